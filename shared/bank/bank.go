@@ -1,0 +1,84 @@
+// Package bank is the port to the store of memories: what a back-end must do, for every
+// user alone. Package banktest holds the conformance suite that every back-end passes.
+package bank
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Errors of the port. Anything else a back-end returns is retryable.
+var (
+	// ErrNotFound says that the user has no such entry. That another user or tenant may have
+	// it makes no difference.
+	ErrNotFound = errors.New("memory not found")
+	// ErrEmbeddingMismatch says that the store was filled with another embedding model or
+	// dimension than the service is configured with.
+	ErrEmbeddingMismatch = errors.New("embedding mismatch")
+)
+
+// Bank stores the memories of all users. Implementations are safe for concurrent use;
+// writes of one user come from one writer at a time. A user nobody has written to is empty,
+// not an error.
+type Bank interface {
+	// Write applies a Write. It is idempotent: an entry that exists is left as it is, a
+	// closed entry stays closed. When it returns nil, reads see all of it. When it fails,
+	// part of it may have been written; the caller repeats it.
+	Write(ctx context.Context, scope memory.Scope, w memory.Write) error
+	// Get returns an entry, or ErrNotFound.
+	Get(ctx context.Context, scope memory.Scope, id string) (memory.Memory, error)
+	// List returns a page of entries by ascending RecordedAt, then ID.
+	List(ctx context.Context, scope memory.Scope, o ListOptions) (Page, error)
+	// History returns every version connected with an entry by predecessors, oldest first,
+	// or ErrNotFound.
+	History(ctx context.Context, scope memory.Scope, id string) ([]memory.Memory, error)
+	// Search returns the entries nearest to the query, best first.
+	Search(ctx context.Context, scope memory.Scope, q Query) ([]Scored, error)
+	// Turns returns the kept turns among ids, in no order; missing ones are left out.
+	Turns(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Turn, error)
+	// Session returns the record of a consolidated session; ok is false when there is none.
+	Session(ctx context.Context, scope memory.Scope, sessionID string) (r memory.SessionRecord, ok bool, err error)
+	// Ping reports whether the store can be reached.
+	Ping(ctx context.Context) error
+}
+
+// ListOptions selects a page of entries.
+type ListOptions struct {
+	// Statuses are the states wanted; none means all.
+	Statuses []memory.Status
+	// Limit is the page's size, 1 to 1,000; 0 means 100.
+	Limit int
+	// Token is the Page.Next of the page before; empty for the first.
+	Token string
+}
+
+// Page is a page of entries.
+type Page struct {
+	Memories []memory.Memory
+	// Next is the token of the following page; empty on the last.
+	Next string
+}
+
+// Query is a hybrid query: BM25 over content, topic and keywords, and vector similarity, fused by rank or
+// relative score.
+type Query struct {
+	// Text is matched by BM25.
+	Text string
+	// Vector is matched by cosine; nil means BM25 only.
+	Vector []float32
+	// K is how many entries are wanted; 0 means 20.
+	K int
+	// Alpha weighs the vector side, 0 to 1.
+	Alpha float32
+	// Statuses are the states wanted; none means active only.
+	Statuses []memory.Status
+}
+
+// Scored is an entry with its score.
+type Scored struct {
+	Memory memory.Memory
+	// Score is comparable within one result only; larger is better.
+	Score float64
+}

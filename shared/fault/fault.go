@@ -1,0 +1,55 @@
+// Package fault says whether an operation that went wrong can succeed when it is tried
+// again as it is. Bus consumers and workflow activities decide by it: what is retryable is
+// retried with back-off, what is terminal goes to the dead letters.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// TerminalError is an error that no retry can mend: the input itself is wrong.
+type TerminalError struct {
+	// Field is the input field at fault, in contract notation ("turn.text"); empty when the whole input is.
+	Field string
+	// Err says what was expected.
+	Err error
+}
+
+// Error names the field first, because operators read the beginning of a line.
+func (e *TerminalError) Error() string {
+	if e.Field == "" {
+		return e.Err.Error()
+	}
+	return e.Field + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *TerminalError) Unwrap() error { return e.Err }
+
+// Terminal makes a terminal error about a field; field may be empty.
+func Terminal(field, format string, args ...any) error {
+	return &TerminalError{Field: field, Err: fmt.Errorf(format, args...)}
+}
+
+// IsTerminal reports whether err, or an error it wraps, is terminal.
+func IsTerminal(err error) bool {
+	var t *TerminalError
+	return errors.As(err, &t)
+}
+
+// IsRetryable reports whether a retry may mend err. Unknown errors are retryable: losing
+// data by giving up too early is worse than trying once more. Cancellation is neither.
+func IsRetryable(err error) bool {
+	return err != nil && !IsTerminal(err) && !errors.Is(err, context.Canceled)
+}
+
+// Field returns the field a terminal error names, or "".
+func Field(err error) string {
+	var t *TerminalError
+	if errors.As(err, &t) {
+		return t.Field
+	}
+	return ""
+}

@@ -1,0 +1,54 @@
+package memory
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// namespace separates Mneme's derived identifiers from everybody else's.
+var namespace = uuid.MustParse("6d6e656d-6500-5000-8000-6d656d6f7279")
+
+// DeriveID returns the identifier of the entry that the index-th operation made from the
+// source turns writes: a UUID version 5 of tenant, user, sorted sources and index, so that a
+// repeated delivery writes the same entry again instead of another one.
+func DeriveID(scope Scope, sources []string, index int) string {
+	sorted := slices.Clone(sources)
+	slices.Sort(sorted)
+	return derive("memory", append([]string{scope.Tenant, scope.User, strconv.Itoa(index)}, sorted...)...)
+}
+
+// DeriveTurnID returns the store identifier of a turn.
+func DeriveTurnID(scope Scope, turnID string) string {
+	return derive("turn", scope.Tenant, scope.User, turnID)
+}
+
+// DeriveSessionID returns the store identifier of a session.
+func DeriveSessionID(scope Scope, sessionID string) string {
+	return derive("session", scope.Tenant, scope.User, sessionID)
+}
+
+// DeriveOperationID returns the identifier of an operation from what it did.
+func DeriveOperationID(scope Scope, op Operation) string {
+	parts := []string{scope.Tenant, scope.User, string(op.Kind)}
+	if op.New != nil {
+		parts = append(parts, op.New.ID)
+	}
+	parts = append(parts, op.Targets...)
+	return derive("operation", append(parts, op.Sources...)...)
+}
+
+// derive hashes the parts length-prefixed, so that no two lists of parts look the same.
+func derive(what string, parts ...string) string {
+	var b strings.Builder
+	b.WriteString(what)
+	for _, p := range parts {
+		b.WriteByte('\n')
+		b.WriteString(strconv.Itoa(len(p)))
+		b.WriteByte(':')
+		b.WriteString(p)
+	}
+	return uuid.NewSHA1(namespace, []byte(b.String())).String()
+}

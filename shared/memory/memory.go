@@ -1,0 +1,139 @@
+// Package memory is the domain of Mneme: whose memory it is, what an entry of it looks
+// like, which operations change it, and what those operations do to a bank. It is pure: it
+// knows no store, no bus and no model.
+package memory
+
+import "time"
+
+// Scope is whose memory is meant. Every read and write of a store takes one.
+type Scope struct {
+	// Tenant is the customer, as ValidTenant accepts it.
+	Tenant string `json:"tenant"`
+	// User is the end user within the tenant, as ValidUser accepts it.
+	User string `json:"user"`
+}
+
+// Key is the scope as one string, "tenant/user": the key of bus records and workflows.
+// It is injective because a tenant contains no slash.
+func (s Scope) Key() string { return s.Tenant + "/" + s.User }
+
+// Role is who speaks.
+type Role string
+
+// The roles of a turn.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// Turn is one utterance.
+type Turn struct {
+	ID        string    `json:"id"`
+	SessionID string    `json:"session_id"`
+	Speaker   string    `json:"speaker"`
+	Role      Role      `json:"role"`
+	Text      string    `json:"text"`
+	Caption   string    `json:"caption,omitempty"`
+	Time      time.Time `json:"time"`
+}
+
+// Kind is what a memory is about.
+type Kind string
+
+// The kinds of memory.
+const (
+	KindFact       Kind = "fact"
+	KindPreference Kind = "preference"
+	KindEpisodic   Kind = "episodic"
+	KindSemantic   Kind = "semantic"
+	KindProcedural Kind = "procedural"
+)
+
+// Status is whether a memory holds.
+type Status string
+
+// The states of a memory. Superseded and retracted are final.
+const (
+	StatusActive     Status = "active"
+	StatusSuperseded Status = "superseded"
+	StatusRetracted  Status = "retracted"
+)
+
+// Precision is how exactly a time is known.
+type Precision string
+
+// The precisions of an event time.
+const (
+	PrecisionDay   Precision = "day"
+	PrecisionMonth Precision = "month"
+	PrecisionYear  Precision = "year"
+)
+
+// EventTime is when something happened, as exactly as the speaker said it. The zero value
+// means that the time is not known.
+type EventTime struct {
+	// Time is the start of the day, month or year, in UTC.
+	Time time.Time `json:"time,omitzero"`
+	// Precision is empty exactly when Time is zero.
+	Precision Precision `json:"precision,omitempty"`
+	// Expression is the speaker's own words ("last week"); empty when the turn's own time was taken.
+	Expression string `json:"expression,omitempty"`
+}
+
+// Memory is one entry of a user's bank.
+type Memory struct {
+	// ID is derived by DeriveID, never random.
+	ID string `json:"id"`
+	// Kind is what the entry is about.
+	Kind Kind `json:"kind"`
+	// Content is a self-contained statement in the third person.
+	Content string `json:"content"`
+	// Topic is one or two words.
+	Topic string `json:"topic,omitempty"`
+	// Slot names the attribute of a subject that holds one value at a time ("ana/home"); empty
+	// when the statement is not of that sort. A new value of the same slot updates the entry.
+	Slot string `json:"slot,omitempty"`
+	// Keywords are search words beside the content.
+	Keywords []string `json:"keywords,omitempty"`
+	// EventTime is when it happened.
+	EventTime EventTime `json:"event_time,omitzero"`
+	// RecordedAt is when it was written.
+	RecordedAt time.Time `json:"recorded_at"`
+	// ValidFrom is from when it holds: the time of the turn it was said in.
+	ValidFrom time.Time `json:"valid_from"`
+	// ValidTo is until when it held; zero while it holds.
+	ValidTo time.Time `json:"valid_to,omitzero"`
+	// Status is whether it holds.
+	Status Status `json:"status"`
+	// Version is 1 for a new entry, else one more than the newest predecessor's.
+	Version int `json:"version"`
+	// Predecessors are the entries that this one took the place of.
+	Predecessors []string `json:"predecessors,omitempty"`
+	// Sources are the ids of the turns it was made from; at least one, sorted.
+	Sources []string `json:"sources"`
+	// SessionID is the session of those turns.
+	SessionID string `json:"session_id"`
+	// Strategy is the way of forming that made it.
+	Strategy string `json:"strategy"`
+	// PolicyVersion is name and version of the policy that decided.
+	PolicyVersion string `json:"policy_version"`
+	// OperationID is the operation that wrote it.
+	OperationID string `json:"operation_id"`
+	// TraceID is the trace that wrote it, 32 hexadecimal digits; empty when not traced.
+	TraceID string `json:"trace_id,omitempty"`
+	// SpanID is the span that wrote it, 16 hexadecimal digits; empty when not traced.
+	SpanID string `json:"span_id,omitempty"`
+	// Vector is the embedding of Content. Stores keep it; reads leave it nil unless asked.
+	Vector []float32 `json:"vector,omitempty"`
+}
+
+// SessionRecord says that a session has been consolidated.
+type SessionRecord struct {
+	SessionID string `json:"session_id"`
+	// FormedAt is when its memories were written last.
+	FormedAt time.Time `json:"formed_at"`
+	// Turns counts the salient turns consolidated.
+	Turns int `json:"turns"`
+	// Operations counts the operations applied, NONE not counted.
+	Operations int `json:"operations"`
+}

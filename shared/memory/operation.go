@@ -1,0 +1,30 @@
+package memory
+
+// OpKind is what an operation does.
+type OpKind string
+
+// The operations on entries (design vocabulary of all strategies).
+const (
+	OpAdd    OpKind = "ADD"
+	OpUpdate OpKind = "UPDATE"
+	OpMerge  OpKind = "MERGE"
+	OpDelete OpKind = "DELETE"
+	OpNone   OpKind = "NONE"
+)
+
+// Operation is one decision about one user's bank.
+type Operation struct {
+	// Kind is what is done.
+	Kind OpKind `json:"kind"`
+	// Targets are the entries acted on: one for UPDATE, one or more for MERGE and DELETE,
+	// none for ADD, and the entry that already says it (or nothing) for NONE. A target may be
+	// the entry that an earlier operation of the same list wrote.
+	Targets []string `json:"targets,omitempty"`
+	// New is the entry to write for ADD, UPDATE and MERGE; nil otherwise. Its ID, content, kind,
+	// sources and times are set by the decision; versions and predecessors by Plan.
+	New *Memory `json:"new,omitempty"`
+	// Sources are the turns that the decision came from; at least one.
+	Sources []string `json:"sources"`
+	// Reason says in few words why, for attribution; it holds no conversation text.
+	Reason string `json:"reason,omitempty"`
+}

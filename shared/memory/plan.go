@@ -1,0 +1,156 @@
+package memory
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// Write is what a consolidation does to a bank. It is computed once, recorded, and may be
+// applied any number of times with one result.
+type Write struct {
+	// Put are new entries with their vectors. One that exists already is left as it is.
+	Put []Memory `json:"put,omitempty"`
+	// Close ends the validity of entries that were active before.
+	Close []Closing `json:"close,omitempty"`
+	// Turns are the consolidated turns, kept as the entries' evidence and as the record that
+	// they have been consolidated. A back-end writes them after the entries.
+	Turns []Turn `json:"turns,omitempty"`
+	// Session is the record to keep of the session, written last; nil when it is not closed.
+	Session *SessionRecord `json:"session,omitempty"`
+}
+
+// Closing ends the validity of one entry. Only an active entry is changed.
+type Closing struct {
+	ID string `json:"id"`
+	// Status is StatusSuperseded or StatusRetracted.
+	Status Status `json:"status"`
+	// ValidTo is from when the entry no longer holds.
+	ValidTo time.Time `json:"valid_to"`
+	// OperationID is the operation that closed it.
+	OperationID string `json:"operation_id"`
+}
+
+// Plan turns operations, in their order, into a Write. existing are the entries that the
+// operations may name as targets; now becomes RecordedAt. A target that is neither in
+// existing nor written by an earlier operation, or that is no longer active, is a terminal
+// error: a decision about an entry nobody was shown must not be applied.
+func Plan(scope Scope, ops []Operation, existing []Memory, now time.Time) (Write, error) {
+	p := planner{scope: scope, now: now, known: make(map[string]*Memory, len(existing)), fresh: map[string]int{}}
+	for i := range existing {
+		m := existing[i]
+		p.known[m.ID] = &m
+	}
+	for _, op := range ops {
+		if err := p.apply(op); err != nil {
+			return Write{}, err
+		}
+	}
+	return p.write, nil
+}
+
+type planner struct {
+	scope Scope
+	now   time.Time
+	known map[string]*Memory
+	fresh map[string]int // id -> index in write.Put
+	write Write
+}
+
+func (p *planner) apply(op Operation) error {
+	if len(op.Sources) == 0 {
+		return fault.Terminal("operation.sources", "is empty, want at least one turn id")
+	}
+	targets, err := p.targets(op)
+	if err != nil {
+		return err
+	}
+	id := DeriveOperationID(p.scope, op)
+	switch op.Kind {
+	case OpNone:
+		return nil
+	case OpAdd:
+		return p.put(op, id, nil)
+	case OpUpdate, OpMerge:
+		if len(targets) == 0 {
+			return fault.Terminal("operation.targets", "is empty, want an entry to %s", op.Kind)
+		}
+		if err := p.put(op, id, targets); err != nil {
+			return err
+		}
+		p.close(targets, StatusSuperseded, op.New.ValidFrom, id)
+		return nil
+	case OpDelete:
+		if len(targets) == 0 {
+			return fault.Terminal("operation.targets", "is empty, want an entry to DELETE")
+		}
+		p.close(targets, StatusRetracted, p.now, id)
+		return nil
+	default:
+		return fault.Terminal("operation.kind", "is %q, want ADD, UPDATE, MERGE, DELETE or NONE", op.Kind)
+	}
+}
+
+// targets looks up what the operation acts on.
+func (p *planner) targets(op Operation) ([]*Memory, error) {
+	if op.Kind == OpNone || op.Kind == OpAdd {
+		return nil, nil
+	}
+	var out []*Memory
+	for _, id := range op.Targets {
+		m, ok := p.known[id]
+		if !ok {
+			return nil, fault.Terminal("operation.targets", "names %s, which is not among the related memories", id)
+		}
+		if m.Status != StatusActive {
+			return nil, fault.Terminal("operation.targets", "names %s, which is %s, want an active memory", id, m.Status)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+func (p *planner) put(op Operation, operationID string, predecessors []*Memory) error {
+	if op.New == nil || op.New.ID == "" || op.New.Content == "" {
+		return fault.Terminal("operation.new", "is empty, want an entry to write for %s", op.Kind)
+	}
+	if _, dup := p.fresh[op.New.ID]; dup {
+		return fault.Terminal("operation.new", "is written twice: %s", op.New.ID)
+	}
+	m := *op.New
+	m.Status, m.Version, m.RecordedAt, m.OperationID = StatusActive, 1, p.now, operationID
+	m.Sources = sortedUnique(op.Sources)
+	m.Predecessors = nil
+	for _, pre := range predecessors {
+		m.Predecessors = append(m.Predecessors, pre.ID)
+		m.Version = max(m.Version, pre.Version+1)
+	}
+	slices.Sort(m.Predecessors)
+	p.fresh[m.ID] = len(p.write.Put)
+	p.write.Put = append(p.write.Put, m)
+	p.known[m.ID] = &m
+	return nil
+}
+
+// close ends the targets' validity. An entry of the same write is put closed at once, so that
+// no reader sees it active.
+func (p *planner) close(targets []*Memory, status Status, at time.Time, operationID string) {
+	for _, m := range targets {
+		if at.Before(m.ValidFrom) {
+			at = m.ValidFrom
+		}
+		m.Status, m.ValidTo = status, at
+		if i, ok := p.fresh[m.ID]; ok {
+			p.write.Put[i].Status, p.write.Put[i].ValidTo = status, at
+			continue
+		}
+		p.write.Close = append(p.write.Close, Closing{ID: m.ID, Status: status, ValidTo: at, OperationID: operationID})
+	}
+}
+
+func sortedUnique(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,60 @@
+package memory
+
+import (
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// Limits of the inputs, in bytes. They are part of the contracts in proto/.
+const (
+	MaxTenantBytes  = 63
+	MaxUserBytes    = 256
+	MaxIDBytes      = 128
+	MaxTextBytes    = 32 << 10
+	MaxCaptionBytes = 4 << 10
+	MaxQueryBytes   = 4 << 10
+)
+
+var (
+	tenantPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	earliest      = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// ValidTenant checks a tenant id: lower-case letters, digits and '-', 1 to 63 bytes. The
+// alphabet is what every back-end takes unescaped.
+func ValidTenant(id string) error {
+	if !tenantPattern.MatchString(id) {
+		return fault.Terminal("tenant_id", "want 1 to %d of a-z, 0-9 and '-', not starting or ending with '-'", MaxTenantBytes)
+	}
+	return nil
+}
+
+// ValidUser checks a user id.
+func ValidUser(id string) error { return ValidText("user_id", id, MaxUserBytes) }
+
+// ValidText checks a required text field: valid UTF-8 without NUL, not blank, at most limit bytes.
+func ValidText(field, s string, limit int) error {
+	switch {
+	case len(s) > limit:
+		return fault.Terminal(field, "is %d bytes long, want at most %d", len(s), limit)
+	case !utf8.ValidString(s):
+		return fault.Terminal(field, "is not valid UTF-8")
+	case strings.ContainsRune(s, 0):
+		return fault.Terminal(field, "contains a NUL character")
+	case strings.TrimSpace(s) == "":
+		return fault.Terminal(field, "is empty, want 1 to %d bytes", limit)
+	}
+	return nil
+}
+
+// ValidTime checks that a time lies between 1970 and one day after now.
+func ValidTime(field string, t, now time.Time) error {
+	if t.Before(earliest) || t.After(now.Add(24*time.Hour)) {
+		return fault.Terminal(field, "is in the year %d, want between 1970-01-01 and one day from now", t.Year())
+	}
+	return nil
+}

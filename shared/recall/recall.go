@@ -1,0 +1,61 @@
+// Package recall is the port to the policies that use memory at query time: the profile
+// that a query calls for, and the answer made from it.
+package recall
+
+import (
+	"context"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Evidence is what was found for a query.
+type Evidence struct {
+	// Query is the user's question.
+	Query string
+	// Now is when it is asked.
+	Now time.Time
+	// Memories are the reranked memories, best first.
+	Memories []memory.Memory
+	// Window is working memory, oldest first.
+	Window []memory.Turn
+	// WordBudget is how many words the profile may have.
+	WordBudget int
+}
+
+// Section is a part of a profile.
+type Section struct {
+	// Name is constraints, preferences, recent or timeline.
+	Name string
+	// Lines end with their citations: [1] is the first memory of Profile.Cited.
+	Lines []string
+}
+
+// Profile is the query-adapted summary of what matters now.
+type Profile struct {
+	Sections []Section
+	// Cited are the memories cited, in order of their numbers.
+	Cited []memory.Memory
+}
+
+// Answer is a generator's reply.
+type Answer struct {
+	// Text is the reply with citations [i], or with [NO_CITE].
+	Text string
+	// Abstained says that memory does not tell.
+	Abstained bool
+	// Cited are the ids of the memories the text cites; all were in the profile.
+	Cited []string
+}
+
+// Profiler writes profiles (the utilizer's policy).
+type Profiler interface {
+	// Profile never cites a memory that is not in the evidence and keeps the word budget.
+	Profile(ctx context.Context, scope memory.Scope, e Evidence) (Profile, error)
+}
+
+// Generator answers from a profile in one step.
+type Generator interface {
+	// Answer cites only memories of the profile.
+	Answer(ctx context.Context, scope memory.Scope, e Evidence, p Profile) (Answer, error)
+}
