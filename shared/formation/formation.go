@@ -70,14 +70,17 @@ type Candidate struct {
 	// Sources are the turns it comes from; at least one of the session.
 	Sources []string `json:"sources"`
 	// Vector is the embedding of Content; the extracting activity fills it in.
-	Vector []float32 `json:"vector,omitempty"`
+	Vector memory.Vector `json:"vector,omitempty"`
 }
 
 // Related is a candidate with the entries of the user's bank that are near to it.
 type Related struct {
 	Candidate Candidate `json:"candidate"`
-	// Memories are active entries, nearest first; at most 20. They carry their vectors.
+	// Memories are active entries, nearest first; at most 20. They carry no vectors.
 	Memories []memory.Memory `json:"memories,omitempty"`
+	// Similarity is the cosine of the candidate's vector and that of the entry at the same place in
+	// Memories, -1 to 1.
+	Similarity []float64 `json:"similarity,omitempty"`
 }
 
 // Bundle is what Decide decides on.

@@ -124,7 +124,7 @@ type Memory struct {
 	// SpanID is the span that wrote it, 16 hexadecimal digits; empty when not traced.
 	SpanID string `json:"span_id,omitempty"`
 	// Vector is the embedding of Content. Stores keep it; reads leave it nil unless asked.
-	Vector []float32 `json:"vector,omitempty"`
+	Vector Vector `json:"vector,omitempty"`
 }
 
 // SessionRecord says that a session has been consolidated.

@@ -14,6 +14,8 @@ type Write struct {
 	Put []Memory `json:"put,omitempty"`
 	// Close ends the validity of entries that were active before.
 	Close []Closing `json:"close,omitempty"`
+	// Retire are turns that W should no longer show: the sources of what was closed.
+	Retire []string `json:"retire,omitempty"`
 	// Turns are the consolidated turns, kept as the entries' evidence and as the record that
 	// they have been consolidated. A back-end writes them after the entries.
 	Turns []Turn `json:"turns,omitempty"`
@@ -141,6 +143,7 @@ func (p *planner) close(targets []*Memory, status Status, at time.Time, operatio
 			at = m.ValidFrom
 		}
 		m.Status, m.ValidTo = status, at
+		p.write.Retire = sortedUnique(append(p.write.Retire, m.Sources...))
 		if i, ok := p.fresh[m.ID]; ok {
 			p.write.Put[i].Status, p.write.Put[i].ValidTo = status, at
 			continue
