@@ -1,0 +1,60 @@
+package contract
+
+import (
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+var (
+	kinds = map[memory.Kind]mnemev1.Kind{
+		memory.KindFact: mnemev1.Kind_KIND_FACT, memory.KindPreference: mnemev1.Kind_KIND_PREFERENCE,
+		memory.KindEpisodic: mnemev1.Kind_KIND_EPISODIC, memory.KindSemantic: mnemev1.Kind_KIND_SEMANTIC,
+		memory.KindProcedural: mnemev1.Kind_KIND_PROCEDURAL,
+	}
+	statuses = map[memory.Status]mnemev1.Status{
+		memory.StatusActive: mnemev1.Status_STATUS_ACTIVE, memory.StatusSuperseded: mnemev1.Status_STATUS_SUPERSEDED,
+		memory.StatusRetracted: mnemev1.Status_STATUS_RETRACTED,
+	}
+	operations = map[memory.OpKind]mnemev1.Operation{
+		memory.OpAdd: mnemev1.Operation_OPERATION_ADD, memory.OpUpdate: mnemev1.Operation_OPERATION_UPDATE,
+		memory.OpMerge: mnemev1.Operation_OPERATION_MERGE, memory.OpDelete: mnemev1.Operation_OPERATION_DELETE,
+		memory.OpNone: mnemev1.Operation_OPERATION_NONE,
+	}
+	precisions = map[memory.Precision]mnemev1.Precision{
+		memory.PrecisionDay: mnemev1.Precision_PRECISION_DAY, memory.PrecisionMonth: mnemev1.Precision_PRECISION_MONTH,
+		memory.PrecisionYear: mnemev1.Precision_PRECISION_YEAR,
+	}
+)
+
+// keyOf returns the domain's word for a contract's value, or "".
+func keyOf[K ~string, V comparable](m map[K]V, v V) K {
+	for k, candidate := range m {
+		if candidate == v {
+			return k
+		}
+	}
+	return ""
+}
+
+func operationFrom(o mnemev1.Operation) memory.OpKind { return keyOf(operations, o) }
+func operationTo(o memory.OpKind) mnemev1.Operation   { return operations[o] }
+
+// StatusFrom converts a status; the unspecified one gives "".
+func StatusFrom(s mnemev1.Status) memory.Status { return keyOf(statuses, s) }
+
+// MemoryToProto converts an entry.
+func MemoryToProto(m memory.Memory) *mnemev1.Memory {
+	p := &mnemev1.Memory{
+		Id: m.ID, Kind: kinds[m.Kind], Content: m.Content, Topic: m.Topic, Keywords: m.Keywords,
+		RecordedAt: stamp(m.RecordedAt), ValidFrom: stamp(m.ValidFrom), ValidTo: stamp(m.ValidTo),
+		Status: statuses[m.Status], Version: uint32(max(m.Version, 0)), //nolint:gosec // versions are small and not negative
+		PredecessorIds: m.Predecessors, SourceTurnIds: m.Sources, SessionId: m.SessionID,
+		Strategy: m.Strategy, PolicyVersion: m.PolicyVersion, OperationId: m.OperationID, TraceId: m.TraceID,
+	}
+	if !m.EventTime.Time.IsZero() {
+		p.EventTime = &mnemev1.EventTime{
+			Time: stamp(m.EventTime.Time), Precision: precisions[m.EventTime.Precision], Expression: m.EventTime.Expression,
+		}
+	}
+	return p
+}

@@ -1,0 +1,96 @@
+package contract
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// SalientEvent is what the filter made of a session event: exactly one of Turn, Dropped
+// and ClosedAt is set.
+type SalientEvent struct {
+	Envelope
+	// Turn is the turn that passed.
+	Turn *memory.Turn
+	// Dropped is the turn that did not pass, without its text.
+	Dropped *memory.Turn
+	// ClosedAt is when the session ended.
+	ClosedAt time.Time
+	// Decision is the filter's verdict on Turn or Dropped.
+	Decision formation.Decision
+}
+
+// DecodeSalientEvent decodes and checks a record of TopicSalientTurns. Its errors are
+// terminal and name the field.
+func DecodeSalientEvent(key, value []byte, now time.Time) (SalientEvent, error) {
+	var p mnemev1.SalientEvent
+	if err := unmarshal(value, &p, "SalientEvent"); err != nil {
+		return SalientEvent{}, err
+	}
+	if err := checkVersion(p.GetSchemaVersion()); err != nil {
+		return SalientEvent{}, err
+	}
+	e := SalientEvent{Envelope: envelope(&p)}
+	if err := checkEnvelope(e.Envelope, key); err != nil {
+		return SalientEvent{}, err
+	}
+	if err := checkSession(e.SessionID); err != nil {
+		return SalientEvent{}, err
+	}
+	var err error
+	switch ev := p.GetEvent().(type) {
+	case *mnemev1.SalientEvent_Turn:
+		var t memory.Turn
+		t, err = turnFrom(ev.Turn.GetTurn(), e.SessionID, now)
+		e.Turn, e.Decision = &t, decisionFrom(ev.Turn.GetDecision(), true)
+	case *mnemev1.SalientEvent_Dropped:
+		e.Dropped = &memory.Turn{ID: ev.Dropped.GetTurnId(), SessionID: e.SessionID, Time: ev.Dropped.GetTime().AsTime()}
+		e.Decision = decisionFrom(ev.Dropped.GetDecision(), false)
+	case *mnemev1.SalientEvent_SessionClosed:
+		e.ClosedAt, err = timeOf("session_closed.time", ev.SessionClosed.GetTime(), now)
+	default:
+		err = fault.Terminal("event", "is missing, want turn, dropped or session_closed")
+	}
+	if err != nil {
+		return SalientEvent{}, err
+	}
+	return e, nil
+}
+
+// Encode encodes the event.
+func (e SalientEvent) Encode() ([]byte, error) {
+	p := &mnemev1.SalientEvent{
+		SchemaVersion: SchemaVersion, EventId: e.EventID,
+		TenantId: e.Scope.Tenant, UserId: e.Scope.User, SessionId: e.SessionID,
+	}
+	switch {
+	case e.Turn != nil:
+		p.Event = &mnemev1.SalientEvent_Turn{Turn: &mnemev1.SalientTurn{
+			Turn: TurnToProto(*e.Turn), Decision: decisionTo(e.Decision),
+		}}
+	case e.Dropped != nil:
+		p.Event = &mnemev1.SalientEvent_Dropped{Dropped: &mnemev1.DroppedTurn{
+			TurnId: e.Dropped.ID, Time: stamp(e.Dropped.Time), Decision: decisionTo(e.Decision),
+		}}
+	case !e.ClosedAt.IsZero():
+		p.Event = &mnemev1.SalientEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{Time: stamp(e.ClosedAt)}}
+	default:
+		return nil, fault.Terminal("event", "is missing, want turn, dropped or session_closed")
+	}
+	return proto.Marshal(p)
+}
+
+func decisionFrom(p *mnemev1.SaliencyDecision, salient bool) formation.Decision {
+	return formation.Decision{
+		Salient: salient, Score: p.GetScore(), Threshold: p.GetThreshold(), PolicyVersion: p.GetPolicyVersion(),
+	}
+}
+
+func decisionTo(d formation.Decision) *mnemev1.SaliencyDecision {
+	return &mnemev1.SaliencyDecision{Score: d.Score, Threshold: d.Threshold, PolicyVersion: d.PolicyVersion}
+}

@@ -1,0 +1,139 @@
+package contract
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// SessionEvent is what an assistant says happened: a turn, or the end of the session.
+type SessionEvent struct {
+	Envelope
+	// Turn is the utterance; nil when the session was closed.
+	Turn *memory.Turn
+	// ClosedAt is when the session ended; zero for a turn.
+	ClosedAt time.Time
+}
+
+// DecodeSessionEvent decodes and checks a record of TopicSessionEvents. Its errors are
+// terminal and name the field.
+func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) {
+	var p mnemev1.SessionEvent
+	if err := unmarshal(value, &p, "SessionEvent"); err != nil {
+		return SessionEvent{}, err
+	}
+	if err := checkVersion(p.GetSchemaVersion()); err != nil {
+		return SessionEvent{}, err
+	}
+	e := SessionEvent{Envelope: envelope(&p)}
+	if err := checkEnvelope(e.Envelope, key); err != nil {
+		return SessionEvent{}, err
+	}
+	if err := checkSession(e.SessionID); err != nil {
+		return SessionEvent{}, err
+	}
+	var err error
+	switch ev := p.GetEvent().(type) {
+	case *mnemev1.SessionEvent_Turn:
+		var t memory.Turn
+		t, err = turnFrom(ev.Turn, e.SessionID, now)
+		e.Turn = &t
+	case *mnemev1.SessionEvent_SessionClosed:
+		e.ClosedAt, err = timeOf("session_closed.time", ev.SessionClosed.GetTime(), now)
+	default:
+		err = fault.Terminal("event", "is missing, want turn or session_closed")
+	}
+	if err != nil {
+		return SessionEvent{}, err
+	}
+	return e, nil
+}
+
+// Encode encodes the event.
+func (e SessionEvent) Encode() ([]byte, error) {
+	p := &mnemev1.SessionEvent{
+		SchemaVersion: SchemaVersion, EventId: e.EventID,
+		TenantId: e.Scope.Tenant, UserId: e.Scope.User, SessionId: e.SessionID,
+	}
+	if e.Turn != nil {
+		p.Event = &mnemev1.SessionEvent_Turn{Turn: TurnToProto(*e.Turn)}
+	} else {
+		p.Event = &mnemev1.SessionEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{Time: stamp(e.ClosedAt)}}
+	}
+	return proto.Marshal(p)
+}
+
+type identified interface {
+	GetEventId() string
+	GetTenantId() string
+	GetUserId() string
+}
+
+func envelope(p identified) Envelope {
+	e := Envelope{EventID: p.GetEventId(), Scope: memory.Scope{Tenant: p.GetTenantId(), User: p.GetUserId()}}
+	if s, ok := p.(interface{ GetSessionId() string }); ok {
+		e.SessionID = s.GetSessionId()
+	}
+	return e
+}
+
+func turnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
+	t := memory.Turn{
+		ID: p.GetTurnId(), SessionID: sessionID, Speaker: p.GetSpeaker(),
+		Text: p.GetText(), Caption: p.GetCaption(), Role: roleFrom(p.GetRole()),
+	}
+	if err := memory.ValidText("turn.turn_id", t.ID, memory.MaxIDBytes); err != nil {
+		return t, err
+	}
+	if err := memory.ValidText("turn.speaker", t.Speaker, memory.MaxIDBytes); err != nil {
+		return t, err
+	}
+	if t.Role == "" {
+		return t, fault.Terminal("turn.role", "is %d, want ROLE_USER or ROLE_ASSISTANT", p.GetRole())
+	}
+	if err := memory.ValidText("turn.text", t.Text, memory.MaxTextBytes); err != nil {
+		return t, err
+	}
+	if t.Caption != "" {
+		if err := memory.ValidText("turn.caption", t.Caption, memory.MaxCaptionBytes); err != nil {
+			return t, err
+		}
+	}
+	var err error
+	t.Time, err = timeOf("turn.time", p.GetTime(), now)
+	return t, err
+}
+
+// TurnToProto converts a turn.
+func TurnToProto(t memory.Turn) *mnemev1.Turn {
+	return &mnemev1.Turn{
+		TurnId: t.ID, Speaker: t.Speaker, Role: roleTo(t.Role),
+		Text: t.Text, Caption: t.Caption, Time: stamp(t.Time),
+	}
+}
+
+func roleFrom(r mnemev1.Role) memory.Role {
+	switch r {
+	case mnemev1.Role_ROLE_USER:
+		return memory.RoleUser
+	case mnemev1.Role_ROLE_ASSISTANT:
+		return memory.RoleAssistant
+	default:
+		return ""
+	}
+}
+
+func roleTo(r memory.Role) mnemev1.Role {
+	switch r {
+	case memory.RoleUser:
+		return mnemev1.Role_ROLE_USER
+	case memory.RoleAssistant:
+		return mnemev1.Role_ROLE_ASSISTANT
+	default:
+		return mnemev1.Role_ROLE_UNSPECIFIED
+	}
+}
