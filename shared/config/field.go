@@ -1,0 +1,127 @@
+package config
+
+import (
+	"encoding"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// field is one setting found in a struct.
+type field struct {
+	name  string // with prefixes
+	tag   reflect.StructField
+	value reflect.Value // settable where the struct was reached through a pointer
+}
+
+func (f field) oneOf() []string {
+	if choices, ok := f.tag.Tag.Lookup("oneof"); ok {
+		return strings.Split(choices, "|")
+	}
+	return nil
+}
+
+func (f field) separator() string {
+	if sep := f.tag.Tag.Get("envSeparator"); sep != "" {
+		return sep
+	}
+	return ","
+}
+
+func (f field) has(option string) bool {
+	options := strings.Split(f.tag.Tag.Get("env"), ",")
+	for _, o := range options[1:] {
+		if o == option {
+			return true
+		}
+	}
+	return false
+}
+
+// secret reports whether the setting is a secret, or a list or map of them.
+func (f field) secret() bool {
+	t := f.tag.Type
+	if t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	return t == reflect.TypeFor[Secret]()
+}
+
+// walk calls visit for every setting in declaration order, and leave for every struct after its
+// settings, inner structs first.
+func walk(v reflect.Value, prefix string, visit func(field), leave func(reflect.Value)) {
+	for i := range v.NumField() {
+		tag := v.Type().Field(i)
+		if !tag.IsExported() {
+			continue
+		}
+		if key, ok := tag.Tag.Lookup("env"); ok {
+			name, _, _ := strings.Cut(key, ",")
+			visit(field{name: prefix + name, tag: tag, value: v.Field(i)})
+			continue
+		}
+		if v.Field(i).Kind() == reflect.Struct {
+			walk(v.Field(i), prefix+tag.Tag.Get("envPrefix"), visit, leave)
+		}
+	}
+	leave(v)
+}
+
+// typeName says in a reader's words what values a setting takes.
+func (f field) typeName() string {
+	if choices := f.oneOf(); choices != nil {
+		return strings.Join(choices, " | ")
+	}
+	return typeName(f.tag.Type)
+}
+
+func typeName(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		return "duration"
+	case reflect.TypeFor[Size]():
+		return "size"
+	case reflect.TypeFor[Secret]():
+		return "secret"
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return strings.ToLower(t.Name())
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true | false"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.String:
+		return "string"
+	case reflect.Slice:
+		return "list of " + typeName(t.Elem())
+	case reflect.Map:
+		return "map of " + typeName(t.Key()) + " to " + typeName(t.Elem())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "integer >= 0"
+	default:
+		return "integer"
+	}
+}
+
+// expected says what would have been right, for an error.
+func (f field) expected() string {
+	if choices := f.oneOf(); choices != nil {
+		return "one of " + strings.Join(choices, ", ")
+	}
+	switch name := f.typeName(); name {
+	case "duration":
+		return "a duration such as 30s"
+	case "size":
+		return "a size such as 4MiB"
+	case "number", "secret", "string":
+		return "a " + name
+	case "true | false":
+		return "true or false"
+	case "integer", "integer >= 0":
+		return "an " + name
+	default:
+		return "a value of type " + name
+	}
+}
