@@ -74,6 +74,8 @@ type Query struct {
 	Alpha float32
 	// Statuses are the states wanted; none means active only.
 	Statuses []memory.Status
+	// WithVectors asks for the entries' vectors too; back-ends may return them normalised to length 1.
+	WithVectors bool
 }
 
 // Scored is an entry with its score.

@@ -1,0 +1,138 @@
+package bank
+
+import (
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Bounds and defaults of reads.
+const (
+	// DefaultLimit is the page size where ListOptions.Limit is 0.
+	DefaultLimit = 100
+	// MaxLimit is the largest page.
+	MaxLimit = 1000
+	// DefaultK is how many entries a search returns where Query.K is 0.
+	DefaultK = 20
+	// MaxK is how many entries a search returns at most.
+	MaxK = 200
+)
+
+// CheckScope reports, as a terminal error, a scope that no bank can hold.
+func CheckScope(scope memory.Scope) error {
+	if err := memory.ValidTenant(scope.Tenant); err != nil {
+		return err
+	}
+	return memory.ValidUser(scope.User)
+}
+
+// Checked fills in the defaults of o and decodes its token; the token is the zero value on
+// the first page. Anything out of bounds is a terminal error.
+func (o ListOptions) Checked() (ListOptions, PageToken, error) {
+	if o.Limit == 0 {
+		o.Limit = DefaultLimit
+	}
+	if o.Limit < 0 || o.Limit > MaxLimit {
+		return o, PageToken{}, fault.Terminal("page_size", "is %d, want 1 to %d, or 0 for %d", o.Limit, MaxLimit, DefaultLimit)
+	}
+	if err := checkStatuses(o.Statuses); err != nil {
+		return o, PageToken{}, err
+	}
+	token, err := ParsePageToken(o.Token)
+	return o, token, err
+}
+
+// Checked fills in the defaults of q. Anything out of bounds, a vector that has not the
+// bank's dimension among it, is a terminal error.
+func (q Query) Checked(dimension int) (Query, error) {
+	if q.K == 0 {
+		q.K = DefaultK
+	}
+	if len(q.Statuses) == 0 {
+		q.Statuses = []memory.Status{memory.StatusActive}
+	}
+	switch {
+	case q.K < 0 || q.K > MaxK:
+		return q, fault.Terminal("query.k", "is %d, want 1 to %d, or 0 for %d", q.K, MaxK, DefaultK)
+	case !(q.Alpha >= 0 && q.Alpha <= 1): // NaN too
+		return q, fault.Terminal("query.alpha", "is %g, want 0 to 1", q.Alpha)
+	case !utf8.ValidString(q.Text):
+		return q, fault.Terminal("query.text", "is not valid UTF-8")
+	}
+	if q.Vector != nil {
+		if err := checkVector("query.vector", q.Vector, dimension); err != nil {
+			return q, err
+		}
+	}
+	return q, checkStatuses(q.Statuses)
+}
+
+// CheckWrite reports, as a terminal error, a Write that no bank of that dimension may apply:
+// an entry without id or content, written twice or with a vector of another length, or a
+// closing that closes nothing.
+func CheckWrite(w memory.Write, dimension int) error {
+	seen := make(map[string]bool, len(w.Put))
+	for _, m := range w.Put {
+		if err := checkEntry(m, dimension); err != nil {
+			return err
+		}
+		if seen[m.ID] {
+			return fault.Terminal("write.put.id", "%s is written twice", m.ID)
+		}
+		seen[m.ID] = true
+	}
+	for _, c := range w.Close {
+		if c.Status != memory.StatusSuperseded && c.Status != memory.StatusRetracted {
+			return fault.Terminal("write.close.status", "of %s is %q, want superseded or retracted", c.ID, c.Status)
+		}
+	}
+	for _, t := range w.Turns {
+		if t.ID == "" {
+			return fault.Terminal("write.turns.id", "is empty")
+		}
+	}
+	if w.Session != nil && w.Session.SessionID == "" {
+		return fault.Terminal("write.session.session_id", "is empty")
+	}
+	return nil
+}
+
+func checkEntry(m memory.Memory, dimension int) error {
+	switch {
+	case m.ID == "":
+		return fault.Terminal("write.put.id", "is empty")
+	case m.Content == "":
+		return fault.Terminal("write.put.content", "of %s is empty", m.ID)
+	case !utf8.ValidString(m.Content):
+		return fault.Terminal("write.put.content", "of %s is not valid UTF-8", m.ID)
+	}
+	if err := checkVector("write.put.vector", m.Vector, dimension); err != nil {
+		return err
+	}
+	return checkStatuses([]memory.Status{m.Status})
+}
+
+func checkVector(field string, v []float32, dimension int) error {
+	if len(v) != dimension {
+		return fault.Terminal(field, "has %d dimensions, want %d", len(v), dimension)
+	}
+	for i, x := range v {
+		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+			return fault.Terminal(field, "is not a finite number at position %d", i)
+		}
+	}
+	return nil
+}
+
+func checkStatuses(statuses []memory.Status) error {
+	known := []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
+	for _, s := range statuses {
+		if !slices.Contains(known, s) {
+			return fault.Terminal("status", "is %q, want active, superseded or retracted", s)
+		}
+	}
+	return nil
+}

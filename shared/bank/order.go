@@ -1,0 +1,78 @@
+package bank
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// tokenFormat is the first byte of every token, so that a later format can be told apart.
+const tokenFormat = 1
+
+// tokenHeader is the format byte and the nanoseconds.
+const tokenHeader = 1 + 8
+
+// PageToken is a place in the order of List: the last entry of the page before. It names a
+// place and not a count, so entries written meanwhile neither repeat nor hide others.
+type PageToken struct {
+	// RecordedAt is that entry's, to the nanosecond.
+	RecordedAt time.Time
+	// ID is that entry's.
+	ID string
+}
+
+// TokenAfter returns the token of the page that begins after m.
+func TokenAfter(m memory.Memory) PageToken {
+	return PageToken{RecordedAt: m.RecordedAt.UTC(), ID: m.ID}
+}
+
+// IsZero reports whether the token stands for the first page.
+func (t PageToken) IsZero() bool { return t.ID == "" }
+
+// Before reports whether m comes after the place, that is, on a later page.
+func (t PageToken) Before(m memory.Memory) bool {
+	return t.IsZero() || ByRecorded(memory.Memory{ID: t.ID, RecordedAt: t.RecordedAt}, m) < 0
+}
+
+// String encodes the token for clients, to whom it is opaque; "" for the first page.
+func (t PageToken) String() string {
+	if t.IsZero() {
+		return ""
+	}
+	raw := binary.BigEndian.AppendUint64([]byte{tokenFormat}, uint64(t.RecordedAt.UnixNano()))
+	return base64.RawURLEncoding.EncodeToString(append(raw, t.ID...))
+}
+
+// ParsePageToken decodes what String encodes; anything else is a terminal error about page_token.
+func ParsePageToken(s string) (PageToken, error) {
+	if s == "" {
+		return PageToken{}, nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(raw) <= tokenHeader || raw[0] != tokenFormat || !utf8.Valid(raw[tokenHeader:]) {
+		return PageToken{}, fault.Terminal("page_token", "is malformed, want the token of the page before")
+	}
+	nanos := int64(binary.BigEndian.Uint64(raw[1:tokenHeader]))
+	return PageToken{RecordedAt: time.Unix(0, nanos).UTC(), ID: string(raw[tokenHeader:])}, nil
+}
+
+// ByRecorded is the order of List: ascending RecordedAt, then ID.
+func ByRecorded(a, b memory.Memory) int {
+	return cmp.Or(a.RecordedAt.Compare(b.RecordedAt), cmp.Compare(a.ID, b.ID))
+}
+
+// ByVersion is the order of History: ascending RecordedAt, then Version, because one write may hold
+// several versions of an entry, then ID.
+func ByVersion(a, b memory.Memory) int {
+	return cmp.Or(a.RecordedAt.Compare(b.RecordedAt), cmp.Compare(a.Version, b.Version), cmp.Compare(a.ID, b.ID))
+}
+
+// ByScore is the order of Search: descending score, then ID, so that ties have one order.
+func ByScore(a, b Scored) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Memory.ID, b.Memory.ID))
+}
