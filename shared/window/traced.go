@@ -1,0 +1,73 @@
+package window
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Attributes of the spans of Traced. Turns are counted, never shown.
+const (
+	attrTenant = attribute.Key("mneme.tenant.id")
+	attrUser   = attribute.Key("mneme.user.id")
+	attrTurns  = attribute.Key("mneme.window.turns")
+)
+
+// Traced returns w with one span per call, "memory.window.<op>" with op one of append,
+// recent, retire and ping. A span carries the scope and how many turns were written or
+// read; a failed call sets its status.
+func Traced(w Window, tracer trace.Tracer) Window {
+	return &traced{next: w, tracer: tracer}
+}
+
+type traced struct {
+	next   Window
+	tracer trace.Tracer
+}
+
+func (t *traced) Append(ctx context.Context, scope memory.Scope, turns []memory.Turn) (err error) {
+	ctx, span := t.start(ctx, "append", scope)
+	defer func() { finish(span, err) }()
+	span.SetAttributes(attrTurns.Int(len(turns)))
+	return t.next.Append(ctx, scope, turns)
+}
+
+func (t *traced) Recent(ctx context.Context, scope memory.Scope) (turns []memory.Turn, err error) {
+	ctx, span := t.start(ctx, "recent", scope)
+	defer func() { finish(span, err) }()
+	turns, err = t.next.Recent(ctx, scope)
+	span.SetAttributes(attrTurns.Int(len(turns)))
+	return turns, err
+}
+
+func (t *traced) Retire(ctx context.Context, scope memory.Scope, turnIDs []string) (err error) {
+	ctx, span := t.start(ctx, "retire", scope)
+	defer func() { finish(span, err) }()
+	span.SetAttributes(attrTurns.Int(len(turnIDs)))
+	return t.next.Retire(ctx, scope, turnIDs)
+}
+
+func (t *traced) Ping(ctx context.Context) (err error) {
+	ctx, span := t.tracer.Start(ctx, "memory.window.ping")
+	defer func() { finish(span, err) }()
+	return t.next.Ping(ctx)
+}
+
+func (t *traced) start(ctx context.Context, op string, scope memory.Scope) (context.Context, trace.Span) {
+	return t.tracer.Start(ctx, "memory.window."+op, trace.WithAttributes(
+		attrTenant.String(scope.Tenant), attrUser.String(scope.User)))
+}
+
+// finish ends a span. Errors of stores name commands and addresses, not turns, so their
+// text may be recorded.
+func finish(span trace.Span, err error) {
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}
