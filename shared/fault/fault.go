@@ -9,6 +9,11 @@ import (
 	"fmt"
 )
 
+// ErrUnusableAnswer marks errors of a model that answered, but not with anything that can be
+// used: malformed, truncated, refused, empty. A few more tries may help; endless ones would
+// stall what comes after.
+var ErrUnusableAnswer = errors.New("model answer cannot be used")
+
 // TerminalError is an error that no retry can mend: the input itself is wrong.
 type TerminalError struct {
 	// Field is the input field at fault, in contract notation ("turn.text"); empty when the whole input is.

@@ -127,9 +127,11 @@ type Memory struct {
 	Vector Vector `json:"vector,omitempty"`
 }
 
-// SessionRecord says that a session has been consolidated.
+// SessionRecord says how far a session has been consolidated.
 type SessionRecord struct {
 	SessionID string `json:"session_id"`
+	// Closed says that the session ended and all of it was consolidated.
+	Closed bool `json:"closed"`
 	// FormedAt is when its memories were written last.
 	FormedAt time.Time `json:"formed_at"`
 	// Turns counts the salient turns consolidated.

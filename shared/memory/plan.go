@@ -19,7 +19,7 @@ type Write struct {
 	// Turns are the consolidated turns, kept as the entries' evidence and as the record that
 	// they have been consolidated. A back-end writes them after the entries.
 	Turns []Turn `json:"turns,omitempty"`
-	// Session is the record to keep of the session, written last; nil when it is not closed.
+	// Session is the record to keep of the session, written last; nil when there is nothing new to say.
 	Session *SessionRecord `json:"session,omitempty"`
 }
 

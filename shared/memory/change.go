@@ -1,0 +1,32 @@
+package memory
+
+// Change is an operation that was applied, as it is announced.
+type Change struct {
+	// OperationID is derived from the operation: equal for equal changes.
+	OperationID string `json:"operation_id"`
+	Kind        OpKind `json:"kind"`
+	// MemoryID is the entry written, or the first one retracted.
+	MemoryID string `json:"memory_id"`
+	// Closed are the entries that the operation superseded or retracted.
+	Closed []string `json:"closed,omitempty"`
+}
+
+// Changes lists what operations change, leaving NONE out.
+func Changes(scope Scope, ops []Operation) []Change {
+	var out []Change
+	for _, op := range ops {
+		c := Change{OperationID: DeriveOperationID(scope, op), Kind: op.Kind}
+		switch op.Kind {
+		case OpAdd:
+			c.MemoryID = op.New.ID
+		case OpUpdate, OpMerge:
+			c.MemoryID, c.Closed = op.New.ID, op.Targets
+		case OpDelete:
+			c.MemoryID, c.Closed = op.Targets[0], op.Targets
+		default:
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}

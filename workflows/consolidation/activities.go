@@ -1,0 +1,289 @@
+package consolidation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/shared/embedding"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/window"
+)
+
+const (
+	// relatedEntries is how many entries a candidate is held against (top-20 of the same user).
+	relatedEntries = 20
+	// relatedAlpha weighs vector against words when relating: alike.
+	relatedAlpha = 0.5
+	// relateParallel bounds the queries of one batch in flight.
+	relateParallel = 8
+)
+
+// Announcer tells the world what a consolidation did.
+type Announcer interface {
+	// Announce publishes changes of a user, in order; a repeated one carries the same ids.
+	Announce(ctx context.Context, scope memory.Scope, changes []memory.Change, at time.Time) error
+	// DeadLetter keeps the turns of a batch that could not be consolidated, so that they can be replayed.
+	DeadLetter(ctx context.Context, b Batch, reason string, at time.Time) error
+}
+
+// Formers finds the former of a tenant's strategy and policy; an unknown pair is an error.
+type Formers func(strategy, policy string) (formation.Former, error)
+
+// Activities are the steps of a consolidation. They hold no state: any worker can run any of
+// them, and run it again.
+type Activities struct {
+	Formers  Formers
+	Embedder embedding.Embedder
+	Bank     bank.Bank
+	Window   window.Window
+	Announce Announcer
+}
+
+// Extract asks the policy what the turns say, and embeds it. Model-bound.
+func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
+	former, err := a.Formers(b.Strategy, b.Policy)
+	if err != nil {
+		return Extracted{}, classify(err)
+	}
+	candidates, err := former.Extract(ctx, formation.Session{Scope: b.Scope, ID: b.SessionID, Turns: b.Turns})
+	if err != nil {
+		return Extracted{}, classify(fmt.Errorf("extract: %w", err))
+	}
+	texts := make([]string, len(candidates))
+	for i, c := range candidates {
+		texts[i] = c.Content
+	}
+	vectors, err := a.Embedder.Embed(ctx, texts)
+	if err != nil {
+		return Extracted{}, classify(fmt.Errorf("embed candidates: %w", err))
+	}
+	for i := range candidates {
+		candidates[i].Vector = vectors[i]
+	}
+	return Extracted{Candidates: candidates}, nil
+}
+
+// Relate leaves out what was consolidated before and finds the entries near to the rest.
+// Store-bound.
+func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood, error) {
+	fresh, err := a.fresh(ctx, in)
+	if err != nil {
+		return Neighbourhood{}, classify(err)
+	}
+	found := make([][]bank.Scored, len(fresh))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(relateParallel)
+	for i, c := range fresh {
+		g.Go(func() error {
+			hits, err := a.Bank.Search(gctx, in.Batch.Scope, bank.Query{
+				Text: c.Content, Vector: c.Vector, K: relatedEntries, Alpha: relatedAlpha, WithVectors: true,
+			})
+			found[i] = hits
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return Neighbourhood{}, classify(fmt.Errorf("relate: %w", err))
+	}
+	return pool(fresh, found), nil
+}
+
+// fresh drops candidates all of whose turns are in the bank already: the session came twice.
+func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Candidate, error) {
+	ids := make([]string, len(in.Batch.Turns))
+	for i, t := range in.Batch.Turns {
+		ids[i] = t.ID
+	}
+	kept, err := a.Bank.Turns(ctx, in.Batch.Scope, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up consolidated turns: %w", err)
+	}
+	done := make(map[string]bool, len(kept))
+	for _, t := range kept {
+		done[t.ID] = true
+	}
+	known := func(id string) bool { return done[id] }
+	return slices.DeleteFunc(slices.Clone(in.Candidates), func(c formation.Candidate) bool {
+		return !slices.ContainsFunc(c.Sources, func(id string) bool { return !known(id) })
+	}), nil
+}
+
+// pool collects the entries found, each once and without its vector.
+func pool(candidates []formation.Candidate, found [][]bank.Scored) Neighbourhood {
+	n := Neighbourhood{Candidates: candidates, Near: make([][]Neighbour, len(candidates))}
+	at := map[string]int{}
+	for i, hits := range found {
+		for _, h := range hits {
+			m := h.Memory
+			near := Neighbour{Similarity: memory.Cosine(candidates[i].Vector, m.Vector)}
+			j, ok := at[m.ID]
+			if !ok {
+				j = len(n.Pool)
+				at[m.ID] = j
+				m.Vector = nil
+				n.Pool = append(n.Pool, m)
+			}
+			near.Pool = j
+			n.Near[i] = append(n.Near[i], near)
+		}
+	}
+	return n
+}
+
+// Decide asks the policy what the candidates do to the bank, and plans the writes. Model-bound.
+func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error) {
+	former, err := a.Formers(in.Batch.Strategy, in.Batch.Policy)
+	if err != nil {
+		return Decided{}, classify(err)
+	}
+	if len(in.Neighbourhood.Candidates) == 0 {
+		return Decided{}, nil
+	}
+	ops, err := former.Decide(ctx, bundle(in))
+	if err != nil {
+		return Decided{}, classify(fmt.Errorf("decide: %w", err))
+	}
+	if err := a.complete(ctx, in, ops); err != nil {
+		return Decided{}, classify(err)
+	}
+	write, err := memory.Plan(in.Batch.Scope, ops, in.Neighbourhood.Pool, in.Now)
+	if err != nil {
+		return Decided{}, classify(fmt.Errorf("plan: %w", err))
+	}
+	return Decided{Write: write, Changes: memory.Changes(in.Batch.Scope, ops)}, nil
+}
+
+func bundle(in DecideInput) formation.Bundle {
+	b := formation.Bundle{Session: formation.Session{Scope: in.Batch.Scope, ID: in.Batch.SessionID, Turns: in.Batch.Turns}}
+	for i, c := range in.Neighbourhood.Candidates {
+		r := formation.Related{Candidate: c}
+		for _, n := range in.Neighbourhood.Near[i] {
+			r.Memories = append(r.Memories, in.Neighbourhood.Pool[n.Pool])
+			r.Similarity = append(r.Similarity, n.Similarity)
+		}
+		b.Related = append(b.Related, r)
+	}
+	return b
+}
+
+// complete marks new entries with the trace and embeds those whose text is not a candidate's.
+func (a *Activities) complete(ctx context.Context, in DecideInput, ops []memory.Operation) error {
+	vectors := map[string]memory.Vector{}
+	for _, c := range in.Neighbourhood.Candidates {
+		vectors[c.Content] = c.Vector
+	}
+	var missing []*memory.Memory
+	var texts []string
+	traceID, spanID := spanIDs(ctx)
+	for _, op := range ops {
+		if op.New == nil {
+			continue
+		}
+		op.New.TraceID, op.New.SpanID = traceID, spanID
+		op.New.Vector = vectors[op.New.Content]
+		if op.New.Vector == nil {
+			missing, texts = append(missing, op.New), append(texts, op.New.Content)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	embedded, err := a.Embedder.Embed(ctx, texts)
+	if err != nil {
+		return fmt.Errorf("embed entries: %w", err)
+	}
+	for i, m := range missing {
+		m.Vector = embedded[i]
+	}
+	return nil
+}
+
+// Apply writes what was decided, retires what W should no longer show, and announces the
+// changes. Store-bound, and the same however often it runs.
+func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
+	w := in.Decided.Write
+	w.Turns = in.Batch.Turns
+	record, err := a.sessionRecord(ctx, in)
+	if err != nil {
+		return classify(err)
+	}
+	w.Session = record
+	if err := a.Bank.Write(ctx, in.Batch.Scope, w); err != nil {
+		return classify(fmt.Errorf("write bank: %w", err))
+	}
+	if len(w.Retire) > 0 {
+		if err := a.Window.Retire(ctx, in.Batch.Scope, w.Retire); err != nil {
+			return classify(fmt.Errorf("retire from window: %w", err))
+		}
+	}
+	if len(in.Decided.Changes) == 0 {
+		return nil
+	}
+	if err := a.Announce.Announce(ctx, in.Batch.Scope, in.Decided.Changes, in.Now); err != nil {
+		return classify(fmt.Errorf("announce changes: %w", err))
+	}
+	return nil
+}
+
+// sessionRecord says how far the session is. FormedAt tells a repeated Apply from a further batch
+// of the same session, so that counts are not added twice. Nil when there is nothing new to say.
+func (a *Activities) sessionRecord(ctx context.Context, in ApplyInput) (*memory.SessionRecord, error) {
+	at := in.Now.UTC().Truncate(time.Millisecond)
+	old, ok, err := a.Bank.Session(ctx, in.Batch.Scope, in.Batch.SessionID)
+	if err != nil {
+		return nil, fmt.Errorf("look up session: %w", err)
+	}
+	if ok && (old.FormedAt.Equal(at) || (len(in.Batch.Turns) == 0 && old.Closed)) {
+		return nil, nil
+	}
+	return &memory.SessionRecord{
+		SessionID: in.Batch.SessionID, FormedAt: at, Closed: old.Closed || in.Batch.Closes,
+		Turns: old.Turns + len(in.Batch.Turns), Operations: old.Operations + len(in.Decided.Changes),
+	}, nil
+}
+
+// Retract takes an entry out of recall on request and announces it. An entry that is gone or
+// closed already is left as it is. Store-bound.
+func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
+	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
+	if errors.Is(err, bank.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return classify(fmt.Errorf("get memory: %w", err))
+	}
+	// An entry this request retracted in an earlier attempt is announced again: the attempt may have ended between the two.
+	op := memory.Operation{Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: []string{in.EventID}}
+	if m.Status == memory.StatusActive {
+		w, err := memory.Plan(in.Scope, []memory.Operation{op}, []memory.Memory{m}, in.Now)
+		if err != nil {
+			return classify(err)
+		}
+		if err := a.Bank.Write(ctx, in.Scope, w); err != nil {
+			return classify(fmt.Errorf("write bank: %w", err))
+		}
+		if err := a.Window.Retire(ctx, in.Scope, w.Retire); err != nil {
+			return classify(fmt.Errorf("retire from window: %w", err))
+		}
+	}
+	changes := memory.Changes(in.Scope, []memory.Operation{op})
+	if err := a.Announce.Announce(ctx, in.Scope, changes, in.Now); err != nil {
+		return classify(fmt.Errorf("announce changes: %w", err))
+	}
+	return nil
+}
+
+// DeadLetter keeps the turns of a batch whose consolidation failed for good. Store-bound.
+func (a *Activities) DeadLetter(ctx context.Context, in DeadLetterInput) error {
+	activity.GetLogger(ctx).Error("session goes to the dead letters",
+		"tenant", in.Batch.Scope.Tenant, "session", in.Batch.SessionID, "turns", len(in.Batch.Turns), "reason", in.Reason)
+	return a.Announce.DeadLetter(ctx, in.Batch, in.Reason, in.Now)
+}

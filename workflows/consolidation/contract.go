@@ -1,0 +1,150 @@
+// Package consolidation forms the memory of one user: an entity workflow that receives the
+// user's salient turns by signal, waits until a session is worth consolidating, and runs
+// extract -> relate -> decide -> apply on it. A user has one workflow at a time, hence one
+// writer to the bank.
+package consolidation
+
+import (
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Task queues. Activities that wait for a model and activities that wait for a store are
+// apart, so that they scale apart.
+const (
+	QueueWorkflow = "mneme-consolidation"
+	QueueModel    = "mneme-model"
+	QueueStore    = "mneme-store"
+)
+
+// Names known to the Temporal server.
+const (
+	WorkflowName = "mneme.consolidation"
+	SignalEvents = "events"
+	QueryState   = "state"
+)
+
+// WorkflowID is the id of a user's workflow. The scope's key is injective, so two users never
+// share one.
+func WorkflowID(scope memory.Scope) string { return "consolidation/" + scope.Key() }
+
+// Params start a user's workflow.
+type Params struct {
+	Scope memory.Scope `json:"scope"`
+	// Strategy and Policy choose the former, see Formers.
+	Strategy string `json:"strategy"`
+	Policy   string `json:"policy"`
+	Tuning   Tuning `json:"tuning"`
+	// State is carried over by continue-as-new; zero at the start.
+	State State `json:"state,omitzero"`
+}
+
+// Tuning is when a workflow consolidates and when it goes away.
+type Tuning struct {
+	// MaxTurns is how many turns one consolidation takes at most; so many waiting turns of an open session start one.
+	MaxTurns int `json:"max_turns"`
+	// Idle is how long an open session waits for its next turn before it is consolidated as it is.
+	Idle time.Duration `json:"idle"`
+	// Linger is how long the workflow stays after its last work, because sessions come in bursts.
+	Linger time.Duration `json:"linger"`
+	// MalformedAttempts is how often a session is tried whose model answers cannot be used,
+	// before its turns go to the dead letters.
+	MalformedAttempts int `json:"malformed_attempts"`
+}
+
+// Signal brings what happened to a user, in order.
+type Signal struct {
+	Events []Event `json:"events"`
+}
+
+// Event is a salient turn, the end of a session, or a request to retract an entry.
+type Event struct {
+	// ID is the id of the bus event; a repeated one has no effect.
+	ID        string       `json:"id"`
+	SessionID string       `json:"session_id,omitempty"`
+	Turn      *memory.Turn `json:"turn,omitempty"`
+	ClosedAt  time.Time    `json:"closed_at,omitzero"`
+	// Retract is the entry to retract.
+	Retract string `json:"retract,omitempty"`
+	// TraceParent is the W3C trace context of the event; empty when not traced.
+	TraceParent string `json:"traceparent,omitempty"`
+}
+
+// Batch is the turns one consolidation works on.
+type Batch struct {
+	Scope     memory.Scope  `json:"scope"`
+	Strategy  string        `json:"strategy"`
+	Policy    string        `json:"policy"`
+	SessionID string        `json:"session_id"`
+	Turns     []memory.Turn `json:"turns"`
+	// EventIDs are the bus events that brought the turns, in their order.
+	EventIDs []string `json:"event_ids,omitempty"`
+	// Closes says that the session ends with this batch.
+	Closes bool `json:"closes,omitempty"`
+}
+
+// Extracted is the result of Extract.
+type Extracted struct {
+	Candidates []formation.Candidate `json:"candidates"`
+}
+
+// RelateInput is the argument of Relate.
+type RelateInput struct {
+	Batch      Batch                 `json:"batch"`
+	Candidates []formation.Candidate `json:"candidates"`
+}
+
+// Neighbourhood is the result of Relate. Entries are pooled, because candidates of one session
+// share most of their neighbours.
+type Neighbourhood struct {
+	// Candidates are those not consolidated before.
+	Candidates []formation.Candidate `json:"candidates"`
+	// Pool are the related entries, each once.
+	Pool []memory.Memory `json:"pool,omitempty"`
+	// Near has a list per candidate, nearest first.
+	Near [][]Neighbour `json:"near,omitempty"`
+}
+
+// Neighbour is a place in the pool with its similarity to the candidate.
+type Neighbour struct {
+	Pool       int     `json:"pool"`
+	Similarity float64 `json:"similarity"`
+}
+
+// DecideInput is the argument of Decide.
+type DecideInput struct {
+	Batch         Batch         `json:"batch"`
+	Neighbourhood Neighbourhood `json:"neighbourhood"`
+	// Now becomes the entries' recorded time: the workflow's clock, so that a retry decides alike.
+	Now time.Time `json:"now"`
+}
+
+// Decided is the result of Decide: what is recorded in history before anything is applied.
+type Decided struct {
+	Write   memory.Write    `json:"write"`
+	Changes []memory.Change `json:"changes,omitempty"`
+}
+
+// ApplyInput is the argument of Apply.
+type ApplyInput struct {
+	Batch   Batch     `json:"batch"`
+	Decided Decided   `json:"decided"`
+	Now     time.Time `json:"now"`
+}
+
+// RetractInput is the argument of Retract.
+type RetractInput struct {
+	Scope    memory.Scope `json:"scope"`
+	EventID  string       `json:"event_id"`
+	MemoryID string       `json:"memory_id"`
+	Now      time.Time    `json:"now"`
+}
+
+// DeadLetterInput is the argument of DeadLetter.
+type DeadLetterInput struct {
+	Batch  Batch     `json:"batch"`
+	Reason string    `json:"reason"`
+	Now    time.Time `json:"now"`
+}

@@ -1,0 +1,29 @@
+package consolidation
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// Types of activity failures that Temporal does not retry by itself.
+const (
+	errorTerminal  = "terminal"
+	errorMalformed = "malformed"
+)
+
+// classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, an
+// unusable model answer is tried a few times by the workflow, everything else for ever.
+func classify(err error) error {
+	switch {
+	case errors.Is(err, fault.ErrUnusableAnswer):
+		return temporal.NewApplicationErrorWithCause(err.Error(), errorMalformed, err)
+	case fault.IsTerminal(err), errors.Is(err, bank.ErrEmbeddingMismatch):
+		return temporal.NewNonRetryableApplicationError(err.Error(), errorTerminal, err)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,143 @@
+package consolidation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// maxSeen bounds the remembered event ids. It only has to span redeliveries within a run; across
+// runs the bank knows which turns it has.
+const maxSeen = 2000
+
+// State is what waits to be consolidated. It is carried over by continue-as-new.
+type State struct {
+	// Open are the sessions that may get further turns, by first arrival.
+	Open []Session `json:"open,omitempty"`
+	// Closed are the sessions that ended, in the order they did: the order they are consolidated in.
+	Closed []Session `json:"closed,omitempty"`
+	// Retractions wait for the writer.
+	Retractions []Event `json:"retractions,omitempty"`
+	// Seen are the newest event ids, oldest first.
+	Seen []string `json:"seen,omitempty"`
+	// LastFailure says why the last consolidation failed; empty when it did not.
+	LastFailure string `json:"last_failure,omitempty"`
+}
+
+// Session is the waiting turns of one session.
+type Session struct {
+	ID       string        `json:"id"`
+	Turns    []memory.Turn `json:"turns,omitempty"`
+	EventIDs []string      `json:"event_ids,omitempty"`
+	// Arrived is when its newest event came.
+	Arrived time.Time `json:"arrived"`
+	// TraceParent is that of its newest event.
+	TraceParent string `json:"traceparent,omitempty"`
+	// Failures counts consecutive unusable model answers.
+	Failures int `json:"failures,omitempty"`
+}
+
+// add takes events in, dropping those it has seen.
+func (s *State) add(events []Event, now time.Time) {
+	for _, e := range events {
+		if slices.Contains(s.Seen, e.ID) {
+			continue
+		}
+		s.Seen = append(s.Seen, e.ID)
+		switch {
+		case e.Retract != "":
+			s.Retractions = append(s.Retractions, e)
+		case e.Turn != nil:
+			s.addTurn(e, now)
+		case !e.ClosedAt.IsZero():
+			s.closeSession(e, now)
+		}
+	}
+	if extra := len(s.Seen) - maxSeen; extra > 0 {
+		s.Seen = slices.Delete(s.Seen, 0, extra)
+	}
+}
+
+func (s *State) addTurn(e Event, now time.Time) {
+	if waits(s.Open, e.Turn.ID) || waits(s.Closed, e.Turn.ID) {
+		return
+	}
+	session := s.open(e, now)
+	session.Turns = append(session.Turns, *e.Turn)
+	session.EventIDs = append(session.EventIDs, e.ID)
+}
+
+func waits(sessions []Session, turnID string) bool {
+	return slices.ContainsFunc(sessions, func(o Session) bool {
+		return slices.ContainsFunc(o.Turns, func(t memory.Turn) bool { return t.ID == turnID })
+	})
+}
+
+func (s *State) closeSession(e Event, now time.Time) {
+	session := *s.open(e, now)
+	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.ID == e.SessionID })
+	s.Closed = append(s.Closed, session)
+}
+
+// open returns the open session of an event, new if need be.
+func (s *State) open(e Event, now time.Time) *Session {
+	i := slices.IndexFunc(s.Open, func(o Session) bool { return o.ID == e.SessionID })
+	if i < 0 {
+		s.Open = append(s.Open, Session{ID: e.SessionID})
+		i = len(s.Open) - 1
+	}
+	s.Open[i].Arrived, s.Open[i].TraceParent = now, e.TraceParent
+	return &s.Open[i]
+}
+
+// ready returns the next session to consolidate; closes says that it has ended.
+func (s *State) ready(t Tuning, now time.Time) (session *Session, closes bool) {
+	if len(s.Closed) > 0 {
+		return &s.Closed[0], true
+	}
+	for i := range s.Open {
+		o := &s.Open[i]
+		if len(o.Turns) >= t.MaxTurns || (len(o.Turns) > 0 && now.Sub(o.Arrived) >= t.Idle) {
+			return o, false
+		}
+	}
+	return nil, false
+}
+
+// done removes a batch's turns, and its session when it is used up.
+func (s *State) done(session *Session, turns int) {
+	session.Turns = slices.Delete(session.Turns, 0, turns)
+	session.EventIDs = slices.Delete(session.EventIDs, 0, turns)
+	session.Failures = 0
+	if len(session.Turns) > 0 {
+		return
+	}
+	used := func(o Session) bool { return o.ID == session.ID && len(o.Turns) == 0 }
+	if len(s.Closed) > 0 && session == &s.Closed[0] {
+		s.Closed = slices.Delete(s.Closed, 0, 1)
+		return
+	}
+	s.Open = slices.DeleteFunc(s.Open, used)
+}
+
+// forget lets events come again: those whose turns went to the dead letters.
+func (s *State) forget(eventIDs []string) {
+	s.Seen = slices.DeleteFunc(s.Seen, func(id string) bool { return slices.Contains(eventIDs, id) })
+}
+
+// wait is how long nothing can become ready without a signal.
+func (s *State) wait(t Tuning, now time.Time) time.Duration {
+	if s.empty() {
+		return t.Linger
+	}
+	wait := t.Idle
+	for _, o := range s.Open {
+		wait = min(wait, o.Arrived.Add(t.Idle).Sub(now))
+	}
+	return max(wait, time.Millisecond)
+}
+
+func (s *State) empty() bool {
+	return len(s.Open) == 0 && len(s.Closed) == 0 && len(s.Retractions) == 0
+}

@@ -1,0 +1,149 @@
+package consolidation
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// heartbeatEvery is well below the activities' heartbeat time-out.
+const heartbeatEvery = 2 * time.Second
+
+// ClientOptions adds what this workflow needs of a client: the trace in headers, and compressed
+// payloads, because batches of turns and vectors repeat themselves.
+func ClientOptions(o client.Options) client.Options {
+	o.ContextPropagators = append(o.ContextPropagators, TracePropagator{})
+	o.DataConverter = DataConverter()
+	return o
+}
+
+// DataConverter is JSON, compressed where that makes it smaller.
+func DataConverter() converter.DataConverter {
+	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(),
+		converter.NewZlibCodec(converter.ZlibCodecOptions{}))
+}
+
+// Roles are the parts of the work that a process takes.
+type Roles struct {
+	Workflow, Model, Store bool
+	// ModelParallel and StoreParallel bound the activities of each sort at a time; 0 means 16 and 64.
+	ModelParallel, StoreParallel int
+}
+
+// Workers makes a worker per role. The caller starts and stops them.
+func Workers(c client.Client, r Roles, a *Activities, tracer trace.Tracer) []worker.Worker {
+	base := worker.Options{
+		Interceptors:                 []interceptor.WorkerInterceptor{&observer{tracer: tracer}},
+		WorkerStopTimeout:            10 * time.Second,
+		MaxHeartbeatThrottleInterval: heartbeatEvery,
+	}
+	var out []worker.Worker
+	if r.Workflow {
+		o := base
+		o.DisableRegistrationAliasing = true
+		w := worker.New(c, QueueWorkflow, o)
+		Register(w)
+		out = append(out, w)
+	}
+	if r.Model {
+		o := base
+		o.DisableWorkflowWorker = true
+		o.MaxConcurrentActivityExecutionSize = orDefault(r.ModelParallel, 16)
+		w := worker.New(c, QueueModel, o)
+		w.RegisterActivity(a.Extract)
+		w.RegisterActivity(a.Decide)
+		out = append(out, w)
+	}
+	if r.Store {
+		o := base
+		o.DisableWorkflowWorker = true
+		o.MaxConcurrentActivityExecutionSize = orDefault(r.StoreParallel, 64)
+		w := worker.New(c, QueueStore, o)
+		w.RegisterActivity(a.Relate)
+		w.RegisterActivity(a.Apply)
+		w.RegisterActivity(a.Retract)
+		w.RegisterActivity(a.DeadLetter)
+		out = append(out, w)
+	}
+	return out
+}
+
+// Register registers the workflow with a worker, a replayer or a test environment.
+func Register(r interface {
+	RegisterWorkflowWithOptions(w any, o workflow.RegisterOptions)
+}) {
+	r.RegisterWorkflowWithOptions(Workflow, workflow.RegisterOptions{Name: WorkflowName})
+}
+
+func orDefault(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// observer gives every activity a span and a heartbeat.
+type observer struct {
+	interceptor.WorkerInterceptorBase
+	tracer trace.Tracer
+}
+
+func (o *observer) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	i := &observedActivity{tracer: o.tracer}
+	i.Next = next
+	return i
+}
+
+type observedActivity struct {
+	interceptor.ActivityInboundInterceptorBase
+	tracer trace.Tracer
+}
+
+func (o *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	info := activity.GetInfo(ctx)
+	ctx, span := o.tracer.Start(ctx, "consolidation."+info.ActivityType.Name, trace.WithAttributes(
+		attribute.String("temporal.workflow.id", info.WorkflowExecution.ID),
+		attribute.String("temporal.workflow.run_id", info.WorkflowExecution.RunID),
+		attribute.Int("temporal.activity.attempt", int(info.Attempt)),
+	))
+	defer span.End()
+	stop := heartbeat(ctx)
+	defer stop()
+	result, err := o.Next.ExecuteActivity(ctx, in)
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, "activity failed")
+	}
+	return result, err
+}
+
+// heartbeat tells the server that the worker lives, so that a dead one's work is taken over
+// within seconds although a model may take minutes.
+func heartbeat(ctx context.Context) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(heartbeatEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				activity.RecordHeartbeat(ctx)
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}

@@ -1,0 +1,230 @@
+package consolidation
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Named changes of the workflow's code, for workflow.GetVersion. A running workflow keeps the
+// version it recorded; raise the number, branch on it, and record a history of each.
+const (
+	changePipeline  = "pipeline"
+	pipelineVersion = 1
+)
+
+// maxSignals ends a run well before the server's limit of 10,000 signals a run.
+const maxSignals = 5000
+
+// Workflow is the entity workflow of one user. It ends when nothing has waited for
+// Tuning.Linger; a later signal-with-start begins a new run.
+func Workflow(ctx workflow.Context, p Params) error {
+	r := &run{params: p, state: p.State, signals: workflow.GetSignalChannel(ctx, SignalEvents)}
+	if err := workflow.SetQueryHandler(ctx, QueryState, func() (State, error) { return r.state, nil }); err != nil {
+		return err
+	}
+	workflow.GetVersion(ctx, changePipeline, workflow.DefaultVersion, pipelineVersion)
+	for {
+		r.drain(ctx)
+		switch {
+		case r.mustContinue(ctx):
+			p.State = r.state
+			return workflow.NewContinueAsNewError(ctx, WorkflowName, p)
+		case len(r.state.Retractions) > 0:
+			if err := r.retract(ctx); err != nil {
+				return err
+			}
+		case r.consolidateNext(ctx):
+		default:
+			if woken := r.sleep(ctx); !woken && r.state.empty() && !r.drain(ctx) {
+				return ctx.Err()
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+type run struct {
+	params   Params
+	state    State
+	signals  workflow.ReceiveChannel
+	received int
+}
+
+// drain takes in every signal that has arrived, without waiting.
+func (r *run) drain(ctx workflow.Context) (any bool) {
+	for {
+		var s Signal
+		if !r.signals.ReceiveAsync(&s) {
+			return any
+		}
+		r.take(ctx, s)
+		any = true
+	}
+}
+
+func (r *run) take(ctx workflow.Context, s Signal) {
+	r.received++
+	r.state.add(s.Events, workflow.Now(ctx))
+}
+
+// mustContinue is true when the history has grown enough, and never while signals wait: drain has
+// just been called, so everything received is in the state.
+func (r *run) mustContinue(ctx workflow.Context) bool {
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.received >= maxSignals
+}
+
+// sleep waits for a signal, or until something may be ready.
+func (r *run) sleep(ctx workflow.Context) (woken bool) {
+	timer, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	workflow.NewSelector(ctx).
+		AddReceive(r.signals, func(c workflow.ReceiveChannel, _ bool) {
+			var s Signal
+			c.Receive(ctx, &s)
+			r.take(ctx, s)
+			woken = true
+		}).
+		AddFuture(workflow.NewTimer(timer, r.state.wait(r.params.Tuning, workflow.Now(ctx))), func(workflow.Future) {}).
+		AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {}).
+		Select(ctx)
+	return woken
+}
+
+// consolidateNext works on the next ready session and reports whether there was one.
+func (r *run) consolidateNext(ctx workflow.Context) bool {
+	session, closes := r.state.ready(r.params.Tuning, workflow.Now(ctx))
+	if session == nil {
+		return false
+	}
+	n := min(len(session.Turns), r.params.Tuning.MaxTurns)
+	batch := Batch{
+		Scope: r.params.Scope, Strategy: r.params.Strategy, Policy: r.params.Policy, SessionID: session.ID,
+		Turns: byTime(session.Turns[:n]), EventIDs: slices.Clone(session.EventIDs[:n]),
+		Closes: closes && n == len(session.Turns),
+	}
+	err := consolidate(withTraceParent(ctx, session.TraceParent), batch)
+	switch {
+	case err == nil:
+		r.state.LastFailure = ""
+	case ctx.Err() != nil:
+		return true
+	default:
+		r.state.LastFailure = reason(err)
+		session.Failures++
+		if isMalformed(err) && session.Failures < r.params.Tuning.MalformedAttempts {
+			r.pause(ctx, session.Failures)
+			return true
+		}
+		r.giveUp(ctx, session, batch, err)
+	}
+	r.state.done(session, n)
+	return true
+}
+
+// pause waits before the next try of a session, longer each time. Signals that come meanwhile stay
+// in their channel, so the session keeps its place in the state.
+func (r *run) pause(ctx workflow.Context, failures int) {
+	_ = workflow.Sleep(ctx, min(time.Duration(1<<failures)*time.Second, time.Minute)) // cancelled: the loop sees it
+}
+
+// giveUp sends a batch to the dead letters, where a replay finds it.
+func (r *run) giveUp(ctx workflow.Context, session *Session, b Batch, cause error) {
+	ctx = withTraceParent(ctx, session.TraceParent)
+	in := DeadLetterInput{Batch: b, Reason: reason(cause), Now: workflow.Now(ctx)}
+	var a *Activities
+	_ = workflow.ExecuteActivity(storeOptions(ctx), a.DeadLetter, in).Get(ctx, nil) // retried for ever; only cancellation ends it
+	r.state.forget(b.EventIDs)
+}
+
+// consolidate runs the four steps on a batch.
+func consolidate(ctx workflow.Context, b Batch) error {
+	var (
+		a         *Activities
+		extracted Extracted
+		near      Neighbourhood
+		decided   Decided
+	)
+	model, store := modelOptions(ctx), storeOptions(ctx)
+	if len(b.Turns) > 0 {
+		if err := workflow.ExecuteActivity(model, a.Extract, b).Get(ctx, &extracted); err != nil {
+			return err
+		}
+		if err := workflow.ExecuteActivity(store, a.Relate, RelateInput{b, extracted.Candidates}).Get(ctx, &near); err != nil {
+			return err
+		}
+		in := DecideInput{Batch: b, Neighbourhood: near, Now: workflow.Now(ctx)}
+		if err := workflow.ExecuteActivity(model, a.Decide, in).Get(ctx, &decided); err != nil {
+			return err
+		}
+	}
+	return workflow.ExecuteActivity(store, a.Apply, ApplyInput{b, decided, workflow.Now(ctx)}).Get(ctx, nil)
+}
+
+// retract works off the requests to retract an entry.
+func (r *run) retract(ctx workflow.Context) error {
+	for _, e := range r.state.Retractions {
+		var a *Activities
+		ctx := withTraceParent(ctx, e.TraceParent)
+		in := RetractInput{Scope: r.params.Scope, EventID: e.ID, MemoryID: e.Retract, Now: workflow.Now(ctx)}
+		if err := workflow.ExecuteActivity(storeOptions(ctx), a.Retract, in).Get(ctx, nil); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			r.state.LastFailure = reason(err)
+		}
+	}
+	r.state.Retractions = nil
+	return nil
+}
+
+// modelOptions: a model may be away or slow for long; the heartbeat finds a dead worker sooner.
+func modelOptions(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: QueueModel, StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: 10 * time.Second,
+		RetryPolicy: retryPolicy(),
+	})
+}
+
+func storeOptions(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: QueueStore, StartToCloseTimeout: time.Minute, HeartbeatTimeout: 10 * time.Second,
+		RetryPolicy: retryPolicy(),
+	})
+}
+
+// retryPolicy retries for ever: an outage ends, and turns must not be lost to it. Errors that no
+// retry mends are marked as such by the activities.
+func retryPolicy() *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{
+		InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second,
+		NonRetryableErrorTypes: []string{errorTerminal, errorMalformed},
+	}
+}
+
+func byTime(turns []memory.Turn) []memory.Turn {
+	out := slices.Clone(turns)
+	slices.SortStableFunc(out, func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
+	return out
+}
+
+func isMalformed(err error) bool {
+	var app *temporal.ApplicationError
+	return errors.As(err, &app) && app.Type() == errorMalformed
+}
+
+// reason is the innermost message of an activity's failure.
+func reason(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Message()
+	}
+	return err.Error()
+}
