@@ -1,0 +1,323 @@
+package consolidation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// steps records what a workflow asked of its activities.
+type steps struct {
+	mu      sync.Mutex
+	applied []consolidation.ApplyInput
+	letters []consolidation.DeadLetterInput
+	retract []string
+	// failExtract is returned by Extract for a session, once per entry.
+	failExtract map[string][]error
+}
+
+func (s *steps) Extract(_ context.Context, b consolidation.Batch) (consolidation.Extracted, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errs := s.failExtract[b.SessionID]; len(errs) > 0 {
+		s.failExtract[b.SessionID] = errs[1:]
+		return consolidation.Extracted{}, errs[0]
+	}
+	var out consolidation.Extracted
+	for _, t := range b.Turns {
+		out.Candidates = append(out.Candidates, formation.Candidate{Content: t.Text, Sources: []string{t.ID}})
+	}
+	return out, nil
+}
+
+func (s *steps) Relate(_ context.Context, in consolidation.RelateInput) (consolidation.Neighbourhood, error) {
+	return consolidation.Neighbourhood{Candidates: in.Candidates}, nil
+}
+
+func (s *steps) Decide(_ context.Context, in consolidation.DecideInput) (consolidation.Decided, error) {
+	var d consolidation.Decided
+	for i, c := range in.Neighbourhood.Candidates {
+		id := memory.DeriveID(in.Batch.Scope, c.Sources, i)
+		d.Write.Put = append(d.Write.Put, memory.Memory{ID: id, Content: c.Content, Sources: c.Sources})
+	}
+	return d, nil
+}
+
+func (s *steps) Apply(_ context.Context, in consolidation.ApplyInput) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.applied = append(s.applied, in)
+	return nil
+}
+
+func (s *steps) DeadLetter(_ context.Context, in consolidation.DeadLetterInput) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.letters = append(s.letters, in)
+	return nil
+}
+
+func (s *steps) Retract(_ context.Context, in consolidation.RetractInput) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retract = append(s.retract, in.MemoryID)
+	return nil
+}
+
+// turnsOf lists the ids of the turns applied, a list per consolidation.
+func (s *steps) turnsOf() [][]string {
+	var out [][]string
+	for _, a := range s.applied {
+		ids := []string{}
+		for _, t := range a.Batch.Turns {
+			ids = append(ids, t.ID)
+		}
+		out = append(out, ids)
+	}
+	return out
+}
+
+func newRun(t *testing.T) (*testsuite.TestWorkflowEnvironment, *steps) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetStartTime(start)
+	env.SetTestTimeout(20 * time.Second)
+	s := &steps{failExtract: map[string][]error{}}
+	env.RegisterWorkflowWithOptions(consolidation.Workflow, workflow.RegisterOptions{Name: consolidation.WorkflowName})
+	for name, f := range map[string]any{
+		"Extract": s.Extract, "Relate": s.Relate, "Decide": s.Decide, "Apply": s.Apply, "DeadLetter": s.DeadLetter, "Retract": s.Retract,
+	} {
+		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	return env, s
+}
+
+func params() consolidation.Params {
+	return consolidation.Params{
+		Scope: memory.Scope{Tenant: "acme", User: "ana"}, Strategy: "salimory", Policy: "embedded",
+		Tuning: consolidation.Tuning{MaxTurns: 4, Idle: 10 * time.Minute, Linger: 5 * time.Second, MalformedAttempts: 3},
+	}
+}
+
+func turn(session string, n int) consolidation.Event {
+	id := fmt.Sprintf("%s:%d", session, n)
+	return consolidation.Event{ID: "e-" + id, SessionID: session, Turn: &memory.Turn{
+		ID: id, SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: "says " + id, Time: start.Add(time.Duration(n) * time.Second),
+	}}
+}
+
+func closed(session string) consolidation.Event {
+	return consolidation.Event{ID: "close-" + session, SessionID: session, ClosedAt: start.Add(time.Hour)}
+}
+
+// signals sends each list of events as one signal, a second apart.
+func signals(env *testsuite.TestWorkflowEnvironment, lists ...[]consolidation.Event) {
+	for i, events := range lists {
+		env.RegisterDelayedCallback(func() {
+			env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{Events: events})
+		}, time.Duration(i)*time.Second)
+	}
+}
+
+func finish(t *testing.T, env *testsuite.TestWorkflowEnvironment, p consolidation.Params) {
+	t.Helper()
+	env.ExecuteWorkflow(consolidation.WorkflowName, p)
+	if !env.IsWorkflowCompleted() {
+		t.Fatal("the workflow did not complete")
+	}
+	if err := env.GetWorkflowError(); err != nil {
+		t.Fatalf("workflow: %v", err)
+	}
+}
+
+func TestClosedSessionIsConsolidatedAtOnce(t *testing.T) {
+	env, s := newRun(t)
+	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), closed("s1")})
+	began := env.Now()
+	finish(t, env, params())
+	if got := s.turnsOf(); len(got) != 1 || !slices.Equal(got[0], []string{"s1:1", "s1:2"}) {
+		t.Fatalf("consolidated %v, want one batch of both turns", got)
+	}
+	if !s.applied[0].Batch.Closes {
+		t.Error("the batch does not close its session")
+	}
+	if waited := env.Now().Sub(began); waited > time.Minute {
+		t.Errorf("the workflow took %s of its own time: it waited for idleness", waited)
+	}
+}
+
+func TestOpenSessionIsConsolidatedWhenIdle(t *testing.T) {
+	env, s := newRun(t)
+	signals(env, []consolidation.Event{turn("s1", 1)})
+	finish(t, env, params())
+	if len(s.applied) != 1 || s.applied[0].Batch.Closes {
+		t.Fatalf("applied %d batches, closing %v; want one that does not close", len(s.applied), s.applied)
+	}
+}
+
+func TestManyTurnsAreConsolidatedInChunks(t *testing.T) {
+	env, s := newRun(t)
+	var events []consolidation.Event
+	for n := 1; n <= 10; n++ {
+		events = append(events, turn("s1", n))
+	}
+	signals(env, append(events, closed("s1")))
+	finish(t, env, params())
+	got := s.turnsOf()
+	if len(got) != 3 || len(got[0]) != 4 || len(got[1]) != 4 || len(got[2]) != 2 {
+		t.Fatalf("consolidated %v, want chunks of 4, 4 and 2", got)
+	}
+	if s.applied[0].Batch.Closes || s.applied[1].Batch.Closes || !s.applied[2].Batch.Closes {
+		t.Error("only the last chunk closes the session")
+	}
+}
+
+func TestRepeatedEventsHaveNoEffect(t *testing.T) {
+	env, s := newRun(t)
+	session := []consolidation.Event{turn("s1", 1), turn("s1", 1), turn("s1", 2), closed("s1")}
+	otherEvent := turn("s1", 2)
+	otherEvent.ID = "another event, the same turn"
+	signals(env, append([]consolidation.Event{otherEvent}, session...), session, session)
+	finish(t, env, params())
+	if got := s.turnsOf(); len(got) != 1 || len(got[0]) != 2 {
+		t.Fatalf("consolidated %v, want one batch of two turns", got)
+	}
+}
+
+func TestTurnsAreInOrderOfTime(t *testing.T) {
+	env, s := newRun(t)
+	signals(env, []consolidation.Event{turn("s1", 3), turn("s1", 1), turn("s1", 2), closed("s1")})
+	finish(t, env, params())
+	if got := s.turnsOf(); !slices.Equal(got[0], []string{"s1:1", "s1:2", "s1:3"}) {
+		t.Fatalf("consolidated %v, want ascending times", got)
+	}
+}
+
+func TestSessionsAreConsolidatedInTheOrderTheyEnd(t *testing.T) {
+	env, s := newRun(t)
+	signals(env, []consolidation.Event{turn("a", 1), turn("b", 1), closed("b"), closed("a")})
+	finish(t, env, params())
+	if s.applied[0].Batch.SessionID != "b" || s.applied[1].Batch.SessionID != "a" {
+		t.Fatalf("order %s, %s; want b, a", s.applied[0].Batch.SessionID, s.applied[1].Batch.SessionID)
+	}
+}
+
+func TestEmptySessionIsStillRecorded(t *testing.T) {
+	env, s := newRun(t)
+	signals(env, []consolidation.Event{closed("s1")})
+	finish(t, env, params())
+	if len(s.applied) != 1 || !s.applied[0].Batch.Closes || len(s.applied[0].Batch.Turns) != 0 {
+		t.Fatalf("applied %+v, want one empty batch that closes", s.applied)
+	}
+}
+
+func TestOutageIsRetriedUntilItEnds(t *testing.T) {
+	env, s := newRun(t)
+	for range 9 { // the test environment, unlike a server, gives up after ten attempts
+		s.failExtract["s1"] = append(s.failExtract["s1"], errors.New("connection refused"))
+	}
+	signals(env, []consolidation.Event{turn("s1", 1), closed("s1")})
+	finish(t, env, params())
+	if len(s.applied) != 1 || len(s.letters) != 0 {
+		t.Fatalf("applied %d, dead letters %+v; want 1 and none", len(s.applied), s.letters)
+	}
+}
+
+func TestUnusableAnswers(t *testing.T) {
+	malformed := temporal.NewApplicationError("not JSON", "malformed")
+	for name, tc := range map[string]struct {
+		failures, letters int
+	}{
+		"a few are tried again":      {failures: 2, letters: 0},
+		"too many are a dead letter": {failures: 3, letters: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env, s := newRun(t)
+			for range tc.failures {
+				s.failExtract["bad"] = append(s.failExtract["bad"], malformed)
+			}
+			signals(env, []consolidation.Event{turn("bad", 1), closed("bad"), turn("good", 1), closed("good")})
+			finish(t, env, params())
+			if len(s.letters) != tc.letters {
+				t.Fatalf("%d dead letters, want %d", len(s.letters), tc.letters)
+			}
+			last := s.applied[len(s.applied)-1]
+			if last.Batch.SessionID != "good" {
+				t.Errorf("the session after the bad one was not consolidated")
+			}
+			if tc.letters == 1 && (s.letters[0].Reason != "not JSON" || len(s.letters[0].Batch.EventIDs) != 1) {
+				t.Errorf("dead letter %+v, want the reason and the event", s.letters[0])
+			}
+		})
+	}
+}
+
+func TestTerminalFailureIsADeadLetterAndCanBeReplayed(t *testing.T) {
+	env, s := newRun(t)
+	s.failExtract["s1"] = []error{temporal.NewNonRetryableApplicationError("strategy: is unknown", "terminal", nil)}
+	session := []consolidation.Event{turn("s1", 1), closed("s1")}
+	signals(env, session, []consolidation.Event{turn("s1", 1)}) // the second is the replayed letter
+	finish(t, env, params())
+	if len(s.letters) != 1 {
+		t.Fatalf("%d dead letters, want 1", len(s.letters))
+	}
+	if got := s.turnsOf(); len(got) != 1 || !slices.Equal(got[0], []string{"s1:1"}) {
+		t.Fatalf("after the replay consolidated %v, want the turn", got)
+	}
+}
+
+func TestRetractionIsDoneByTheWriter(t *testing.T) {
+	env, s := newRun(t)
+	signals(env, []consolidation.Event{{ID: "r1", Retract: "m1"}, {ID: "r1", Retract: "m1"}, {ID: "r2", Retract: "m2"}})
+	finish(t, env, params())
+	if !slices.Equal(s.retract, []string{"m1", "m2"}) {
+		t.Fatalf("retracted %v, want m1 and m2 once each", s.retract)
+	}
+}
+
+func TestContinueAsNewCarriesWhatWaits(t *testing.T) {
+	env, _ := newRun(t)
+	env.SetContinueAsNewSuggested(true)
+	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2)})
+	env.ExecuteWorkflow(consolidation.WorkflowName, params())
+	var again *workflow.ContinueAsNewError
+	if !errors.As(env.GetWorkflowError(), &again) {
+		t.Fatalf("ended with %v, want continue-as-new", env.GetWorkflowError())
+	}
+}
+
+func TestStateCanBeQueried(t *testing.T) {
+	env, _ := newRun(t)
+	signals(env, []consolidation.Event{turn("s1", 1)})
+	env.RegisterDelayedCallback(func() {
+		value, err := env.QueryWorkflow(consolidation.QueryState)
+		if err != nil {
+			t.Errorf("query: %v", err)
+			return
+		}
+		var state consolidation.State
+		if err := value.Get(&state); err != nil || len(state.Open) != 1 {
+			t.Errorf("state %+v, error %v; want one open session", state, err)
+		}
+	}, time.Minute)
+	finish(t, env, params())
+}
