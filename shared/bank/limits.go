@@ -71,7 +71,8 @@ func (q Query) Checked(dimension int) (Query, error) {
 }
 
 // CheckWrite reports, as a terminal error, a Write that no bank of that dimension may apply:
-// an entry without id or content, written twice or with a vector of another length, or a
+// an entry without id, content or
+// RecordedAt, written twice or with a vector of another length, or a
 // closing that closes nothing.
 func CheckWrite(w memory.Write, dimension int) error {
 	seen := make(map[string]bool, len(w.Put))
@@ -108,6 +109,8 @@ func checkEntry(m memory.Memory, dimension int) error {
 		return fault.Terminal("write.put.content", "of %s is empty", m.ID)
 	case !utf8.ValidString(m.Content):
 		return fault.Terminal("write.put.content", "of %s is not valid UTF-8", m.ID)
+	case m.RecordedAt.IsZero():
+		return fault.Terminal("write.put.recorded_at", "of %s is not set", m.ID)
 	}
 	if err := checkVector("write.put.vector", m.Vector, dimension); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 // tokenFormat is the first byte of every token, so that a later format can be told apart.
 const tokenFormat = 1
 
-// tokenHeader is the format byte and the nanoseconds.
-const tokenHeader = 1 + 8
+// tokenHeader is the format byte, the seconds and the nanoseconds within the second.
+const tokenHeader = 1 + 8 + 4
 
 // PageToken is a place in the order of List: the last entry of the page before. It names a
 // place and not a count, so entries written meanwhile neither repeat nor hide others.
@@ -44,7 +44,8 @@ func (t PageToken) String() string {
 	if t.IsZero() {
 		return ""
 	}
-	raw := binary.BigEndian.AppendUint64([]byte{tokenFormat}, uint64(t.RecordedAt.UnixNano()))
+	raw := binary.BigEndian.AppendUint64([]byte{tokenFormat}, uint64(t.RecordedAt.Unix()))
+	raw = binary.BigEndian.AppendUint32(raw, uint32(t.RecordedAt.Nanosecond()))
 	return base64.RawURLEncoding.EncodeToString(append(raw, t.ID...))
 }
 
@@ -53,12 +54,16 @@ func ParsePageToken(s string) (PageToken, error) {
 	if s == "" {
 		return PageToken{}, nil
 	}
+	malformed := fault.Terminal("page_token", "is malformed, want the token of the page before")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(raw) <= tokenHeader || raw[0] != tokenFormat || !utf8.Valid(raw[tokenHeader:]) {
-		return PageToken{}, fault.Terminal("page_token", "is malformed, want the token of the page before")
+		return PageToken{}, malformed
 	}
-	nanos := int64(binary.BigEndian.Uint64(raw[1:tokenHeader]))
-	return PageToken{RecordedAt: time.Unix(0, nanos).UTC(), ID: string(raw[tokenHeader:])}, nil
+	seconds, nanos := int64(binary.BigEndian.Uint64(raw[1:9])), binary.BigEndian.Uint32(raw[9:tokenHeader])
+	if nanos >= uint32(time.Second) {
+		return PageToken{}, malformed
+	}
+	return PageToken{RecordedAt: time.Unix(seconds, int64(nanos)).UTC(), ID: string(raw[tokenHeader:])}, nil
 }
 
 // ByRecorded is the order of List: ascending RecordedAt, then ID.

@@ -1,0 +1,81 @@
+package weaviate
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"time"
+
+	client "github.com/weaviate/weaviate-go-client/v5/weaviate"
+	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// maxMessage is the largest gRPC reply taken, as large as the server sends: a page of 1,000
+// entries may pass the usual 4 MiB.
+const maxMessage = 100 << 20
+
+// connect makes the clients; it does not wait for the server. The gRPC connection is our own
+// because the client library's neither verifies certificates nor can be closed. Headers carry the
+// key because the library's auth config makes, and abandons, a second connection.
+func connect(cfg Config, dimension int) (*Bank, error) {
+	if dimension <= 0 {
+		return nil, fault.Terminal("embedding.dimension", "is %d, want more than 0", dimension)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = transport.MaxIdleConns
+	web := &http.Client{Timeout: cfg.Timeout, Transport: transport}
+	var headers map[string]string
+	if cfg.APIKey != "" {
+		headers = map[string]string{"authorization": "Bearer " + cfg.APIKey.Reveal()}
+	}
+	rest, err := client.NewClient(client.Config{Scheme: cfg.scheme(), Host: cfg.HTTP, ConnectionClient: web, Headers: headers})
+	if err != nil {
+		return nil, fmt.Errorf("make weaviate client: %w", err)
+	}
+	conn, err := dial(cfg, headers)
+	if err != nil {
+		return nil, err
+	}
+	return &Bank{
+		collections: collections{prefix: cfg.Prefix}, dimension: dimension,
+		rest: rest, http: web, conn: conn, search: pb.NewWeaviateClient(conn),
+	}, nil
+}
+
+func dial(cfg Config, headers map[string]string) (*grpc.ClientConn, error) {
+	security := insecure.NewCredentials()
+	if cfg.TLS {
+		security = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
+	}
+	// A restarted server is found again within two seconds; the default waits up to two minutes.
+	reconnect := grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 2 * time.Second}}
+	conn, err := grpc.NewClient(cfg.GRPC,
+		grpc.WithTransportCredentials(security),
+		grpc.WithConnectParams(reconnect),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithUnaryInterceptor(callWith(headers, cfg.Timeout)))
+	if err != nil {
+		return nil, fmt.Errorf("make weaviate gRPC client: %w", err)
+	}
+	return conn, nil
+}
+
+// callWith gives each call its headers and its longest wait.
+func callWith(headers map[string]string, timeout time.Duration) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		for k, v := range headers {
+			ctx = metadata.AppendToOutgoingContext(ctx, k, v)
+		}
+		return invoke(ctx, method, req, reply, conn, opts...)
+	}
+}

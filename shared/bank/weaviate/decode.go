@@ -1,0 +1,99 @@
+package weaviate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
+	"github.com/weaviate/weaviate/usecases/byteops"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// object reads the properties of a result. The first time that cannot be read is kept in err.
+type object struct {
+	fields map[string]*pb.Value
+	err    error
+}
+
+func open(r *pb.SearchResult) *object {
+	return &object{fields: r.GetProperties().GetNonRefProps().GetFields()}
+}
+
+func (o *object) text(name string) string { return o.fields[name].GetTextValue() }
+
+func (o *object) int(name string) int { return int(o.fields[name].GetIntValue()) }
+
+func (o *object) list(name string) []string {
+	values := o.fields[name].GetListValue().GetTextValues().GetValues()
+	if len(values) == 0 {
+		return nil
+	}
+	return slices.Clone(values)
+}
+
+// time reads a time in UTC; the zero time where there is none.
+func (o *object) time(name string) time.Time {
+	value := o.fields[name].GetDateValue()
+	if value == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, value)
+	if err != nil && o.err == nil {
+		o.err = fmt.Errorf("decode property %s: %w", name, err)
+	}
+	return t.UTC()
+}
+
+func decodeEntry(r *pb.SearchResult) (memory.Memory, error) {
+	o := open(r)
+	m := memory.Memory{
+		ID: o.text(propEntryID), Kind: memory.Kind(o.text("kind")), Content: o.text(propContent),
+		Topic: o.text(propTopic), Slot: o.text("slot"), Keywords: o.list(propKeywords),
+		EventTime: memory.EventTime{
+			Time: o.time("eventTime"), Precision: memory.Precision(o.text("eventPrecision")), Expression: o.text("eventExpression"),
+		},
+		RecordedAt: o.time(propRecordedAt), ValidFrom: o.time("validFrom"), ValidTo: o.time("validTo"),
+		Status: memory.Status(o.text(propStatus)), Version: o.int("version"),
+		Predecessors: o.list(propPredecessors), Sources: o.list("sources"), SessionID: o.text("sessionId"),
+		Strategy: o.text("strategy"), PolicyVersion: o.text("policyVersion"), OperationID: o.text("operationId"),
+		TraceID: o.text("traceId"), SpanID: o.text("spanId"),
+	}
+	if raw := r.GetMetadata().GetVectors(); len(raw) == 1 {
+		m.Vector = byteops.Fp32SliceFromBytes(raw[0].GetVectorBytes())
+	} else if raw := r.GetMetadata().GetVectorBytes(); len(raw) > 0 {
+		m.Vector = byteops.Fp32SliceFromBytes(raw)
+	}
+	return m, o.err
+}
+
+func decodeTurn(r *pb.SearchResult) (memory.Turn, error) {
+	o := open(r)
+	t := memory.Turn{
+		ID: o.text("turnId"), SessionID: o.text("sessionId"), Speaker: o.text("speaker"), Role: memory.Role(o.text("role")),
+		Text: o.text("text"), Caption: o.text("caption"), Time: o.time("time"),
+	}
+	return t, o.err
+}
+
+func decodeSession(r *pb.SearchResult) (memory.SessionRecord, error) {
+	o := open(r)
+	record := memory.SessionRecord{
+		SessionID: o.text("sessionId"), FormedAt: o.time("formedAt"), Turns: o.int("turns"), Operations: o.int("operations"),
+	}
+	return record, o.err
+}
+
+// decodeAll decodes all results or none.
+func decodeAll[T any](results []*pb.SearchResult, decode func(*pb.SearchResult) (T, error)) ([]T, error) {
+	out := make([]T, 0, len(results))
+	for _, r := range results {
+		v, err := decode(r)
+		if err != nil {
+			return nil, fmt.Errorf("object %s: %w", r.GetMetadata().GetId(), err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}

@@ -1,0 +1,117 @@
+package weaviate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
+	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
+
+	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+const (
+	// maxResults is the most objects that one query of Weaviate returns (QUERY_MAXIMUM_RESULTS).
+	maxResults = 10_000
+	// idsPerQuery bounds the values of one filter.
+	idsPerQuery = 500
+)
+
+// userKey is the value of the user property. User ids are free text, and Weaviate trims what
+// it indexes, so that "a" and "a " would be one user: the hash keeps them apart.
+func userKey(user string) string {
+	sum := sha256.Sum256([]byte(user))
+	return hex.EncodeToString(sum[:])
+}
+
+// read runs a query over one user's objects of a collection. All reads of users' data pass
+// through it: it alone names the tenant and adds the user filter. shape sets what is searched, sorted
+// and returned. A tenant that does not exist has no objects.
+func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, shape func(*pb.SearchRequest), where ...*filters.WhereBuilder) ([]*pb.SearchResult, error) {
+	if err := bank.CheckScope(scope); err != nil {
+		return nil, err
+	}
+	req := &pb.SearchRequest{
+		Collection: collection, Limit: maxResults,
+		Properties: &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
+		Metadata:   &pb.MetadataRequest{Uuid: true},
+		// These say which of the protocol's formats is meant; without them it is the first one.
+		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
+	}
+	shape(req)
+	req.Tenant = scope.Tenant
+	mine := equal(propUser, userKey(scope.User))
+	req.Filters = filters.Where().WithOperator(filters.And).WithOperands(append([]*filters.WhereBuilder{mine}, where...)).ToGRPC()
+	reply, err := b.search.Search(ctx, req)
+	if err == nil {
+		return reply.GetResults(), nil
+	}
+	if absent, absentErr := b.tenantAbsent(ctx, collection, scope.Tenant); absentErr == nil && absent {
+		return nil, nil
+	}
+	return nil, failed(ctx, "query "+collection, err)
+}
+
+// tenantAbsent asks whether nothing was ever written for a tenant; the error of a query does
+// not say it in a form to rely on.
+func (b *Bank) tenantAbsent(ctx context.Context, collection, tenant string) (bool, error) {
+	reply, err := b.search.TenantsGet(ctx, &pb.TenantsGetRequest{
+		Collection: collection,
+		Params:     &pb.TenantsGetRequest_Names{Names: &pb.TenantNames{Values: []string{tenant}}},
+	})
+	if err != nil {
+		return false, err
+	}
+	return len(reply.GetTenants()) == 0, nil
+}
+
+// readByIDs reads the objects of the given ids of the domain. Missing ones are left out.
+func (b *Bank) readByIDs(ctx context.Context, scope memory.Scope, collection string, ids []string, shape func(*pb.SearchRequest)) ([]*pb.SearchResult, error) {
+	key := userKey(scope.User)
+	var out []*pb.SearchResult
+	for chunk := range slices.Chunk(ids, idsPerQuery) {
+		objects := make([]string, len(chunk))
+		for i, id := range chunk {
+			objects[i] = objectID(key, id)
+		}
+		found, err := b.read(ctx, scope, collection, shape, anyOf(propObjectID, objects))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// whole leaves a query as it is: all properties, no vector.
+func whole(*pb.SearchRequest) {}
+
+// only asks for some properties instead of all.
+func only(properties ...string) func(*pb.SearchRequest) {
+	return func(req *pb.SearchRequest) {
+		req.Properties = &pb.PropertiesRequest{NonRefProperties: properties}
+	}
+}
+
+func equal(property, value string) *filters.WhereBuilder {
+	return filters.Where().WithPath([]string{property}).WithOperator(filters.Equal).WithValueText(value)
+}
+
+func anyOf(property string, values []string) *filters.WhereBuilder {
+	return filters.Where().WithPath([]string{property}).WithOperator(filters.ContainsAny).WithValueText(values...)
+}
+
+// inStatus filters by states; none means no filter.
+func inStatus(statuses []memory.Status) []*filters.WhereBuilder {
+	if len(statuses) == 0 {
+		return nil
+	}
+	values := make([]string, len(statuses))
+	for i, s := range statuses {
+		values[i] = string(s)
+	}
+	return []*filters.WhereBuilder{anyOf(propStatus, values)}
+}

@@ -1,0 +1,115 @@
+package weaviate
+
+import (
+	"github.com/weaviate/weaviate/entities/models"
+)
+
+// schemaVersion counts the changes of the schema. A change only ever adds properties, so that a
+// replica of the version before keeps working on the new schema.
+const schemaVersion = 1
+
+// collections names the collections of one bank.
+type collections struct{ prefix string }
+
+func (c collections) memory() string  { return c.prefix + "Memory" }
+func (c collections) turn() string    { return c.prefix + "Turn" }
+func (c collections) session() string { return c.prefix + "Session" }
+func (c collections) meta() string    { return c.prefix + "Meta" }
+
+// Properties that filters and sorting name. The user property holds a hash (see userKey).
+const (
+	propUser         = "user"
+	propUserID       = "userId"
+	propEntryID      = "entryId"
+	propContent      = "content"
+	propTopic        = "topic"
+	propKeywords     = "keywords"
+	propRecordedAt   = "recordedAt"
+	propStatus       = "status"
+	propPredecessors = "predecessors"
+	propObjectID     = "_id" // built in
+)
+
+// classes is the whole schema. Weaviate's automatic schema is not relied on.
+func (c collections) classes() []*models.Class {
+	memories := tenanted(c.memory(), "One entry of a user's bank.",
+		exact(propUser), stored(propUserID, "text"), stored(propEntryID, "text"),
+		exact("kind"), searched(propContent, "text"), searched(propTopic, "text"), searched(propKeywords, "text[]"),
+		exact("slot"), stored("eventTime", "date"), stored("eventPrecision", "text"), stored("eventExpression", "text"),
+		ranged(propRecordedAt), stored("validFrom", "date"), stored("validTo", "date"),
+		exact(propStatus), stored("version", "int"), exactList(propPredecessors), exactList("sources"),
+		exact("sessionId"), stored("strategy", "text"), stored("policyVersion", "text"),
+		stored("operationId", "text"), stored("closedBy", "text"), stored("traceId", "text"), stored("spanId", "text"))
+	// Flat: a search compares all vectors of the filtered user, exactly, and inserts cost nothing.
+	memories.VectorIndexType = "flat"
+	memories.VectorIndexConfig = map[string]any{"distance": "cosine"}
+
+	turns := tenanted(c.turn(), "One consolidated turn.",
+		exact(propUser), stored(propUserID, "text"), exact("turnId"), exact("sessionId"), stored("speaker", "text"),
+		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"))
+	sessions := tenanted(c.session(), "One consolidated session.",
+		exact(propUser), stored(propUserID, "text"), exact("sessionId"), stored("formedAt", "date"),
+		stored("turns", "int"), stored("operations", "int"))
+	meta := class(c.meta(), "What the bank was filled with.",
+		stored("schemaVersion", "int"), stored("embeddingModel", "text"), stored("dimension", "int"))
+	return []*models.Class{memories, turns, sessions, meta}
+}
+
+// class makes a collection without vectors.
+func class(name, description string, properties ...*models.Property) *models.Class {
+	return &models.Class{
+		Class: name, Description: description, Properties: properties,
+		Vectorizer: "none", VectorIndexType: "hnsw", VectorIndexConfig: map[string]any{"skip": true},
+		InvertedIndexConfig: &models.InvertedIndexConfig{
+			Bm25:      &models.BM25Config{K1: 1.2, B: 0.75},
+			Stopwords: &models.StopwordConfig{Preset: "en"},
+		},
+	}
+}
+
+// tenanted makes a collection with a tenant per customer; the first write of a customer
+// makes the tenant.
+func tenanted(name, description string, properties ...*models.Property) *models.Class {
+	c := class(name, description, properties...)
+	c.MultiTenancyConfig = &models.MultiTenancyConfig{Enabled: true, AutoTenantCreation: true, AutoTenantActivation: true}
+	return c
+}
+
+// stored is a property that no query filters or matches.
+func stored(name, dataType string) *models.Property {
+	p := &models.Property{Name: name, DataType: []string{dataType}, IndexFilterable: new(false), IndexSearchable: new(false)}
+	if dataType == "text" {
+		p.Tokenization = models.PropertyTokenizationField
+	}
+	return p
+}
+
+// exact is a text that filters compare as a whole.
+func exact(name string) *models.Property {
+	p := stored(name, "text")
+	p.IndexFilterable = new(true)
+	return p
+}
+
+// exactList is a list of texts that filters compare as a whole each.
+func exactList(name string) *models.Property {
+	p := exact(name)
+	p.DataType = []string{"text[]"}
+	p.Tokenization = models.PropertyTokenizationField
+	return p
+}
+
+// searched is a text, or a list of texts, that BM25 matches by its words.
+func searched(name, dataType string) *models.Property {
+	return &models.Property{
+		Name: name, DataType: []string{dataType}, Tokenization: models.PropertyTokenizationWord,
+		IndexFilterable: new(false), IndexSearchable: new(true),
+	}
+}
+
+// ranged is a time that filters compare by order.
+func ranged(name string) *models.Property {
+	p := stored(name, "date")
+	p.IndexFilterable, p.IndexRangeFilters = new(true), new(true)
+	return p
+}
