@@ -1,0 +1,66 @@
+package embedding
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// Cached returns e with the vectors of the last size texts kept in memory, about 4 bytes a
+// dimension each. Texts are known by their SHA-256, so that the cache holds no user's words.
+// Callers get vectors of their own. A size of zero or less means no cache. What several
+// callers miss at the same time is embedded by each of them.
+func Cached(e Embedder, size int) Embedder {
+	if size <= 0 {
+		return e
+	}
+	vectors, err := lru.New[[sha256.Size]byte, []float32](size)
+	if err != nil {
+		panic(fmt.Sprintf("embedding cache of size %d: %v", size, err)) // only a size below one is refused
+	}
+	return &cached{Embedder: e, vectors: vectors}
+}
+
+type cached struct {
+	Embedder
+	vectors *lru.Cache[[sha256.Size]byte, []float32]
+}
+
+// Embed asks the embedder once, for the distinct texts that are not cached.
+func (c *cached) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	missing := map[[sha256.Size]byte][]int{}
+	var keys [][sha256.Size]byte
+	var ask []string
+	for i, text := range texts {
+		key := sha256.Sum256([]byte(text))
+		if v, ok := c.vectors.Get(key); ok {
+			out[i] = slices.Clone(v)
+			continue
+		}
+		if _, ok := missing[key]; !ok {
+			keys, ask = append(keys, key), append(ask, text)
+		}
+		missing[key] = append(missing[key], i)
+	}
+	if len(ask) == 0 {
+		return out, nil
+	}
+	fresh, err := c.Embedder.Embed(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	if len(fresh) != len(ask) {
+		return nil, fmt.Errorf("embed: got %d vectors for %d texts", len(fresh), len(ask))
+	}
+	for n, key := range keys {
+		c.vectors.Add(key, fresh[n])
+		for _, i := range missing[key] {
+			out[i] = slices.Clone(fresh[n])
+		}
+	}
+	return out, nil
+}
