@@ -1,0 +1,113 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// maxLine bounds a line: the longest turn with everything escaped fits.
+const maxLine = 4 << 20
+
+// Line is one line of a JSON-lines file: a turn, or, with Closed, the end of a session.
+type Line struct {
+	// User and Session say whose conversation it is.
+	User    string `json:"user_id"`
+	Session string `json:"session_id"`
+	// Turn identifies the turn within the user; empty means "session:number".
+	Turn string `json:"turn_id,omitempty"`
+	// Speaker is the speaker's name; empty means the role.
+	Speaker string `json:"speaker,omitempty"`
+	// Role is user or assistant; empty means user.
+	Role string `json:"role,omitempty"`
+	Text string `json:"text,omitempty"`
+	// Caption describes an attached image.
+	Caption string `json:"caption,omitempty"`
+	// Time is RFC 3339.
+	Time time.Time `json:"time"`
+	// Closed ends the session at Time; the line has no text then. A file need not have such lines.
+	Closed bool `json:"closed,omitempty"`
+}
+
+func readLines(r io.Reader) ([]Session, error) {
+	var out []Session
+	at := map[[2]string]int{}
+	scan := bufio.NewScanner(r)
+	scan.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for n := 1; scan.Scan(); n++ {
+		raw := bytes.TrimSpace(scan.Bytes())
+		if len(raw) == 0 {
+			continue
+		}
+		l, err := parseLine(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrFormat, n, err)
+		}
+		key := [2]string{l.User, l.Session}
+		i, ok := at[key]
+		if !ok {
+			i, at[key] = len(out), len(out)
+			out = append(out, Session{User: l.User, ID: l.Session})
+		}
+		out[i].add(l)
+	}
+	if err := scan.Err(); err != nil {
+		return nil, fmt.Errorf("read conversation file: %w", err)
+	}
+	return out, nil
+}
+
+func parseLine(raw []byte) (Line, error) {
+	var l Line
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil {
+		return l, fmt.Errorf("want a JSON object of user_id, session_id, speaker, role, text, time: %w", err)
+	}
+	if dec.More() {
+		return l, fmt.Errorf("has more than one JSON value")
+	}
+	missing := func(name string) error { return fmt.Errorf("%s is missing", name) }
+	switch {
+	case strings.TrimSpace(l.User) == "":
+		return l, missing("user_id")
+	case strings.TrimSpace(l.Session) == "":
+		return l, missing("session_id")
+	case l.Time.IsZero():
+		return l, missing("time")
+	case l.Closed && l.Text != "":
+		return l, fmt.Errorf("has closed and text, want one of them")
+	case !l.Closed && strings.TrimSpace(l.Text) == "":
+		return l, missing("text")
+	case l.Role != "" && l.Role != string(memory.RoleUser) && l.Role != string(memory.RoleAssistant):
+		return l, fmt.Errorf("role is %q, want user or assistant", l.Role)
+	}
+	return l, nil
+}
+
+func (s *Session) add(l Line) {
+	if l.Closed {
+		s.ClosedAt = l.Time.UTC()
+		return
+	}
+	t := memory.Turn{
+		ID: l.Turn, SessionID: l.Session, Speaker: l.Speaker, Role: memory.Role(l.Role),
+		Text: l.Text, Caption: l.Caption, Time: l.Time.UTC(),
+	}
+	if t.ID == "" {
+		t.ID = fmt.Sprintf("%s:%d", l.Session, len(s.Turns)+1)
+	}
+	if t.Role == "" {
+		t.Role = memory.RoleUser
+	}
+	if t.Speaker == "" {
+		t.Speaker = string(t.Role)
+	}
+	s.Turns = append(s.Turns, t)
+}
