@@ -4,11 +4,12 @@
 package contract
 
 import (
-	"regexp"
-	"strings"
 	"time"
+	"unicode/utf8"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -45,30 +46,44 @@ func unmarshal(value []byte, into proto.Message, what string) error {
 	if len(value) == 0 {
 		return fault.Terminal("", "is empty, want a %s", what)
 	}
-	err := proto.Unmarshal(value, into)
-	if err == nil {
+	if err := proto.Unmarshal(value, into); err == nil {
 		return nil
 	}
-	if m := invalidUTF8.FindStringSubmatch(err.Error()); m != nil {
-		return fault.Terminal(fieldPath(m[1]), "is not valid UTF-8")
+	if field := invalidText(into.ProtoReflect().Descriptor(), value, ""); field != "" {
+		return fault.Terminal(field, "is not valid UTF-8")
 	}
 	return fault.Terminal("", "is not a %s in protobuf encoding", what)
 }
 
-var invalidUTF8 = regexp.MustCompile(`field mneme\.v1\.([A-Za-z_.]+) contains invalid UTF-8`)
-
-// fieldPath turns "Turn.text" into "turn.text" and "SessionEvent.user_id" into "user_id".
-func fieldPath(name string) string {
-	message, field, ok := strings.Cut(name, ".")
-	if !ok {
-		return name
+// invalidText returns the path of the first text field of an encoded message that is not UTF-8, or "":
+// the codec says that there is one, but not which.
+func invalidText(d protoreflect.MessageDescriptor, raw []byte, prefix string) string {
+	for len(raw) > 0 {
+		num, typ, n := protowire.ConsumeTag(raw)
+		if n < 0 {
+			return ""
+		}
+		raw = raw[n:]
+		size := protowire.ConsumeFieldValue(num, typ, raw)
+		if size < 0 {
+			return ""
+		}
+		field := d.Fields().ByNumber(num)
+		if field != nil && typ == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(raw)
+			path := prefix + string(field.Name())
+			switch {
+			case field.Kind() == protoreflect.StringKind && !utf8.Valid(value):
+				return path
+			case field.Kind() == protoreflect.MessageKind:
+				if inner := invalidText(field.Message(), value, path+"."); inner != "" {
+					return inner
+				}
+			}
+		}
+		raw = raw[size:]
 	}
-	switch message {
-	case "Turn":
-		return "turn." + field
-	default:
-		return field
-	}
+	return ""
 }
 
 func checkVersion(v uint32) error {

@@ -1,0 +1,237 @@
+package contract_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const key = "acme/ana"
+
+func valid() *mnemev1.SessionEvent {
+	return &mnemev1.SessionEvent{
+		SchemaVersion: 1, EventId: "e1", TenantId: "acme", UserId: "ana", SessionId: "s1",
+		Event: &mnemev1.SessionEvent_Turn{Turn: &mnemev1.Turn{
+			TurnId: "t1", Speaker: "Ana", Role: mnemev1.Role_ROLE_USER, Text: "I live in Porto.", Time: timestamppb.New(now),
+		}},
+	}
+}
+
+func encode(t testing.TB, m proto.Message) []byte {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestSessionEventRefusals(t *testing.T) {
+	turn := func(change func(*mnemev1.Turn)) func(*mnemev1.SessionEvent) {
+		return func(e *mnemev1.SessionEvent) { change(e.GetTurn()) }
+	}
+	for name, tc := range map[string]struct {
+		change func(*mnemev1.SessionEvent)
+		field  string
+	}{
+		"version 0":           {func(e *mnemev1.SessionEvent) { e.SchemaVersion = 0 }, "schema_version"},
+		"version 2":           {func(e *mnemev1.SessionEvent) { e.SchemaVersion = 2 }, "schema_version"},
+		"no event id":         {func(e *mnemev1.SessionEvent) { e.EventId = "" }, "event_id"},
+		"no tenant":           {func(e *mnemev1.SessionEvent) { e.TenantId = "" }, "tenant_id"},
+		"upper-case tenant":   {func(e *mnemev1.SessionEvent) { e.TenantId = "Acme" }, "tenant_id"},
+		"no user":             {func(e *mnemev1.SessionEvent) { e.UserId = "" }, "user_id"},
+		"long user":           {func(e *mnemev1.SessionEvent) { e.UserId = strings.Repeat("u", 257) }, "user_id"},
+		"key of another user": {func(e *mnemev1.SessionEvent) { e.UserId = "ben" }, "key"},
+		"no session":          {func(e *mnemev1.SessionEvent) { e.SessionId = " " }, "session_id"},
+		"no event":            {func(e *mnemev1.SessionEvent) { e.Event = nil }, "event"},
+		"no turn id":          {turn(func(t *mnemev1.Turn) { t.TurnId = "" }), "turn.turn_id"},
+		"no speaker":          {turn(func(t *mnemev1.Turn) { t.Speaker = "" }), "turn.speaker"},
+		"no role":             {turn(func(t *mnemev1.Turn) { t.Role = 0 }), "turn.role"},
+		"unknown role":        {turn(func(t *mnemev1.Turn) { t.Role = 99 }), "turn.role"},
+		"empty text":          {turn(func(t *mnemev1.Turn) { t.Text = "" }), "turn.text"},
+		"blank text":          {turn(func(t *mnemev1.Turn) { t.Text = " \n\t" }), "turn.text"},
+		"1 MiB of text":       {turn(func(t *mnemev1.Turn) { t.Text = strings.Repeat("a", 1<<20) }), "turn.text"},
+		"NUL in text":         {turn(func(t *mnemev1.Turn) { t.Text = "a\x00b" }), "turn.text"},
+		"long caption":        {turn(func(t *mnemev1.Turn) { t.Caption = strings.Repeat("c", 5000) }), "turn.caption"},
+		"no time":             {turn(func(t *mnemev1.Turn) { t.Time = nil }), "turn.time"},
+		"year 1":              {turn(func(t *mnemev1.Turn) { t.Time = timestamppb.New(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)) }), "turn.time"},
+		"year 9999":           {turn(func(t *mnemev1.Turn) { t.Time = timestamppb.New(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) }), "turn.time"},
+		"time out of range":   {turn(func(t *mnemev1.Turn) { t.Time = &timestamppb.Timestamp{Seconds: 1 << 60} }), "turn.time"},
+		"closed without time": {func(e *mnemev1.SessionEvent) {
+			e.Event = &mnemev1.SessionEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{}}
+		}, "session_closed.time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := valid()
+			tc.change(e)
+			_, err := contract.DecodeSessionEvent([]byte(key), encode(t, e), now)
+			if !fault.IsTerminal(err) || fault.Field(err) != tc.field {
+				t.Fatalf("error %v, want a terminal one that names %s", err, tc.field)
+			}
+			if !strings.HasPrefix(err.Error(), tc.field) {
+				t.Errorf("message %q does not begin with the field", err)
+			}
+		})
+	}
+}
+
+func TestBytesThatAreNoEvent(t *testing.T) {
+	badText := bytes.Replace(encode(t, valid()), []byte("Porto"), []byte("P\xff\xfeto"), 1)
+	badUser := protowire.AppendString(protowire.AppendTag(nil, 4, protowire.BytesType), "a\xff")
+	for name, tc := range map[string]struct {
+		value []byte
+		field string
+	}{
+		"nothing":                  {nil, ""},
+		"noise":                    {[]byte{0xff, 0xff, 0xff}, ""},
+		"JSON":                     {[]byte(`{"turn":"x"}`), ""},
+		"truncated":                {encode(t, valid())[:20], ""},
+		"invalid UTF-8 in text":    {badText, "turn.text"},
+		"invalid UTF-8 in user id": {badUser, "user_id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := contract.DecodeSessionEvent([]byte(key), tc.value, now)
+			if !fault.IsTerminal(err) || fault.Field(err) != tc.field {
+				t.Fatalf("error %v (field %q), want a terminal one about %q", err, fault.Field(err), tc.field)
+			}
+		})
+	}
+}
+
+func TestSessionEventRoundTrip(t *testing.T) {
+	for name, e := range map[string]contract.SessionEvent{
+		"turn":   {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleAssistant, Text: "Olá", Caption: "a kite", Time: now}},
+		"closed": {Envelope: envelope(), ClosedAt: now},
+	} {
+		t.Run(name, func(t *testing.T) {
+			value, err := e.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := contract.DecodeSessionEvent(e.Key(), value, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Envelope != e.Envelope || !got.ClosedAt.Equal(e.ClosedAt) || (got.Turn == nil) != (e.Turn == nil) {
+				t.Fatalf("got %+v, want %+v", got, e)
+			}
+			if got.Turn != nil && *got.Turn != *e.Turn {
+				t.Fatalf("turn %+v, want %+v", *got.Turn, *e.Turn)
+			}
+		})
+	}
+}
+
+func TestSalientEventRoundTrip(t *testing.T) {
+	d := formation.Decision{Score: 0.7, Threshold: 0.4, PolicyVersion: "p1"}
+	turn := memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "secret words", Time: now}
+	kept := d
+	kept.Salient = true
+	for name, e := range map[string]contract.SalientEvent{
+		"turn":    {Envelope: envelope(), Turn: &turn, Decision: kept},
+		"dropped": {Envelope: envelope(), Dropped: &turn, Decision: d},
+		"closed":  {Envelope: envelope(), ClosedAt: now},
+	} {
+		t.Run(name, func(t *testing.T) {
+			value, err := e.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "dropped" && bytes.Contains(value, []byte("secret")) {
+				t.Error("a dropped turn carries its text")
+			}
+			got, err := contract.DecodeSalientEvent(e.Key(), value, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (got.Turn == nil) != (e.Turn == nil) || (got.Dropped == nil) != (e.Dropped == nil) || !got.ClosedAt.Equal(e.ClosedAt) || got.Decision != e.Decision {
+				t.Fatalf("got %+v, want %+v", got, e)
+			}
+		})
+	}
+}
+
+func TestFeedbackRefusals(t *testing.T) {
+	many := make([]string, 101)
+	for i := range many {
+		many[i] = strings.Repeat("m", i+1)
+	}
+	for name, tc := range map[string]struct {
+		f     contract.Feedback
+		field string
+	}{
+		"no recall":       {contract.Feedback{Shown: []string{"a"}}, "recall_id"},
+		"nothing shown":   {contract.Feedback{RecallID: "r"}, "shown_ids"},
+		"too many shown":  {contract.Feedback{RecallID: "r", Shown: many}, "shown_ids"},
+		"shown twice":     {contract.Feedback{RecallID: "r", Shown: []string{"a", "a"}}, "shown_ids"},
+		"cited not shown": {contract.Feedback{RecallID: "r", Shown: []string{"a"}, Cited: []string{"b"}}, "cited_ids"},
+		"cited twice":     {contract.Feedback{RecallID: "r", Shown: []string{"a"}, Cited: []string{"a", "a"}}, "cited_ids"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := tc.f.Encode(); fault.Field(err) != tc.field {
+				t.Fatalf("error %v, want one about %s", err, tc.field)
+			}
+		})
+	}
+}
+
+func TestChangeAndFeedbackRoundTrip(t *testing.T) {
+	c := contract.MemoryChange{Envelope: contract.Envelope{EventID: "o1", Scope: envelope().Scope}, Operation: memory.OpMerge, MemoryID: "m", ClosedIDs: []string{"a", "b"}, Time: now}
+	value, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotChange, err := contract.DecodeMemoryChange(c.Key(), value)
+	if err != nil || gotChange.Operation != memory.OpMerge || len(gotChange.ClosedIDs) != 2 {
+		t.Fatalf("change %+v, error %v", gotChange, err)
+	}
+	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r", Shown: []string{"a", "b"}, Cited: []string{"b"}, Time: now}
+	value, err = f.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotFeedback, err := contract.DecodeFeedback(f.Key(), value, now)
+	if err != nil || gotFeedback.RecallID != "r" || len(gotFeedback.Cited) != 1 {
+		t.Fatalf("feedback %+v, error %v", gotFeedback, err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(key), encode(f, valid()))
+	f.Add([]byte{}, []byte{0x0a, 0xff})
+	f.Fuzz(func(t *testing.T, k, value []byte) {
+		check := func(err error) {
+			if err != nil && !fault.IsTerminal(err) {
+				t.Fatalf("a record was refused with an error that is not terminal: %v", err)
+			}
+		}
+		e, err := contract.DecodeSessionEvent(k, value, now)
+		check(err)
+		if err == nil && e.Turn != nil && (e.Turn.Text == "" || len(e.Turn.Text) > memory.MaxTextBytes) {
+			t.Fatal("a turn without a valid text passed")
+		}
+		_, err = contract.DecodeSalientEvent(k, value, now)
+		check(err)
+		_, err = contract.DecodeMemoryChange(k, value)
+		check(err)
+		_, err = contract.DecodeFeedback(k, value, now)
+		check(err)
+	})
+}
+
+func envelope() contract.Envelope {
+	return contract.Envelope{EventID: "e1", Scope: memory.Scope{Tenant: "acme", User: "ana"}, SessionID: "s1"}
+}
