@@ -1,0 +1,166 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Bounds of what a model may write, in bytes or items.
+const (
+	maxContentBytes = 4 << 10
+	maxNameBytes    = 128
+	maxKeywords     = 12
+)
+
+// extraction is the extractor's answer. An empty list alone could be a failure to answer, so that
+// nothing worth keeping has to be said in so many words.
+type extraction struct {
+	Nothing  bool        `json:"nothing" desc:"true when nothing is worth keeping, and then memories is empty"`
+	Memories []statement `json:"memories"`
+}
+
+type statement struct {
+	Sources        []string `json:"sources" desc:"ids of the turns it comes from"`
+	Kind           string   `json:"kind" enum:"fact|preference|episodic|semantic|procedural"`
+	Content        string   `json:"content" desc:"self-contained statement in the third person"`
+	Topic          string   `json:"topic,omitempty" desc:"one or two words"`
+	Slot           string   `json:"slot,omitempty" desc:"who/attribute for what has one value at a time, else empty"`
+	Keywords       []string `json:"keywords,omitempty"`
+	EventDate      string   `json:"event_date,omitempty" desc:"YYYY-MM-DD, YYYY-MM, YYYY or empty"`
+	EventPrecision string   `json:"event_precision,omitempty" enum:"day|month|year|none"`
+	EventWords     string   `json:"event_words,omitempty" desc:"the speaker's words for the time, or empty"`
+	Negates        bool     `json:"negates,omitempty"`
+}
+
+// Extract asks once for what the session says. Nothing worth keeping is an empty result only when the model says
+// so; every other answer without memories is an error. Without turns it asks nothing.
+func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	if len(in.Turns) == 0 {
+		return nil, nil
+	}
+	data := struct {
+		Turns []shownTurn `json:"turns"`
+	}{showTurns(in.Turns)}
+	req, err := f.extractor.request(in.Scope.Tenant, data, len(in.Turns))
+	if err != nil {
+		return nil, err
+	}
+	return model.AskJSON(ctx, f.extractor.client, req, func(a extraction) ([]formation.Candidate, error) {
+		return a.candidates(in.Turns)
+	})
+}
+
+func (a extraction) candidates(turns []memory.Turn) ([]formation.Candidate, error) {
+	switch {
+	case a.Nothing && len(a.Memories) > 0:
+		return nil, model.Faultf("\"nothing\" is true, yet there are memories")
+	case !a.Nothing && len(a.Memories) == 0:
+		return nil, model.Faultf("there are no memories; if nothing is worth keeping, set \"nothing\" to true")
+	}
+	type placed struct {
+		first int
+		formation.Candidate
+	}
+	var found []placed
+	for i, s := range a.Memories {
+		c, first, err := s.candidate(turns)
+		if err != nil {
+			return nil, model.Faultf("memory %d: %v", i+1, err)
+		}
+		found = append(found, placed{first, c})
+	}
+	slices.SortStableFunc(found, func(a, b placed) int { return cmp.Compare(a.first, b.first) })
+	out := make([]formation.Candidate, len(found))
+	for i, p := range found {
+		out[i] = p.Candidate
+	}
+	return out, nil
+}
+
+// candidate checks one statement and gives it its turns back; first is the position of the earliest.
+func (s statement) candidate(turns []memory.Turn) (c formation.Candidate, first int, err error) {
+	content, err := checkContent(s.Content)
+	if err != nil {
+		return c, 0, err
+	}
+	said, err := s.turns(len(turns))
+	if err != nil {
+		return c, 0, err
+	}
+	for field, v := range map[string]string{"topic": s.Topic, "slot": s.Slot, "event_words": s.EventWords} {
+		if len(v) > maxNameBytes || strings.ContainsRune(v, 0) {
+			return c, 0, model.Faultf("%s is longer than %d bytes", field, maxNameBytes)
+		}
+	}
+	event, err := eventTime(s.EventDate, s.EventPrecision)
+	if err != nil {
+		return c, 0, err
+	}
+	c = formation.Candidate{
+		Kind: memory.Kind(s.Kind), Content: content, Topic: strings.TrimSpace(s.Topic),
+		Slot: strings.ToLower(strings.TrimSpace(s.Slot)), Keywords: keywords(s.Keywords), EventTime: event, Negates: s.Negates,
+	}
+	for _, i := range said {
+		c.Sources = append(c.Sources, turns[i].ID)
+	}
+	if words := strings.TrimSpace(s.EventWords); !event.Time.IsZero() && wereSaid(words, turns, said) {
+		c.EventTime.Expression = words
+	}
+	return c, said[0], nil
+}
+
+// turns are the positions of the sources, ascending and each once.
+func (s statement) turns(n int) ([]int, error) {
+	if len(s.Sources) == 0 {
+		return nil, model.Faultf("sources is empty; name the turns it comes from")
+	}
+	index := turnIndex(n)
+	var out []int
+	for _, id := range s.Sources {
+		i, ok := index[id]
+		if !ok {
+			return nil, model.Faultf("sources names %s, which is not the id of a turn; the ids are t1 to t%d", model.Alias(id), n)
+		}
+		out = append(out, i)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// wereSaid reports whether a source holds these words: an expression is kept only as a quotation.
+func wereSaid(words string, turns []memory.Turn, sources []int) bool {
+	for _, i := range sources {
+		if words != "" && strings.Contains(strings.ToLower(turns[i].Text), strings.ToLower(words)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkContent trims a statement and holds it against the bounds.
+func checkContent(s string) (string, error) {
+	s = strings.TrimSpace(s)
+	if s == "" || len(s) > maxContentBytes || strings.ContainsRune(s, 0) || !utf8.ValidString(s) {
+		return "", model.Faultf("content: want a statement of 1 to %d bytes", maxContentBytes)
+	}
+	return s, nil
+}
+
+// keywords drops blanks, repetitions and what is too much; no claim is lost with them.
+func keywords(in []string) []string {
+	var out []string
+	for _, k := range in {
+		k = strings.TrimSpace(k)
+		if k != "" && len(k) <= maxNameBytes && !strings.ContainsRune(k, 0) && !slices.Contains(out, k) && len(out) < maxKeywords {
+			out = append(out, k)
+		}
+	}
+	return out
+}

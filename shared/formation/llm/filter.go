@@ -1,0 +1,97 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Filter rates turns by a model. It is safe for concurrent use.
+type Filter struct {
+	role role
+	opts Options
+}
+
+var _ formation.Filter = (*Filter)(nil)
+
+// ratings is the filter's answer.
+type ratings struct {
+	Turns []rating `json:"turns" desc:"one entry for every turn"`
+}
+
+type rating struct {
+	ID    string  `json:"id" desc:"the turn's id"`
+	Score float64 `json:"score" desc:"0 to 1"`
+}
+
+// NewFilter makes a filter. A prompt that does not work is an error here, not later.
+func NewFilter(client *model.Client, opts Options) (*Filter, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	r, err := newRole(client, model.RoleFilter, model.SchemaOf[ratings]("mneme_filter"), opts)
+	if err != nil {
+		return nil, fmt.Errorf("llm filter: %w", err)
+	}
+	return &Filter{role: r, opts: opts}, nil
+}
+
+// Version is prompt version and model.
+func (f *Filter) Version() string {
+	return "llm/" + f.role.prompt.Version + "/" + f.role.client.ModelFor(model.RoleFilter)
+}
+
+// Filter rates the turns, a call for each batch. Its errors are those of package shared/llm.
+func (f *Filter) Filter(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]formation.Decision, error) {
+	out := make([]formation.Decision, 0, len(turns))
+	for batch := range slices.Chunk(turns, f.opts.FilterBatch) {
+		scores, err := f.rate(ctx, scope, batch)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range scores {
+			out = append(out, formation.Decision{
+				Salient: s >= f.opts.Threshold, Score: s, Threshold: f.opts.Threshold, PolicyVersion: f.Version(),
+			})
+		}
+	}
+	return out, nil
+}
+
+func (f *Filter) rate(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]float64, error) {
+	data := struct {
+		Turns []shownTurn `json:"turns"`
+	}{showTurns(turns)}
+	req, err := f.role.request(scope.Tenant, data, len(turns))
+	if err != nil {
+		return nil, err
+	}
+	return model.AskJSON(ctx, f.role.client, req, func(a ratings) ([]float64, error) { return a.scores(len(turns)) })
+}
+
+// scores puts the ratings in the order of the turns; every turn must be rated exactly once.
+func (a ratings) scores(n int) ([]float64, error) {
+	index := turnIndex(n)
+	out := make([]float64, n)
+	seen := make([]bool, n)
+	for _, r := range a.Turns {
+		i, known := index[r.ID]
+		switch {
+		case !known:
+			return nil, model.Faultf("%s is not the id of a turn; the ids are t1 to t%d", model.Alias(r.ID), n)
+		case seen[i]:
+			return nil, model.Faultf("%s is rated twice", r.ID)
+		case r.Score < 0 || r.Score > 1:
+			return nil, model.Faultf("the score of %s is not between 0 and 1", r.ID)
+		}
+		seen[i], out[i] = true, r.Score
+	}
+	if i := slices.Index(seen, false); i >= 0 {
+		return nil, model.Faultf("%s is not rated; every turn must be", alias("t", i))
+	}
+	return out, nil
+}

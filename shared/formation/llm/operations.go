@@ -1,0 +1,181 @@
+package llm
+
+import (
+	"slices"
+	"strings"
+
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// writer turns decisions into operations, checking each against what was shown and what the ones
+// before it did.
+type writer struct {
+	board   *board
+	version string
+
+	done    map[string]bool          // candidates decided
+	written map[string]memory.Memory // candidate -> the entry its operation writes
+	closed  map[string]string        // target -> the candidate whose operation closed it
+	indices map[string]int           // source set -> operations so far
+}
+
+func (w *writer) operations(a decisions) ([]memory.Operation, error) {
+	w.done, w.written, w.closed, w.indices = map[string]bool{}, map[string]memory.Memory{}, map[string]string{}, map[string]int{}
+	out := make([]memory.Operation, 0, len(a.Operations))
+	for _, d := range a.Operations {
+		op, err := w.operation(d)
+		if err != nil {
+			return nil, model.Faultf("operation of %s: %v", model.Alias(d.Candidate), err)
+		}
+		out = append(out, op)
+	}
+	for i := range w.board.bundle.Related {
+		if c := alias("c", i); !w.done[c] {
+			return nil, model.Faultf("%s has no operation; every candidate needs one", c)
+		}
+	}
+	return out, nil
+}
+
+func (w *writer) operation(d decided) (memory.Operation, error) {
+	i, known := w.board.candidates[d.Candidate]
+	switch {
+	case !known:
+		return memory.Operation{}, model.Faultf("no such candidate; the ids are c1 to c%d", len(w.board.candidates))
+	case w.done[d.Candidate]:
+		return memory.Operation{}, model.Faultf("it has an operation already")
+	}
+	w.done[d.Candidate] = true
+	kind := memory.OpKind(d.Op)
+	targets, err := w.targets(kind, d.Targets)
+	if err != nil {
+		return memory.Operation{}, err
+	}
+	c := w.board.bundle.Related[i].Candidate
+	op := memory.Operation{Kind: kind, Sources: sorted(c.Sources), Reason: d.Relation}
+	for _, t := range targets {
+		op.Targets = append(op.Targets, t.ID)
+	}
+	index := w.nextIndex(op.Sources)
+	content := c.Content
+	switch kind {
+	case memory.OpUpdate, memory.OpMerge:
+		if content, err = checkContent(d.Content); err != nil {
+			return memory.Operation{}, err
+		}
+	case memory.OpDelete, memory.OpNone:
+		w.close(kind, d)
+		return op, nil
+	}
+	m := w.entry(i, content, targets)
+	m.ID = memory.DeriveID(w.board.bundle.Session.Scope, op.Sources, index)
+	op.New = &m
+	w.close(kind, d)
+	w.written[d.Candidate] = m
+	return op, nil
+}
+
+// targets checks number and state of the targets, and looks them up.
+func (w *writer) targets(kind memory.OpKind, ids []string) ([]memory.Memory, error) {
+	least, most := map[memory.OpKind]int{memory.OpUpdate: 1, memory.OpMerge: 1, memory.OpDelete: 1}[kind], len(ids)
+	switch kind {
+	case memory.OpAdd:
+		most = 0
+	case memory.OpUpdate:
+		most = 1
+	}
+	if len(ids) < least || len(ids) > most {
+		return nil, model.Faultf("%s has %d targets; want %s", kind, len(ids), wanted(kind))
+	}
+	var out []memory.Memory
+	for n, id := range ids {
+		if slices.Contains(ids[:n], id) {
+			return nil, model.Faultf("target %s is named twice", model.Alias(id))
+		}
+		m, err := w.target(kind, id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	if kind == memory.OpNone {
+		out = out[:min(1, len(out))] // one entry that says it already is reason enough
+	}
+	return out, nil
+}
+
+func wanted(kind memory.OpKind) string {
+	return map[memory.OpKind]string{
+		memory.OpAdd: "none", memory.OpUpdate: "exactly one", memory.OpMerge: "one or more", memory.OpDelete: "one or more",
+	}[kind]
+}
+
+// target is a memory that was shown, or the entry of an earlier operation.
+func (w *writer) target(kind memory.OpKind, id string) (memory.Memory, error) {
+	m, ok := w.board.memories[id]
+	if !ok {
+		m, ok = w.written[id]
+	}
+	if !ok {
+		return m, model.Faultf("target %s is neither a memory in the data nor written by an earlier operation", model.Alias(id))
+	}
+	by, gone := w.closed[id]
+	if !gone || kind == memory.OpNone {
+		return m, nil
+	}
+	if _, replaced := w.written[by]; replaced {
+		return m, model.Faultf("target %s was replaced by the operation of %s; target %s instead", id, by, by)
+	}
+	return m, model.Faultf("target %s was deleted by the operation of %s", id, by)
+}
+
+// close notes which targets the operation ends.
+func (w *writer) close(kind memory.OpKind, d decided) {
+	if kind == memory.OpNone {
+		return
+	}
+	for _, id := range d.Targets {
+		w.closed[id] = d.Candidate
+	}
+}
+
+// nextIndex is the operation's position among those with the same sources.
+func (w *writer) nextIndex(sources []string) int {
+	key := strings.Join(sources, "\x00")
+	i := w.indices[key]
+	w.indices[key]++
+	return i
+}
+
+// entry is the entry to write. What the candidate leaves open it takes from its targets, because a new
+// version must not lose what the old one told.
+func (w *writer) entry(i int, content string, targets []memory.Memory) memory.Memory {
+	session := w.board.bundle.Session
+	c := w.board.bundle.Related[i].Candidate
+	m := memory.Memory{
+		Kind: c.Kind, Content: content, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime,
+		ValidFrom: session.Turns[w.board.newest[i]].Time, Status: memory.StatusActive, Sources: sorted(c.Sources),
+		SessionID: session.ID, Strategy: Strategy, PolicyVersion: w.version,
+	}
+	for _, t := range targets {
+		if m.Topic == "" {
+			m.Topic = t.Topic
+		}
+		if m.Slot == "" {
+			m.Slot = t.Slot
+		}
+		if m.EventTime.Time.IsZero() {
+			m.EventTime = t.EventTime
+		}
+		m.Keywords = append(m.Keywords, t.Keywords...)
+	}
+	m.Keywords = keywords(m.Keywords)
+	return m
+}
+
+func sorted(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

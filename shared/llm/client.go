@@ -1,0 +1,156 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Deps are what a client works with. Every field may be nil: then nothing is logged, measured or
+// traced, and an HTTP transport is made.
+type Deps struct {
+	Logger         *slog.Logger
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
+	// Transport carries the requests. The client closes idle connections only of a transport it made.
+	Transport http.RoundTripper
+}
+
+// Client calls one endpoint. It is safe for concurrent use.
+type Client struct {
+	cfg        Config
+	chat       openai.ChatCompletionService
+	embeddings openai.EmbeddingService
+	gate       *gate
+	tel        *telemetry
+	log        *slog.Logger
+	owned      *http.Transport // nil when the transport was given
+
+	mu     sync.Mutex
+	quirks map[string]quirks // by model
+}
+
+// NewClient makes a client. It sends nothing.
+func NewClient(cfg Config, deps Deps) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("llm configuration: %w", err)
+	}
+	if cfg.Model == "" && cfg.Models == (Models{}) {
+		return nil, errors.New("llm configuration: MODEL: is not set, want the name of a model")
+	}
+	server, err := url.Parse(cfg.BaseURL)
+	if err != nil {
+		return nil, errors.New("llm configuration: BASE_URL: want an http or https URL")
+	}
+	c := &Client{cfg: cfg, log: deps.Logger, quirks: map[string]quirks{}}
+	c.gate = newGate(cfg.TenantConcurrency, cfg.Concurrency, cfg.TenantWeights)
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.tel, err = newTelemetry(deps, server); err != nil {
+		return nil, fmt.Errorf("llm metrics: %w", err)
+	}
+	c.connect(deps.Transport)
+	return c, nil
+}
+
+// connect sets up the SDK. Its services are made directly because openai.NewClient reads the environment, and
+// would send OPENAI_API_KEY to whatever server is configured here.
+func (c *Client) connect(transport http.RoundTripper) {
+	if transport == nil {
+		c.owned = newTransport(c.cfg.Concurrency)
+		transport = c.owned
+	}
+	opts := []option.RequestOption{
+		option.WithBaseURL(c.cfg.BaseURL),
+		option.WithHTTPClient(&http.Client{Transport: transport}),
+		option.WithMaxRetries(0), // retries are ours: bounded, fair and measured
+		option.WithMiddleware(statusAsError(c.cfg.Key)),
+	}
+	if c.cfg.Key != "" {
+		opts = append(opts, option.WithAPIKey(c.cfg.Key.Reveal()))
+	}
+	c.chat = openai.NewChatCompletionService(opts...)
+	c.embeddings = openai.NewEmbeddingService(opts...)
+}
+
+func newTransport(idle int) *http.Transport {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	if d, ok := http.DefaultTransport.(*http.Transport); ok {
+		t = d.Clone()
+	}
+	t.MaxIdleConnsPerHost = idle
+	return t
+}
+
+// Close drops idle connections. Calls under way are not ended.
+func (c *Client) Close() {
+	if c.owned != nil {
+		c.owned.CloseIdleConnections()
+	}
+}
+
+// ModelFor is the model that serves a role; empty when none is configured.
+func (c *Client) ModelFor(r Role) string { return c.cfg.ModelFor(r) }
+
+func (c *Client) model(r Role) (string, error) {
+	m := c.cfg.ModelFor(r)
+	if m == "" {
+		return "", fmt.Errorf("%w: no model is configured for role %s", ErrNotFound, r)
+	}
+	return m, nil
+}
+
+// quirks are what a model's server turned out not to take.
+type quirks struct {
+	noSchema, noTemperature, noSeed, newTokenLimit bool
+}
+
+func (c *Client) quirksOf(model string) quirks {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.quirks[model]
+}
+
+// learn notes the request field that the endpoint complains about, and reports whether sending again
+// without it is worth while.
+func (c *Client) learn(model string, used quirks, e *StatusError) bool {
+	after := used
+	var field string
+	switch {
+	case !used.noSchema && (e.names("response_format") || e.names("json_schema")):
+		after.noSchema, field = true, "response_format"
+	case !used.noTemperature && e.names("temperature"):
+		after.noTemperature, field = true, "temperature"
+	case !used.noSeed && e.names("seed"):
+		after.noSeed, field = true, "seed"
+	case !used.newTokenLimit && e.names("max_tokens"):
+		after.newTokenLimit, field = true, "max_tokens"
+	default:
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.quirks[model]
+	news := q != union(q, after)
+	c.quirks[model] = union(q, after)
+	if news {
+		c.log.Warn("model server does not take a request field, going on without it", "model", model, "field", field)
+	}
+	return true
+}
+
+func union(a, b quirks) quirks {
+	return quirks{
+		noSchema: a.noSchema || b.noSchema, noTemperature: a.noTemperature || b.noTemperature,
+		noSeed: a.noSeed || b.noSeed, newTokenLimit: a.newTokenLimit || b.newTokenLimit,
+	}
+}

@@ -1,0 +1,65 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
+)
+
+// Embed returns the endpoint's vectors of texts, in order and as they came, one for each text; no text may
+// be blank. dimensions asks for vectors of that length; 0 leaves it to the model.
+func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimensions int) ([][]float64, error) {
+	model, err := c.model(RoleEmbedding)
+	if err != nil {
+		return nil, err
+	}
+	p := openai.EmbeddingNewParams{
+		Model: model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
+		EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat, // every server has it
+	}
+	if dimensions > 0 {
+		p.Dimensions = param.NewOpt(int64(dimensions))
+	}
+	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model, RoleEmbedding, tenant)
+	var out [][]float64
+	attempts, err := c.try(ctx, tenant, func(ctx context.Context) error {
+		res, err := c.embeddings.New(ctx, p, option.WithHeader(RoleHeader, string(RoleEmbedding)))
+		if err != nil {
+			return err
+		}
+		if res == nil {
+			return &answerError{fmt.Errorf("%w: no vectors", ErrEmpty)}
+		}
+		op.used(ctx, res.Usage.PromptTokens, 0)
+		out, err = inOrder(res.Data, len(texts))
+		return err
+	})
+	op.end(ctx, attempts, err)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", RoleEmbedding, err)
+	}
+	return out, nil
+}
+
+// inOrder puts the vectors at their index; each must be there once.
+func inOrder(data []openai.Embedding, want int) ([][]float64, error) {
+	if len(data) != want {
+		return nil, &answerError{fmt.Errorf("%w: %d vectors, want %d", ErrMalformed, len(data), want)}
+	}
+	out := make([][]float64, want)
+	for _, d := range data {
+		i := int(d.Index)
+		if i < 0 || i >= want || out[i] != nil {
+			return nil, &answerError{fmt.Errorf("%w: vector indices are not 0 to %d", ErrMalformed, want-1)}
+		}
+		if len(d.Embedding) == 0 {
+			return nil, &answerError{fmt.Errorf("%w: a vector has no numbers", ErrEmpty)}
+		}
+		out[i] = d.Embedding
+	}
+	return out, nil
+}

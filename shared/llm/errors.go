@@ -1,0 +1,118 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Errors of a call. All are retryable from the point of view of the data: the turns are fine and
+// must not be dropped.
+var (
+	// ErrUnavailable says that the endpoint could not serve the request in the attempts allowed:
+	// it is overloaded, failing, too slow or out of reach.
+	ErrUnavailable = errors.New("model endpoint unavailable")
+	// ErrUnauthorized says that the endpoint refuses the key (401, 403): the operator must mend it.
+	ErrUnauthorized = errors.New("model endpoint refuses the key, check the API key and its rights")
+	// ErrNotFound says that the endpoint has no such path or model (404): the operator must mend it.
+	ErrNotFound = errors.New("model endpoint does not know the path or the model, check base URL and model name")
+	// ErrRejected says that the endpoint rejects the request itself (400 and the like).
+	ErrRejected = errors.New("model endpoint rejects the request, check the model's limits and settings")
+
+	// ErrTruncated says that the answer hit the token limit.
+	ErrTruncated = errors.New("model answer truncated, raise the output token limit or send less")
+	// ErrRefused says that the model or a content filter refused to answer.
+	ErrRefused = errors.New("model refused to answer")
+	// ErrEmpty says that the answer holds no choice or no text.
+	ErrEmpty = errors.New("model answer empty")
+	// ErrMalformed says that the answer could not be used, not even after it was shown its fault.
+	ErrMalformed = errors.New("model answer malformed")
+)
+
+// IsAnswerFault reports whether err is about an answer the model gave. Asking again may help, but
+// where it does not after a few times it never will: bound the retries, and keep the data.
+func IsAnswerFault(err error) bool {
+	return errors.Is(err, ErrMalformed) || errors.Is(err, ErrTruncated) || errors.Is(err, ErrRefused) || errors.Is(err, ErrEmpty)
+}
+
+// IsConfigFault reports whether err is for the operator to mend.
+func IsConfigFault(err error) bool {
+	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrRejected)
+}
+
+// StatusError is an HTTP status other than success. It shows no text the endpoint sent, except what
+// identifies the fault, because endpoints quote the request in their messages.
+type StatusError struct {
+	// Status is the HTTP status.
+	Status int
+	// Code, Type and Param are the fields of the endpoint's error that look like identifiers.
+	Code, Type, Param string
+	// RetryAfter is how long the endpoint asked to wait; 0 when it did not.
+	RetryAfter time.Duration
+	// message is kept for recognising faults only.
+	message string
+}
+
+// Error names the status and the identifiers.
+func (e *StatusError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "status %d", e.Status)
+	for _, f := range []struct{ name, value string }{{"code", e.Code}, {"type", e.Type}, {"param", e.Param}} {
+		if f.value != "" {
+			b.WriteString(" " + f.name + "=" + f.value)
+		}
+	}
+	return b.String()
+}
+
+// kind is the sentinel that the status belongs to.
+func (e *StatusError) kind() error {
+	switch {
+	case e.retryable():
+		return ErrUnavailable
+	case e.Status == 401 || e.Status == 403:
+		return ErrUnauthorized
+	case e.Status == 404:
+		return ErrNotFound
+	default:
+		return ErrRejected
+	}
+}
+
+func (e *StatusError) retryable() bool {
+	return e.Status == 408 || e.Status == 409 || e.Status == 429 || e.Status >= 500
+}
+
+// names reports whether the endpoint complains about a request field.
+func (e *StatusError) names(field string) bool {
+	if e.Status != 400 && e.Status != 422 {
+		return false
+	}
+	if e.Param != "" {
+		return e.Param == field || strings.HasPrefix(e.Param, field+".")
+	}
+	return strings.Contains(e.message, field)
+}
+
+// fault is what the model is told about its answer, in words of ours that quote nothing.
+type fault struct{ text string }
+
+func (f *fault) Error() string { return f.text }
+
+// Faultf says what is wrong with an answer. The model reads it in the repair round and operators in
+// logs, so it must not quote what the model wrote; Alias makes an id fit to be quoted.
+func Faultf(format string, args ...any) error {
+	return &fault{fmt.Sprintf(format, args...)}
+}
+
+var aliasPattern = regexp.MustCompile(`^[a-z][0-9]{1,5}$`)
+
+// Alias returns id for a message when it looks like one of ours, else a placeholder.
+func Alias(id string) string {
+	if aliasPattern.MatchString(id) {
+		return id
+	}
+	return "(something that is no id)"
+}

@@ -1,0 +1,131 @@
+package llm
+
+import (
+	"context"
+	"sync"
+)
+
+// gate bounds how many requests run at once, per tenant and in all. When a place falls free it goes to
+// the waiting tenant that has had the least by its weight, so that a burst of one tenant queues
+// behind itself and not in front of the others. Tenants that neither run nor wait are forgotten.
+type gate struct {
+	mu        sync.Mutex
+	perTenant int
+	total     int
+	weights   map[string]int
+	running   int
+	now       float64 // virtual time: the share of the tenant served last
+	tenants   map[string]*tenantQueue
+}
+
+type tenantQueue struct {
+	running int
+	share   float64 // places had, divided by weight
+	weight  float64
+	waiting []chan struct{}
+}
+
+func newGate(perTenant, total int, weights map[string]int) *gate {
+	return &gate{perTenant: perTenant, total: total, weights: weights, tenants: map[string]*tenantQueue{}}
+}
+
+// enter waits for a place and returns how to give it back.
+func (g *gate) enter(ctx context.Context, tenant string) (leave func(), err error) {
+	g.mu.Lock()
+	q := g.queue(tenant)
+	turn := make(chan struct{})
+	if len(q.waiting) == 0 {
+		q.share = max(q.share, g.now) // time spent not competing earns nothing
+	}
+	q.waiting = append(q.waiting, turn)
+	g.admit()
+	g.mu.Unlock()
+
+	leave = func() { g.leave(tenant) }
+	select {
+	case <-turn:
+		return leave, nil
+	case <-ctx.Done():
+	}
+	if g.withdraw(tenant, turn) {
+		return nil, context.Cause(ctx)
+	}
+	leave() // the place came at the same moment; the caller no longer wants it
+	return nil, context.Cause(ctx)
+}
+
+// queue returns the tenant's queue. A newcomer starts at the present share: it neither pays for the past nor
+// gains from it.
+func (g *gate) queue(tenant string) *tenantQueue {
+	q, ok := g.tenants[tenant]
+	if !ok {
+		q = &tenantQueue{weight: float64(max(1, g.weights[tenant])), share: g.now}
+		g.tenants[tenant] = q
+	}
+	return q
+}
+
+// admit hands out free places.
+func (g *gate) admit() {
+	for g.running < g.total {
+		q := g.next()
+		if q == nil {
+			return
+		}
+		turn := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		q.running++
+		g.running++
+		g.now = q.share
+		q.share += 1 / q.weight
+		close(turn)
+	}
+}
+
+// next is the queue to serve: the one with the least share. The order among equals does not matter.
+func (g *gate) next() *tenantQueue {
+	var best *tenantQueue
+	for _, q := range g.tenants {
+		if len(q.waiting) == 0 || q.running >= g.perTenant {
+			continue
+		}
+		if best == nil || q.share < best.share {
+			best = q
+		}
+	}
+	return best
+}
+
+func (g *gate) leave(tenant string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q := g.tenants[tenant]
+	q.running--
+	g.running--
+	g.forget(tenant, q)
+	g.admit()
+}
+
+// withdraw takes a waiting caller out of the queue; false when it has been admitted already.
+func (g *gate) withdraw(tenant string, turn chan struct{}) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q := g.tenants[tenant]
+	if q == nil {
+		return false
+	}
+	for i, w := range q.waiting {
+		if w == turn {
+			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
+			g.forget(tenant, q)
+			return true
+		}
+	}
+	return false
+}
+
+func (g *gate) forget(tenant string, q *tenantQueue) {
+	if q.running == 0 && len(q.waiting) == 0 {
+		delete(g.tenants, tenant)
+	}
+}

@@ -1,0 +1,119 @@
+package llm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+// Prompt is a versioned pair of templates, "system" and "user".
+type Prompt struct {
+	// Version is the file's name without its suffix ("filter.v1"), followed by '+' and a digest when it was
+	// overridden, so that what an overridden prompt wrote can be told apart.
+	Version string
+	t       *template.Template
+}
+
+// LoadPrompt reads a prompt file of the form name.vN.tmpl: from the directory override if that is set and has the
+// file, else from builtin. The prompt must define "system" and "user", "user" must carry {{.Data}},
+// "system" must not, and both must render; probe is a sample of the Params that the role will pass.
+func LoadPrompt(builtin fs.FS, override, file string, probe any) (Prompt, error) {
+	version := strings.TrimSuffix(filepath.Base(file), ".tmpl")
+	text, err := readOverride(override, filepath.Base(file))
+	switch {
+	case err != nil:
+		return Prompt{}, err
+	case text != nil:
+		sum := sha256.Sum256(text)
+		version += "+" + hex.EncodeToString(sum[:4])
+	default:
+		if text, err = fs.ReadFile(builtin, file); err != nil {
+			return Prompt{}, fmt.Errorf("read prompt %s: %w", file, err)
+		}
+	}
+	t, err := template.New(version).Option("missingkey=error").Parse(string(text))
+	if err != nil {
+		return Prompt{}, fmt.Errorf("prompt %s: %w", file, err)
+	}
+	p := Prompt{Version: version, t: t}
+	return p, p.probe(file, probe)
+}
+
+// readOverride returns nil where nothing overrides the file.
+func readOverride(dir, file string) ([]byte, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, fmt.Errorf("prompt directory: %w", err)
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prompt override: %w", err)
+	}
+	return text, nil
+}
+
+// probe finds out at start-up what would otherwise fail at the first call.
+func (p Prompt) probe(file string, params any) error {
+	const mark = "probe-7f3a"
+	system, user, err := p.Render(map[string]string{"probe": mark}, params)
+	if err != nil {
+		return fmt.Errorf("prompt %s: %w", file, err)
+	}
+	if strings.TrimSpace(system) == "" || strings.Contains(system, mark) {
+		return fmt.Errorf("prompt %s: want instructions in \"system\", and the data not there", file)
+	}
+	if strings.Count(user, mark) != 1 {
+		return fmt.Errorf("prompt %s: want {{.Data}} exactly once in \"user\"", file)
+	}
+	return nil
+}
+
+// Render fills the templates. They see .Data, the data block, and .Params.
+func (p Prompt) Render(data, params any) (system, user string, err error) {
+	block, err := DataBlock(data)
+	if err != nil {
+		return "", "", err
+	}
+	in := struct {
+		Data   string
+		Params any
+	}{block, params}
+	var s, u bytes.Buffer
+	if err := p.t.ExecuteTemplate(&s, "system", in); err != nil {
+		return "", "", err
+	}
+	if err := p.t.ExecuteTemplate(&u, "user", in); err != nil {
+		return "", "", err
+	}
+	return s.String(), u.String(), nil
+}
+
+// The marks around a data block. JSON as DataBlock writes it escapes '<' and '>', so that no text
+// inside can end the block.
+const (
+	DataOpen  = "<data>"
+	DataClose = "</data>"
+)
+
+// DataBlock writes what users said, or what was made of it, as JSON between marks. Prompts say that what is
+// inside is never an instruction.
+func DataBlock(v any) (string, error) {
+	out, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("encode prompt data: %w", err)
+	}
+	return DataOpen + "\n" + string(out) + "\n" + DataClose, nil
+}

@@ -1,0 +1,130 @@
+package llm
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/recall"
+)
+
+// sectionOrder is the order of a profile's sections: what must hold comes first, and so the word budget
+// cuts last what matters most.
+var sectionOrder = [...]string{"constraints", "preferences", "recent", "timeline"}
+
+const recent = "recent"
+
+// line is a checked line; cites are positions of memories.
+type line struct {
+	section string
+	text    string
+	cites   []int
+}
+
+// marks are what looks like a citation. In a line's text it would be taken for one.
+var marks = regexp.MustCompile(`\s*\[(\d+|NO_CITE)\]`)
+
+// check holds a draft against the evidence and returns its lines in order of the sections.
+func (d draft) check(memories int, window bool) ([]line, error) {
+	var out []line
+	for _, name := range sectionOrder {
+		for _, s := range d.Sections {
+			if s.Name != name {
+				continue
+			}
+			for _, l := range s.Lines {
+				checked, err := l.check(name, memories, window)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, checked)
+			}
+		}
+	}
+	switch {
+	case d.Nothing && len(out) > 0:
+		return nil, model.Faultf("\"nothing\" is true, yet there are lines")
+	case !d.Nothing && len(out) == 0:
+		return nil, model.Faultf("there are no lines; if nothing bears on the question, set \"nothing\" to true")
+	}
+	return out, nil
+}
+
+func (l draftLine) check(section string, memories int, window bool) (line, error) {
+	text := strings.Join(strings.Fields(marks.ReplaceAllString(l.Text, "")), " ")
+	if text == "" {
+		return line{}, model.Faultf("a line of %s has no text", section)
+	}
+	if len(l.Cites) == 0 && !(section == recent && window) {
+		return line{}, model.Faultf("a line of %s cites no memory", section)
+	}
+	out := line{section: section, text: text}
+	for _, n := range l.Cites {
+		if n < 1 || n > memories {
+			return line{}, model.Faultf("a line of %s cites %d; memories are numbered 1 to %d", section, n, memories)
+		}
+		if !slices.Contains(out.cites, n-1) {
+			out.cites = append(out.cites, n-1)
+		}
+	}
+	return out, nil
+}
+
+// assemble keeps the lines that fit the budget, in their order. When not even one does, the first is cut: a
+// short hint is better than none.
+func assemble(lines []line, memories []memory.Memory, budget int) recall.Profile {
+	b := builder{memories: memories, numbers: map[int]int{}}
+	left := budget
+	for _, l := range lines {
+		if cost := l.words(); cost <= left {
+			left -= cost
+			b.add(l)
+		}
+	}
+	if len(b.profile.Sections) == 0 && len(lines) > 0 {
+		if cut := lines[0].cut(budget); cut.text != "" {
+			b.add(cut)
+		}
+	}
+	return b.profile
+}
+
+// words counts the citations as one word, since they stand behind one space.
+func (l line) words() int { return len(strings.Fields(l.text)) + min(1, len(l.cites)) }
+
+// cut shortens the text to a budget of words.
+func (l line) cut(budget int) line {
+	words := strings.Fields(l.text)
+	l.text = strings.Join(words[:max(0, min(len(words), budget-min(1, len(l.cites))))], " ")
+	return l
+}
+
+// builder collects lines and numbers the memories they cite in order of appearance.
+type builder struct {
+	profile  recall.Profile
+	memories []memory.Memory
+	numbers  map[int]int // position of a memory -> its citation
+}
+
+func (b *builder) add(l line) {
+	text := l.text
+	for i, at := range l.cites {
+		if b.numbers[at] == 0 {
+			b.profile.Cited = append(b.profile.Cited, b.memories[at])
+			b.numbers[at] = len(b.profile.Cited)
+		}
+		if i == 0 {
+			text += " "
+		}
+		text += "[" + strconv.Itoa(b.numbers[at]) + "]"
+	}
+	last := len(b.profile.Sections) - 1
+	if last < 0 || b.profile.Sections[last].Name != l.section {
+		b.profile.Sections = append(b.profile.Sections, recall.Section{Name: l.section})
+		last++
+	}
+	b.profile.Sections[last].Lines = append(b.profile.Sections[last].Lines, text)
+}

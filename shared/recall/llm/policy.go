@@ -1,0 +1,74 @@
+// Package llm uses memory by a language model: the profiler writes the query-adapted profile, the
+// generator answers from it. Each takes one call, and one more when the answer has to be repaired. Neither
+// can cite what it was not shown.
+package llm
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"time"
+
+	model "github.com/mneme-memory/mneme/shared/llm"
+)
+
+//go:embed prompts/*.tmpl
+var builtin embed.FS
+
+// Options are the settings of profiler and generator.
+type Options struct {
+	// PromptDir holds files that take the place of built-in prompts of the same name; empty for none.
+	PromptDir string `env:"PROMPT_DIR" desc:"directory of prompt files that replace built-in ones of the same name"`
+	// WordBudget is how many words a profile may have where the evidence names no budget.
+	WordBudget int `env:"WORD_BUDGET" envDefault:"200" desc:"words of a profile where the request names no budget"`
+}
+
+// DefaultOptions returns the settings that apply where nothing is set.
+func DefaultOptions() Options { return Options{WordBudget: 200} }
+
+// Validate reports every setting that is out of range.
+func (o Options) Validate() error {
+	if o.WordBudget < 10 {
+		return errors.New("WORD_BUDGET: want 10 or more")
+	}
+	return nil
+}
+
+// params is what the prompts' templates see as .Params.
+type params struct{ WordBudget int }
+
+type role struct {
+	client *model.Client
+	name   model.Role
+	prompt model.Prompt
+}
+
+func newRole(client *model.Client, name model.Role, opts Options) (role, error) {
+	if err := opts.Validate(); err != nil {
+		return role{}, err
+	}
+	if client.ModelFor(name) == "" {
+		return role{}, fmt.Errorf("no model is configured for role %s", name)
+	}
+	prompt, err := model.LoadPrompt(builtin, opts.PromptDir, "prompts/"+string(name)+".v1.tmpl", params{WordBudget: 200})
+	return role{client: client, name: name, prompt: prompt}, err
+}
+
+func (r role) request(tenant string, data any, p params) (model.Request, error) {
+	system, user, err := r.prompt.Render(data, p)
+	if err != nil {
+		return model.Request{}, fmt.Errorf("prompt %s: %w", r.prompt.Version, err)
+	}
+	return model.Request{Role: r.name, Tenant: tenant, System: system, User: user}, nil
+}
+
+// version is prompt version and model.
+func (r role) version() string { return "llm/" + r.prompt.Version + "/" + r.client.ModelFor(r.name) }
+
+// showTime adds the day of the week, which relative dates need and models get wrong.
+func showTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("Monday 2006-01-02 15:04")
+}

@@ -1,0 +1,119 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/recall"
+)
+
+// Profiler writes profiles by a model. It is safe for concurrent use.
+type Profiler struct {
+	role   role
+	schema model.Schema
+	budget int
+}
+
+var _ recall.Profiler = (*Profiler)(nil)
+
+// draft is the profiler's answer.
+type draft struct {
+	Nothing  bool           `json:"nothing" desc:"true when nothing bears on the question, and then sections is empty"`
+	Sections []draftSection `json:"sections"`
+}
+
+type draftSection struct {
+	Name  string      `json:"name" enum:"constraints|preferences|recent|timeline"`
+	Lines []draftLine `json:"lines"`
+}
+
+type draftLine struct {
+	Text  string `json:"text" desc:"one statement, without bracketed numbers"`
+	Cites []int  `json:"cites" desc:"numbers n of the memories it rests on"`
+}
+
+// evidence is what the model sees.
+type evidence struct {
+	Question string        `json:"question"`
+	Now      string        `json:"now"`
+	Memories []shownMemory `json:"memories"`
+	Recent   []shownTurn   `json:"recent"`
+}
+
+type shownMemory struct {
+	N       int    `json:"n"`
+	Kind    string `json:"kind"`
+	Content string `json:"content"`
+	Said    string `json:"said"`
+	When    string `json:"when,omitempty"`
+	Status  string `json:"status"`
+}
+
+type shownTurn struct {
+	Time    string `json:"time"`
+	Speaker string `json:"speaker"`
+	Text    string `json:"text"`
+	Picture string `json:"picture,omitempty"`
+}
+
+// NewProfiler makes a profiler. A prompt that does not work is an error here, not later.
+func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
+	r, err := newRole(client, model.RoleUtilizer, opts)
+	if err != nil {
+		return nil, fmt.Errorf("llm utilizer: %w", err)
+	}
+	return &Profiler{role: r, schema: model.SchemaOf[draft]("mneme_utilizer"), budget: opts.WordBudget}, nil
+}
+
+// Version is prompt version and model.
+func (p *Profiler) Version() string { return p.role.version() }
+
+// Profile asks once. Without evidence the profile is empty and nothing is asked; with evidence it is
+// empty only when the model says that nothing bears on the question.
+func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evidence) (recall.Profile, error) {
+	if len(e.Memories) == 0 && len(e.Window) == 0 {
+		return recall.Profile{}, nil
+	}
+	budget := e.WordBudget
+	if budget <= 0 {
+		budget = p.budget
+	}
+	req, err := p.role.request(scope.Tenant, show(e), params{WordBudget: budget})
+	if err != nil {
+		return recall.Profile{}, err
+	}
+	req.Schema = &p.schema
+	return model.AskJSON(ctx, p.role.client, req, func(d draft) (recall.Profile, error) {
+		lines, err := d.check(len(e.Memories), len(e.Window) > 0)
+		if err != nil {
+			return recall.Profile{}, err
+		}
+		return assemble(lines, e.Memories, budget), nil
+	})
+}
+
+func show(e recall.Evidence) evidence {
+	out := evidence{Question: e.Query, Now: showTime(e.Now), Memories: []shownMemory{}, Recent: []shownTurn{}}
+	for i, m := range e.Memories {
+		out.Memories = append(out.Memories, shownMemory{
+			N: i + 1, Kind: string(m.Kind), Content: m.Content, Said: showTime(m.ValidFrom), When: showEvent(m.EventTime), Status: string(m.Status),
+		})
+	}
+	for _, t := range e.Window {
+		out.Recent = append(out.Recent, shownTurn{Time: showTime(t.Time), Speaker: t.Speaker, Text: t.Text, Picture: t.Caption})
+	}
+	return out
+}
+
+// showEvent writes an event time as exactly as it is known.
+func showEvent(e memory.EventTime) string {
+	layout := map[memory.Precision]string{
+		memory.PrecisionDay: "2006-01-02", memory.PrecisionMonth: "2006-01", memory.PrecisionYear: "2006",
+	}[e.Precision]
+	if layout == "" {
+		return ""
+	}
+	return e.Time.Format(layout)
+}
