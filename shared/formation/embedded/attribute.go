@@ -1,0 +1,179 @@
+package embedded
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// voiceOf returns who speaks in a turn and to whom, as far as the session tells.
+func voiceOf(turns []memory.Turn, index int) voice {
+	turn := turns[index]
+	v := voice{self: displayName(turn), other: "the assistant"}
+	if turn.Role == memory.RoleAssistant {
+		v.other = "the user"
+	}
+	var others []string
+	for _, t := range turns {
+		name := displayName(t)
+		if name != v.self && (len(others) == 0 || others[0] != name) {
+			others = append(others, name)
+		}
+	}
+	switch len(others) {
+	case 0:
+	case 1:
+		v.other = others[0]
+	default:
+		v.other = "the others"
+	}
+	return v
+}
+
+// displayName returns how a speaker is called in statements.
+func displayName(t memory.Turn) string {
+	name := strings.Join(strings.Fields(unmark(t.Speaker)), " ")
+	switch strings.ToLower(name) {
+	case "", "user", "human", "assistant", "ai", "bot", "agent":
+		if t.Role == memory.RoleAssistant {
+			return "the assistant"
+		}
+		return "the user"
+	}
+	return capitalise(name)
+}
+
+// attribute gives a statement without the speaker its subject: a sentence that left "I" out
+// gets it back, anything else is reported as said.
+func attribute(original, marked string) string {
+	words := language.Words(original)
+	if len(words) < 2 {
+		return selfMark + " said: " + marked
+	}
+	first, second := words[0].Lower, words[1].Lower
+	if first == "just" || first == "also" || first == "recently" || first == "finally" || first == "never" {
+		first, second = second, ""
+	}
+	switch {
+	case first == "been":
+		return selfMark + " has " + decapitalise(marked)
+	case droppedGerunds[first] && !copulas[second], first == "gonna":
+		return selfMark + " is " + decapitalise(marked)
+	case first == "can't" || first == "cannot" || first == "won't" || first == "will" || droppedPasts[first]:
+		return selfMark + " " + decapitalise(marked)
+	}
+	return selfMark + " said: " + marked
+}
+
+func decapitalise(s string) string {
+	r, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToLower(r)) + s[size:]
+}
+
+func endWithStop(s string) string {
+	s = strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:-–—", r) })
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "…") {
+		return s
+	}
+	return s + "."
+}
+
+// leansBack reports whether a sentence only makes sense after the one before it.
+func leansBack(text string) bool {
+	words := language.Words(text)
+	return len(words) > 0 && leaning[words[0].Lower]
+}
+
+type askedQuestion struct{ text, turnID string }
+
+// question returns the question that the turn answers: the last sentence of the turn before,
+// when another speaker asked it.
+func (e *turnExtractor) question() (askedQuestion, bool) {
+	if e.index == 0 {
+		return askedQuestion{}, false
+	}
+	before := e.turns[e.index-1]
+	if displayName(before) == e.voice.self || !strings.Contains(before.Text, "?") {
+		return askedQuestion{}, false
+	}
+	sentences := e.splitter.Split(unmark(before.Text))
+	for i := len(sentences) - 1; i >= 0 && i >= len(sentences)-2; i-- {
+		if strings.HasSuffix(sentences[i], "?") && len(sentences[i]) <= 200 {
+			return askedQuestion{text: trimSentence(sentences[i], e.names), turnID: before.ID}, true
+		}
+	}
+	return askedQuestion{}, false
+}
+
+// isShortAnswer reports whether a sentence is too short to be understood without its question.
+func isShortAnswer(text string) bool {
+	words := language.Words(text)
+	if len(words) == 0 || len(words) > 5 {
+		return false
+	}
+	for _, w := range words {
+		if subjects[w.Lower] || firstPerson[w.Lower] || copulas[w.Lower] || isPast(w.Lower) {
+			return false
+		}
+	}
+	return true
+}
+
+var whatIsYour = regexp.MustCompile(`(?i)^(?:and |so )?(?:what|who)(?:'s|’s| is| are|'re) (your [\p{L}' ’-]{2,60})\?$`)
+
+// joinAnswer makes a sentence of a question for an attribute and its answer ("What's your
+// dog's name?" "Rex!"), still in the first person.
+func joinAnswer(question, answer string) (string, bool) {
+	m := whatIsYour.FindStringSubmatch(question)
+	if m == nil {
+		return "", false
+	}
+	return fmt.Sprintf("My%s is %s", m[1][len("your"):], answer), true
+}
+
+// annotate puts the absolute form behind each relative date of a sentence.
+func annotate(text string, at time.Time) (string, []language.DateMention, []string) {
+	mentions := language.Dates(text, at)
+	if len(mentions) == 0 {
+		return text, nil, nil
+	}
+	var b strings.Builder
+	expressions := make([]string, 0, len(mentions))
+	pos := 0
+	for _, m := range mentions {
+		b.WriteString(text[pos:m.End])
+		if m.Note != "" {
+			b.WriteString(" (" + m.Note + ")")
+		}
+		expressions = append(expressions, text[m.Start:m.End])
+		pos = m.End
+	}
+	b.WriteString(text[pos:])
+	return b.String(), mentions, expressions
+}
+
+// eventTime returns when a statement's event was: the first date that can be placed, else the
+// turn's own day for what happened without one.
+func eventTime(s statement, kind memory.Kind, at time.Time) memory.EventTime {
+	for i, m := range s.dates {
+		if m.Unit != language.Vague {
+			return memory.EventTime{Time: m.Time, Precision: precisions[m.Unit], Expression: s.expressions[i]}
+		}
+	}
+	if kind != memory.KindEpisodic || len(s.dates) > 0 || at.IsZero() {
+		return memory.EventTime{}
+	}
+	y, mo, d := at.UTC().Date()
+	return memory.EventTime{Time: time.Date(y, mo, d, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
+}
+
+var precisions = map[language.Unit]memory.Precision{
+	language.Day: memory.PrecisionDay, language.Weekend: memory.PrecisionDay, language.Week: memory.PrecisionDay,
+	language.Month: memory.PrecisionMonth, language.Season: memory.PrecisionYear, language.Year: memory.PrecisionYear,
+}

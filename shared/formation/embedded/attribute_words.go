@@ -1,0 +1,16 @@
+package embedded
+
+// leaning words open a sentence that speaks of what was said before it.
+var leaning = wordSet(`it it's it'll that that's this these those they they're they've he he's she she's his her their its there then
+such which both him them also plus`)
+
+var copulas = wordSet("is isn't are was were has helps makes keeps gives brings can will would")
+
+// droppedGerunds open a sentence that left "I am" out.
+var droppedGerunds = wordSet(`feeling thinking planning working looking hoping trying going heading getting missing taking doing having living
+learning studying reading writing preparing saving considering wondering enjoying loving dealing moving starting training`)
+
+// droppedPasts open a sentence that left "I" out.
+var droppedPasts = wordSet(`went got had took spent saw met made found bought ate came ran loved enjoyed finished started tried visited moved
+decided managed wanted needed wished hoped worked learned joined signed booked forgot felt thought did played watched read wrote
+broke quit won lost gave helped stayed travelled traveled`)

@@ -1,0 +1,219 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Reasons of operations; they hold no conversation text.
+const (
+	reasonNew       = "new"
+	reasonKnown     = "already known"
+	reasonValue     = "new value of the slot"
+	reasonRefined   = "same value, told more fully"
+	reasonOlder     = "older than what is known"
+	reasonEarlier   = "tells of another time than now"
+	reasonAnother   = "another value beside the first"
+	reasonDenied    = "denied"
+	reasonReplaced  = "denied, and what holds instead"
+	reasonDenialNew = "denies what is not known"
+)
+
+// Decide goes through the candidates in order; what an earlier one wrote is known to the later
+// ones. It errs on the side of adding: a wrong update loses what was right, a double only
+// costs space.
+func (f *Former) Decide(ctx context.Context, in formation.Bundle) ([]memory.Operation, error) {
+	d := decider{
+		scope: in.Session.Scope, session: in.Session, turns: map[string]memory.Turn{},
+		positions: map[string]int{}, closed: map[string]bool{}, cache: map[string]*reading{},
+	}
+	for _, t := range in.Session.Turns {
+		d.turns[t.ID] = t
+	}
+	for _, r := range in.Related {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("decide operations: %w", err)
+		}
+		if err := d.decide(r); err != nil {
+			return nil, err
+		}
+	}
+	return d.ops, nil
+}
+
+// decider is the state of one Decide.
+type decider struct {
+	scope   memory.Scope
+	session formation.Session
+	turns   map[string]memory.Turn
+	// positions counts the operations of each set of sources.
+	positions map[string]int
+	// fresh are the entries written so far.
+	fresh []memory.Memory
+	// closed are the entries that no longer hold.
+	closed map[string]bool
+	cache  map[string]*reading
+	ops    []memory.Operation
+}
+
+func (d *decider) decide(r formation.Related) error {
+	c := r.Candidate
+	if len(c.Sources) == 0 {
+		return fault.Terminal("candidate.sources", "is empty, want at least one turn id")
+	}
+	turn, ok := d.turns[c.Sources[0]]
+	if !ok {
+		return fault.Terminal("candidate.sources", "names a turn that is not in the session")
+	}
+	self := displayName(turn)
+	p := proposal{Candidate: c, at: turn.Time, self: self, reading: read(c.Content, self)}
+	known := d.known(r.Memories)
+	kind, targets, reason := d.choose(p, known)
+	if reason == reasonEarlier || reason == reasonDenialNew {
+		p.Slot = ""
+	}
+	d.write(p, kind, targets, reason)
+	return nil
+}
+
+// proposal is a candidate with what was read off it.
+type proposal struct {
+	formation.Candidate
+	at   time.Time
+	self string
+	*reading
+}
+
+// known returns the entries that a candidate is held against: the related ones that still
+// hold, nearest first, then those written before it.
+func (d *decider) known(related []memory.Memory) []memory.Memory {
+	out := make([]memory.Memory, 0, len(related)+len(d.fresh))
+	seen := map[string]bool{}
+	for _, m := range slices.Concat(related, d.fresh) {
+		if d.closed[m.ID] || seen[m.ID] || m.Status != memory.StatusActive {
+			continue
+		}
+		seen[m.ID] = true
+		out = append(out, m)
+	}
+	return out
+}
+
+// choose returns the operation for a candidate, its targets and the reason.
+func (d *decider) choose(p proposal, known []memory.Memory) (memory.OpKind, []string, string) {
+	for _, m := range known {
+		if d.repeats(p, m) {
+			return memory.OpNone, []string{m.ID}, reasonKnown
+		}
+	}
+	sets := p.sets(p.Slot)
+	if p.Negates {
+		if kind, targets, reason, ok := d.deny(p, known, sets); ok {
+			return kind, targets, reason
+		}
+		if !sets {
+			return memory.OpAdd, nil, reasonDenialNew
+		}
+	}
+	if p.Slot != "" && sets {
+		return d.fill(p, known)
+	}
+	return memory.OpAdd, nil, reasonNew
+}
+
+// fill decides on a candidate that sets a slot.
+func (d *decider) fill(p proposal, known []memory.Memory) (memory.OpKind, []string, string) {
+	var holders []memory.Memory
+	for _, m := range known {
+		if m.Slot == p.Slot {
+			holders = append(holders, m)
+		}
+	}
+	if p.aheadOfTime() {
+		return memory.OpAdd, nil, reasonEarlier
+	}
+	if len(holders) == 0 {
+		return memory.OpAdd, nil, reasonNew
+	}
+	for _, m := range holders {
+		if p.at.Before(m.ValidFrom) {
+			return memory.OpNone, []string{m.ID}, reasonOlder
+		}
+		if p.endedBefore(m.ValidFrom) {
+			return memory.OpAdd, nil, reasonEarlier
+		}
+	}
+	return d.replace(p, holders)
+}
+
+// replace decides between a new value and more about the same one.
+func (d *decider) replace(p proposal, holders []memory.Memory) (memory.OpKind, []string, string) {
+	same, wider := true, true
+	ids := make([]string, len(holders))
+	for i, m := range holders {
+		ids[i] = m.ID
+		old := d.reading(m, p.self)
+		same = same && old.slots[p.Slot].value == p.slots[p.Slot].value
+		wider = wider && subset(old.stems, p.stems)
+	}
+	corrects := correction.MatchString(p.marked) || p.Negates
+	switch {
+	case same && !wider:
+		return memory.OpAdd, nil, reasonNew
+	case same:
+		return update(ids), ids, reasonRefined
+	case addition.MatchString(p.marked), p.slots[p.Slot].many && !corrects:
+		return memory.OpAdd, nil, reasonAnother
+	}
+	return update(ids), ids, reasonValue
+}
+
+func update(targets []string) memory.OpKind {
+	if len(targets) > 1 {
+		return memory.OpMerge
+	}
+	return memory.OpUpdate
+}
+
+// write appends the operation and remembers what it wrote and closed.
+func (d *decider) write(p proposal, kind memory.OpKind, targets []string, reason string) {
+	key := sourcesKey(p.Sources)
+	index := d.positions[key]
+	d.positions[key]++
+	op := memory.Operation{Kind: kind, Targets: targets, Sources: slices.Clone(p.Sources), Reason: reason}
+	if kind == memory.OpAdd || kind == memory.OpUpdate || kind == memory.OpMerge {
+		entry := d.entry(p, index)
+		op.New = &entry
+		d.fresh = append(d.fresh, entry)
+	}
+	if kind != memory.OpNone {
+		for _, id := range targets {
+			d.closed[id] = true
+		}
+	}
+	d.ops = append(d.ops, op)
+}
+
+func (d *decider) entry(p proposal, index int) memory.Memory {
+	sources := slices.Clone(p.Sources)
+	slices.Sort(sources)
+	return memory.Memory{
+		ID: memory.DeriveID(d.scope, sources, index), Kind: p.Kind, Content: p.Content, Topic: p.Topic, Slot: p.Slot,
+		Keywords: slices.Clone(p.Keywords), EventTime: p.EventTime, ValidFrom: p.at, Status: memory.StatusActive,
+		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: Strategy, PolicyVersion: FormerVersion, Vector: p.Vector,
+	}
+}
+
+// sourcesKey is a key for the set of sources that operations are counted by.
+func sourcesKey(sources []string) string {
+	sorted := slices.Clone(sources)
+	slices.Sort(sorted)
+	return strings.Join(sorted, "\x00")
+}

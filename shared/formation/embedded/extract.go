@@ -1,0 +1,214 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Bounds of one turn and one statement.
+const (
+	maxSentences      = 200
+	maxStatementWords = 60
+	salientSentence   = 0.75
+)
+
+// Former forms memories by rule. It is safe for concurrent use.
+type Former struct {
+	splitter *language.Splitter
+}
+
+var _ formation.Former = (*Former)(nil)
+
+// NewFormer returns the former; it takes some milliseconds to load the sentence model.
+func NewFormer() *Former { return &Former{splitter: language.NewSplitter()} }
+
+// Version is name and version of strategy and policy.
+func (f *Former) Version() string { return FormerVersion }
+
+// Extract rewrites what the turns tell to statements, turn by turn in order.
+func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	var out []formation.Candidate
+	for i := range in.Turns {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("extract memories: %w", err)
+		}
+		e := turnExtractor{splitter: f.splitter, turns: in.Turns, index: i}
+		out = append(out, e.candidates()...)
+	}
+	return out, nil
+}
+
+// turnExtractor works on one turn of a session.
+type turnExtractor struct {
+	splitter *language.Splitter
+	turns    []memory.Turn
+	index    int
+	voice    voice
+	names    map[string]bool
+}
+
+// statement is one kept sentence, or several that hang together.
+type statement struct {
+	marked string
+	dates  []language.DateMention
+	// expressions are the words of the dates, in order.
+	expressions []string
+	words       int
+	sources     []string
+}
+
+func (e *turnExtractor) candidates() []formation.Candidate {
+	e.voice = voiceOf(e.turns, e.index)
+	e.names = speakerNames(e.turns)
+	statements := e.statements()
+	statements = e.addCaption(statements)
+	out := make([]formation.Candidate, 0, len(statements))
+	for _, s := range statements {
+		out = append(out, e.candidate(s))
+	}
+	return out
+}
+
+// statements returns what the text of the turn tells.
+func (e *turnExtractor) statements() []statement {
+	turn := e.turns[e.index]
+	kept := e.salient(e.splitter.Split(unmark(turn.Text)))
+	var out []statement
+	for i, sentence := range kept {
+		s := e.state(sentence, i == 0)
+		if n := len(out); n > 0 && leansBack(sentence.text) && out[n-1].words+s.words <= maxStatementWords {
+			out[n-1].join(s)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// sentence is a trimmed sentence with what the features say about it.
+type sentence struct {
+	text     string
+	value    float64
+	question bool
+	content  int
+}
+
+// salient returns the sentences worth keeping, in order; when none is, the best that tells
+// anything at all.
+func (e *turnExtractor) salient(texts []string) []sentence {
+	var kept []sentence
+	var best sentence
+	for _, text := range texts[:min(len(texts), maxSentences)] {
+		s := e.weigh(text)
+		switch {
+		case s.content == 0:
+		case s.value >= salientSentence:
+			kept = append(kept, s)
+		case s.value > best.value:
+			best = s
+		}
+	}
+	if len(kept) == 0 && best.content > 0 {
+		kept = append(kept, best)
+	}
+	return kept
+}
+
+func (e *turnExtractor) weigh(text string) sentence {
+	s := sentence{text: trimSentence(text, e.names)}
+	for _, seg := range scanSegments(s.text, e.names) {
+		s.value += seg.value()
+		s.content += seg.content
+		s.question = seg.question
+	}
+	return s
+}
+
+// state rewrites a sentence to a statement.
+func (e *turnExtractor) state(s sentence, opening bool) statement {
+	turn := e.turns[e.index]
+	sources := []string{turn.ID}
+	text := s.text
+	prefix := ""
+	if opening && !s.question && isShortAnswer(text) {
+		if q, ok := e.question(); ok {
+			if answer, ok := joinAnswer(q.text, text); ok {
+				text = answer
+			} else {
+				prefix = fmt.Sprintf("%s said, asked %q: ", selfMark, q.text)
+			}
+			sources = append(sources, q.turnID)
+		}
+	}
+	annotated, mentions, expressions := annotate(text, turn.Time)
+	marked, self := rewrite(annotated)
+	switch {
+	case prefix != "":
+		marked = prefix + marked
+	case s.question:
+		marked = selfMark + " asked: " + marked
+	case !self:
+		marked = attribute(annotated, marked)
+	}
+	return statement{marked: endWithStop(marked), dates: mentions, expressions: expressions, words: len(strings.Fields(marked)), sources: sources}
+}
+
+// join appends a statement that leans on this one.
+func (s *statement) join(next statement) {
+	s.marked += " " + strings.TrimPrefix(next.marked, selfMark+" said: ")
+	s.dates = append(s.dates, next.dates...)
+	s.expressions = append(s.expressions, next.expressions...)
+	s.words += next.words
+}
+
+// addCaption adds what a shared picture shows: to the last statement where one leaves room,
+// because the picture illustrates it, else as one of its own.
+func (e *turnExtractor) addCaption(statements []statement) []statement {
+	turn := e.turns[e.index]
+	caption := strings.Join(strings.Fields(unmark(turn.Caption)), " ")
+	if caption == "" {
+		return statements
+	}
+	s := statement{marked: endWithStop(selfMark + " shared a photo: " + caption), words: len(strings.Fields(caption)) + 4, sources: []string{turn.ID}}
+	if n := len(statements); n > 0 && statements[n-1].words+s.words <= maxStatementWords && len(statements[n-1].sources) == 1 {
+		last := &statements[n-1]
+		if slot, _ := findSlot(last.marked); slot == "" && !denies(last.marked) {
+			last.marked += " " + s.marked
+			last.words += s.words
+			return statements
+		}
+	}
+	return append(statements, s)
+}
+
+// candidate completes a statement.
+func (e *turnExtractor) candidate(s statement) formation.Candidate {
+	turn := e.turns[e.index]
+	kind := kindOf(s.marked, s.dates)
+	c := formation.Candidate{
+		Kind: kind, Content: e.voice.name(s.marked), Topic: topicOf(s.marked), Keywords: keywordsOf(s.marked),
+		EventTime: eventTime(s, kind, turn.Time), Negates: denies(s.marked), Sources: slices.Clone(s.sources),
+	}
+	if turn.Role != memory.RoleAssistant {
+		c.Slot = e.slot(s.marked, c.Negates)
+	}
+	return c
+}
+
+// slot returns the slot of a statement: what it sets, else what it denies.
+func (e *turnExtractor) slot(marked string, negates bool) string {
+	attribute, _ := findSlot(marked)
+	if attribute == "" && negates {
+		attribute, _ = findSlot(affirm(marked))
+	}
+	if attribute == "" {
+		return ""
+	}
+	return slotOf(attribute, e.voice.self)
+}

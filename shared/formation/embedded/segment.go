@@ -1,0 +1,105 @@
+package embedded
+
+import (
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// segment is what the filter sees of one sentence.
+type segment struct {
+	words    int
+	content  int  // words that carry content, small talk not counted
+	names    int  // capitalised words inside the sentence, other than the speakers
+	times    int  // numbers and words of time
+	tells    int  // verbs and nouns that tell of states, plans and likes
+	first    bool // the speaker speaks of themself
+	second   bool // the other one is spoken of
+	question bool
+	reaction bool // starts like a reply that only approves, thanks or greets
+}
+
+// scanSegments cuts a text at ends of sentences and counts features. The cut is rough, which
+// is enough for counting and many times faster than a sentence model.
+func scanSegments(text string, names map[string]bool) []segment {
+	words := language.Words(text)
+	if len(words) == 0 {
+		return nil
+	}
+	segments := make([]segment, 0, 4)
+	current := segment{}
+	for i, w := range words {
+		gap := ""
+		if i+1 < len(words) {
+			gap = text[w.End:words[i+1].Start]
+		} else {
+			gap = text[w.End:]
+		}
+		current.add(w, names)
+		if end := strings.ContainsAny(gap, ".!?\n"); end || i+1 == len(words) {
+			current.question = strings.Contains(gap, "?")
+			segments = append(segments, current)
+			current = segment{}
+		}
+	}
+	return segments
+}
+
+// add counts one more word.
+func (s *segment) add(w language.Word, names map[string]bool) {
+	opening := s.words == 0
+	s.words++
+	switch {
+	case firstPerson[w.Lower]:
+		s.first = true
+	case secondPerson[w.Lower]:
+		s.second = true
+	}
+	if s.words <= 3 && s.content == 0 && reactions[w.Lower] {
+		s.reaction = true
+	}
+	if w.Number || timeWords[w.Lower] {
+		s.times++
+	}
+	if smallTalk[w.Lower] || language.IsStopWord(w.Lower) || names[w.Lower] {
+		return
+	}
+	s.content++
+	if w.Capital && !opening {
+		s.names++
+	}
+	if tellingWords[w.Lower] {
+		s.tells++
+	}
+}
+
+// hasContent reports whether a text has a word that is not a stop word.
+func hasContent(text string) bool {
+	for _, w := range language.Words(text) {
+		if !language.IsStopWord(w.Lower) {
+			return true
+		}
+	}
+	return false
+}
+
+// speakerNames returns the words of the speakers' names, in lower case, and their usual
+// short forms of three letters or more.
+func speakerNames(turns []memory.Turn) map[string]bool {
+	names := map[string]bool{}
+	last := ""
+	for _, t := range turns {
+		if t.Speaker == last {
+			continue
+		}
+		last = t.Speaker
+		for _, w := range language.Words(t.Speaker) {
+			names[w.Lower] = true
+			for n := 2; n <= 4 && n < len(w.Lower); n++ {
+				names[w.Lower[:n]] = true
+			}
+		}
+	}
+	return names
+}

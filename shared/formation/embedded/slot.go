@@ -1,0 +1,127 @@
+package embedded
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/language"
+)
+
+// maxSlotWords bounds the statements that set a slot. In a longer one the attribute is a remark beside other
+// things, and replacing the whole statement would lose them.
+const maxSlotWords = 16
+
+// subject matches the speaker, or somebody of theirs: "Ana", "Ana's sister".
+const subject = `(` + selfMark + `(?:'s (?:older |younger |little |big |best )?[\p{Ll}]+)?)`
+
+// soft adverbs that may stand before the verb without changing what it says.
+const soft = `(?: now| currently| just| recently| actually| finally| still| also| has| officially| already)*`
+
+// place is a proper name, which tells "moved to Rome" from "moved to tears".
+const place = `((?:the |downtown |central )?\p{Lu}[\p{L}.'-]*(?:(?:,)? (?:of |de |la )?\p{Lu}[\p{L}.'-]*)*)`
+
+// slotPattern finds one attribute: its first group is the subject, its last the value.
+type slotPattern struct {
+	attribute string
+	// keyed is whether the second of three groups is part of the attribute ("favourite film").
+	keyed bool
+	// many is whether a subject may have several, so that a second value is no new value.
+	many    bool
+	pattern *regexp.Regexp
+}
+
+func slot(attribute, tail string) slotPattern {
+	return slotPattern{attribute: attribute, pattern: regexp.MustCompile(`(?:^|[.,;!?] |\band |\bbut |\bso )` + subject + soft + tail)}
+}
+
+func keyed(attribute, tail string) slotPattern {
+	s := slot(attribute, tail)
+	s.keyed = true
+	return s
+}
+
+func many(s slotPattern) slotPattern {
+	s.many = true
+	return s
+}
+
+// value matches up to the end of the clause.
+const value = `([^.,;!?()]+)`
+
+// slotPatterns in order of preference.
+var slotPatterns = []slotPattern{
+	slot("residence", ` (?:lives?|living|is living|moved(?: back| away| over)?|relocated|is based|settled)(?: (?:here|there|over))? (?:in|to|at) `+place),
+	slot("age", ` (?:is|turned|just turned) (\d{1,3})(?: years? old| today| yesterday| last| this|[.,!]|$)`),
+	slot("birthday", `'s birthday is (?:on )?`+value),
+	keyed("favourite", `'s (?:all-time |absolute )?(?:favou?rite|fave) ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now |called )?`+value),
+	keyed("preferred", `'s preferred ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now )?`+value),
+	keyed("preferred", ` prefers ([\p{L}-]+) ((?:in|at|on|after|before) [^.,;!?()]+)`),
+	many(keyed("name of", `'s ([\p{L}-]+)(?:'s name is| is (?:now )?(?:called|named)| goes by) (\p{Lu}[\p{L}'-]*)`)),
+	slot("relationship", ` (?:is|got|has been|is getting)(?: \w+ly)? (single|married|engaged|divorced|separated|widowed|dating|seeing someone|in a relationship)`),
+	slot("relationship", ` (broke up) with`),
+	slot("diet", ` (?:is|went|became|turned|eats|is eating)(?: strictly| fully| \w+ly)?(?: a)? (vegan|vegetarian|pescatarian|keto|gluten-free|dairy-free|plant-based)`),
+	slot("job", ` (?:works|is working|started(?: working)?|got a job|got promoted|was promoted|is employed|got hired|was hired)(?: to| as) (?:be )?(?:an? |the )?`+value),
+	slot("job", ` (?:is|became) (?:an? |the )((?:[\p{L}-]+ )?(?:nurse|teacher|engineer|doctor|lawyer|developer|designer|manager|chef|writer|student|artist|accountant|scientist|analyst|journalist|architect|photographer|musician|carpenter|electrician|plumber|dentist|therapist|counselor|barista|waiter|waitress|pilot|driver|mechanic|librarian|programmer|consultant|professor|researcher|electrician|firefighter|paramedic|pharmacist|veterinarian))(?: at| for| in|[.,!]|$)`),
+	slot("employer", ` (?:works|is working|started(?: working)?|got a job|is employed|joined|left for)(?: at| for| with)? `+place),
+	slot("school", ` (?:studies|is studying|goes to|attends|enrolled|transferred)(?: at| in| to)? (\p{Lu}[\p{L}.'-]*(?: (?:of |\p{Lu})[\p{L}.'-]*)* ?(?:University|College|School|Academy|Institute)(?: of \p{Lu}\p{L}+)?)`),
+	slot("major", `(?:'s major is| majors in| is majoring in| switched(?: majors)? to) `+value),
+	slot("car", `(?: drives| is driving|'s (?:new )?car is) (?:an? |the )?`+value),
+	slot("phone", `'s (?:new )?phone is (?:an? |the )?`+value),
+	slot("phone number", `'s (?:phone |mobile |cell )?number is (?:now )?([\d+() -]{5,})`),
+	slot("email", `'s e-?mail(?: address)? is (?:now )?(\S+)`),
+	slot("address", `'s (?:home )?address is (?:now )?([^;!?]+)`),
+	slot("name", `'s name is (?:now )?(\p{Lu}[\p{L}'-]*)`),
+}
+
+// routine finds what is done at set times: verb, object, times.
+var routine = regexp.MustCompile(`^` + subject + `(?: usually| always| normally| now| typically)* (\p{Ll}+s)\b([^.,;!?()]*?) ` +
+	`((?:every|each) (?:other )?[\p{L}]+(?: (?:morning|afternoon|evening|night))?|on \p{Lu}\p{Ll}+days|(?:once|twice|\p{L}+ times) a (?:day|week|month))`)
+
+// foundSlot is an attribute with its value.
+type foundSlot struct {
+	value string
+	many  bool
+}
+
+// findSlot returns the slot ("<self>/residence") that a marked statement sets, or "".
+func findSlot(marked string) (string, foundSlot) {
+	if len(language.ContentStems(marked)) > maxSlotWords {
+		return "", foundSlot{}
+	}
+	for _, p := range slotPatterns {
+		m := p.pattern.FindStringSubmatch(marked)
+		if m == nil {
+			continue
+		}
+		attribute := p.attribute
+		if p.keyed {
+			attribute += " " + slotKey(m[2])
+		}
+		return m[1] + "/" + attribute, foundSlot{value: normal(m[len(m)-1]), many: p.many}
+	}
+	if m := routine.FindStringSubmatch(marked); m != nil {
+		if activity := activityOf(m[2], m[3]); activity != "" {
+			return m[1] + "/routine:" + activity, foundSlot{value: normal(m[4])}
+		}
+	}
+	return "", foundSlot{}
+}
+
+// activityOf names a routine by its verb, or by the object of a verb that says little.
+func activityOf(verb, object string) string {
+	stem := language.Stem(verb)
+	if !lightVerbs[stem] {
+		return stem
+	}
+	for _, w := range language.ContentStems(object) {
+		return w
+	}
+	return ""
+}
+
+var lightVerbs = wordSet("go goe do doe have has take make get play attend visit see is")
+
+func slotKey(s string) string { return normal(s) }
+
+// normal returns the content stems of a value in order, so that spellings of one value are equal.
+func normal(s string) string { return strings.Join(language.ContentStems(s), " ") }

@@ -1,0 +1,126 @@
+// Package embedded uses memory at query time without any model server: a profile of what was
+// found, inside a word budget, and an extractive answer from it. Both are deterministic.
+package embedded
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// question is what the policies read off a query.
+type question struct {
+	// stems are the content stems, weak ones and names left out.
+	stems []string
+	// weak are stems that many questions share.
+	weak []string
+	// names are the names asked about, in lower case.
+	names []string
+	// when is whether it asks for a time.
+	when bool
+}
+
+func readQuestion(query string) question {
+	words := language.Words(query)
+	q := question{when: asksWhen(words)}
+	for i, w := range words {
+		lower := strings.TrimSuffix(w.Lower, "'s")
+		switch stem := language.Stem(lower); {
+		case language.IsStopWord(lower), q.when && whenWords[lower]:
+		case w.Capital && i > 0, w.Capital && len(words) == 1:
+			q.names = append(q.names, lower)
+		case weakWords[lower]:
+			q.weak = append(q.weak, stem)
+		default:
+			q.stems = append(q.stems, stem)
+		}
+	}
+	return q
+}
+
+// asksWhen recognises the questions that want a date.
+func asksWhen(words []language.Word) bool {
+	for i, w := range words {
+		switch w.Lower {
+		case "when":
+			return i < 3
+		case "date", "year", "month", "day":
+			if i > 0 && (words[i-1].Lower == "what" || words[i-1].Lower == "which") {
+				return true
+			}
+		case "ago", "long":
+			if i > 0 && words[i-1].Lower == "how" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// index is the searchable side of a memory: the stems of all that it carries.
+func index(m memory.Memory) map[string]bool {
+	text := m.Content + " " + m.Topic + " " + strings.Map(slotSeparator, m.Slot) + " " + strings.Join(m.Keywords, " ")
+	return language.StemSet(text)
+}
+
+func slotSeparator(r rune) rune {
+	if unicode.IsLetter(r) || unicode.IsDigit(r) {
+		return r
+	}
+	return ' '
+}
+
+// weight returns how many of the question's stems a set of stems answers, weak ones counting
+// less, names not at all.
+func (q question) weight(stems map[string]bool, idf func(string) float64) float64 {
+	sum := 0.0
+	for _, s := range q.stems {
+		if matches(stems, s) {
+			sum += idf(s)
+		}
+	}
+	for _, s := range q.weak {
+		if stems[s] {
+			sum += weakWeight * idf(s)
+		}
+	}
+	return sum
+}
+
+const weakWeight = 0.3
+
+// matches reports whether a stem, or another word for it, is in the set.
+func matches(stems map[string]bool, s string) bool {
+	if stems[s] {
+		return true
+	}
+	for _, other := range otherWords[s] {
+		if stems[other] {
+			return true
+		}
+	}
+	return false
+}
+
+// dateOf returns an event time as it is written in lines, or "".
+func dateOf(t memory.EventTime) string {
+	switch t.Precision {
+	case memory.PrecisionYear:
+		return t.Time.Format("2006")
+	case memory.PrecisionMonth:
+		return t.Time.Format("2006-01")
+	case memory.PrecisionDay:
+		return t.Time.Format("2006-01-02")
+	}
+	return ""
+}
+
+// validity returns until when a memory held, in brackets, or "" while it holds.
+func validity(m memory.Memory) string {
+	if m.Status == memory.StatusActive || m.ValidTo.IsZero() {
+		return ""
+	}
+	return " (until " + m.ValidTo.UTC().Format("2006-01-02") + ")"
+}
