@@ -1,0 +1,214 @@
+package bustest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+)
+
+func orderOfKey(r *rig) {
+	const n, keys = 2000, 40
+	r.tr.CreateTopic(r, r.topic, 4)
+	rec := new(recorder)
+	var mu sync.Mutex
+	busy := make(map[string]bool)
+	enter := func(key string, is bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if busy[key] == is {
+			r.Errorf("key %s is in two hands at once", key)
+		}
+		busy[key] = is
+	}
+	r.consume(func(ctx context.Context, batch []bus.Message) error {
+		key := string(batch[0].Key)
+		enter(key, true)
+		defer enter(key, false)
+		for _, m := range batch {
+			if string(m.Key) != key || m.Partition != batch[0].Partition {
+				r.Errorf("a batch mixes %s with %s", key, m.Key)
+			}
+		}
+		return rec.handle(ctx, batch)
+	})
+	for chunk := range slices.Chunk(r.numbered(n, keys), 100) {
+		r.publish(chunk...)
+	}
+	r.eventually("all records are delivered", func() bool { return len(rec.values()) == n })
+	rec.checkOrder(r)
+}
+
+// parallelKeys can only pass when both keys of one partition are handled at the same time.
+func parallelKeys(r *rig) {
+	r.tr.CreateTopic(r, r.topic, 1)
+	here := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
+	met := make(chan struct{}, 2)
+	r.consume(func(ctx context.Context, batch []bus.Message) error {
+		key := string(batch[0].Key)
+		close(here[key])
+		other := map[string]string{"a": "b", "b": "a"}[key]
+		select {
+		case <-here[other]:
+			met <- struct{}{}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	r.publish(r.say("a", "1"), r.say("b", "1"))
+	within(r, "one key meets the other", met)
+	within(r, "the other key meets the one", met)
+}
+
+func batchBounds(r *rig) {
+	const n = 60
+	r.tr.CreateTopic(r, r.topic, 1)
+	rec := new(recorder)
+	open := make(chan struct{})
+	var maxBytes int
+	r.consume(func(ctx context.Context, batch []bus.Message) error {
+		select {
+		case <-open:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		size := 0
+		for _, m := range batch {
+			size += m.Size()
+		}
+		maxBytes = max(maxBytes, size) // one key: no two calls at once
+		return rec.handle(ctx, batch)
+	}, func(c *bus.Config) { c.MaxBatch, c.MaxBatchBytes = 10, 100 })
+	r.publish(r.numbered(n, 1)...)
+	close(open)
+	r.eventually("all records are delivered", func() bool { return len(rec.values()) == n })
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if most := slices.Max(rec.sizes); most > 10 || most < 2 {
+		r.Errorf("batches hold up to %d records, want 2 to 10", most)
+	}
+	if maxBytes > 100 {
+		r.Errorf("a batch holds %d bytes, want at most 100", maxBytes)
+	}
+}
+
+// javaPartitions uses keys with the hashes that the Java client's own tests state.
+func javaPartitions(r *rig) {
+	const partitions = 12
+	hashes := map[string]int32{
+		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
+		"a-little-bit-longer-string":                       -1486304829,
+		"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,
+	}
+	r.tr.CreateTopic(r, r.topic, partitions)
+	rec := new(recorder)
+	r.consume(rec.handle)
+	for key := range hashes {
+		r.publish(r.say(key, key))
+	}
+	r.eventually("all records are delivered", func() bool { return len(rec.values()) == len(hashes) })
+	for _, m := range rec.all() {
+		want := int(hashes[string(m.Key)]&0x7fffffff) % partitions
+		if m.Partition != want {
+			r.Errorf("key %q is on partition %d, the Java client puts it on %d", m.Key, m.Partition, want)
+		}
+	}
+}
+
+// backPressure holds the first record and counts what is delivered beyond it.
+func backPressure(r *rig) {
+	const bound, n = 16, 200
+	r.tr.CreateTopic(r, r.topic, 1)
+	rec := new(recorder)
+	open := make(chan struct{})
+	m := r.consume(func(ctx context.Context, batch []bus.Message) error {
+		_ = rec.handle(ctx, batch)
+		if string(batch[0].Value) != "0" {
+			return nil
+		}
+		select {
+		case <-open:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, func(c *bus.Config) { c.MaxInFlight, c.Workers = bound, 64 })
+	r.publish(r.numbered(n, n)...)
+	r.eventually("the bound is used", func() bool { return len(rec.values()) == bound })
+	close(open)
+	r.eventually("all records are delivered", func() bool { return len(rec.values()) == n })
+	r.committedReaches(0, n)
+	m.stop()
+	for i, v := range rec.values()[:bound] {
+		var number int
+		if _, err := fmt.Sscan(v, &number); err != nil || number >= bound {
+			r.Errorf("delivery %d is of record %s: the window of %d was overrun", i, v, bound)
+		}
+	}
+}
+
+// drain stops the consumer while one record is being handled and another one of the same key waits.
+func drain(r *rig) {
+	r.tr.CreateTopic(r, r.topic, 1)
+	rec := new(recorder)
+	started, open := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	m := r.consume(func(ctx context.Context, batch []bus.Message) error {
+		once.Do(func() { close(started) })
+		select {
+		case <-open:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return rec.handle(ctx, batch)
+	})
+	r.publish(r.say("k", "0"))
+	within(r, "the handler starts", started)
+	m.cancel()
+	r.publish(r.say("k", "1"))
+	close(open)
+	m.stop()
+	if got := rec.values(); !slices.Equal(got, []string{"0"}) {
+		r.Fatalf("delivered %v, want only what was in flight", got)
+	}
+	if got := r.committed(0); got != 1 {
+		r.Fatalf("committed %d after the drain, want 1", got)
+	}
+	// The member has left: the next one need not wait for a session to time out.
+	next := new(recorder)
+	began := time.Now()
+	r.consume(next.handle)
+	r.eventually("the rest is delivered", func() bool { return slices.Equal(next.values(), []string{"1"}) })
+	r.Logf("taken over after %v", time.Since(began))
+}
+
+// restart publishes through an outage, and expects everybody to find the broker again.
+func restart(r *rig) {
+	const n, keys = 300, 10
+	r.tr.CreateTopic(r, r.topic, 2)
+	rec := new(recorder)
+	r.consume(rec.handle)
+	msgs := r.numbered(n, keys)
+	r.publish(msgs[:100]...)
+	r.eventually("the first records are delivered", func() bool { return len(rec.values()) == 100 })
+	published := make(chan error, 1)
+	ctx := r.context()
+	r.tr.Restart(r, func() {
+		go func() {
+			var err error
+			for chunk := range slices.Chunk(msgs[100:], 7) {
+				if err == nil {
+					err = r.pub.Publish(ctx, chunk...)
+				}
+			}
+			published <- err
+		}()
+	})
+	r.must(within(r, "publishing goes on", published))
+	r.eventually("the later records are delivered", func() bool { return len(rec.values()) == n })
+	rec.checkOrder(r)
+}

@@ -1,0 +1,279 @@
+// Package bustest is the conformance suite of the bus: what every transport, the one in
+// memory included, must do together with the consumer and the middlewares.
+package bustest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+)
+
+// Transport is what the suite needs of a transport under test. Its functions fail the test
+// by themselves when they cannot do what they are for.
+type Transport struct {
+	// CreateTopic makes a topic.
+	CreateTopic func(t testing.TB, name string, partitions int)
+	// Source returns a membership in a group, and what cuts it off as the death of its process would.
+	Source func(t testing.TB, group string, topics ...string) (src bus.Source, kill func())
+	// Publisher returns a publisher.
+	Publisher func(t testing.TB) bus.Publisher
+	// Committed returns the offset that a group has committed, -1 when none.
+	Committed func(t testing.TB, group string, p bus.Partition) int64
+	// Restart stops the broker, calls during, and starts it again with all it held.
+	Restart func(t testing.TB, during func())
+}
+
+// patience bounds every wait; it is long because the dead are noticed by a session timeout.
+const patience = 60 * time.Second
+
+// Run checks a transport. The cases share it, one after the other, on topics of their own.
+func Run(t *testing.T, tr Transport) {
+	for _, c := range []struct {
+		name string
+		run  func(*rig)
+	}{
+		{"keeps the order of a key", orderOfKey},
+		{"handles keys in parallel", parallelKeys},
+		{"batches one key within the bounds", batchBounds},
+		{"lands on the Java client's partitions", javaPartitions},
+		{"delivers the unfinished again after a crash", crash},
+		{"commits only the finished prefix", prefixOnly},
+		{"commits nothing after a revocation", revocation},
+		{"loses nothing while members come and go", churn},
+		{"bounds what is in flight", backPressure},
+		{"drains when it is told to stop", drain},
+		{"survives a restart of the broker", restart},
+		{"describes a dead letter", letterContent},
+		{"keeps the offset while dead letters cannot be written", lettersUnavailable},
+		{"isolates the poison of a batch", isolation},
+		{"retries until success", retries},
+		{"gives up on a record that always panics", panics},
+		{"carries trace contexts", traces},
+		{"passes records of two mebibytes", largeRecords},
+		{"refuses a record that is too large for good", tooLarge},
+		{"replays dead letters", replayAll},
+		{"replays a choice and keeps the rest", replayChoice},
+		{"reports its lag", lag},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(newRig(t, tr)) })
+	}
+}
+
+// rig is one case's playground.
+type rig struct {
+	*testing.T
+	tr    Transport
+	id    string
+	pub   bus.Publisher
+	ins   *bus.Instruments
+	topic string
+	group string
+}
+
+func newRig(t *testing.T, tr Transport) *rig {
+	id := fmt.Sprintf("t%d", time.Now().UnixNano())
+	r := &rig{T: t, tr: tr, id: id, topic: id + ".in", group: id + ".group"}
+	r.pub = tr.Publisher(t)
+	t.Cleanup(func() { r.must(r.pub.Close()) })
+	r.instrument(bus.Telemetry{})
+	return r
+}
+
+func (r *rig) instrument(tel bus.Telemetry) {
+	if tel.Log == nil {
+		tel.Log = slog.New(slog.NewTextHandler(r.Output(), nil))
+	}
+	ins, err := bus.NewInstruments(tel)
+	r.must(err)
+	r.ins = ins
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// context is bounded by patience and ends with the case.
+func (r *rig) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	r.Cleanup(cancel)
+	return ctx
+}
+
+func (r *rig) publish(msgs ...bus.Message) {
+	r.Helper()
+	r.must(r.pub.Publish(r.context(), msgs...))
+}
+
+// say makes a record of the case's topic.
+func (r *rig) say(key, value string) bus.Message {
+	return bus.Message{Topic: r.topic, Key: []byte(key), Value: []byte(value)}
+}
+
+// numbered makes n records with the values 0 to n-1, spread over the keys in turn.
+func (r *rig) numbered(n, keys int) []bus.Message {
+	msgs := make([]bus.Message, n)
+	for i := range msgs {
+		msgs[i] = r.say(fmt.Sprintf("tenant/user-%d", i%keys), fmt.Sprint(i))
+	}
+	return msgs
+}
+
+// eventually polls until ready.
+func (r *rig) eventually(what string, ready func() bool) {
+	r.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-deadline.C:
+			r.Fatalf("never happened: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// within waits for a channel to be closed or to give.
+func within[T any](r *rig, what string, c <-chan T) T {
+	r.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		r.Fatalf("never happened: %s", what)
+		panic("unreachable")
+	}
+}
+
+func (r *rig) committed(partition int) int64 {
+	return r.tr.Committed(r, r.group, bus.Partition{Topic: r.topic, ID: partition})
+}
+
+func (r *rig) committedReaches(partition int, offset int64) {
+	r.Helper()
+	r.eventually(fmt.Sprintf("offset %d of partition %d is committed", offset, partition), func() bool {
+		return r.committed(partition) == offset
+	})
+}
+
+// config has short intervals, so that cases need not wait.
+func (r *rig) config() bus.Config {
+	cfg := bus.DefaultConfig(r.group)
+	cfg.CommitInterval = 10 * time.Millisecond
+	cfg.RedeliverDelay = 20 * time.Millisecond
+	cfg.LagInterval = 50 * time.Millisecond
+	return cfg
+}
+
+// member is a running consumer.
+type member struct {
+	rig    *rig
+	cancel context.CancelFunc
+	kill   func()
+	done   chan struct{}
+	err    error
+}
+
+// consume starts a consumer of the case's topic; it is stopped with the case at the latest.
+func (r *rig) consume(h bus.Handler, change ...func(*bus.Config)) *member {
+	r.Helper()
+	src, kill := r.tr.Source(r, r.group, r.topic)
+	cfg := r.config()
+	for _, f := range change {
+		f(&cfg)
+	}
+	consumer, err := bus.NewConsumer(cfg, src, h, r.ins)
+	r.must(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	m := &member{rig: r, cancel: cancel, kill: kill, done: make(chan struct{})}
+	go func() {
+		defer close(m.done)
+		m.err = consumer.Run(ctx)
+	}()
+	r.Cleanup(func() {
+		cancel()
+		within(r, "the consumer stops", m.done)
+	})
+	return m
+}
+
+// stop drains the consumer.
+func (m *member) stop() {
+	m.rig.Helper()
+	m.cancel()
+	within(m.rig, "the consumer drains", m.done)
+	m.rig.must(m.err)
+}
+
+// die cuts the consumer off, then ends its goroutines.
+func (m *member) die() {
+	m.kill()
+	m.cancel()
+	within(m.rig, "the dead consumer's goroutines end", m.done)
+}
+
+// recorder notes deliveries.
+type recorder struct {
+	mu    sync.Mutex
+	msgs  []bus.Message
+	sizes []int
+}
+
+func (rec *recorder) handle(_ context.Context, batch []bus.Message) error {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.sizes = append(rec.sizes, len(batch))
+	rec.msgs = append(rec.msgs, batch...)
+	return nil
+}
+
+func (rec *recorder) all() []bus.Message {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return slices.Clone(rec.msgs)
+}
+
+// values returns the distinct values seen, in the order of their first delivery.
+func (rec *recorder) values() []string {
+	var out []string
+	seen := make(map[string]bool)
+	for _, m := range rec.all() {
+		if v := string(m.Value); !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// checkOrder fails when first deliveries of a key are not in the order of their numbers.
+func (rec *recorder) checkOrder(r *rig) {
+	r.Helper()
+	last := make(map[string]int)
+	seen := make(map[string]bool)
+	for _, m := range rec.all() {
+		id := string(m.Key) + "=" + string(m.Value)
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		var n int
+		if _, err := fmt.Sscan(string(m.Value), &n); err != nil {
+			r.Fatalf("value %q: %v", m.Value, err)
+		}
+		if before, ok := last[string(m.Key)]; ok && n < before {
+			r.Errorf("key %s: %d was first delivered after %d", m.Key, n, before)
+		}
+		last[string(m.Key)] = n
+	}
+}

@@ -1,0 +1,132 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// maxReason bounds the reason of a dead letter, in bytes: errors may nest without end.
+const maxReason = 2 << 10
+
+// letterNamespace separates the identifiers of dead letters from everybody else's.
+var letterNamespace = uuid.MustParse("6d6e656d-6500-5000-8000-6c6574746572")
+
+// DeadLetterConfig says where records go that can never be processed.
+type DeadLetterConfig struct {
+	// Topic receives the letters; its records may be larger than the originals by a few kilobytes.
+	Topic string
+	// Handler names who gives up.
+	Handler string
+	// Now tells the time; nil is time.Now.
+	Now func() time.Time
+}
+
+// LetterID returns the identifier of the dead letter of a record: a UUID version 5, equal for
+// equal records, so that a letter published twice is one letter.
+func LetterID(topic string, partition int, offset int64) string {
+	name := strconv.Itoa(len(topic)) + ":" + topic + "/" + strconv.Itoa(partition) + "/" + strconv.FormatInt(offset, 10)
+	return uuid.NewSHA1(letterNamespace, []byte(name)).String()
+}
+
+// DeadLetter publishes a record whose handler returned a terminal error to the dead letters,
+// keyed as the record is, and calls it done. When the letter cannot be published the record
+// stays undone, with a retryable error. A terminal error about several records passes through:
+// Isolate, outside, finds out which one it is about.
+func DeadLetter(cfg DeadLetterConfig, pub Publisher, ins *Instruments) Middleware {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return func(next Handler) Handler {
+		return func(ctx context.Context, batch []Message) error {
+			err := next(ctx, batch)
+			if err == nil || len(batch) > 1 || !fault.IsTerminal(err) {
+				return err
+			}
+			return cfg.publish(ctx, batch[0], err, pub, ins)
+		}
+	}
+}
+
+func (cfg DeadLetterConfig) publish(ctx context.Context, m Message, cause error, pub Publisher, ins *Instruments) error {
+	letter := cfg.letter(m, cause)
+	value, err := proto.Marshal(letter)
+	if err == nil {
+		err = pub.Publish(ctx, Message{Topic: cfg.Topic, Key: m.Key, Value: value})
+	}
+	if err != nil {
+		// Not wrapped: whatever kind of error it is, the record itself is not lost for good.
+		return fmt.Errorf("publish dead letter %s: %v", letter.Id, err)
+	}
+	ins.dead.Add(ctx, 1, metric.WithAttributes(semconv.MessagingDestinationName(m.Topic), attrHandler.String(cfg.Handler)))
+	ins.log.WarnContext(ctx, "record went to the dead letters", batchAttrs([]Message{m},
+		slog.String("letter", letter.Id), slog.String("handler", cfg.Handler), slog.String("field", letter.Field),
+		slog.Int("attempts", int(letter.Attempts)))...)
+	return nil
+}
+
+func (cfg DeadLetterConfig) letter(m Message, cause error) *mnemev1.DeadLetter {
+	attempts := 1
+	var tried *triedError
+	if errors.As(cause, &tried) {
+		attempts = tried.attempts
+	}
+	letter := &mnemev1.DeadLetter{
+		SchemaVersion: 1,
+		Id:            LetterID(m.Topic, m.Partition, m.Offset),
+		Reason:        text(cause.Error(), maxReason),
+		Field:         text(fault.Field(cause), maxReason),
+		Handler:       cfg.Handler,
+		Topic:         m.Topic,
+		Partition:     int32(m.Partition),
+		Offset:        m.Offset,
+		Key:           m.Key,
+		Value:         m.Value,
+		Time:          timestamppb.New(cfg.Now()),
+		Attempts:      int32(attempts),
+	}
+	for _, h := range m.Headers {
+		letter.Headers = append(letter.Headers, &mnemev1.Header{Key: text(h.Key, len(h.Key)), Value: h.Value})
+	}
+	return letter
+}
+
+// text cuts s to what a text field of the contract may hold.
+func text(s string, limit int) string {
+	if len(s) > limit {
+		s = s[:limit]
+	}
+	return strings.ToValidUTF8(s, "?")
+}
+
+// Isolate delivers a batch again one record at a time when it failed for good, so that only
+// the record at fault goes to the dead letters. It belongs outside DeadLetter.
+func Isolate() Middleware {
+	return func(next Handler) Handler {
+		return func(ctx context.Context, batch []Message) error {
+			err := next(ctx, batch)
+			if len(batch) == 1 || !fault.IsTerminal(err) {
+				return err
+			}
+			for i := range batch {
+				if err := next(ctx, batch[i:i+1]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+}

@@ -1,0 +1,136 @@
+// Package kafka is the bus on Apache Kafka, or whatever speaks its protocol.
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// MaxRecordBytes is the largest record that the publisher accepts by default and that the
+// topics made by EnsureTopics take: a 2 MiB record wrapped as a dead letter fits easily.
+const MaxRecordBytes = 4 << 20
+
+const (
+	dialTimeout = 5 * time.Second
+	// requestTimeout bounds requests that a broker answers at once.
+	requestTimeout = 5 * time.Second
+)
+
+// Cluster says how to reach the brokers.
+type Cluster struct {
+	// Brokers are addresses (host:port) of some of the brokers; the others are discovered.
+	Brokers []string
+	// ClientID names this client in the brokers' logs and quotas.
+	ClientID string
+	// TLS encrypts the connections; nil leaves them in clear text.
+	TLS *tls.Config
+	// SASL authenticates the client; nil does not.
+	SASL sasl.Mechanism
+	// Dial makes the network connections; nil dials TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Validate checks what can be checked without a connection. Its errors are terminal.
+func (c Cluster) Validate() error {
+	if len(c.Brokers) == 0 {
+		return fault.Terminal("brokers", "at least one address is needed")
+	}
+	for _, b := range c.Brokers {
+		if _, _, err := net.SplitHostPort(b); err != nil {
+			return fault.Terminal("brokers", "%q is not host:port", b)
+		}
+	}
+	return nil
+}
+
+func (c Cluster) dial() func(context.Context, string, string) (net.Conn, error) {
+	if c.Dial != nil {
+		return c.Dial
+	}
+	d := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+	return d.DialContext
+}
+
+// client returns a client with a transport of its own, and a function that closes its connections.
+func (c Cluster) client() (*kafkago.Client, func()) {
+	transport := &kafkago.Transport{
+		Dial: c.dial(), DialTimeout: dialTimeout, ClientID: c.ClientID,
+		TLS: c.TLS, SASL: c.SASL, MetadataTTL: 5 * time.Second, IdleTimeout: 30 * time.Second,
+	}
+	return &kafkago.Client{Addr: kafkago.TCP(c.Brokers...), Transport: transport}, transport.CloseIdleConnections
+}
+
+func (c Cluster) dialer(dial func(context.Context, string, string) (net.Conn, error)) *kafkago.Dialer {
+	return &kafkago.Dialer{
+		ClientID: c.ClientID, Timeout: dialTimeout, DialFunc: dial, TLS: c.TLS, SASLMechanism: c.SASL,
+	}
+}
+
+// Topic is a topic to be made.
+type Topic struct {
+	// Name is the topic's name.
+	Name string
+	// Partitions is how many it has; greater than 0. An existing topic keeps its number, because
+	// more partitions would move keys and so break their order.
+	Partitions int
+	// Replicas is how many brokers hold each record; 0 leaves it to the broker's default.
+	Replicas int
+	// Retention is how long records are kept; 0 leaves it to the broker's default.
+	Retention time.Duration
+}
+
+// EnsureTopics makes the topics that do not exist. It may be called by many at once and
+// repeatedly; existing topics stay as they are.
+func EnsureTopics(ctx context.Context, cluster Cluster, topics ...Topic) error {
+	if err := cluster.Validate(); err != nil {
+		return err
+	}
+	req := &kafkago.CreateTopicsRequest{}
+	for _, t := range topics {
+		if t.Name == "" || t.Partitions <= 0 {
+			return fault.Terminal("topics", "%q needs a name and at least one partition", t.Name)
+		}
+		req.Topics = append(req.Topics, topicConfig(t))
+	}
+	client, closeClient := cluster.client()
+	defer closeClient()
+	res, err := client.CreateTopics(ctx, req)
+	if err != nil {
+		return fmt.Errorf("create topics: %w", err)
+	}
+	for name, err := range res.Errors {
+		if err != nil && !errors.Is(err, kafkago.TopicAlreadyExists) {
+			return fmt.Errorf("create topic %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func topicConfig(t Topic) kafkago.TopicConfig {
+	replicas := t.Replicas
+	if replicas == 0 {
+		replicas = -1
+	}
+	config := kafkago.TopicConfig{
+		Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replicas,
+		// A batch of one record has some overhead beside the record.
+		ConfigEntries: []kafkago.ConfigEntry{
+			{ConfigName: "max.message.bytes", ConfigValue: fmt.Sprint(MaxRecordBytes + 64<<10)},
+		},
+	}
+	if t.Retention > 0 {
+		config.ConfigEntries = append(config.ConfigEntries, kafkago.ConfigEntry{
+			ConfigName: "retention.ms", ConfigValue: fmt.Sprint(t.Retention.Milliseconds()),
+		})
+	}
+	return config
+}

@@ -1,0 +1,400 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// PublisherConfig describes a publisher. Zero values take the defaults given.
+type PublisherConfig struct {
+	// Cluster says how to reach the brokers.
+	Cluster Cluster
+	// MaxRecordBytes is the largest record accepted; MaxRecordBytes, the constant. The topics must take it.
+	MaxRecordBytes int
+	// BatchBytes is how much of a partition's queue goes into one request, unless one record alone is larger; 1 MiB.
+	BatchBytes int
+	// RequestTimeout bounds one attempt; 10 s.
+	RequestTimeout time.Duration
+	// RetryDelay is the pause between attempts; 100 ms.
+	RetryDelay time.Duration
+	// Compression of the record batches; none unless set.
+	Compression kafkago.Compression
+}
+
+func (c PublisherConfig) withDefaults() PublisherConfig {
+	if c.MaxRecordBytes <= 0 {
+		c.MaxRecordBytes = MaxRecordBytes
+	}
+	if c.BatchBytes <= 0 {
+		c.BatchBytes = 1 << 20
+	}
+	if c.RequestTimeout <= 0 {
+		c.RequestTimeout = 10 * time.Second
+	}
+	if c.RetryDelay <= 0 {
+		c.RetryDelay = 100 * time.Millisecond
+	}
+	return c
+}
+
+// publisher queues records by partition and has one request for each partition under way.
+// What arrives meanwhile goes with the next request: batches grow with the load and nobody
+// waits for one to fill. kafka-go's Writer is not used because it gives a batch up after some
+// attempts and goes on with the next one, which breaks the order of a key.
+type publisher struct {
+	cfg         PublisherConfig
+	client      *kafkago.Client
+	closeClient func()
+	balancer    kafkago.Murmur2Balancer
+	topics      topicTable
+
+	life   context.Context
+	end    context.CancelFunc
+	mu     sync.Mutex
+	closed bool
+	queues map[bus.Partition]*queue
+	active sync.WaitGroup
+}
+
+// NewPublisher returns a publisher that connects when it is used. Records are acknowledged by
+// all replicas in sync, and keys fall on the partitions that the Java client chooses.
+func NewPublisher(cfg PublisherConfig) (bus.Publisher, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.Cluster.Validate(); err != nil {
+		return nil, err
+	}
+	p := &publisher{cfg: cfg, queues: make(map[bus.Partition]*queue)}
+	p.client, p.closeClient = cfg.Cluster.client()
+	p.life, p.end = context.WithCancel(context.Background())
+	p.topics = topicTable{client: p.client, partitions: make(map[string][]int), until: make(map[string]time.Time)}
+	return p, nil
+}
+
+// Publish queues the records and waits for all of them.
+func (p *publisher) Publish(ctx context.Context, msgs ...bus.Message) error {
+	for _, m := range msgs {
+		if m.Topic == "" {
+			return fault.Terminal("topic", "must not be empty")
+		}
+		if m.Size() > p.cfg.MaxRecordBytes {
+			return fault.Terminal("", "record of %d bytes is larger than %d", m.Size(), p.cfg.MaxRecordBytes)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.life, func() { cancel(bus.ErrClosed) })()
+	waiting, err := p.enqueueAll(ctx, msgs)
+	if err != nil {
+		return err
+	}
+	for _, e := range waiting {
+		select {
+		case err := <-e.result:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("publish: %w", errors.Join(context.Cause(ctx), e.lastError()))
+		}
+	}
+	return nil
+}
+
+// enqueueAll finds every partition before it queues anything, so that a topic that cannot be
+// looked up leaves nothing half done.
+func (p *publisher) enqueueAll(ctx context.Context, msgs []bus.Message) ([]*entry, error) {
+	now := time.Now()
+	entries := make([]*entry, len(msgs))
+	for i, m := range msgs {
+		partitions, err := p.lookUp(ctx, m.Topic)
+		if err != nil {
+			return nil, err
+		}
+		if m.Time.IsZero() {
+			m.Time = now
+		}
+		m.Partition = p.balancer.Balance(kafkago.Message{Key: m.Key}, partitions...)
+		entries[i] = &entry{ctx: ctx, message: m, result: make(chan error, 1)}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, bus.ErrClosed
+	}
+	for _, e := range entries {
+		id := bus.Partition{Topic: e.message.Topic, ID: e.message.Partition}
+		q := p.queues[id]
+		if q == nil {
+			q = &queue{id: id}
+			p.queues[id] = q
+			p.active.Go(func() { p.send(q) })
+		}
+		q.entries = append(q.entries, e)
+	}
+	return entries, nil
+}
+
+// lookUp waits for a topic until ctx is done: it may be in the making.
+func (p *publisher) lookUp(ctx context.Context, topic string) ([]int, error) {
+	for {
+		partitions, err := p.topics.get(ctx, topic, p.cfg.RequestTimeout)
+		if err == nil {
+			return partitions, nil
+		}
+		if isRefusal(err) {
+			return nil, fault.Terminal("topic", "%w", err)
+		}
+		if !pause(ctx, p.cfg.RetryDelay) {
+			return nil, fmt.Errorf("publish: %w", errors.Join(context.Cause(ctx), err))
+		}
+	}
+}
+
+// Close makes calls under way fail and waits for the requests, which end with it.
+func (p *publisher) Close() error {
+	p.end()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.active.Wait()
+	p.closeClient()
+	return nil
+}
+
+// queue holds the records of one partition that wait. It exists while a sender works on it.
+type queue struct {
+	id      bus.Partition
+	entries []*entry
+}
+
+type entry struct {
+	ctx     context.Context // of the caller, who stops waiting when it is done
+	message bus.Message
+	result  chan error
+
+	mu   sync.Mutex
+	last error
+}
+
+func (e *entry) lastError() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.last
+}
+
+func (e *entry) failed(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = err
+}
+
+// send works until the queue is empty. A request that fails is made again before anything
+// later is sent, for as long as a caller waits for it.
+func (p *publisher) send(q *queue) {
+	for {
+		batch := p.next(q)
+		if batch == nil {
+			return
+		}
+		for len(batch) > 0 {
+			err := p.produce(q.id, batch)
+			switch {
+			case err == nil:
+				settle(batch, nil)
+				batch = nil
+			case isRefusal(err) && len(batch) > 1:
+				p.oneByOne(q.id, batch)
+				batch = nil
+			case isRefusal(err):
+				settle(batch, fault.Terminal("", "publish to %s: %w", q.id.Topic, err))
+				batch = nil
+			default:
+				for _, e := range batch {
+					e.failed(err)
+				}
+				pause(p.life, p.cfg.RetryDelay)
+				batch = awaited(batch)
+			}
+		}
+	}
+}
+
+// next takes the front of the queue, or removes the queue when it is empty.
+func (p *publisher) next(q *queue) []*entry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q.entries = awaited(q.entries)
+	if len(q.entries) == 0 {
+		delete(p.queues, q.id)
+		return nil
+	}
+	n, size := 1, q.entries[0].message.Size()
+	for n < len(q.entries) {
+		size += q.entries[n].message.Size()
+		if size > p.cfg.BatchBytes {
+			break
+		}
+		n++
+	}
+	batch := q.entries[:n:n]
+	q.entries = q.entries[n:]
+	return batch
+}
+
+// awaited drops the records whose callers have gone.
+func awaited(entries []*entry) []*entry {
+	gone := func(e *entry) bool { return e.ctx.Err() != nil }
+	if !slices.ContainsFunc(entries, gone) {
+		return entries
+	}
+	return slices.DeleteFunc(slices.Clone(entries), gone)
+}
+
+// oneByOne finds out which records of a refused batch are to blame. Each is tried until the
+// broker decides or its caller has gone, before the next one is.
+func (p *publisher) oneByOne(id bus.Partition, batch []*entry) {
+	for i := range batch {
+		one := batch[i : i+1]
+		for len(awaited(one)) > 0 {
+			err := p.produce(id, one)
+			if err == nil {
+				settle(one, nil)
+				break
+			}
+			if isRefusal(err) {
+				settle(one, fault.Terminal("", "publish to %s: %w", id.Topic, err))
+				break
+			}
+			one[0].failed(err)
+			pause(p.life, p.cfg.RetryDelay)
+		}
+	}
+}
+
+func settle(batch []*entry, err error) {
+	for _, e := range batch {
+		e.result <- err
+	}
+}
+
+func (p *publisher) produce(id bus.Partition, batch []*entry) error {
+	records := make([]kafkago.Record, len(batch))
+	for i, e := range batch {
+		records[i] = record(e.message)
+	}
+	ctx, cancel := context.WithTimeout(p.life, p.cfg.RequestTimeout)
+	defer cancel()
+	res, err := p.client.Produce(ctx, &kafkago.ProduceRequest{
+		Topic: id.Topic, Partition: id.ID, RequiredAcks: kafkago.RequireAll,
+		Records: kafkago.NewRecordReader(records...), Compression: p.cfg.Compression,
+	})
+	if err != nil {
+		return err
+	}
+	return res.Error
+}
+
+func record(m bus.Message) kafkago.Record {
+	r := kafkago.Record{Time: m.Time}
+	if m.Key != nil {
+		r.Key = kafkago.NewBytes(m.Key)
+	}
+	if m.Value != nil {
+		r.Value = kafkago.NewBytes(m.Value)
+	}
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, kafkago.Header{Key: h.Key, Value: h.Value})
+	}
+	return r
+}
+
+// isRefusal tells the answers that are about the record and that no retry changes. Missing
+// rights are not among them: an operator can grant them, and the records must not be lost.
+func isRefusal(err error) bool {
+	for _, e := range []error{
+		kafkago.MessageSizeTooLarge, kafkago.RecordListTooLarge, kafkago.InvalidTopic, kafkago.InvalidRecord,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// topicTable remembers the partitions of topics for a while: adding partitions is rare, and a
+// key must not move between two looks.
+type topicTable struct {
+	client     *kafkago.Client
+	mu         sync.Mutex
+	partitions map[string][]int
+	until      map[string]time.Time
+}
+
+const topicTTL = 30 * time.Second
+
+func (t *topicTable) get(ctx context.Context, topic string, timeout time.Duration) ([]int, error) {
+	t.mu.Lock()
+	known, fresh := t.partitions[topic], time.Now().Before(t.until[topic])
+	t.mu.Unlock()
+	if fresh {
+		return known, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	found, err := t.ask(ctx, topic)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case err == nil:
+		t.partitions[topic], t.until[topic] = found, time.Now().Add(topicTTL)
+		return found, nil
+	case known != nil && !isRefusal(err):
+		return known, nil // the brokers are away; what they said last still holds
+	}
+	return nil, err
+}
+
+func (t *topicTable) ask(ctx context.Context, topic string) ([]int, error) {
+	res, err := t.client.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{topic}})
+	if err != nil {
+		return nil, fmt.Errorf("look up topic %s: %w", topic, err)
+	}
+	for _, found := range res.Topics {
+		if found.Name != topic {
+			continue
+		}
+		if found.Error != nil {
+			return nil, fmt.Errorf("look up topic %s: %w", topic, found.Error)
+		}
+		var ids []int
+		for _, p := range found.Partitions {
+			ids = append(ids, p.ID)
+		}
+		slices.Sort(ids)
+		if len(ids) > 0 {
+			return ids, nil
+		}
+	}
+	return nil, fmt.Errorf("look up topic %s: %w", topic, kafkago.UnknownTopicOrPartition)
+}
+
+// pause waits for d and reports whether ctx was still alive at its end.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,184 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// ReplayedHeader names the header that tells a replayed record from a first one; its value
+// is the identifier of the dead letter.
+const ReplayedHeader = "mneme-replayed"
+
+// ReplayConfig chooses what is replayed. Empty choices choose everything.
+type ReplayConfig struct {
+	// KeyPrefix chooses by the beginning of the record's key: "tenant/" or "tenant/user".
+	KeyPrefix string
+	// Handler chooses by the handler that gave up.
+	Handler string
+	// Idle is the pause before a source that failed is asked again; 0 is half a second.
+	Idle time.Duration
+}
+
+// ReplayResult counts what a replay did.
+type ReplayResult struct {
+	// Replayed letters were put back on the topic they came from.
+	Replayed int
+	// Kept letters were not chosen, and wait for a later run.
+	Kept int
+	// Unreadable records are no dead letters of a version this build knows; they wait too.
+	Unreadable int
+}
+
+// Replay reads the dead letters from source, a membership in the replay's own group, up to
+// where each assigned partition ended when it first was seen, and puts the records back on
+// the topics they came from. It closes source.
+//
+// The group's offset moves past a letter only when its record is acknowledged. An offset
+// cannot leave gaps, so a letter that is not chosen is appended to the dead letters again,
+// unchanged, before the offset moves past it: a later run finds it there, and none is
+// replayed twice because another one was kept. A replay that is interrupted may repeat the
+// one letter per partition that it was working on.
+func Replay(ctx context.Context, cfg ReplayConfig, source Source, pub Publisher, ins *Instruments) (result ReplayResult, err error) {
+	if cfg.Idle <= 0 {
+		cfg.Idle = 500 * time.Millisecond
+	}
+	r := &replay{cfg: cfg, pub: TracedPublisher(pub, ins), ins: ins, ends: make(map[Partition]int64)}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	for {
+		if ctx.Err() != nil {
+			return r.result, fmt.Errorf("replay: %w", ctx.Err())
+		}
+		gen, err := source.Next(ctx)
+		if err == nil {
+			var finished bool
+			finished, err = r.generation(ctx, gen)
+			if finished {
+				return r.result, nil
+			}
+			gen.Release()
+		}
+		if err != nil && (fault.IsTerminal(err) || errors.Is(err, ErrClosed)) {
+			return r.result, fmt.Errorf("replay: %w", err)
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrRevoked) {
+			ins.log.WarnContext(ctx, "replay is interrupted and goes on", slog.Any("error", err))
+			pause(ctx, cfg.Idle)
+		}
+	}
+}
+
+type replay struct {
+	cfg    ReplayConfig
+	pub    Publisher
+	ins    *Instruments
+	ends   map[Partition]int64
+	result ReplayResult
+}
+
+// generation works through the assigned partitions. It reports whether all of them are at
+// their ends; a generation that ends before is no error to report but ErrRevoked.
+func (r *replay) generation(ctx context.Context, gen Generation) (bool, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-gen.Done():
+			cancel(ErrRevoked)
+		case <-ctx.Done():
+		}
+	}()
+	for _, p := range gen.Partitions() {
+		if _, ok := r.ends[p]; !ok {
+			end, err := gen.End(ctx, p)
+			if err != nil {
+				return false, fmt.Errorf("find end of %s/%d: %w", p.Topic, p.ID, err)
+			}
+			r.ends[p] = end
+		}
+	}
+	for _, p := range gen.Partitions() {
+		if err := r.partition(ctx, gen, p, r.ends[p]); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// partition replays up to end. The end is reached too when nothing is left to fetch although
+// the last record's offset was not seen: compaction and transactions leave such gaps.
+func (r *replay) partition(ctx context.Context, gen Generation, p Partition, end int64) error {
+	if end == 0 {
+		return nil
+	}
+	for {
+		got, err := gen.Fetch(ctx, p)
+		if err != nil {
+			return fmt.Errorf("fetch dead letters: %w", err)
+		}
+		if len(got.Messages) == 0 {
+			return nil
+		}
+		for _, m := range got.Messages {
+			if m.Offset >= end {
+				return nil
+			}
+			if err := r.one(ctx, m); err != nil {
+				return err
+			}
+			if err := gen.Commit(ctx, map[Partition]int64{p: m.Offset + 1}); err != nil {
+				return fmt.Errorf("commit replay: %w", err)
+			}
+			if m.Offset+1 >= end {
+				return nil
+			}
+		}
+	}
+}
+
+// one puts one letter's record back, or keeps the letter.
+func (r *replay) one(ctx context.Context, m Message) error {
+	letter := new(mnemev1.DeadLetter)
+	readable := proto.Unmarshal(m.Value, letter) == nil && letter.SchemaVersion == 1 && letter.Topic != ""
+	if !readable || !r.chosen(letter) {
+		if err := r.pub.Publish(ctx, Message{Topic: m.Topic, Key: m.Key, Value: m.Value, Headers: m.Headers}); err != nil {
+			return fmt.Errorf("keep dead letter: %w", err)
+		}
+		if readable {
+			r.result.Kept++
+		} else {
+			r.result.Unreadable++
+		}
+		return nil
+	}
+	if err := r.pub.Publish(ctx, original(letter)); err != nil {
+		return fmt.Errorf("replay dead letter %s: %w", letter.Id, err)
+	}
+	r.result.Replayed++
+	return nil
+}
+
+func (r *replay) chosen(letter *mnemev1.DeadLetter) bool {
+	return strings.HasPrefix(string(letter.Key), r.cfg.KeyPrefix) &&
+		(r.cfg.Handler == "" || r.cfg.Handler == letter.Handler)
+}
+
+// original returns the record a letter was made of, marked as replayed.
+func original(letter *mnemev1.DeadLetter) Message {
+	var headers []Header
+	for _, h := range letter.Headers {
+		headers = append(headers, Header{Key: h.Key, Value: h.Value})
+	}
+	headers = slices.DeleteFunc(headers, func(h Header) bool { return h.Key == ReplayedHeader })
+	headers = append(headers, Header{Key: ReplayedHeader, Value: []byte(letter.Id)})
+	return Message{Topic: letter.Topic, Key: letter.Key, Value: letter.Value, Headers: headers}
+}

@@ -1,0 +1,148 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// PanicError is what Recover makes of a panic. It is retryable; Retry makes it terminal when
+// it keeps coming, because a record that always panics must not stall its partition.
+type PanicError struct {
+	// Value is what was passed to panic.
+	Value any
+	// Stack is the stack of the goroutine that panicked.
+	Stack []byte
+}
+
+// Error names the value only by type unless it is an error: a text may quote the record.
+func (e *PanicError) Error() string {
+	if err, ok := e.Value.(error); ok {
+		return "handler panicked: " + err.Error()
+	}
+	return fmt.Sprintf("handler panicked with a %T", e.Value)
+}
+
+// Unwrap returns the panic's value when it is an error other than a terminal one.
+func (e *PanicError) Unwrap() error {
+	if err, ok := e.Value.(error); ok && !fault.IsTerminal(err) {
+		return err
+	}
+	return nil
+}
+
+// Recover turns a panic of the handler into a *PanicError. It belongs inside Retry.
+func Recover() Middleware {
+	return func(next Handler) Handler {
+		return func(ctx context.Context, batch []Message) (err error) {
+			defer func() {
+				if v := recover(); v != nil {
+					err = &PanicError{Value: v, Stack: debug.Stack()}
+				}
+			}()
+			return next(ctx, batch)
+		}
+	}
+}
+
+// Timeout bounds each attempt; an attempt that runs into it is retryable. 0 bounds nothing.
+func Timeout(d time.Duration) Middleware {
+	return func(next Handler) Handler {
+		if d <= 0 {
+			return next
+		}
+		return func(ctx context.Context, batch []Message) error {
+			ctx, cancel := context.WithTimeout(ctx, d)
+			defer cancel()
+			return next(ctx, batch)
+		}
+	}
+}
+
+// RetryConfig shapes the pauses between attempts, which grow by half each time and are
+// spread by half in both directions.
+type RetryConfig struct {
+	// Initial is the first pause.
+	Initial time.Duration
+	// Max is the longest pause before spreading.
+	Max time.Duration
+	// Panics is how many attempts may panic before the error is terminal.
+	Panics int
+}
+
+// DefaultRetryConfig pauses from 50 ms to 5 s and gives up on the third panic.
+func DefaultRetryConfig() RetryConfig {
+	return RetryConfig{Initial: 50 * time.Millisecond, Max: 5 * time.Second, Panics: 3}
+}
+
+// triedError is a terminal error that knows how often the batch was tried.
+type triedError struct {
+	attempts int
+	err      error
+}
+
+func (e *triedError) Error() string { return e.err.Error() }
+func (e *triedError) Unwrap() error { return e.err }
+
+// Retry makes attempts until one succeeds, the error is terminal, or ctx is done. It logs
+// each failed attempt.
+func Retry(cfg RetryConfig, ins *Instruments) Middleware {
+	return func(next Handler) Handler {
+		return func(ctx context.Context, batch []Message) error {
+			pauses := backoff.ExponentialBackOff{
+				InitialInterval: cfg.Initial, RandomizationFactor: 0.5, Multiplier: 1.5, MaxInterval: cfg.Max,
+			}
+			pauses.Reset()
+			panics := 0
+			for attempt := 1; ; attempt++ {
+				err := next(ctx, batch)
+				if err == nil {
+					return nil
+				}
+				err = judge(err, &panics, cfg.Panics)
+				if fault.IsTerminal(err) {
+					return &triedError{attempts: attempt, err: err}
+				}
+				if ctx.Err() != nil {
+					return err
+				}
+				ins.retry(ctx, batch, attempt, err)
+				if !pause(ctx, pauses.NextBackOff()) {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// judge makes a panic terminal once there were enough of them.
+func judge(err error, panics *int, limit int) error {
+	var p *PanicError
+	if !errors.As(err, &p) {
+		return err
+	}
+	*panics++
+	if *panics < limit {
+		return err
+	}
+	return fault.Terminal("", "%w (%d times)", err, *panics)
+}
+
+func (ins *Instruments) retry(ctx context.Context, batch []Message, attempt int, err error) {
+	ins.retried.Add(ctx, 1, metric.WithAttributes(semconv.MessagingDestinationName(batch[0].Topic)))
+	attrs := batchAttrs(batch, slog.Int("attempt", attempt), slog.Any("error", err))
+	var p *PanicError
+	if errors.As(err, &p) {
+		attrs = append(attrs, slog.String("stack", string(p.Stack)))
+	}
+	ins.log.WarnContext(ctx, "attempt failed and is made again", attrs...)
+}

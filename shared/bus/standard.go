@@ -1,0 +1,48 @@
+package bus
+
+import (
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// StandardConfig shapes the usual chain.
+type StandardConfig struct {
+	// Group is the consumer group's name on spans.
+	Group string
+	// Handler names the handler in dead letters.
+	Handler string
+	// DeadLetters is the topic for records that can never be processed.
+	DeadLetters string
+	// Retry shapes the pauses; DefaultRetryConfig when zero.
+	Retry RetryConfig
+	// Timeout bounds each attempt; 0 bounds nothing.
+	Timeout time.Duration
+}
+
+// Standard surrounds h with the usual chain. From the outside in:
+//
+//   - Trace: one span a delivery, whatever happens inside;
+//   - Isolate: a batch that fails for good is delivered one by one;
+//   - DeadLetter: a record that fails for good is put aside;
+//   - Retry: everything else is tried again;
+//   - Recover: a panic is an error, and as such tried again a few times;
+//   - Timeout: each attempt has its own.
+//
+// Letters are published through pub, which is traced here and must not be traced already.
+func Standard(cfg StandardConfig, pub Publisher, ins *Instruments, h Handler) (Handler, error) {
+	if cfg.Handler == "" || cfg.DeadLetters == "" || pub == nil || ins == nil || h == nil {
+		return nil, fault.Terminal("bus", "handler, its name, dead letter topic, publisher and instruments must be given")
+	}
+	if cfg.Retry == (RetryConfig{}) {
+		cfg.Retry = DefaultRetryConfig()
+	}
+	return Chain(h,
+		Trace(ins, cfg.Group),
+		Isolate(),
+		DeadLetter(DeadLetterConfig{Topic: cfg.DeadLetters, Handler: cfg.Handler}, TracedPublisher(pub, ins), ins),
+		Retry(cfg.Retry, ins),
+		Recover(),
+		Timeout(cfg.Timeout),
+	), nil
+}

@@ -1,0 +1,140 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+)
+
+// Scope is the instrumentation scope of the bus's spans and metrics.
+const Scope = "github.com/mneme-memory/mneme/shared/bus"
+
+// Names of the metrics. Their attributes are the topic, the partition for the lag, and the
+// consumer group or the handler.
+const (
+	// MetricLag is a gauge of records between a partition's end and the finished prefix.
+	MetricLag = "mneme.bus.consumer.lag"
+	// MetricProcessed counts records whose handling is finished, dead-lettered ones included.
+	MetricProcessed = "mneme.bus.messages.processed"
+	// MetricRetried counts attempts on batches that failed and are made again.
+	MetricRetried = "mneme.bus.batches.retried"
+	// MetricDeadLettered counts records that went to the dead letters.
+	MetricDeadLettered = "mneme.bus.messages.dead_lettered"
+	// MetricDuration is a histogram of the seconds that a delivery of a batch took.
+	MetricDuration = "mneme.bus.process.duration"
+)
+
+const (
+	attrHandler = attribute.Key("mneme.bus.handler")
+	attrOutcome = attribute.Key("mneme.bus.outcome")
+)
+
+// Telemetry is where the bus reports to. Zero fields report nowhere, except the propagator,
+// which is then the W3C trace context.
+type Telemetry struct {
+	// Tracer makes the spans.
+	Tracer trace.TracerProvider
+	// Meter makes the metrics.
+	Meter metric.MeterProvider
+	// Log receives what no caller is told.
+	Log *slog.Logger
+	// Propagator carries traces in record headers.
+	Propagator propagation.TextMapPropagator
+}
+
+// Instruments are the tracer, the logger and the metrics that a process's consumers,
+// publishers and middlewares share.
+type Instruments struct {
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
+	log        *slog.Logger
+	meter      metric.Meter
+	lagGauge   metric.Int64ObservableGauge
+	done       metric.Int64Counter
+	retried    metric.Int64Counter
+	dead       metric.Int64Counter
+	duration   metric.Float64Histogram
+}
+
+// NewInstruments makes the instruments of a telemetry.
+func NewInstruments(t Telemetry) (*Instruments, error) {
+	if t.Tracer == nil {
+		t.Tracer = tracenoop.NewTracerProvider()
+	}
+	if t.Meter == nil {
+		t.Meter = metricnoop.NewMeterProvider()
+	}
+	if t.Log == nil {
+		t.Log = slog.New(slog.DiscardHandler)
+	}
+	if t.Propagator == nil {
+		t.Propagator = propagation.TraceContext{}
+	}
+	m := t.Meter.Meter(Scope)
+	ins := &Instruments{tracer: t.Tracer.Tracer(Scope), propagator: t.Propagator, log: t.Log, meter: m}
+	var errs [5]error
+	ins.lagGauge, errs[0] = m.Int64ObservableGauge(MetricLag, metric.WithUnit("{message}"),
+		metric.WithDescription("Records between the end of a partition and what is finished without a gap."))
+	ins.done, errs[1] = m.Int64Counter(MetricProcessed, metric.WithUnit("{message}"),
+		metric.WithDescription("Records whose handling is finished."))
+	ins.retried, errs[2] = m.Int64Counter(MetricRetried, metric.WithUnit("{attempt}"),
+		metric.WithDescription("Attempts that failed and are made again."))
+	ins.dead, errs[3] = m.Int64Counter(MetricDeadLettered, metric.WithUnit("{message}"),
+		metric.WithDescription("Records that went to the dead letters."))
+	ins.duration, errs[4] = m.Float64Histogram(MetricDuration, metric.WithUnit("s"),
+		metric.WithDescription("Time that a delivery of a batch took, its retries included."))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("make bus metrics: %w", err)
+	}
+	return ins, nil
+}
+
+// observeLag reports the table until the returned function is called.
+func (ins *Instruments) observeLag(t *lagTable) (func(), error) {
+	reg, err := ins.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		t.each(func(p Partition, lag int64) {
+			o.ObserveInt64(ins.lagGauge, lag, metric.WithAttributes(
+				semconv.MessagingConsumerGroupName(t.group),
+				semconv.MessagingDestinationName(p.Topic),
+				semconv.MessagingDestinationPartitionID(fmt.Sprint(p.ID)),
+			))
+		})
+		return nil
+	}, ins.lagGauge)
+	if err != nil {
+		return nil, fmt.Errorf("register lag metric: %w", err)
+	}
+	return func() { _ = reg.Unregister() }, nil
+}
+
+func (ins *Instruments) processed(ctx context.Context, group string, batch []Message, took time.Duration, err error) {
+	base := []attribute.KeyValue{
+		semconv.MessagingConsumerGroupName(group), semconv.MessagingDestinationName(batch[0].Topic),
+	}
+	outcome := "done"
+	if err != nil {
+		outcome = "unfinished"
+	} else {
+		ins.done.Add(ctx, int64(len(batch)), metric.WithAttributes(base...))
+	}
+	ins.duration.Record(ctx, took.Seconds(), metric.WithAttributes(append(base, attrOutcome.String(outcome))...))
+}
+
+// batchAttrs locates a batch in a log line.
+func batchAttrs(batch []Message, more ...any) []any {
+	first := batch[0]
+	return append([]any{
+		slog.String("topic", first.Topic), slog.Int("partition", first.Partition),
+		slog.Int64("offset", first.Offset), slog.Int("messages", len(batch)),
+	}, more...)
+}

@@ -1,0 +1,112 @@
+package bus
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Trace makes one span for each delivery of a batch. It is a child of the last record's
+// context; records of other traces are linked. Keys and payloads stay off the span.
+func Trace(ins *Instruments, group string) Middleware {
+	return func(next Handler) Handler {
+		return func(ctx context.Context, batch []Message) error {
+			parent, links := ins.origins(ctx, batch)
+			last := batch[len(batch)-1]
+			attrs := append(messagingAttrs("process", last.Topic), semconv.MessagingOperationTypeProcess,
+				semconv.MessagingConsumerGroupName(group),
+				semconv.MessagingDestinationPartitionID(strconv.Itoa(last.Partition)),
+				semconv.MessagingKafkaOffset(int(last.Offset)))
+			if len(batch) > 1 {
+				attrs = append(attrs, semconv.MessagingBatchMessageCount(len(batch)))
+			}
+			ctx, span := ins.tracer.Start(parent, "process "+last.Topic,
+				trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(links...), trace.WithAttributes(attrs...))
+			defer span.End()
+			err := next(ctx, batch)
+			recordError(span, err)
+			return err
+		}
+	}
+}
+
+// origins returns the context of the batch's last record, and links to the records that
+// belong to other traces than that one.
+func (ins *Instruments) origins(ctx context.Context, batch []Message) (context.Context, []trace.Link) {
+	extract := func(m Message) context.Context {
+		return ins.propagator.Extract(ctx, HeaderCarrier{Headers: &m.Headers})
+	}
+	parent := extract(batch[len(batch)-1])
+	own := trace.SpanContextFromContext(parent).TraceID()
+	var links []trace.Link
+	for _, m := range batch[:len(batch)-1] {
+		sc := trace.SpanContextFromContext(extract(m))
+		if sc.IsValid() && sc.TraceID() != own {
+			links = append(links, trace.Link{SpanContext: sc})
+		}
+	}
+	return parent, links
+}
+
+func messagingAttrs(operation, topic string) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		semconv.MessagingSystemKafka,
+		semconv.MessagingOperationName(operation),
+		semconv.MessagingDestinationName(topic),
+	}
+}
+
+// recordError marks the span by the kind of error alone: error texts may quote what they
+// complain about, and no user text belongs on a span.
+func recordError(span trace.Span, err error) {
+	if err == nil {
+		return
+	}
+	span.SetAttributes(semconv.ErrorType(err))
+	span.SetStatus(codes.Error, "")
+}
+
+// TracedPublisher surrounds a publisher: each record gets a span, and carries its context in
+// the headers. A record that already carries a context, published outside any span, goes on
+// with the trace it carries, so that a replayed record stays in its own trace.
+func TracedPublisher(pub Publisher, ins *Instruments) Publisher {
+	return &tracedPublisher{Publisher: pub, ins: ins}
+}
+
+type tracedPublisher struct {
+	Publisher
+	ins *Instruments
+}
+
+// Publish leaves the caller's messages as they are.
+func (p *tracedPublisher) Publish(ctx context.Context, msgs ...Message) error {
+	traced := slices.Clone(msgs)
+	spans := make([]trace.Span, len(traced))
+	for i := range traced {
+		traced[i].Headers, spans[i] = p.start(ctx, traced[i])
+	}
+	err := p.Publisher.Publish(ctx, traced...)
+	for _, span := range spans {
+		recordError(span, err)
+		span.End()
+	}
+	return err
+}
+
+func (p *tracedPublisher) start(ctx context.Context, m Message) ([]Header, trace.Span) {
+	headers := slices.Clone(m.Headers)
+	carrier := HeaderCarrier{Headers: &headers}
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = p.ins.propagator.Extract(ctx, carrier)
+	}
+	attrs := append(messagingAttrs("send", m.Topic), semconv.MessagingOperationTypeSend)
+	ctx, span := p.ins.tracer.Start(ctx, "send "+m.Topic,
+		trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(attrs...))
+	p.ins.propagator.Inject(ctx, carrier)
+	return headers, span
+}
