@@ -1,0 +1,110 @@
+package tenant
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// file is the tenants file.
+type file struct {
+	Tenants []fileEntry `yaml:"tenants"`
+}
+
+type fileEntry struct {
+	ID       string   `yaml:"id"`
+	Name     string   `yaml:"name"`
+	Strategy Strategy `yaml:"strategy"`
+	Policy   Policy   `yaml:"policy"`
+	// APIKeys is decoded by hand: the library's errors show values, and a key that somebody
+	// forgot to hash must not end up in a log.
+	APIKeys yaml.Node `yaml:"api_keys"`
+}
+
+// Parse reads a tenants file. Strategy and policy may be left out and are the defaults then.
+// Fields it does not know are errors with their line; it reports every error it finds and
+// never a value of api_keys.
+func Parse(r io.Reader) ([]Entry, error) {
+	entries, s, err := parse(r)
+	if err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		entries[i].Tenant = s.ordered[i]
+	}
+	return entries, nil
+}
+
+func parse(r io.Reader) ([]Entry, *snapshot, error) {
+	entries, err := decode(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := newSnapshot(entries)
+	return entries, s, err
+}
+
+// decode reads the file's form, not its sense.
+func decode(r io.Reader) ([]Entry, error) {
+	var f file
+	decoder := yaml.NewDecoder(r)
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
+		return nil, describe(err)
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one YAML document, want one")
+	}
+	entries := make([]Entry, len(f.Tenants))
+	var problems []error
+	for i, e := range f.Tenants {
+		keys, err := e.keys(fmt.Sprintf("tenants[%d].api_keys", i))
+		problems = append(problems, err)
+		entries[i] = Entry{Tenant: Tenant{ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy}, APIKeys: keys}
+	}
+	return entries, errors.Join(problems...)
+}
+
+// keys returns the strings of api_keys.
+func (e *fileEntry) keys(path string) ([]string, error) {
+	node := &e.APIKeys
+	if node.IsZero() || node.Tag == "!!null" {
+		return nil, nil
+	}
+	if node.Kind != yaml.SequenceNode {
+		return nil, fmt.Errorf("%s: line %d: is not a list, want a list of sha256:HEX", path, node.Line)
+	}
+	keys := make([]string, len(node.Content))
+	for i, item := range node.Content {
+		if item.Kind != yaml.ScalarNode {
+			return nil, fmt.Errorf("%s[%d]: line %d: is not a string, want sha256:HEX", path, i, item.Line)
+		}
+		keys[i] = item.Value
+	}
+	return keys, nil
+}
+
+var (
+	goType     = regexp.MustCompile(` (in type|into) \S+`)
+	shownValue = regexp.MustCompile("(?s) `.*`")
+)
+
+// describe takes Go's types and the file's values out of the library's errors.
+func describe(err error) error {
+	var typeErr *yaml.TypeError
+	if !errors.As(err, &typeErr) {
+		return err
+	}
+	var problems []error
+	for _, text := range typeErr.Errors {
+		text = shownValue.ReplaceAllString(text, "")
+		text = goType.ReplaceAllString(text, "")
+		text = strings.Replace(text, "cannot unmarshal", "does not fit here:", 1)
+		problems = append(problems, errors.New(text))
+	}
+	return errors.Join(problems...)
+}

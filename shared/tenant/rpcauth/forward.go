@@ -1,0 +1,58 @@
+package rpcauth
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+)
+
+// credential is the caller's key. It is a struct so that a printed context shows its type alone.
+type credential struct{ key string }
+
+// String hides the key.
+func (credential) String() string { return "(hidden)" }
+
+// GoString hides the key.
+func (c credential) GoString() string { return c.String() }
+
+type credentialKey struct{}
+
+func withCredential(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, credentialKey{}, credential{key: key})
+}
+
+// Forward returns the client side: a call made while serving an authenticated call carries
+// that caller's Authorization header. A header that the call has already stays, and a call made
+// outside of any is sent as it is, for the other side to refuse. On servers it does nothing.
+func Forward() connect.Interceptor { return forward{} }
+
+type forward struct{}
+
+func (forward) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		if req.Spec().IsClient {
+			attach(ctx, req.Header())
+		}
+		return next(ctx, req)
+	}
+}
+
+func (forward) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		attach(ctx, conn.RequestHeader())
+		return conn
+	}
+}
+
+func (forward) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+func attach(ctx context.Context, header http.Header) {
+	c, ok := ctx.Value(credentialKey{}).(credential)
+	if ok && header.Get(headerName) == "" {
+		header.Set(headerName, scheme+" "+c.key)
+	}
+}

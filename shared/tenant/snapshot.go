@@ -1,0 +1,111 @@
+package tenant
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// digest is the SHA-256 of an API key.
+type digest [sha256.Size]byte
+
+// snapshot is the tenants at one moment; it never changes.
+type snapshot struct {
+	ordered []Tenant
+	byID    map[string]Tenant
+	// byKey is looked up by a hash, so that how long it takes tells nothing about the keys.
+	byKey map[digest]Tenant
+}
+
+// builder collects what is wrong with a list of entries.
+type builder struct {
+	snapshot
+	ids      map[string]int
+	keys     map[digest]string
+	problems []error
+}
+
+// newSnapshot checks entries and makes a snapshot of them. The error joins one error per
+// problem, each beginning with the path of its field.
+func newSnapshot(entries []Entry) (*snapshot, error) {
+	b := builder{
+		snapshot: snapshot{byID: map[string]Tenant{}, byKey: map[digest]Tenant{}},
+		ids:      map[string]int{}, keys: map[digest]string{},
+	}
+	if len(entries) == 0 {
+		b.fail("tenants", "is empty, want at least one tenant")
+	}
+	for i, e := range entries {
+		b.add(i, e)
+	}
+	if len(b.problems) > 0 {
+		return nil, errors.Join(b.problems...)
+	}
+	return &b.snapshot, nil
+}
+
+func (b *builder) fail(path, format string, args ...any) {
+	b.problems = append(b.problems, fmt.Errorf("%s: %w", path, fmt.Errorf(format, args...)))
+}
+
+func (b *builder) add(i int, e Entry) {
+	path := fmt.Sprintf("tenants[%d]", i)
+	t := e.Tenant
+	if memory.ValidTenant(t.ID) != nil {
+		b.fail(path+".id", "is %q, want 1 to %d of a-z, 0-9 and '-', not starting or ending with '-'", t.ID, memory.MaxTenantBytes)
+	} else if first, dup := b.ids[t.ID]; dup {
+		b.fail(path+".id", "is %q, as is tenants[%d].id; want every id once", t.ID, first)
+	} else {
+		b.ids[t.ID] = i
+	}
+	if t.Name == "" {
+		t.Name = t.ID
+	}
+	t.Strategy = choose(b, path+".strategy", t.Strategy, Strategies())
+	t.Policy = choose(b, path+".policy", t.Policy, Policies())
+	b.ordered = append(b.ordered, t)
+	b.byID[t.ID] = t
+	for k, key := range e.APIKeys {
+		b.addKey(fmt.Sprintf("%s.api_keys[%d]", path, k), key, t)
+	}
+}
+
+// addKey never shows the value: it may be a key that was not hashed.
+func (b *builder) addKey(path, key string, t Tenant) {
+	var d digest
+	digits, ok := strings.CutPrefix(key, keyPrefix)
+	if n, err := hex.Decode(d[:], []byte(digits[:min(len(digits), 2*len(d))])); !ok || err != nil || n != len(d) || len(digits) != 2*len(d) {
+		b.fail(path, "is not %sHEX with %d hexadecimal digits (the SHA-256 of the key)", keyPrefix, 2*len(d))
+		return
+	}
+	if d == sha256.Sum256(nil) {
+		b.fail(path, "is the hash of an empty key")
+		return
+	}
+	if first, dup := b.keys[d]; dup {
+		b.fail(path, "is the same key as %s; want every key once", first)
+		return
+	}
+	b.keys[d] = path
+	b.byKey[d] = t
+}
+
+// choose returns value, or the first allowed one where it is empty.
+func choose[T ~string](b *builder, path string, value T, allowed []T) T {
+	if value == "" {
+		return allowed[0]
+	}
+	if !slices.Contains(allowed, value) {
+		names := make([]string, len(allowed))
+		for i, a := range allowed {
+			names[i] = string(a)
+		}
+		b.fail(path, "is %q, want one of: %s", string(value), strings.Join(names, ", "))
+	}
+	return value
+}

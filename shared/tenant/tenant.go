@@ -1,0 +1,80 @@
+// Package tenant knows the tenants: the customers of the service, how their memories are
+// formed, and which API keys are theirs. They stand in a YAML file that is read again
+// when it changes; keys stand there as hashes only.
+package tenant
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+)
+
+// ErrUnknownKey says that no tenant has an API key.
+var ErrUnknownKey = errors.New("API key is not known")
+
+// Strategy is a way of forming memory.
+type Strategy string
+
+// The strategies.
+const (
+	StrategySalimory Strategy = "salimory"
+)
+
+// Policy is what makes the decisions of a strategy.
+type Policy string
+
+// The policies.
+const (
+	PolicyEmbedded Policy = "embedded"
+	PolicyLLM      Policy = "llm"
+)
+
+// Strategies returns the strategies that a tenant may have; the first is the default.
+func Strategies() []Strategy { return []Strategy{StrategySalimory} }
+
+// Policies returns the policies that a tenant may have; the first is the default.
+func Policies() []Policy { return []Policy{PolicyEmbedded, PolicyLLM} }
+
+// Tenant is a customer of the service.
+type Tenant struct {
+	// ID is what memory.ValidTenant accepts.
+	ID string
+	// Name is for people; the ID where none is given.
+	Name string
+	// Strategy is how its memories are formed.
+	Strategy Strategy
+	// Policy is what decides in that strategy.
+	Policy Policy
+}
+
+// Entry is a tenant with its credentials, as the file holds them.
+type Entry struct {
+	Tenant
+	// APIKeys are hashes in the form of HashKey. Without any the tenant cannot be called for.
+	APIKeys []string
+}
+
+// keyPrefix names the hash in front of its digits.
+const keyPrefix = "sha256:"
+
+// HashKey returns an API key as the tenants file holds it: "sha256:" and 64 hexadecimal
+// digits. Keys are long and random, so that a plain hash is enough to keep them.
+func HashKey(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return keyPrefix + hex.EncodeToString(sum[:])
+}
+
+type contextKey struct{}
+
+// NewContext returns ctx with the tenant that a call is made for.
+func NewContext(ctx context.Context, t Tenant) context.Context {
+	return context.WithValue(ctx, contextKey{}, t)
+}
+
+// FromContext returns the tenant that a call is made for; ok is false where nobody has been
+// authenticated.
+func FromContext(ctx context.Context) (t Tenant, ok bool) {
+	t, ok = ctx.Value(contextKey{}).(Tenant)
+	return t, ok
+}
