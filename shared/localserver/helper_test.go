@@ -45,6 +45,12 @@ func startNamed(ctx context.Context, name, dir string) (string, error) {
 			return "", err
 		}
 		return s.Addr(), nil
+	case "broker":
+		s, err := localserver.StartBroker(ctx, localserver.BrokerOptions{Options: o, Topics: []string{topic}})
+		if err != nil {
+			return "", err
+		}
+		return s.Addr(), nil
 	}
 	return "", fmt.Errorf("unknown server %q", name)
 }
