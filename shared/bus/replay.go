@@ -125,7 +125,7 @@ func (r *replay) partition(ctx context.Context, gen Generation, p Partition, end
 		if err != nil {
 			return fmt.Errorf("fetch dead letters: %w", err)
 		}
-		if len(got.Messages) == 0 {
+		if len(got.Messages) == 0 && got.End >= end {
 			return nil
 		}
 		for _, m := range got.Messages {

@@ -251,6 +251,9 @@ func (r *reader) read(conn *kafkago.Conn) (bus.Fetched, error) {
 		got.Messages = append(got.Messages, r.message(m))
 	}
 	err := batch.Close()
+	if errors.Is(err, kafkago.RequestTimedOut) {
+		return got, nil // kafka-go's word for a fetch that brought nothing
+	}
 	if n := len(got.Messages); n > 0 {
 		r.next = got.Messages[n-1].Offset + 1
 	}

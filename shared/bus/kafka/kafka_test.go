@@ -1,0 +1,163 @@
+package kafka_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
+	"github.com/mneme-memory/mneme/shared/bus/kafka"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// embedded is a broker in this process that keeps its port and its data over restarts.
+type embedded struct {
+	dir     string
+	port    int
+	cluster *kfake.Cluster
+}
+
+func startEmbedded(t testing.TB) *embedded {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &embedded{dir: t.TempDir(), port: l.Addr().(*net.TCPAddr).Port}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.start(t)
+	t.Cleanup(func() { b.cluster.Close() })
+	return b
+}
+
+func (b *embedded) start(t testing.TB) {
+	t.Helper()
+	var err error
+	b.cluster, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(b.port), kfake.DataDir(b.dir),
+		kfake.GroupMinSessionTimeout(100*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *embedded) restart(t testing.TB, during func()) {
+	b.cluster.Close()
+	during()
+	b.start(t)
+}
+
+func (b *embedded) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)) }
+
+// mortal dials connections that can be cut for good, as the death of a process does.
+type mortal struct {
+	mu    sync.Mutex
+	dead  bool
+	conns []net.Conn
+}
+
+func (m *mortal) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil && m.dead {
+		_ = c.Close()
+		return nil, net.ErrClosed
+	}
+	if err == nil {
+		m.conns = append(m.conns, c)
+	}
+	return c, err
+}
+
+func (m *mortal) kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dead = true
+	for _, c := range m.conns {
+		_ = c.Close()
+	}
+}
+
+// transport is what the suite needs, on the broker at addr.
+func transport(addr string, session time.Duration, restart func(testing.TB, func())) bustest.Transport {
+	cluster := kafka.Cluster{Brokers: []string{addr}}
+	return bustest.Transport{
+		CreateTopic: func(t testing.TB, name string, partitions int) {
+			topic := kafka.Topic{Name: name, Partitions: partitions}
+			if err := kafka.EnsureTopics(t.Context(), cluster, topic); err != nil {
+				t.Fatal(err)
+			}
+		},
+		Source: func(t testing.TB, group string, topics ...string) (bus.Source, func()) {
+			m := new(mortal)
+			src, err := kafka.NewSource(kafka.SourceConfig{
+				Cluster: kafka.Cluster{Brokers: cluster.Brokers, Dial: m.dial}, Group: group, Topics: topics,
+				SessionTimeout: session, Heartbeat: 100 * time.Millisecond, RebalanceTimeout: session,
+				MaxWait: 100 * time.Millisecond,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return src, m.kill
+		},
+		Publisher: func(t testing.TB) bus.Publisher {
+			pub, err := kafka.NewPublisher(kafka.PublisherConfig{Cluster: cluster})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pub
+		},
+		Committed: func(t testing.TB, group string, p bus.Partition) int64 { return committed(t, addr, group, p) },
+		Restart:   restart,
+	}
+}
+
+func committed(t testing.TB, addr, group string, p bus.Partition) int64 {
+	tr := new(kafkago.Transport)
+	defer tr.CloseIdleConnections()
+	client := &kafkago.Client{Addr: kafkago.TCP(addr), Transport: tr}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{p.Topic: {p.ID}}})
+	if err != nil {
+		t.Logf("fetch offsets: %v", err)
+		return -1
+	}
+	for _, o := range res.Topics[p.Topic] {
+		if o.Partition == p.ID && o.Error == nil {
+			return o.CommittedOffset
+		}
+	}
+	return -1
+}
+
+func TestConformance(t *testing.T) {
+	b := startEmbedded(t)
+	bustest.Run(t, transport(b.addr(), time.Second, b.restart))
+}
+
+func TestEnsureTopicsIsIdempotent(t *testing.T) {
+	b := startEmbedded(t)
+	cluster := kafka.Cluster{Brokers: []string{b.addr()}}
+	for i := range 3 {
+		topics := []kafka.Topic{{Name: "a", Partitions: 3 + i}, {Name: fmt.Sprint("b", i), Partitions: 1, Retention: time.Hour}}
+		if err := kafka.EnsureTopics(t.Context(), cluster, topics...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.cluster.PartitionInfos("a"); len(got) != 3 {
+		t.Errorf("topic has %d partitions, want the 3 it was made with", len(got))
+	}
+}
