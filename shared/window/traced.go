@@ -14,7 +14,7 @@ import (
 const (
 	attrTenant = attribute.Key("mneme.tenant.id")
 	attrUser   = attribute.Key("mneme.user.id")
-	attrTurns  = attribute.Key("mneme.window.turns")
+	attrTurns  = attribute.Key("gen_ai.memory.turn.count")
 )
 
 // Traced returns w with one span per call, "memory.window.<op>" with op one of append,

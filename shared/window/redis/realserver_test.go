@@ -3,6 +3,7 @@
 package redis_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func startServer(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
+		if err := server.Stop(context.Background()); err != nil {
 			t.Errorf("stop server: %v", err)
 		}
 	})
