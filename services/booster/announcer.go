@@ -1,0 +1,64 @@
+package booster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// announcer publishes what consolidations did.
+type announcer struct {
+	out bus.Publisher
+}
+
+// Announce implements consolidation.Announcer.
+func (a announcer) Announce(ctx context.Context, scope memory.Scope, changes []memory.Change, at time.Time) error {
+	msgs := make([]bus.Message, len(changes))
+	for i, c := range changes {
+		e := contract.MemoryChange{
+			Envelope:  contract.Envelope{EventID: c.OperationID, Scope: scope},
+			Operation: c.Kind, MemoryID: c.MemoryID, ClosedIDs: c.Closed, Time: at,
+		}
+		value, err := e.Encode()
+		if err != nil {
+			return fmt.Errorf("encode memory change: %w", err)
+		}
+		msgs[i] = bus.Message{Topic: contract.TopicMemoryChanges, Key: e.Key(), Value: value}
+	}
+	return a.out.Publish(ctx, msgs...)
+}
+
+// DeadLetter implements consolidation.Announcer: the batch's turns become letters that a replay puts
+// back on the salient topic.
+func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason string, at time.Time) error {
+	msgs := make([]bus.Message, 0, len(b.Turns))
+	for i, t := range b.Turns {
+		e := contract.SalientEvent{
+			Envelope: contract.Envelope{EventID: b.EventIDs[i], Scope: b.Scope, SessionID: b.SessionID}, Turn: &t,
+		}
+		value, err := e.Encode()
+		if err != nil {
+			return fmt.Errorf("encode salient turn: %w", err)
+		}
+		letter := &mnemev1.DeadLetter{
+			SchemaVersion: contract.SchemaVersion, Id: memory.DeriveTurnID(b.Scope, t.ID),
+			Reason: reason, Handler: "consolidation", Topic: contract.TopicSalientTurns, Partition: -1, Offset: -1,
+			Key: e.Key(), Value: value, Time: timestamppb.New(at),
+		}
+		body, err := proto.Marshal(letter)
+		if err != nil {
+			return fmt.Errorf("encode dead letter: %w", err)
+		}
+		msgs = append(msgs, bus.Message{Topic: contract.TopicDeadLetters, Key: e.Key(), Value: body})
+	}
+	return a.out.Publish(ctx, msgs...)
+}

@@ -1,0 +1,151 @@
+// Package booster is consolidation: it appends salient turns to working memory at once, signals
+// the user's workflow, and runs the workflows and their activities.
+package booster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/worker"
+
+	"github.com/mneme-memory/mneme/services/backends"
+	"github.com/mneme-memory/mneme/shared/bank/weaviate"
+	"github.com/mneme-memory/mneme/shared/config"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/runner"
+	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// Config is what can be set.
+type Config struct {
+	Bus           backends.Bus
+	Tenants       backends.Tenants
+	Window        backends.Window
+	Workflows     backends.Workflows
+	Bank          weaviate.Config
+	Model         backends.Model
+	Formation     backends.FormationOptions
+	Embedding     backends.Embedding
+	Group         string   `env:"MNEME_BOOSTER_GROUP" envDefault:"mneme-booster" desc:"consumer group of the booster"`
+	Roles         []string `env:"MNEME_BOOSTER_ROLES" envDefault:"intake,workflow,model,store" desc:"parts of the work that this process takes, so that they scale apart: intake, workflow, model, store"`
+	ModelParallel int      `env:"MNEME_BOOSTER_MODEL_PARALLEL" envDefault:"16" desc:"model-bound activities at the same time"`
+	StoreParallel int      `env:"MNEME_BOOSTER_STORE_PARALLEL" envDefault:"64" desc:"store-bound activities at the same time"`
+}
+
+// Validate checks what the types do not.
+func (c Config) Validate() error {
+	errs := []error{
+		config.Require(len(c.Roles) > 0, "MNEME_BOOSTER_ROLES", c.Roles, "at least one role"),
+		config.Require(c.ModelParallel > 0, "MNEME_BOOSTER_MODEL_PARALLEL", c.ModelParallel, "more than zero"),
+		config.Require(c.StoreParallel > 0, "MNEME_BOOSTER_STORE_PARALLEL", c.StoreParallel, "more than zero"),
+	}
+	for _, r := range c.Roles {
+		known := r == roleIntake || r == roleWorkflow || r == roleModel || r == roleStore
+		errs = append(errs, config.Require(known, "MNEME_BOOSTER_ROLES", r, "intake, workflow, model or store"))
+	}
+	return errors.Join(errs...)
+}
+
+const (
+	roleIntake   = "intake"
+	roleWorkflow = "workflow"
+	roleModel    = "model"
+	roleStore    = "store"
+)
+
+func (c Config) has(role string) bool {
+	for _, r := range c.Roles {
+		if r == role {
+			return true
+		}
+	}
+	return false
+}
+
+const name = "booster"
+
+// Service is the booster.
+var Service = runner.Define(name, "forms memories from salient turns", build,
+	runner.Default(runner.AddrVariable, "127.0.0.1:8402"))
+
+func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
+	b := &backends.Builder{}
+	line, err := cfg.Bus.Open(ctx, name, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("bus", line.Close)
+	temporal, err := cfg.Workflows.Open(ctx, tel)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	b.OnClose("temporal", func() error { temporal.Close(); return nil })
+	win, free, err := cfg.Window.Open(tel)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	b.OnClose("window", free)
+	activities, err := cfg.activities(ctx, b, tel)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	activities.Window, activities.Announce = win, announcer{out: line.Publisher}
+	workers := consolidation.Workers(temporal, consolidation.Roles{
+		Workflow: cfg.has(roleWorkflow), Model: cfg.has(roleModel), Store: cfg.has(roleStore),
+		ModelParallel: cfg.ModelParallel, StoreParallel: cfg.StoreParallel,
+	}, activities, tel.Tracer.Tracer(backends.Scope))
+	b.Background(runner.Task{Name: "workers", Run: func(ctx context.Context) error { return run(ctx, workers) }})
+	if cfg.has(roleIntake) {
+		tenants, watch, err := cfg.Tenants.Open(tel)
+		if err != nil {
+			return b.Abandon(ctx, err)
+		}
+		intake := &Intake{Tenants: tenants, Window: win, Signal: cfg.Workflows.Starter(temporal).Signal, Now: time.Now}
+		consume, err := line.Consume(contract.TopicSalientTurns, cfg.Group, intake.Handle)
+		if err != nil {
+			return b.Abandon(ctx, err)
+		}
+		b.Background(watch, consume)
+	}
+	return &b.App, nil
+}
+
+// activities opens what the activities need.
+func (c Config) activities(ctx context.Context, b *backends.Builder, tel *telemetry.Telemetry) (*consolidation.Activities, error) {
+	formers, free, err := c.Model.OpenFormers(c.Formation, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("models", free)
+	embedder, free, err := c.Embedding.Open(ctx, c.Model, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("embedder", free)
+	bank, free, err := backends.OpenBank(ctx, c.Bank, embedder, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("bank", free)
+	b.Ready("weaviate", bank.Ping)
+	return &consolidation.Activities{Formers: formers.Find, Embedder: embedder, Bank: bank}, nil
+}
+
+// run runs workers until ctx ends; then they finish what they have begun.
+func run(ctx context.Context, workers []worker.Worker) error {
+	for i, w := range workers {
+		if err := w.Start(); err != nil {
+			for _, started := range workers[:i] {
+				started.Stop()
+			}
+			return err
+		}
+	}
+	<-ctx.Done()
+	for _, w := range workers {
+		w.Stop()
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package saliencyfilter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// Filters finds the filter of a tenant's policy; an unknown policy is an error.
+type Filters func(policy tenant.Policy) (formation.Filter, error)
+
+// Gate turns session events into salient events, one for one and in order.
+type Gate struct {
+	Tenants *tenant.Registry
+	Filters Filters
+	Out     bus.Publisher
+	Now     func() time.Time
+	// Decided counts turns by tenant and verdict.
+	Decided metric.Int64Counter
+}
+
+// Handle is the bus handler: a batch is of one user. A record that is not a valid event is a
+// terminal error, and nothing of its batch is published.
+func (g *Gate) Handle(ctx context.Context, batch []bus.Message) error {
+	events := make([]contract.SessionEvent, len(batch))
+	now := g.Now()
+	for i, m := range batch {
+		e, err := contract.DecodeSessionEvent(m.Key, m.Value, now)
+		if err != nil {
+			return err
+		}
+		events[i] = e
+	}
+	scope := events[0].Scope
+	t, err := g.Tenants.Lookup(scope.Tenant)
+	if err != nil {
+		return err
+	}
+	decisions, err := g.decide(ctx, t, scope, events)
+	if err != nil {
+		return err
+	}
+	out := make([]bus.Message, len(events))
+	for i, e := range events {
+		if out[i], err = message(e, decisions[e.EventID]); err != nil {
+			return err
+		}
+		out[i].Headers = batch[i].Headers // each event goes on in its own trace
+	}
+	if err := g.Out.Publish(ctx, out...); err != nil {
+		return fmt.Errorf("publish salient events: %w", err)
+	}
+	g.count(ctx, scope.Tenant, decisions)
+	return nil
+}
+
+// decide asks the policy once for all turns of the batch.
+func (g *Gate) decide(ctx context.Context, t tenant.Tenant, scope memory.Scope, events []contract.SessionEvent) (map[string]formation.Decision, error) {
+	var turns []memory.Turn
+	var ids []string
+	for _, e := range events {
+		if e.Turn != nil {
+			turns, ids = append(turns, *e.Turn), append(ids, e.EventID)
+		}
+	}
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	filter, err := g.Filters(t.Policy)
+	if err != nil {
+		return nil, err
+	}
+	verdicts, err := filter.Filter(ctx, scope, turns)
+	if err != nil {
+		return nil, fmt.Errorf("filter turns: %w", err)
+	}
+	if len(verdicts) != len(turns) {
+		return nil, fmt.Errorf("filter turns: %d decisions on %d turns", len(verdicts), len(turns))
+	}
+	out := make(map[string]formation.Decision, len(ids))
+	for i, id := range ids {
+		out[id] = verdicts[i]
+	}
+	return out, nil
+}
+
+// message is the salient event of a session event.
+func message(e contract.SessionEvent, d formation.Decision) (bus.Message, error) {
+	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, Decision: d}
+	switch {
+	case e.Turn != nil && d.Salient:
+		s.Turn = e.Turn
+	case e.Turn != nil:
+		s.Dropped = e.Turn
+	}
+	value, err := s.Encode()
+	return bus.Message{Topic: contract.TopicSalientTurns, Key: e.Key(), Value: value}, err
+}
+
+func (g *Gate) count(ctx context.Context, tenantID string, decisions map[string]formation.Decision) {
+	var salient, dropped int64
+	for _, d := range decisions {
+		if d.Salient {
+			salient++
+		} else {
+			dropped++
+		}
+	}
+	g.Decided.Add(ctx, salient, decided(tenantID, "salient"))
+	g.Decided.Add(ctx, dropped, decided(tenantID, "dropped"))
+}

@@ -1,0 +1,63 @@
+// Package saliencyfilter is the attentional gate: it takes session events, decides for each turn
+// whether it is worth remembering, and passes on exactly one salient event for each.
+package saliencyfilter
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mneme-memory/mneme/services/backends"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/runner"
+	"github.com/mneme-memory/mneme/shared/telemetry"
+)
+
+// Config is what can be set.
+type Config struct {
+	Bus       backends.Bus
+	Tenants   backends.Tenants
+	Model     backends.Model
+	Formation backends.FormationOptions
+	Group     string `env:"MNEME_FILTER_GROUP" envDefault:"mneme-saliency-filter" desc:"consumer group of the saliency filter"`
+}
+
+const name = "saliency-filter"
+
+// Service is the saliency filter.
+var Service = runner.Define(name, "decides which turns are worth remembering", build,
+	runner.Default(runner.AddrVariable, "127.0.0.1:8401"))
+
+func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
+	b := &backends.Builder{}
+	tenants, watch, err := cfg.Tenants.Open(tel)
+	if err != nil {
+		return nil, err
+	}
+	filters, free, err := cfg.Model.OpenFilters(cfg.Formation, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("models", free)
+	line, err := cfg.Bus.Open(ctx, name, tel)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	b.OnClose("bus", line.Close)
+	counter, err := telemetry.MetricTurns.Counter(tel.Meter.Meter(backends.Scope))
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	gate := &Gate{Tenants: tenants, Filters: filters.Find, Out: line.Publisher, Now: time.Now, Decided: counter}
+	consume, err := line.Consume(contract.TopicSessionEvents, cfg.Group, gate.Handle)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	b.Background(watch, consume)
+	return &b.App, nil
+}
+
+func decided(tenantID, verdict string) metric.AddOption {
+	return metric.WithAttributes(telemetry.AttrTenant.String(tenantID), telemetry.AttrOutcome.String(verdict))
+}

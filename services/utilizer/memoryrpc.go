@@ -1,0 +1,214 @@
+package utilizer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/rpcerror"
+	"github.com/mneme-memory/mneme/shared/window"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+const (
+	defaultPage, maxPage = 100, 1000
+	// retractWait is how long DeleteMemory waits for the user's writer.
+	retractWait = 10 * time.Second
+	retractPoll = 10 * time.Millisecond
+)
+
+// memoryServer is the MemoryService. Reads go to the stores; the one write goes through the user's
+// workflow, which is the only writer.
+type memoryServer struct {
+	bank    bank.Bank
+	window  window.Window
+	starter consolidation.Starter
+	log     *slog.Logger
+}
+
+// ListMemories implements the RPC.
+func (s *memoryServer) ListMemories(ctx context.Context, req *connect.Request[mnemev1.ListMemoriesRequest]) (*connect.Response[mnemev1.ListMemoriesResponse], error) {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	o := bank.ListOptions{Token: req.Msg.GetPageToken()}
+	if o.Limit, err = number("page_size", req.Msg.GetPageSize(), defaultPage, 1, maxPage); err != nil {
+		return nil, rpcerror.From(err)
+	}
+	for _, st := range req.Msg.GetStatuses() {
+		status := contract.StatusFrom(st)
+		if status == "" {
+			return nil, rpcerror.From(fault.Terminal("statuses", "has %d, want STATUS_ACTIVE, STATUS_SUPERSEDED or STATUS_RETRACTED", st))
+		}
+		o.Statuses = append(o.Statuses, status)
+	}
+	page, err := s.bank.List(ctx, scope, o)
+	if err != nil {
+		return nil, s.fail(ctx, "list memories", err)
+	}
+	return connect.NewResponse(&mnemev1.ListMemoriesResponse{Memories: protos(page.Memories), NextPageToken: page.Next}), nil
+}
+
+// GetMemory implements the RPC.
+func (s *memoryServer) GetMemory(ctx context.Context, req *connect.Request[mnemev1.GetMemoryRequest]) (*connect.Response[mnemev1.GetMemoryResponse], error) {
+	scope, err := entryOf(ctx, req.Msg)
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
+	if err != nil {
+		return nil, s.fail(ctx, "get memory", err)
+	}
+	turns, err := s.bank.Turns(ctx, scope, m.Sources)
+	if err != nil {
+		return nil, s.fail(ctx, "get source turns", err)
+	}
+	return connect.NewResponse(&mnemev1.GetMemoryResponse{Memory: contract.MemoryToProto(m), Sources: turnProtos(turns)}), nil
+}
+
+// GetMemoryHistory implements the RPC.
+func (s *memoryServer) GetMemoryHistory(ctx context.Context, req *connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
+	scope, err := entryOf(ctx, req.Msg)
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	versions, err := s.bank.History(ctx, scope, req.Msg.GetMemoryId())
+	if err != nil {
+		return nil, s.fail(ctx, "get history", err)
+	}
+	return connect.NewResponse(&mnemev1.GetMemoryHistoryResponse{Versions: protos(versions)}), nil
+}
+
+// DeleteMemory implements the RPC: it has the user's workflow retract the entry and waits until that
+// is done. Deleting what is retracted already succeeds.
+func (s *memoryServer) DeleteMemory(ctx context.Context, req *connect.Request[mnemev1.DeleteMemoryRequest]) (*connect.Response[mnemev1.DeleteMemoryResponse], error) {
+	scope, err := entryOf(ctx, req.Msg)
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
+	if err != nil {
+		return nil, s.fail(ctx, "get memory", err)
+	}
+	if m.Status == memory.StatusActive {
+		if m, err = s.retract(ctx, scope, m.ID); err != nil {
+			return nil, s.fail(ctx, "retract memory", err)
+		}
+	}
+	return connect.NewResponse(&mnemev1.DeleteMemoryResponse{Memory: contract.MemoryToProto(m)}), nil
+}
+
+func (s *memoryServer) retract(ctx context.Context, scope memory.Scope, id string) (memory.Memory, error) {
+	t, err := tenantOf(ctx)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	p := consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)}
+	event := consolidation.Event{ID: uuid.NewString(), Retract: id, TraceParent: consolidation.TraceParent(ctx)}
+	if err := s.starter.Signal(ctx, p, []consolidation.Event{event}); err != nil {
+		return memory.Memory{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, retractWait)
+	defer cancel()
+	tick := time.NewTicker(retractPoll)
+	defer tick.Stop()
+	for {
+		m, err := s.bank.Get(ctx, scope, id)
+		if err == nil && m.Status != memory.StatusActive {
+			return m, nil
+		}
+		select {
+		case <-ctx.Done():
+			return memory.Memory{}, connect.NewError(connect.CodeUnavailable,
+				errors.New("the deletion is accepted and will be done, but not yet: read the memory again later"))
+		case <-tick.C:
+		}
+	}
+}
+
+// GetWorkingMemory implements the RPC.
+func (s *memoryServer) GetWorkingMemory(ctx context.Context, req *connect.Request[mnemev1.GetWorkingMemoryRequest]) (*connect.Response[mnemev1.GetWorkingMemoryResponse], error) {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	turns, err := s.window.Recent(ctx, scope)
+	if err != nil {
+		return nil, s.fail(ctx, "read window", err)
+	}
+	return connect.NewResponse(&mnemev1.GetWorkingMemoryResponse{Turns: turnProtos(turns)}), nil
+}
+
+// GetSession implements the RPC.
+func (s *memoryServer) GetSession(ctx context.Context, req *connect.Request[mnemev1.GetSessionRequest]) (*connect.Response[mnemev1.GetSessionResponse], error) {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	if err := memory.ValidText("session_id", req.Msg.GetSessionId(), memory.MaxIDBytes); err != nil {
+		return nil, rpcerror.From(err)
+	}
+	r, ok, err := s.bank.Session(ctx, scope, req.Msg.GetSessionId())
+	if err != nil {
+		return nil, s.fail(ctx, "get session", err)
+	}
+	out := &mnemev1.GetSessionResponse{State: mnemev1.FormationState_FORMATION_STATE_PENDING}
+	if ok {
+		out.Turns, out.Operations = uint32(r.Turns), uint32(r.Operations) //nolint:gosec // counts
+		out.FormedAt = timestamppb.New(r.FormedAt)
+		if r.Closed {
+			out.State = mnemev1.FormationState_FORMATION_STATE_FORMED
+		}
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (s *memoryServer) fail(ctx context.Context, what string, err error) error {
+	out := rpcerror.From(err)
+	if connect.CodeOf(out) == connect.CodeUnavailable {
+		s.log.ErrorContext(ctx, what, "error", err)
+	}
+	return out
+}
+
+// entryOf checks a request that names an entry.
+func entryOf(ctx context.Context, req interface {
+	GetUserId() string
+	GetMemoryId() string
+}) (memory.Scope, error) {
+	scope, err := scopeOf(ctx, req.GetUserId())
+	if err != nil {
+		return scope, err
+	}
+	if _, err := uuid.Parse(req.GetMemoryId()); err != nil {
+		return scope, fault.Terminal("memory_id", "is not a UUID")
+	}
+	return scope, nil
+}
+
+func protos(ms []memory.Memory) []*mnemev1.Memory {
+	out := make([]*mnemev1.Memory, len(ms))
+	for i, m := range ms {
+		out[i] = contract.MemoryToProto(m)
+	}
+	return out
+}
+
+func turnProtos(ts []memory.Turn) []*mnemev1.Turn {
+	out := make([]*mnemev1.Turn, len(ts))
+	for i, t := range ts {
+		out[i] = contract.TurnToProto(t)
+	}
+	return out
+}

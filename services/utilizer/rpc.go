@@ -1,0 +1,203 @@
+package utilizer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/rpcerror"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// Defaults and limits of a recall request; part of the contract in proto/.
+const (
+	defaultCandidates, maxCandidates = 20, 200
+	defaultMemories, maxMemories     = 5, 100
+	defaultWordBudget                = 250
+	minWordBudget, maxWordBudget     = 20, 10_000
+	feedbackTimeout                  = 2 * time.Second
+)
+
+// server is the UtilizerService.
+type server struct {
+	recaller *Recaller
+	feedback bus.Publisher
+	log      *slog.Logger
+}
+
+// Recall implements the RPC.
+func (s *server) Recall(ctx context.Context, req *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+	_, result, err := s.recall(ctx, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(response(result)), nil
+}
+
+// Answer implements the RPC. Its citations become feedback at once.
+func (s *server) Answer(ctx context.Context, req *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
+	if req.Msg.GetRecall() == nil {
+		return nil, rpcerror.From(fault.Terminal("recall", "is missing, want the query"))
+	}
+	t, result, err := s.recall(ctx, req.Msg.GetRecall())
+	if err != nil {
+		return nil, err
+	}
+	scope := memory.Scope{Tenant: t.ID, User: req.Msg.GetRecall().GetUserId()}
+	_, generator, err := s.recaller.Policies(t.Policy)
+	if err != nil {
+		return nil, s.fail(ctx, "choose generator", err)
+	}
+	answer, err := generator.Answer(ctx, scope, result.Evidence, result.Profile)
+	if err != nil {
+		return nil, s.fail(ctx, "answer", err)
+	}
+	if err := s.publish(ctx, scope, result.ID, ids(result.Profile.Cited), answer.Cited); err != nil {
+		result.Degraded = append(result.Degraded, "the citations could not be reported: ranking does not learn from this answer")
+		s.log.WarnContext(ctx, "feedback not published", "error", err)
+	}
+	return connect.NewResponse(&mnemev1.AnswerResponse{
+		Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited, Recall: response(result),
+	}), nil
+}
+
+// ReportCitations implements the RPC.
+func (s *server) ReportCitations(ctx context.Context, req *connect.Request[mnemev1.ReportCitationsRequest]) (*connect.Response[mnemev1.ReportCitationsResponse], error) {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	if err := s.publish(ctx, scope, req.Msg.GetRecallId(), req.Msg.GetShownIds(), req.Msg.GetCitedIds()); err != nil {
+		return nil, s.fail(ctx, "publish feedback", err)
+	}
+	return connect.NewResponse(&mnemev1.ReportCitationsResponse{}), nil
+}
+
+func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest) (tenant.Tenant, Result, error) {
+	t, err := tenantOf(ctx)
+	if err != nil {
+		return t, Result{}, rpcerror.From(err)
+	}
+	q, err := requestFrom(req)
+	if err != nil {
+		return t, Result{}, rpcerror.From(err)
+	}
+	result, err := s.recaller.Recall(ctx, t, q)
+	if err != nil {
+		return t, Result{}, s.fail(ctx, "recall", err)
+	}
+	return t, result, nil
+}
+
+// publish reports citations; the recall's id makes a repeated report harmless.
+func (s *server) publish(ctx context.Context, scope memory.Scope, recallID string, shown, cited []string) error {
+	if len(shown) == 0 && len(cited) == 0 && recallID != "" {
+		return nil // nothing was shown, so there is nothing to learn
+	}
+	f := contract.Feedback{
+		Envelope: contract.Envelope{EventID: recallID, Scope: scope},
+		RecallID: recallID, Shown: shown, Cited: cited, Time: s.recaller.Now(),
+	}
+	value, err := f.Encode()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, feedbackTimeout)
+	defer cancel()
+	return s.feedback.Publish(ctx, bus.Message{Topic: contract.TopicFeedback, Key: f.Key(), Value: value})
+}
+
+// fail logs what callers are not shown.
+func (s *server) fail(ctx context.Context, what string, err error) error {
+	out := rpcerror.From(err)
+	if connect.CodeOf(out) == connect.CodeUnavailable {
+		s.log.ErrorContext(ctx, what, "error", err)
+	}
+	return out
+}
+
+func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
+	q := Request{User: req.GetUserId(), Query: req.GetQuery()}
+	if err := memory.ValidUser(q.User); err != nil {
+		return q, err
+	}
+	if err := memory.ValidText("query", q.Query, memory.MaxQueryBytes); err != nil {
+		return q, err
+	}
+	var err error
+	if q.Candidates, err = number("candidates", req.GetCandidates(), defaultCandidates, 1, maxCandidates); err != nil {
+		return q, err
+	}
+	if q.Memories, err = number("memories", req.GetMemories(), min(defaultMemories, q.Candidates), 1, min(maxMemories, q.Candidates)); err != nil {
+		return q, err
+	}
+	q.WordBudget, err = number("word_budget", req.GetWordBudget(), defaultWordBudget, minWordBudget, maxWordBudget)
+	return q, err
+}
+
+func number(field string, v uint32, otherwise, low, high int) (int, error) {
+	n := int(v)
+	if n == 0 {
+		return otherwise, nil
+	}
+	if n < low || n > high {
+		return 0, fault.Terminal(field, "is %d, want %d to %d", n, low, high)
+	}
+	return n, nil
+}
+
+// tenantOf is the tenant of the credential: the only source of it.
+func tenantOf(ctx context.Context) (tenant.Tenant, error) {
+	t, ok := tenant.FromContext(ctx)
+	if !ok {
+		return tenant.Tenant{}, connect.NewError(connect.CodeUnauthenticated, fmt.Errorf("no tenant: the call carries no credential"))
+	}
+	return t, nil
+}
+
+func scopeOf(ctx context.Context, user string) (memory.Scope, error) {
+	t, err := tenantOf(ctx)
+	if err != nil {
+		return memory.Scope{}, err
+	}
+	return memory.Scope{Tenant: t.ID, User: user}, memory.ValidUser(user)
+}
+
+func response(r Result) *mnemev1.RecallResponse {
+	out := &mnemev1.RecallResponse{
+		RecallId: r.ID, Degraded: r.Degraded, TraceId: r.TraceID,
+		LatencyMs: float64(r.Latency.Microseconds()) / 1000,
+	}
+	var text strings.Builder
+	for _, s := range r.Profile.Sections {
+		out.Sections = append(out.Sections, &mnemev1.ProfileSection{Name: s.Name, Lines: s.Lines})
+		fmt.Fprintf(&text, "%s:\n", s.Name)
+		for _, l := range s.Lines {
+			fmt.Fprintf(&text, "- %s\n", l)
+		}
+	}
+	out.Profile = text.String()
+	for i, m := range r.Profile.Cited {
+		out.Cited = append(out.Cited, &mnemev1.CitedMemory{
+			Index: uint32(i + 1), Memory: contract.MemoryToProto(m), Score: r.Scores[m.ID], //nolint:gosec // at most 100
+		})
+	}
+	return out
+}
+
+func ids(ms []memory.Memory) []string {
+	out := make([]string, len(ms))
+	for i, m := range ms {
+		out[i] = m.ID
+	}
+	return out
+}

@@ -1,0 +1,160 @@
+// Package utilizer is cue-driven recall: it turns a query into a profile of what matters of the
+// user's memory, answers from it, and lets callers read and retract single memories.
+package utilizer
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/otelconnect"
+	"github.com/google/uuid"
+
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/services/backends"
+	"github.com/mneme-memory/mneme/shared/bank/weaviate"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/config"
+	"github.com/mneme-memory/mneme/shared/contract"
+	recallembedded "github.com/mneme-memory/mneme/shared/recall/embedded"
+	"github.com/mneme-memory/mneme/shared/runner"
+	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
+)
+
+// Config is what can be set.
+type Config struct {
+	Bus           backends.Bus
+	Tenants       backends.Tenants
+	Window        backends.Window
+	Workflows     backends.Workflows
+	Bank          weaviate.Config
+	Model         backends.Model
+	Recall        backends.RecallOptions
+	Embedding     backends.Embedding
+	Group         string        `env:"MNEME_UTILIZER_GROUP" envDefault:"mneme-utilizer" desc:"beginning of the utilizer's consumer groups; every replica has a group of its own, because each drops what it cached"`
+	RerankerURL   string        `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
+	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.5" desc:"weight of vector against words in retrieval, 0 to 1"`
+	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it does without"`
+	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it does without"`
+	CacheUsers    int           `env:"MNEME_RECALL_CACHE_USERS" envDefault:"10000" desc:"users whose retrieved candidates are cached; 0 caches nothing"`
+	CacheTTL      time.Duration `env:"MNEME_RECALL_CACHE_TTL" envDefault:"30s" desc:"how long retrieved candidates are cached at most; a memory change drops them sooner"`
+}
+
+// Validate checks what the types do not.
+func (c Config) Validate() error {
+	return errors.Join(
+		config.Require(c.RerankerURL != "", "MNEME_RERANKER_URL", c.RerankerURL, "a URL such as http://127.0.0.1:8404"),
+		config.Require(c.Alpha >= 0 && c.Alpha <= 1, "MNEME_RECALL_ALPHA", c.Alpha, "0 to 1"),
+		config.Require(c.RankTimeout > 0, "MNEME_RECALL_RERANK_TIMEOUT", c.RankTimeout, "more than zero"),
+		config.Require(c.WindowTimeout > 0, "MNEME_RECALL_WINDOW_TIMEOUT", c.WindowTimeout, "more than zero"),
+		config.Require(c.CacheUsers >= 0, "MNEME_RECALL_CACHE_USERS", c.CacheUsers, "zero or more"),
+		config.Require(c.CacheTTL >= 0, "MNEME_RECALL_CACHE_TTL", c.CacheTTL, "zero or more"),
+	)
+}
+
+const name = "utilizer"
+
+// Service is the utilizer.
+var Service = runner.Define(name, "turns a query into what matters of a user's memory", build,
+	runner.Default(runner.AddrVariable, "127.0.0.1:8403"))
+
+func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
+	b := &backends.Builder{}
+	tenants, watch, err := cfg.Tenants.Open(tel)
+	if err != nil {
+		return nil, err
+	}
+	line, err := cfg.Bus.Open(ctx, name, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("bus", line.Close)
+	recaller, err := cfg.recaller(ctx, b, tel)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	temporal, err := cfg.Workflows.Open(ctx, tel)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	b.OnClose("temporal", func() error { temporal.Close(); return nil })
+	group := cfg.Group + "-" + uuid.NewString()
+	consume, err := line.Consume(contract.TopicMemoryChanges, group, dropCached(recaller.Cache))
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	traces, err := interceptor(tel)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	doors := connect.WithInterceptors(traces, rpcauth.New(tenants))
+	mux := http.NewServeMux()
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: line.Publisher, log: tel.Log}, doors))
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
+		bank: recaller.Bank, window: recaller.Window, starter: cfg.Workflows.Starter(temporal), log: tel.Log,
+	}, doors))
+	b.App.Handler = mux
+	b.Background(watch, consume)
+	return &b.App, nil
+}
+
+// recaller opens what recall needs.
+func (c Config) recaller(ctx context.Context, b *backends.Builder, tel *telemetry.Telemetry) (*Recaller, error) {
+	embedder, free, err := c.Embedding.Open(ctx, c.Model, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("embedder", free)
+	bank, free, err := backends.OpenBank(ctx, c.Bank, embedder, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("bank", free)
+	b.Ready("weaviate", bank.Ping)
+	win, free, err := c.Window.Open(tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("window", free)
+	policies, free, err := c.Model.OpenRecallPolicies(c.Recall, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("models", free)
+	traces, err := interceptor(tel)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{DialContext: (&net.Dialer{Timeout: time.Second}).DialContext, MaxIdleConnsPerHost: 64}
+	b.OnClose("reranker client", func() error { transport.CloseIdleConnections(); return nil })
+	return &Recaller{
+		Bank: bank, Window: win, Embedder: embedder, Policies: policies.Find, Fallback: recallembedded.NewProfiler(),
+		Ranker: remoteRanker{mnemev1connect.NewRerankerServiceClient(&http.Client{Transport: transport}, c.RerankerURL,
+			connect.WithInterceptors(traces, rpcauth.Forward()))},
+		Cache: NewCache(c.CacheUsers, c.CacheTTL), Tracer: tel.Tracer.Tracer(backends.Scope), Log: tel.Log,
+		Alpha: float32(c.Alpha), RankTimeout: c.RankTimeout, WindowTimeout: c.WindowTimeout, Now: time.Now,
+	}, nil
+}
+
+func interceptor(tel *telemetry.Telemetry) (*otelconnect.Interceptor, error) {
+	return otelconnect.NewInterceptor(otelconnect.WithTracerProvider(tel.Tracer), otelconnect.WithMeterProvider(tel.Meter),
+		otelconnect.WithPropagator(tel.Propagator), otelconnect.WithTrustRemote())
+}
+
+// dropCached is the bus handler for memory changes. A change that cannot be read is a terminal error.
+func dropCached(c *Cache) bus.Handler {
+	return func(_ context.Context, batch []bus.Message) error {
+		for _, m := range batch {
+			change, err := contract.DecodeMemoryChange(m.Key, m.Value)
+			if err != nil {
+				return err
+			}
+			c.Drop(change.Scope)
+		}
+		return nil
+	}
+}
