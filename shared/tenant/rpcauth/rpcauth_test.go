@@ -29,6 +29,8 @@ const (
 // reranker answers with the tenant of the call as the weights' version. With a next service, it asks that.
 type reranker struct {
 	next mnemev1connect.RerankerServiceClient
+	// nextStream is asked by stream calls.
+	nextStream *connect.Client[mnemev1.RerankRequest, mnemev1.RerankResponse]
 }
 
 func (r reranker) Rerank(ctx context.Context, req *connect.Request[mnemev1.RerankRequest]) (*connect.Response[mnemev1.RerankResponse], error) {
@@ -47,11 +49,21 @@ func (r reranker) Rerank(ctx context.Context, req *connect.Request[mnemev1.Reran
 
 // stream does the same as a server stream of one message.
 func (r reranker) stream(ctx context.Context, req *connect.Request[mnemev1.RerankRequest], out *connect.ServerStream[mnemev1.RerankResponse]) error {
-	resp, err := r.Rerank(ctx, req)
+	if r.nextStream == nil {
+		resp, err := r.Rerank(ctx, req)
+		if err != nil {
+			return err
+		}
+		return out.Send(resp.Msg)
+	}
+	answers, err := r.nextStream.CallServerStream(ctx, connect.NewRequest(req.Msg))
 	if err != nil {
 		return err
 	}
-	return out.Send(resp.Msg)
+	for answers.Receive() {
+		err = errors.Join(err, out.Send(answers.Msg()))
+	}
+	return errors.Join(err, answers.Err(), answers.Close())
 }
 
 // away is an authenticator whose store is away.
@@ -186,8 +198,11 @@ func TestAuthenticatorAway(t *testing.T) {
 func TestForwardedToTheNextService(t *testing.T) {
 	auth := registry(t)
 	inner := serve(t, reranker{}, auth)
-	next := mnemev1connect.NewRerankerServiceClient(httpClient(t), inner, connect.WithInterceptors(rpcauth.Forward()))
-	outer := serve(t, reranker{next: next}, auth)
+	client, forward := httpClient(t), connect.WithInterceptors(rpcauth.Forward())
+	outer := serve(t, reranker{
+		next:       mnemev1connect.NewRerankerServiceClient(client, inner, forward),
+		nextStream: connect.NewClient[mnemev1.RerankRequest, mnemev1.RerankResponse](client, inner+stream, forward),
+	}, auth)
 	for kind, call := range callers {
 		for key, want := range map[string]string{acmeKey: "acme", betaKey: "beta"} {
 			t.Run(kind+" "+want, func(t *testing.T) {
