@@ -36,6 +36,8 @@ func DeriveOperationID(scope Scope, op Operation) string {
 	if op.New != nil {
 		parts = append(parts, op.New.ID)
 	}
+	// The count tells where targets end and sources begin.
+	parts = append(parts, strconv.Itoa(len(op.Targets)))
 	parts = append(parts, op.Targets...)
 	return derive("operation", append(parts, op.Sources...)...)
 }

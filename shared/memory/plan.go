@@ -100,7 +100,7 @@ func (p *planner) targets(op Operation) ([]*Memory, error) {
 		return nil, nil
 	}
 	var out []*Memory
-	for _, id := range op.Targets {
+	for _, id := range sortedUnique(op.Targets) {
 		m, ok := p.known[id]
 		if !ok {
 			return nil, fault.Terminal("operation.targets", "names %s, which is not among the related memories", id)
@@ -128,7 +128,9 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 		m.Predecessors = append(m.Predecessors, pre.ID)
 		m.Version = max(m.Version, pre.Version+1)
 	}
-	slices.Sort(m.Predecessors)
+	if slices.Contains(m.Predecessors, m.ID) {
+		return fault.Terminal("operation.new", "takes the place of itself: %s", m.ID)
+	}
 	p.fresh[m.ID] = len(p.write.Put)
 	p.write.Put = append(p.write.Put, m)
 	p.known[m.ID] = &m
@@ -139,16 +141,17 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 // no reader sees it active.
 func (p *planner) close(targets []*Memory, status Status, at time.Time, operationID string) {
 	for _, m := range targets {
-		if at.Before(m.ValidFrom) {
-			at = m.ValidFrom
+		until := at
+		if until.Before(m.ValidFrom) {
+			until = m.ValidFrom
 		}
-		m.Status, m.ValidTo = status, at
+		m.Status, m.ValidTo = status, until
 		p.write.Retire = sortedUnique(append(p.write.Retire, m.Sources...))
 		if i, ok := p.fresh[m.ID]; ok {
-			p.write.Put[i].Status, p.write.Put[i].ValidTo = status, at
+			p.write.Put[i].Status, p.write.Put[i].ValidTo = status, until
 			continue
 		}
-		p.write.Close = append(p.write.Close, Closing{ID: m.ID, Status: status, ValidTo: at, OperationID: operationID})
+		p.write.Close = append(p.write.Close, Closing{ID: m.ID, Status: status, ValidTo: until, OperationID: operationID})
 	}
 }
 
