@@ -45,8 +45,20 @@ func startNamed(ctx context.Context, name, dir string) (string, error) {
 			return "", err
 		}
 		return s.Addr(), nil
+	}
+	return startEmbedded(ctx, name, o)
+}
+
+func startEmbedded(ctx context.Context, name string, o localserver.Options) (string, error) {
+	switch name {
 	case "broker":
 		s, err := localserver.StartBroker(ctx, localserver.BrokerOptions{Options: o, Topics: []string{topic}})
+		if err != nil {
+			return "", err
+		}
+		return s.Addr(), nil
+	case "redis":
+		s, err := localserver.StartRedis(ctx, o)
 		if err != nil {
 			return "", err
 		}
