@@ -68,24 +68,18 @@ func batchBounds(r *rig) {
 	const n = 60
 	r.tr.CreateTopic(r, r.topic, 1)
 	rec := new(recorder)
-	open := make(chan struct{})
 	var maxBytes int
-	r.consume(func(ctx context.Context, batch []bus.Message) error {
-		select {
-		case <-open:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	r.consume(gate(func(ctx context.Context, batch []bus.Message) error {
 		size := 0
 		for _, m := range batch {
 			size += m.Size()
 		}
 		maxBytes = max(maxBytes, size) // one key: no two calls at once
 		return rec.handle(ctx, batch)
-	}, func(c *bus.Config) { c.MaxBatch, c.MaxBatchBytes = 10, 100 })
-	r.publish(r.numbered(n, 1)...)
-	close(open)
+	}), func(c *bus.Config) { c.MaxBatch, c.MaxBatchBytes = 10, 100 })
+	r.publish(append(r.numbered(n, 1), r.say("gate", ""))...)
 	r.eventually("all records are delivered", func() bool { return len(rec.values()) == n })
+	r.committedReaches(0, n+1)
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	if most := slices.Max(rec.sizes); most > 10 || most < 2 {

@@ -55,6 +55,7 @@ func Run(t *testing.T, tr Transport) {
 		{"retries until success", retries},
 		{"gives up on a record that always panics", panics},
 		{"carries trace contexts", traces},
+		{"links the traces of a batch", links},
 		{"passes records of two mebibytes", largeRecords},
 		{"refuses a record that is too large for good", tooLarge},
 		{"replays dead letters", replayAll},
@@ -275,5 +276,25 @@ func (rec *recorder) checkOrder(r *rig) {
 			r.Errorf("key %s: %d was first delivered after %d", m.Key, n, before)
 		}
 		last[string(m.Key)] = n
+	}
+}
+
+// gate holds every key until a record with the key "gate" is delivered, which next does not
+// see. A partition is read in order, so whatever was published to it before then waits in
+// its key's queue, and makes one batch with its neighbours.
+func gate(next bus.Handler) bus.Handler {
+	open := make(chan struct{})
+	var once sync.Once
+	return func(ctx context.Context, batch []bus.Message) error {
+		if string(batch[0].Key) == "gate" {
+			once.Do(func() { close(open) })
+			return nil
+		}
+		select {
+		case <-open:
+			return next(ctx, batch)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }

@@ -2,7 +2,6 @@ package bustest
 
 import (
 	"context"
-	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -14,58 +13,81 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 )
 
-// traces follows two traces through the bus: one batch of one trace, and one of both.
+// traces follows one trace through send and process spans.
 func traces(r *rig) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	r.instrument(bus.Telemetry{Tracer: provider})
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.letterTopic(), 1)
-	pub := bus.TracedPublisher(r.pub, r.ins)
-
-	var mu sync.Mutex
-	seen := make(map[string]trace.SpanContext)
-	r.consume(r.standard("filter", r.pub, func(ctx context.Context, batch []bus.Message) error {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, m := range batch {
-			seen[string(m.Value)] = trace.SpanContextFromContext(ctx)
-		}
+	var seen trace.SpanContext
+	r.consume(r.standard("filter", r.pub, func(ctx context.Context, _ []bus.Message) error {
+		seen = trace.SpanContextFromContext(ctx)
 		return nil
 	}))
-	tracer := provider.Tracer("test")
-	ctxA, rootA := tracer.Start(r.context(), "first")
-	r.must(pub.Publish(ctxA, r.say("a", "one"), r.say("a", "two")))
-	rootA.End()
-	r.committedReaches(0, 2)
+	ctx, root := provider.Tracer("test").Start(r.context(), "root")
+	r.must(bus.TracedPublisher(r.pub, r.ins).Publish(ctx, r.say("a", "one")))
+	root.End()
+	r.eventually("all spans have ended", func() bool { return len(spans.Ended()) == 3 })
+	byName := spansByName(spans)
+	send, process := byName["send "+r.topic], byName["process "+r.topic]
+	if len(send) != 1 || len(process) != 1 {
+		r.Fatalf("spans are %v", byName)
+	}
+	if send[0].SpanKind() != trace.SpanKindProducer || send[0].Parent().SpanID() != root.SpanContext().SpanID() {
+		r.Errorf("send span: kind %v, parent %v", send[0].SpanKind(), send[0].Parent())
+	}
+	if process[0].SpanKind() != trace.SpanKindConsumer || process[0].Parent().SpanID() != send[0].SpanContext().SpanID() {
+		r.Errorf("process span: kind %v, parent %v", process[0].SpanKind(), process[0].Parent())
+	}
+	checkAttributes(r, process[0].Attributes())
+	if seen.SpanID() != process[0].SpanContext().SpanID() {
+		r.Errorf("the handler saw span %v", seen)
+	}
+}
 
-	ended := func(name string) []sdktrace.ReadOnlySpan {
-		var out []sdktrace.ReadOnlySpan
-		for _, s := range spans.Ended() {
-			if s.Name() == name {
-				out = append(out, s)
-			}
-		}
-		return out
+// links hands records of two traces over in one batch.
+func links(r *rig) {
+	spans := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	r.instrument(bus.Telemetry{Tracer: provider})
+	r.tr.CreateTopic(r, r.topic, 1)
+	pub := bus.TracedPublisher(r.pub, r.ins)
+	rec := new(recorder)
+	gated := gate(bus.Trace(r.ins, r.group)(rec.handle))
+	entered := make(chan struct{}, 10)
+	r.consume(func(ctx context.Context, batch []bus.Message) error {
+		entered <- struct{}{}
+		return gated(ctx, batch)
+	})
+	r.publish(r.say("a", "untraced"))
+	within(r, "the first record is a batch of its own", entered)
+	var ids []trace.TraceID
+	for _, value := range []string{"one", "two"} {
+		ctx, root := provider.Tracer("test").Start(r.context(), "root")
+		r.must(pub.Publish(ctx, r.say("a", value)))
+		root.End()
+		ids = append(ids, root.SpanContext().TraceID())
 	}
-	r.eventually("the spans have ended", func() bool { return len(ended("process "+r.topic)) >= 1 })
-	sent := ended("send " + r.topic)
-	if len(sent) != 2 || sent[0].SpanKind() != trace.SpanKindProducer || sent[0].Parent().SpanID() != rootA.SpanContext().SpanID() {
-		r.Fatalf("sent spans: %v", sent)
+	r.publish(r.say("gate", ""))
+	r.committedReaches(0, 4)
+	processed := spansByName(spans)["process "+r.topic]
+	if len(processed) == 0 {
+		r.Fatal("no process span")
 	}
-	for _, s := range ended("process " + r.topic) {
-		if s.SpanContext().TraceID() != rootA.SpanContext().TraceID() || s.SpanKind() != trace.SpanKindConsumer || len(s.Links()) > 0 {
-			r.Errorf("process span of %v has trace %v and links %v", s.SpanKind(), s.SpanContext().TraceID(), s.Links())
-		}
-		checkAttributes(r, s.Attributes())
+	last := processed[len(processed)-1]
+	linked := last.Links()
+	if last.SpanContext().TraceID() != ids[1] || len(linked) != 1 || linked[0].SpanContext.TraceID() != ids[0] {
+		r.Errorf("the batch's trace is %v with links %v, want %v and %v", last.SpanContext().TraceID(), linked, ids[1], ids[0])
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	for value, sc := range seen {
-		if sc.TraceID() != rootA.SpanContext().TraceID() {
-			r.Errorf("the handler of %s saw trace %v", value, sc.TraceID())
-		}
+}
+
+func spansByName(spans *tracetest.SpanRecorder) map[string][]sdktrace.ReadOnlySpan {
+	out := make(map[string][]sdktrace.ReadOnlySpan)
+	for _, s := range spans.Ended() {
+		out[s.Name()] = append(out[s.Name()], s)
 	}
+	return out
 }
 
 func checkAttributes(r *rig, got []attribute.KeyValue) {
