@@ -1,0 +1,70 @@
+package traceview
+
+import "time"
+
+// Span is one span as it is kept. Ids are lower-case hexadecimal.
+type Span struct {
+	TraceID  string `json:"trace_id"`
+	ID       string `json:"span_id"`
+	ParentID string `json:"parent_id,omitempty"`
+	// Service is the resource's service.name, or "unknown".
+	Service string `json:"service"`
+	Name    string `json:"name"`
+	// Kind is internal, server, client, producer or consumer.
+	Kind  string    `json:"kind"`
+	Start time.Time `json:"start"`
+	// Duration is never negative.
+	Duration time.Duration `json:"duration_ns"`
+	// Error says that the span failed, with Message as the status text it gave.
+	Error   bool   `json:"error,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Attributes are sorted by key.
+	Attributes []Attribute `json:"attributes,omitempty"`
+	Events     []Event     `json:"events,omitempty"`
+	Links      []Link      `json:"links,omitempty"`
+}
+
+// Attribute is a key with its value as text.
+type Attribute struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Event is a moment within a span.
+type Event struct {
+	Name       string      `json:"name"`
+	Time       time.Time   `json:"time"`
+	Attributes []Attribute `json:"attributes,omitempty"`
+}
+
+// Link points to a span, mostly of another trace.
+type Link struct {
+	TraceID string `json:"trace_id"`
+	SpanID  string `json:"span_id"`
+}
+
+// end is when the span was over.
+func (s Span) end() time.Time { return s.Start.Add(s.Duration) }
+
+// Fixed costs of a span and of a part of one, about what the structs take.
+const (
+	spanCost = 320
+	partCost = 64
+)
+
+// weight is about how many bytes a span takes.
+func (s Span) weight() int {
+	n := spanCost + len(s.Service) + len(s.Name) + len(s.Message) + weightOf(s.Attributes)
+	for _, e := range s.Events {
+		n += partCost + len(e.Name) + weightOf(e.Attributes)
+	}
+	return n + partCost*len(s.Links)
+}
+
+func weightOf(attributes []Attribute) int {
+	n := 0
+	for _, a := range attributes {
+		n += partCost + len(a.Key) + len(a.Value)
+	}
+	return n
+}

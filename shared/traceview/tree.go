@@ -1,0 +1,108 @@
+package traceview
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Deeper levels are not indented further, so that lines stay readable.
+const maxIndent = 40
+
+// Tree writes a trace as indented text: name, service, duration, failures, and links in both
+// directions. What is not printable is written as an escape.
+func Tree(t Trace) string {
+	if len(t.Spans) == 0 {
+		return fmt.Sprintf("trace %s: no spans\n", plain(t.ID))
+	}
+	var b strings.Builder
+	sum := t.Summary()
+	fmt.Fprintf(&b, "trace %s  %s  %s  [%s]", plain(t.ID), human(sum.Duration), count(sum.Spans, "span"), plain(serviceList(sum.Services)))
+	if sum.Errors > 0 {
+		fmt.Fprintf(&b, "  %s", count(sum.Errors, "error"))
+	}
+	if t.Dropped > 0 {
+		fmt.Fprintf(&b, "  %s not kept", count(t.Dropped, "span"))
+	}
+	b.WriteByte('\n')
+	incoming := t.incoming()
+	for _, node := range t.Nodes() {
+		writeNode(&b, node, incoming[node.ID])
+	}
+	return b.String()
+}
+
+func writeNode(b *strings.Builder, node Node, incoming []Incoming) {
+	indent := strings.Repeat("  ", min(node.Depth, maxIndent)+1)
+	fmt.Fprintf(b, "%s%s  (%s)  %s", indent, plain(node.Name), plain(node.Service), human(node.Duration))
+	if node.Orphan {
+		fmt.Fprintf(b, "  parent %s missing", plain(node.ParentID))
+	}
+	if node.Error {
+		b.WriteString("  ERROR")
+		if node.Message != "" {
+			b.WriteString(": " + plain(node.Message))
+		}
+	}
+	b.WriteByte('\n')
+	for _, link := range node.Links {
+		fmt.Fprintf(b, "%s  -> trace %s span %s\n", indent, plain(link.TraceID), plain(link.SpanID))
+	}
+	for _, in := range incoming {
+		fmt.Fprintf(b, "%s  <- trace %s span %s  %s  (%s)\n", indent, plain(in.From.TraceID), plain(in.From.SpanID), plain(in.Name), plain(in.Service))
+	}
+}
+
+// incoming groups the links from other traces by the span they point to.
+func (t Trace) incoming() map[string][]Incoming {
+	groups := make(map[string][]Incoming)
+	for _, in := range t.LinkedFrom {
+		groups[in.To] = append(groups[in.To], in)
+	}
+	return groups
+}
+
+// plain keeps a foreign text from steering the terminal.
+func plain(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// human writes a duration with three digits that count.
+func human(d time.Duration) string {
+	switch {
+	case d < time.Microsecond:
+		return strconv.FormatInt(int64(d), 10) + " ns"
+	case d < time.Millisecond:
+		return digits(float64(d)/1e3) + " µs"
+	case d < time.Second:
+		return digits(float64(d)/1e6) + " ms"
+	case d < time.Minute:
+		return digits(d.Seconds()) + " s"
+	default:
+		return d.Round(time.Second).String()
+	}
+}
+
+func digits(x float64) string {
+	switch {
+	case x < 10:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	case x < 100:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	default:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+}
