@@ -96,11 +96,23 @@ func only(properties ...string) func(*pb.SearchRequest) {
 	}
 }
 
+// entryFields asks for what decodeEntry reads.
+func entryFields(req *pb.SearchRequest) {
+	only(propEntryID, "kind", propContent, propTopic, propKeywords, "slot", "eventTime", "eventPrecision", "eventExpression",
+		propRecordedAt, "validFrom", "validTo", propStatus, "version", propPredecessors, "sources", "sessionId",
+		"strategy", "policyVersion", "operationId", "traceId", "spanId")(req)
+}
+
 func equal(property, value string) *filters.WhereBuilder {
 	return filters.Where().WithPath([]string{property}).WithOperator(filters.Equal).WithValueText(value)
 }
 
+// anyOf matches objects whose property has, or whose list holds, one of the values; one value
+// is looked up faster than a list of one.
 func anyOf(property string, values []string) *filters.WhereBuilder {
+	if len(values) == 1 {
+		return equal(property, values[0])
+	}
 	return filters.Where().WithPath([]string{property}).WithOperator(filters.ContainsAny).WithValueText(values...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
@@ -25,30 +26,24 @@ func (b *Bank) Get(ctx context.Context, scope memory.Scope, id string) (memory.M
 }
 
 func (b *Bank) entriesByIDs(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Memory, error) {
-	results, err := b.readByIDs(ctx, scope, b.collections.memory(), ids, whole)
+	results, err := b.readByIDs(ctx, scope, b.collections.memory(), ids, entryFields)
 	if err != nil {
 		return nil, err
 	}
 	return decodeAll(results, decodeEntry)
 }
 
-// List implements bank.Bank. A page begins with the rest of the entries recorded at the very
-// time of the token, which one query cannot express together with those recorded later.
+// List implements bank.Bank. Weaviate sorts by one property from its index and by several only by
+// reading all of the user's objects; so queries sort by time, and entries recorded at the very same
+// time, which a query may cut anywhere, are read and sorted as a group.
 func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions) (bank.Page, error) {
 	o, token, err := o.Checked()
 	if err != nil {
 		return bank.Page{}, err
 	}
-	entries, err := b.sameTime(ctx, scope, o, token)
+	entries, err := b.firstAfter(ctx, scope, o.Statuses, token, o.Limit+1)
 	if err != nil {
 		return bank.Page{}, err
-	}
-	if len(entries) <= o.Limit {
-		later, err := b.later(ctx, scope, o, token, o.Limit+1-len(entries))
-		if err != nil {
-			return bank.Page{}, err
-		}
-		entries = append(entries, later...)
 	}
 	if len(entries) <= o.Limit {
 		return bank.Page{Memories: entries}, nil
@@ -57,43 +52,75 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 	return bank.Page{Memories: entries, Next: bank.TokenAfter(entries[o.Limit-1]).String()}, nil
 }
 
-// sameTime returns the first entries, at most one more than the limit, that were recorded at the
-// token's time and come after it.
-func (b *Bank) sameTime(ctx context.Context, scope memory.Scope, o bank.ListOptions, token bank.PageToken) ([]memory.Memory, error) {
-	if token.IsZero() {
-		return nil, nil
+// firstAfter returns the first count entries after a place.
+func (b *Bank) firstAfter(ctx context.Context, scope memory.Scope, statuses []memory.Status, place bank.PageToken, count int) ([]memory.Memory, error) {
+	var entries []memory.Memory
+	if !place.IsZero() {
+		group, err := b.sameTime(ctx, scope, statuses, place, count)
+		if err != nil {
+			return nil, err
+		}
+		entries = group
 	}
-	at := filters.Where().WithPath([]string{propRecordedAt}).WithOperator(filters.Equal).WithValueDate(token.RecordedAt)
-	results, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID), append(inStatus(o.Statuses), at)...)
+	for after := place.RecordedAt; len(entries) < count; {
+		missing := count - len(entries)
+		batch, err := b.later(ctx, scope, statuses, after, missing)
+		if err != nil {
+			return nil, err
+		}
+		if len(batch) < missing {
+			return append(entries, batch...), nil
+		}
+		after = batch[len(batch)-1].RecordedAt
+		batch = slices.DeleteFunc(batch, func(m memory.Memory) bool { return m.RecordedAt.Equal(after) })
+		entries = append(entries, batch...)
+		group, err := b.sameTime(ctx, scope, statuses, bank.PageToken{RecordedAt: after}, count-len(entries))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, group...)
+	}
+	return entries, nil
+}
+
+// sameTime returns the first count entries that were recorded at the time of a place and come
+// after it.
+func (b *Bank) sameTime(ctx context.Context, scope memory.Scope, statuses []memory.Status, place bank.PageToken, count int) ([]memory.Memory, error) {
+	at := filters.Where().WithPath([]string{propRecordedAt}).WithOperator(filters.Equal).WithValueDate(place.RecordedAt)
+	results, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID), append(inStatus(statuses), at)...)
 	if err != nil {
 		return nil, err
 	}
 	var ids []string
 	for _, r := range results {
-		if id := open(r).text(propEntryID); id > token.ID {
+		if id := open(r).text(propEntryID); id > place.ID {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
-	entries, err := b.entriesByIDs(ctx, scope, ids[:min(len(ids), o.Limit+1)])
+	entries, err := b.entriesByIDs(ctx, scope, ids[:min(len(ids), count)])
 	slices.SortFunc(entries, bank.ByRecorded)
 	return entries, err
 }
 
-// later returns the first entries recorded after the token's time.
-func (b *Bank) later(ctx context.Context, scope memory.Scope, o bank.ListOptions, token bank.PageToken, limit int) ([]memory.Memory, error) {
-	where := inStatus(o.Statuses)
-	if !token.IsZero() {
-		where = append(where, filters.Where().WithPath([]string{propRecordedAt}).WithOperator(filters.GreaterThan).WithValueDate(token.RecordedAt))
+// later returns the first count entries recorded after a time, all where it is zero. Of
+// entries recorded at one time the last ones may be missing.
+func (b *Bank) later(ctx context.Context, scope memory.Scope, statuses []memory.Status, after time.Time, count int) ([]memory.Memory, error) {
+	where := inStatus(statuses)
+	if !after.IsZero() {
+		where = append(where, filters.Where().WithPath([]string{propRecordedAt}).WithOperator(filters.GreaterThan).WithValueDate(after))
 	}
 	results, err := b.read(ctx, scope, b.collections.memory(), func(req *pb.SearchRequest) {
-		req.Limit = uint32(limit)
-		req.SortBy = []*pb.SortBy{{Ascending: true, Path: []string{propRecordedAt}}, {Ascending: true, Path: []string{propEntryID}}}
+		entryFields(req)
+		req.Limit = uint32(count)
+		req.SortBy = []*pb.SortBy{{Ascending: true, Path: []string{propRecordedAt}}}
 	}, where...)
 	if err != nil {
 		return nil, err
 	}
-	return decodeAll(results, decodeEntry)
+	entries, err := decodeAll(results, decodeEntry)
+	slices.SortFunc(entries, bank.ByRecorded)
+	return entries, err
 }
 
 // History implements bank.Bank. It follows the chain in both directions, one query for each generation.
@@ -136,7 +163,7 @@ func (b *Bank) neighbours(ctx context.Context, scope memory.Scope, entries []mem
 		return nil, err
 	}
 	for chunk := range slices.Chunk(ids, idsPerQuery) {
-		results, err := b.read(ctx, scope, b.collections.memory(), whole, anyOf(propPredecessors, chunk))
+		results, err := b.read(ctx, scope, b.collections.memory(), entryFields, anyOf(propPredecessors, chunk))
 		if err != nil {
 			return nil, err
 		}

@@ -26,6 +26,7 @@ func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]
 		return nil, bank.CheckScope(scope)
 	}
 	results, err := b.read(ctx, scope, b.collections.memory(), func(req *pb.SearchRequest) {
+		entryFields(req)
 		req.Limit = uint32(q.K)
 		req.Metadata = &pb.MetadataRequest{Uuid: true, Score: byText, Distance: !byText, Vector: q.WithVectors}
 		match(req, q, byText, byVector)

@@ -1,0 +1,60 @@
+package weaviate_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+)
+
+// TestKeyGoesWithEveryRequest looks at what arrives at both interfaces.
+func TestKeyGoesWithEveryRequest(t *testing.T) {
+	const want = "Bearer the-key"
+	var mu sync.Mutex
+	seen := map[string]map[string]int{"rest": {}, "grpc": {}}
+	note := func(door, key string) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[door][key]++
+	}
+	cfg := newConfig()
+	cfg.APIKey = "the-key"
+	cfg.HTTP = proxy(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			note("rest", r.Header.Get("Authorization"))
+			r.Header.Del("Authorization") // this server knows no keys
+			next.ServeHTTP(w, r)
+		})
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		md, _ := metadata.FromIncomingContext(ctx)
+		for _, key := range md.Get("authorization") {
+			note("grpc", key)
+		}
+		return handle(ctx, req)
+	}))
+	grpc_health_v1.RegisterHealthServer(s, health.NewServer())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	t.Cleanup(func() { s.Stop(); <-served })
+	cfg.GRPC = listener.Addr().String()
+
+	openBank(t, cfg)
+	mu.Lock()
+	defer mu.Unlock()
+	for door, keys := range seen {
+		if len(keys) != 1 || keys[want] == 0 {
+			t.Errorf("%s: got keys %v, want only the configured one", door, keys)
+		}
+	}
+}
