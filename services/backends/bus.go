@@ -112,6 +112,9 @@ func (l *Line) Consume(topic, group string, h bus.Handler) (runner.Task, error) 
 	return runner.Task{Name: "consume " + topic, Run: consumer.Run}, nil
 }
 
+// Raw is the publisher without trace context, for what adds its own.
+func (l *Line) Raw() bus.Publisher { return l.raw }
+
 // Instruments are the line's, for what else uses the bus.
 func (l *Line) Instruments() *bus.Instruments { return l.ins }
 

@@ -1,0 +1,87 @@
+package mneme
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/services/standalone"
+)
+
+func (c *cli) up() *cobra.Command {
+	var policy string
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run all of Mneme on this machine until interrupted",
+		Long: "up starts Weaviate, Temporal, a Kafka broker, Redis and the four services on loopback, with free ports and\n" +
+			"the data folder given by --data, and prints where everything listens. The first time it builds the servers.\n" +
+			"Settings of the services (docs/configuration.md) are taken from the environment.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runUp(cmd.Context(), policy) },
+	}
+	cmd.Flags().StringVar(&policy, "policy", "embedded", "policy of the local tenant of a new data folder: embedded or llm (needs MNEME_LLM_MODEL)")
+	return cmd
+}
+
+func (c *cli) runUp(ctx context.Context, policy string) (err error) {
+	if policy != "embedded" && policy != "llm" {
+		return usageError{fmt.Errorf("--policy is %q, want embedded or llm", policy)}
+	}
+	stack, err := standalone.Start(ctx, standalone.Options{
+		Dir: c.dir, Progress: c.err, Policy: policy, Environ: serviceSettings(),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stack.Stop(context.WithoutCancel(ctx))) }()
+	if c.json {
+		if err := writeJSON(c.out, stack.Connection); err != nil {
+			return err
+		}
+	} else {
+		c.printUp(stack)
+	}
+	return stack.Wait(ctx)
+}
+
+func (c *cli) printUp(stack *standalone.Stack) {
+	fmt.Fprintln(c.out, "\nMneme is up:")
+	for _, a := range stack.Addresses() {
+		fmt.Fprintf(c.out, "  %-32s %s\n", a[0], a[1])
+	}
+	fmt.Fprintf(c.out, "  %-32s %s\n", "API key", "in the data folder, file api-key")
+	fmt.Fprintln(c.out, "\nIn another terminal:")
+	for _, line := range []string{
+		"ingest services/mneme/sample/sessions.jsonl", `recall --user ines --query "Where does Ines live now?"`, "memories --user ines",
+	} {
+		fmt.Fprintf(c.out, "  bin/mneme%s %s\n", dataFlag(c.dir), line)
+	}
+	fmt.Fprintln(c.out, "\nInterrupt (Ctrl-C) stops everything; the data folder stays.")
+}
+
+func dataFlag(dir string) string {
+	if dir == defaultDir {
+		return ""
+	}
+	return " --data " + dir
+}
+
+// serviceSettings are the settings of the services in this process's environment, for the stack to pass on:
+// all but those of where things are, which the stack decides.
+func serviceSettings() map[string]string {
+	out := map[string]string{}
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		for _, prefix := range []string{"MNEME_LLM_", "MNEME_EMBEDDING", "MNEME_WINDOW_TURNS", "MNEME_WINDOW_AGE", "MNEME_WINDOW_IDLE",
+			"MNEME_CONSOLIDATION_", "MNEME_RECALL_", "MNEME_LOG_", "MNEME_TELEMETRY_", "MNEME_BUS_", "MNEME_BOOSTER_"} {
+			if strings.HasPrefix(name, prefix) {
+				out[name] = value
+			}
+		}
+	}
+	return out
+}
