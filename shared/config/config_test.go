@@ -66,8 +66,8 @@ func TestLoadReportsEveryProblemByVariable(t *testing.T) {
 	}
 	for _, want := range []string{
 		`MNEME_REDIS_TIMEOUT is "soon", expected a duration such as 30s`,
-		`ADDR is "nowhere", expected host:port`,
-		`TIMEOUT is "-1s", expected more than zero`,
+		`MNEME_BANK_ADDR is "nowhere", expected host:port`,
+		`MNEME_BANK_TIMEOUT is "-1s", expected more than zero`,
 		`MNEME_FORMAT is "xml", expected one of json, text`,
 		`MNEME_LIMIT is "big", expected a size such as 4MiB`,
 		`MNEME_RATIO is "half", expected a number`,

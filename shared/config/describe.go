@@ -34,7 +34,7 @@ func Describe[T any]() []Row {
 		if !known {
 			rows = append(rows, f.row())
 		}
-	}, func(reflect.Value) {})
+	}, func(reflect.Value, string) {})
 	return rows
 }
 
@@ -59,7 +59,7 @@ func Values[T any](cfg T) []Value {
 	var values []Value
 	walk(reflect.ValueOf(&cfg).Elem(), "", func(f field) {
 		values = append(values, Value{Name: f.name, Text: f.text()})
-	}, func(reflect.Value) {})
+	}, func(reflect.Value, string) {})
 	return values
 }
 

@@ -11,5 +11,6 @@
 //
 // A field without an env tag that is a struct holds further settings; its envPrefix tag is put
 // before their names. A struct at any depth may have a method Validate() error; it is called once
-// the struct's own variables could be read, so that Load reports every problem in one go.
+// the struct's own variables could be read, so that Load reports every problem in one go; the
+// Problems it returns may name variables without the prefix.
 package config

@@ -49,7 +49,7 @@ func (f field) secret() bool {
 
 // walk calls visit for every setting in declaration order, and leave for every struct after its
 // settings, inner structs first.
-func walk(v reflect.Value, prefix string, visit func(field), leave func(reflect.Value)) {
+func walk(v reflect.Value, prefix string, visit func(field), leave func(v reflect.Value, prefix string)) {
 	for i := range v.NumField() {
 		tag := v.Type().Field(i)
 		if !tag.IsExported() {
@@ -64,7 +64,7 @@ func walk(v reflect.Value, prefix string, visit func(field), leave func(reflect.
 			walk(v.Field(i), prefix+tag.Tag.Get("envPrefix"), visit, leave)
 		}
 	}
-	leave(v)
+	leave(v, prefix)
 }
 
 // typeName says in a reader's words what values a setting takes.

@@ -27,12 +27,9 @@ func Load[T any](environ map[string]string) (T, error) {
 			failed = append(failed, f.value.Addr().Pointer())
 		}
 	}
-	leave := func(v reflect.Value) {
-		if within(v, failed) {
-			return
-		}
-		if err := validate(v); err != nil {
-			problems = append(problems, flatten(err)...)
+	leave := func(v reflect.Value, prefix string) {
+		if !within(v, failed) {
+			problems = append(problems, validate(v, prefix)...)
 		}
 	}
 	walk(reflect.ValueOf(&cfg).Elem(), "", visit, leave)
@@ -48,19 +45,36 @@ func within(v reflect.Value, addresses []uintptr) bool {
 	})
 }
 
-func validate(v reflect.Value) error {
-	if checked, ok := v.Addr().Interface().(interface{ Validate() error }); ok {
-		return checked.Validate()
+// validate calls the struct's own Validate. The struct does not know its prefix, so problems that
+// name a variable without it get it here.
+func validate(v reflect.Value, prefix string) []error {
+	checked, ok := v.Addr().Interface().(interface{ Validate() error })
+	if !ok {
+		return nil
 	}
-	return nil
+	problems := flatten(checked.Validate())
+	for i, err := range problems {
+		if p, ok := err.(*Problem); ok && !strings.HasPrefix(p.Name, prefix) {
+			problems[i] = &Problem{Name: prefix + p.Name, Value: p.Value, Expected: p.Expected}
+		}
+	}
+	return problems
 }
 
 // flatten takes joined errors apart, so that each problem has its line.
 func flatten(err error) []error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		return many.Unwrap()
+	if err == nil {
+		return nil
 	}
-	return []error{err}
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var flat []error
+	for _, e := range many.Unwrap() {
+		flat = append(flat, flatten(e)...)
+	}
+	return flat
 }
 
 // load has the library read this one field, alone in a struct of its own: its errors name the

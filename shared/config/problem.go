@@ -29,7 +29,8 @@ func (p *Problem) Error() string {
 }
 
 // Require is for Validate methods: nil where ok, else a Problem. The value is printed with
-// fmt.Sprint, which keeps a Secret hidden. Join several with errors.Join.
+// fmt.Sprint, which keeps a Secret hidden. Join several with errors.Join; name them as the env tag does,
+// Load adds the prefix of the enclosing structs.
 func Require(ok bool, name string, value any, expected string) error {
 	if ok {
 		return nil

@@ -74,13 +74,13 @@ type tracePage struct {
 // tick is a mark on the time axis.
 type tick struct{ Left, Text string }
 
-// row is one span of the waterfall; Left and Width are percent of the trace's duration.
+// row is one span of the waterfall; Left, Width and Right are percent of the trace's duration.
 type row struct {
 	Node
-	Left, Width string
-	After       time.Duration // from the start of the trace
-	Indent      int
-	Incoming    []Incoming
+	Left, Width, Right string
+	After              time.Duration // from the start of the trace
+	Indent             int
+	Incoming           []Incoming
 }
 
 func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
@@ -96,8 +96,8 @@ func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
 	for _, node := range t.Nodes() {
 		after := node.Start.Sub(sum.Start)
 		page.Rows = append(page.Rows, row{
-			Node: node, Left: percent(after, total), Width: percent(node.Duration, total), After: after,
-			Indent: min(node.Depth, maxIndent), Incoming: incoming[node.ID],
+			Node: node, Left: percent(after, total), Width: percent(node.Duration, total), Right: percent(after+node.Duration, total),
+			After: after, Indent: min(node.Depth, maxIndent), Incoming: incoming[node.ID],
 		})
 	}
 	render(w, http.StatusOK, h.pages.trace, page)
@@ -107,8 +107,11 @@ func ticks(total time.Duration) []tick {
 	const parts = 4
 	marks := make([]tick, 0, parts)
 	for i := range parts {
-		at := total * time.Duration(i) / parts
-		marks = append(marks, tick{Left: strconv.Itoa(100 * i / parts), Text: human(at)})
+		text := "0"
+		if i > 0 {
+			text = human(total * time.Duration(i) / parts)
+		}
+		marks = append(marks, tick{Left: strconv.Itoa(100 * i / parts), Text: text})
 	}
 	return marks
 }
