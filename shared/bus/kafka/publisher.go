@@ -197,34 +197,42 @@ func (e *entry) failed(err error) {
 	e.last = err
 }
 
-// send works until the queue is empty. A request that fails is made again before anything
-// later is sent, for as long as a caller waits for it.
+// send works until the queue is empty.
 func (p *publisher) send(q *queue) {
-	for {
-		batch := p.next(q)
-		if batch == nil {
+	for batch := p.next(q); batch != nil; batch = p.next(q) {
+		p.settle(q.id, batch)
+	}
+}
+
+// settle makes requests until every record of the batch has its result or nobody waits for
+// it any more. Nothing later of the partition is sent meanwhile. What a broker refuses in a
+// batch is sent again one by one, so that only the records to blame are refused.
+func (p *publisher) settle(id bus.Partition, batch []*entry) {
+	for ; len(batch) > 0; batch = awaited(batch) {
+		err := p.produce(id, batch)
+		switch {
+		case err == nil:
+			finish(batch, nil)
+			return
+		case isRefusal(err) && len(batch) == 1:
+			finish(batch, fault.Terminal("", "publish to %s: %w", id.Topic, err))
+			return
+		case isRefusal(err):
+			for i := range batch {
+				p.settle(id, batch[i:i+1])
+			}
 			return
 		}
-		for len(batch) > 0 {
-			err := p.produce(q.id, batch)
-			switch {
-			case err == nil:
-				settle(batch, nil)
-				batch = nil
-			case isRefusal(err) && len(batch) > 1:
-				p.oneByOne(q.id, batch)
-				batch = nil
-			case isRefusal(err):
-				settle(batch, fault.Terminal("", "publish to %s: %w", q.id.Topic, err))
-				batch = nil
-			default:
-				for _, e := range batch {
-					e.failed(err)
-				}
-				pause(p.life, p.cfg.RetryDelay)
-				batch = awaited(batch)
-			}
+		for _, e := range batch {
+			e.failed(err)
 		}
+		pause(p.life, p.cfg.RetryDelay)
+	}
+}
+
+func finish(batch []*entry, err error) {
+	for _, e := range batch {
+		e.result <- err
 	}
 }
 
@@ -257,33 +265,6 @@ func awaited(entries []*entry) []*entry {
 		return entries
 	}
 	return slices.DeleteFunc(slices.Clone(entries), gone)
-}
-
-// oneByOne finds out which records of a refused batch are to blame. Each is tried until the
-// broker decides or its caller has gone, before the next one is.
-func (p *publisher) oneByOne(id bus.Partition, batch []*entry) {
-	for i := range batch {
-		one := batch[i : i+1]
-		for len(awaited(one)) > 0 {
-			err := p.produce(id, one)
-			if err == nil {
-				settle(one, nil)
-				break
-			}
-			if isRefusal(err) {
-				settle(one, fault.Terminal("", "publish to %s: %w", id.Topic, err))
-				break
-			}
-			one[0].failed(err)
-			pause(p.life, p.cfg.RetryDelay)
-		}
-	}
-}
-
-func settle(batch []*entry, err error) {
-	for _, e := range batch {
-		e.result <- err
-	}
 }
 
 func (p *publisher) produce(id bus.Partition, batch []*entry) error {
@@ -328,63 +309,6 @@ func isRefusal(err error) bool {
 		}
 	}
 	return false
-}
-
-// topicTable remembers the partitions of topics for a while: adding partitions is rare, and a
-// key must not move between two looks.
-type topicTable struct {
-	client     *kafkago.Client
-	mu         sync.Mutex
-	partitions map[string][]int
-	until      map[string]time.Time
-}
-
-const topicTTL = 30 * time.Second
-
-func (t *topicTable) get(ctx context.Context, topic string, timeout time.Duration) ([]int, error) {
-	t.mu.Lock()
-	known, fresh := t.partitions[topic], time.Now().Before(t.until[topic])
-	t.mu.Unlock()
-	if fresh {
-		return known, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	found, err := t.ask(ctx, topic)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case err == nil:
-		t.partitions[topic], t.until[topic] = found, time.Now().Add(topicTTL)
-		return found, nil
-	case known != nil && !isRefusal(err):
-		return known, nil // the brokers are away; what they said last still holds
-	}
-	return nil, err
-}
-
-func (t *topicTable) ask(ctx context.Context, topic string) ([]int, error) {
-	res, err := t.client.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{topic}})
-	if err != nil {
-		return nil, fmt.Errorf("look up topic %s: %w", topic, err)
-	}
-	for _, found := range res.Topics {
-		if found.Name != topic {
-			continue
-		}
-		if found.Error != nil {
-			return nil, fmt.Errorf("look up topic %s: %w", topic, found.Error)
-		}
-		var ids []int
-		for _, p := range found.Partitions {
-			ids = append(ids, p.ID)
-		}
-		slices.Sort(ids)
-		if len(ids) > 0 {
-			return ids, nil
-		}
-	}
-	return nil, fmt.Errorf("look up topic %s: %w", topic, kafkago.UnknownTopicOrPartition)
 }
 
 // pause waits for d and reports whether ctx was still alive at its end.
