@@ -74,21 +74,28 @@ func (n *node) prune(v any) any {
 	return v
 }
 
-// maxStarts bounds how many opening braces are tried, since each may cost a pass over the answer.
-const maxStarts = 128
+// maxSearch bounds how many bytes are looked at in search of objects, since every opening brace may cost
+// a pass over the rest of the answer.
+const maxSearch = 1 << 20
 
 // objects returns the outermost balanced JSON objects in s, in order.
 func objects(s string) [][]byte {
 	var out [][]byte
-	at := 0
-	for range maxStarts {
+	at, looked := 0, 0
+	for looked < maxSearch {
 		start := strings.IndexByte(s[at:], '{')
 		if start < 0 {
 			break
 		}
 		at += start
 		end := balanced(s[at:])
-		if end > 0 && json.Valid([]byte(s[at:at+end])) {
+		if end < 0 {
+			looked += len(s) - at
+			at++
+			continue
+		}
+		looked += end
+		if json.Valid([]byte(s[at : at+end])) {
 			out = append(out, []byte(s[at:at+end]))
 			at += end
 			continue

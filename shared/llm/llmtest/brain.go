@@ -151,6 +151,9 @@ func profile(in conversation) any {
 	return map[string]any{"nothing": len(sections) == 0, "sections": sections}
 }
 
+// empty are words that say nothing about what a question is after.
+var empty = [...]string{"the", "and", "did", "for", "you", "how", "was", "what", "which", "when", "where", "who", "are", "does", "has", "had", "with", "said"}
+
 // generate repeats the cited line that shares most words with the question.
 func generate(in conversation) string {
 	asked := words(in.Question)
@@ -159,7 +162,7 @@ func generate(in conversation) string {
 		for _, line := range s.Lines {
 			n := 0
 			for _, w := range words(line) {
-				if len(w) > 3 && slices.Contains(asked, w) {
+				if len(w) > 2 && !slices.Contains(empty[:], w) && slices.Contains(asked, w) {
 					n++
 				}
 			}

@@ -1,0 +1,181 @@
+package llm_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// decideOn runs the manager on an answer and applies the result, which must always be applicable.
+func decideOn(t *testing.T, b formation.Bundle, answer object) ([]memory.Operation, memory.Write) {
+	t.Helper()
+	s := llmtest.New(t)
+	s.Script(model.RoleManager, text(t, answer))
+	out, err := newFormer(t, s).Decide(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Count(model.RoleManager); n != 1 {
+		t.Errorf("%d calls, want 1", n)
+	}
+	var existing []memory.Memory
+	for _, r := range b.Related {
+		existing = append(existing, r.Memories...)
+	}
+	w, err := memory.Plan(scope, out, existing, day)
+	if err != nil {
+		t.Fatalf("the operations cannot be applied: %v", err)
+	}
+	return out, w
+}
+
+func TestDecideAddsCompleteEntries(t *testing.T) {
+	b := bundle([]string{"Ana lives in Porto."})
+	c := &b.Related[0].Candidate
+	c.Topic, c.Slot, c.Keywords, c.Sources = "home", "ana/home", []string{"city"}, []string{"turn-a"}
+	out, w := decideOn(t, b, ops(op("c1", "ADD", "ignored, the candidate's own words count")))
+	want := memory.Memory{
+		ID: memory.DeriveID(scope, []string{"turn-a"}, 0), Kind: memory.KindFact, Content: "Ana lives in Porto.", Topic: "home", Slot: "ana/home",
+		Keywords: []string{"city"}, ValidFrom: day, Status: memory.StatusActive, Sources: []string{"turn-a"}, SessionID: "s1",
+		Strategy: "salimory", PolicyVersion: "salimory/llm/extractor.v1+manager.v1/scripted",
+	}
+	if len(out) != 1 || !reflect.DeepEqual(*out[0].New, want) {
+		t.Errorf("got %+v\nwant %+v", out[0].New, want)
+	}
+	if len(w.Put) != 1 || len(w.Close) != 0 {
+		t.Errorf("write is %+v", w)
+	}
+}
+
+func TestDecideUpdatesAndMergesWithoutLosing(t *testing.T) {
+	b := bundle([]string{"x", "y"}, stored("m-1", "Ana lives in Lisbon."), stored("m-2", "Ana rents."))
+	out, w := decideOn(t, b, ops(
+		op("c1", "UPDATE", "Ana lives in Porto, before that in Lisbon.", "m1"),
+		op("c2", "MERGE", "Ana rents in Porto, before that in Lisbon.", "c1", "m2"),
+	))
+	first, second := out[0].New, out[1].New
+	if first.Slot != "ana/home" || first.EventTime.Precision != memory.PrecisionYear || !slices.Equal(first.Keywords, []string{"city"}) {
+		t.Errorf("the update lost what the old version told: %+v", first)
+	}
+	if !slices.Equal(out[1].Targets, []string{first.ID, "m-2"}) || second.Content != "Ana rents in Porto, before that in Lisbon." {
+		t.Errorf("merge is %+v", out[1])
+	}
+	if len(w.Put) != 2 || w.Put[0].Status != memory.StatusSuperseded || w.Put[1].Version != 3 || len(w.Close) != 2 {
+		t.Errorf("write is %+v", w)
+	}
+}
+
+func TestDecideDeletesAndLeavesAlone(t *testing.T) {
+	b := bundle([]string{"Ana gave up tennis.", "Ana rents."}, stored("m-1", "Ana plays tennis."), stored("m-2", "Ana rents."))
+	out, w := decideOn(t, b, ops(op("c2", "NONE", "", "m2", "m1"), op("c1", "DELETE", "", "m1")))
+	if out[0].Kind != memory.OpNone || !slices.Equal(out[0].Targets, []string{"m-2"}) || out[0].New != nil {
+		t.Errorf("none is %+v", out[0])
+	}
+	if out[1].New != nil || len(w.Close) != 1 || w.Close[0].ID != "m-1" || w.Close[0].Status != memory.StatusRetracted {
+		t.Errorf("delete is %+v, write %+v", out[1], w)
+	}
+	for _, o := range out {
+		if len(o.Sources) != 1 || o.Reason == "" {
+			t.Errorf("operation is %+v, want sources and a reason", o)
+		}
+	}
+}
+
+func TestDecideDerivesDistinctRepeatableIDs(t *testing.T) {
+	b := bundle([]string{"one", "two", "three"})
+	for i := range b.Related {
+		b.Related[i].Candidate.Sources = []string{"turn-c", "turn-a"}
+	}
+	answer := ops(op("c1", "ADD", ""), op("c3", "ADD", ""), op("c2", "ADD", ""))
+	once, w := decideOn(t, b, answer)
+	again, _ := decideOn(t, b, answer)
+	for i := range once {
+		if want := memory.DeriveID(scope, []string{"turn-a", "turn-c"}, i); once[i].New.ID != want || again[i].New.ID != want {
+			t.Errorf("operation %d writes %s and %s, want %s", i, once[i].New.ID, again[i].New.ID, want)
+		}
+		if !once[i].New.ValidFrom.Equal(day.Add(2 * time.Minute)) {
+			t.Errorf("valid from %s, want the newest source's time", once[i].New.ValidFrom)
+		}
+	}
+	if len(w.Put) != 3 {
+		t.Errorf("%d entries written, want 3", len(w.Put))
+	}
+}
+
+func TestDecideRejectsWhatWasNotShown(t *testing.T) {
+	for name, answer := range map[string]object{
+		"candidate forgotten":       ops(op("c1", "ADD", "")),
+		"candidate twice":           ops(op("c1", "ADD", ""), op("c1", "NONE", ""), op("c2", "ADD", "")),
+		"candidate invented":        ops(op("c1", "ADD", ""), op("c2", "ADD", ""), op("c3", "ADD", "")),
+		"unknown operation":         ops(op("c1", "ERASE", ""), op("c2", "ADD", "")),
+		"unknown target":            ops(op("c1", "UPDATE", "x", "m7"), op("c2", "ADD", "")),
+		"target by its real id":     ops(op("c1", "DELETE", "", "m-1"), op("c2", "ADD", "")),
+		"target of a later op":      ops(op("c1", "UPDATE", "x", "c2"), op("c2", "ADD", "")),
+		"target is itself":          ops(op("c1", "UPDATE", "x", "c1"), op("c2", "ADD", "")),
+		"target wrote nothing":      ops(op("c1", "NONE", ""), op("c2", "UPDATE", "x", "c1")),
+		"target replaced before":    ops(op("c1", "UPDATE", "x", "m1"), op("c2", "UPDATE", "y", "m1")),
+		"target deleted before":     ops(op("c1", "DELETE", "", "m1"), op("c2", "MERGE", "y", "m1")),
+		"target twice":              ops(op("c1", "MERGE", "x", "m1", "m1"), op("c2", "ADD", "")),
+		"add with a target":         ops(op("c1", "ADD", "", "m1"), op("c2", "ADD", "")),
+		"update without a target":   ops(op("c1", "UPDATE", "x"), op("c2", "ADD", "")),
+		"update with two targets":   ops(op("c1", "UPDATE", "x", "m1", "m2"), op("c2", "ADD", "")),
+		"delete without a target":   ops(op("c1", "DELETE", ""), op("c2", "ADD", "")),
+		"update without content":    ops(op("c1", "UPDATE", " ", "m1"), op("c2", "ADD", "")),
+		"merge without content":     ops(op("c1", "MERGE", "", "m1", "m2"), op("c2", "ADD", "")),
+		"unknown target of a none":  ops(op("c1", "NONE", "", "m9"), op("c2", "ADD", "")),
+		"superseded memory's alias": ops(op("c1", "DELETE", "", "m3"), op("c2", "ADD", "")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := stored("m-3", "Ana lived in Faro.")
+			old.Status = memory.StatusSuperseded
+			b := bundle([]string{"x", "y"}, stored("m-1", "a"), stored("m-2", "b"), old)
+			s := llmtest.New(t)
+			s.Script(model.RoleManager, text(t, answer), text(t, answer))
+			out, err := newFormer(t, s).Decide(t.Context(), b)
+			if !errors.Is(err, model.ErrMalformed) || out != nil {
+				t.Errorf("got %+v and %v, want ErrMalformed", out, err)
+			}
+			if n := s.Count(model.RoleManager); n != 2 {
+				t.Errorf("%d calls, want one and a repair", n)
+			}
+		})
+	}
+}
+
+func TestDecideShowsEachMemoryOnceByAlias(t *testing.T) {
+	s := llmtest.New(t)
+	b := bundle([]string{"x", "y"}, stored("secret-id-1", "a"), stored("secret-id-2", "b"))
+	if _, err := newFormer(t, s).Decide(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	data := string(s.Calls(model.RoleManager)[0].Data())
+	if strings.Contains(data, "secret-id") || strings.Contains(data, "turn-") {
+		t.Errorf("ids of ours are shown: %s", data)
+	}
+	if strings.Count(data, `"content":"a"`) != 1 || strings.Count(data, `"related":["m1","m2"]`) != 2 {
+		t.Errorf("data is %s", data)
+	}
+}
+
+func TestDecideRefusesCandidatesOfOtherSessions(t *testing.T) {
+	s := llmtest.New(t)
+	for name, sources := range map[string][]string{"foreign": {"turn-z"}, "none": nil} {
+		b := bundle([]string{"x"})
+		b.Related[0].Candidate.Sources = sources
+		if _, err := newFormer(t, s).Decide(t.Context(), b); !fault.IsTerminal(err) {
+			t.Errorf("%s: error is %v, want a terminal one", name, err)
+		}
+	}
+	if s.Total() != 0 {
+		t.Error("the model was asked")
+	}
+}

@@ -1,0 +1,93 @@
+package llm_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+)
+
+func TestFilterDecidesEachTurnByItsScore(t *testing.T) {
+	s := llmtest.New(t)
+	s.Script(model.RoleFilter, text(t, object{"turns": []object{
+		{"id": "t3", "score": 0.3}, {"id": "t1", "score": 1}, {"id": "t2", "score": 0.29},
+	}}))
+	out, err := newFilter(t, s).Filter(t.Context(), scope, turns("a", "b", "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		salient bool
+		score   float64
+	}{{true, 1}, {false, 0.29}, {true, 0.3}} {
+		d := out[i]
+		if d.Salient != want.salient || d.Score != want.score || d.Threshold != 0.3 || d.PolicyVersion != "llm/filter.v1/scripted" {
+			t.Errorf("turn %d: %+v", i+1, d)
+		}
+	}
+}
+
+func TestFilterWantsEveryTurnExactlyOnce(t *testing.T) {
+	for name, list := range map[string][]object{
+		"missing":   {{"id": "t1", "score": 1}},
+		"twice":     {{"id": "t1", "score": 1}, {"id": "t1", "score": 1}},
+		"invented":  {{"id": "t1", "score": 1}, {"id": "t2", "score": 1}, {"id": "t3", "score": 1}},
+		"by its id": {{"id": "turn-a", "score": 1}, {"id": "turn-b", "score": 1}},
+		"score 2":   {{"id": "t1", "score": 2}, {"id": "t2", "score": 1}},
+		"score -1":  {{"id": "t1", "score": -1}, {"id": "t2", "score": 1}},
+		"no score":  {{"id": "t1"}, {"id": "t2", "score": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t)
+			bad := text(t, object{"turns": list})
+			s.Script(model.RoleFilter, bad, bad)
+			out, err := newFilter(t, s).Filter(t.Context(), scope, turns("a", "b"))
+			if !errors.Is(err, model.ErrMalformed) || out != nil {
+				t.Errorf("got %v and %v, want ErrMalformed", out, err)
+			}
+		})
+	}
+}
+
+func TestFilterSendsBatches(t *testing.T) {
+	s := llmtest.New(t)
+	opts := llm.DefaultOptions()
+	opts.FilterBatch = 2
+	f, err := llm.NewFilter(s.Client(t), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.Filter(t.Context(), scope, turns("I have two sons now", "ok", "We live near the sea"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != 3 || !out[0].Salient || out[1].Salient || !out[2].Salient || s.Count(model.RoleFilter) != 2 {
+		t.Errorf("%d calls, decisions %+v", s.Count(model.RoleFilter), out)
+	}
+}
+
+func TestOptionsAndModelsAreChecked(t *testing.T) {
+	s := llmtest.New(t)
+	cfg := s.Config()
+	cfg.Model, cfg.Models.Embedding = "", "only-embeds"
+	c, err := model.NewClient(cfg, model.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := llm.NewFilter(c, llm.DefaultOptions()); err == nil || !strings.Contains(err.Error(), "filter") {
+		t.Errorf("a filter without a model: %v", err)
+	}
+	if _, err := llm.NewFormer(c, llm.DefaultOptions()); err == nil {
+		t.Error("a former without a model was made")
+	}
+	if _, err := llm.NewFilter(s.Client(t), llm.Options{Threshold: 2}); err == nil {
+		t.Error("options out of range were accepted")
+	}
+	if _, err := llm.NewFormer(s.Client(t), llm.Options{PromptDir: "/does/not/exist", FilterBatch: 1, Related: 1}); err == nil {
+		t.Error("a prompt directory that does not exist was accepted")
+	}
+}

@@ -1,0 +1,112 @@
+package llm_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+)
+
+// called runs one role on a good input and reports how many results came.
+type called func(ctx context.Context, t *testing.T, s *llmtest.Server) (results int, err error)
+
+var roles = map[model.Role]called{
+	model.RoleFilter: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
+		out, err := newFilter(t, s).Filter(ctx, scope, turns("I moved to Porto last week", "ok"))
+		return len(out), err
+	},
+	model.RoleExtractor: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
+		out, err := newFormer(t, s).Extract(ctx, session("I moved to Porto last week", "I love green tea"))
+		return len(out), err
+	},
+	model.RoleManager: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
+		out, err := newFormer(t, s).Decide(ctx, bundle([]string{"Ana lives in Porto", "Ana loves tea"}, stored("m-1", "Ana lives in Lisbon")))
+		return len(out), err
+	},
+}
+
+func TestEveryMisbehaviourOfEveryRole(t *testing.T) {
+	unknown := llmtest.Altered(strings.NewReplacer(`"t1"`, `"t99"`, `"c1"`, `"c99"`).Replace)
+	half := llmtest.Altered(func(a string) string { return a[:len(a)/2] })
+	prose := llmtest.Text("I am afraid I would rather talk about something else.")
+	twice := func(s llmtest.Step) []llmtest.Step { return []llmtest.Step{s, s} }
+	thrice := func(s llmtest.Step) []llmtest.Step { return []llmtest.Step{s, s, s} }
+	cases := []struct {
+		name  string
+		steps []llmtest.Step
+		want  error
+		calls int
+	}{
+		{"behaves", nil, nil, 1},
+		{"prose around the answer", []llmtest.Step{llmtest.Prose()}, nil, 1},
+		{"unknown ids, then good", []llmtest.Step{unknown}, nil, 2},
+		{"unknown ids twice", twice(unknown), model.ErrMalformed, 2},
+		{"half an answer, then good", []llmtest.Step{half}, nil, 2},
+		{"half an answer twice", twice(half), model.ErrMalformed, 2},
+		{"no JSON, then good", []llmtest.Step{prose}, nil, 2},
+		{"no JSON twice", twice(prose), model.ErrMalformed, 2},
+		{"empty object twice", twice(llmtest.Text("{}")), model.ErrMalformed, 2},
+		{"empty lists twice", twice(llmtest.Text(`{"turns":[],"memories":[],"operations":[],"nothing":false}`)), model.ErrMalformed, 2},
+		{"truncated", []llmtest.Step{llmtest.Truncated()}, model.ErrTruncated, 1},
+		{"refused", []llmtest.Step{llmtest.Refusal()}, model.ErrRefused, 1},
+		{"filtered", []llmtest.Step{llmtest.Filtered()}, model.ErrRefused, 1},
+		{"no choices", []llmtest.Step{llmtest.NoChoices()}, model.ErrEmpty, 1},
+		{"no text", []llmtest.Step{llmtest.EmptyText()}, model.ErrEmpty, 1},
+		{"429, then good", []llmtest.Step{llmtest.RateLimited("0")}, nil, 2},
+		{"500, then good", []llmtest.Step{llmtest.Status(500)}, nil, 2},
+		{"dropped, then good", []llmtest.Step{llmtest.Drop()}, nil, 2},
+		{"500 for ever", thrice(llmtest.Status(500)), model.ErrUnavailable, 3},
+		{"429 for ever", thrice(llmtest.RateLimited("0")), model.ErrUnavailable, 3},
+		{"dropped for ever", thrice(llmtest.Drop()), model.ErrUnavailable, 3},
+		{"401", []llmtest.Step{llmtest.Status(401)}, model.ErrUnauthorized, 1},
+		{"404", []llmtest.Step{llmtest.Status(404)}, model.ErrNotFound, 1},
+		{"400", []llmtest.Step{llmtest.Status(400)}, model.ErrRejected, 1},
+	}
+	for role, call := range roles {
+		for _, tc := range cases {
+			t.Run(string(role)+"/"+tc.name, func(t *testing.T) {
+				s := llmtest.New(t)
+				s.Script(role, tc.steps...)
+				results, err := call(t.Context(), t, s)
+				if !errors.Is(err, tc.want) || (tc.want == nil && err != nil) {
+					t.Fatalf("error is %v, want %v", err, tc.want)
+				}
+				if want := map[bool]int{true: 2, false: 0}[tc.want == nil]; results != want {
+					t.Errorf("%d results, want %d", results, want)
+				}
+				if n := s.Count(role); n != tc.calls {
+					t.Errorf("%d calls, want %d", n, tc.calls)
+				}
+			})
+		}
+	}
+}
+
+func TestRolesWorkWithoutStructuredOutput(t *testing.T) {
+	for role, call := range roles {
+		s := llmtest.New(t, llmtest.WithRefusedFields("response_format"))
+		if results, err := call(t.Context(), t, s); err != nil || results != 2 {
+			t.Errorf("%s: %d results, error %v", role, results, err)
+		}
+	}
+}
+
+func TestNothingToDoAsksNothing(t *testing.T) {
+	s := llmtest.New(t)
+	if out, err := newFilter(t, s).Filter(t.Context(), scope, nil); err != nil || len(out) != 0 {
+		t.Errorf("filter: %v, %v", out, err)
+	}
+	former := newFormer(t, s)
+	if out, err := former.Extract(t.Context(), session()); err != nil || len(out) != 0 {
+		t.Errorf("extract: %v, %v", out, err)
+	}
+	if out, err := former.Decide(t.Context(), bundle(nil)); err != nil || len(out) != 0 {
+		t.Errorf("decide: %v, %v", out, err)
+	}
+	if n := s.Total(); n != 0 {
+		t.Errorf("%d calls, want none", n)
+	}
+}

@@ -1,0 +1,171 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/recall/llm"
+)
+
+var (
+	scope = memory.Scope{Tenant: "acme", User: "ana"}
+	now   = time.Date(2024, 5, 6, 9, 30, 0, 0, time.UTC)
+)
+
+type object = map[string]any
+
+func entry(id string, kind memory.Kind, content string) memory.Memory {
+	return memory.Memory{ID: id, Kind: kind, Content: content, Status: memory.StatusActive, ValidFrom: now, Sources: []string{"t"}}
+}
+
+func evidence(budget int) recall.Evidence {
+	return recall.Evidence{
+		Query: "What should Ana eat?", Now: now, WordBudget: budget,
+		Memories: []memory.Memory{
+			entry("id-1", memory.KindFact, "Ana is allergic to nuts."),
+			entry("id-2", memory.KindPreference, "Ana loves oat milk."),
+			entry("id-3", memory.KindFact, "Ana lives in Porto."),
+		},
+		Window: []memory.Turn{{ID: "turn-1", Speaker: "Ana", Role: memory.RoleUser, Text: "I want to cook tonight", Time: now}},
+	}
+}
+
+func line(text string, cites ...int) object {
+	if cites == nil {
+		cites = []int{}
+	}
+	return object{"text": text, "cites": cites}
+}
+
+func section(name string, lines ...object) object { return object{"name": name, "lines": lines} }
+
+func draft(sections ...object) object { return object{"nothing": false, "sections": sections} }
+
+func step(t *testing.T, v any) llmtest.Step {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return llmtest.Text(string(out))
+}
+
+func newProfiler(t *testing.T, s *llmtest.Server) *llm.Profiler {
+	t.Helper()
+	p, err := llm.NewProfiler(s.Client(t), llm.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestProfileNumbersWhatItCites(t *testing.T) {
+	s := llmtest.New(t)
+	s.Script(model.RoleUtilizer, step(t, draft(
+		section("recent", line("Ana wants to cook tonight.")),
+		section("constraints", line("No nuts [7] for Ana, [NO_CITE] she lives in Porto.", 3, 1, 3)),
+		section("preferences", line("Ana loves oat milk.", 2)),
+		section("constraints", line("Ana is in Porto.", 3)),
+	)))
+	got, err := newProfiler(t, s).Profile(t.Context(), scope, evidence(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []recall.Section{
+		{Name: "constraints", Lines: []string{"No nuts for Ana, she lives in Porto. [1][2]", "Ana is in Porto. [1]"}},
+		{Name: "preferences", Lines: []string{"Ana loves oat milk. [3]"}},
+		{Name: "recent", Lines: []string{"Ana wants to cook tonight."}},
+	}
+	if !reflect.DeepEqual(got.Sections, want) {
+		t.Errorf("got %q\nwant %q", got.Sections, want)
+	}
+	var ids []string
+	for _, m := range got.Cited {
+		ids = append(ids, m.ID)
+	}
+	if !slices.Equal(ids, []string{"id-3", "id-1", "id-2"}) {
+		t.Errorf("cited are %v", ids)
+	}
+}
+
+func TestProfileKeepsTheWordBudget(t *testing.T) {
+	answer := draft(section("constraints", line("one two three four", 1), line("five six seven eight nine ten", 2), line("x y", 3)))
+	for _, tc := range []struct {
+		budget int
+		want   []string
+	}{
+		{100, []string{"one two three four [1]", "five six seven eight nine ten [2]", "x y [3]"}},
+		{8, []string{"one two three four [1]", "x y [2]"}},
+		{5, []string{"one two three four [1]"}},
+		{4, []string{"x y [1]"}},
+		{2, []string{"one [1]"}},
+		{1, nil},
+	} {
+		s := llmtest.New(t)
+		s.Script(model.RoleUtilizer, step(t, answer))
+		got, err := newProfiler(t, s).Profile(t.Context(), scope, evidence(tc.budget))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, sec := range got.Sections {
+			lines = append(lines, sec.Lines...)
+		}
+		if !slices.Equal(lines, tc.want) || len(got.Cited) != len(tc.want) {
+			t.Errorf("budget %d: lines %q, %d cited, want %q", tc.budget, lines, len(got.Cited), tc.want)
+		}
+		if n := len(strings.Fields(strings.Join(lines, " "))); n > tc.budget {
+			t.Errorf("budget %d: %d words", tc.budget, n)
+		}
+	}
+}
+
+func TestProfileRejectsWhatItCannotVouchFor(t *testing.T) {
+	for name, answer := range map[string]object{
+		"unknown memory":     draft(section("constraints", line("x", 4))),
+		"memory 0":           draft(section("constraints", line("x", 0))),
+		"uncited constraint": draft(section("constraints", line("x"))),
+		"uncited timeline":   draft(section("timeline", line("x"))),
+		"no text":            draft(section("constraints", line(" [1] ", 1))),
+		"unknown section":    draft(section("secrets", line("x", 1))),
+		"no sections":        draft(),
+		"empty section":      draft(section("constraints")),
+		"nothing and lines":  {"nothing": true, "sections": []object{section("constraints", line("x", 1))}},
+		"half a number":      draft(object{"name": "constraints", "lines": []object{{"text": "x", "cites": []float64{1.5}}}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t)
+			s.Script(model.RoleUtilizer, step(t, answer), step(t, answer))
+			got, err := newProfiler(t, s).Profile(t.Context(), scope, evidence(100))
+			if !errors.Is(err, model.ErrMalformed) || got.Sections != nil {
+				t.Errorf("got %+v and %v, want ErrMalformed", got, err)
+			}
+		})
+	}
+}
+
+func TestProfileOfNothing(t *testing.T) {
+	s := llmtest.New(t)
+	p := newProfiler(t, s)
+	got, err := p.Profile(t.Context(), scope, recall.Evidence{Query: "x"})
+	if err != nil || got.Sections != nil || s.Total() != 0 {
+		t.Errorf("without evidence: %+v, %v, %d calls", got, err, s.Total())
+	}
+	s.Script(model.RoleUtilizer, step(t, object{"nothing": true, "sections": []object{}}))
+	got, err = p.Profile(t.Context(), scope, evidence(0))
+	if err != nil || got.Sections != nil || s.Total() != 1 {
+		t.Errorf("nothing to the point: %+v, %v, %d calls", got, err, s.Total())
+	}
+	if !strings.Contains(s.Calls(model.RoleUtilizer)[0].System(), "at most 200 words") {
+		t.Error("the default budget is not in the prompt")
+	}
+}
