@@ -21,3 +21,6 @@ func DecodeLogRecord(raw []byte) (LogRecord, int, error) {
 	}
 	return LogRecord{At: r.at.UnixNano(), Commands: r.commands}, n, nil
 }
+
+// WritePid records a process as a child of an earlier run.
+func WritePid(file string, pid int) error { return writePid(file, pid) }
