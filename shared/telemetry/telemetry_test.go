@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -104,6 +105,26 @@ func TestACollectorThatIsAwayIsMentionedOnceAndBreaksNothing(t *testing.T) {
 	shutdown(t, tel)
 	if n := strings.Count(stderr.String(), `"signal":"traces"`); n != 1 {
 		t.Errorf("%d complaints about traces, want 1:\n%s", n, stderr.String())
+	}
+}
+
+func TestShutdownDoesNotWaitForACollectorThatHangs(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
+	defer close(release)
+	tel := start(t, telemetry.Config{Endpoint: server.URL, SampleRatio: 1}, io.Discard)
+	ctx, span := tel.Tracer.Tracer("test").Start(t.Context(), "s")
+	tel.Log.InfoContext(ctx, "hello")
+	span.End()
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err := tel.Shutdown(short) // the test ends at all only if this returns
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("shutdown: %v", err)
+	}
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Errorf("second shutdown: %v", err)
 	}
 }
 

@@ -194,7 +194,7 @@ func TestStoreIsSafeForConcurrentUse(t *testing.T) {
 	var all sync.WaitGroup
 	for worker := range 4 {
 		all.Go(func() {
-			for i := range 200 {
+			for i := range 50 {
 				store.Add([]traceview.Span{span(i%9+1, worker*1000+i+1, 0, "s", i, i+1)})
 				store.Traces(traceview.Filter{Text: "s"})
 				store.Trace(traceID(i%9 + 1))
