@@ -60,13 +60,18 @@ func (c Cluster) dial() func(context.Context, string, string) (net.Conn, error) 
 	return d.DialContext
 }
 
-// client returns a client with a transport of its own, and a function that closes its connections.
+// client returns a client with a transport of its own, and a function that closes it. The
+// context ends the transport's goroutines even if a late request starts some after that.
 func (c Cluster) client() (*kafkago.Client, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
 	transport := &kafkago.Transport{
-		Dial: c.dial(), DialTimeout: dialTimeout, ClientID: c.ClientID,
+		Context: ctx, Dial: c.dial(), DialTimeout: dialTimeout, ClientID: c.ClientID,
 		TLS: c.TLS, SASL: c.SASL, MetadataTTL: 5 * time.Second, IdleTimeout: 30 * time.Second,
 	}
-	return &kafkago.Client{Addr: kafkago.TCP(c.Brokers...), Transport: transport}, transport.CloseIdleConnections
+	return &kafkago.Client{Addr: kafkago.TCP(c.Brokers...), Transport: transport}, func() {
+		cancel()
+		transport.CloseIdleConnections()
+	}
 }
 
 func (c Cluster) dialer(dial func(context.Context, string, string) (net.Conn, error)) *kafkago.Dialer {

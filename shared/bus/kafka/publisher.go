@@ -89,6 +89,9 @@ func (p *publisher) Publish(ctx context.Context, msgs ...bus.Message) error {
 			return fault.Terminal("", "record of %d bytes is larger than %d", m.Size(), p.cfg.MaxRecordBytes)
 		}
 	}
+	if p.life.Err() != nil {
+		return bus.ErrClosed
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.life, func() { cancel(bus.ErrClosed) })()

@@ -16,7 +16,9 @@ import (
 func TestConformanceOnApacheKafka(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
-	server, err := localserver.StartJavaKafka(ctx, localserver.Options{Dir: t.TempDir(), Log: t.Output()})
+	server, err := localserver.StartJavaKafka(ctx, localserver.BrokerOptions{
+		Options: localserver.Options{Dir: t.TempDir(), Log: t.Output()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
