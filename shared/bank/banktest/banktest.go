@@ -22,49 +22,18 @@ type Factory func(t *testing.T) bank.Bank
 
 // Run runs the suite.
 func Run(t *testing.T, open Factory) {
-	cases := []struct {
-		name string
-		run  func(*testing.T, bank.Bank)
-	}{
-		{"nobody has written: everything is empty", testEmpty},
-		{"an entry comes back with all its properties", testRoundTrip},
-		{"an entry with nothing optional comes back", testSparse},
-		{"turns and sessions come back", testEvidence},
-		{"a session record is replaced", testSessionReplaced},
-		{"what is written is read at once", testReadYourWrites},
-		{"awkward user ids are users of their own", testUserIDs},
-		{"every door is closed to other users", testUsersIsolated},
-		{"every door is closed to other tenants", testTenantsIsolated},
-		{"two users may have the same ids", testSameIDs},
-		{"many users at once", testManyUsers},
-		{"invalid scopes are refused", testScopes},
-		{"an existing entry is left as it is", testCreateOnly},
-		{"closings end validity once", testClosings},
-		{"a late duplicate brings nothing back", testZombie},
-		{"a closing without a target is refused whole", testMissingTarget},
-		{"malformed writes are terminal", testMalformedWrites},
-		{"repeating writes changes nothing", testIdempotent},
-		{"history of an update of an update", testHistoryChain},
-		{"history of a merge", testHistoryMerge},
-		{"pages are ordered and complete", testPages},
-		{"pages of entries recorded at one time", testPagesSameTime},
-		{"pages by state", testPagesByStatus},
-		{"pages are stable under writes", testPagesStable},
-		{"malformed tokens and limits are terminal", testBadPages},
-		{"search by text", testSearchText},
-		{"search by vector", testSearchVector},
-		{"search by both", testSearchHybrid},
-		{"search weighs by alpha", testSearchAlpha},
-		{"search by state and number", testSearchBounds},
-		{"search survives any text", testSearchAnyText},
-		{"search returns vectors when asked", testSearchVectors},
-		{"malformed queries are terminal", testBadQueries},
-		{"a cancelled call says so", testCancelled},
-		{"the store can be reached", testPing},
-	}
-	for _, c := range cases {
+	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
 	}
+}
+
+type testCase struct {
+	name string
+	run  func(*testing.T, bank.Bank)
+}
+
+func cases() []testCase {
+	return slices.Concat(writeCases(), isolationCases(), readCases(), searchCases())
 }
 
 // epoch is when the suite's entries are recorded.

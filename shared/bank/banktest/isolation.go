@@ -14,6 +14,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
+// isolationCases are about whose memory is seen by whom, evidence included.
+func isolationCases() []testCase {
+	return []testCase{
+		{"nobody has written: everything is empty", testEmpty},
+		{"every door is closed to other users", testUsersIsolated},
+		{"every door is closed to other tenants", testTenantsIsolated},
+		{"two users may have the same ids", testSameIDs},
+		{"awkward user ids are users of their own", testUserIDs},
+		{"many users at once", testManyUsers},
+		{"invalid scopes are refused", testScopes},
+		{"turns and sessions come back", testEvidence},
+		{"a session record is replaced", testSessionReplaced},
+	}
+}
+
 func testEmpty(t *testing.T, b bank.Bank) {
 	nobody := newScope()
 	wantNothing(t, b, nobody, memory.DeriveID(nobody, nil, 0))
@@ -123,6 +138,7 @@ func testUserIDs(t *testing.T, b bank.Bank) {
 		"'a'", "the", "日本", "🚲", "a@example.com", "a\nb", strings.Repeat("u", memory.MaxUserBytes), strings.Repeat("🚲", memory.MaxUserBytes/4),
 	}
 	tenant := newScope().Tenant
+	tenant += strings.Repeat("-", 60-len(tenant)) + "end" // the longest there is
 	want := map[string]string{}
 	for _, u := range users {
 		want[u] = fill(t, b, memory.Scope{Tenant: tenant, User: u}).ID

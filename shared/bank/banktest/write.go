@@ -16,6 +16,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
+// writeCases are about what writes do, once and repeated.
+func writeCases() []testCase {
+	return []testCase{
+		{"an entry comes back with all its properties", testRoundTrip},
+		{"an entry with nothing optional comes back", testSparse},
+		{"an existing entry is left as it is", testCreateOnly},
+		{"closings end validity once", testClosings},
+		{"a late duplicate brings nothing back", testZombie},
+		{"a closing without a target is refused whole", testMissingTarget},
+		{"malformed writes are terminal", testMalformedWrites},
+		{"repeating writes changes nothing", testIdempotent},
+	}
+}
+
 func testRoundTrip(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	m := entry(scope, 1, "Ana said \"so\\so\" on São Tomé\n\tin 日本 🚲 {a: 1}")

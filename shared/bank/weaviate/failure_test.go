@@ -183,18 +183,8 @@ func TestServerErrorsOnWritesAreRetryable(t *testing.T) {
 // TestRefusedReadsAreNotEmpty talks to a gRPC server that is healthy and refuses every call, as
 // a real one does without the right key: no memories must not come out of that.
 func TestRefusedReadsAreNotEmpty(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing := grpc.NewServer()
-	pb.RegisterWeaviateServer(refusing, pb.UnimplementedWeaviateServer{})
-	grpc_health_v1.RegisterHealthServer(refusing, health.NewServer())
-	served := make(chan error, 1)
-	go func() { served <- refusing.Serve(listener) }()
-	t.Cleanup(func() { refusing.Stop(); <-served })
 	cfg := newConfig()
-	cfg.GRPC = listener.Addr().String()
+	cfg.GRPC = serveGRPC(t, pb.UnimplementedWeaviateServer{})
 	b := openBank(t, cfg)
 	for name, call := range operations(b) {
 		if strings.HasPrefix(name, "ping") || strings.HasPrefix(name, "write") || name == "turns written" {
@@ -204,4 +194,22 @@ func TestRefusedReadsAreNotEmpty(t *testing.T) {
 			t.Errorf("%s: got %v, want a retryable error", name, err)
 		}
 	}
+}
+
+// serveGRPC is a healthy server with the given service, or none.
+func serveGRPC(t *testing.T, service pb.WeaviateServer, options ...grpc.ServerOption) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer(options...)
+	if service != nil {
+		pb.RegisterWeaviateServer(s, service)
+	}
+	grpc_health_v1.RegisterHealthServer(s, health.NewServer())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	t.Cleanup(func() { s.Stop(); <-served })
+	return listener.Addr().String()
 }

@@ -2,14 +2,11 @@ package weaviate_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 )
 
@@ -32,22 +29,13 @@ func TestKeyGoesWithEveryRequest(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	cfg.GRPC = serveGRPC(t, nil, grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		for _, key := range md.Get("authorization") {
 			note("grpc", key)
 		}
 		return handle(ctx, req)
 	}))
-	grpc_health_v1.RegisterHealthServer(s, health.NewServer())
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener) }()
-	t.Cleanup(func() { s.Stop(); <-served })
-	cfg.GRPC = listener.Addr().String()
 
 	openBank(t, cfg)
 	mu.Lock()

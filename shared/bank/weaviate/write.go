@@ -17,7 +17,7 @@ import (
 
 const (
 	// concurrentRequests is how many entries of one Write are created or closed at a time.
-	concurrentRequests = 4
+	concurrentRequests = 8
 	// objectsPerBatch keeps a batch of the longest turns at a few megabytes.
 	objectsPerBatch = 100
 )
