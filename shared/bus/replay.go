@@ -35,6 +35,8 @@ type ReplayResult struct {
 	Replayed int
 	// Kept letters were not chosen, and wait for a later run.
 	Kept int
+	// Refused letters hold a record that its topic can never take; they wait too.
+	Refused int
 	// Unreadable records are no dead letters of a version this build knows; they wait too.
 	Unreadable int
 }
@@ -44,7 +46,7 @@ type ReplayResult struct {
 // the topics they came from. It closes source.
 //
 // The group's offset moves past a letter only when its record is acknowledged. An offset
-// cannot leave gaps, so a letter that is not chosen is appended to the dead letters again,
+// cannot leave gaps, so a letter that is not replayed is appended to the dead letters again,
 // unchanged, before the offset moves past it: a later run finds it there, and none is
 // replayed twice because another one was kept. A replay that is interrupted may repeat the
 // one letter per partition that it was working on.
@@ -148,22 +150,30 @@ func (r *replay) partition(ctx context.Context, gen Generation, p Partition, end
 // one puts one letter's record back, or keeps the letter.
 func (r *replay) one(ctx context.Context, m Message) error {
 	letter := new(mnemev1.DeadLetter)
-	readable := proto.Unmarshal(m.Value, letter) == nil && letter.SchemaVersion == 1 && letter.Topic != ""
-	if !readable || !r.chosen(letter) {
-		if err := r.pub.Publish(ctx, Message{Topic: m.Topic, Key: m.Key, Value: m.Value, Headers: m.Headers}); err != nil {
-			return fmt.Errorf("keep dead letter: %w", err)
-		}
-		if readable {
-			r.result.Kept++
-		} else {
-			r.result.Unreadable++
-		}
-		return nil
+	if proto.Unmarshal(m.Value, letter) != nil || letter.SchemaVersion != 1 || letter.Topic == "" {
+		return r.keep(ctx, m, &r.result.Unreadable)
 	}
-	if err := r.pub.Publish(ctx, original(letter)); err != nil {
+	if !r.chosen(letter) {
+		return r.keep(ctx, m, &r.result.Kept)
+	}
+	err := r.pub.Publish(ctx, original(letter))
+	switch {
+	case fault.IsTerminal(err):
+		r.ins.log.WarnContext(ctx, "record cannot be replayed", slog.String("letter", letter.Id), slog.Any("error", err))
+		return r.keep(ctx, m, &r.result.Refused)
+	case err != nil:
 		return fmt.Errorf("replay dead letter %s: %w", letter.Id, err)
 	}
 	r.result.Replayed++
+	return nil
+}
+
+// keep appends what was not replayed to the dead letters again.
+func (r *replay) keep(ctx context.Context, m Message, count *int) error {
+	if err := r.pub.Publish(ctx, Message{Topic: m.Topic, Key: m.Key, Value: m.Value, Headers: m.Headers}); err != nil {
+		return fmt.Errorf("keep dead letter: %w", err)
+	}
+	*count++
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/bustest"
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -159,5 +160,36 @@ func TestEnsureTopicsIsIdempotent(t *testing.T) {
 	}
 	if got := b.cluster.PartitionInfos("a"); len(got) != 3 {
 		t.Errorf("topic has %d partitions, want the 3 it was made with", len(got))
+	}
+}
+
+// TestARefusedRecordFailsAlone publishes to a topic that takes less than the publisher does.
+func TestARefusedRecordFailsAlone(t *testing.T) {
+	b := startEmbedded(t)
+	if err := b.cluster.CreateTopic("small", 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	pub, err := kafka.NewPublisher(kafka.PublisherConfig{Cluster: kafka.Cluster{Brokers: []string{b.addr()}}, BatchBytes: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pub.Close()
+	const n = 40
+	results := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		size := 10
+		if i%4 == 0 {
+			size = 2 << 20
+		}
+		all.Go(func() {
+			results[i] = pub.Publish(t.Context(), bus.Message{Topic: "small", Key: []byte("k"), Value: make([]byte, size)})
+		})
+	}
+	all.Wait()
+	for i, err := range results {
+		if large := i%4 == 0; large != fault.IsTerminal(err) || !large && err != nil {
+			t.Errorf("record %d: got %v", i, err)
+		}
 	}
 }
