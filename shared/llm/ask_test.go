@@ -80,6 +80,7 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"422 in another form", []llmtest.Step{llmtest.PlainStatus(422, `{"detail":[{"msg":"oops"}]}`)}, llm.ErrRejected, 1},
 		{"401", []llmtest.Step{llmtest.Status(401)}, llm.ErrUnauthorized, 1},
 		{"403 without JSON", []llmtest.Step{llmtest.PlainStatus(403, "no")}, llm.ErrUnauthorized, 1},
+		{"quota used up", []llmtest.Step{llmtest.PlainStatus(429, `{"error":{"code":"insufficient_quota"}}`)}, llm.ErrUnauthorized, 1},
 		{"404", []llmtest.Step{llmtest.Status(404)}, llm.ErrNotFound, 1},
 	}
 	for _, tc := range cases {

@@ -14,8 +14,9 @@ var (
 	// ErrUnavailable says that the endpoint could not serve the request in the attempts allowed:
 	// it is overloaded, failing, too slow or out of reach.
 	ErrUnavailable = errors.New("model endpoint unavailable")
-	// ErrUnauthorized says that the endpoint refuses the key (401, 403): the operator must mend it.
-	ErrUnauthorized = errors.New("model endpoint refuses the key, check the API key and its rights")
+	// ErrUnauthorized says that the endpoint refuses the key (401, 403, or its quota is used up): the
+	// operator must mend it.
+	ErrUnauthorized = errors.New("model endpoint refuses the key, check the API key, its rights and its quota")
 	// ErrNotFound says that the endpoint has no such path or model (404): the operator must mend it.
 	ErrNotFound = errors.New("model endpoint does not know the path or the model, check base URL and model name")
 	// ErrRejected says that the endpoint rejects the request itself (400 and the like).
@@ -72,7 +73,7 @@ func (e *StatusError) kind() error {
 	switch {
 	case e.retryable():
 		return ErrUnavailable
-	case e.Status == 401 || e.Status == 403:
+	case e.Status == 401 || e.Status == 403 || e.Code == quotaUsedUp:
 		return ErrUnauthorized
 	case e.Status == 404:
 		return ErrNotFound
@@ -81,7 +82,13 @@ func (e *StatusError) kind() error {
 	}
 }
 
+// quotaUsedUp is the code of a 429 that no waiting mends.
+const quotaUsedUp = "insufficient_quota"
+
 func (e *StatusError) retryable() bool {
+	if e.Code == quotaUsedUp {
+		return false
+	}
 	return e.Status == 408 || e.Status == 409 || e.Status == 429 || e.Status >= 500
 }
 

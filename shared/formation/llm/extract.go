@@ -94,10 +94,8 @@ func (s statement) candidate(turns []memory.Turn) (c formation.Candidate, first 
 	if err != nil {
 		return c, 0, err
 	}
-	for field, v := range map[string]string{"topic": s.Topic, "slot": s.Slot, "event_words": s.EventWords} {
-		if len(v) > maxNameBytes || strings.ContainsRune(v, 0) {
-			return c, 0, model.Faultf("%s is longer than %d bytes", field, maxNameBytes)
-		}
+	if err := checkNames(s.Topic, s.Slot, s.EventWords); err != nil {
+		return c, 0, err
 	}
 	event, err := eventTime(s.EventDate, s.EventPrecision)
 	if err != nil {
@@ -151,6 +149,16 @@ func checkContent(s string) (string, error) {
 		return "", model.Faultf("content: want a statement of 1 to %d bytes", maxContentBytes)
 	}
 	return s, nil
+}
+
+// checkNames holds the short fields against their bounds.
+func checkNames(topic, slot, words string) error {
+	for _, f := range []struct{ name, value string }{{"topic", topic}, {"slot", slot}, {"event_words", words}} {
+		if len(f.value) > maxNameBytes || strings.ContainsRune(f.value, 0) {
+			return model.Faultf("%s: want at most %d bytes of text", f.name, maxNameBytes)
+		}
+	}
+	return nil
 }
 
 // keywords drops blanks, repetitions and what is too much; no claim is lost with them.
