@@ -3,9 +3,11 @@ package llm
 import (
 	"context"
 	"fmt"
+
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 )
 
-// Ask puts a question and has the answer read by parse, whose errors are made with Faultf. An answer that parse
+// Ask puts a question and has the answer read by parse, whose errors are made with structured.Faultf. An answer that parse
 // does not accept is shown to the model once, together with the error; when the second one is no better, the
 // error wraps ErrMalformed.
 func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer string) (T, error)) (T, error) {
@@ -29,11 +31,11 @@ func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer str
 }
 
 // AskJSON is Ask for a structured answer: A is the struct that the request's schema was made from, and use turns
-// what fits the schema into the result or says with Faultf what is wrong with it.
+// what fits the schema into the result or says with structured.Faultf what is wrong with it.
 func AskJSON[A, T any](ctx context.Context, c *Client, r Request, use func(A) (T, error)) (T, error) {
 	return Ask(ctx, c, r, func(answer string) (T, error) {
 		var a A
-		if err := Decode(*r.Schema, answer, &a); err != nil {
+		if err := structured.Decode(*r.Schema, answer, &a); err != nil {
 			var none T
 			return none, err
 		}

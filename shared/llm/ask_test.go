@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/llm"
 	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 )
 
 // verdict is a small structured answer.
@@ -20,7 +21,7 @@ type verdict struct {
 	Tags  []string `json:"tags,omitempty"`
 }
 
-var verdictSchema = llm.SchemaOf[verdict]("verdict")
+var verdictSchema = structured.SchemaOf[verdict]("verdict")
 
 const good = `{"word":"yes","score":0.5,"tags":[]}`
 
@@ -31,7 +32,7 @@ func request() llm.Request {
 func ask(ctx context.Context, c *llm.Client) (verdict, error) {
 	return llm.AskJSON(ctx, c, request(), func(v verdict) (verdict, error) {
 		if v.Score > 1 {
-			return v, llm.Faultf("score is above 1")
+			return v, structured.Faultf("score is above 1")
 		}
 		return v, nil
 	})

@@ -12,6 +12,8 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
+
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 )
 
 // RoleHeader carries the Role with each request, for proxies that account or route by it.
@@ -25,7 +27,7 @@ type Request struct {
 	// System and User are the messages.
 	System, User string
 	// Schema is the form of the answer; nil means text.
-	Schema *Schema
+	Schema *structured.Schema
 }
 
 // exchange is an answer that was not accepted, and what was wrong with it.
@@ -77,7 +79,7 @@ func (c *Client) params(model string, r Request, rejected *exchange, q quirks) o
 	system := r.System
 	switch {
 	case r.Schema != nil && q.noSchema:
-		system += "\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n" + string(mustJSON(*r.Schema))
+		system += "\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n" + r.Schema.String()
 	case r.Schema != nil:
 		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
 			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: r.Schema.Name, Strict: param.NewOpt(true), Schema: *r.Schema},

@@ -3,7 +3,6 @@ package llm
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -101,25 +100,4 @@ func (e *StatusError) names(field string) bool {
 		return e.Param == field || strings.HasPrefix(e.Param, field+".")
 	}
 	return strings.Contains(e.message, field)
-}
-
-// fault is what the model is told about its answer, in words of ours that quote nothing.
-type fault struct{ text string }
-
-func (f *fault) Error() string { return f.text }
-
-// Faultf says what is wrong with an answer. The model reads it in the repair round and operators in
-// logs, so it must not quote what the model wrote; Alias makes an id fit to be quoted.
-func Faultf(format string, args ...any) error {
-	return &fault{fmt.Sprintf(format, args...)}
-}
-
-var aliasPattern = regexp.MustCompile(`^[a-z][0-9]{1,5}$`)
-
-// Alias returns id for a message when it looks like one of ours, else a placeholder.
-func Alias(id string) string {
-	if aliasPattern.MatchString(id) {
-		return id
-	}
-	return "(something that is no id)"
 }

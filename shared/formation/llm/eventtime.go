@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -14,20 +14,20 @@ func eventTime(date, precision string) (memory.EventTime, error) {
 	date = strings.TrimSpace(date)
 	if date == "" {
 		if precision != "" && precision != "none" {
-			return memory.EventTime{}, model.Faultf("event_precision is %s without an event_date", precision)
+			return memory.EventTime{}, structured.Faultf("event_precision is %s without an event_date", precision)
 		}
 		return memory.EventTime{}, nil
 	}
 	layout := map[string]string{"day": time.DateOnly, "month": "2006-01", "year": "2006"}[precision]
 	if layout == "" {
-		return memory.EventTime{}, model.Faultf("event_date has no event_precision; want day, month or year")
+		return memory.EventTime{}, structured.Faultf("event_date has no event_precision; want day, month or year")
 	}
 	if len(date) > len(time.DateOnly) || len(date) < len(layout) {
-		return memory.EventTime{}, model.Faultf("event_date does not fit event_precision %s; want %s", precision, layoutHint(precision))
+		return memory.EventTime{}, structured.Faultf("event_date does not fit event_precision %s; want %s", precision, layoutHint(precision))
 	}
 	t, err := time.Parse(layout, date[:len(layout)])
 	if err != nil || t.Year() < 1 {
-		return memory.EventTime{}, model.Faultf("event_date is no date; want %s", layoutHint(precision))
+		return memory.EventTime{}, structured.Faultf("event_date is no date; want %s", layoutHint(precision))
 	}
 	return memory.EventTime{Time: t, Precision: memory.Precision(precision)}, nil
 }

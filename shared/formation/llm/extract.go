@@ -9,6 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -60,9 +61,9 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 func (a extraction) candidates(turns []memory.Turn) ([]formation.Candidate, error) {
 	switch {
 	case a.Nothing && len(a.Memories) > 0:
-		return nil, model.Faultf("\"nothing\" is true, yet there are memories")
+		return nil, structured.Faultf("\"nothing\" is true, yet there are memories")
 	case !a.Nothing && len(a.Memories) == 0:
-		return nil, model.Faultf("there are no memories; if nothing is worth keeping, set \"nothing\" to true")
+		return nil, structured.Faultf("there are no memories; if nothing is worth keeping, set \"nothing\" to true")
 	}
 	type placed struct {
 		first int
@@ -72,7 +73,7 @@ func (a extraction) candidates(turns []memory.Turn) ([]formation.Candidate, erro
 	for i, s := range a.Memories {
 		c, first, err := s.candidate(turns)
 		if err != nil {
-			return nil, model.Faultf("memory %d: %v", i+1, err)
+			return nil, structured.Faultf("memory %d: %v", i+1, err)
 		}
 		found = append(found, placed{first, c})
 	}
@@ -117,14 +118,14 @@ func (s statement) candidate(turns []memory.Turn) (c formation.Candidate, first 
 // turns are the positions of the sources, ascending and each once.
 func (s statement) turns(n int) ([]int, error) {
 	if len(s.Sources) == 0 {
-		return nil, model.Faultf("sources is empty; name the turns it comes from")
+		return nil, structured.Faultf("sources is empty; name the turns it comes from")
 	}
 	index := turnIndex(n)
 	var out []int
 	for _, id := range s.Sources {
 		i, ok := index[id]
 		if !ok {
-			return nil, model.Faultf("sources names %s, which is not the id of a turn; the ids are t1 to t%d", model.Alias(id), n)
+			return nil, structured.Faultf("sources names %s, which is not the id of a turn; the ids are t1 to t%d", structured.Alias(id), n)
 		}
 		out = append(out, i)
 	}
@@ -146,7 +147,7 @@ func wereSaid(words string, turns []memory.Turn, sources []int) bool {
 func checkContent(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if s == "" || len(s) > maxContentBytes || strings.ContainsRune(s, 0) || !utf8.ValidString(s) {
-		return "", model.Faultf("content: want a statement of 1 to %d bytes", maxContentBytes)
+		return "", structured.Faultf("content: want a statement of 1 to %d bytes", maxContentBytes)
 	}
 	return s, nil
 }
@@ -155,7 +156,7 @@ func checkContent(s string) (string, error) {
 func checkNames(topic, slot, words string) error {
 	for _, f := range []struct{ name, value string }{{"topic", topic}, {"slot", slot}, {"event_words", words}} {
 		if len(f.value) > maxNameBytes || strings.ContainsRune(f.value, 0) {
-			return model.Faultf("%s: want at most %d bytes of text", f.name, maxNameBytes)
+			return structured.Faultf("%s: want at most %d bytes of text", f.name, maxNameBytes)
 		}
 	}
 	return nil

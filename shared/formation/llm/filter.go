@@ -7,6 +7,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -33,7 +34,7 @@ func NewFilter(client *model.Client, opts Options) (*Filter, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	r, err := newRole(client, model.RoleFilter, model.SchemaOf[ratings]("mneme_filter"), opts)
+	r, err := newRole(client, model.RoleFilter, structured.SchemaOf[ratings]("mneme_filter"), opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm filter: %w", err)
 	}
@@ -82,16 +83,16 @@ func (a ratings) scores(n int) ([]float64, error) {
 		i, known := index[r.ID]
 		switch {
 		case !known:
-			return nil, model.Faultf("%s is not the id of a turn; the ids are t1 to t%d", model.Alias(r.ID), n)
+			return nil, structured.Faultf("%s is not the id of a turn; the ids are t1 to t%d", structured.Alias(r.ID), n)
 		case seen[i]:
-			return nil, model.Faultf("%s is rated twice", r.ID)
+			return nil, structured.Faultf("%s is rated twice", r.ID)
 		case r.Score < 0 || r.Score > 1:
-			return nil, model.Faultf("the score of %s is not between 0 and 1", r.ID)
+			return nil, structured.Faultf("the score of %s is not between 0 and 1", r.ID)
 		}
 		seen[i], out[i] = true, r.Score
 	}
 	if i := slices.Index(seen, false); i >= 0 {
-		return nil, model.Faultf("%s is not rated; every turn must be", alias("t", i))
+		return nil, structured.Faultf("%s is not rated; every turn must be", alias("t", i))
 	}
 	return out, nil
 }

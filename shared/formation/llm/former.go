@@ -5,6 +5,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 )
 
 // Strategy is the name of the strategy whose memories a Former makes.
@@ -24,11 +25,11 @@ func NewFormer(client *model.Client, opts Options) (*Former, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	extractor, err := newRole(client, model.RoleExtractor, model.SchemaOf[extraction]("mneme_extractor"), opts)
+	extractor, err := newRole(client, model.RoleExtractor, structured.SchemaOf[extraction]("mneme_extractor"), opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm extractor: %w", err)
 	}
-	manager, err := newRole(client, model.RoleManager, model.SchemaOf[decisions]("mneme_manager"), opts)
+	manager, err := newRole(client, model.RoleManager, structured.SchemaOf[decisions]("mneme_manager"), opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm manager: %w", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -26,13 +26,13 @@ func (w *writer) operations(a decisions) ([]memory.Operation, error) {
 	for _, d := range a.Operations {
 		op, err := w.operation(d)
 		if err != nil {
-			return nil, model.Faultf("operation of %s: %v", model.Alias(d.Candidate), err)
+			return nil, structured.Faultf("operation of %s: %v", structured.Alias(d.Candidate), err)
 		}
 		out = append(out, op)
 	}
 	for i := range w.board.bundle.Related {
 		if c := alias("c", i); !w.done[c] {
-			return nil, model.Faultf("%s has no operation; every candidate needs one", c)
+			return nil, structured.Faultf("%s has no operation; every candidate needs one", c)
 		}
 	}
 	return out, nil
@@ -42,9 +42,9 @@ func (w *writer) operation(d decided) (memory.Operation, error) {
 	i, known := w.board.candidates[d.Candidate]
 	switch {
 	case !known:
-		return memory.Operation{}, model.Faultf("no such candidate; the ids are c1 to c%d", len(w.board.candidates))
+		return memory.Operation{}, structured.Faultf("no such candidate; the ids are c1 to c%d", len(w.board.candidates))
 	case w.done[d.Candidate]:
-		return memory.Operation{}, model.Faultf("it has an operation already")
+		return memory.Operation{}, structured.Faultf("it has an operation already")
 	}
 	w.done[d.Candidate] = true
 	kind := memory.OpKind(d.Op)
@@ -86,12 +86,12 @@ func (w *writer) targets(kind memory.OpKind, ids []string) ([]memory.Memory, err
 		most = 1
 	}
 	if len(ids) < least || len(ids) > most {
-		return nil, model.Faultf("%s has %d targets; want %s", kind, len(ids), wanted(kind))
+		return nil, structured.Faultf("%s has %d targets; want %s", kind, len(ids), wanted(kind))
 	}
 	var out []memory.Memory
 	for n, id := range ids {
 		if slices.Contains(ids[:n], id) {
-			return nil, model.Faultf("target %s is named twice", model.Alias(id))
+			return nil, structured.Faultf("target %s is named twice", structured.Alias(id))
 		}
 		m, err := w.target(kind, id)
 		if err != nil {
@@ -118,16 +118,16 @@ func (w *writer) target(kind memory.OpKind, id string) (memory.Memory, error) {
 		m, ok = w.written[id]
 	}
 	if !ok {
-		return m, model.Faultf("target %s is neither a memory in the data nor written by an earlier operation", model.Alias(id))
+		return m, structured.Faultf("target %s is neither a memory in the data nor written by an earlier operation", structured.Alias(id))
 	}
 	by, gone := w.closed[id]
 	if !gone || kind == memory.OpNone {
 		return m, nil
 	}
 	if _, replaced := w.written[by]; replaced {
-		return m, model.Faultf("target %s was replaced by the operation of %s; target %s instead", id, by, by)
+		return m, structured.Faultf("target %s was replaced by the operation of %s; target %s instead", id, by, by)
 	}
-	return m, model.Faultf("target %s was deleted by the operation of %s", id, by)
+	return m, structured.Faultf("target %s was deleted by the operation of %s", id, by)
 }
 
 // close notes which targets the operation ends.

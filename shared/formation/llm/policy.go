@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 )
 
 //go:embed prompts/*.tmpl
@@ -55,10 +56,10 @@ type role struct {
 	client *model.Client
 	name   model.Role
 	prompt model.Prompt
-	schema model.Schema
+	schema structured.Schema
 }
 
-func newRole(client *model.Client, name model.Role, schema model.Schema, opts Options) (role, error) {
+func newRole(client *model.Client, name model.Role, schema structured.Schema, opts Options) (role, error) {
 	if client.ModelFor(name) == "" {
 		return role{}, fmt.Errorf("no model is configured for role %s", name)
 	}

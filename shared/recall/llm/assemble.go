@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 )
@@ -46,9 +46,9 @@ func (d draft) check(memories int, window bool) ([]line, error) {
 	}
 	switch {
 	case d.Nothing && len(out) > 0:
-		return nil, model.Faultf("\"nothing\" is true, yet there are lines")
+		return nil, structured.Faultf("\"nothing\" is true, yet there are lines")
 	case !d.Nothing && len(out) == 0:
-		return nil, model.Faultf("there are no lines; if nothing bears on the question, set \"nothing\" to true")
+		return nil, structured.Faultf("there are no lines; if nothing bears on the question, set \"nothing\" to true")
 	}
 	return out, nil
 }
@@ -56,15 +56,15 @@ func (d draft) check(memories int, window bool) ([]line, error) {
 func (l draftLine) check(section string, memories int, window bool) (line, error) {
 	text := strings.Join(strings.Fields(marks.ReplaceAllString(l.Text, "")), " ")
 	if text == "" {
-		return line{}, model.Faultf("a line of %s has no text", section)
+		return line{}, structured.Faultf("a line of %s has no text", section)
 	}
 	if len(l.Cites) == 0 && !(section == recent && window) {
-		return line{}, model.Faultf("a line of %s cites no memory", section)
+		return line{}, structured.Faultf("a line of %s cites no memory", section)
 	}
 	out := line{section: section, text: text}
 	for _, n := range l.Cites {
 		if n < 1 || n > memories {
-			return line{}, model.Faultf("a line of %s cites %d; memories are numbered 1 to %d", section, n, memories)
+			return line{}, structured.Faultf("a line of %s cites %d; memories are numbered 1 to %d", section, n, memories)
 		}
 		if !slices.Contains(out.cites, n-1) {
 			out.cites = append(out.cites, n-1)

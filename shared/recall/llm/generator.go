@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 )
@@ -67,7 +68,7 @@ func read(text string, cited []memory.Memory) (recall.Answer, error) {
 	for _, m := range citation.FindAllStringSubmatch(a.Text, -1) {
 		n, err := strconv.Atoi(m[1])
 		if err != nil || n < 1 || n > len(cited) {
-			return recall.Answer{}, model.Faultf("it cites a number that the profile does not have; citations are %s", span(len(cited)))
+			return recall.Answer{}, structured.Faultf("it cites a number that the profile does not have; citations are %s", span(len(cited)))
 		}
 		if id := cited[n-1].ID; !slices.Contains(a.Cited, id) {
 			a.Cited = append(a.Cited, id)
@@ -75,9 +76,9 @@ func read(text string, cited []memory.Memory) (recall.Answer, error) {
 	}
 	switch {
 	case a.Abstained && len(a.Cited) > 0:
-		return recall.Answer{}, model.Faultf("it both cites and says %s", noCite)
+		return recall.Answer{}, structured.Faultf("it both cites and says %s", noCite)
 	case !a.Abstained && len(a.Cited) == 0:
-		return recall.Answer{}, model.Faultf("it cites nothing; cite, or end with %s", noCite)
+		return recall.Answer{}, structured.Faultf("it cites nothing; cite, or end with %s", noCite)
 	}
 	return a, nil
 }

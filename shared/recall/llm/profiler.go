@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 )
@@ -12,7 +13,7 @@ import (
 // Profiler writes profiles by a model. It is safe for concurrent use.
 type Profiler struct {
 	role   role
-	schema model.Schema
+	schema structured.Schema
 	budget int
 }
 
@@ -64,7 +65,7 @@ func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm utilizer: %w", err)
 	}
-	return &Profiler{role: r, schema: model.SchemaOf[draft]("mneme_utilizer"), budget: opts.WordBudget}, nil
+	return &Profiler{role: r, schema: structured.SchemaOf[draft]("mneme_utilizer"), budget: opts.WordBudget}, nil
 }
 
 // Version is prompt version and model.

@@ -1,12 +1,23 @@
-package llm_test
+package structured_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
 )
+
+// verdict is a small answer.
+type verdict struct {
+	Word  string   `json:"word" enum:"yes|no"`
+	Score float64  `json:"score"`
+	Tags  []string `json:"tags,omitempty"`
+}
+
+var verdictSchema = structured.SchemaOf[verdict]("verdict")
+
+const good = `{"word":"yes","score":0.5,"tags":[]}`
 
 func TestDecodeFindsTheFirstObjectThatFits(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -26,7 +37,7 @@ func TestDecodeFindsTheFirstObjectThatFits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var v verdict
-			err := llm.Decode(verdictSchema, tc.answer, &v)
+			err := structured.Decode(verdictSchema, tc.answer, &v)
 			if (err != nil) != (tc.want == "") || (err == nil && v.Word != tc.want) {
 				t.Errorf("got %+v and %v, want %q", v, err, tc.want)
 			}
@@ -37,7 +48,7 @@ func TestDecodeFindsTheFirstObjectThatFits(t *testing.T) {
 // Many opening braces must not cost a pass over the answer each.
 func TestDecodeIsBounded(t *testing.T) {
 	var v verdict
-	if err := llm.Decode(verdictSchema, strings.Repeat("{", 1<<20), &v); err == nil {
+	if err := structured.Decode(verdictSchema, strings.Repeat("{", 1<<20), &v); err == nil {
 		t.Error("accepted")
 	}
 }
@@ -52,7 +63,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer string) {
 		var v verdict
-		if err := llm.Decode(verdictSchema, answer, &v); err != nil {
+		if err := structured.Decode(verdictSchema, answer, &v); err != nil {
 			if len(answer) > 40 && strings.Contains(err.Error(), answer) {
 				t.Errorf("the error quotes the answer: %v", err)
 			}
@@ -66,7 +77,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		var w verdict
-		if err := llm.Decode(verdictSchema, "so: "+string(again)+".", &w); err != nil || w.Word != v.Word || w.Score != v.Score {
+		if err := structured.Decode(verdictSchema, "so: "+string(again)+".", &w); err != nil || w.Word != v.Word || w.Score != v.Score {
 			t.Errorf("%s is read back as %+v, error %v", again, w, err)
 		}
 	})

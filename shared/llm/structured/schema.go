@@ -1,4 +1,6 @@
-package llm
+// Package structured describes answers that a model gives as JSON, and reads them: strictly where it can, and
+// out of prose and code fences where it must. What does not fit is an error that quotes nothing of the answer.
+package structured
 
 import (
 	"bytes"
@@ -54,7 +56,7 @@ func nodeOf(t reflect.Type) *node {
 	case reflect.Struct:
 		return objectOf(t)
 	default:
-		panic("llm: no schema for " + t.String())
+		panic("structured: no schema for " + t.String())
 	}
 }
 
@@ -77,6 +79,9 @@ func objectOf(t reflect.Type) *node {
 // MarshalJSON writes the schema as strict structured output wants it: every field required and no
 // others allowed.
 func (s Schema) MarshalJSON() ([]byte, error) { return s.root.MarshalJSON() }
+
+// String is the schema as JSON, for prompts.
+func (s Schema) String() string { return string(mustJSON(s)) }
 
 // MarshalJSON keeps the order of the fields, which encoding/json would not keep in a map.
 func (n *node) MarshalJSON() ([]byte, error) {
@@ -124,7 +129,7 @@ func writeMember(b *bytes.Buffer, name string, value any) {
 func mustJSON(v any) []byte {
 	out, err := json.Marshal(v)
 	if err != nil {
-		panic("llm: " + err.Error())
+		panic("structured: " + err.Error())
 	}
 	return out
 }
