@@ -49,26 +49,52 @@ func displayName(t memory.Turn) string {
 	return capitalise(name)
 }
 
-// attribute gives a statement without the speaker its subject: a sentence that left "I" out
-// gets it back, anything else is reported as said.
-func attribute(original, marked string) string {
+// attribute gives a statement its speaker: a sentence that left "I" out gets it back, and one
+// that does not speak of the speaker is reported as said.
+func attribute(original, marked string, self bool) string {
 	words := language.Words(original)
-	if len(words) < 2 {
-		return selfMark + " said: " + marked
+	lead := ""
+	if len(words) > 1 {
+		lead = droppedSubject(words)
 	}
-	first, second := words[0].Lower, words[1].Lower
-	if first == "just" || first == "also" || first == "recently" || first == "finally" || first == "never" {
-		first, second = second, ""
+	switch {
+	case lead != "":
+		return selfMark + lead + decapitalise(marked)
+	case self:
+		return marked
+	}
+	return selfMark + " said: " + capitalise(marked)
+}
+
+// droppedSubject returns what connects the speaker to a sentence that left "I" out, or "" when
+// it did not.
+func droppedSubject(words []language.Word) string {
+	first := words[0].Lower
+	if leadingAdverbs[first] {
+		first = words[1].Lower
 	}
 	switch {
 	case first == "been":
-		return selfMark + " has " + decapitalise(marked)
-	case droppedGerunds[first] && !copulas[second], first == "gonna":
-		return selfMark + " is " + decapitalise(marked)
-	case first == "can't" || first == "cannot" || first == "won't" || first == "will" || droppedPasts[first]:
-		return selfMark + " " + decapitalise(marked)
+		return " has "
+	case droppedGerunds[first] && !isGerundSubject(words), first == "gonna":
+		return " is "
+	case first == "can't", first == "cannot", first == "won't", droppedPasts[first]:
+		return " "
 	}
-	return selfMark + " said: " + marked
+	return ""
+}
+
+// isGerundSubject reports whether a sentence has its verb later ("Taking a break helps").
+func isGerundSubject(words []language.Word) bool {
+	for _, w := range words[1:min(len(words), 8)] {
+		switch {
+		case subjects[w.Lower], w.Lower == "i", firstPerson[w.Lower] && w.Lower != "my" && w.Lower != "our":
+			return false
+		case copulas[w.Lower]:
+			return true
+		}
+	}
+	return false
 }
 
 func decapitalise(s string) string {

@@ -14,3 +14,6 @@ learning studying reading writing preparing saving considering wondering enjoyin
 var droppedPasts = wordSet(`went got had took spent saw met made found bought ate came ran loved enjoyed finished started tried visited moved
 decided managed wanted needed wished hoped worked learned joined signed booked forgot felt thought did played watched read wrote
 broke quit won lost gave helped stayed travelled traveled`)
+
+// leadingAdverbs may stand before the verb of such a sentence.
+var leadingAdverbs = wordSet("just also recently finally never still already")

@@ -15,6 +15,8 @@ import (
 const (
 	sameCosine   = 0.985
 	sameMinStems = 8
+	// newsDelay is how much later than it happened a change may be told and still be news.
+	newsDelay = 45 * 24 * time.Hour
 )
 
 var (
@@ -193,7 +195,7 @@ func (p proposal) aheadOfTime() bool {
 	return !p.EventTime.Time.IsZero() && p.EventTime.Time.After(p.at)
 }
 
-// endedBefore reports whether the statement is about a time that was over at the given one.
+// endedBefore reports whether the statement is about a time that was long over at the given one.
 func (p proposal) endedBefore(at time.Time) bool {
 	t := p.EventTime.Time
 	if t.IsZero() {
@@ -207,7 +209,7 @@ func (p proposal) endedBefore(at time.Time) bool {
 	default:
 		t = t.AddDate(0, 0, 7)
 	}
-	return !t.After(at)
+	return !t.Add(newsDelay).After(at)
 }
 
 func subset(a, b map[string]bool) bool { return len(difference(a, b)) == 0 }

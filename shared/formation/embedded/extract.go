@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,7 +16,8 @@ import (
 const (
 	maxSentences      = 200
 	maxStatementWords = 60
-	salientSentence   = 0.75
+	salientSentence   = 0.5
+	salientQuestion   = 0.6
 )
 
 // Former forms memories by rule. It is safe for concurrent use.
@@ -107,7 +109,7 @@ func (e *turnExtractor) salient(texts []string) []sentence {
 	for _, text := range texts[:min(len(texts), maxSentences)] {
 		s := e.weigh(text)
 		switch {
-		case s.content == 0:
+		case s.content == 0, s.question && s.value < salientQuestion:
 		case s.value >= salientSentence:
 			kept = append(kept, s)
 		case s.value > best.value:
@@ -153,15 +155,15 @@ func (e *turnExtractor) state(s sentence, opening bool) statement {
 		marked = prefix + marked
 	case s.question:
 		marked = selfMark + " asked: " + marked
-	case !self:
-		marked = attribute(annotated, marked)
+	default:
+		marked = attribute(annotated, marked, self)
 	}
 	return statement{marked: endWithStop(marked), dates: mentions, expressions: expressions, words: len(strings.Fields(marked)), sources: sources}
 }
 
 // join appends a statement that leans on this one.
 func (s *statement) join(next statement) {
-	s.marked += " " + strings.TrimPrefix(next.marked, selfMark+" said: ")
+	s.marked += " " + capitalise(strings.TrimPrefix(next.marked, selfMark+" said: "))
 	s.dates = append(s.dates, next.dates...)
 	s.expressions = append(s.expressions, next.expressions...)
 	s.words += next.words
@@ -175,6 +177,7 @@ func (e *turnExtractor) addCaption(statements []statement) []statement {
 	if caption == "" {
 		return statements
 	}
+	caption = captionOpening.ReplaceAllString(caption, "")
 	s := statement{marked: endWithStop(selfMark + " shared a photo: " + caption), words: len(strings.Fields(caption)) + 4, sources: []string{turn.ID}}
 	if n := len(statements); n > 0 && statements[n-1].words+s.words <= maxStatementWords && len(statements[n-1].sources) == 1 {
 		last := &statements[n-1]
@@ -186,6 +189,9 @@ func (e *turnExtractor) addCaption(statements []statement) []statement {
 	}
 	return append(statements, s)
 }
+
+// captionOpening is how caption models begin, which says no more than "shared a photo".
+var captionOpening = regexp.MustCompile(`^(?i:an? (?:close[- ]?up )?(?:photo|photograph|photography|picture|image) of )`)
 
 // candidate completes a statement.
 func (e *turnExtractor) candidate(s statement) formation.Candidate {

@@ -42,12 +42,25 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn
 	return decisions, nil
 }
 
-// weights of the features; the score is the logistic of their sum. They were set by hand, on what
+// Weights of the features; the score is the logistic of their sum. They were set by hand on what
 // each feature means, and are the same for everybody.
 const (
-	weightBias      = -0.95
+	weightBias      = -0.8
 	weightCaption   = 1.6
 	weightAssistant = -0.4
+
+	weightContent = 0.22 // per word of content
+	weightName    = 0.7  // per name
+	weightTime    = 0.5  // per number or word of time
+	weightTelling = 0.35 // per word of states, plans and likes
+	weightFirst   = 0.55 // the speaker speaks of themself
+	weightThird   = 0.5  // somebody or something they know is spoken of
+
+	// What a sentence tells counts less when it asks, only reacts, or speaks of the other one.
+	shareQuestion      = 0.3
+	shareReaction      = 0.35
+	shareReactionFirst = 0.4
+	shareSecond        = 0.4
 )
 
 // scoreTurn returns how worth remembering a turn is, 0 to 1.
@@ -71,18 +84,23 @@ func (s segment) value() float64 {
 	if s.content == 0 {
 		return 0
 	}
-	v := 0.22*float64(min(s.content, 10)) + 0.7*float64(min(s.names, 3)) + 0.5*float64(min(s.times, 2)) +
-		0.35*float64(min(s.tells, 3))
+	v := weightContent*float64(min(s.content, 10)) + weightName*float64(min(s.names, 3)) +
+		weightTime*float64(min(s.times, 2)) + weightTelling*float64(min(s.tells, 3))
 	if s.first {
-		v += 0.55
+		v += weightFirst
+	}
+	if s.third {
+		v += weightThird
 	}
 	switch {
 	case s.question:
-		v *= 0.3
-	case s.reaction && !s.first:
-		v *= 0.35
-	case s.reaction, s.second && !s.first:
-		v *= 0.6
+		return v * shareQuestion
+	case s.reaction && s.first:
+		return v * shareReactionFirst
+	case s.reaction:
+		return v * shareReaction
+	case s.second && !s.first:
+		return v * shareSecond
 	}
 	return v
 }

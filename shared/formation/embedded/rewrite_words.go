@@ -31,7 +31,7 @@ cannot cant wont gonna wanna gotta used better did didn't didnt hadn't wasn't`)
 // adverbs may stand between subject and verb.
 var adverbs = wordSet(`also always never often sometimes just still really actually usually already even ever only now then soon
 kinda sorta almost both too rarely seldom mostly maybe perhaps not currently once first finally recently hardly totally definitely probably
-sure quite rather all truly honestly literally simply later much well long ago`)
+sure quite rather all truly honestly literally simply later much well long ago no longer`)
 
 // auxiliaries before a subject make a question, where the verb keeps its form.
 var auxiliaries = wordSet(`am are was were do does did have has had can could will would shall should may might must
@@ -43,8 +43,7 @@ if because the a an my your his her its our their me you him them us it he she t
 what how why like-minded too either neither no none alone myself`)
 
 // clauseStarts before "you" make it a subject.
-var clauseStarts = wordSet(`that if when while because since and but so what how who where why know think hope guess bet see hear
-heard glad believe say said although though unless until whenever whatever before after as sure like`)
+var clauseStarts = wordSet(`that if when while because since and but so what how who where why know think hope guess bet glad believe say said although though unless until whenever whatever before after as sure like`)
 
 var clauseBreaks = wordSet("that which who because when while if since although though will would can could should might must may gonna did")
 

@@ -13,6 +13,7 @@ type segment struct {
 	content  int  // words that carry content, small talk not counted
 	names    int  // capitalised words inside the sentence, other than the speakers
 	times    int  // numbers and words of time
+	third    bool // somebody or something else is the subject
 	tells    int  // verbs and nouns that tell of states, plans and likes
 	first    bool // the speaker speaks of themself
 	second   bool // the other one is spoken of
@@ -55,6 +56,8 @@ func (s *segment) add(w language.Word, names map[string]bool) {
 		s.first = true
 	case secondPerson[w.Lower]:
 		s.second = true
+	case opening && thirdPerson[w.Lower]:
+		s.third = true
 	}
 	if s.words <= 3 && s.content == 0 && reactions[w.Lower] {
 		s.reaction = true

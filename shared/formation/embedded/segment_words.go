@@ -5,6 +5,9 @@ var (
 	secondPerson = wordSet("you you're you've you'd you'll your yours yourself")
 )
 
+// thirdPerson words open a sentence that tells of somebody or something the speaker knows.
+var thirdPerson = wordSet("he she they he's she's they're it's it his her their the there there's")
+
 // smallTalk are words that fill a reply without telling anything.
 var smallTalk = wordSet(`
 hey hi hello hiya yo bye goodbye morning evening thanks thank thx ty please sorry welcome cheers
@@ -17,6 +20,11 @@ thing things stuff lot lots kind sort bit way something anything everything noth
 get got go going keep let make take hope wish care luck chat talk catch soon later take
 much many more most better best new long back hear heard been doing up down
 gonna wanna gotta cause 'cause
+inspired inspire inspires inspiration motivated motivating motivation motivate positive positivity impact difference dedication dedicated effort
+passion passionate determination determined resilience resilient strength courage proud special meaningful rewarding fulfilling
+grateful blessed important reminder moment moments joy happiness beautiful beauty cute gorgeous stunning delicious tasty yummy
+appreciate appreciated thoughtful kind kindness worth deserve nailed rock rocks killing crushing cool stuff hard believe truly
+absolutely matter matters helpful helps forward push pushing stay staying
 `)
 
 // reactions open a sentence that mostly answers the other one.

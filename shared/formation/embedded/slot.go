@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/language"
@@ -26,16 +27,18 @@ type slotPattern struct {
 	// keyed is whether the second of three groups is part of the attribute ("favourite film").
 	keyed bool
 	// many is whether a subject may have several, so that a second value is no new value.
-	many    bool
+	many bool
+	// cues are parts of words one of which every match has; they spare most statements the pattern.
+	cues    []string
 	pattern *regexp.Regexp
 }
 
-func slot(attribute, tail string) slotPattern {
-	return slotPattern{attribute: attribute, pattern: regexp.MustCompile(`(?:^|[.,;!?] |\band |\bbut |\bso )` + subject + soft + tail)}
+func slot(attribute, cues, tail string) slotPattern {
+	return slotPattern{attribute: attribute, cues: strings.Fields(cues), pattern: regexp.MustCompile(`(?:^|[.,;!?] |\band |\bbut |\bso )` + subject + soft + tail)}
 }
 
-func keyed(attribute, tail string) slotPattern {
-	s := slot(attribute, tail)
+func keyed(attribute, cues, tail string) slotPattern {
+	s := slot(attribute, cues, tail)
 	s.keyed = true
 	return s
 }
@@ -50,27 +53,27 @@ const value = `([^.,;!?()]+)`
 
 // slotPatterns in order of preference.
 var slotPatterns = []slotPattern{
-	slot("residence", ` (?:lives?|living|is living|moved(?: back| away| over)?|relocated|is based|settled)(?: (?:here|there|over))? (?:in|to|at) `+place),
-	slot("age", ` (?:is|turned|just turned) (\d{1,3})(?: years? old| today| yesterday| last| this|[.,!]|$)`),
-	slot("birthday", `'s birthday is (?:on )?`+value),
-	keyed("favourite", `'s (?:all-time |absolute )?(?:favou?rite|fave) ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now |called )?`+value),
-	keyed("preferred", `'s preferred ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now )?`+value),
-	keyed("preferred", ` prefers ([\p{L}-]+) ((?:in|at|on|after|before) [^.,;!?()]+)`),
-	many(keyed("name of", `'s ([\p{L}-]+)(?:'s name is| is (?:now )?(?:called|named)| goes by) (\p{Lu}[\p{L}'-]*)`)),
-	slot("relationship", ` (?:is|got|has been|is getting)(?: \w+ly)? (single|married|engaged|divorced|separated|widowed|dating|seeing someone|in a relationship)`),
-	slot("relationship", ` (broke up) with`),
-	slot("diet", ` (?:is|went|became|turned|eats|is eating)(?: strictly| fully| \w+ly)?(?: a)? (vegan|vegetarian|pescatarian|keto|gluten-free|dairy-free|plant-based)`),
-	slot("job", ` (?:works|is working|started(?: working)?|got a job|got promoted|was promoted|is employed|got hired|was hired)(?: to| as) (?:be )?(?:an? |the )?`+value),
-	slot("job", ` (?:is|became) (?:an? |the )((?:[\p{L}-]+ )?(?:nurse|teacher|engineer|doctor|lawyer|developer|designer|manager|chef|writer|student|artist|accountant|scientist|analyst|journalist|architect|photographer|musician|carpenter|electrician|plumber|dentist|therapist|counselor|barista|waiter|waitress|pilot|driver|mechanic|librarian|programmer|consultant|professor|researcher|electrician|firefighter|paramedic|pharmacist|veterinarian))(?: at| for| in|[.,!]|$)`),
-	slot("employer", ` (?:works|is working|started(?: working)?|got a job|is employed|joined|left for)(?: at| for| with)? `+place),
-	slot("school", ` (?:studies|is studying|goes to|attends|enrolled|transferred)(?: at| in| to)? (\p{Lu}[\p{L}.'-]*(?: (?:of |\p{Lu})[\p{L}.'-]*)* ?(?:University|College|School|Academy|Institute)(?: of \p{Lu}\p{L}+)?)`),
-	slot("major", `(?:'s major is| majors in| is majoring in| switched(?: majors)? to) `+value),
-	slot("car", `(?: drives| is driving|'s (?:new )?car is) (?:an? |the )?`+value),
-	slot("phone", `'s (?:new )?phone is (?:an? |the )?`+value),
-	slot("phone number", `'s (?:phone |mobile |cell )?number is (?:now )?([\d+() -]{5,})`),
-	slot("email", `'s e-?mail(?: address)? is (?:now )?(\S+)`),
-	slot("address", `'s (?:home )?address is (?:now )?([^;!?]+)`),
-	slot("name", `'s name is (?:now )?(\p{Lu}[\p{L}'-]*)`),
+	slot("residence", "live living moved relocated based settled", ` (?:lives?|living|is living|moved(?: back| away| over)?|relocated|is based|settled)(?: (?:here|there|over))? (?:in|to|at) `+place),
+	slot("age", "is turned", ` (?:is|turned|just turned) (\d{1,3})(?: years? old| today| yesterday| last| this|[.,!]|$)`),
+	slot("birthday", "birthday", `'s birthday is (?:on )?`+value),
+	keyed("favourite", "favo fave", `'s (?:all-time |absolute )?(?:favou?rite|fave) ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now |called )?`+value),
+	keyed("preferred", "preferred", `'s preferred ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now )?`+value),
+	keyed("preferred", "prefers", ` prefers ([\p{L}-]+) ((?:in|at|on|after|before) [^.,;!?()]+)`),
+	many(keyed("name of", "name called goes", `'s ([\p{L}-]+)(?:'s name is| is (?:now )?(?:called|named)| goes by) (\p{Lu}[\p{L}'-]*)`)),
+	slot("relationship", "single married engaged divorced separated widowed dating seeing relationship", ` (?:is|got|has been|is getting)(?: \w+ly)? (single|married|engaged|divorced|separated|widowed|dating|seeing someone|in a relationship)`),
+	slot("relationship", "broke", ` (broke up) with`),
+	slot("diet", "vegan vegetarian pescatarian keto free plant", ` (?:is|went|became|turned|eats|is eating)(?: strictly| fully| \w+ly)?(?: a)? (vegan|vegetarian|pescatarian|keto|gluten-free|dairy-free|plant-based)`),
+	slot("job", "work started job promoted employed hired", ` (?:works|is working|started(?: working)?|got a job|got promoted|was promoted|is employed|got hired|was hired)(?: to| as) (?:be )?(?:an? |the )?`+value),
+	slot("job", "is became", ` (?:is|became) (?:an? |the )((?:[\p{L}-]+ )?(?:nurse|teacher|engineer|doctor|lawyer|developer|designer|manager|chef|writer|student|artist|accountant|scientist|analyst|journalist|architect|photographer|musician|carpenter|electrician|plumber|dentist|therapist|counselor|barista|waiter|waitress|pilot|driver|mechanic|librarian|programmer|consultant|professor|researcher|electrician|firefighter|paramedic|pharmacist|veterinarian))(?: at| for| in|[.,!]|$)`),
+	slot("employer", "work started job employed joined left", ` (?:works|is working|started(?: working)?|got a job|is employed|joined|left for)(?: at| for| with)? `+place),
+	slot("school", "stud goes attend enrolled transferred", ` (?:studies|is studying|goes to|attends|enrolled|transferred)(?: at| in| to)? (\p{Lu}[\p{L}.'-]*(?: (?:of |\p{Lu})[\p{L}.'-]*)* ?(?:University|College|School|Academy|Institute)(?: of \p{Lu}\p{L}+)?)`),
+	slot("major", "major switched", `(?:'s major is| majors in| is majoring in| switched(?: majors)? to) `+value),
+	slot("car", "driv car", `(?: drives| is driving|'s (?:new )?car is) (?:an? |the )?`+value),
+	slot("phone", "phone", `'s (?:new )?phone is (?:an? |the )?`+value),
+	slot("phone number", "number", `'s (?:phone |mobile |cell )?number is (?:now )?([\d+() -]{5,})`),
+	slot("email", "mail", `'s e-?mail(?: address)? is (?:now )?(\S+)`),
+	slot("address", "address", `'s (?:home )?address is (?:now )?([^;!?]+)`),
+	slot("name", "name", `'s name is (?:now )?(\p{Lu}[\p{L}'-]*)`),
 }
 
 // routine finds what is done at set times: verb, object, times.
@@ -85,10 +88,13 @@ type foundSlot struct {
 
 // findSlot returns the slot ("<self>/residence") that a marked statement sets, or "".
 func findSlot(marked string) (string, foundSlot) {
-	if len(language.ContentStems(marked)) > maxSlotWords {
+	if !strings.Contains(marked, selfMark) || contentWords(marked) > maxSlotWords {
 		return "", foundSlot{}
 	}
 	for _, p := range slotPatterns {
+		if !slices.ContainsFunc(p.cues, func(cue string) bool { return strings.Contains(marked, cue) }) {
+			continue
+		}
 		m := p.pattern.FindStringSubmatch(marked)
 		if m == nil {
 			continue
@@ -105,6 +111,17 @@ func findSlot(marked string) (string, foundSlot) {
 		}
 	}
 	return "", foundSlot{}
+}
+
+// contentWords counts the words that are not stop words.
+func contentWords(text string) int {
+	n := 0
+	for _, w := range language.Words(text) {
+		if !language.IsStopWord(w.Lower) {
+			n++
+		}
+	}
+	return n
 }
 
 // activityOf names a routine by its verb, or by the object of a verb that says little.

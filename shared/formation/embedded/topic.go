@@ -23,7 +23,7 @@ func topicOf(marked string) string {
 		if domain, ok := domainOf[language.Stem(w.Lower)]; ok {
 			scores[domain]++
 		}
-		if word := strings.TrimSuffix(w.Lower, "'s"); len(word) > len(longest) && len(word) <= maxKeywordBytes && !reportWords[word] {
+		if word := strings.TrimSuffix(w.Lower, "'s"); len(word) > len(longest) && len(word) <= maxKeywordBytes && isNounLike(w.Lower, word) {
 			longest = word
 		}
 	}
@@ -56,6 +56,15 @@ func keywordsOf(marked string) []string {
 	}
 	return out
 }
+
+// isNounLike leaves out what names nothing: adverbs, words of time and forms of verbs.
+func isNounLike(lower, word string) bool {
+	return !reportWords[word] && !timeWords[word] && !adverbs[word] && !isPast(word) &&
+		!strings.HasSuffix(word, "ly") && !strings.HasSuffix(word, "ing") && !strings.Contains(lower, "n't") && !vagueWords[word]
+}
+
+// vagueWords are long and name nothing.
+var vagueWords = wordSet("however whatever whenever wherever although though without within beyond appreciates understands wishes makes remember important")
 
 // reportWords are ours, not the speaker's.
 var reportWords = wordSet("said asked shared photo others themself")
