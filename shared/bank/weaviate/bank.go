@@ -41,7 +41,7 @@ func Open(ctx context.Context, cfg Config, model string, dimension int) (*Bank, 
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	b, err := connect(cfg, dimension)
+	b, err := connect(ctx, cfg, dimension)
 	if err != nil {
 		return nil, err
 	}

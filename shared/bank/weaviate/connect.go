@@ -22,10 +22,10 @@ import (
 // entries may pass the usual 4 MiB.
 const maxMessage = 100 << 20
 
-// connect makes the clients; it does not wait for the server. The gRPC connection is our own
-// because the client library's neither verifies certificates nor can be closed. Headers carry the
-// key because the library's auth config makes, and abandons, a second connection.
-func connect(cfg Config, dimension int) (*Bank, error) {
+// connect makes the clients. The gRPC connection is our own because the client library's neither
+// verifies certificates nor can be closed. Headers carry the key because the library's auth config
+// makes, and abandons, a second connection.
+func connect(ctx context.Context, cfg Config, dimension int) (*Bank, error) {
 	if dimension <= 0 {
 		return nil, fault.Terminal("embedding.dimension", "is %d, want more than 0", dimension)
 	}
@@ -35,6 +35,9 @@ func connect(cfg Config, dimension int) (*Bank, error) {
 	var headers map[string]string
 	if cfg.APIKey != "" {
 		headers = map[string]string{"authorization": "Bearer " + cfg.APIKey.Reveal()}
+	}
+	if err := answers(ctx, web, cfg, headers); err != nil {
+		return nil, err
 	}
 	rest, err := client.NewClient(client.Config{Scheme: cfg.scheme(), Host: cfg.HTTP, ConnectionClient: web, Headers: headers})
 	if err != nil {
@@ -48,6 +51,25 @@ func connect(cfg Config, dimension int) (*Bank, error) {
 		collections: collections{prefix: cfg.Prefix}, dimension: dimension,
 		rest: rest, http: web, conn: conn, search: pb.NewWeaviateClient(conn),
 	}, nil
+}
+
+// answers asks the server for a sign of life. The client library asks for its version when it is
+// made and takes no ctx for that, so a silent server must be found out before.
+func answers(ctx context.Context, web *http.Client, cfg Config, headers map[string]string) error {
+	url := cfg.scheme() + "://" + cfg.HTTP + "/v1/.well-known/live"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fault.Terminal("MNEME_WEAVIATE_HTTP", "%w", err)
+	}
+	for k, v := range headers {
+		req.Header.Set(k, v)
+	}
+	reply, err := web.Do(req)
+	if err != nil {
+		web.CloseIdleConnections()
+		return failed(ctx, "reach weaviate", err)
+	}
+	return reply.Body.Close()
 }
 
 func dial(cfg Config, headers map[string]string) (*grpc.ClientConn, error) {

@@ -165,10 +165,17 @@ func TestOpenOfASilentServerEnds(t *testing.T) {
 	if _, err := weaviate.Open(t.Context(), cfg, model, banktest.Dimension); !fault.IsRetryable(err) {
 		t.Errorf("gRPC is silent: got %v, want a retryable error", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
 	cfg.Timeout = time.Minute
-	if _, err := weaviate.Open(ctx, cfg, model, banktest.Dimension); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the caller's deadline: got %v, want %v", err, context.DeadlineExceeded)
+	for name, address := range map[string]string{"REST": silent.Addr().String(), "gRPC": server.HTTP()} {
+		cfg.HTTP = address
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := weaviate.Open(ctx, cfg, model, banktest.Dimension); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller's deadline, %s silent: got %v, want %v", name, err, context.DeadlineExceeded)
+		}
+	}
+	cfg.HTTP = "not a host"
+	if _, err := weaviate.Open(t.Context(), cfg, model, banktest.Dimension); !fault.IsTerminal(err) {
+		t.Errorf("no address: got %v, want a terminal error", err)
 	}
 }
