@@ -2,6 +2,8 @@ package llm_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,5 +91,42 @@ func TestOptionsAndModelsAreChecked(t *testing.T) {
 	}
 	if _, err := llm.NewFormer(s.Client(t), llm.Options{PromptDir: "/does/not/exist", FilterBatch: 1, Related: 1}); err == nil {
 		t.Error("a prompt directory that does not exist was accepted")
+	}
+}
+
+func TestVersionsNameOverriddenPromptsAndModels(t *testing.T) {
+	s := llmtest.New(t)
+	cfg := s.Config()
+	cfg.Models.Manager = "big"
+	c, err := model.NewClient(cfg, model.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	opts := llm.DefaultOptions()
+	opts.PromptDir = t.TempDir()
+	override := `{{define "system"}}Rate.{{end}}{{define "user"}}{{.Params.Count}} turns: {{.Data}}{{end}}`
+	if err := os.WriteFile(filepath.Join(opts.PromptDir, "filter.v1.tmpl"), []byte(override), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	filter, err := llm.NewFilter(c, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	former, err := llm.NewFormer(c, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := filter.Version(); !strings.HasPrefix(v, "llm/filter.v1+") || !strings.HasSuffix(v, "/scripted") {
+		t.Errorf("filter version is %s", v)
+	}
+	if v := former.Version(); v != "salimory/llm/extractor.v1+manager.v1/scripted+big" {
+		t.Errorf("former version is %s", v)
+	}
+	if _, err := filter.Filter(t.Context(), scope, turns("We have two cats now")); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Calls(model.RoleFilter)[0]; got.System() != "Rate." || !strings.HasPrefix(got.User(), "1 turns: ") {
+		t.Errorf("the override is not used: %s", got.Raw)
 	}
 }
