@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -163,7 +164,7 @@ func (n *node) check(path string, v any) error {
 
 func (n *node) checkNumber(path string, v any) error {
 	f, ok := v.(float64)
-	if !ok || (n.kind == "integer" && f != float64(int32(f))) {
+	if !ok || (n.kind == "integer" && (f != math.Trunc(f) || math.Abs(f) > math.MaxInt32)) {
 		return Faultf("%s: want a JSON %s", path, n.kind)
 	}
 	return nil
