@@ -73,8 +73,12 @@ func recordError(span trace.Span, err error) {
 
 // TracedPublisher surrounds a publisher: each record gets a span, and carries its context in
 // the headers. A record that already carries a context, published outside any span, goes on
-// with the trace it carries, so that a replayed record stays in its own trace.
+// with the trace it carries, so that a replayed record stays in its own trace. A publisher
+// that is traced already is returned as it is.
 func TracedPublisher(pub Publisher, ins *Instruments) Publisher {
+	if traced, ok := pub.(*tracedPublisher); ok {
+		return traced
+	}
 	return &tracedPublisher{Publisher: pub, ins: ins}
 }
 
