@@ -17,19 +17,29 @@ type session struct {
 	// committed is what the last commits stored; only the committing goroutine touches it.
 	committed map[Partition]int64
 	commits   outage
+	outcomes  map[string]outcomes
+}
+
+func (c *Consumer) newSession(gen Generation) *session {
+	s := &session{
+		Consumer: c, gen: gen, parts: make(map[Partition]*lanes),
+		committed: make(map[Partition]int64), outcomes: make(map[string]outcomes),
+	}
+	assigned := gen.Partitions()
+	share := max(1, c.cfg.Workers/max(1, len(assigned)))
+	for _, p := range assigned {
+		s.parts[p] = newLanes(c.cfg, share, s.deliver)
+		s.outcomes[p.Topic] = newOutcomes(c.cfg.Group, p.Topic)
+	}
+	return s
 }
 
 // serve works on one generation until it ends or ctx is done.
 func (c *Consumer) serve(ctx context.Context, gen Generation) error {
-	assigned := gen.Partitions()
-	s := &session{Consumer: c, gen: gen, parts: make(map[Partition]*lanes), committed: make(map[Partition]int64)}
-	share := max(1, c.cfg.Workers/max(1, len(assigned)))
-	for _, p := range assigned {
-		s.parts[p] = newLanes(c.cfg, share, s.deliver)
-	}
+	s := c.newSession(gen)
 	defer c.lag.clear()
 	c.ins.log.InfoContext(ctx, "consumer generation started",
-		slog.String("group", c.cfg.Group), slog.Int("partitions", len(assigned)))
+		slog.String("group", c.cfg.Group), slog.Int("partitions", len(s.parts)))
 
 	// work lives on while ctx is done and the work drains; it ends with the generation.
 	work, stopWork := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -94,7 +104,7 @@ func (s *session) deliver(ctx context.Context, batch []Message) bool {
 	for {
 		began := time.Now()
 		err := s.handler(ctx, batch)
-		s.ins.processed(ctx, s.cfg.Group, batch, time.Since(began), err)
+		s.ins.processed(ctx, s.outcomes[batch[0].Topic], len(batch), time.Since(began), err)
 		if err == nil {
 			return true
 		}

@@ -117,17 +117,27 @@ func (ins *Instruments) observeLag(t *lagTable) (func(), error) {
 	return func() { _ = reg.Unregister() }, nil
 }
 
-func (ins *Instruments) processed(ctx context.Context, group string, batch []Message, took time.Duration, err error) {
-	base := []attribute.KeyValue{
-		semconv.MessagingConsumerGroupName(group), semconv.MessagingDestinationName(batch[0].Topic),
+// outcomes are the attributes of a topic's deliveries, made once: making them for every batch
+// was an eighth of the consumer's time.
+type outcomes struct {
+	count, done, unfinished metric.MeasurementOption
+}
+
+func newOutcomes(group, topic string) outcomes {
+	base := attribute.NewSet(semconv.MessagingConsumerGroupName(group), semconv.MessagingDestinationName(topic))
+	with := func(outcome string) metric.MeasurementOption {
+		return metric.WithAttributes(append(base.ToSlice(), attrOutcome.String(outcome))...)
 	}
-	outcome := "done"
+	return outcomes{count: metric.WithAttributeSet(base), done: with("done"), unfinished: with("unfinished")}
+}
+
+func (ins *Instruments) processed(ctx context.Context, o outcomes, records int, took time.Duration, err error) {
 	if err != nil {
-		outcome = "unfinished"
-	} else {
-		ins.done.Add(ctx, int64(len(batch)), metric.WithAttributes(base...))
+		ins.duration.Record(ctx, took.Seconds(), o.unfinished)
+		return
 	}
-	ins.duration.Record(ctx, took.Seconds(), metric.WithAttributes(append(base, attrOutcome.String(outcome))...))
+	ins.done.Add(ctx, int64(records), o.count)
+	ins.duration.Record(ctx, took.Seconds(), o.done)
 }
 
 // batchAttrs locates a batch in a log line.
