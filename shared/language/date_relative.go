@@ -166,11 +166,13 @@ func (d dater) stepMonth(step int, month time.Month) time.Time {
 // has not begun.
 func (d dater) stepSeason(step int, name string, month time.Month) DateMention {
 	year := d.today.Year()
-	begins := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
+	begins := func(year int) time.Time { return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC) }
 	switch {
-	case step < 0 && begins.AddDate(0, 3, 0).After(d.today):
-		year--
-	case step > 0 && !begins.After(d.today):
+	case step < 0:
+		for begins(year).AddDate(0, 3, 0).After(d.today) {
+			year--
+		}
+	case step > 0 && !begins(year).After(d.today):
 		year++
 	case step == 0 && month == time.December && d.today.Month() < time.March:
 		year--

@@ -7,8 +7,7 @@ such which both him them also plus`)
 var copulas = wordSet("is isn't are was were has helps makes keeps gives brings can will would")
 
 // droppedGerunds open a sentence that left "I am" out.
-var droppedGerunds = wordSet(`feeling thinking planning working looking hoping trying going heading getting missing taking doing having living
-learning studying reading writing preparing saving considering wondering enjoying loving dealing moving starting training`)
+var droppedGerunds = wordSet("feeling hoping planning looking trying heading considering wondering going working missing")
 
 // droppedPasts open a sentence that left "I" out.
 var droppedPasts = wordSet(`went got had took spent saw met made found bought ate came ran loved enjoyed finished started tried visited moved

@@ -63,7 +63,7 @@ var slotPatterns = []slotPattern{
 	slot("relationship", "single married engaged divorced separated widowed dating seeing relationship", ` (?:is|got|has been|is getting)(?: \w+ly)? (single|married|engaged|divorced|separated|widowed|dating|seeing someone|in a relationship)`),
 	slot("relationship", "broke", ` (broke up) with`),
 	slot("diet", "vegan vegetarian pescatarian keto free plant", ` (?:is|went|became|turned|eats|is eating)(?: strictly| fully| \w+ly)?(?: a)? (vegan|vegetarian|pescatarian|keto|gluten-free|dairy-free|plant-based)`),
-	slot("job", "work started job promoted employed hired", ` (?:works|is working|started(?: working)?|got a job|got promoted|was promoted|is employed|got hired|was hired)(?: to| as) (?:be )?(?:an? |the )?`+value),
+	slot("job", "work started job promoted employed hired", ` (?:(?:works|is working|started(?: working)?|got a job|is employed|got hired|was hired) as|(?:got|was|has been) promoted to)(?: be)? (?:an? |the )?`+value),
 	slot("job", "is became", ` (?:is|became) (?:an? |the )((?:[\p{L}-]+ )?(?:nurse|teacher|engineer|doctor|lawyer|developer|designer|manager|chef|writer|student|artist|accountant|scientist|analyst|journalist|architect|photographer|musician|carpenter|electrician|plumber|dentist|therapist|counselor|barista|waiter|waitress|pilot|driver|mechanic|librarian|programmer|consultant|professor|researcher|electrician|firefighter|paramedic|pharmacist|veterinarian))(?: at| for| in|[.,!]|$)`),
 	slot("employer", "work started job employed joined left", ` (?:works|is working|started(?: working)?|got a job|is employed|joined|left for)(?: at| for| with)? `+place),
 	slot("school", "stud goes attend enrolled transferred", ` (?:studies|is studying|goes to|attends|enrolled|transferred)(?: at| in| to)? (\p{Lu}[\p{L}.'-]*(?: (?:of |\p{Lu})[\p{L}.'-]*)* ?(?:University|College|School|Academy|Institute)(?: of \p{Lu}\p{L}+)?)`),
@@ -126,9 +126,11 @@ func contentWords(text string) int {
 
 // activityOf names a routine by its verb, or by the object of a verb that says little.
 func activityOf(verb, object string) string {
-	stem := language.Stem(verb)
-	if !lightVerbs[stem] {
-		return stem
+	if emptyVerbs[verb] {
+		return ""
+	}
+	if !lightVerbs[verb] {
+		return language.Stem(verb)
 	}
 	for _, w := range language.ContentStems(object) {
 		return w
@@ -136,7 +138,11 @@ func activityOf(verb, object string) string {
 	return ""
 }
 
-var lightVerbs = wordSet("go goe do doe have has take make get play attend visit see is")
+// lightVerbs need their object to name a routine; emptyVerbs name none.
+var (
+	lightVerbs = wordSet("goes does takes makes plays attends visits")
+	emptyVerbs = wordSet("is has sees gets says was thinks knows feels wants needs likes loves")
+)
 
 func slotKey(s string) string { return normal(s) }
 
