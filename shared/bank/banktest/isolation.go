@@ -224,7 +224,7 @@ func testEvidence(t *testing.T, b bank.Bank) {
 		turns = append(turns, turn(fmt.Sprintf("t%03d *?/\"", n)))
 		want = append(want, turns[n].ID)
 	}
-	record := memory.SessionRecord{SessionID: "s/1 \"*", FormedAt: epoch, Turns: 250, Operations: 3}
+	record := memory.SessionRecord{SessionID: "s/1 \"*", FormedAt: epoch, Turns: 250, Operations: 3, Closed: true}
 	write(t, b, scope, memory.Write{Turns: turns, Session: &record})
 	got, err := b.Turns(t.Context(), scope, append([]string{"none", want[0]}, want...))
 	if err != nil {

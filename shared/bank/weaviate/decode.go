@@ -25,6 +25,8 @@ func (o *object) text(name string) string { return o.fields[name].GetTextValue()
 
 func (o *object) int(name string) int { return int(o.fields[name].GetIntValue()) }
 
+func (o *object) flag(name string) bool { return o.fields[name].GetBoolValue() }
+
 func (o *object) list(name string) []string {
 	values := o.fields[name].GetListValue().GetTextValues().GetValues()
 	if len(values) == 0 {
@@ -81,6 +83,7 @@ func decodeSession(r *pb.SearchResult) (memory.SessionRecord, error) {
 	o := open(r)
 	record := memory.SessionRecord{
 		SessionID: o.text("sessionId"), FormedAt: o.time("formedAt"), Turns: o.int("turns"), Operations: o.int("operations"),
+		Closed: o.flag("closed"),
 	}
 	return record, o.err
 }

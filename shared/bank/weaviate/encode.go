@@ -83,6 +83,6 @@ func sessionProperties(scope memory.Scope, r memory.SessionRecord) properties {
 	p := owned(scope)
 	p.text("sessionId", r.SessionID)
 	p.time("formedAt", r.FormedAt)
-	p["turns"], p["operations"] = r.Turns, r.Operations
+	p["turns"], p["operations"], p["closed"] = r.Turns, r.Operations, r.Closed
 	return p
 }

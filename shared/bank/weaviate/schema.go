@@ -49,7 +49,7 @@ func (c collections) classes() []*models.Class {
 		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"))
 	sessions := tenanted(c.session(), "One consolidated session.",
 		exact(propUser), stored(propUserID, "text"), exact("sessionId"), stored("formedAt", "date"),
-		stored("turns", "int"), stored("operations", "int"))
+		stored("turns", "int"), stored("operations", "int"), stored("closed", "boolean"))
 	meta := class(c.meta(), "What the bank was filled with.",
 		stored("schemaVersion", "int"), stored("embeddingModel", "text"), stored("dimension", "int"))
 	return []*models.Class{memories, turns, sessions, meta}
