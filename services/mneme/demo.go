@@ -74,8 +74,8 @@ func (c *cli) runDemo(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.close(ctx)
 	result, err := c.play(ctx, s)
+	s.close(ctx) // sends this command's own spans, the roots of the traces shown below
 	if err != nil {
 		return err
 	}
