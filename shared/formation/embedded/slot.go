@@ -59,7 +59,7 @@ var slotPatterns = []slotPattern{
 	keyed("favourite", "favo fave", `'s (?:all-time |absolute )?(?:favou?rite|fave) ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now |called )?`+value),
 	keyed("preferred", "preferred", `'s preferred ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now )?`+value),
 	keyed("preferred", "prefers", ` prefers ([\p{L}-]+) ((?:in|at|on|after|before) [^.,;!?()]+)`),
-	many(keyed("name of", "name called goes", `'s ([\p{L}-]+)(?:'s name is| is (?:now )?(?:called|named)| goes by) (\p{Lu}[\p{L}'-]*)`)),
+	many(keyed("name of", "name called goes", `'s ([\p{L}-]+)(?:'s name is(?: now)?| is (?:now )?(?:called|named)| goes by) (\p{Lu}[\p{L}'-]*)`)),
 	slot("relationship", "single married engaged divorced separated widowed dating seeing relationship", ` (?:is|got|has been|is getting)(?: \w+ly)? (single|married|engaged|divorced|separated|widowed|dating|seeing someone|in a relationship)`),
 	slot("relationship", "broke", ` (broke up) with`),
 	slot("diet", "vegan vegetarian pescatarian keto free plant", ` (?:is|went|became|turned|eats|is eating)(?: strictly| fully| \w+ly)?(?: a)? (vegan|vegetarian|pescatarian|keto|gluten-free|dairy-free|plant-based)`),

@@ -1,0 +1,197 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/recall/embedded"
+)
+
+var (
+	scope = memory.Scope{Tenant: "acme", User: "ana"}
+	now   = time.Date(2024, 4, 1, 12, 0, 0, 0, time.UTC)
+)
+
+func mem(id string, kind memory.Kind, content string) memory.Memory {
+	return memory.Memory{ID: id, Kind: kind, Content: content, Status: memory.StatusActive, Sources: []string{"turn-" + id}}
+}
+
+func at(m memory.Memory, y int, mo time.Month, d int) memory.Memory {
+	m.EventTime = memory.EventTime{Time: time.Date(y, mo, d, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
+	return m
+}
+
+func bank() []memory.Memory {
+	old := mem("f", memory.KindFact, "Ana lives in Berlin.")
+	old.Status, old.ValidTo = memory.StatusSuperseded, time.Date(2024, 3, 1, 9, 0, 0, 0, time.UTC)
+	return []memory.Memory{
+		at(mem("a", memory.KindEpisodic, "Ana ran a marathon in Hamburg."), 2024, 2, 11), mem("b", memory.KindFact, "Ana lives in Rome."),
+		mem("c", memory.KindPreference, "Ana loves green tea."), at(mem("d", memory.KindEpisodic, "Ana adopted a cat called Bo."), 2023, 7, 3),
+		mem("e", memory.KindProcedural, "Ana swims every Tuesday."), old, mem("g", memory.KindFact, "Ben works as a nurse."),
+	}
+}
+
+func profile(t *testing.T, e recall.Evidence) recall.Profile {
+	t.Helper()
+	p, err := embedded.NewProfiler().Profile(context.Background(), scope, e)
+	if err != nil {
+		t.Fatalf("profile: %v", err)
+	}
+	return p
+}
+
+func render(p recall.Profile) string {
+	var b strings.Builder
+	for _, s := range p.Sections {
+		fmt.Fprintf(&b, "%s: %s\n", s.Name, strings.Join(s.Lines, " / "))
+	}
+	return b.String()
+}
+
+func TestProfileHasSections(t *testing.T) {
+	got := render(profile(t, recall.Evidence{Query: "What does Ana like?", Now: now, Memories: bank(), WordBudget: 200}))
+	want := "constraints: Ana lives in Rome. [2] / Ana swims every Tuesday. [5] / Ana lives in Berlin. (until 2024-03-01) [6] / Ben works as a nurse. [7]\n" +
+		"preferences: Ana loves green tea. [3]\n" +
+		"timeline: 2023-07-03: Ana adopted a cat called Bo. [4] / 2024-02-11: Ana ran a marathon in Hamburg. [1]\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestProfileShowsDatesFirstWhenTimeIsAsked(t *testing.T) {
+	p := profile(t, recall.Evidence{Query: "When did Ana run?", Now: now, Memories: bank(), WordBudget: 200})
+	if p.Sections[0].Name != embedded.SectionTimeline {
+		t.Errorf("first section is %s", p.Sections[0].Name)
+	}
+}
+
+func TestProfileGivesTheBudgetToTheBest(t *testing.T) {
+	for _, c := range []struct {
+		budget int
+		want   []string
+	}{{0, nil}, {5, []string{"b"}}, {8, []string{"a"}}, {13, []string{"a", "b"}}, {500, []string{"a", "b", "c", "d", "e", "f", "g"}}} {
+		var got []string
+		for _, m := range profile(t, recall.Evidence{Query: "Ana?", Now: now, Memories: bank(), WordBudget: c.budget}).Cited {
+			got = append(got, m.ID)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("budget %d: cited %v, want %v", c.budget, got, c.want)
+		}
+	}
+}
+
+func TestProfileCutsOnlyALineThatAloneIsTooLong(t *testing.T) {
+	long := mem("a", memory.KindFact, "Ana said: one two three four five six seven eight nine ten.")
+	got := render(profile(t, recall.Evidence{Query: "?", Now: now, Memories: []memory.Memory{long}, WordBudget: 6}))
+	if got != "constraints: Ana said: one two … [1]\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestProfileAddsRecentTurns(t *testing.T) {
+	turn := func(id, text string, age time.Duration) memory.Turn {
+		return memory.Turn{ID: id, Speaker: "Ana", Text: text, Time: now.Add(-age)}
+	}
+	e := recall.Evidence{Query: "What about the guitar?", Now: now, WordBudget: 200, Memories: bank()[:2], Window: []memory.Turn{
+		turn("w1", "I might buy a guitar.", 72*time.Hour), turn("w2", "I painted the shed.", 48*time.Hour), turn("turn-a", "I ran a marathon with a guitar", time.Minute),
+		turn("w3", "I now live in Rome!", 2*time.Minute), turn("w4", "I'm looking at pianos too.", time.Minute),
+	}}
+	got := render(profile(t, e))
+	want := "recent: 2024-03-29: Ana: “I might buy a guitar.” / 2024-04-01: Ana: “I'm looking at pianos too.”\n"
+	if !strings.Contains(got, want) || strings.Contains(got, "shed") || strings.Count(got, "Rome") != 1 {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestProfileKeepsItsPromises(t *testing.T) {
+	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"Ana lives in Rome.", "a b c d e f g h i j k l m n", "Ana [1] said: {\"x\":1}", ""}))
+	kinds := rapid.SampledFrom([]memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural, "other"})
+	rapid.Check(t, func(t *rapid.T) {
+		e := recall.Evidence{Query: texts.Draw(t, "query"), Now: now, WordBudget: rapid.IntRange(-1, 60).Draw(t, "budget")}
+		for i := range rapid.IntRange(0, 8).Draw(t, "memories") {
+			e.Memories = append(e.Memories, mem(fmt.Sprint(i), kinds.Draw(t, "kind"), texts.Draw(t, "content")))
+		}
+		for i := range rapid.IntRange(0, 4).Draw(t, "turns") {
+			e.Window = append(e.Window, memory.Turn{ID: fmt.Sprint("w", i), Speaker: "Ana", Text: texts.Draw(t, "said"), Time: now})
+		}
+		p, err := embedded.NewProfiler().Profile(context.Background(), scope, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, cited := 0, 0
+		for _, s := range p.Sections {
+			for _, l := range s.Lines {
+				words += len(strings.Fields(l))
+				if s.Name != embedded.SectionRecent {
+					cited++
+				}
+			}
+		}
+		if words > max(0, e.WordBudget) || cited != len(p.Cited) {
+			t.Fatalf("%d words of %d, %d lines for %d citations", words, e.WordBudget, cited, len(p.Cited))
+		}
+		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, p)
+		if err != nil || a.Abstained != (len(a.Cited) == 0) || a.Abstained != strings.HasSuffix(a.Text, "[NO_CITE]") || len(a.Cited) > 3 {
+			t.Fatalf("answer %+v, %v", a, err)
+		}
+		for _, id := range a.Cited {
+			if !slices.ContainsFunc(p.Cited, func(m memory.Memory) bool { return m.ID == id }) {
+				t.Fatalf("%s is not in the profile", id)
+			}
+		}
+		if !utf8.ValidString(render(p) + a.Text) {
+			t.Fatal("not UTF-8")
+		}
+	})
+}
+
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct{ query, want string }{
+		{"Where does Ana live?", "Ana lives in Rome. [2]"},
+		{"When did Ana run the marathon?", "2024-02-11: Ana ran a marathon in Hamburg. [1]"},
+		{"What tea does Ana love?", "Ana loves green tea. [3]"},
+		{"What is Ana's cat called?", "Ana adopted a cat called Bo. [4]"},
+		{"What does Ana do every Tuesday?", "Ana swims every Tuesday. [5]"},
+		{"What is Ben's job?", "Ben works as a nurse. [7]"},
+		{"Which pet does Ana have?", "Ana adopted a cat called Bo. [4]"},
+		{"What car does Ana drive?", "[NO_CITE]"},
+		{"Has Ana been to Japan for skiing?", "[NO_CITE]"},
+		{"???", "[NO_CITE]"},
+		{"", "[NO_CITE]"},
+	} {
+		e := recall.Evidence{Query: c.query, Now: now, Memories: bank(), WordBudget: 200}
+		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))
+		if err != nil || !strings.Contains(a.Text, c.want) || a.Abstained != (c.want == "[NO_CITE]") {
+			t.Errorf("%q: got %+v %v, want %q", c.query, a, err, c.want)
+		}
+	}
+}
+
+func TestSameInputSameOutput(t *testing.T) {
+	e := recall.Evidence{Query: "When did Ana run?", Now: now, Memories: bank(), WordBudget: 40}
+	if !reflect.DeepEqual(profile(t, e), profile(t, e)) {
+		t.Error("two profiles differ")
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := embedded.NewProfiler().Profile(ctx, scope, recall.Evidence{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("profile: %v", err)
+	}
+	if _, err := embedded.NewGenerator().Answer(ctx, scope, recall.Evidence{}, recall.Profile{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("answer: %v", err)
+	}
+}
