@@ -124,7 +124,7 @@ func TestErrorsAreClassed(t *testing.T) {
 		{llm.ErrRejected, false, true},
 		{llm.ErrUnavailable, false, false},
 	} {
-		if llm.IsAnswerFault(tc.err) != tc.answer || llm.IsConfigFault(tc.err) != tc.config {
+		if errors.Is(tc.err, fault.ErrUnusableAnswer) != tc.answer || llm.IsConfigFault(tc.err) != tc.config {
 			t.Errorf("%v is classed wrongly", tc.err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // Errors of a call. All are retryable from the point of view of the data: the turns are fine and
@@ -21,21 +23,23 @@ var (
 	// ErrRejected says that the endpoint rejects the request itself (400 and the like).
 	ErrRejected = errors.New("model endpoint rejects the request, check the model's limits and settings")
 
-	// ErrTruncated says that the answer hit the token limit.
-	ErrTruncated = errors.New("model answer truncated, raise the output token limit or send less")
+	// ErrTruncated says that the answer hit the token limit, or that the request alone did.
+	ErrTruncated error = unusableAnswer("model answer truncated, raise the output token limit or send less")
 	// ErrRefused says that the model or a content filter refused to answer.
-	ErrRefused = errors.New("model refused to answer")
+	ErrRefused error = unusableAnswer("model refused to answer")
 	// ErrEmpty says that the answer holds no choice or no text.
-	ErrEmpty = errors.New("model answer empty")
+	ErrEmpty error = unusableAnswer("model answer empty")
 	// ErrMalformed says that the answer could not be used, not even after it was shown its fault.
-	ErrMalformed = errors.New("model answer malformed")
+	ErrMalformed error = unusableAnswer("model answer malformed")
 )
 
-// IsAnswerFault reports whether err is about an answer the model gave. Asking again may help, but
-// where it does not after a few times it never will: bound the retries, and keep the data.
-func IsAnswerFault(err error) bool {
-	return errors.Is(err, ErrMalformed) || errors.Is(err, ErrTruncated) || errors.Is(err, ErrRefused) || errors.Is(err, ErrEmpty)
-}
+// unusableAnswer is an error of fault.ErrUnusableAnswer: asking again may help, but where it does not
+// after a few times it never will, so callers bound their retries, and keep the data.
+type unusableAnswer string
+
+func (e unusableAnswer) Error() string { return string(e) }
+
+func (unusableAnswer) Is(target error) bool { return target == fault.ErrUnusableAnswer }
 
 // IsConfigFault reports whether err is for the operator to mend.
 func IsConfigFault(err error) bool {
@@ -74,12 +78,17 @@ func (e *StatusError) kind() error {
 		return ErrUnavailable
 	case e.Status == 401 || e.Status == 403 || e.Code == quotaUsedUp:
 		return ErrUnauthorized
+	case e.Code == contextExceeded:
+		return ErrTruncated
 	case e.Status == 404:
 		return ErrNotFound
 	default:
 		return ErrRejected
 	}
 }
+
+// contextExceeded is the code of a 400 for a request that is too long for the model.
+const contextExceeded = "context_length_exceeded"
 
 // quotaUsedUp is the code of a 429 that no waiting mends.
 const quotaUsedUp = "insufficient_quota"
