@@ -78,6 +78,9 @@ func (p *planner) apply(op Operation) error {
 		if len(targets) == 0 {
 			return fault.Terminal("operation.targets", "is empty, want an entry to %s", op.Kind)
 		}
+		if op.Kind == OpUpdate && len(targets) > 1 {
+			return fault.Terminal("operation.targets", "names %d entries, want exactly one to UPDATE; MERGE takes several", len(targets))
+		}
 		if err := p.put(op, id, targets); err != nil {
 			return err
 		}

@@ -147,6 +147,7 @@ func TestPlanRefuses(t *testing.T) {
 		{"add without content", "operation.new", []memory.Operation{op(memory.OpAdd, &memory.Memory{ID: "n"})}},
 		{"add twice", "operation.new", []memory.Operation{op(memory.OpAdd, fresh("n")), op(memory.OpAdd, fresh("n"))}},
 		{"update nothing", "operation.targets", []memory.Operation{op(memory.OpUpdate, fresh("n"))}},
+		{"update two", "operation.targets", []memory.Operation{op(memory.OpUpdate, fresh("n"), "m1", "m2")}},
 		{"merge nothing", "operation.targets", []memory.Operation{op(memory.OpMerge, fresh("n"))}},
 		{"delete nothing", "operation.targets", []memory.Operation{op(memory.OpDelete, nil)}},
 		{"update to nothing", "operation.new", []memory.Operation{op(memory.OpUpdate, nil, "m1")}},
@@ -158,7 +159,7 @@ func TestPlanRefuses(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w, err := memory.Plan(ana, c.ops, []memory.Memory{stored("m1", 1), superseded}, now)
+			w, err := memory.Plan(ana, c.ops, []memory.Memory{stored("m1", 1), stored("m2", 1), superseded}, now)
 			if !fault.IsTerminal(err) || fault.Field(err) != c.field {
 				t.Errorf("got %v, want a terminal error about %s", err, c.field)
 			}
