@@ -2,11 +2,26 @@
 SHELL := /bin/bash
 GO ?= go
 BIN := bin
+CACHE := .cache
+TOOLS := $(CACHE)/tools
 SERVICES := saliency-filter booster utilizer reranker
+# The race detector needs a C compiler; without one the tests run all the same, and say so.
+RACE := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
+# How tests are run; .ci/run puts a summarising runner here.
+GOTEST ?= $(GO) test
+TESTFLAGS ?=
+
+# Pinned tools, built into .cache/tools when a target needs them.
+BUF := github.com/bufbuild/buf/cmd/buf@v1.66.1
+PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+PROTOC_GEN_CONNECT := connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.0
+WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.5.0
+GOTESTSUM := gotest.tools/gotestsum@v1.13.0
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | column -t -s:
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/' | column -t -s:
 
 .PHONY: demo
 demo: $(BIN)/mneme ## run the whole way once on embedded servers, and stop
@@ -28,3 +43,62 @@ $(BIN)/mneme:
 $(addprefix $(BIN)/,$(SERVICES)): $(BIN)/%:
 	@echo "building $@"
 	@$(GO) build -o $@ ./services/$(subst -,,$*)/cmd/$*
+
+.PHONY: servers
+servers: ## build the real Weaviate and Temporal for local runs and tests
+	@$(GO) run ./shared/localserver/cmd/build
+
+.PHONY: test
+test: servers ## run all tests on embedded servers
+	@[ -n "$(RACE)" ] || echo "no C compiler found: testing without the race detector"
+	$(GOTEST) $(RACE) -timeout 20m $(TESTFLAGS) ./...
+
+.PHONY: test-real
+test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
+	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/window/redis/... ./shared/localserver/...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for a while
+	@set -e; for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for target in $$(grep -rhoE '^func (Fuzz[A-Za-z0-9_]+)' $$pkg/*_test.go | awk '{print $$2}'); do \
+	    echo "$$pkg $$target"; $(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-10s} -fuzzminimizetime 20x | tail -1; done; done
+
+.PHONY: bench
+bench: servers ## measure the speed beside the floors, as a table
+	@$(GO) run ./services/bench/cmd/bench
+
+.PHONY: lint
+lint: $(TOOLS)/staticcheck $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
+	@test -z "$$(gofmt -l proto shared workflows services deploy)" || { echo "gofmt would change:"; gofmt -l proto shared workflows services deploy; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags realservers ./shared/...
+	$(TOOLS)/staticcheck ./...
+	$(TOOLS)/workflowcheck ./workflows/consolidation
+	$(TOOLS)/buf lint
+	$(TOOLS)/buf breaking --against proto/released.binpb
+
+.PHONY: generate
+generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go ## write the generated code and documents again
+	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
+	$(GO) run ./services/reference > docs/configuration.md
+
+.PHONY: histories
+histories: servers ## record the histories that the workflow's replay test uses
+	$(GO) run ./workflows/consolidation/record
+
+.PHONY: clean
+clean: ## remove binaries and caches
+	rm -rf $(BIN) $(CACHE)
+
+$(TOOLS)/buf:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(BUF)
+$(TOOLS)/protoc-gen-go:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(PROTOC_GEN_GO)
+$(TOOLS)/protoc-gen-connect-go:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(PROTOC_GEN_CONNECT)
+$(TOOLS)/staticcheck:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(STATICCHECK)
+$(TOOLS)/workflowcheck:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(WORKFLOWCHECK)
+$(TOOLS)/gotestsum:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(GOTESTSUM)

@@ -116,7 +116,7 @@ func TestTracedTakesNotFoundForAnAnswer(t *testing.T) {
 func attributesOf(s tracetest.SpanStub) []string {
 	var out []string
 	for _, a := range s.Attributes {
-		out = append(out, string(a.Key)+"="+a.Value.Emit())
+		out = append(out, string(a.Key)+"="+a.Value.String())
 	}
 	return out
 }

@@ -155,7 +155,7 @@ func TestTraced(t *testing.T) {
 			}
 			shown := spans[0].Status.Description
 			for _, attr := range spans[0].Attributes {
-				shown += attr.Value.Emit()
+				shown += attr.Value.String()
 			}
 			if strings.Contains(shown, "SECRETTEXT") || len(spans[0].Events) > 0 {
 				t.Errorf("the span shows the text: %q, %d events", shown, len(spans[0].Events))

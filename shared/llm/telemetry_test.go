@@ -43,8 +43,8 @@ func TestCallsAreMeasuredAndTracedWithoutText(t *testing.T) {
 	for key, want := range map[attribute.Key]string{
 		"gen_ai.operation.name": "chat", "gen_ai.request.model": "scripted", "mneme.llm.role": "manager", "mneme.tenant.id": "acme", "mneme.llm.attempts": "2",
 	} {
-		if v, _ := first.Value(key); v.Emit() != want {
-			t.Errorf("%s is %q, want %q", key, v.Emit(), want)
+		if v, _ := first.Value(key); v.String() != want {
+			t.Errorf("%s is %q, want %q", key, v.String(), want)
 		}
 	}
 	second := attribute.NewSet(ended[1].Attributes()...)

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+func TestTheReferenceIsUpToDate(t *testing.T) {
+	written, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(written) != reference() {
+		t.Error("docs/configuration.md is not what the settings say: run `make generate`")
+	}
+}
