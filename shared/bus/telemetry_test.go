@@ -111,7 +111,9 @@ func TestTracedPublisherChoosesItsParent(t *testing.T) {
 	}{
 		{"outside any span it goes on with what the record carries", t.Context(), []bus.Header{carried},
 			func(id trace.TraceID) bool { return id.String() == "4bf92f3577b34da6a3ce929d0e0e4736" }},
-		{"the caller's span wins", caller, []bus.Header{carried},
+		{"a record keeps its own trace within another's span", caller, []bus.Header{carried},
+			func(id trace.TraceID) bool { return id.String() == "4bf92f3577b34da6a3ce929d0e0e4736" }},
+		{"without one of its own it joins the caller's", caller, nil,
 			func(id trace.TraceID) bool { return id == root.SpanContext().TraceID() }},
 		{"without either it begins a trace", t.Context(), nil,
 			func(id trace.TraceID) bool { return id.IsValid() && id != root.SpanContext().TraceID() }},

@@ -105,8 +105,9 @@ func (p *tracedPublisher) Publish(ctx context.Context, msgs ...Message) error {
 func (p *tracedPublisher) start(ctx context.Context, m Message) ([]Header, trace.Span) {
 	headers := slices.Clone(m.Headers)
 	carrier := HeaderCarrier{Headers: &headers}
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		ctx = p.ins.propagator.Extract(ctx, carrier)
+	carried := p.ins.propagator.Extract(ctx, carrier)
+	if trace.SpanContextFromContext(carried).TraceID() != trace.SpanContextFromContext(ctx).TraceID() {
+		ctx = carried
 	}
 	attrs := append(messagingAttrs("send", m.Topic), semconv.MessagingOperationTypeSend)
 	ctx, span := p.ins.tracer.Start(ctx, "send "+m.Topic,
