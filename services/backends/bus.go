@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"strings"
 
 	"github.com/segmentio/kafka-go/sasl/plain"
 
@@ -92,13 +93,24 @@ func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*
 	return &Line{bus: b, name: name, raw: raw, ins: ins, Publisher: bus.TracedPublisher(raw, ins)}, nil
 }
 
-// Consume is the task of consuming a topic as a group, with the usual chain around h.
+// Consume is the task of consuming a topic as a group, with the usual chain around h. A new group begins at the oldest record.
 func (l *Line) Consume(topic, group string, h bus.Handler) (runner.Task, error) {
+	return l.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}}, h)
+}
+
+// ConsumeNew is Consume for what is published from now on: a new group begins at the end.
+func (l *Line) ConsumeNew(topic, group string, h bus.Handler) (runner.Task, error) {
+	return l.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}, FromEnd: true}, h)
+}
+
+func (l *Line) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task, error) {
+	group := from.Group
 	chain, err := bus.Standard(bus.StandardConfig{Group: group, Handler: l.name, DeadLetters: contract.TopicDeadLetters}, l.raw, l.ins, h)
 	if err != nil {
 		return runner.Task{}, err
 	}
-	source, err := kafka.NewSource(kafka.SourceConfig{Cluster: l.bus.Cluster(l.name), Group: group, Topics: []string{topic}})
+	from.Cluster = l.bus.Cluster(l.name)
+	source, err := kafka.NewSource(from)
 	if err != nil {
 		return runner.Task{}, err
 	}
@@ -109,7 +121,7 @@ func (l *Line) Consume(topic, group string, h bus.Handler) (runner.Task, error) 
 	if err != nil {
 		return runner.Task{}, errors.Join(err, source.Close())
 	}
-	return runner.Task{Name: "consume " + topic, Run: consumer.Run}, nil
+	return runner.Task{Name: "consume " + strings.Join(from.Topics, ", "), Run: consumer.Run}, nil
 }
 
 // Raw is the publisher without trace context, for what adds its own.

@@ -82,8 +82,9 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("temporal", func() error { temporal.Close(); return nil })
+	// The cache is empty, so only what changes from now on matters.
 	group := cfg.Group + "-" + uuid.NewString()
-	consume, err := line.Consume(contract.TopicMemoryChanges, group, dropCached(recaller.Cache))
+	consume, err := line.ConsumeNew(contract.TopicMemoryChanges, group, dropCached(recaller.Cache))
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}

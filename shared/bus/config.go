@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Config bounds a consumer. DefaultConfig gives values that suit the services.
+// Config bounds a consumer. DefaultConfig gives values that suit the services: draining, stopping and leaving the group
+// together take less time than the runner gives background work to end.
 type Config struct {
 	// Group is the consumer group's name, as it appears in metrics and logs.
 	Group string
@@ -45,8 +46,8 @@ func DefaultConfig(group string) Config {
 		MaxInFlight:      512,
 		MaxInFlightBytes: 16 << 20,
 		CommitInterval:   250 * time.Millisecond,
-		DrainTimeout:     20 * time.Second,
-		StopTimeout:      5 * time.Second,
+		DrainTimeout:     5 * time.Second,
+		StopTimeout:      2 * time.Second,
 		RedeliverDelay:   500 * time.Millisecond,
 		LagInterval:      5 * time.Second,
 	}

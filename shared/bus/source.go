@@ -50,7 +50,8 @@ type Generation interface {
 	// Done is closed when the generation has ended.
 	Done() <-chan struct{}
 	// Fetch returns the records of a partition after those it returned before; the first call
-	// starts where the group has committed, or at the oldest record when it has not. It waits a
+	// starts where the group has committed; where it has not, at the oldest record, or at the end that the
+	// member found first if it was made to begin there. It waits a
 	// moment for records to come, and returns none when none came. After an error the next call
 	// goes on at the same place; the source reconnects by itself. Not concurrently for one partition.
 	Fetch(ctx context.Context, p Partition) (Fetched, error)

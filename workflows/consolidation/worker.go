@@ -18,6 +18,10 @@ import (
 // heartbeatEvery is well below the activities' heartbeat time-out.
 const heartbeatEvery = 2 * time.Second
 
+// stopTimeout is how long activities that have begun may take to finish when a worker stops; what takes longer is
+// done again by another worker.
+const stopTimeout = 5 * time.Second
+
 // ClientOptions adds what this workflow needs of a client: the trace in headers, and compressed
 // payloads, because batches of turns and vectors repeat themselves.
 func ClientOptions(o client.Options) client.Options {
@@ -43,7 +47,7 @@ type Roles struct {
 func Workers(c client.Client, r Roles, a *Activities, tracer trace.Tracer) []worker.Worker {
 	base := worker.Options{
 		Interceptors:                 []interceptor.WorkerInterceptor{&observer{tracer: tracer}},
-		WorkerStopTimeout:            10 * time.Second,
+		WorkerStopTimeout:            stopTimeout,
 		MaxHeartbeatThrottleInterval: heartbeatEvery,
 	}
 	var out []worker.Worker

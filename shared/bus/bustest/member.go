@@ -22,6 +22,12 @@ type member struct {
 func (r *rig) consume(h bus.Handler, change ...func(*bus.Config)) *member {
 	r.Helper()
 	src, kill := r.tr.Source(r, r.group, r.topic)
+	return r.consumeFrom(src, kill, h, change...)
+}
+
+// consumeFrom starts a consumer of a source.
+func (r *rig) consumeFrom(src bus.Source, kill func(), h bus.Handler, change ...func(*bus.Config)) *member {
+	r.Helper()
 	cfg := r.config()
 	for _, f := range change {
 		f(&cfg)

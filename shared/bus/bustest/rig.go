@@ -19,6 +19,8 @@ type Transport struct {
 	CreateTopic func(t testing.TB, name string, partitions int)
 	// Source returns a membership in a group, and what cuts it off as the death of its process would.
 	Source func(t testing.TB, group string, topics ...string) (src bus.Source, kill func())
+	// SourceFromEnd returns a membership that begins at the end where the group has committed nothing.
+	SourceFromEnd func(t testing.TB, group string, topics ...string) bus.Source
 	// Publisher returns a publisher.
 	Publisher func(t testing.TB) bus.Publisher
 	// Committed returns the offset that a group has committed, -1 when none.
@@ -47,6 +49,7 @@ func Run(t *testing.T, tr Transport) {
 		{"bounds what is in flight", backPressure},
 		{"drains when it is told to stop", drain},
 		{"survives a restart of the broker", restart},
+		{"begins at the end when asked to", fromEnd},
 		{"describes a dead letter", letterContent},
 		{"keeps the offset while dead letters cannot be written", lettersUnavailable},
 		{"isolates the poison of a batch", isolation},

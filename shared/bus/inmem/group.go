@@ -49,6 +49,8 @@ type member struct {
 	topics  []string
 	life    context.Context
 	end     context.CancelFunc
+	fromEnd bool
+	ends    map[bus.Partition]int64 // where it began what the group has not committed, if fromEnd
 	waiting bool
 	mine    *generation // handed out and not released
 	ready   *generation // assigned and not yet handed out
@@ -56,9 +58,32 @@ type member struct {
 
 // Source returns a membership in a group that consumes topics.
 func (b *Broker) Source(groupName string, topics ...string) Member {
-	m := &member{broker: b, name: groupName, topics: topics}
+	return b.member(groupName, topics)
+}
+
+// SourceFromEnd is Source, but where the group has committed nothing it begins at the end instead of at the oldest
+// record.
+func (b *Broker) SourceFromEnd(groupName string, topics ...string) Member {
+	m := b.member(groupName, topics)
+	m.fromEnd = true
+	return m
+}
+
+func (b *Broker) member(groupName string, topics []string) *member {
+	m := &member{broker: b, name: groupName, topics: topics, ends: make(map[bus.Partition]int64)}
 	m.life, m.end = context.WithCancel(context.Background())
 	return m
+}
+
+// start is the offset at which the member begins a partition. The broker's lock is held.
+func (m *member) start(g *group, p bus.Partition) int64 {
+	if next, ok := g.committed[p]; ok || !m.fromEnd {
+		return next
+	}
+	if _, known := m.ends[p]; !known {
+		m.ends[p] = int64(len(m.broker.topics[p.Topic][p.ID]))
+	}
+	return m.ends[p]
 }
 
 // Next waits until all members have come for the next generation, which is the barrier that
@@ -139,7 +164,7 @@ func (b *Broker) assign(g *group) {
 			gen := g.members[turn%len(g.members)].ready
 			p := bus.Partition{Topic: topic, ID: id}
 			gen.partitions = append(gen.partitions, p)
-			gen.position[p] = g.committed[p]
+			gen.position[p] = gen.member.start(g, p)
 			turn++
 		}
 	}

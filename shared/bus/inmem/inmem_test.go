@@ -20,6 +20,9 @@ func TestConformance(t *testing.T) {
 			m := broker.Source(group, topics...)
 			return m, m.Kill
 		},
+		SourceFromEnd: func(_ testing.TB, group string, topics ...string) bus.Source {
+			return broker.SourceFromEnd(group, topics...)
+		},
 		Publisher: func(testing.TB) bus.Publisher { return broker.Publisher() },
 		Committed: func(_ testing.TB, group string, p bus.Partition) int64 {
 			if next, ok := broker.Committed(group)[p]; ok {

@@ -35,7 +35,7 @@ func newGeneration(s *source, gen *kafkago.Generation) *generation {
 		for _, a := range assignments {
 			p := bus.Partition{Topic: topic, ID: a.ID}
 			g.partitions = append(g.partitions, p)
-			g.readers[p] = &reader{partition: p, cfg: s.cfg, dialer: dialer, next: a.Offset}
+			g.readers[p] = &reader{partition: p, cfg: s.cfg, dialer: dialer, starts: s.starts, next: a.Offset}
 		}
 	}
 	gen.Start(func(ctx context.Context) {

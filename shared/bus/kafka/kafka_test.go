@@ -94,6 +94,20 @@ func (m *mortal) kill() {
 // transport is what the suite needs, on the broker at addr.
 func transport(addr string, session time.Duration, restart func(testing.TB, func())) bustest.Transport {
 	cluster := kafka.Cluster{Brokers: []string{addr}}
+	config := func(group string, topics []string) kafka.SourceConfig {
+		return kafka.SourceConfig{
+			Cluster: cluster, Group: group, Topics: topics,
+			SessionTimeout: session, Heartbeat: 100 * time.Millisecond, RebalanceTimeout: session,
+			MaxWait: 100 * time.Millisecond,
+		}
+	}
+	open := func(t testing.TB, cfg kafka.SourceConfig) bus.Source {
+		src, err := kafka.NewSource(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src
+	}
 	return bustest.Transport{
 		CreateTopic: func(t testing.TB, name string, partitions int) {
 			topic := kafka.Topic{Name: name, Partitions: partitions}
@@ -103,15 +117,14 @@ func transport(addr string, session time.Duration, restart func(testing.TB, func
 		},
 		Source: func(t testing.TB, group string, topics ...string) (bus.Source, func()) {
 			m := new(mortal)
-			src, err := kafka.NewSource(kafka.SourceConfig{
-				Cluster: kafka.Cluster{Brokers: cluster.Brokers, Dial: m.dial}, Group: group, Topics: topics,
-				SessionTimeout: session, Heartbeat: 100 * time.Millisecond, RebalanceTimeout: session,
-				MaxWait: 100 * time.Millisecond,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return src, m.kill
+			cfg := config(group, topics)
+			cfg.Cluster.Dial = m.dial
+			return open(t, cfg), m.kill
+		},
+		SourceFromEnd: func(t testing.TB, group string, topics ...string) bus.Source {
+			cfg := config(group, topics)
+			cfg.FromEnd = true
+			return open(t, cfg)
 		},
 		Publisher: func(t testing.TB) bus.Publisher {
 			pub, err := kafka.NewPublisher(kafka.PublisherConfig{Cluster: cluster})

@@ -17,8 +17,10 @@ type reader struct {
 	partition bus.Partition
 	cfg       SourceConfig
 	dialer    *kafkago.Dialer
+	starts    *starts
 
-	next int64 // negative until the first record's place is looked up
+	next    int64 // negative until the first record's place is looked up
+	removed bool  // the record at next is gone, so the oldest one is next
 
 	mu     sync.Mutex
 	conn   *kafkago.Conn
@@ -37,7 +39,7 @@ func (r *reader) fetch(ctx context.Context) (bus.Fetched, error) {
 		r.drop(conn)
 	}
 	if errors.Is(err, kafkago.OffsetOutOfRange) {
-		r.next = kafkago.FirstOffset // retention removed what was not read yet
+		r.next, r.removed = kafkago.FirstOffset, true // retention removed what was not read yet
 	}
 	switch {
 	case ctx.Err() != nil && len(got.Messages) == 0:
@@ -100,13 +102,20 @@ func (r *reader) seek(conn *kafkago.Conn) error {
 		_, err := conn.Seek(r.next, kafkago.SeekAbsolute|kafkago.SeekDontCheck)
 		return err
 	}
-	first, err := conn.ReadFirstOffset()
+	first, err := r.first(conn)
 	if err != nil {
 		return err
 	}
-	r.next = first
+	r.next, r.removed = first, false
 	_, err = conn.Seek(first, kafkago.SeekAbsolute|kafkago.SeekDontCheck)
 	return err
+}
+
+func (r *reader) first(conn *kafkago.Conn) (int64, error) {
+	if r.removed {
+		return conn.ReadFirstOffset()
+	}
+	return r.starts.find(r.partition, conn)
 }
 
 // read takes what one request brings. Records that arrived before an error are good.

@@ -23,6 +23,9 @@ type SourceConfig struct {
 	Group string
 	// Topics are consumed; Next waits until all of them exist.
 	Topics []string
+	// FromEnd begins a partition of which the group has committed nothing at the end that this member finds when it
+	// first reads it, instead of at the oldest record: for members that only care for what happens from now on.
+	FromEnd bool
 	// SessionTimeout is how long the group waits for a member that has fallen silent; 10 s.
 	SessionTimeout time.Duration
 	// Heartbeat is how often the member reports, and so how soon it sees a rebalance; 1 s.
@@ -59,6 +62,7 @@ func (c SourceConfig) withDefaults() SourceConfig {
 type source struct {
 	cfg         SourceConfig
 	net         *network
+	starts      *starts
 	client      *kafkago.Client
 	closeClient func()
 
@@ -81,7 +85,7 @@ func NewSource(cfg SourceConfig) (bus.Source, error) {
 	}
 	n := newNetwork(cfg.Cluster.dial())
 	cfg.Cluster.Dial = n.dial
-	s := &source{cfg: cfg, net: n, done: make(chan struct{})}
+	s := &source{cfg: cfg, net: n, starts: newStarts(cfg.FromEnd), done: make(chan struct{})}
 	groupConfig := s.groupConfig()
 	if err := groupConfig.Validate(); err != nil {
 		return nil, fault.Terminal("group", "%w", err)
