@@ -92,11 +92,13 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	activities.Window, activities.Announce = win, announcer{out: line.Publisher}
-	workers := consolidation.Workers(temporal, consolidation.Roles{
-		Workflow: cfg.has(roleWorkflow), Model: cfg.has(roleModel), Store: cfg.has(roleStore),
-		ModelParallel: cfg.ModelParallel, StoreParallel: cfg.StoreParallel,
-	}, activities, tel.Tracer.Tracer(backends.Scope))
-	b.Background(runner.Task{Name: "workers", Run: func(ctx context.Context) error { return run(ctx, workers) }})
+	workers := workers{log: tel.Log, hire: func() []worker.Worker {
+		return consolidation.Workers(temporal, consolidation.Roles{
+			Workflow: cfg.has(roleWorkflow), Model: cfg.has(roleModel), Store: cfg.has(roleStore),
+			ModelParallel: cfg.ModelParallel, StoreParallel: cfg.StoreParallel,
+		}, activities, tel.Tracer.Tracer(backends.Scope))
+	}}
+	b.Background(runner.Task{Name: "workers", Run: workers.run})
 	if cfg.has(roleIntake) {
 		tenants, watch, err := cfg.Tenants.Open(tel)
 		if err != nil {
@@ -131,21 +133,4 @@ func (c Config) activities(ctx context.Context, b *backends.Builder, tel *teleme
 	b.OnClose("bank", free)
 	b.Ready("weaviate", bank.Ping)
 	return &consolidation.Activities{Formers: formers.Find, Embedder: embedder, Bank: bank}, nil
-}
-
-// run runs workers until ctx ends; then they finish what they have begun.
-func run(ctx context.Context, workers []worker.Worker) error {
-	for i, w := range workers {
-		if err := w.Start(); err != nil {
-			for _, started := range workers[:i] {
-				started.Stop()
-			}
-			return err
-		}
-	}
-	<-ctx.Done()
-	for _, w := range workers {
-		w.Stop()
-	}
-	return nil
 }
