@@ -74,7 +74,7 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 // Relate leaves out what was consolidated before and finds the entries near to the rest.
 // Store-bound.
 func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood, error) {
-	fresh, err := a.fresh(ctx, in)
+	fresh, known, err := a.fresh(ctx, in)
 	if err != nil {
 		return Neighbourhood{}, classify(err)
 	}
@@ -93,18 +93,21 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 	if err := g.Wait(); err != nil {
 		return Neighbourhood{}, classify(fmt.Errorf("relate: %w", err))
 	}
-	return pool(fresh, found), nil
+	n := pool(fresh, found)
+	n.Known = known
+	return n, nil
 }
 
-// fresh drops candidates all of whose turns are in the bank already: the session came twice.
-func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Candidate, error) {
+// fresh drops candidates all of whose turns are in the bank already: the session came twice. It also
+// returns how many turns are.
+func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Candidate, int, error) {
 	ids := make([]string, len(in.Batch.Turns))
 	for i, t := range in.Batch.Turns {
 		ids[i] = t.ID
 	}
 	kept, err := a.Bank.Turns(ctx, in.Batch.Scope, ids)
 	if err != nil {
-		return nil, fmt.Errorf("look up consolidated turns: %w", err)
+		return nil, 0, fmt.Errorf("look up consolidated turns: %w", err)
 	}
 	done := make(map[string]bool, len(kept))
 	for _, t := range kept {
@@ -113,7 +116,7 @@ func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Can
 	known := func(id string) bool { return done[id] }
 	return slices.DeleteFunc(slices.Clone(in.Candidates), func(c formation.Candidate) bool {
 		return !slices.ContainsFunc(c.Sources, func(id string) bool { return !known(id) })
-	}), nil
+	}), len(done), nil
 }
 
 // pool collects the entries found, each once and without its vector.
@@ -234,19 +237,21 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 }
 
 // sessionRecord says how far the session is. FormedAt tells a repeated Apply from a further batch
-// of the same session, so that counts are not added twice. Nil when there is nothing new to say.
+// of the same session, and turns that came again are left out, so that counts are not added twice. Nil when there is
+// nothing new to say.
 func (a *Activities) sessionRecord(ctx context.Context, in ApplyInput) (*memory.SessionRecord, error) {
 	at := in.Now.UTC().Truncate(time.Millisecond)
 	old, ok, err := a.Bank.Session(ctx, in.Batch.Scope, in.Batch.SessionID)
 	if err != nil {
 		return nil, fmt.Errorf("look up session: %w", err)
 	}
-	if ok && (old.FormedAt.Equal(at) || (len(in.Batch.Turns) == 0 && old.Closed)) {
+	turns := len(in.Batch.Turns) - in.Known
+	if ok && (old.FormedAt.Equal(at) || (turns == 0 && old.Closed)) {
 		return nil, nil
 	}
 	return &memory.SessionRecord{
 		SessionID: in.Batch.SessionID, FormedAt: at, Closed: old.Closed || in.Batch.Closes,
-		Turns: old.Turns + len(in.Batch.Turns), Operations: old.Operations + len(in.Decided.Changes),
+		Turns: old.Turns + turns, Operations: old.Operations + len(in.Decided.Changes),
 	}, nil
 }
 

@@ -165,7 +165,7 @@ func consolidate(ctx workflow.Context, b Batch) error {
 			return err
 		}
 	}
-	return workflow.ExecuteActivity(store, a.Apply, ApplyInput{b, decided, workflow.Now(ctx)}).Get(ctx, nil)
+	return workflow.ExecuteActivity(store, a.Apply, ApplyInput{b, decided, workflow.Now(ctx), near.Known}).Get(ctx, nil)
 }
 
 // retract works off the requests to retract an entry.
