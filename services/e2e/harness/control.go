@@ -1,0 +1,148 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+)
+
+const (
+	// Patience is how long anything that must happen may take; far longer than it does, for machines that are busy.
+	Patience = 90 * time.Second
+	// pollEvery is the pause between two questions whether it has.
+	pollEvery = 25 * time.Millisecond
+	logTail   = 4000
+)
+
+// Await waits until the condition holds; an error of the condition ends the test at once.
+func Await(tb testing.TB, what string, condition func(context.Context) (bool, error)) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if err := poll(ctx, condition); err != nil {
+		tb.Fatalf("waiting until %s: %v", what, err)
+	}
+}
+
+func poll(ctx context.Context, condition func(context.Context) (bool, error)) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		ok, err := condition(ctx)
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *System) unit(tb testing.TB, service string) *unit {
+	tb.Helper()
+	u, ok := s.units[service]
+	if !ok {
+		tb.Fatalf("no service %q", service)
+	}
+	return u
+}
+
+// Kill ends a service as kill -9 does; it must be a process.
+func (s *System) Kill(tb testing.TB, service string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	if err := s.unit(tb, service).kill(ctx); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Stop ends a service in order.
+func (s *System) Stop(tb testing.TB, service string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	if err := s.unit(tb, service).stop(ctx); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Launch starts a stopped or killed service at its old address, without waiting until it is ready.
+func (s *System) Launch(tb testing.TB, service string) {
+	tb.Helper()
+	if err := s.unit(tb, service).start(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// AwaitReady waits until a service says that it is ready.
+func (s *System) AwaitReady(tb testing.TB, service string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	if err := s.awaitReady(ctx, s.unit(tb, service)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Restart stops a service where it runs, starts it again at its old address and waits until it is ready.
+func (s *System) Restart(tb testing.TB, service string) {
+	tb.Helper()
+	s.Stop(tb, service)
+	s.Launch(tb, service)
+	s.AwaitReady(tb, service)
+}
+
+// Log is what a service has logged since the system's start, over its restarts.
+func (s *System) Log(tb testing.TB, service string) string {
+	tb.Helper()
+	content, err := os.ReadFile(s.unit(tb, service).logPath)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(content)
+}
+
+// Metrics is a service's Prometheus exposition.
+func (s *System) Metrics(tb testing.TB, service string) string {
+	tb.Helper()
+	res, err := s.client.Get("http://" + s.unit(tb, service).addr + "/metrics")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer res.Body.Close()
+	content, err := io.ReadAll(res.Body)
+	if err = errors.Join(err, statusError(res)); err != nil {
+		tb.Fatal(err)
+	}
+	return string(content)
+}
+
+func statusError(res *http.Response) error {
+	if res.StatusCode == http.StatusOK {
+		return nil
+	}
+	return errors.New(res.Status)
+}
+
+// URL is the base URL of a service.
+func (s *System) URL(tb testing.TB, service string) string {
+	tb.Helper()
+	return "http://" + s.unit(tb, service).addr
+}
+
+// HTTP is a client whose connections are closed with the system.
+func (s *System) HTTP() *http.Client { return s.client }
+
+func (s *System) showLogs(tb testing.TB) {
+	tb.Helper()
+	for name, u := range s.units {
+		tb.Logf("end of the log of %s:\n%s", name, tail(u.logPath, logTail))
+	}
+}

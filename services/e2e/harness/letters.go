@@ -1,0 +1,75 @@
+package harness
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/kafka"
+	"github.com/mneme-memory/mneme/shared/contract"
+)
+
+// lettersGroup is the group of `mneme replay`: what it has put back waits no more.
+const lettersGroup = "mneme-replay"
+
+func (s *System) letterSource() (bus.Source, error) {
+	return kafka.NewSource(kafka.SourceConfig{
+		Cluster: kafka.Cluster{Brokers: []string{s.Servers.Broker.Addr()}, ClientID: lettersGroup}, Group: lettersGroup,
+		Topics: []string{contract.TopicDeadLetters}, MaxWait: 100 * time.Millisecond,
+	})
+}
+
+// DeadLetters are the waiting letters of records whose key begins with the prefix: "tenant/" or "tenant/user".
+func (s *System) DeadLetters(tb testing.TB, keyPrefix string) []*mnemev1.DeadLetter {
+	tb.Helper()
+	s.letters.Lock()
+	defer s.letters.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	source, err := s.letterSource()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	letters, err := bus.Letters(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source)
+	if err != nil {
+		tb.Fatalf("list dead letters: %v", err)
+	}
+	return letters
+}
+
+// AwaitLetter waits for a letter of such a record whose reason contains a text, and returns it.
+func (s *System) AwaitLetter(tb testing.TB, keyPrefix, reason string) *mnemev1.DeadLetter {
+	tb.Helper()
+	var found *mnemev1.DeadLetter
+	Await(tb, "there is a dead letter of "+keyPrefix+" that says "+reason, func(context.Context) (bool, error) {
+		for _, l := range s.DeadLetters(tb, keyPrefix) {
+			if strings.Contains(l.GetReason(), reason) {
+				found = l
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	return found
+}
+
+// Replay puts those letters back where they came from, as `mneme replay` does.
+func (s *System) Replay(tb testing.TB, keyPrefix string) bus.ReplayResult {
+	tb.Helper()
+	s.letters.Lock()
+	defer s.letters.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	source, err := s.letterSource()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	result, err := bus.Replay(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source, s.line.Raw(), s.line.Instruments())
+	if err != nil {
+		tb.Fatalf("replay: %v", err)
+	}
+	return result
+}

@@ -1,0 +1,52 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// Tenant is a customer of the system under test.
+type Tenant struct {
+	ID string
+	// Policy is embedded or llm; empty means embedded.
+	Policy tenant.Policy
+}
+
+// Key is the tenant's API key.
+func (t Tenant) Key() string { return KeyOf(t.ID) }
+
+// KeyOf is the API key of a tenant of that id.
+func KeyOf(id string) string { return "mneme_test_key_of_" + id }
+
+type tenantsFile struct {
+	Tenants []tenantEntry `yaml:"tenants"`
+}
+
+type tenantEntry struct {
+	ID      string   `yaml:"id"`
+	Policy  string   `yaml:"policy"`
+	APIKeys []string `yaml:"api_keys"`
+}
+
+// writeTenants replaces the tenants file in one step, so that no service reads half of it.
+func writeTenants(path string, tenants []Tenant) error {
+	var file tenantsFile
+	for _, t := range tenants {
+		if t.Policy == "" {
+			t.Policy = tenant.PolicyEmbedded
+		}
+		file.Tenants = append(file.Tenants, tenantEntry{ID: t.ID, Policy: string(t.Policy), APIKeys: []string{tenant.HashKey(t.Key())}})
+	}
+	content, err := yaml.Marshal(file)
+	if err != nil {
+		return fmt.Errorf("tenants file: %w", err)
+	}
+	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
+		return fmt.Errorf("tenants file: %w", err)
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,59 @@
+// Package e2e_test tests the whole way through the doors that customers have: session events in, memories formed,
+// profiles out, dead letters and replay. Everything behind the doors is real.
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/services/e2e/harness"
+)
+
+// shared is the system of all tests that break nothing. Each has tenants or users of its own.
+var shared *harness.System
+
+// Tenants of the shared system.
+const (
+	tenantRepeat = "repeat"
+	tenantNorth  = "north"
+	tenantSouth  = "south"
+	tenantDead   = "dead"
+	tenantRead   = "read"
+	tenantFile   = "file"
+)
+
+// cacheSweeper is a goroutine that the cache library gives no way to end.
+const cacheSweeper = "github.com/hashicorp/golang-lru/v2/expirable.NewLRU[...].func1"
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	dir, err := os.MkdirTemp("", "mneme-e2e-")
+	if err != nil {
+		return fail("make directory", err)
+	}
+	defer os.RemoveAll(dir)
+	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: []harness.Tenant{
+		{ID: tenantRepeat}, {ID: tenantNorth}, {ID: tenantSouth}, {ID: tenantDead}, {ID: tenantRead}, {ID: tenantFile},
+	}})
+	if err != nil {
+		return fail("start system", err)
+	}
+	code = m.Run()
+	if err := shared.Close(); err != nil {
+		return fail("stop system", err)
+	}
+	if err := goleak.Find(goleak.IgnoreAnyFunction(cacheSweeper)); err != nil && code == 0 {
+		return fail("after the end", err)
+	}
+	return code
+}
+
+func fail(what string, err error) int {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", what, err)
+	return 1
+}
