@@ -61,10 +61,10 @@ type Page struct {
 	Next string
 }
 
-// Query is a hybrid query: BM25 over content, topic and keywords, and vector similarity, fused by rank or
-// relative score.
+// Query is a hybrid query: BM25 over the entries' IndexText, and vector similarity, fused by relative
+// score. Where one side has nothing to go by, as a text of stop words alone, the other decides.
 type Query struct {
-	// Text is matched by BM25.
+	// Text is matched by BM25, as QueryText analyses it.
 	Text string
 	// Vector is matched by cosine; nil means BM25 only.
 	Vector []float32

@@ -13,7 +13,7 @@ import (
 
 // searchCases are about finding entries.
 func searchCases() []testCase {
-	return []testCase{
+	return append([]testCase{
 		{"search by text", testSearchText},
 		{"search by vector", testSearchVector},
 		{"search by both", testSearchHybrid},
@@ -22,18 +22,18 @@ func searchCases() []testCase {
 		{"search survives any text", testSearchAnyText},
 		{"search returns vectors when asked", testSearchVectors},
 		{"malformed queries are terminal", testBadQueries},
-	}
+	}, wordCases()...)
 }
 
 func testSearchText(t *testing.T, b bank.Bank) {
 	scope := newScope()
-	byContent, byTopic, byKeyword := entry(scope, 1, "Ana plays the violin"), entry(scope, 2, "On Mondays"), entry(scope, 3, "On Fridays")
-	byTopic.Topic, byKeyword.Keywords = "violin", []string{"opera", "violin"}
+	byContent, byTopic, byKeyword, bySlot := entry(scope, 1, "Ana plays the violin"), entry(scope, 2, "On Mondays"), entry(scope, 3, "On Fridays"), entry(scope, 5, "On Sundays")
+	byTopic.Topic, byKeyword.Keywords, bySlot.Slot = "violin", []string{"opera", "violin"}, "ana/name of violin"
 	decoy := entry(scope, 4, "Ana swims")
-	decoy.Slot, decoy.SessionID, decoy.Sources = "violin", "violin", []string{"violin"}
-	write(t, b, scope, put(byContent, byTopic, byKeyword, decoy))
+	decoy.OperationID, decoy.SessionID, decoy.Sources = "violin", "violin", []string{"violin"}
+	write(t, b, scope, put(byContent, byTopic, byKeyword, bySlot, decoy))
 	got := foundIDs(search(t, b, scope, bank.Query{Text: "VIOLIN?"}))
-	want := ids([]memory.Memory{byContent, byTopic, byKeyword})
+	want := ids([]memory.Memory{byContent, byTopic, byKeyword, bySlot})
 	slices.Sort(got)
 	slices.Sort(want)
 	wantIDs(t, "found", got, want)
@@ -53,7 +53,7 @@ func testSearchVector(t *testing.T, b bank.Bank) {
 
 func testSearchHybrid(t *testing.T, b bank.Bank) {
 	scope := newScope()
-	both, text, direction := entry(scope, 1, "Ana plays the violin"), entry(scope, 2, "Ana heard a violin"), entry(scope, 3, "Ana swims")
+	both, text, direction := entry(scope, 1, "Ana plays the violin"), entry(scope, 2, "Ana played a violin"), entry(scope, 3, "Ana swims")
 	neither := entry(scope, 4, "On Mondays")
 	both.Vector, direction.Vector = axis(0), memory.Vector{0.9, 0.1, 0, 0}
 	text.Vector, neither.Vector = axis(2), axis(3)

@@ -5,16 +5,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/memory"
-)
-
-// BM25 parameters, the usual ones.
-const (
-	bm25K1 = 1.2
-	bm25B  = 0.75
 )
 
 // Search implements bank.Bank. Both sides are scaled to 0..1 and added by weight (relative
@@ -75,14 +68,14 @@ func cosines(entries []memory.Memory, v memory.Vector) map[int]float64 {
 	return scores
 }
 
-// bm25 scores the entries that hold a word of the query.
+// bm25 scores the entries that hold a term of the query.
 func bm25(entries []memory.Memory, query string) map[int]float64 {
 	counts := make([]map[string]int, len(entries))
 	holders := map[string]int{}
 	total := 0
 	for i, m := range entries {
 		counts[i] = map[string]int{}
-		for _, w := range words(m.Content + " " + m.Topic + " " + strings.Join(m.Keywords, " ")) {
+		for _, w := range strings.Fields(bank.IndexText(m)) {
 			counts[i][w]++
 			total++
 		}
@@ -91,25 +84,16 @@ func bm25(entries []memory.Memory, query string) map[int]float64 {
 		}
 	}
 	scores := map[int]float64{}
-	for _, w := range unique(words(query)) {
+	for _, w := range strings.Fields(bank.QueryText(query)) {
 		idf := math.Log1p((float64(len(entries)-holders[w]) + 0.5) / (float64(holders[w]) + 0.5))
 		for i := range entries {
 			if tf := float64(counts[i][w]); tf > 0 {
 				length := float64(sum(counts[i])) * float64(len(entries)) / float64(total)
-				scores[i] += idf * tf * (bm25K1 + 1) / (tf + bm25K1*(1-bm25B+bm25B*length))
+				scores[i] += idf * tf * (bank.BM25K1 + 1) / (tf + bank.BM25K1*(1-bank.BM25B+bank.BM25B*length))
 			}
 		}
 	}
 	return scores
-}
-
-func words(s string) []string {
-	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-}
-
-func unique(in []string) []string {
-	slices.Sort(in)
-	return slices.Compact(in)
 }
 
 func sum(counts map[string]int) int {

@@ -114,7 +114,7 @@ func bareSearch(ctx context.Context, c pb.WeaviateClient, cfg weaviate.Config, v
 	reply, err := c.Search(ctx, &pb.SearchRequest{
 		Collection: cfg.Prefix + "Memory", Tenant: ana.Tenant, Limit: bank.DefaultK,
 		HybridSearch: &pb.Hybrid{
-			Query: "violin in Lisbon", Properties: []string{"content", "topic", "keywords"}, Alpha: 0.5,
+			Query: bank.QueryText("violin in Lisbon"), Properties: []string{"terms"}, Alpha: 0.5,
 			FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE,
 			Vectors:    []*pb.Vectors{{VectorBytes: byteops.Fp32SliceToBytes(v), Type: pb.Vectors_VECTOR_TYPE_SINGLE_FP32}},
 		},

@@ -52,7 +52,7 @@ func decodeEntry(r *pb.SearchResult) (memory.Memory, error) {
 	o := open(r)
 	m := memory.Memory{
 		ID: o.text(propEntryID), Kind: memory.Kind(o.text("kind")), Content: o.text(propContent),
-		Topic: o.text(propTopic), Slot: o.text("slot"), Keywords: o.list(propKeywords),
+		Topic: o.text("topic"), Slot: o.text("slot"), Keywords: o.list("keywords"),
 		EventTime: memory.EventTime{
 			Time: o.time("eventTime"), Precision: memory.Precision(o.text("eventPrecision")), Expression: o.text("eventExpression"),
 		},

@@ -3,6 +3,7 @@ package weaviate
 import (
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -37,8 +38,9 @@ func entryProperties(scope memory.Scope, m memory.Memory) properties {
 	p.text(propEntryID, m.ID)
 	p.text("kind", string(m.Kind))
 	p.text(propContent, m.Content)
-	p.text(propTopic, m.Topic)
-	p.list(propKeywords, m.Keywords)
+	p.text(propTerms, bank.IndexText(m))
+	p.text("topic", m.Topic)
+	p.list("keywords", m.Keywords)
 	p.text("slot", m.Slot)
 	p.time("eventTime", m.EventTime.Time)
 	p.text("eventPrecision", string(m.EventTime.Precision))

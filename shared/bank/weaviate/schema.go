@@ -2,6 +2,8 @@ package weaviate
 
 import (
 	"github.com/weaviate/weaviate/entities/models"
+
+	"github.com/mneme-memory/mneme/shared/bank"
 )
 
 // schemaVersion counts the changes of the schema. A change only ever adds properties, so that a
@@ -22,8 +24,7 @@ const (
 	propUserID       = "userId"
 	propEntryID      = "entryId"
 	propContent      = "content"
-	propTopic        = "topic"
-	propKeywords     = "keywords"
+	propTerms        = "terms"
 	propRecordedAt   = "recordedAt"
 	propStatus       = "status"
 	propPredecessors = "predecessors"
@@ -34,7 +35,7 @@ const (
 func (c collections) classes() []*models.Class {
 	memories := tenanted(c.memory(), "One entry of a user's bank.",
 		exact(propUser), stored(propUserID, "text"), stored(propEntryID, "text"),
-		exact("kind"), searched(propContent, "text"), searched(propTopic, "text"), searched(propKeywords, "text[]"),
+		exact("kind"), stored(propContent, "text"), stored("topic", "text"), stored("keywords", "text[]"), searched(propTerms),
 		exact("slot"), stored("eventTime", "date"), stored("eventPrecision", "text"), stored("eventExpression", "text"),
 		ranged(propRecordedAt), stored("validFrom", "date"), stored("validTo", "date"),
 		exact(propStatus), stored("version", "int"), exactList(propPredecessors), exactList("sources"),
@@ -61,8 +62,8 @@ func class(name, description string, properties ...*models.Property) *models.Cla
 		Class: name, Description: description, Properties: properties,
 		Vectorizer: "none", VectorIndexType: "hnsw", VectorIndexConfig: map[string]any{"skip": true},
 		InvertedIndexConfig: &models.InvertedIndexConfig{
-			Bm25:      &models.BM25Config{K1: 1.2, B: 0.75},
-			Stopwords: &models.StopwordConfig{Preset: "en"},
+			Bm25:      &models.BM25Config{K1: bank.BM25K1, B: bank.BM25B},
+			Stopwords: &models.StopwordConfig{Preset: "none"}, // the analysis has dropped them
 		},
 	}
 }
@@ -99,10 +100,10 @@ func exactList(name string) *models.Property {
 	return p
 }
 
-// searched is a text, or a list of texts, that BM25 matches by its words.
-func searched(name, dataType string) *models.Property {
+// searched is a text that BM25 matches by its white space: the analysis is the bank's, not Weaviate's.
+func searched(name string) *models.Property {
 	return &models.Property{
-		Name: name, DataType: []string{dataType}, Tokenization: models.PropertyTokenizationWord,
+		Name: name, DataType: []string{"text"}, Tokenization: models.PropertyTokenizationWhitespace,
 		IndexFilterable: new(false), IndexSearchable: new(true),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 	"github.com/weaviate/weaviate/usecases/byteops"
@@ -20,7 +19,8 @@ func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]
 	if err != nil {
 		return nil, err
 	}
-	byText := strings.TrimSpace(q.Text) != "" && (q.Vector == nil || q.Alpha < 1)
+	q.Text = bank.QueryText(q.Text)
+	byText := q.Text != "" && (q.Vector == nil || q.Alpha < 1)
 	byVector := q.Vector != nil && q.Alpha > 0
 	if !byText && !byVector {
 		return nil, bank.CheckScope(scope)
@@ -39,7 +39,7 @@ func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]
 
 // match sets what is searched.
 func match(req *pb.SearchRequest, q bank.Query, byText, byVector bool) {
-	searched := []string{propContent, propTopic, propKeywords}
+	searched := []string{propTerms}
 	switch {
 	case byText && byVector:
 		req.HybridSearch = &pb.Hybrid{

@@ -18,7 +18,7 @@ const (
 	// Dimension is the length of the vectors.
 	Dimension = 256
 	// Model is name and version. The version goes up with any change of any vector.
-	Model = "mneme-hash-256-v1"
+	Model = "mneme-hash-256-v2"
 
 	// maxStemmed is the length in bytes beyond which a string of letters is no English word.
 	maxStemmed = 40
