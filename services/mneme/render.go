@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -40,14 +41,21 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// raw is a message in the contracts' own JSON form, field names as in proto/.
+// raw is a message as JSON, field names as in proto/ and enumerations in the words of the documentation
+// ("fact", "active") instead of the contracts' constants.
 func raw(m proto.Message) json.RawMessage {
 	data, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m)
 	if err != nil {
 		return json.RawMessage(fmt.Sprintf("%q", "cannot be encoded: "+err.Error()))
 	}
-	return data
+	return constant.ReplaceAllFunc(data, func(match []byte) []byte {
+		parts := constant.FindSubmatch(match)
+		return fmt.Appendf(nil, "%s:%q", parts[1], strings.ToLower(string(parts[3])))
+	})
 }
+
+// constant matches an enumeration's field with its value; in text, quotes are escaped, so it matches no content.
+var constant = regexp.MustCompile(`("(?:kind|status|role|precision|state)"): ?"(KIND|STATUS|ROLE|PRECISION|FORMATION_STATE)_([A-Z]+)"`)
 
 func raws[M proto.Message](ms []M) []json.RawMessage {
 	out := make([]json.RawMessage, len(ms))
