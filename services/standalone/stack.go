@@ -180,6 +180,10 @@ func (s *Stack) environ() map[string]string {
 	return env
 }
 
+// Settings are what the services were configured with, for another client of the same servers, such as a
+// benchmark. They hold no secrets.
+func (s *Stack) Settings() map[string]string { return s.environ() }
+
 // Addresses lists where everything listens, for people, by name.
 func (s *Stack) Addresses() [][2]string {
 	return [][2]string{

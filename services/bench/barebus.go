@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	kafkago "github.com/segmentio/kafka-go"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/kafka"
+)
+
+// bareBus is nothing but a producer and a group consumer of kafka-go on the same brokers, set as safely as ours:
+// acknowledged by all replicas, in order by key, committed by and by.
+type bareBus struct {
+	writer *kafkago.Writer
+	reader *kafkago.Reader
+}
+
+const (
+	bareBatch    = 1000
+	bareCommits  = 250 * time.Millisecond
+	bareMaxBytes = 1 << 20
+)
+
+// openBareBus makes a topic of its own, with as many partitions as ours have, and joins a group on it. batch is how
+// many records the producer puts in one request at most: 1 for latency, bareBatch for throughput.
+func openBareBus(ctx context.Context, s *system, batch int) (*bareBus, error) {
+	topic := "bench." + uuid.NewString()
+	if err := kafka.EnsureTopics(ctx, s.Bus.Cluster("bench"), kafka.Topic{Name: topic, Partitions: s.Bus.Partitions, Replicas: 1}); err != nil {
+		return nil, err
+	}
+	b := &bareBus{
+		writer: &kafkago.Writer{
+			Addr: kafkago.TCP(s.Bus.Brokers...), Topic: topic, Balancer: kafkago.Murmur2Balancer{}, RequiredAcks: kafkago.RequireAll,
+			BatchSize: batch, BatchTimeout: time.Millisecond, BatchBytes: bareMaxBytes,
+		},
+		reader: kafkago.NewReader(kafkago.ReaderConfig{
+			Brokers: s.Bus.Brokers, GroupID: topic, Topic: topic, MinBytes: 1, MaxBytes: bareMaxBytes,
+			MaxWait: 500 * time.Millisecond, CommitInterval: bareCommits, StartOffset: kafkago.FirstOffset, QueueCapacity: bareBatch,
+		}),
+	}
+	// The first record waits until the group has formed, which no later one does.
+	if err := b.pass(ctx, []kafkago.Message{{Key: []byte("first"), Value: []byte("first")}}); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// Close leaves the group.
+func (b *bareBus) Close() error { return errors.Join(b.writer.Close(), b.reader.Close()) }
+
+var _ io.Closer = (*bareBus)(nil)
+
+// pass produces records and consumes as many.
+func (b *bareBus) pass(ctx context.Context, msgs []kafkago.Message) error {
+	produced := make(chan error, 1)
+	go func() { produced <- b.writer.WriteMessages(ctx, msgs...) }()
+	for range msgs {
+		m, err := b.reader.FetchMessage(ctx)
+		if err != nil {
+			return errors.Join(fmt.Errorf("consume: %w", err), <-produced)
+		}
+		if err := b.reader.CommitMessages(ctx, m); err != nil {
+			return errors.Join(fmt.Errorf("commit: %w", err), <-produced)
+		}
+	}
+	return <-produced
+}
+
+func bare(msgs []bus.Message) []kafkago.Message {
+	out := make([]kafkago.Message, len(msgs))
+	for i, m := range msgs {
+		out[i] = kafkago.Message{Key: m.Key, Value: m.Value}
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// intake measures how many turns a second pass filter and booster until each is in W and its user's workflow
+// is signalled. The floor is the same records through the bare bus, once.
+func intake(ctx context.Context, b *bench) (row Row, err error) {
+	floor, err := openBareBus(ctx, b.system, bareBatch)
+	if err != nil {
+		return Row{}, err
+	}
+	defer func() { err = errors.Join(err, floor.Close()) }()
+	users, each := 200, 50
+	if b.quick {
+		users = 40
+	}
+	p := b.scaled(plan{rounds: 5, each: 1, warm: 1})
+	row, err = rates(ctx, p, users*each, "events/s", b.profiled("intake", func(ctx context.Context, _ int) (time.Duration, error) {
+		return b.takeIn(ctx, users, each)
+	}), func(ctx context.Context, _ int) (time.Duration, error) {
+		msgs, _, err := b.crowd(users, each)
+		if err != nil {
+			return 0, err
+		}
+		records := bare(msgs)
+		began := time.Now()
+		err = floor.pass(ctx, records)
+		return time.Since(began), err
+	})
+	row.What, row.FloorWhat = fmt.Sprintf("turns of %d users in W and signalled", users), "bare produce + consume"
+	row.judge(atLeast(0.5))
+	return row, err
+}
+
+// takeIn publishes the turns of a crowd as fast as it can.
+func (b *bench) takeIn(ctx context.Context, users, each int) (time.Duration, error) {
+	msgs, lasts, err := b.crowd(users, each)
+	if err != nil {
+		return 0, err
+	}
+	before, err := b.processed(ctx)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := b.line.Publisher.Publish(ctx, msgs...); err != nil {
+		return 0, err
+	}
+	err = until(ctx, 20*time.Millisecond, "the booster", func(ctx context.Context) (bool, error) {
+		now, err := b.processed(ctx)
+		return now-before >= float64(len(msgs)), err
+	})
+	took := time.Since(began)
+	if err != nil {
+		return 0, err
+	}
+	for scope, turn := range lasts {
+		if ok, err := b.inWindow(ctx, scope, turn); err != nil || !ok {
+			return 0, errors.Join(err, errors.New("a turn counts as processed and is not in W"))
+		}
+	}
+	return took, nil
+}
+
+// crowd are the events of many users, a turn of each in turn, and the last turn of each.
+func (b *bench) crowd(users, each int) ([]bus.Message, map[memory.Scope]string, error) {
+	lasts := make(map[memory.Scope]string, users)
+	byUser := make([][]bus.Message, users)
+	for u := range byUser {
+		session := "s-" + uuid.NewString()
+		scope := b.scope("crowd-" + session)
+		turns := b.turns(session, each)
+		lasts[scope] = turns[each-1].ID
+		var err error
+		if byUser[u], err = events(scope, turns); err != nil {
+			return nil, nil, err
+		}
+	}
+	msgs := make([]bus.Message, 0, users*each)
+	for t := range each {
+		for u := range byUser {
+			msgs = append(msgs, byUser[u][t])
+		}
+	}
+	return msgs, lasts, nil
+}
+
+// processed is how many salient events the booster has finished with since its start, by its own metrics.
+func (b *bench) processed(ctx context.Context) (float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.boosterMetrics, nil)
+	if err != nil {
+		return 0, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(res.Body)
+	if err != nil {
+		return 0, fmt.Errorf("metrics of the booster: %w", err)
+	}
+	return total(families["mneme_bus_messages_processed_total"]), nil
+}
+
+func total(f *dto.MetricFamily) float64 {
+	sum := 0.0
+	for _, m := range f.GetMetric() {
+		sum += m.GetCounter().GetValue()
+	}
+	return sum
+}

@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// Row is one measurement beside its floor.
+type Row struct {
+	// Name is what --only takes; What says it for people.
+	Name string `json:"name"`
+	What string `json:"what"`
+	// N is how many samples, or units of work, were measured over all Rounds.
+	N      int `json:"n"`
+	Rounds int `json:"rounds"`
+	// Unit is ms for times, or a rate such as events/s, which is then the median of the rounds.
+	Unit string  `json:"unit"`
+	P50  float64 `json:"p50,omitempty"`
+	P99  float64 `json:"p99,omitempty"`
+	Rate float64 `json:"rate,omitempty"`
+	// Floor is what FloorWhat took in the same run: the p50, or the median rate.
+	Floor     float64 `json:"floor"`
+	FloorP99  float64 `json:"floor_p99,omitempty"`
+	FloorWhat string  `json:"floor_what"`
+	// Ratio is the median over the rounds of measured to floor.
+	Ratio float64 `json:"ratio"`
+	Aim   string  `json:"aim"`
+	Met   bool    `json:"met"`
+}
+
+// aim is what a row is to reach.
+type aim struct {
+	text string
+	met  func(Row) bool
+}
+
+// atMost bounds how many times its floor a time may be.
+func atMost(times float64) aim {
+	return aim{fmt.Sprintf("p50 <= %g x floor", times), func(r Row) bool { return r.Ratio <= times }}
+}
+
+// atLeast is the share of its floor that a rate must be.
+func atLeast(share float64) aim {
+	return aim{fmt.Sprintf("rate >= %.2g x floor", share), func(r Row) bool { return r.Ratio >= share }}
+}
+
+// faster bounds the p50 itself, in milliseconds.
+func faster(ms float64) aim {
+	return aim{fmt.Sprintf("p50 <= %g ms", ms), func(r Row) bool { return r.P50 <= ms }}
+}
+
+func (r *Row) judge(a aim) { r.Aim, r.Met = a.text, a.met(*r) }
+
+const unitMilliseconds = "ms"
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func writeJSON(w io.Writer, rows []Row) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(rows)
+}
+
+func writeTable(w io.Writer, rows []Row) {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"what", "n", "p50 or rate", "p99", "floor", "floor p99", "ratio", "aim", "met"})
+	for _, r := range rows {
+		met := "yes"
+		if !r.Met {
+			met = "NO"
+		}
+		value := r.P50
+		if r.Unit != unitMilliseconds {
+			value = r.Rate
+		}
+		t.AppendRow(table.Row{
+			r.What, r.N, figure(value) + " " + r.Unit, figure(r.P99),
+			figure(r.Floor) + " (" + r.FloorWhat + ")", figure(r.FloorP99), figure(r.Ratio), r.Aim, met,
+		})
+	}
+	t.Render()
+}
+
+// figure shows three digits that matter; nothing for what was not measured.
+func figure(v float64) string {
+	switch {
+	case v == 0 || math.IsNaN(v):
+		return ""
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.2f", v)
+	}
+}
