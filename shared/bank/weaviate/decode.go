@@ -1,8 +1,8 @@
 package weaviate
 
 import (
+	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
@@ -27,14 +27,6 @@ func (o *object) int(name string) int { return int(o.fields[name].GetIntValue())
 
 func (o *object) flag(name string) bool { return o.fields[name].GetBoolValue() }
 
-func (o *object) list(name string) []string {
-	values := o.fields[name].GetListValue().GetTextValues().GetValues()
-	if len(values) == 0 {
-		return nil
-	}
-	return slices.Clone(values)
-}
-
 // time reads a time in UTC; the zero time where there is none.
 func (o *object) time(name string) time.Time {
 	value := o.fields[name].GetDateValue()
@@ -48,20 +40,14 @@ func (o *object) time(name string) time.Time {
 	return t.UTC()
 }
 
+// decodeEntry reads an entry by the properties that entryFields asks for.
 func decodeEntry(r *pb.SearchResult) (memory.Memory, error) {
 	o := open(r)
-	m := memory.Memory{
-		ID: o.text(propEntryID), Kind: memory.Kind(o.text("kind")), Content: o.text(propContent),
-		Topic: o.text("topic"), Slot: o.text("slot"), Keywords: o.list("keywords"),
-		EventTime: memory.EventTime{
-			Time: o.time("eventTime"), Precision: memory.Precision(o.text("eventPrecision")), Expression: o.text("eventExpression"),
-		},
-		RecordedAt: o.time(propRecordedAt), ValidFrom: o.time("validFrom"), ValidTo: o.time("validTo"),
-		Status: memory.Status(o.text(propStatus)), Version: o.int("version"),
-		Predecessors: o.list(propPredecessors), Sources: o.list("sources"), SessionID: o.text("sessionId"),
-		Strategy: o.text("strategy"), PolicyVersion: o.text("policyVersion"), OperationID: o.text("operationId"),
-		TraceID: o.text("traceId"), SpanID: o.text("spanId"),
+	var m memory.Memory
+	if err := json.Unmarshal([]byte(o.text(propEntry)), &m); err != nil {
+		return memory.Memory{}, fmt.Errorf("decode property %s: %w", propEntry, err)
 	}
+	m.Status, m.ValidTo = memory.Status(o.text(propStatus)), o.time(propValidTo)
 	if raw := r.GetMetadata().GetVectors(); len(raw) == 1 {
 		m.Vector = byteops.Fp32SliceFromBytes(raw[0].GetVectorBytes())
 	} else if raw := r.GetMetadata().GetVectorBytes(); len(raw) > 0 {

@@ -1,9 +1,11 @@
 package weaviate
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -33,39 +35,39 @@ func (p properties) time(name string, t time.Time) {
 	}
 }
 
-func entryProperties(scope memory.Scope, m memory.Memory) properties {
+// entryProperties are those of a new entry.
+func entryProperties(scope memory.Scope, m memory.Memory) (properties, error) {
+	whole, err := encodeEntry(m)
+	if err != nil {
+		return nil, err
+	}
 	p := owned(scope)
 	p.text(propEntryID, m.ID)
-	p.text("kind", string(m.Kind))
-	p.text(propContent, m.Content)
 	p.text(propTerms, bank.IndexText(m))
-	p.text("topic", m.Topic)
-	p.list("keywords", m.Keywords)
-	p.text("slot", m.Slot)
-	p.time("eventTime", m.EventTime.Time)
-	p.text("eventPrecision", string(m.EventTime.Precision))
-	p.text("eventExpression", m.EventTime.Expression)
+	p.text(propEntry, whole)
 	p.time(propRecordedAt, m.RecordedAt)
-	p.time("validFrom", m.ValidFrom)
-	p.time("validTo", m.ValidTo)
-	p.text(propStatus, string(m.Status))
-	p["version"] = m.Version
 	p.list(propPredecessors, m.Predecessors)
-	p.list("sources", m.Sources)
-	p.text("sessionId", m.SessionID)
-	p.text("strategy", m.Strategy)
-	p.text("policyVersion", m.PolicyVersion)
-	p.text("operationId", m.OperationID)
-	p.text("traceId", m.TraceID)
-	p.text("spanId", m.SpanID)
-	return p
+	p.text(propStatus, string(m.Status))
+	p.time(propValidTo, m.ValidTo)
+	return p, nil
+}
+
+// encodeEntry returns in JSON what of an entry never changes and is no vector.
+func encodeEntry(m memory.Memory) (string, error) {
+	m.Vector, m.Status, m.ValidTo = nil, "", time.Time{}
+	m.EventTime.Time, m.RecordedAt, m.ValidFrom = m.EventTime.Time.UTC(), m.RecordedAt.UTC(), m.ValidFrom.UTC()
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return "", fault.Terminal("write.put", "%s: %w", m.ID, err)
+	}
+	return string(raw), nil
 }
 
 func closingProperties(c memory.Closing) properties {
 	p := properties{}
 	p.text(propStatus, string(c.Status))
-	p.time("validTo", c.ValidTo)
-	p.text("closedBy", c.OperationID)
+	p.time(propValidTo, c.ValidTo)
+	p.text(propClosedBy, c.OperationID)
 	return p
 }
 

@@ -98,9 +98,7 @@ func only(properties ...string) func(*pb.SearchRequest) {
 
 // entryFields asks for what decodeEntry reads.
 func entryFields(req *pb.SearchRequest) {
-	only(propEntryID, "kind", propContent, "topic", "keywords", "slot", "eventTime", "eventPrecision", "eventExpression",
-		propRecordedAt, "validFrom", "validTo", propStatus, "version", propPredecessors, "sources", "sessionId",
-		"strategy", "policyVersion", "operationId", "traceId", "spanId")(req)
+	only(propEntry, propStatus, propValidTo)(req)
 }
 
 func equal(property, value string) *filters.WhereBuilder {

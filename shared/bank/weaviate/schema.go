@@ -18,29 +18,30 @@ func (c collections) turn() string    { return c.prefix + "Turn" }
 func (c collections) session() string { return c.prefix + "Session" }
 func (c collections) meta() string    { return c.prefix + "Meta" }
 
-// Properties that filters and sorting name. The user property holds a hash (see userKey).
+// Properties that are named in several places. The user property holds a hash (see userKey), the entry
+// property the whole entry (see encodeEntry).
 const (
 	propUser         = "user"
 	propUserID       = "userId"
 	propEntryID      = "entryId"
-	propContent      = "content"
 	propTerms        = "terms"
 	propRecordedAt   = "recordedAt"
 	propStatus       = "status"
+	propValidTo      = "validTo"
+	propClosedBy     = "closedBy"
+	propEntry        = "entry"
 	propPredecessors = "predecessors"
 	propObjectID     = "_id" // built in
 )
 
 // classes is the whole schema. Weaviate's automatic schema is not relied on.
 func (c collections) classes() []*models.Class {
+	// What queries filter by or sort by, and what changes, has properties of its own. The rest is in one:
+	// the server takes longer to return twenty properties than to search.
 	memories := tenanted(c.memory(), "One entry of a user's bank.",
-		exact(propUser), stored(propUserID, "text"), stored(propEntryID, "text"),
-		exact("kind"), stored(propContent, "text"), stored("topic", "text"), stored("keywords", "text[]"), searched(propTerms),
-		exact("slot"), stored("eventTime", "date"), stored("eventPrecision", "text"), stored("eventExpression", "text"),
-		ranged(propRecordedAt), stored("validFrom", "date"), stored("validTo", "date"),
-		exact(propStatus), stored("version", "int"), exactList(propPredecessors), exactList("sources"),
-		exact("sessionId"), stored("strategy", "text"), stored("policyVersion", "text"),
-		stored("operationId", "text"), stored("closedBy", "text"), stored("traceId", "text"), stored("spanId", "text"))
+		exact(propUser), stored(propUserID, "text"), exact(propEntryID), searched(propTerms), stored(propEntry, "text"),
+		ranged(propRecordedAt), exactList(propPredecessors),
+		exact(propStatus), stored(propValidTo, "date"), stored(propClosedBy, "text"))
 	// Flat: a search compares all vectors of the filtered user, exactly, and inserts cost nothing.
 	memories.VectorIndexType = "flat"
 	memories.VectorIndexConfig = map[string]any{"distance": "cosine"}

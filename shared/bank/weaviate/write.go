@@ -80,8 +80,12 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
 	key := userKey(scope.User)
 	return eachOf(ctx, entries, func(ctx context.Context, m memory.Memory) error {
-		_, err := b.rest.Data().Creator().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
-			WithID(objectID(key, m.ID)).WithProperties(map[string]any(entryProperties(scope, m))).WithVector(m.Vector).Do(ctx)
+		props, err := entryProperties(scope, m)
+		if err != nil {
+			return err
+		}
+		_, err = b.rest.Data().Creator().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
+			WithID(objectID(key, m.ID)).WithProperties(map[string]any(props)).WithVector(m.Vector).Do(ctx)
 		if err == nil {
 			return nil
 		}
