@@ -2,9 +2,11 @@ package booster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -12,12 +14,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/telemetry"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// announcer publishes what consolidations did.
+// announcer publishes and counts what consolidations did.
 type announcer struct {
-	out bus.Publisher
+	out               bus.Publisher
+	changes, rejected metric.Int64Counter
+}
+
+func newAnnouncer(out bus.Publisher, meter metric.Meter) (announcer, error) {
+	changes, err1 := telemetry.MetricChanges.Counter(meter)
+	rejected, err2 := telemetry.MetricRejected.Counter(meter)
+	return announcer{out: out, changes: changes, rejected: rejected}, errors.Join(err1, err2)
 }
 
 // Announce implements consolidation.Announcer.
@@ -34,7 +44,13 @@ func (a announcer) Announce(ctx context.Context, scope memory.Scope, changes []m
 		}
 		msgs[i] = bus.Message{Topic: contract.TopicMemoryChanges, Key: e.Key(), Value: value}
 	}
-	return a.out.Publish(ctx, msgs...)
+	if err := a.out.Publish(ctx, msgs...); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		a.changes.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(scope.Tenant), telemetry.AttrChange.String(string(c.Kind))))
+	}
+	return nil
 }
 
 // DeadLetter implements consolidation.Announcer: the batch's turns become letters that a replay puts
@@ -60,5 +76,9 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 		}
 		msgs = append(msgs, bus.Message{Topic: contract.TopicDeadLetters, Key: e.Key(), Value: body})
 	}
-	return a.out.Publish(ctx, msgs...)
+	if err := a.out.Publish(ctx, msgs...); err != nil {
+		return err
+	}
+	a.rejected.Add(ctx, int64(len(msgs)), metric.WithAttributes(telemetry.AttrTenant.String(b.Scope.Tenant)))
+	return nil
 }

@@ -91,12 +91,17 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	activities.Window, activities.Announce = win, announcer{out: line.Publisher}
+	announce, err1 := newAnnouncer(line.Publisher, tel.Meter.Meter(backends.Scope))
+	observer, err2 := consolidation.NewObserver(tel.Tracer.Tracer(backends.Scope), tel.Meter.Meter(backends.Scope))
+	if err := errors.Join(err1, err2); err != nil {
+		return b.Abandon(ctx, err)
+	}
+	activities.Window, activities.Announce = win, announce
 	workers := workers{log: tel.Log, hire: func() []worker.Worker {
 		return consolidation.Workers(temporal, consolidation.Roles{
 			Workflow: cfg.has(roleWorkflow), Model: cfg.has(roleModel), Store: cfg.has(roleStore),
 			ModelParallel: cfg.ModelParallel, StoreParallel: cfg.StoreParallel,
-		}, activities, tel.Tracer.Tracer(backends.Scope))
+		}, activities, observer)
 	}}
 	b.Background(runner.Task{Name: "workers", Run: workers.run})
 	if cfg.has(roleIntake) {

@@ -15,6 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/services/mneme/sample"
 	"github.com/mneme-memory/mneme/services/standalone"
 	"github.com/mneme-memory/mneme/shared/dataset"
+	"github.com/mneme-memory/mneme/shared/telemetry"
 	"github.com/mneme-memory/mneme/shared/traceview"
 )
 
@@ -202,7 +203,7 @@ func awaitTrace(ctx context.Context, store *traceview.Store, id string) (tracevi
 	for {
 		t, ok := store.Trace(id)
 		for _, span := range t.Spans {
-			if ok && span.Name == "recall" {
+			if ok && span.Name == telemetry.SpanRecall {
 				return t, true
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/embedding"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/window"
 )
@@ -41,6 +43,7 @@ type Recaller struct {
 	Fallback recall.Profiler
 	Cache    *Cache
 	Tracer   trace.Tracer
+	Meters   Meters
 	Log      *slog.Logger
 	// Alpha weighs vector against words in retrieval, 0 to 1.
 	Alpha float32
@@ -70,14 +73,12 @@ type Result struct {
 // Recall answers a query. It fails when the bank cannot be read; everything else degrades.
 func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Result, error) {
 	start := time.Now()
-	ctx, span := r.Tracer.Start(ctx, "recall", trace.WithAttributes(
-		attribute.String("gen_ai.operation.name", "recall"), attribute.String("mneme.tenant.id", t.ID)))
+	ctx, span := r.Tracer.Start(ctx, telemetry.SpanRecall, trace.WithAttributes(telemetry.AttrTenant.String(t.ID)))
 	defer span.End()
 	scope := memory.Scope{Tenant: t.ID, User: q.User}
 	out := Result{ID: uuid.NewString(), TraceID: span.SpanContext().TraceID().String()}
 	found, turns, err := r.retrieve(ctx, scope, q, &out)
 	if err != nil {
-		span.RecordError(err)
 		span.SetStatus(codes.Error, "bank is away")
 		return Result{}, err
 	}
@@ -93,9 +94,10 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 		return Result{}, err
 	}
 	link(span, out.Profile.Cited)
-	span.SetAttributes(attribute.Int("gen_ai.memory.candidates", len(found)),
-		attribute.Int("gen_ai.memory.cited", len(out.Profile.Cited)), attribute.StringSlice("mneme.recall.degraded", out.Degraded))
+	span.SetAttributes(telemetry.AttrCandidates.Int(len(found)),
+		telemetry.AttrCited.Int(len(out.Profile.Cited)), telemetry.AttrDegraded.StringSlice(out.Degraded))
 	out.Latency = time.Since(start)
+	r.Meters.Time.Record(ctx, out.Latency.Seconds(), metric.WithAttributes(telemetry.AttrTenant.String(t.ID)))
 	return out, nil
 }
 
@@ -172,6 +174,7 @@ func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Sc
 // degrade says to the caller what is missing, and to the operator why.
 func (r *Recaller) degrade(ctx context.Context, out *Result, what string, err error) {
 	out.Degraded = append(out.Degraded, what)
+	r.Meters.Degraded.Add(ctx, 1, metric.WithAttributes(telemetry.AttrDegraded.String(what)))
 	r.Log.WarnContext(ctx, "recall degraded", "what", what, "error", err)
 }
 
@@ -187,7 +190,7 @@ func link(span trace.Span, cited []memory.Memory) {
 		seen[m.TraceID] = true
 		span.AddLink(trace.Link{
 			SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: tid, SpanID: sid, TraceFlags: trace.FlagsSampled, Remote: true}),
-			Attributes:  []attribute.KeyValue{attribute.String("gen_ai.memory.id", m.ID)},
+			Attributes:  []attribute.KeyValue{telemetry.AttrMemoryID.String(m.ID)},
 		})
 	}
 }

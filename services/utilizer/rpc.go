@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"go.opentelemetry.io/otel/metric"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -15,6 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/rpcerror"
+	"github.com/mneme-memory/mneme/shared/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -61,6 +63,7 @@ func (s *server) Answer(ctx context.Context, req *connect.Request[mnemev1.Answer
 	if err != nil {
 		return nil, s.fail(ctx, "answer", err)
 	}
+	s.recaller.Meters.Answers.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
 	if err := s.publish(ctx, scope, result.ID, ids(result.Profile.Cited), answer.Cited); err != nil {
 		result.Degraded = append(result.Degraded, "the citations could not be reported: ranking does not learn from this answer")
 		s.log.WarnContext(ctx, "feedback not published", "error", err)

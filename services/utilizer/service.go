@@ -130,13 +130,17 @@ func (c Config) recaller(ctx context.Context, b *backends.Builder, tel *telemetr
 	if err != nil {
 		return nil, err
 	}
+	meters, err := NewMeters(tel.Meter.Meter(backends.Scope))
+	if err != nil {
+		return nil, err
+	}
 	transport := &http.Transport{DialContext: (&net.Dialer{Timeout: time.Second}).DialContext, MaxIdleConnsPerHost: 64}
 	b.OnClose("reranker client", func() error { transport.CloseIdleConnections(); return nil })
 	return &Recaller{
 		Bank: bank, Window: win, Embedder: embedder, Policies: policies.Find, Fallback: recallembedded.NewProfiler(),
 		Ranker: remoteRanker{mnemev1connect.NewRerankerServiceClient(&http.Client{Transport: transport}, c.RerankerURL,
 			connect.WithInterceptors(traces, rpcauth.Forward()))},
-		Cache: NewCache(c.CacheUsers, c.CacheTTL), Tracer: tel.Tracer.Tracer(backends.Scope), Log: tel.Log,
+		Cache: NewCache(c.CacheUsers, c.CacheTTL), Tracer: tel.Tracer.Tracer(backends.Scope), Meters: meters, Log: tel.Log,
 		Alpha: float32(c.Alpha), RankTimeout: c.RankTimeout, WindowTimeout: c.WindowTimeout, Now: time.Now,
 	}, nil
 }

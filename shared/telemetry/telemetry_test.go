@@ -66,7 +66,7 @@ func TestEverythingReachesTheCollector(t *testing.T) {
 	ctx, span := tel.Tracer.Tracer("test").Start(t.Context(), "memory extract")
 	tel.Log.InfoContext(ctx, "extracted")
 	tel.Log.DebugContext(ctx, "not at this level")
-	counter, err := telemetry.MetricFacts.Counter(tel.Meter.Meter("test"))
+	counter, err := telemetry.MetricChanges.Counter(tel.Meter.Meter("test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestEverythingReachesTheCollector(t *testing.T) {
 	sink.mu.Lock()
 	defer sink.mu.Unlock()
 	for path, want := range map[string]string{
-		"/v1/traces": "memory extract", "/v1/metrics": "mneme.formation.facts", "/v1/logs": "extracted",
+		"/v1/traces": "memory extract", "/v1/metrics": "mneme.formation.changes", "/v1/logs": "extracted",
 	} {
 		if !strings.Contains(sink.bodies[path], want) || !strings.Contains(sink.bodies[path], "booster") {
 			t.Errorf("%s got %q, without %q", path, sink.bodies[path], want)
@@ -163,19 +163,17 @@ func TestPrometheusShowsUnitsAndSecondsBuckets(t *testing.T) {
 	tel := start(t, telemetry.Config{SampleRatio: 1}, io.Discard)
 	defer shutdown(t, tel)
 	meter := tel.Meter.Meter("test")
-	counter, errCounter := telemetry.MetricDeadLettered.Counter(meter)
+	counter, errCounter := telemetry.MetricRejected.Counter(meter)
 	histogram, errHistogram := telemetry.MetricRecallTime.Histogram(meter)
-	gauge, errGauge := telemetry.MetricTrainKL.Gauge(meter)
-	if errCounter != nil || errHistogram != nil || errGauge != nil {
-		t.Fatal(errCounter, errHistogram, errGauge)
+	if errCounter != nil || errHistogram != nil {
+		t.Fatal(errCounter, errHistogram)
 	}
 	counter.Add(t.Context(), 1)
 	histogram.Record(t.Context(), 0.003)
-	gauge.Record(t.Context(), 0.5)
 	w := httptest.NewRecorder()
 	tel.Metrics.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
-		"mneme_bus_messages_dead_lettered_total{", "mneme_recall_duration_seconds_bucket{", `le="0.0005"`, "mneme_trainer_kl", "go_goroutines",
+		"mneme_formation_rejected_total{", "mneme_recall_duration_seconds_bucket{", `le="0.0005"`, "go_goroutines",
 	} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, w.Body.String())
@@ -253,9 +251,9 @@ func TestDiscardWorksEverywhere(t *testing.T) {
 	tel := telemetry.Discard()
 	ctx, span := tel.Tracer.Tracer("test").Start(t.Context(), "s")
 	tel.Log.InfoContext(ctx, "nothing")
-	tel.SpanText(span, telemetry.AttrQueryText, "private")
+	tel.SpanText(span, telemetry.AttrTurnText, "private")
 	span.End()
-	if _, err := telemetry.MetricFacts.Counter(tel.Meter.Meter("test")); err != nil {
+	if _, err := telemetry.MetricChanges.Counter(tel.Meter.Meter("test")); err != nil {
 		t.Error(err)
 	}
 	w := httptest.NewRecorder()

@@ -158,7 +158,7 @@ func filled(t *testing.T) http.Handler {
 	evil.Attributes = []*common.KeyValue{text("<b>key", `"><img src=x>`)}
 	evil.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: "</dd><i>"}
 	evil.Events = []*trace.Span_Event{{Name: "<u>", Attributes: []*common.KeyValue{text("<s>", "<p>")}}}
-	recall := wire(2, 1, 0, "memory recall", 5000, 5004)
+	recall := wire(2, 1, 0, telemetry.SpanRecall, 5000, 5004)
 	recall.Links = []*trace.Span_Link{{TraceId: unhex(traceID(1)), SpanId: unhex(spanID(1))}}
 	for service, spans := range map[string][]*trace.Span{
 		"booster": {wire(1, 1, 0, "memory consolidate", 0, 50)}, `<em>&"`: {evil}, "utilizer": {recall},
@@ -238,16 +238,16 @@ func TestReceiverTakesWhatTelemetrySends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, root := tel.Tracer.Tracer("test").Start(t.Context(), telemetry.OpRecall.SpanName())
-	_, child := tel.Tracer.Tracer("test").Start(ctx, telemetry.OpRetrieve.SpanName())
-	child.SetAttributes(telemetry.AttrMemoryIDs.StringSlice([]string{"a", "b"}))
+	ctx, root := tel.Tracer.Tracer("test").Start(t.Context(), telemetry.SpanRecall)
+	_, child := tel.Tracer.Tracer("test").Start(ctx, "memory.bank.search")
+	child.SetAttributes(telemetry.AttrMemoryID.StringSlice([]string{"a", "b"}))
 	child.End()
 	root.End()
 	if err := tel.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got, ok := store.Trace(root.SpanContext().TraceID().String())
-	if !ok || len(got.Spans) != 2 || got.Summary().Name != "memory recall" || got.Nodes()[1].Attributes[0].Value != "[a, b]" {
+	if !ok || len(got.Spans) != 2 || got.Summary().Name != telemetry.SpanRecall || got.Nodes()[1].Attributes[0].Value != "[a, b]" {
 		t.Fatalf("got %+v", got)
 	}
 }

@@ -1,13 +1,8 @@
 package consolidation
 
 import (
-	"context"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
@@ -44,9 +39,9 @@ type Roles struct {
 }
 
 // Workers makes a worker per role. The caller starts and stops them.
-func Workers(c client.Client, r Roles, a *Activities, tracer trace.Tracer) []worker.Worker {
+func Workers(c client.Client, r Roles, a *Activities, o *Observer) []worker.Worker {
 	base := worker.Options{
-		Interceptors:                 []interceptor.WorkerInterceptor{&observer{tracer: tracer}},
+		Interceptors:                 []interceptor.WorkerInterceptor{o},
 		WorkerStopTimeout:            stopTimeout,
 		MaxHeartbeatThrottleInterval: heartbeatEvery,
 	}
@@ -93,61 +88,4 @@ func orDefault(n, otherwise int) int {
 		return otherwise
 	}
 	return n
-}
-
-// observer gives every activity a span and a heartbeat.
-type observer struct {
-	interceptor.WorkerInterceptorBase
-	tracer trace.Tracer
-}
-
-func (o *observer) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	i := &observedActivity{tracer: o.tracer}
-	i.Next = next
-	return i
-}
-
-type observedActivity struct {
-	interceptor.ActivityInboundInterceptorBase
-	tracer trace.Tracer
-}
-
-func (o *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	info := activity.GetInfo(ctx)
-	ctx, span := o.tracer.Start(ctx, "consolidation."+info.ActivityType.Name, trace.WithAttributes(
-		attribute.String("temporal.workflow.id", info.WorkflowExecution.ID),
-		attribute.String("temporal.workflow.run_id", info.WorkflowExecution.RunID),
-		attribute.Int("temporal.activity.attempt", int(info.Attempt)),
-	))
-	defer span.End()
-	stop := heartbeat(ctx)
-	defer stop()
-	result, err := o.Next.ExecuteActivity(ctx, in)
-	if err != nil {
-		span.RecordError(err)
-		span.SetStatus(codes.Error, "activity failed")
-	}
-	return result, err
-}
-
-// heartbeat tells the server that the worker lives, so that a dead one's work is taken over
-// within seconds although a model may take minutes.
-func heartbeat(ctx context.Context) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(heartbeatEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				activity.RecordHeartbeat(ctx)
-			}
-		}
-	}()
-	return func() { close(done); <-ended }
 }

@@ -1,0 +1,84 @@
+package consolidation
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+
+	"github.com/mneme-memory/mneme/shared/telemetry"
+)
+
+// Observer gives every activity a span, a duration and a heartbeat.
+type Observer struct {
+	interceptor.WorkerInterceptorBase
+	tracer trace.Tracer
+	steps  metric.Float64Histogram
+}
+
+// NewObserver makes an observer.
+func NewObserver(tracer trace.Tracer, meter metric.Meter) (*Observer, error) {
+	steps, err := telemetry.MetricStepTime.Histogram(meter)
+	return &Observer{tracer: tracer, steps: steps}, err
+}
+
+// InterceptActivity implements interceptor.WorkerInterceptor.
+func (o *Observer) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	i := &observedActivity{observer: o}
+	i.Next = next
+	return i
+}
+
+type observedActivity struct {
+	interceptor.ActivityInboundInterceptorBase
+	observer *Observer
+}
+
+// ExecuteActivity implements interceptor.ActivityInboundInterceptor.
+func (o *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	info := activity.GetInfo(ctx)
+	ctx, span := o.observer.tracer.Start(ctx, "consolidation."+info.ActivityType.Name, trace.WithAttributes(
+		attribute.String("temporal.workflow.id", info.WorkflowExecution.ID),
+		attribute.String("temporal.workflow.run_id", info.WorkflowExecution.RunID),
+		attribute.Int("temporal.activity.attempt", int(info.Attempt)),
+	))
+	defer span.End()
+	stop := heartbeat(ctx)
+	defer stop()
+	began, outcome := time.Now(), "done"
+	result, err := o.Next.ExecuteActivity(ctx, in)
+	if err != nil {
+		outcome = "failed"
+		span.SetStatus(codes.Error, "activity failed") // the error's text may quote a model's answer
+	}
+	o.observer.steps.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(
+		telemetry.AttrStep.String(info.ActivityType.Name), telemetry.AttrOutcome.String(outcome)))
+	return result, err
+}
+
+// heartbeat tells the server that the worker lives, so that a dead one's work is taken over
+// within seconds although a model may take minutes.
+func heartbeat(ctx context.Context) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(heartbeatEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				activity.RecordHeartbeat(ctx)
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
