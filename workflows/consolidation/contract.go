@@ -5,6 +5,7 @@
 package consolidation
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -26,9 +27,11 @@ const (
 	QueryState   = "state"
 )
 
-// WorkflowID is the id of a user's workflow. The scope's key is injective, so two users never
-// share one.
-func WorkflowID(scope memory.Scope) string { return "consolidation/" + scope.Key() }
+// WorkflowID is the id of a user's workflow. Temporal takes ids of up to 1,000 printable ASCII characters, users have
+// ids in any script, so theirs is escaped. The escape is injective: two users never share a workflow.
+func WorkflowID(scope memory.Scope) string {
+	return "consolidation/" + scope.Tenant + "/" + url.PathEscape(scope.User)
+}
 
 // Params start a user's workflow.
 type Params struct {
