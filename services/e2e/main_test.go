@@ -43,7 +43,9 @@ func run(m *testing.M) (code int) {
 	if err != nil {
 		return fail("start system", err)
 	}
-	code = m.Run()
+	if code = m.Run(); code != 0 {
+		fmt.Fprintln(os.Stderr, shared.Complaints())
+	}
 	if err := shared.Close(); err != nil {
 		return fail("stop system", err)
 	}

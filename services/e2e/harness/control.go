@@ -6,16 +6,19 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
 
 const (
 	// Patience is how long anything that must happen may take; far longer than it does, for machines that are busy.
-	Patience = 90 * time.Second
+	Patience = 60 * time.Second
 	// pollEvery is the pause between two questions whether it has.
 	pollEvery = 25 * time.Millisecond
 	logTail   = 4000
+	// complaints is how many log lines of a service are shown.
+	complaints = 10
 )
 
 // Await waits until the condition holds; an error of the condition ends the test at once.
@@ -140,9 +143,18 @@ func (s *System) URL(tb testing.TB, service string) string {
 // HTTP is a client whose connections are closed with the system.
 func (s *System) HTTP() *http.Client { return s.client }
 
-func (s *System) showLogs(tb testing.TB) {
-	tb.Helper()
+// Complaints are the ends of what the services have logged as warnings and errors, for the message of a failed run.
+func (s *System) Complaints() string {
+	var out strings.Builder
 	for name, u := range s.units {
-		tb.Logf("end of the log of %s:\n%s", name, tail(u.logPath, logTail))
+		var lines []string
+		for line := range strings.Lines(tail(u.logPath, 1<<20)) {
+			if strings.Contains(line, `"WARN"`) || strings.Contains(line, `"ERROR"`) {
+				lines = append(lines, line)
+			}
+		}
+		out.WriteString("complaints of " + name + ":\n")
+		out.WriteString(strings.Join(lines[max(0, len(lines)-complaints):], ""))
 	}
+	return out.String()
 }

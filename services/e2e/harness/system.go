@@ -50,7 +50,7 @@ type System struct {
 	letters sync.Mutex // one reader of the dead letters at a time: two would share the partitions
 }
 
-// Start starts a system for one test and waits until it is ready. When the test has failed, the ends of the services' logs are shown.
+// Start starts a system for one test and waits until it is ready. When the test has failed, what the services complained of is shown.
 func Start(tb testing.TB, o Options) *System {
 	tb.Helper()
 	s, err := Open(context.Background(), tb.TempDir(), o)
@@ -59,7 +59,7 @@ func Start(tb testing.TB, o Options) *System {
 	}
 	tb.Cleanup(func() {
 		if tb.Failed() {
-			s.showLogs(tb)
+			tb.Log(s.Complaints())
 		}
 		if err := s.Close(); err != nil {
 			tb.Errorf("stop system: %v", err)
