@@ -2,6 +2,10 @@
 // customers share, and a user filter that no read can go without (query.go). Writes and the schema
 // go over REST, reads over gRPC, which takes half the time of GraphQL.
 //
+// The server must run with USE_INVERTED_SEARCHABLE=false when the collections are made, unless its version has the
+// fix of weaviate/weaviate#11780: block-max search loses matches that are not yet flushed once a result is
+// full, and with it half of what BM25 should find.
+//
 // Limits: entries of one user with the very same RecordedAt are at most 10,000, and BM25's
 // inverse document frequencies are those of the customer, not of the user.
 package weaviate
