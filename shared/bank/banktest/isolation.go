@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,6 +27,7 @@ func isolationCases() []testCase {
 		{"invalid scopes are refused", testScopes},
 		{"turns and sessions come back", testEvidence},
 		{"a session record is replaced", testSessionReplaced},
+		{"an older session record is passed over", testSessionOlder},
 	}
 }
 
@@ -247,6 +249,18 @@ func testSessionReplaced(t *testing.T, b bank.Bank) {
 		if got, ok, err := b.Session(t.Context(), scope, "s"); err != nil || !ok || got != record {
 			t.Errorf("Session: got %+v, %t, %v, want %+v", got, ok, err, record)
 		}
+	}
+}
+
+func testSessionOlder(t *testing.T, b bank.Bank) {
+	scope := newScope()
+	early := memory.SessionRecord{SessionID: "s", FormedAt: epoch, Turns: 1}
+	late := memory.SessionRecord{SessionID: "s", FormedAt: epoch.Add(time.Nanosecond), Turns: 2, Operations: 1, Closed: true}
+	for _, r := range []memory.SessionRecord{early, late, early} {
+		write(t, b, scope, memory.Write{Session: &r})
+	}
+	if got, ok, err := b.Session(t.Context(), scope, "s"); err != nil || !ok || got != late {
+		t.Errorf("Session: got %+v, %t, %v, want %+v", got, ok, err, late)
 	}
 }
 

@@ -86,7 +86,7 @@ func (u *user) apply(w memory.Write) {
 	for _, t := range w.Turns {
 		u.turns[t.ID] = t
 	}
-	if w.Session != nil {
+	if w.Session != nil && !w.Session.FormedAt.Before(u.sessions[w.Session.SessionID].FormedAt) {
 		u.sessions[w.Session.SessionID] = *w.Session
 	}
 }

@@ -47,7 +47,20 @@ func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) er
 	if w.Session == nil {
 		return nil
 	}
-	return b.upsert(ctx, []*models.Object{sessionObject(b.collections.session(), scope, *w.Session)})
+	return b.putSession(ctx, scope, *w.Session)
+}
+
+// putSession keeps a session record, unless one that was formed later is kept: a late duplicate of an old
+// write must not put an old record back. A user's single writer makes reading first enough.
+func (b *Bank) putSession(ctx context.Context, scope memory.Scope, r memory.SessionRecord) error {
+	kept, ok, err := b.Session(ctx, scope, r.SessionID)
+	if err != nil {
+		return err
+	}
+	if ok && r.FormedAt.Before(kept.FormedAt) {
+		return nil
+	}
+	return b.upsert(ctx, []*models.Object{sessionObject(b.collections.session(), scope, r)})
 }
 
 // targets returns the states of the entries to close, and refuses those that neither exist nor
