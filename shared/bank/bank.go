@@ -40,6 +40,10 @@ type Bank interface {
 	Turns(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Turn, error)
 	// Session returns the record of a consolidated session; ok is false when there is none.
 	Session(ctx context.Context, scope memory.Scope, sessionID string) (r memory.SessionRecord, ok bool, err error)
+	// Owner returns which user of a tenant has an entry, the first in order of user ids where several have
+	// the id, or ErrNotFound. It is the one read without a user: it is for operators who have only an id, and
+	// what it returns is the scope that every other read wants.
+	Owner(ctx context.Context, tenant, id string) (user string, err error)
 	// Ping reports whether the store can be reached.
 	Ping(ctx context.Context) error
 }

@@ -107,6 +107,17 @@ func (t traced) Session(ctx context.Context, scope memory.Scope, sessionID strin
 	return r, ok, err
 }
 
+func (t traced) Owner(ctx context.Context, tenant, id string) (string, error) {
+	ctx, end := t.start(ctx, "owner")
+	user, err := t.next.Owner(ctx, tenant, id)
+	count := 1
+	if err != nil {
+		count = 0
+	}
+	end(count, err)
+	return user, err
+}
+
 func (t traced) Ping(ctx context.Context) error {
 	ctx, end := t.start(ctx, "ping")
 	err := t.next.Ping(ctx)

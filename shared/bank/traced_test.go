@@ -52,6 +52,7 @@ func doors(b bank.Bank) map[string]func(context.Context) error {
 		},
 		"turns":   func(ctx context.Context) error { _, err := b.Turns(ctx, ana, []string{"t1"}); return err },
 		"session": func(ctx context.Context) error { _, _, err := b.Session(ctx, ana, "s1"); return err },
+		"owner":   func(ctx context.Context) error { _, err := b.Owner(ctx, ana.Tenant, "m1"); return err },
 		"ping":    b.Ping,
 	}
 }

@@ -24,6 +24,7 @@ func isolationCases() []testCase {
 		{"two users may have the same ids", testSameIDs},
 		{"awkward user ids are users of their own", testUserIDs},
 		{"many users at once", testManyUsers},
+		{"the owner of an entry is found within the tenant", testOwner},
 		{"invalid scopes are refused", testScopes},
 		{"turns and sessions come back", testEvidence},
 		{"a session record is replaced", testSessionReplaced},
@@ -131,6 +132,39 @@ func testSameIDs(t *testing.T, b bank.Bank) {
 	turns, err := b.Turns(t.Context(), ana, []string{"t1"})
 	if err != nil || len(turns) != 1 || turns[0].Text != turn("t1").Text {
 		t.Errorf("Turns: got %+v, %v", turns, err)
+	}
+}
+
+func testOwner(t *testing.T, b bank.Bank) {
+	zoe, elsewhere := newScope(), newScope()
+	zoe.User = "zoë \"*"
+	m := fill(t, b, zoe)
+	fill(t, b, memory.Scope{Tenant: zoe.Tenant, User: "ben"})
+	fill(t, b, elsewhere)
+	owner := func(tenant, id string) string {
+		user, err := b.Owner(t.Context(), tenant, id)
+		if err != nil && (user != "" || !errors.Is(err, bank.ErrNotFound)) {
+			t.Errorf("Owner: got %q, %v", user, err)
+		}
+		return user
+	}
+	if got := owner(zoe.Tenant, m.ID); got != zoe.User {
+		t.Errorf("got %q, want %q", got, zoe.User)
+	}
+	for what, got := range map[string]string{
+		"another tenant": owner(elsewhere.Tenant, m.ID), "an empty tenant": owner(newScope().Tenant, m.ID), "no id": owner(zoe.Tenant, ""),
+		"part of the id": owner(zoe.Tenant, m.ID[:8]), "another id": owner(zoe.Tenant, m.ID+" "), "any id": owner(zoe.Tenant, "*"),
+	} {
+		if got != "" {
+			t.Errorf("%s: got %q, want nobody", what, got)
+		}
+	}
+	write(t, b, memory.Scope{Tenant: zoe.Tenant, User: "ana"}, put(m))
+	if got := owner(zoe.Tenant, m.ID); got != "ana" {
+		t.Errorf("an id that two have: got %q, want the first", got)
+	}
+	if _, err := b.Owner(t.Context(), "A/b", m.ID); !fault.IsTerminal(err) {
+		t.Errorf("a malformed tenant: got %v, want a terminal error", err)
 	}
 }
 

@@ -191,6 +191,28 @@ func (b *Bank) Session(ctx context.Context, scope memory.Scope, sessionID string
 	return memory.SessionRecord{}, false, nil
 }
 
+// Owner implements bank.Bank.
+func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if err := memory.ValidTenant(tenant); err != nil {
+		return "", err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	var owners []string
+	for scope, u := range b.users {
+		if _, has := u.entries[id]; has && scope.Tenant == tenant {
+			owners = append(owners, scope.User)
+		}
+	}
+	if len(owners) == 0 {
+		return "", fmt.Errorf("%s: %w", id, bank.ErrNotFound)
+	}
+	return slices.Min(owners), nil
+}
+
 // Ping implements bank.Bank.
 func (b *Bank) Ping(ctx context.Context) error { return ctx.Err() }
 

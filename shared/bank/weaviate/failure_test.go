@@ -41,6 +41,7 @@ func operations(b bank.Bank) map[string]func(context.Context) error {
 		"history": func(ctx context.Context) error { _, err := b.History(ctx, ana, "a"); return err },
 		"search":  func(ctx context.Context) error { _, err := b.Search(ctx, ana, bank.Query{Text: "swims"}); return err },
 		"turns":   func(ctx context.Context) error { _, err := b.Turns(ctx, ana, []string{"t1"}); return err },
+		"owner":   func(ctx context.Context) error { _, err := b.Owner(ctx, ana.Tenant, "a"); return err },
 		"session": func(ctx context.Context) error { _, _, err := b.Session(ctx, ana, "s"); return err },
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 
 	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
@@ -27,13 +28,40 @@ func userKey(user string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// read runs a query over one user's objects of a collection. All reads of users' data pass
-// through it: it alone names the tenant and adds the user filter. shape sets what is searched, sorted
-// and returned. A tenant that does not exist has no objects.
+// read runs a query over one user's objects of a collection. All reads of users' data but Owner pass
+// through it: it alone adds the user filter. shape sets what is searched, sorted and returned.
 func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, shape func(*pb.SearchRequest), where ...*filters.WhereBuilder) ([]*pb.SearchResult, error) {
 	if err := bank.CheckScope(scope); err != nil {
 		return nil, err
 	}
+	mine := equal(propUser, userKey(scope.User))
+	return b.query(ctx, scope.Tenant, collection, shape, append([]*filters.WhereBuilder{mine}, where...))
+}
+
+// Owner implements bank.Bank. It is the one read without a user filter, and returns nothing but a user id.
+func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
+	if err := memory.ValidTenant(tenant); err != nil {
+		return "", err
+	}
+	results, err := b.query(ctx, tenant, b.collections.memory(), only(propEntryID, propUserID), []*filters.WhereBuilder{equal(propEntryID, id)})
+	if err != nil {
+		return "", err
+	}
+	var owners []string
+	for _, r := range results {
+		if o := open(r); o.text(propEntryID) == id { // the index trims what it compares
+			owners = append(owners, o.text(propUserID))
+		}
+	}
+	if len(owners) == 0 {
+		return "", fmt.Errorf("%s: %w", id, bank.ErrNotFound)
+	}
+	return slices.Min(owners), nil
+}
+
+// query runs a query over a tenant's objects of a collection; only read and Owner may call it. A tenant
+// that does not exist has no objects.
+func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(*pb.SearchRequest), where []*filters.WhereBuilder) ([]*pb.SearchResult, error) {
 	req := &pb.SearchRequest{
 		Collection: collection, Limit: maxResults,
 		Properties: &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
@@ -42,14 +70,13 @@ func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, 
 		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
 	}
 	shape(req)
-	req.Tenant = scope.Tenant
-	mine := equal(propUser, userKey(scope.User))
-	req.Filters = filters.Where().WithOperator(filters.And).WithOperands(append([]*filters.WhereBuilder{mine}, where...)).ToGRPC()
+	req.Tenant = tenant
+	req.Filters = filters.Where().WithOperator(filters.And).WithOperands(where).ToGRPC()
 	reply, err := b.search.Search(ctx, req)
 	if err == nil {
 		return reply.GetResults(), nil
 	}
-	if absent, absentErr := b.tenantAbsent(ctx, collection, scope.Tenant); absentErr == nil && absent {
+	if absent, absentErr := b.tenantAbsent(ctx, collection, tenant); absentErr == nil && absent {
 		return nil, nil
 	}
 	return nil, failed(ctx, "query "+collection, err)
