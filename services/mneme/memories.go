@@ -74,13 +74,12 @@ func (s *session) allMemories(ctx context.Context, user string, statuses ...mnem
 func (c *cli) history() *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
-		Use:   "history --user USER ID",
+		Use:   "history [--user USER] ID",
 		Short: "Show every version of a memory and the turns it came from",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE:  func(cmd *cobra.Command, a []string) error { return c.runHistory(cmd.Context(), user, a[0]) },
 	}
-	cmd.Flags().StringVar(&user, "user", "", "the user")
-	require(cmd, "user")
+	cmd.Flags().StringVar(&user, "user", "", "the user; empty for whoever has the memory")
 	return cmd
 }
 
@@ -97,7 +96,7 @@ func (c *cli) runHistory(ctx context.Context, user, id string) error {
 	var sources []*mnemev1.Turn
 	seen := map[string]bool{}
 	for _, v := range res.Msg.GetVersions() {
-		one, err := s.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: v.GetId()}))
+		one, err := s.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: res.Msg.GetUserId(), MemoryId: v.GetId()}))
 		if err != nil {
 			return err
 		}
@@ -109,7 +108,7 @@ func (c *cli) runHistory(ctx context.Context, user, id string) error {
 		}
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{"versions": raws(res.Msg.GetVersions()), "sources": raws(sources)})
+		return writeJSON(c.out, map[string]any{"user": res.Msg.GetUserId(), "versions": raws(res.Msg.GetVersions()), "sources": raws(sources)})
 	}
 	c.printMemories(res.Msg.GetVersions())
 	fmt.Fprintln(c.out, "source turns:")

@@ -77,17 +77,17 @@ func (s *memoryServer) GetMemory(ctx context.Context, req *connect.Request[mneme
 	return connect.NewResponse(&mnemev1.GetMemoryResponse{Memory: contract.MemoryToProto(m), Sources: turnProtos(turns)}), nil
 }
 
-// GetMemoryHistory implements the RPC.
+// GetMemoryHistory implements the RPC. Without a user it looks up whose entry it is.
 func (s *memoryServer) GetMemoryHistory(ctx context.Context, req *connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
-	scope, err := entryOf(ctx, req.Msg)
+	scope, err := s.ownedEntry(ctx, req.Msg)
 	if err != nil {
-		return nil, rpcerror.From(err)
+		return nil, s.fail(ctx, "find memory", err)
 	}
 	versions, err := s.bank.History(ctx, scope, req.Msg.GetMemoryId())
 	if err != nil {
 		return nil, s.fail(ctx, "get history", err)
 	}
-	return connect.NewResponse(&mnemev1.GetMemoryHistoryResponse{Versions: protos(versions)}), nil
+	return connect.NewResponse(&mnemev1.GetMemoryHistoryResponse{Versions: protos(versions), UserId: scope.User}), nil
 }
 
 // DeleteMemory implements the RPC: it has the user's workflow retract the entry and waits until that
@@ -182,19 +182,42 @@ func (s *memoryServer) fail(ctx context.Context, what string, err error) error {
 	return out
 }
 
-// entryOf checks a request that names an entry.
-func entryOf(ctx context.Context, req interface {
+// entryRequest is a request that names an entry.
+type entryRequest interface {
 	GetUserId() string
 	GetMemoryId() string
-}) (memory.Scope, error) {
+}
+
+// entryOf checks a request that names an entry.
+func entryOf(ctx context.Context, req entryRequest) (memory.Scope, error) {
 	scope, err := scopeOf(ctx, req.GetUserId())
 	if err != nil {
 		return scope, err
 	}
-	if _, err := uuid.Parse(req.GetMemoryId()); err != nil {
-		return scope, fault.Terminal("memory_id", "is not a UUID")
+	return scope, checkMemoryID(req.GetMemoryId())
+}
+
+// ownedEntry is entryOf for a request that may leave the user out.
+func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (memory.Scope, error) {
+	if req.GetUserId() != "" {
+		return entryOf(ctx, req)
 	}
-	return scope, nil
+	t, err := tenantOf(ctx)
+	if err != nil {
+		return memory.Scope{}, err
+	}
+	if err := checkMemoryID(req.GetMemoryId()); err != nil {
+		return memory.Scope{}, err
+	}
+	user, err := s.bank.Owner(ctx, t.ID, req.GetMemoryId())
+	return memory.Scope{Tenant: t.ID, User: user}, err
+}
+
+func checkMemoryID(id string) error {
+	if _, err := uuid.Parse(id); err != nil {
+		return fault.Terminal("memory_id", "is not a UUID")
+	}
+	return nil
 }
 
 func protos(ms []memory.Memory) []*mnemev1.Memory {

@@ -28,7 +28,7 @@ type FormationState int32
 const (
 	// Not said.
 	FormationState_FORMATION_STATE_UNSPECIFIED FormationState = 0
-	// Nothing of the session has reached the bank.
+	// The session is not closed, or not all of it has been consolidated.
 	FormationState_FORMATION_STATE_PENDING FormationState = 1
 	// The closed session has been consolidated.
 	FormationState_FORMATION_STATE_FORMED FormationState = 2
@@ -846,7 +846,7 @@ func (x *GetMemoryResponse) GetSources() []*Turn {
 // GetMemoryHistoryRequest asks for an entry's versions.
 type GetMemoryHistoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The end user.
+	// The end user; empty means whichever user of the tenant has the entry.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// Any version.
 	MemoryId      string `protobuf:"bytes,2,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
@@ -902,7 +902,9 @@ func (x *GetMemoryHistoryRequest) GetMemoryId() string {
 type GetMemoryHistoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The versions, oldest first.
-	Versions      []*Memory `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	Versions []*Memory `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	// The end user who has the entry.
+	UserId        string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -942,6 +944,13 @@ func (x *GetMemoryHistoryResponse) GetVersions() []*Memory {
 		return x.Versions
 	}
 	return nil
+}
+
+func (x *GetMemoryHistoryResponse) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
 }
 
 // DeleteMemoryRequest retracts an entry.
@@ -1197,7 +1206,7 @@ type GetSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How far it is.
 	State FormationState `protobuf:"varint,1,opt,name=state,proto3,enum=mneme.v1.FormationState" json:"state,omitempty"`
-	// When its memories were written; absent while pending.
+	// When its memories were written last; absent while nothing was.
 	FormedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=formed_at,json=formedAt,proto3" json:"formed_at,omitempty"`
 	// Salient turns consolidated.
 	Turns uint32 `protobuf:"varint,3,opt,name=turns,proto3" json:"turns,omitempty"`
@@ -1572,9 +1581,10 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\asources\x18\x02 \x03(\v2\x0e.mneme.v1.TurnR\asources\"O\n" +
 	"\x17GetMemoryHistoryRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
-	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\"H\n" +
+	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\"a\n" +
 	"\x18GetMemoryHistoryResponse\x12,\n" +
-	"\bversions\x18\x01 \x03(\v2\x10.mneme.v1.MemoryR\bversions\"K\n" +
+	"\bversions\x18\x01 \x03(\v2\x10.mneme.v1.MemoryR\bversions\x12\x17\n" +
+	"\auser_id\x18\x02 \x01(\tR\x06userId\"K\n" +
 	"\x13DeleteMemoryRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
 	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\"@\n" +
