@@ -53,32 +53,46 @@ func (a announcer) Announce(ctx context.Context, scope memory.Scope, changes []m
 	return nil
 }
 
-// DeadLetter implements consolidation.Announcer: the batch's turns become letters that a replay puts
-// back on the salient topic.
+// DeadLetter implements consolidation.Announcer: the batch's turns, and the end of their session, become letters that a
+// replay puts back on the salient topic.
 func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason string, at time.Time) error {
-	msgs := make([]bus.Message, 0, len(b.Turns))
+	events := make([]contract.SalientEvent, 0, len(b.Turns)+1)
 	for i, t := range b.Turns {
-		e := contract.SalientEvent{
+		events = append(events, contract.SalientEvent{
 			Envelope: contract.Envelope{EventID: b.EventIDs[i], Scope: b.Scope, SessionID: b.SessionID}, Turn: &t,
-		}
-		value, err := e.Encode()
-		if err != nil {
-			return fmt.Errorf("encode salient turn: %w", err)
-		}
-		letter := &mnemev1.DeadLetter{
-			SchemaVersion: contract.SchemaVersion, Id: memory.DeriveTurnID(b.Scope, t.ID),
-			Reason: reason, Handler: "consolidation", Topic: contract.TopicSalientTurns, Partition: -1, Offset: -1,
-			Key: e.Key(), Value: value, Time: timestamppb.New(at),
-		}
-		body, err := proto.Marshal(letter)
-		if err != nil {
-			return fmt.Errorf("encode dead letter: %w", err)
-		}
-		msgs = append(msgs, bus.Message{Topic: contract.TopicDeadLetters, Key: e.Key(), Value: body})
+		})
 	}
-	if err := a.out.Publish(ctx, msgs...); err != nil {
-		return err
+	if !b.ClosedAt.IsZero() {
+		events = append(events, contract.SalientEvent{
+			Envelope: contract.Envelope{EventID: b.CloseID(), Scope: b.Scope, SessionID: b.SessionID}, ClosedAt: b.ClosedAt,
+		})
 	}
-	a.rejected.Add(ctx, int64(len(msgs)), metric.WithAttributes(telemetry.AttrTenant.String(b.Scope.Tenant)))
-	return nil
+	msgs := make([]bus.Message, len(events))
+	for i, e := range events {
+		var err error
+		if msgs[i], err = letter(e, reason, at); err != nil {
+			return err
+		}
+	}
+	return a.out.Publish(ctx, msgs...)
+}
+
+// letter is the dead letter of a salient event.
+func letter(e contract.SalientEvent, reason string, at time.Time) (bus.Message, error) {
+	value, err := e.Encode()
+	if err != nil {
+		return bus.Message{}, fmt.Errorf("encode salient event: %w", err)
+	}
+	id := e.EventID
+	if e.Turn != nil {
+		id = memory.DeriveTurnID(e.Scope, e.Turn.ID)
+	}
+	body, err := proto.Marshal(&mnemev1.DeadLetter{
+		SchemaVersion: contract.SchemaVersion, Id: id, Reason: reason, Handler: "consolidation",
+		Topic: contract.TopicSalientTurns, Partition: -1, Offset: -1, Key: e.Key(), Value: value, Time: timestamppb.New(at),
+	})
+	if err != nil {
+		return bus.Message{}, fmt.Errorf("encode dead letter: %w", err)
+	}
+	return bus.Message{Topic: contract.TopicDeadLetters, Key: e.Key(), Value: body}, nil
 }

@@ -1,0 +1,185 @@
+package booster
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+	"google.golang.org/protobuf/proto"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/inmem"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+var (
+	at    = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	scope = memory.Scope{Tenant: "acme", User: "ana"}
+)
+
+// outbox keeps what is published.
+type outbox struct {
+	msgs []bus.Message
+	err  error
+}
+
+func (o *outbox) Publish(_ context.Context, msgs ...bus.Message) error {
+	if o.err == nil {
+		o.msgs = append(o.msgs, msgs...)
+	}
+	return o.err
+}
+
+func (o *outbox) Close() error { return nil }
+
+func announcing(t *testing.T, out bus.Publisher) announcer {
+	t.Helper()
+	a, err := newAnnouncer(out, noop.NewMeterProvider().Meter("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestChangesAreAnnouncedInOrderUnderTheUsersKey(t *testing.T) {
+	out := &outbox{}
+	changes := []memory.Change{
+		{OperationID: "op1", Kind: memory.OpAdd, MemoryID: "m1"},
+		{OperationID: "op2", Kind: memory.OpUpdate, MemoryID: "m2", Closed: []string{"m0"}},
+		{OperationID: "op3", Kind: memory.OpDelete, MemoryID: "m1", Closed: []string{"m1"}},
+	}
+	if err := announcing(t, out).Announce(t.Context(), scope, changes, at); err != nil {
+		t.Fatal(err)
+	}
+	if len(out.msgs) != len(changes) {
+		t.Fatalf("%d records of %d changes", len(out.msgs), len(changes))
+	}
+	for i, m := range out.msgs {
+		got, err := contract.DecodeMemoryChange(m.Key, m.Value)
+		if err != nil || m.Topic != contract.TopicMemoryChanges {
+			t.Fatalf("record %d on %s: %v", i, m.Topic, err)
+		}
+		want := contract.MemoryChange{
+			Envelope:  contract.Envelope{EventID: changes[i].OperationID, Scope: scope},
+			Operation: changes[i].Kind, MemoryID: changes[i].MemoryID, ClosedIDs: changes[i].Closed, Time: at,
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("record %d is %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+func TestWhatCannotBePublishedIsAnError(t *testing.T) {
+	away := errors.New("brokers are away")
+	a := announcing(t, &outbox{err: away})
+	changes := []memory.Change{{OperationID: "op1", Kind: memory.OpAdd, MemoryID: "m1"}}
+	if err := a.Announce(t.Context(), scope, changes, at); !errors.Is(err, away) {
+		t.Errorf("announcing gave %v", err)
+	}
+	if err := a.DeadLetter(t.Context(), batch(), "why", at); !errors.Is(err, away) {
+		t.Errorf("putting aside gave %v", err)
+	}
+}
+
+func batch() consolidation.Batch {
+	turn := func(id, text string) memory.Turn {
+		return memory.Turn{ID: id, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Caption: "a dog", Time: at.Add(-time.Hour)}
+	}
+	return consolidation.Batch{
+		Scope: scope, SessionID: "s1", Turns: []memory.Turn{turn("t1", "I live in Porto."), turn("t2", "I moved.")}, EventIDs: []string{"e1", "e2"},
+	}
+}
+
+// TestAReplayedDeadLetterIsTheSalientTurnAgain goes through the bus: letters out, a replay, and what it puts back.
+func TestAReplayedDeadLetterIsTheSalientTurnAgain(t *testing.T) {
+	broker := inmem.NewBroker()
+	broker.CreateTopic(contract.TopicSalientTurns, 1)
+	broker.CreateTopic(contract.TopicDeadLetters, 1)
+	publisher := broker.Publisher()
+	defer publisher.Close()
+	if err := announcing(t, publisher).DeadLetter(t.Context(), batch(), "candidates[0]: is no object", at); err != nil {
+		t.Fatal(err)
+	}
+	tel, err := telemetry.New(t.Context(), "test", "", telemetry.Config{LogLevel: "error", LogFormat: "text"}, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tel.Shutdown(context.WithoutCancel(t.Context()))
+	ins, err := bus.NewInstruments(bus.Telemetry{Tracer: tel.Tracer, Meter: tel.Meter, Log: tel.Log, Propagator: tel.Propagator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters, err := bus.Letters(t.Context(), bus.ReplayConfig{}, broker.Source("list", contract.TopicDeadLetters))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLetters(t, letters)
+	result, err := bus.Replay(t.Context(), bus.ReplayConfig{Handler: "consolidation", KeyPrefix: "acme/ana"},
+		broker.Source("replay", contract.TopicDeadLetters), publisher, ins)
+	if err != nil || result.Replayed != 2 {
+		t.Fatalf("replay: %+v, %v", result, err)
+	}
+	checkReplayed(t, broker.Source("read", contract.TopicSalientTurns))
+}
+
+func checkLetters(t *testing.T, letters []*mnemev1.DeadLetter) {
+	t.Helper()
+	if len(letters) != 2 {
+		t.Fatalf("%d letters of two turns", len(letters))
+	}
+	if letters[0].GetId() == letters[1].GetId() || letters[0].GetId() == "" {
+		t.Error("letters of different turns share an id")
+	}
+	for _, l := range letters {
+		if l.GetReason() != "candidates[0]: is no object" || l.GetHandler() != "consolidation" || !l.GetTime().AsTime().Equal(at) {
+			t.Errorf("got %v", l)
+		}
+	}
+	if text := letters[0].GetReason() + letters[0].GetId(); strings.Contains(text, "Porto") {
+		t.Error("a letter tells the turn's text beside its value")
+	}
+	out := &outbox{}
+	if err := announcing(t, out).DeadLetter(t.Context(), batch(), "again", at.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	again := new(mnemev1.DeadLetter)
+	if err := proto.Unmarshal(out.msgs[0].Value, again); err != nil || again.GetId() != letters[0].GetId() {
+		t.Errorf("the same turn has the letter id %s, before %s (%v)", again.GetId(), letters[0].GetId(), err)
+	}
+}
+
+func checkReplayed(t *testing.T, source bus.Source) {
+	t.Helper()
+	defer source.Close()
+	gen, err := source.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gen.Release()
+	var got []bus.Message
+	for len(got) < 2 && t.Context().Err() == nil {
+		fetched, err := gen.Fetch(t.Context(), gen.Partitions()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fetched.Messages...)
+	}
+	b := batch()
+	for i, m := range got {
+		e, err := contract.DecodeSalientEvent(m.Key, m.Value, at)
+		if err != nil {
+			t.Fatalf("the booster would refuse the replayed turn: %v", err)
+		}
+		if e.Turn == nil || !reflect.DeepEqual(*e.Turn, b.Turns[i]) || e.EventID != b.EventIDs[i] || e.Scope != scope || e.SessionID != "s1" {
+			t.Errorf("turn %d came back as %+v", i, e)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package booster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/services/booster"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/shared/window"
+	"github.com/mneme-memory/mneme/shared/window/inmem"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ana = memory.Scope{Tenant: "acme", User: "ana"}
+)
+
+// failing is a window that cannot be written.
+type failing struct{ window.Window }
+
+func (failing) Append(context.Context, memory.Scope, []memory.Turn) error {
+	return errors.New("redis is away")
+}
+
+type rig struct {
+	*booster.Intake
+	params  []consolidation.Params
+	signals [][]consolidation.Event
+	err     error
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	tenants, err := tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	win, err := inmem.New(window.Limits{Turns: 1000, Age: 24 * time.Hour, Idle: time.Hour}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{}
+	r.Intake = &booster.Intake{Tenants: tenants, Window: win, Now: func() time.Time { return now }}
+	r.Signal = func(_ context.Context, p consolidation.Params, events []consolidation.Event) error {
+		r.params, r.signals = append(r.params, p), append(r.signals, events)
+		return r.err
+	}
+	return r
+}
+
+func (r *rig) window(t *testing.T) []string {
+	t.Helper()
+	turns, err := r.Window.Recent(t.Context(), ana)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{}
+	for _, turn := range turns {
+		ids = append(ids, turn.ID)
+	}
+	return ids
+}
+
+func (r *rig) signalled() []string {
+	ids := []string{}
+	for _, events := range r.signals {
+		for _, e := range events {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+func message(t *testing.T, e contract.SalientEvent, headers ...bus.Header) bus.Message {
+	t.Helper()
+	value, err := e.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bus.Message{Topic: contract.TopicSalientTurns, Key: e.Key(), Value: value, Headers: headers}
+}
+
+func event(scope memory.Scope, n int) contract.SalientEvent {
+	return contract.SalientEvent{Envelope: contract.Envelope{EventID: fmt.Sprintf("e%d", n), Scope: scope, SessionID: "s1"}}
+}
+
+func turn(scope memory.Scope, n int, text string) contract.SalientEvent {
+	e := event(scope, n)
+	e.Turn = &memory.Turn{
+		ID: fmt.Sprintf("t%d", n), SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text,
+		Time: now.Add(-time.Hour + time.Duration(n)*time.Second),
+	}
+	return e
+}
+
+func dropped(n int) contract.SalientEvent {
+	e := event(ana, n)
+	e.Dropped = &memory.Turn{ID: fmt.Sprintf("t%d", n), Time: now.Add(-time.Hour)}
+	return e
+}
+
+func closed(n int) contract.SalientEvent {
+	e := event(ana, n)
+	e.ClosedAt = now.Add(-time.Minute)
+	return e
+}
+
+func TestSalientTurnsReachTheWindowAndTheWorkflow(t *testing.T) {
+	r := newRig(t)
+	batch := []bus.Message{
+		message(t, turn(ana, 1, "I live in Porto.")), message(t, dropped(2)), message(t, turn(ana, 3, "I moved.")), message(t, closed(4)),
+	}
+	for range 2 { // delivery is at least once
+		if err := r.Handle(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := r.window(t), []string{"t1", "t3"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the window has %v, want %v", got, want)
+	}
+	if got, want := r.signalled(), []string{"e1", "e3", "e4", "e1", "e3", "e4"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("signalled %v, want all but what was dropped, each time: %v", got, want)
+	}
+	first := r.signals[0]
+	if first[0].Turn == nil || first[0].Turn.Text != "I live in Porto." || first[0].SessionID != "s1" || !first[2].ClosedAt.Equal(now.Add(-time.Minute)) {
+		t.Errorf("signalled %+v", first)
+	}
+	want := consolidation.Params{Scope: ana, Strategy: "salimory", Policy: "llm"}
+	if !reflect.DeepEqual(r.params[0], want) {
+		t.Errorf("signalled for %+v, want %+v", r.params[0], want)
+	}
+}
+
+func TestABatchOfDroppedTurnsHasNoEffect(t *testing.T) {
+	r := newRig(t)
+	r.Window = failing{r.Window}
+	if err := r.Handle(t.Context(), []bus.Message{message(t, dropped(1)), message(t, dropped(2))}); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.signals) != 0 {
+		t.Errorf("signalled %v", r.signals)
+	}
+}
+
+func TestSignalsAreBounded(t *testing.T) {
+	const maxSignal, turns = 600 << 10, 60
+	r := newRig(t)
+	var batch []bus.Message
+	var want []string
+	for n := range turns {
+		batch = append(batch, message(t, turn(ana, n, strings.Repeat("x", memory.MaxTextBytes))))
+		want = append(want, fmt.Sprintf("e%d", n))
+	}
+	if err := r.Handle(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.signalled(); !reflect.DeepEqual(got, want) {
+		t.Errorf("signalled %v, want every event once and in order", got)
+	}
+	for i, events := range r.signals {
+		size := 0
+		for _, e := range events {
+			size += len(e.Turn.Text)
+		}
+		if size > maxSignal {
+			t.Errorf("signal %d holds %d bytes", i, size)
+		}
+	}
+	if most := turns * memory.MaxTextBytes / (256 << 10); len(r.signals) > most {
+		t.Errorf("%d signals, want few large ones: at most %d", len(r.signals), most)
+	}
+}
+
+func TestTheTraceOfAConsolidation(t *testing.T) {
+	const (
+		here   = "00-11111111111111111111111111111111-2222222222222222-01"
+		sameAs = "00-11111111111111111111111111111111-3333333333333333-01"
+		other  = "00-44444444444444444444444444444444-5555555555555555-01"
+	)
+	tests := []struct {
+		name, own string
+		want      string
+	}{
+		{"is the delivery's own span where that is in the event's trace", sameAs, here},
+		{"is the event's where several came together", other, other},
+		{"is the delivery's where the event has none", "", here},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			traceID, err1 := trace.TraceIDFromHex(here[3:35])
+			spanID, err2 := trace.SpanIDFromHex(here[36:52])
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			ctx := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
+				TraceID: traceID, SpanID: spanID, TraceFlags: trace.FlagsSampled,
+			}))
+			m := message(t, closed(1), bus.Header{Key: "traceparent", Value: []byte(tt.own)})
+			if err := r.Handle(ctx, []bus.Message{m}); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.signals[0][0].TraceParent; got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestABatchThatFailsHasNoEffectBeyondWhatIsRepeatable(t *testing.T) {
+	nobody := memory.Scope{Tenant: "nobody", User: "ana"}
+	good := message(t, turn(ana, 1, "I live in Porto."))
+	tests := []struct {
+		name     string
+		batch    []bus.Message
+		with     func(*rig)
+		terminal bool
+		field    string
+		window   []string
+		signals  int
+	}{
+		{name: "a record that is no event", batch: []bus.Message{good, {Key: good.Key, Value: []byte("?")}}, terminal: true, window: []string{}},
+		{name: "a key of another user", batch: []bus.Message{good, {Key: []byte("acme/eva"), Value: good.Value}}, terminal: true, field: "key", window: []string{}},
+		{name: "an unknown tenant", batch: []bus.Message{message(t, turn(nobody, 1, "hi there"))}, terminal: true, field: "tenant_id", window: []string{}},
+		{name: "a window that is away", batch: []bus.Message{good}, with: func(r *rig) { r.Window = failing{r.Window} }, window: []string{}},
+		{name: "workflows that are away", batch: []bus.Message{good}, with: func(r *rig) { r.err = errors.New("temporal is away") },
+			window: []string{"t1"}, signals: 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			if tt.with != nil {
+				tt.with(r)
+			}
+			err := r.Handle(t.Context(), tt.batch)
+			if err == nil || fault.IsTerminal(err) != tt.terminal || fault.IsRetryable(err) == tt.terminal || fault.Field(err) != tt.field {
+				t.Errorf("got %v (field %q), want terminal %t, field %q", err, fault.Field(err), tt.terminal, tt.field)
+			}
+			if got := r.window(t); !reflect.DeepEqual(got, tt.window) {
+				t.Errorf("the window has %v, want %v", got, tt.window)
+			}
+			if len(r.signals) != tt.signals {
+				t.Errorf("%d signals were tried, want %d", len(r.signals), tt.signals)
+			}
+		})
+	}
+}

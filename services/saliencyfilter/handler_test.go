@@ -1,0 +1,311 @@
+package saliencyfilter_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/services/saliencyfilter"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ana = memory.Scope{Tenant: "acme", User: "ana"}
+)
+
+const dull = "small talk"
+
+// byText drops what is dull.
+type byText struct {
+	calls [][]string
+	err   error
+	short int
+}
+
+func (f *byText) Filter(_ context.Context, _ memory.Scope, turns []memory.Turn) ([]formation.Decision, error) {
+	var ids []string
+	out := []formation.Decision{}
+	for _, t := range turns {
+		ids = append(ids, t.ID)
+		d := formation.Decision{Salient: t.Text != dull, Score: 0.9, Threshold: 0.5, PolicyVersion: "test-1"}
+		if !d.Salient {
+			d.Score = 0.1
+		}
+		out = append(out, d)
+	}
+	f.calls = append(f.calls, ids)
+	return out[:len(out)-f.short], f.err
+}
+
+// outbox keeps what is published.
+type outbox struct {
+	mu   sync.Mutex
+	msgs []bus.Message
+	err  error
+}
+
+func (o *outbox) Publish(_ context.Context, msgs ...bus.Message) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.msgs = append(o.msgs, msgs...)
+	}
+	return o.err
+}
+
+func (o *outbox) Close() error { return nil }
+
+type rig struct {
+	*saliencyfilter.Gate
+	filter *byText
+	out    *outbox
+	reader *sdkmetric.ManualReader
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	tenants, err := tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{filter: &byText{}, out: &outbox{}, reader: sdkmetric.NewManualReader()}
+	var counter metric.Int64Counter
+	if counter, err = telemetry.MetricTurns.Counter(sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)).Meter("test")); err != nil {
+		t.Fatal(err)
+	}
+	r.Gate = &saliencyfilter.Gate{
+		Tenants: tenants, Out: r.out, Now: func() time.Time { return now }, Decided: counter,
+		Filters: func(tenant.Policy) (formation.Filter, error) { return r.filter, nil },
+	}
+	return r
+}
+
+// counted is what the counter says by verdict.
+func (r *rig) counted(t *testing.T) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := r.reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int64{}
+	for _, s := range all.ScopeMetrics {
+		for _, m := range s.Metrics {
+			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+				outcome, _ := p.Attributes.Value(telemetry.AttrOutcome)
+				of, _ := p.Attributes.Value(telemetry.AttrTenant)
+				out[of.AsString()+" "+outcome.AsString()] += p.Value
+			}
+		}
+	}
+	return out
+}
+
+func message(t *testing.T, e contract.SessionEvent) bus.Message {
+	t.Helper()
+	value, err := e.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bus.Message{
+		Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value,
+		Headers: []bus.Header{{Key: "traceparent", Value: []byte("00-" + e.EventID)}, {Key: "client", Value: []byte("app")}},
+	}
+}
+
+func turn(scope memory.Scope, n int, text string) contract.SessionEvent {
+	return contract.SessionEvent{
+		Envelope: contract.Envelope{EventID: fmt.Sprintf("e%d", n), Scope: scope, SessionID: "s1"},
+		Turn: &memory.Turn{
+			ID: fmt.Sprintf("t%d", n), SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Time: now.Add(-time.Hour),
+		},
+	}
+}
+
+func closed(scope memory.Scope, n int) contract.SessionEvent {
+	return contract.SessionEvent{
+		Envelope: contract.Envelope{EventID: fmt.Sprintf("e%d", n), Scope: scope, SessionID: "s1"}, ClosedAt: now.Add(-time.Minute),
+	}
+}
+
+// read decodes what was published.
+func (o *outbox) read(t *testing.T) []contract.SalientEvent {
+	t.Helper()
+	var out []contract.SalientEvent
+	for _, m := range o.msgs {
+		if m.Topic != contract.TopicSalientTurns {
+			t.Errorf("published on %s", m.Topic)
+		}
+		e, err := contract.DecodeSalientEvent(m.Key, m.Value, now)
+		if err != nil {
+			t.Fatalf("publishes what nobody can read: %v", err)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
+	r := newRig(t)
+	batch := []bus.Message{
+		message(t, turn(ana, 1, "I live in Porto.")), message(t, turn(ana, 2, dull)),
+		message(t, closed(ana, 3)), message(t, turn(ana, 4, "I moved to Braga.")),
+	}
+	if err := r.Handle(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	got := r.out.read(t)
+	if len(got) != len(batch) {
+		t.Fatalf("%d salient events of %d session events", len(got), len(batch))
+	}
+	for i, e := range got {
+		if want := fmt.Sprintf("e%d", i+1); e.EventID != want || e.Scope != ana || e.SessionID != "s1" {
+			t.Errorf("event %d is %+v, want %s of %v", i, e.Envelope, want, ana)
+		}
+		if !reflect.DeepEqual(r.out.msgs[i].Headers, batch[i].Headers) {
+			t.Errorf("event %d has headers %v, want those it came with", i, r.out.msgs[i].Headers)
+		}
+	}
+	if got[0].Turn == nil || got[0].Turn.Text != "I live in Porto." || got[0].Decision.Score != 0.9 || got[0].Decision.PolicyVersion != "test-1" {
+		t.Errorf("the salient turn is %+v", got[0])
+	}
+	if got[1].Dropped == nil || got[1].Dropped.ID != "t2" || got[1].Decision.Score != 0.1 || got[1].Decision.Threshold != 0.5 {
+		t.Errorf("the dropped turn is %+v", got[1])
+	}
+	if !got[2].ClosedAt.Equal(now.Add(-time.Minute)) {
+		t.Errorf("the end is %+v", got[2])
+	}
+	if want := [][]string{{"t1", "t2", "t4"}}; !reflect.DeepEqual(r.filter.calls, want) {
+		t.Errorf("the filter was asked %v, want once for all turns: %v", r.filter.calls, want)
+	}
+	if got, want := r.counted(t), map[string]int64{"acme salient": 2, "acme dropped": 1}; !reflect.DeepEqual(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
+func TestADroppedTurnLeavesItsTextBehind(t *testing.T) {
+	r := newRig(t)
+	e := turn(ana, 1, dull)
+	e.Turn.Caption, e.Turn.Speaker = "a picture of nothing", "Anastasia"
+	if err := r.Handle(t.Context(), []bus.Message{message(t, e)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{dull, "picture", "Anastasia"} {
+		if bytes.Contains(r.out.msgs[0].Value, []byte(secret)) {
+			t.Errorf("the event still holds %q", secret)
+		}
+	}
+}
+
+func TestTheEndOfASessionNeedsNoFilter(t *testing.T) {
+	r := newRig(t)
+	r.Filters = func(tenant.Policy) (formation.Filter, error) { return nil, errors.New("no model") }
+	if err := r.Handle(t.Context(), []bus.Message{message(t, closed(ana, 1))}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.out.read(t); len(got) != 1 || got[0].ClosedAt.IsZero() {
+		t.Errorf("published %+v", got)
+	}
+}
+
+func TestTheFilterIsThatOfTheTenantsPolicy(t *testing.T) {
+	r := newRig(t)
+	var err error
+	r.Tenants, err = tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []tenant.Policy
+	r.Filters = func(p tenant.Policy) (formation.Filter, error) {
+		asked = append(asked, p)
+		return embedded.NewFilter(), nil
+	}
+	batch := []bus.Message{message(t, turn(ana, 1, "I am allergic to peanuts.")), message(t, turn(ana, 2, "Ok."))}
+	if err := r.Handle(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	if want := []tenant.Policy{tenant.PolicyLLM}; !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked for %v, want %v", asked, want)
+	}
+	if got := r.out.read(t); got[0].Turn == nil || got[1].Dropped == nil {
+		t.Errorf("the embedded filter's verdicts are not taken: %+v", got)
+	}
+}
+
+func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
+	good := message(t, turn(ana, 1, "I live in Porto."))
+	nobody := memory.Scope{Tenant: "nobody", User: "ana"}
+	tests := []struct {
+		name     string
+		first    bus.Message // good where it is not given
+		bad      bus.Message
+		with     func(*rig)
+		terminal bool
+		field    string
+		text     string
+	}{
+		{name: "a record that is no event", bad: bus.Message{Key: good.Key, Value: []byte("{}")}, terminal: true, text: "SessionEvent"},
+		{name: "an empty record", bad: bus.Message{Key: good.Key}, terminal: true, text: "empty"},
+		{name: "a key of another user", bad: bus.Message{Key: []byte("acme/eva"), Value: good.Value}, terminal: true, field: "key"},
+		{name: "a turn from the future", bad: message(t, func() contract.SessionEvent {
+			e := turn(ana, 2, "hello")
+			e.Turn.Time = now.Add(48 * time.Hour)
+			return e
+		}()), terminal: true, field: "turn.time"},
+		{name: "an unknown tenant", first: message(t, turn(nobody, 1, "hello")), bad: message(t, turn(nobody, 2, "hello")),
+			terminal: true, field: "tenant_id"},
+		{name: "a filter that fails", with: func(r *rig) { r.filter.err = errors.New("model is away") }, text: "model is away"},
+		{name: "a filter that leaves turns out", with: func(r *rig) { r.filter.short = 1 }, text: "1 decisions on 2 turns"},
+		{name: "a policy that is not there", with: func(r *rig) {
+			r.Filters = func(tenant.Policy) (formation.Filter, error) { return nil, errors.New("no model is set") }
+		}, text: "no model is set"},
+		{name: "a bus that is away", with: func(r *rig) { r.out.err = errors.New("brokers are away") }, text: "brokers are away"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			if tt.first.Key == nil {
+				tt.first = good
+			}
+			if tt.bad.Key == nil {
+				tt.bad = message(t, turn(ana, 2, "hello"))
+			}
+			if tt.with != nil {
+				tt.with(r)
+			}
+			err := r.Handle(t.Context(), []bus.Message{tt.first, tt.bad})
+			if err == nil || fault.IsTerminal(err) != tt.terminal || fault.IsRetryable(err) == tt.terminal || fault.Field(err) != tt.field {
+				t.Errorf("got %v (field %q), want terminal %t, field %q", err, fault.Field(err), tt.terminal, tt.field)
+			}
+			if err != nil && !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("got %q, want it to say %q", err, tt.text)
+			}
+			if len(r.out.msgs) != 0 {
+				t.Errorf("%d records were published", len(r.out.msgs))
+			}
+			if got := r.counted(t); len(got) != 0 {
+				t.Errorf("counted %v", got)
+			}
+		})
+	}
+}
