@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -137,6 +138,21 @@ func TestRetryStops(t *testing.T) {
 	})(t.Context(), []bus.Message{{Topic: "t"}})
 	if !fault.IsTerminal(err) || fault.Field(err) != "field" || calls != 1 {
 		t.Errorf("at a terminal error: %d calls, %v", calls, err)
+	}
+}
+
+// A model that never answers usably must not stall its partition, one that is away must not lose anything.
+func TestRetryGivesUpOnUnusableAnswersAlone(t *testing.T) {
+	cfg := bus.RetryConfig{Initial: time.Microsecond, Max: time.Millisecond, Panics: 1, Unusable: 3}
+	calls := 0
+	err := bus.Retry(cfg, instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {
+		if calls++; calls%2 == 0 {
+			return errors.New("away")
+		}
+		return fmt.Errorf("filter turns: %w", fault.ErrUnusableAnswer)
+	})(t.Context(), []bus.Message{{Topic: "t"}})
+	if !fault.IsTerminal(err) || !errors.Is(err, fault.ErrUnusableAnswer) || calls != 5 {
+		t.Errorf("%d calls, %v; want a terminal error at the third unusable answer", calls, err)
 	}
 }
 

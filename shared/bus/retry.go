@@ -77,11 +77,14 @@ type RetryConfig struct {
 	Max time.Duration
 	// Panics is how many attempts may panic before the error is terminal.
 	Panics int
+	// Unusable is how many attempts may fail with an unusable model answer (fault.ErrUnusableAnswer)
+	// before the error is terminal.
+	Unusable int
 }
 
-// DefaultRetryConfig pauses from 50 ms to 5 s and gives up on the third panic.
+// DefaultRetryConfig pauses from 50 ms to 5 s and gives up on the third panic and the eighth unusable answer.
 func DefaultRetryConfig() RetryConfig {
-	return RetryConfig{Initial: 50 * time.Millisecond, Max: 5 * time.Second, Panics: 3}
+	return RetryConfig{Initial: 50 * time.Millisecond, Max: 5 * time.Second, Panics: 3, Unusable: 8}
 }
 
 // triedError is a terminal error that knows how often the batch was tried.
@@ -102,13 +105,13 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 				InitialInterval: cfg.Initial, RandomizationFactor: 0.5, Multiplier: 1.5, MaxInterval: cfg.Max,
 			}
 			pauses.Reset()
-			panics := 0
+			var seen failures
 			for attempt := 1; ; attempt++ {
 				err := next(ctx, batch)
 				if err == nil {
 					return nil
 				}
-				err = judge(err, &panics, cfg.Panics)
+				err = seen.judge(err, cfg)
 				if fault.IsTerminal(err) {
 					return &triedError{attempts: attempt, err: err}
 				}
@@ -124,17 +127,25 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 	}
 }
 
-// judge makes a panic terminal once there were enough of them.
-func judge(err error, panics *int, limit int) error {
+// failures counts those that may come a few times only, because a record that always meets them
+// must not stall its partition.
+type failures struct{ panics, unusable int }
+
+// judge makes such an error terminal once there were enough of them.
+func (f *failures) judge(err error, cfg RetryConfig) error {
 	var p *PanicError
-	if !errors.As(err, &p) {
+	count, limit := &f.unusable, cfg.Unusable
+	switch {
+	case errors.As(err, &p):
+		count, limit = &f.panics, cfg.Panics
+	case !errors.Is(err, fault.ErrUnusableAnswer):
 		return err
 	}
-	*panics++
-	if *panics < limit {
+	*count++
+	if *count < limit {
 		return err
 	}
-	return fault.Terminal("", "%w (%d times)", err, *panics)
+	return fault.Terminal("", "%w (%d times)", err, *count)
 }
 
 func (ins *Instruments) retry(ctx context.Context, batch []Message, attempt int, err error) {

@@ -86,6 +86,18 @@ type Batch struct {
 	EventIDs []string `json:"event_ids,omitempty"`
 	// Closes says that the session ends with this batch.
 	Closes bool `json:"closes,omitempty"`
+	// ClosedAt is when the session ended, also where further batches of it follow; zero while it is open.
+	ClosedAt time.Time `json:"closed_at,omitzero"`
+}
+
+// CloseID is the id of the event that ends the session again after the batch went to the dead letters: without one,
+// what is replayed would wait for further turns. Each batch of a session has its own.
+func (b Batch) CloseID() string {
+	last := ""
+	if n := len(b.Turns); n > 0 {
+		last = b.Turns[n-1].ID
+	}
+	return memory.DeriveSessionID(b.Scope, b.SessionID+"\nreplayed\n"+last)
 }
 
 // Extracted is the result of Extract.

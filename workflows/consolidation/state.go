@@ -34,6 +34,8 @@ type Session struct {
 	Arrived time.Time `json:"arrived"`
 	// TraceParent is that of its newest event.
 	TraceParent string `json:"traceparent,omitempty"`
+	// ClosedAt is when it ended; zero while it is open.
+	ClosedAt time.Time `json:"closed_at,omitzero"`
 	// Failures counts consecutive unusable model answers.
 	Failures int `json:"failures,omitempty"`
 }
@@ -76,6 +78,7 @@ func waits(sessions []Session, turnID string) bool {
 
 func (s *State) closeSession(e Event, now time.Time) {
 	session := *s.open(e, now)
+	session.ClosedAt = e.ClosedAt
 	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.ID == e.SessionID })
 	s.Closed = append(s.Closed, session)
 }

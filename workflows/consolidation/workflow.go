@@ -108,7 +108,7 @@ func (r *run) consolidateNext(ctx workflow.Context) bool {
 	batch := Batch{
 		Scope: r.params.Scope, Strategy: r.params.Strategy, Policy: r.params.Policy, SessionID: session.ID,
 		Turns: byTime(session.Turns[:n]), EventIDs: slices.Clone(session.EventIDs[:n]),
-		Closes: closes && n == len(session.Turns),
+		Closes: closes && n == len(session.Turns), ClosedAt: session.ClosedAt,
 	}
 	err := consolidate(withTraceParent(ctx, session.TraceParent), batch)
 	switch {
@@ -141,7 +141,7 @@ func (r *run) giveUp(ctx workflow.Context, session *Session, b Batch, cause erro
 	in := DeadLetterInput{Batch: b, Reason: reason(cause), Now: workflow.Now(ctx)}
 	var a *Activities
 	_ = workflow.ExecuteActivity(storeOptions(ctx), a.DeadLetter, in).Get(ctx, nil) // retried for ever; only cancellation ends it
-	r.state.forget(b.EventIDs)
+	r.state.forget(append(b.EventIDs, b.CloseID()))
 }
 
 // consolidate runs the four steps on a batch.

@@ -277,8 +277,8 @@ func TestTerminalFailureIsADeadLetterAndCanBeReplayed(t *testing.T) {
 	session := []consolidation.Event{turn("s1", 1), closed("s1")}
 	signals(env, session, []consolidation.Event{turn("s1", 1)}) // the second is the replayed letter
 	finish(t, env, params())
-	if len(s.letters) != 1 {
-		t.Fatalf("%d dead letters, want 1", len(s.letters))
+	if len(s.letters) != 1 || s.letters[0].Batch.ClosedAt.IsZero() {
+		t.Fatalf("dead letters %+v, want one that says when the session ended", s.letters)
 	}
 	if got := s.turnsOf(); len(got) != 1 || !slices.Equal(got[0], []string{"s1:1"}) {
 		t.Fatalf("after the replay consolidated %v, want the turn", got)
