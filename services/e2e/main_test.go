@@ -11,10 +11,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mneme-memory/mneme/services/e2e/harness"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // shared is the system of all tests that break nothing. Each has tenants or users of its own.
 var shared *harness.System
+
+// endpoint is the model server of tenantModel.
+var endpoint *model
 
 // Tenants of the shared system.
 const (
@@ -24,6 +28,7 @@ const (
 	tenantDead   = "dead"
 	tenantRead   = "read"
 	tenantFile   = "file"
+	tenantModel  = "model" // of policy llm
 )
 
 // cacheSweeper is a goroutine that the cache library gives no way to end.
@@ -37,9 +42,14 @@ func run(m *testing.M) (code int) {
 		return fail("make directory", err)
 	}
 	defer os.RemoveAll(dir)
+	if endpoint, err = startModel(); err != nil {
+		return fail("start model", err)
+	}
+	defer endpoint.Stop()
 	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: []harness.Tenant{
 		{ID: tenantRepeat}, {ID: tenantNorth}, {ID: tenantSouth}, {ID: tenantDead}, {ID: tenantRead}, {ID: tenantFile},
-	}})
+		{ID: tenantModel, Policy: tenant.PolicyLLM},
+	}, Environ: endpoint.environ()})
 	if err != nil {
 		return fail("start system", err)
 	}
@@ -49,6 +59,7 @@ func run(m *testing.M) (code int) {
 	if err := shared.Close(); err != nil {
 		return fail("stop system", err)
 	}
+	endpoint.Stop()
 	if err := goleak.Find(goleak.IgnoreAnyFunction(cacheSweeper)); err != nil && code == 0 {
 		return fail("after the end", err)
 	}
