@@ -37,7 +37,7 @@ type Config struct {
 	Embedding     backends.Embedding
 	Group         string        `env:"MNEME_UTILIZER_GROUP" envDefault:"mneme-utilizer" desc:"beginning of the utilizer's consumer groups; every replica has a group of its own, because each drops what it cached"`
 	RerankerURL   string        `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
-	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.5" desc:"weight of vector against words in retrieval, 0 to 1"`
+	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in retrieval, 0 to 1; the default suits the built-in embedder, a real embedding model may deserve more"`
 	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it does without"`
 	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it does without"`
 	CacheUsers    int           `env:"MNEME_RECALL_CACHE_USERS" envDefault:"10000" desc:"users whose retrieved candidates are cached; 0 caches nothing"`
@@ -96,7 +96,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: line.Publisher, log: tel.Log}, doors))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
-		bank: recaller.Bank, window: recaller.Window, starter: cfg.Workflows.Starter(temporal), log: tel.Log,
+		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), log: tel.Log,
 	}, doors))
 	b.App.Handler = mux
 	b.Background(watch, consume)
