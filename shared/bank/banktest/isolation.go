@@ -135,39 +135,6 @@ func testSameIDs(t *testing.T, b bank.Bank) {
 	}
 }
 
-func testOwner(t *testing.T, b bank.Bank) {
-	zoe, elsewhere := newScope(), newScope()
-	zoe.User = "zoë \"*"
-	m := fill(t, b, zoe)
-	fill(t, b, memory.Scope{Tenant: zoe.Tenant, User: "ben"})
-	fill(t, b, elsewhere)
-	owner := func(tenant, id string) string {
-		user, err := b.Owner(t.Context(), tenant, id)
-		if err != nil && (user != "" || !errors.Is(err, bank.ErrNotFound)) {
-			t.Errorf("Owner: got %q, %v", user, err)
-		}
-		return user
-	}
-	if got := owner(zoe.Tenant, m.ID); got != zoe.User {
-		t.Errorf("got %q, want %q", got, zoe.User)
-	}
-	for what, got := range map[string]string{
-		"another tenant": owner(elsewhere.Tenant, m.ID), "an empty tenant": owner(newScope().Tenant, m.ID), "no id": owner(zoe.Tenant, ""),
-		"part of the id": owner(zoe.Tenant, m.ID[:8]), "another id": owner(zoe.Tenant, m.ID+" "), "any id": owner(zoe.Tenant, "*"),
-	} {
-		if got != "" {
-			t.Errorf("%s: got %q, want nobody", what, got)
-		}
-	}
-	write(t, b, memory.Scope{Tenant: zoe.Tenant, User: "ana"}, put(m))
-	if got := owner(zoe.Tenant, m.ID); got != "ana" {
-		t.Errorf("an id that two have: got %q, want the first", got)
-	}
-	if _, err := b.Owner(t.Context(), "A/b", m.ID); !fault.IsTerminal(err) {
-		t.Errorf("a malformed tenant: got %v, want a terminal error", err)
-	}
-}
-
 func testUserIDs(t *testing.T, b bank.Bank) {
 	users := []string{
 		"a", "a ", " a", "A", "á", "a\t", `"a"`, `a" OR "1`, `a\`, "a/b", "a*", "a?", "*", "?", "%", "a b", "a,b", "{a}",
