@@ -27,13 +27,18 @@ const (
 	retractPoll = 10 * time.Millisecond
 )
 
+// Signaller hands events to the user's writer; consolidation.Starter is one. The events are durable when it returns nil.
+type Signaller interface {
+	Signal(ctx context.Context, p consolidation.Params, events []consolidation.Event) error
+}
+
 // memoryServer is the MemoryService. Reads go to the stores; the one write goes through the user's
 // workflow, which is the only writer.
 type memoryServer struct {
-	bank    bank.Bank
-	window  window.Window
-	starter consolidation.Starter
-	log     *slog.Logger
+	bank   bank.Bank
+	window window.Window
+	writer Signaller
+	log    *slog.Logger
 }
 
 // ListMemories implements the RPC.
@@ -116,7 +121,7 @@ func (s *memoryServer) retract(ctx context.Context, scope memory.Scope, id strin
 	}
 	p := consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)}
 	event := consolidation.Event{ID: uuid.NewString(), Retract: id, TraceParent: consolidation.TraceParent(ctx)}
-	if err := s.starter.Signal(ctx, p, []consolidation.Event{event}); err != nil {
+	if err := s.writer.Signal(ctx, p, []consolidation.Event{event}); err != nil {
 		return memory.Memory{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, retractWait)
@@ -214,8 +219,9 @@ func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (memory
 }
 
 func checkMemoryID(id string) error {
-	if _, err := uuid.Parse(id); err != nil {
-		return fault.Terminal("memory_id", "is not a UUID")
+	// Stores compare identifiers as text, so other spellings of a UUID are no identifiers of ours.
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+		return fault.Terminal("memory_id", "is not a UUID, want 32 lower-case hexadecimal digits in five groups")
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (s *server) Answer(ctx context.Context, req *connect.Request[mnemev1.Answer
 		return nil, s.fail(ctx, "answer", err)
 	}
 	s.recaller.Meters.Answers.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
-	if err := s.publish(ctx, scope, result.ID, ids(result.Profile.Cited), answer.Cited); err != nil {
+	if err := s.learn(ctx, scope, result, answer.Cited); err != nil {
 		result.Degraded = append(result.Degraded, "the citations could not be reported: ranking does not learn from this answer")
 		s.log.WarnContext(ctx, "feedback not published", "error", err)
 	}
@@ -101,11 +101,16 @@ func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest) (tenant
 	return t, result, nil
 }
 
+// learn reports an answer's citations, unless nothing was shown: there is nothing to learn then.
+func (s *server) learn(ctx context.Context, scope memory.Scope, shown Result, cited []string) error {
+	if len(shown.Profile.Cited) == 0 {
+		return nil
+	}
+	return s.publish(ctx, scope, shown.ID, ids(shown.Profile.Cited), cited)
+}
+
 // publish reports citations; the recall's id makes a repeated report harmless.
 func (s *server) publish(ctx context.Context, scope memory.Scope, recallID string, shown, cited []string) error {
-	if len(shown) == 0 && len(cited) == 0 && recallID != "" {
-		return nil // nothing was shown, so there is nothing to learn
-	}
 	f := contract.Feedback{
 		Envelope: contract.Envelope{EventID: recallID, Scope: scope},
 		RecallID: recallID, Shown: shown, Cited: cited, Time: s.recaller.Now(),
