@@ -1,0 +1,81 @@
+package utilizer_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// retract is what the user's workflow does with a request.
+func retract(t *testing.T, r *utilizer.Recaller, e consolidation.Event) {
+	w := memory.Write{Close: []memory.Closing{{ID: e.Retract, Status: memory.StatusRetracted, ValidTo: now, OperationID: "op1"}}}
+	if err := r.Bank.Write(context.WithoutCancel(t.Context()), ana, w); err != nil {
+		t.Errorf("retract: %v", err)
+	}
+}
+
+func deletion(id string) *connect.Request[mnemev1.DeleteMemoryRequest] {
+	return connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: "ana", MemoryId: id})
+}
+
+func TestADeletionWaitsForTheUsersWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const busy = 3 * time.Second
+		r := newRecaller(t)
+		w := &writer{then: func(e consolidation.Event) { time.AfterFunc(busy, func() { retract(t, r, e) }) }}
+		ctx := tenant.NewContext(t.Context(), acme)
+		server := utilizer.NewMemoryServer(r, w, slog.New(slog.DiscardHandler))
+		began := time.Now()
+		for range 2 {
+			got, err := server.DeleteMemory(ctx, deletion(someID()))
+			if err != nil || got.Msg.GetMemory().GetStatus() != mnemev1.Status_STATUS_RETRACTED {
+				t.Fatalf("got %v, %v", got, err)
+			}
+		}
+		if took := time.Since(began); took < busy {
+			t.Errorf("answered after %s, before it was done", took)
+		}
+		if len(w.events) != 1 || w.events[0].Retract != someID() || w.events[0].ID == "" || w.params[0].Scope != ana || w.params[0].Strategy != "salimory" {
+			t.Errorf("the writer was told %+v for %+v, want the entry once", w.events, w.params)
+		}
+	})
+}
+
+func TestADeletionThatTakesTooLongSaysThatItIsAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := utilizer.NewMemoryServer(newRecaller(t), &writer{}, slog.New(slog.DiscardHandler))
+		began := time.Now()
+		_, err := server.DeleteMemory(tenant.NewContext(t.Context(), acme), deletion(someID()))
+		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "accepted") {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(began); took != utilizer.RetractWait {
+			t.Errorf("waited %s", took)
+		}
+	})
+}
+
+func TestADeletionThatNobodyTakes(t *testing.T) {
+	r := newRig(t)
+	r.writer.err = errors.New("10.1.2.3:7233 is away")
+	_, err := r.as(acmeKey).DeleteMemory(t.Context(), deletion(someID()))
+	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "accepted") || strings.Contains(err.Error(), "10.1.2.3") {
+		t.Errorf("got %v", err)
+	}
+	_, err = r.as(acmeKey).DeleteMemory(t.Context(), deletion(memory.DeriveID(ana, []string{"t1"}, 99)))
+	if connect.CodeOf(err) != connect.CodeNotFound || len(r.writer.events) != 1 {
+		t.Errorf("deleting what is not there gives %v, and the writer got %v", err, r.writer.events)
+	}
+}

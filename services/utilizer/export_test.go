@@ -1,0 +1,35 @@
+package utilizer
+
+import (
+	"log/slog"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
+)
+
+// RetractWait is how long DeleteMemory waits.
+const RetractWait = retractWait
+
+// Handler serves both services for tests, as build does.
+func Handler(r *Recaller, feedback bus.Publisher, writer Signaller, log *slog.Logger, auth rpcauth.Authenticator) http.Handler {
+	doors := connect.WithInterceptors(rpcauth.New(auth))
+	mux := http.NewServeMux()
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: r, feedback: feedback, log: log}, doors))
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(NewMemoryServer(r, writer, log), doors))
+	return mux
+}
+
+// NewMemoryServer is the MemoryService without its door.
+func NewMemoryServer(r *Recaller, writer Signaller, log *slog.Logger) mnemev1connect.MemoryServiceHandler {
+	return &memoryServer{bank: r.Bank, window: r.Window, writer: writer, log: log}
+}
+
+// DropCached handles memory changes.
+func DropCached(c *Cache) bus.Handler { return dropCached(c) }
+
+// NewRemoteRanker asks a reranker.
+func NewRemoteRanker(c mnemev1connect.RerankerServiceClient) Ranker { return remoteRanker{c} }

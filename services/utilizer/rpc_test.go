@@ -1,0 +1,414 @@
+package utilizer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+const acmeKey, betaKey = "KEY-of-acme", "KEY-of-beta"
+
+// outbox keeps what is published.
+type outbox struct {
+	mu   sync.Mutex
+	msgs []bus.Message
+	err  error
+}
+
+func (o *outbox) Publish(_ context.Context, msgs ...bus.Message) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.msgs = append(o.msgs, msgs...)
+	}
+	return o.err
+}
+
+func (o *outbox) Close() error { return nil }
+
+// writer is told events and hands them on.
+type writer struct {
+	mu     sync.Mutex
+	events []consolidation.Event
+	params []consolidation.Params
+	then   func(consolidation.Event)
+	err    error
+}
+
+func (w *writer) Signal(_ context.Context, p consolidation.Params, events []consolidation.Event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events, w.params = append(w.events, events...), append(w.params, p)
+	if w.then != nil && w.err == nil {
+		w.then(events[0])
+	}
+	return w.err
+}
+
+// rig is a utilizer behind its door.
+type rig struct {
+	*utilizer.Recaller
+	out    *outbox
+	writer *writer
+	web    *httptest.Server
+	log    *bytes.Buffer
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	tenants, err := tenant.Static(
+		tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}, APIKeys: []string{tenant.HashKey(acmeKey)}},
+		tenant.Entry{Tenant: tenant.Tenant{ID: "beta"}, APIKeys: []string{tenant.HashKey(betaKey)}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{Recaller: newRecaller(t), out: &outbox{}, writer: &writer{}, log: &bytes.Buffer{}}
+	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, slog.New(slog.NewTextHandler(r.log, nil)), tenants))
+	t.Cleanup(r.web.Close)
+	return r
+}
+
+type clients struct {
+	mnemev1connect.UtilizerServiceClient
+	mnemev1connect.MemoryServiceClient
+}
+
+// as are the clients of a tenant; an empty key sends none.
+func (r *rig) as(key string) clients {
+	o := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			if key != "" {
+				req.Header().Set("Authorization", "Bearer "+key)
+			}
+			return next(ctx, req)
+		}
+	}))
+	return clients{mnemev1connect.NewUtilizerServiceClient(r.web.Client(), r.web.URL, o), mnemev1connect.NewMemoryServiceClient(r.web.Client(), r.web.URL, o)}
+}
+
+func ask[T any](msg *T) *connect.Request[T] { return connect.NewRequest(msg) }
+
+// calls makes a valid call of every RPC for a user, after change has had its way with the request.
+func calls(c clients, id string) map[string]func(context.Context, func(proto.Message)) error {
+	out := map[string]func(context.Context, func(proto.Message)) error{}
+	add(out, "Recall", &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}, c.Recall)
+	add(out, "Answer", &mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}}, c.Answer)
+	add(out, "ReportCitations", &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a", "b"}, CitedIds: []string{"b"}}, c.ReportCitations)
+	add(out, "ListMemories", &mnemev1.ListMemoriesRequest{UserId: "ana"}, c.ListMemories)
+	add(out, "GetMemory", &mnemev1.GetMemoryRequest{UserId: "ana", MemoryId: id}, c.GetMemory)
+	add(out, "GetMemoryHistory", &mnemev1.GetMemoryHistoryRequest{UserId: "ana", MemoryId: id}, c.GetMemoryHistory)
+	add(out, "GetWorkingMemory", &mnemev1.GetWorkingMemoryRequest{UserId: "ana"}, c.GetWorkingMemory)
+	add(out, "GetSession", &mnemev1.GetSessionRequest{UserId: "ana", SessionId: "s1"}, c.GetSession)
+	add(out, "DeleteMemory", &mnemev1.DeleteMemoryRequest{UserId: "ana", MemoryId: id}, c.DeleteMemory)
+	return out
+}
+
+func add[I, O any](to map[string]func(context.Context, func(proto.Message)) error, name string, req *I,
+	call func(context.Context, *connect.Request[I]) (*connect.Response[O], error),
+) {
+	to[name] = func(ctx context.Context, change func(proto.Message)) error {
+		if m, ok := any(req).(proto.Message); ok && change != nil {
+			change(m)
+		}
+		_, err := call(ctx, connect.NewRequest(req))
+		return err
+	}
+}
+
+func someID() string { return memory.DeriveID(ana, []string{"t1"}, 0) }
+
+// set sets a field of a message by name.
+func set(field string, value any) func(proto.Message) {
+	return func(m proto.Message) {
+		if a, ok := m.(*mnemev1.AnswerRequest); ok && field != "recall" {
+			m = a.GetRecall()
+		}
+		elem := reflect.ValueOf(m).Elem().FieldByName(field)
+		elem.Set(reflect.ValueOf(value).Convert(elem.Type()))
+	}
+}
+
+func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
+	r := newRig(t)
+	long := func(n int) string { return strings.Repeat("x", n+1) }
+	everywhere := []string{"Recall", "Answer", "ReportCitations", "ListMemories", "GetMemory", "GetMemoryHistory", "GetWorkingMemory", "GetSession", "DeleteMemory"}
+	owned := slices.DeleteFunc(slices.Clone(everywhere), func(rpc string) bool { return rpc == "GetMemoryHistory" }) // finds the user itself
+	recalls, entries := []string{"Recall", "Answer"}, []string{"GetMemory", "GetMemoryHistory", "DeleteMemory"}
+	report, list := []string{"ReportCitations"}, []string{"ListMemories"}
+	tests := []struct {
+		name   string
+		rpcs   []string
+		field  string
+		change func(proto.Message)
+	}{
+		{"no user", owned, "user_id", set("UserId", "")},
+		{"a user of white space", everywhere, "user_id", set("UserId", " \t")},
+		{"a user that is too long", everywhere, "user_id", set("UserId", long(memory.MaxUserBytes))},
+		{"a user with a NUL", everywhere, "user_id", set("UserId", "a\x00b")},
+		{"no query", recalls, "query", set("Query", "")},
+		{"a query that is too long", recalls, "query", set("Query", long(memory.MaxQueryBytes))},
+		{"too many candidates", recalls, "candidates", set("Candidates", 201)},
+		{"too many memories", recalls, "memories", set("Memories", 101)},
+		{"more memories than candidates", recalls, "memories", set("Memories", 21)},
+		{"a budget of a few words", recalls, "word_budget", set("WordBudget", 19)},
+		{"a budget without end", recalls, "word_budget", set("WordBudget", 10_001)},
+		{"nothing to recall", []string{"Answer"}, "recall", func(m proto.Message) { m.(*mnemev1.AnswerRequest).Recall = nil }},
+		{"no recall id", report, "recall_id", set("RecallId", "")},
+		{"a recall id that is too long", report, "recall_id", set("RecallId", long(memory.MaxIDBytes))},
+		{"nothing shown", report, "shown_ids", func(m proto.Message) {
+			m.(*mnemev1.ReportCitationsRequest).ShownIds, m.(*mnemev1.ReportCitationsRequest).CitedIds = nil, nil
+		}},
+		{"too much shown", report, "shown_ids", set("ShownIds", make([]string, contract.MaxShown+1))},
+		{"shown twice", report, "shown_ids", set("ShownIds", []string{"b", "b"})},
+		{"cited but not shown", report, "cited_ids", set("CitedIds", []string{"c"})},
+		{"cited twice", report, "cited_ids", set("CitedIds", []string{"b", "b"})},
+		{"too large a page", list, "page_size", set("PageSize", 1001)},
+		{"an unknown status", list, "statuses", set("Statuses", []mnemev1.Status{99})},
+		{"a status that is not said", list, "statuses", set("Statuses", []mnemev1.Status{0})},
+		{"a token of nobody", list, "page_token", set("PageToken", "!")},
+		{"no id", entries, "memory_id", set("MemoryId", "")},
+		{"an id that is none", entries, "memory_id", set("MemoryId", "42")},
+		{"an id in braces", entries, "memory_id", set("MemoryId", "{"+someID()+"}")},
+		{"an id in capitals", entries, "memory_id", set("MemoryId", strings.ToUpper(someID()))},
+		{"no session", []string{"GetSession"}, "session_id", set("SessionId", "")},
+		{"a session that is too long", []string{"GetSession"}, "session_id", set("SessionId", long(memory.MaxIDBytes))},
+	}
+	for _, tt := range tests {
+		for _, rpc := range tt.rpcs {
+			t.Run(rpc+"/"+tt.name, func(t *testing.T) {
+				err := calls(r.as(acmeKey), someID())[rpc](t.Context(), tt.change)
+				if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), ": "+tt.field+": ") {
+					t.Errorf("got %v, want an invalid argument that names %s", err, tt.field)
+				}
+			})
+		}
+	}
+	if len(r.out.msgs)+len(r.writer.events) != 0 {
+		t.Errorf("refused requests had effects: %v, %v", r.out.msgs, r.writer.events)
+	}
+	if r.log.Len() != 0 {
+		t.Errorf("callers' mistakes were logged as ours:\n%s", r.log)
+	}
+}
+
+func TestTheTenantIsThatOfTheCredential(t *testing.T) {
+	r := newRig(t)
+	for name := range calls(r.as(""), "") {
+		t.Run(name, func(t *testing.T) {
+			for _, key := range []string{"", "KEY-of-nobody"} {
+				if err := calls(r.as(key), someID())[name](t.Context(), nil); connect.CodeOf(err) != connect.CodeUnauthenticated {
+					t.Errorf("with key %q: %v", key, err)
+				}
+			}
+		})
+	}
+	for _, name := range []string{"GetMemory", "GetMemoryHistory", "DeleteMemory"} {
+		if err := calls(r.as(betaKey), someID())[name](t.Context(), nil); connect.CodeOf(err) != connect.CodeNotFound {
+			t.Errorf("%s of another tenant's entry: %v", name, err)
+		}
+	}
+	list, err := r.as(betaKey).ListMemories(t.Context(), ask(&mnemev1.ListMemoriesRequest{UserId: "ana"}))
+	if err != nil || len(list.Msg.GetMemories()) != 0 {
+		t.Errorf("another tenant lists %v, %v", list, err)
+	}
+	if _, err := r.as(betaKey).ReportCitations(t.Context(), ask(&mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a"}})); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(r.out.msgs[0].Key); got != "beta/ana" {
+		t.Errorf("feedback goes to %s", got)
+	}
+}
+
+func TestReads(t *testing.T) {
+	r := newRig(t)
+	c := r.as(acmeKey)
+	var listed []string
+	for token, pages := "", 0; pages == 0 || token != ""; pages++ {
+		page, err := c.ListMemories(t.Context(), ask(&mnemev1.ListMemoriesRequest{
+			UserId: "ana", PageSize: 3, PageToken: token, Statuses: []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page.Msg.GetMemories() {
+			listed = append(listed, m.GetId())
+		}
+		token = page.Msg.GetNextPageToken()
+	}
+	if len(listed) != len(facts) {
+		t.Errorf("%d memories in all pages, want %d", len(listed), len(facts))
+	}
+	one, err := c.GetMemory(t.Context(), ask(&mnemev1.GetMemoryRequest{UserId: "ana", MemoryId: someID()}))
+	if err != nil || one.Msg.GetMemory().GetContent() != facts[0] || len(one.Msg.GetSources()) != 1 || one.Msg.GetSources()[0].GetText() != "I live in Porto." {
+		t.Errorf("got %v, %v", one, err)
+	}
+	history, err := c.GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{UserId: "ana", MemoryId: someID()}))
+	if err != nil || len(history.Msg.GetVersions()) != 1 {
+		t.Errorf("got %v, %v", history, err)
+	}
+	for key, want := range map[string]connect.Code{acmeKey: 0, betaKey: connect.CodeNotFound} {
+		_, err := r.as(key).GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{MemoryId: someID()}))
+		if (err == nil) != (want == 0) || (err != nil && connect.CodeOf(err) != want) {
+			t.Errorf("without the user, %s is given %v", key, err)
+		}
+	}
+	win, err := c.GetWorkingMemory(t.Context(), ask(&mnemev1.GetWorkingMemoryRequest{UserId: "ana"}))
+	if err != nil || len(win.Msg.GetTurns()) != 1 || win.Msg.GetTurns()[0].GetTurnId() != "t9" {
+		t.Errorf("got %v, %v", win, err)
+	}
+}
+
+func TestSessions(t *testing.T) {
+	tests := []struct {
+		name   string
+		record *memory.SessionRecord
+		state  mnemev1.FormationState
+		turns  uint32
+	}{
+		{"nothing is formed yet", nil, mnemev1.FormationState_FORMATION_STATE_PENDING, 0},
+		{"an open session is pending, whatever is formed", &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2}, mnemev1.FormationState_FORMATION_STATE_PENDING, 3},
+		{"a closed one is formed", &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2, Closed: true}, mnemev1.FormationState_FORMATION_STATE_FORMED, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			if err := r.Bank.Write(t.Context(), ana, memory.Write{Session: tt.record}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.as(acmeKey).GetSession(t.Context(), ask(&mnemev1.GetSessionRequest{UserId: "ana", SessionId: "s1"}))
+			if err != nil || got.Msg.GetState() != tt.state || got.Msg.GetTurns() != tt.turns || (got.Msg.GetFormedAt() != nil) != (tt.record != nil) {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestARecallIsToldInTextAndParts(t *testing.T) {
+	r := newRig(t)
+	got, err := r.as(acmeKey).Recall(t.Context(), ask(&mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?", Memories: 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := got.Msg
+	for _, s := range m.GetSections() {
+		for _, line := range s.GetLines() {
+			if !strings.Contains(m.GetProfile(), s.GetName()+":\n") || !strings.Contains(m.GetProfile(), "- "+line+"\n") {
+				t.Errorf("the text leaves out %s: %q", s.GetName(), line)
+			}
+		}
+	}
+	if len(m.GetCited()) != 2 || m.GetCited()[0].GetIndex() != 1 || m.GetCited()[0].GetScore() == 0 || m.GetRecallId() == "" || len(m.GetTraceId()) != 32 {
+		t.Errorf("got %v", m)
+	}
+	if len(r.out.msgs) != 0 {
+		t.Error("a recall alone is no feedback")
+	}
+}
+
+func TestCitationsBecomeFeedback(t *testing.T) {
+	r := newRig(t)
+	c := r.as(acmeKey)
+	answer, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a", "b"}, CitedIds: []string{"b"}}
+	if _, err := c.ReportCitations(t.Context(), ask(report)); err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, cited := range answer.Msg.GetRecall().GetCited() {
+		shown = append(shown, cited.GetMemory().GetId())
+	}
+	want := []contract.Feedback{
+		{RecallID: answer.Msg.GetRecall().GetRecallId(), Shown: shown, Cited: answer.Msg.GetCitedIds()},
+		{RecallID: "r1", Shown: []string{"a", "b"}, Cited: []string{"b"}},
+	}
+	if len(answer.Msg.GetCitedIds()) == 0 || len(r.out.msgs) != len(want) {
+		t.Fatalf("the answer %v became %d records", answer.Msg, len(r.out.msgs))
+	}
+	for i, m := range r.out.msgs {
+		got, err := contract.DecodeFeedback(m.Key, m.Value, now)
+		want[i].Envelope, want[i].Time = contract.Envelope{EventID: want[i].RecallID, Scope: ana}, now
+		if err != nil || m.Topic != contract.TopicFeedback || !reflect.DeepEqual(got, want[i]) {
+			t.Errorf("record %d on %s is %+v, %v, want %+v", i, m.Topic, got, err, want[i])
+		}
+	}
+}
+
+func TestAnAnswerWithoutMemoriesIsNoFeedback(t *testing.T) {
+	r := newRig(t)
+	r.out.err = errors.New("must not be asked")
+	got, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "eva", Query: "Where does Eva live?"}}))
+	if err != nil || !got.Msg.GetAbstained() || len(got.Msg.GetRecall().GetDegraded()) != 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestAnAnswerIsGivenAlthoughNobodyLearnsFromIt(t *testing.T) {
+	r := newRig(t)
+	r.out.err = errors.New("10.1.2.3:9092 is away")
+	c := r.as(acmeKey)
+	got, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}}))
+	if err != nil || len(got.Msg.GetRecall().GetDegraded()) != 1 || !strings.Contains(got.Msg.GetRecall().GetDegraded()[0], "citations") {
+		t.Errorf("got %v, %v", got, err)
+	}
+	_, err = c.ReportCitations(t.Context(), ask(&mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a"}}))
+	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "10.1.2.3") {
+		t.Errorf("a report that is lost gives %v", err)
+	}
+}
+
+func TestWhatFailsIsLoggedAndNotShown(t *testing.T) {
+	r := newRig(t)
+	r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return nil, nil, errAway }
+	_, err := r.as(acmeKey).Recall(t.Context(), ask(&mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}))
+	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "10.1.2.3") {
+		t.Errorf("got %v", err)
+	}
+	if !strings.Contains(r.log.String(), "10.1.2.3") || strings.Contains(r.log.String(), "live") {
+		t.Errorf("the log says %q, want the cause and not the query", r.log)
+	}
+}
+
+func TestChangesDropWhatIsCached(t *testing.T) {
+	a := &asking{cache: utilizer.NewCache(10, time.Hour)}
+	a.search(t, ana, query("where"))
+	change := contract.MemoryChange{Envelope: contract.Envelope{EventID: "op1", Scope: ana}, Operation: memory.OpAdd, MemoryID: "m1", Time: now}
+	value, err := change.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := utilizer.DropCached(a.cache)(t.Context(), []bus.Message{{Key: change.Key(), Value: value}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.search(t, ana, query("where")); got != 2 {
+		t.Errorf("answered by call %v", got)
+	}
+	if err := utilizer.DropCached(a.cache)(t.Context(), []bus.Message{{Key: change.Key(), Value: []byte("?")}}); !fault.IsTerminal(err) {
+		t.Errorf("a record that is no change gives %v", err)
+	}
+}
