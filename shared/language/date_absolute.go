@@ -100,10 +100,10 @@ func (d dater) parse(expression string) (time.Time, bool) {
 }
 
 // weekday reads a bare weekday as the nearest one before today, or ahead where the text looks
-// ahead. "Fridays" and "every Friday" are habits.
+// ahead. "Fridays", "every Friday" and "Friday nights" are habits.
 func (d dater) weekday(i int) (DateMention, int) {
 	day, ok := weekdays[d.at(i)]
-	if !ok || !d.words[i].Capital || habitWords[d.at(i-1)] {
+	if !ok || !d.words[i].Capital || habitWords[d.at(i-1)] || habitParts[d.at(i+1)] && d.adjacent(i) {
 		return DateMention{}, 0
 	}
 	back := (int(d.today.Weekday())-int(day)+6)%7 + 1

@@ -48,6 +48,9 @@ scheduled hoping hope wait forward until till by deadline due`)
 // habitWords before a weekday make it a habit, not a day.
 var habitWords = wordSet("every each most usually always all any other")
 
+// habitParts behind a weekday make it a habit, too.
+var habitParts = wordSet("mornings afternoons evenings nights")
+
 // fixedPhrase is a phrase that names a day by its distance from today.
 type fixedPhrase struct {
 	words []string

@@ -45,7 +45,7 @@ func read(content, self string) *reading {
 	for _, s := range stems {
 		r.stems[s] = true
 	}
-	r.subject = leadingSubject(r.marked)
+	r.subject = leadingSubject(notTrueOf.ReplaceAllString(r.marked, ""))
 	if key, found := findSlot(r.marked); key != "" {
 		r.slots[slotOf(key, self)] = found
 	}

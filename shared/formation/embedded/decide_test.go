@@ -103,6 +103,8 @@ func TestDecide(t *testing.T) {
 		{"Ana: I work at Siemens.", "Ana: I no longer work at Siemens.", "DELETE"},
 		{"Ana: I love playing the violin.", "Ana: I don't play the violin any more.", "DELETE"},
 		{"Ana: I smoke.", "Ana: I quit smoking.", "DELETE"},
+		{"Ana: I hate olives.", "Ana: It's not true that I hate olives, I was joking.", "DELETE"},
+		{"Ana: I hate olives.", "Ana: It's not true that Ben hates olives.", "ADD"},
 		{"Ana: I'm planning a trip to Kenya.", "Ana: I cancelled the trip to Kenya.", "DELETE"},
 		{"Ben: I play tennis every Sunday.", "Ana: I no longer play tennis.", "ADD"},
 		{"Ana: My sister plays tennis.", "Ana: I no longer play tennis.", "ADD"},

@@ -138,4 +138,4 @@ var planWords = wordSet("plan plans planning planned will going booked scheduled
 
 // denyingWords are how something is taken back, not what.
 var denyingWords = wordSet(`longer anymore stopped quit quitting gave given giving cancelled canceled called forget nevermind mind never
-wrong true right correct incorrect actually plan plans planned planning`)
+wrong true right correct incorrect actually plan plans planned planning joke joked joking kidding`)

@@ -124,6 +124,9 @@ func (e *turnExtractor) salient(texts []string) []sentence {
 
 func (e *turnExtractor) weigh(text string) sentence {
 	s := sentence{text: trimSentence(text, e.names)}
+	if isFiller(s.text) {
+		return s
+	}
 	for _, seg := range scanSegments(s.text, e.names) {
 		s.value += seg.value()
 		s.content += seg.content

@@ -10,11 +10,15 @@ import (
 // quoteRunes surround what is quoted, and say nothing themselves.
 const quoteRunes = "\"“”«»*_~` \t"
 
+// maxOpenings bounds the fillers taken off one sentence; without it a text of nothing else takes
+// time in the square of its length.
+const maxOpenings = 8
+
 // trimSentence takes off what opens or closes a sentence without telling anything: fillers,
 // greetings, the other speaker's name as an address, quotation marks around it all.
 func trimSentence(s string, names map[string]bool) string {
 	s = trimQuotes(s)
-	for {
+	for range maxOpenings {
 		next := trimOpening(s, names)
 		if next == s {
 			break
@@ -56,6 +60,17 @@ func trimOpening(s string, names map[string]bool) string {
 		return keepOpener(s, words)
 	}
 	return s
+}
+
+// isFiller reports whether a sentence is nothing but a filler phrase.
+func isFiller(s string) bool {
+	words := language.Words(s)
+	for _, phrase := range fillerPhrases {
+		if len(words) == len(phrase) && hasPhrase(words, phrase) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepOpener cuts before the second word, but not inside what opens it ("$", a quotation mark).
