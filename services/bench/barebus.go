@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/google/uuid"
 	kafkago "github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
@@ -38,6 +38,7 @@ func openBareBus(ctx context.Context, s *system, batch int) (*bareBus, error) {
 		writer: &kafkago.Writer{
 			Addr: kafkago.TCP(s.Bus.Brokers...), Topic: topic, Balancer: kafkago.Murmur2Balancer{}, RequiredAcks: kafkago.RequireAll,
 			BatchSize: batch, BatchTimeout: time.Millisecond, BatchBytes: bareMaxBytes,
+			Transport: &kafkago.Transport{}, // the default one is shared and may not know the topic yet
 		},
 		reader: kafkago.NewReader(kafkago.ReaderConfig{
 			Brokers: s.Bus.Brokers, GroupID: topic, Topic: topic, MinBytes: 1, MaxBytes: bareMaxBytes,
@@ -52,24 +53,34 @@ func openBareBus(ctx context.Context, s *system, batch int) (*bareBus, error) {
 }
 
 // Close leaves the group.
-func (b *bareBus) Close() error { return errors.Join(b.writer.Close(), b.reader.Close()) }
-
-var _ io.Closer = (*bareBus)(nil)
+func (b *bareBus) Close() error {
+	err := errors.Join(b.writer.Close(), b.reader.Close())
+	b.writer.Transport.(*kafkago.Transport).CloseIdleConnections()
+	return err
+}
 
 // pass produces records and consumes as many.
 func (b *bareBus) pass(ctx context.Context, msgs []kafkago.Message) error {
-	produced := make(chan error, 1)
-	go func() { produced <- b.writer.WriteMessages(ctx, msgs...) }()
-	for range msgs {
-		m, err := b.reader.FetchMessage(ctx)
-		if err != nil {
-			return errors.Join(fmt.Errorf("consume: %w", err), <-produced)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := b.writer.WriteMessages(ctx, msgs...); err != nil {
+			return fmt.Errorf("produce: %w", err)
 		}
-		if err := b.reader.CommitMessages(ctx, m); err != nil {
-			return errors.Join(fmt.Errorf("commit: %w", err), <-produced)
+		return nil
+	})
+	g.Go(func() error {
+		for range msgs {
+			m, err := b.reader.FetchMessage(ctx)
+			if err != nil {
+				return fmt.Errorf("consume: %w", err)
+			}
+			if err := b.reader.CommitMessages(ctx, m); err != nil {
+				return fmt.Errorf("commit: %w", err)
+			}
 		}
-	}
-	return <-produced
+		return nil
+	})
+	return g.Wait()
 }
 
 func bare(msgs []bus.Message) []kafkago.Message {

@@ -58,14 +58,14 @@ func (c *corpus) fact() (clause, question string) {
 	}
 }
 
-// salient is a turn worth remembering; every third turn of chatter is not.
+// salient is a turn worth remembering, chatter one that is not.
 func (c *corpus) salient() string {
 	clause, _ := c.fact()
 	return "I have to tell you: my sister " + c.name() + " " + clause + ", and I am so happy about it."
 }
 
 func (c *corpus) chatter() string {
-	return one(c.random, "Okay, thanks!", "Ha, good one.", "Sure.", "Hm, let me think.", "Hello there!", "Bye, talk later.")
+	return one(c.random, "Okay, thanks!", "Haha, thanks!", "Sure.", "Hm, let me think.", "Hello there!", "Bye, talk later.")
 }
 
 // memories are n entries of a user, with what one would ask for each.

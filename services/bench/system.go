@@ -130,13 +130,13 @@ func (s *system) scope(user string) memory.Scope {
 	return memory.Scope{Tenant: s.stack.Connection.Tenant, User: user}
 }
 
-// turns are n turns of a session, every third of them chatter and the last one salient.
+// turns are n turns of a session, every second of them chatter and the last one salient.
 func (s *system) turns(session string, n int) []memory.Turn {
 	out := make([]memory.Turn, n)
 	start := time.Now().Add(-time.Hour).UTC()
 	for i := range out {
 		text := s.corpus.salient()
-		if (n-1-i)%3 == 2 {
+		if (n-1-i)%2 == 1 {
 			text = s.corpus.chatter()
 		}
 		out[i] = memory.Turn{

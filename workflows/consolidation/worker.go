@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -23,12 +22,6 @@ func ClientOptions(o client.Options) client.Options {
 	o.ContextPropagators = append(o.ContextPropagators, TracePropagator{})
 	o.DataConverter = DataConverter()
 	return o
-}
-
-// DataConverter is JSON, compressed where that makes it smaller.
-func DataConverter() converter.DataConverter {
-	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(),
-		converter.NewZlibCodec(converter.ZlibCodecOptions{}))
 }
 
 // Roles are the parts of the work that a process takes.
