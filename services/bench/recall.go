@@ -136,6 +136,7 @@ func (s bareSearch) search(ctx context.Context, c cue) (time.Duration, error) {
 	req := &pb.SearchRequest{
 		Collection: s.collection, Tenant: s.scope.Tenant, Limit: candidates,
 		Properties: &pb.PropertiesRequest{}, Metadata: &pb.MetadataRequest{Uuid: true},
+		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats
 		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
 		HybridSearch: &pb.Hybrid{
 			Query: c.terms, Properties: []string{"terms"}, Alpha: alpha, FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE,

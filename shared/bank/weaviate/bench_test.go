@@ -133,6 +133,7 @@ func bareSearch(ctx context.Context, c pb.WeaviateClient, cfg weaviate.Config, v
 			Vectors:    []*pb.Vectors{{VectorBytes: byteops.Fp32SliceToBytes(v), Type: pb.Vectors_VECTOR_TYPE_SINGLE_FP32}},
 		},
 		Metadata: &pb.MetadataRequest{Uuid: true, Score: true}, Properties: &pb.PropertiesRequest{},
+		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats
 		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
 	})
 	return wantTwenty(len(reply.GetResults()), err)

@@ -48,9 +48,8 @@ func parallelKeys(r *rig) {
 	here := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
 	met := make(chan struct{}, 2)
 	r.consume(func(ctx context.Context, batch []bus.Message) error {
-		key := string(batch[0].Key)
-		close(here[key])
-		other := map[string]string{"a": "b", "b": "a"}[key]
+		close(here[string(batch[0].Key)])
+		other := map[string]string{"a": "b", "b": "a"}[string(batch[0].Key)]
 		select {
 		case <-here[other]:
 			met <- struct{}{}
