@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gofrs/flock"
 	"gopkg.in/yaml.v3"
@@ -51,7 +52,7 @@ func (c Connection) save(dir string) error {
 	if err != nil {
 		return fmt.Errorf("connection file: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, connectionFile), append(data, '\n'), 0o600); err != nil {
+	if err := replace(filepath.Join(dir, connectionFile), append(data, '\n')); err != nil {
 		return fmt.Errorf("connection file: %w", err)
 	}
 	return nil
@@ -73,39 +74,74 @@ func LoadConnection(dir string) (Connection, error) {
 	return c, nil
 }
 
-// ensureTenants makes the tenants file and an API key where there are none, and returns the key.
+// ensureTenants makes an API key and the tenants file where there are none, and returns the key. A start that was
+// interrupted between the two is finished by the next. What is there is never changed.
 func ensureTenants(dir, policy string) (string, error) {
-	keyPath := filepath.Join(dir, keyFile)
-	key, err := os.ReadFile(keyPath)
-	if err == nil {
-		return string(key), nil
+	tenantsPath := filepath.Join(dir, tenantsFile)
+	_, err := os.Stat(tenantsPath)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("tenants file: %w", err)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("API key: %w", err)
+	fresh := err != nil
+	key, err := ensureKey(dir, fresh)
+	if err != nil || !fresh {
+		return key, err
 	}
-	secret := make([]byte, 24)
-	if _, err := rand.Read(secret); err != nil {
-		return "", fmt.Errorf("API key: %w", err)
-	}
-	fresh := "mneme_" + hex.EncodeToString(secret)
 	if policy == "" {
 		policy = string(tenant.PolicyEmbedded)
 	}
 	content, err := yaml.Marshal(map[string]any{"tenants": []map[string]any{{
 		"id": LocalTenant, "name": "Local", "strategy": string(tenant.StrategySalimory), "policy": policy,
-		"api_keys": []string{tenant.HashKey(fresh)},
+		"api_keys": []string{tenant.HashKey(key)},
 	}}})
 	if err != nil {
 		return "", fmt.Errorf("tenants file: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, tenantsFile), content, 0o600); err != nil {
+	if err := replace(tenantsPath, content); err != nil {
 		return "", fmt.Errorf("tenants file: %w", err)
 	}
-	// The key comes last: a key without its tenant would never be mended.
-	if err := os.WriteFile(keyPath, []byte(fresh), 0o600); err != nil {
+	return key, nil
+}
+
+// ensureKey returns the API key of the folder, a new one where there is none and it may be made.
+func ensureKey(dir string, may bool) (string, error) {
+	path := filepath.Join(dir, keyFile)
+	found, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("API key: %w", err)
 	}
-	return fresh, nil
+	if key := strings.TrimSpace(string(found)); key != "" {
+		return key, nil
+	}
+	if !may {
+		return "", fmt.Errorf("%s has a %s but no %s: put an API key of tenant %s there, or remove the %s for new ones",
+			dir, tenantsFile, keyFile, LocalTenant, tenantsFile)
+	}
+	secret := make([]byte, 24)
+	if _, err := rand.Read(secret); err != nil {
+		return "", fmt.Errorf("API key: %w", err)
+	}
+	key := "mneme_" + hex.EncodeToString(secret)
+	if err := replace(path, []byte(key)); err != nil {
+		return "", fmt.Errorf("API key: %w", err)
+	}
+	return key, nil
+}
+
+// replace writes a file for its owner only, all of it or nothing, whatever was there before.
+func replace(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
 
 // dirLock keeps two standalones from one data folder. The system drops it with the process.

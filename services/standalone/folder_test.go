@@ -1,0 +1,195 @@
+package standalone
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// authenticate is what a service with the folder's tenants file says of a key.
+func authenticate(t *testing.T, dir, key string) tenant.Tenant {
+	t.Helper()
+	r, err := tenant.Open(tenant.Options{Path: filepath.Join(dir, tenantsFile)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := r.Authenticate(key)
+	if err != nil {
+		t.Fatalf("the key of the folder: %v", err)
+	}
+	return found
+}
+
+func ensure(t *testing.T, dir, policy string) string {
+	t.Helper()
+	key, err := ensureTenants(dir, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestANewFolderGetsATenantAndAKey(t *testing.T) {
+	for policy, want := range map[string]tenant.Policy{"": tenant.PolicyEmbedded, "embedded": tenant.PolicyEmbedded, "llm": tenant.PolicyLLM} {
+		t.Run("policy "+policy, func(t *testing.T) {
+			dir := t.TempDir()
+			key := ensure(t, dir, policy)
+			if got := authenticate(t, dir, key); got.ID != LocalTenant || got.Policy != want {
+				t.Errorf("the key is that of %+v", got)
+			}
+			if strings.Contains(read(t, filepath.Join(dir, tenantsFile)), key) {
+				t.Error("the tenants file holds the key itself")
+			}
+			if other := ensure(t, t.TempDir(), policy); other == key || len(key) < 32 {
+				t.Errorf("keys can be guessed: %d characters", len(key))
+			}
+			for _, file := range []string{tenantsFile, keyFile} {
+				ownerOnly(t, filepath.Join(dir, file))
+			}
+		})
+	}
+}
+
+func ownerOnly(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o600 {
+		t.Errorf("%s has mode %o", filepath.Base(path), mode)
+	}
+}
+
+func TestAnotherStartGoesOnWithWhatIsThere(t *testing.T) {
+	dir := t.TempDir()
+	key := ensure(t, dir, "embedded")
+	edited := read(t, filepath.Join(dir, tenantsFile)) + "  - id: another\n"
+	write(t, filepath.Join(dir, tenantsFile), edited)
+	if again := ensure(t, dir, "llm"); again != key {
+		t.Error("the key is another one")
+	}
+	if got := read(t, filepath.Join(dir, tenantsFile)); got != edited {
+		t.Errorf("the tenants file was changed:\n%s", got)
+	}
+}
+
+func TestAnInterruptedFirstStartIsFinishedByTheNext(t *testing.T) {
+	tests := []struct {
+		name string
+		left func(t *testing.T, dir string)
+	}{
+		{"nothing was written", func(*testing.T, string) {}},
+		{"the key was begun", func(t *testing.T, dir string) { write(t, filepath.Join(dir, keyFile), "") }},
+		{"the key was written", func(t *testing.T, dir string) { write(t, filepath.Join(dir, keyFile), "mneme_0123456789") }},
+		{"a temporary file stayed", func(t *testing.T, dir string) { write(t, filepath.Join(dir, tenantsFile+".123"), "tena") }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			tt.left(t, dir)
+			key := ensure(t, dir, "")
+			if got := authenticate(t, dir, key); got.ID != LocalTenant {
+				t.Errorf("the key is that of %+v", got)
+			}
+			if again := ensure(t, dir, ""); again != key {
+				t.Error("the next start has another key")
+			}
+		})
+	}
+}
+
+func TestTenantsThatSomebodyWroteAreNotReplaced(t *testing.T) {
+	dir := t.TempDir()
+	own := "tenants:\n  - id: mine\n"
+	write(t, filepath.Join(dir, tenantsFile), own)
+	if _, err := ensureTenants(dir, ""); err == nil || !strings.Contains(err.Error(), keyFile) {
+		t.Errorf("got %v, want it to say which file is missing", err)
+	}
+	if got := read(t, filepath.Join(dir, tenantsFile)); got != own {
+		t.Errorf("the tenants file is now\n%s", got)
+	}
+}
+
+func TestConnection(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := LoadConnection(dir); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("an empty folder gives %v", err)
+	}
+	want := Connection{Utilizer: "http://127.0.0.1:1", Brokers: []string{"127.0.0.1:2"}, Tenant: LocalTenant, APIKey: "mneme_x", Traces: "http://127.0.0.1:3"}
+	path := filepath.Join(dir, connectionFile)
+	if err := os.WriteFile(path, []byte("left by another program, longer than what comes now"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadConnection(dir); err == nil || errors.Is(err, ErrNotRunning) {
+		t.Errorf("a file that is none gives %v", err)
+	}
+	for range 2 {
+		if err := want.save(dir); err != nil {
+			t.Fatal(err)
+		}
+		ownerOnly(t, path)
+	}
+	if got, err := LoadConnection(dir); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if err := want.save(filepath.Join(dir, "missing")); err == nil || strings.Contains(err.Error(), "mneme_x") {
+		t.Errorf("a folder that is not there gives %v", err)
+	}
+}
+
+func TestASecondStartOnAFolderSaysThatItIsInUse(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := lockDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Start(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrInUse) || s != nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v, %v, want that %s is in use", s, err, dir)
+	}
+	if err := lock.release(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := lockDir(dir)
+	if err != nil {
+		t.Fatalf("the folder stays locked: %v", err)
+	}
+	if err := again.release(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheServicesAreStartedInOrderOfDependency(t *testing.T) {
+	var names []string
+	for _, s := range Services() {
+		names = append(names, s.Name())
+	}
+	if want := []string{"reranker", "utilizer", "booster", "saliency-filter"}; !reflect.DeepEqual(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+}
