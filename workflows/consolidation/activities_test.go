@@ -1,0 +1,405 @@
+package consolidation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/mneme-memory/mneme/shared/bank"
+	bankinmem "github.com/mneme-memory/mneme/shared/bank/inmem"
+	"github.com/mneme-memory/mneme/shared/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/window"
+	windowinmem "github.com/mneme-memory/mneme/shared/window/inmem"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+var owner = memory.Scope{Tenant: "acme", User: "ana"}
+
+// announced keeps what was announced.
+type announced struct {
+	changes []memory.Change
+	letters []consolidation.Batch
+	err     error
+}
+
+func (a *announced) Announce(_ context.Context, _ memory.Scope, changes []memory.Change, _ time.Time) error {
+	if a.err == nil {
+		a.changes = append(a.changes, changes...)
+	}
+	return a.err
+}
+
+func (a *announced) DeadLetter(_ context.Context, b consolidation.Batch, _ string, _ time.Time) error {
+	a.letters = append(a.letters, b)
+	return a.err
+}
+
+// shop is the activities over stores in memory.
+type shop struct {
+	*consolidation.Activities
+	told *announced
+}
+
+func newShop(t *testing.T) shop {
+	t.Helper()
+	win, err := windowinmem.New(window.Limits{Turns: 100, Age: 1000 * time.Hour, Idle: time.Hour}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := &announced{}
+	return shop{told: told, Activities: &consolidation.Activities{
+		Formers:  func(string, string) (formation.Former, error) { return embedded.NewFormer(), nil },
+		Embedder: builtin.New(), Bank: bankinmem.New(builtin.Dimension), Window: win, Announce: told,
+	}}
+}
+
+// batchOf is a closed session of ana, one turn a text, a day after the session before.
+func batchOf(session int, texts ...string) consolidation.Batch {
+	b := consolidation.Batch{Scope: owner, Strategy: "salimory", Policy: "embedded", SessionID: fmt.Sprint("s", session), Closes: true}
+	for i, text := range texts {
+		b.Turns = append(b.Turns, memory.Turn{
+			ID: fmt.Sprintf("s%d:%d", session, i), SessionID: b.SessionID, Speaker: "Ana", Role: memory.RoleUser, Text: text,
+			Time: start.Add(time.Duration(session-10)*24*time.Hour + time.Duration(i)*time.Minute),
+		})
+		b.EventIDs = append(b.EventIDs, fmt.Sprintf("e%d:%d", session, i))
+	}
+	return b
+}
+
+// decide is everything up to what is recorded before it is applied.
+func (s shop) decide(ctx context.Context, t *testing.T, b consolidation.Batch, now time.Time) consolidation.ApplyInput {
+	t.Helper()
+	extracted, err := s.Extract(ctx, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, err := s.Relate(ctx, consolidation.RelateInput{Batch: b, Candidates: extracted.Candidates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decided, err := s.Decide(ctx, consolidation.DecideInput{Batch: b, Neighbourhood: near, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return consolidation.ApplyInput{Batch: b, Decided: decided, Now: now, Known: near.Known}
+}
+
+func (s shop) consolidate(t *testing.T, b consolidation.Batch, now time.Time) consolidation.ApplyInput {
+	t.Helper()
+	in := s.decide(t.Context(), t, b, now)
+	if err := s.Apply(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func (s shop) list(t *testing.T, statuses ...memory.Status) []memory.Memory {
+	t.Helper()
+	page, err := s.Bank.List(t.Context(), owner, bank.ListOptions{Statuses: statuses})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Memories
+}
+
+func (s shop) session(t *testing.T, id string) memory.SessionRecord {
+	t.Helper()
+	r, ok, err := s.Bank.Session(t.Context(), owner, id)
+	if err != nil || !ok {
+		t.Fatalf("session %s: %t, %v", id, ok, err)
+	}
+	return r
+}
+
+func TestASessionBecomesMemories(t *testing.T) {
+	s := newShop(t)
+	traceID, _ := trace.TraceIDFromHex("0123456789abcdef0123456789abcdef")
+	spanID, _ := trace.SpanIDFromHex("0123456789abcdef")
+	ctx := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID}))
+	b := batchOf(1, "I live in Porto.", "I am allergic to peanuts.")
+	in := s.decide(ctx, t, b, start)
+	if len(in.Decided.Write.Put) < 2 {
+		t.Fatalf("puts %+v", in.Decided.Write.Put)
+	}
+	for _, m := range in.Decided.Write.Put {
+		if len(m.Vector) != builtin.Dimension {
+			t.Errorf("%q has a vector of %d", m.Content, len(m.Vector))
+		}
+		if m.TraceID != traceID.String() || m.SpanID != spanID.String() {
+			t.Errorf("%q is marked with trace %s, span %s", m.Content, m.TraceID, m.SpanID)
+		}
+		if !m.RecordedAt.Equal(start) || m.Status != memory.StatusActive || len(m.Sources) == 0 {
+			t.Errorf("got %+v", m)
+		}
+	}
+	if err := s.Apply(ctx, in); err != nil {
+		t.Fatal(err)
+	}
+	turns, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0", "s1:1"})
+	if err != nil || len(turns) != 2 {
+		t.Errorf("%d of two turns are kept, %v", len(turns), err)
+	}
+	if got := s.session(t, "s1"); !got.Closed || got.Turns != 2 || got.Operations != len(in.Decided.Changes) || !got.FormedAt.Equal(start) {
+		t.Errorf("the session is %+v", got)
+	}
+	if !reflect.DeepEqual(s.told.changes, in.Decided.Changes) {
+		t.Errorf("announced %+v, want %+v", s.told.changes, in.Decided.Changes)
+	}
+}
+
+func TestARepeatedApplyChangesNothing(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I live in Porto."), start)
+	b := batchOf(2, "I moved to Braga.")
+	if err := s.Window.Append(t.Context(), owner, batchOf(1, "I live in Porto.").Turns); err != nil {
+		t.Fatal(err)
+	}
+	in := s.decide(t.Context(), t, b, start.Add(time.Hour))
+	if len(in.Decided.Write.Close) == 0 {
+		t.Fatalf("moving house closes nothing: %+v", in.Decided)
+	}
+	if err := s.Apply(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	entries, session := s.list(t), s.session(t, "s2")
+	for range 3 {
+		if err := s.Apply(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := s.list(t); !reflect.DeepEqual(again, entries) {
+		t.Errorf("the bank was %+v and is %+v", entries, again)
+	}
+	if again := s.session(t, "s2"); again != session {
+		t.Errorf("the session was %+v and is %+v", session, again)
+	}
+	if left, err := s.Window.Recent(t.Context(), owner); err != nil || len(left) != 0 {
+		t.Errorf("the window still shows what no longer holds: %v, %v", left, err)
+	}
+}
+
+func TestAnApplyThatEndedBetweenBankAndAnnouncementIsFinishedByTheNext(t *testing.T) {
+	s := newShop(t)
+	in := s.decide(t.Context(), t, batchOf(1, "I live in Porto."), start)
+	s.told.err = errors.New("brokers are away")
+	if err := s.Apply(t.Context(), in); !errors.Is(err, s.told.err) {
+		t.Fatalf("got %v", err)
+	}
+	session := s.session(t, "s1")
+	s.told.err = nil
+	if err := s.Apply(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(s.told.changes, in.Decided.Changes) || s.session(t, "s1") != session {
+		t.Errorf("announced %+v, session %+v", s.told.changes, s.session(t, "s1"))
+	}
+}
+
+func TestASessionThatComesAgainAddsNothing(t *testing.T) {
+	s := newShop(t)
+	b := batchOf(1, "I live in Porto.", "I am allergic to peanuts.")
+	s.consolidate(t, b, start)
+	entries, session, changes := s.list(t), s.session(t, "s1"), len(s.told.changes)
+	again := s.consolidate(t, b, start.Add(time.Hour))
+	if again.Known != 2 || len(again.Decided.Write.Put) != 0 {
+		t.Errorf("%d turns were known, and %+v was decided", again.Known, again.Decided)
+	}
+	if got := s.list(t); !reflect.DeepEqual(got, entries) || len(s.told.changes) != changes {
+		t.Errorf("the bank was %+v and is %+v", entries, got)
+	}
+	if got := s.session(t, "s1"); got != session {
+		t.Errorf("the session was %+v and is %+v", session, got)
+	}
+}
+
+func TestFurtherBatchesOfASessionAddUp(t *testing.T) {
+	s := newShop(t)
+	whole := batchOf(1, "I live in Porto.", "I am allergic to peanuts.", "I play tennis.")
+	first, second := whole, whole
+	first.Turns, first.EventIDs, first.Closes = whole.Turns[:2], whole.EventIDs[:2], false
+	second.Turns, second.EventIDs = whole.Turns[1:], whole.EventIDs[1:] // one of them comes again
+	a := s.consolidate(t, first, start)
+	if got := s.session(t, "s1"); got.Closed || got.Turns != 2 {
+		t.Errorf("half a session is %+v", got)
+	}
+	b := s.consolidate(t, second, start.Add(time.Hour))
+	want := memory.SessionRecord{
+		SessionID: "s1", Closed: true, FormedAt: start.Add(time.Hour), Turns: 3, Operations: len(a.Decided.Changes) + len(b.Decided.Changes),
+	}
+	if got := s.session(t, "s1"); got != want {
+		t.Errorf("the session is %+v, want %+v", got, want)
+	}
+}
+
+func TestRelatedEntriesArePooledWithoutVectors(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I live in Porto.", "I am allergic to peanuts."), start)
+	extracted, err := s.Extract(t.Context(), batchOf(2, "I moved to Braga.", "I sold my flat in Porto."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := s.Relate(t.Context(), consolidation.RelateInput{Batch: batchOf(2, "I moved to Braga.", "I sold my flat in Porto."), Candidates: extracted.Candidates})
+	if err != nil || len(n.Near) != len(extracted.Candidates) || n.Known != 0 {
+		t.Fatalf("got %+v, %v", n, err)
+	}
+	seen := map[string]bool{}
+	for _, m := range n.Pool {
+		if m.Vector != nil || seen[m.ID] {
+			t.Errorf("%q is pooled twice or with its vector", m.Content)
+		}
+		seen[m.ID] = true
+	}
+	for i, near := range n.Near {
+		if len(near) == 0 {
+			t.Errorf("nothing is near to %q", n.Candidates[i].Content)
+		}
+		for _, one := range near {
+			if one.Similarity < -1 || one.Similarity > 1.0001 || one.Pool >= len(n.Pool) {
+				t.Errorf("got %+v", one)
+			}
+		}
+	}
+}
+
+func TestRetract(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I live in Porto."), start)
+	entry := s.list(t)[0]
+	if err := s.Window.Append(t.Context(), owner, batchOf(1, "I live in Porto.").Turns); err != nil {
+		t.Fatal(err)
+	}
+	s.told.changes = nil
+	in := consolidation.RetractInput{Scope: owner, EventID: "d1", MemoryID: entry.ID, Now: start.Add(time.Hour)}
+	for range 2 {
+		if err := s.Retract(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		in.Now = in.Now.Add(time.Hour)
+	}
+	got, err := s.Bank.Get(t.Context(), owner, entry.ID)
+	if err != nil || got.Status != memory.StatusRetracted || !got.ValidTo.Equal(start.Add(time.Hour)) {
+		t.Errorf("the entry is %+v, %v", got, err)
+	}
+	if len(s.told.changes) != 2 || !reflect.DeepEqual(s.told.changes[0], s.told.changes[1]) || s.told.changes[0].Kind != memory.OpDelete || s.told.changes[0].MemoryID != entry.ID {
+		t.Errorf("announced %+v, want the same change each time", s.told.changes)
+	}
+	if left, err := s.Window.Recent(t.Context(), owner); err != nil || len(left) != 0 {
+		t.Errorf("the window still shows %v, %v", left, err)
+	}
+	in.MemoryID = memory.DeriveID(owner, []string{"nothing"}, 0)
+	if err := s.Retract(t.Context(), in); err != nil || len(s.told.changes) != 2 {
+		t.Errorf("an entry that is gone gives %v and announces %+v", err, s.told.changes)
+	}
+}
+
+func TestDeadLettersAreHandedOn(t *testing.T) {
+	s := newShop(t)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(s.DeadLetter)
+	b := batchOf(1, "I live in Porto.")
+	if _, err := env.ExecuteActivity(s.DeadLetter, consolidation.DeadLetterInput{Batch: b, Reason: "why", Now: start}); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.told.letters) != 1 || !reflect.DeepEqual(s.told.letters[0], b) {
+		t.Errorf("handed on %+v", s.told.letters)
+	}
+	s.told.err = errors.New("brokers are away")
+	if _, err := env.ExecuteActivity(s.DeadLetter, consolidation.DeadLetterInput{Batch: b, Reason: "why", Now: start}); err == nil {
+		t.Error("a letter that cannot be published is no error")
+	}
+}
+
+// brokenBank fails as it is told to.
+type brokenBank struct {
+	bank.Bank
+	err error
+}
+
+func (b brokenBank) Turns(context.Context, memory.Scope, []string) ([]memory.Turn, error) {
+	return nil, b.err
+}
+
+func TestWhatTemporalIsToldOfFailures(t *testing.T) {
+	terminal := fault.Terminal("put.vector", "has 3 dimensions")
+	tests := []struct {
+		name, kind     string
+		err            error
+		nonRetryable   bool
+		notApplication bool
+	}{
+		{"what is terminal is never tried again", "terminal", terminal, true, false},
+		{"nor is another embedding", "terminal", fmt.Errorf("search: %w", bank.ErrEmbeddingMismatch), true, false},
+		{"an unusable answer has its own type", "malformed", fmt.Errorf("ask: %w", fault.ErrUnusableAnswer), false, false},
+		{"an outage is tried again for ever", "", errors.New("store is away"), false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShop(t)
+			s.Bank = brokenBank{s.Bank, tt.err}
+			_, relateErr := s.Relate(t.Context(), consolidation.RelateInput{Batch: batchOf(1, "I live in Porto.")})
+			s.Formers = func(string, string) (formation.Former, error) { return nil, tt.err }
+			_, extractErr := s.Extract(t.Context(), batchOf(1, "I live in Porto."))
+			_, decideErr := s.Decide(t.Context(), consolidation.DecideInput{Batch: batchOf(1, "I live in Porto.")})
+			for step, err := range map[string]error{"Relate": relateErr, "Extract": extractErr, "Decide": decideErr} {
+				var app *temporal.ApplicationError
+				if is := errors.As(err, &app); is == tt.notApplication {
+					t.Fatalf("%s gives %v", step, err)
+				} else if is && (app.Type() != tt.kind || app.NonRetryable() != tt.nonRetryable) {
+					t.Errorf("%s gives type %s, non-retryable %t", step, app.Type(), app.NonRetryable())
+				}
+			}
+		})
+	}
+}
+
+// TestAModelsAnswers goes through the llm policy, against a scripted model server.
+func TestAModelsAnswers(t *testing.T) {
+	tests := []struct {
+		name, kind string
+		step       llmtest.Step
+	}{
+		{"that are cut off are malformed", "malformed", llmtest.Truncated()},
+		{"that refuse are malformed", "malformed", llmtest.Refusal()},
+		{"of no text are malformed", "malformed", llmtest.EmptyText()},
+		{"in prose around JSON are taken", "", llmtest.Prose()},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			server := llmtest.New(t)
+			former, err := formationllm.NewFormer(server.Client(t), formationllm.DefaultOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newShop(t)
+			s.Formers = func(string, string) (formation.Former, error) { return former, nil }
+			server.Script(llm.RoleExtractor, tt.step, tt.step, tt.step, tt.step)
+			got, err := s.Extract(t.Context(), batchOf(1, "I live in Porto."))
+			var app *temporal.ApplicationError
+			if errors.As(err, &app) != (tt.kind != "") || (app != nil && app.Type() != tt.kind) {
+				t.Fatalf("got %+v, %v, want type %q", got, err, tt.kind)
+			}
+			if tt.kind == "" && (len(got.Candidates) != 1 || !strings.Contains(got.Candidates[0].Content, "Porto") || len(got.Candidates[0].Vector) != builtin.Dimension) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
