@@ -105,21 +105,29 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// repositoryRoot is the nearest directory at or above the working directory with a go.work file.
+// repositoryRoot is the nearest directory with the repository's go.work at or above the working directory, else
+// above the running program, which is in the repository's bin.
 func repositoryRoot() (string, error) {
-	start, err := os.Getwd()
+	wd, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if exists(filepath.Join(dir, "go.work")) {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("not inside the repository (no go.work at or above the working directory); " +
-				"run from there or name a binary")
+	starts := []string{wd}
+	if self, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(self))
+	}
+	for _, start := range starts {
+		for dir := start; ; dir = filepath.Dir(dir) {
+			if exists(filepath.Join(dir, "go.work")) && exists(filepath.Join(dir, "deploy", "embedded")) {
+				return dir, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
 		}
 	}
+	return "", errors.New("not inside the repository (no go.work with deploy/embedded at or above the working directory or the program); " +
+		"run from there or name a binary")
 }
 
 func cacheDir(root string) string {
