@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -46,7 +48,7 @@ func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintf(errOut, "mneme: %v\n", err)
+		fmt.Fprintf(errOut, "mneme: %s\n", strings.Join(mapped(strings.Split(err.Error(), "\n"), printable), "\n"))
 		if hint := hintFor(err); hint != "" {
 			fmt.Fprintf(errOut, "       %s\n", hint)
 		}
@@ -62,6 +64,13 @@ func (c *cli) root() *cobra.Command {
 		Version:       runner.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args: func(_ *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				return usageError{fmt.Errorf("there is no command %q: see mneme --help", given[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	f := root.PersistentFlags()
@@ -98,6 +107,11 @@ func exitCode(err error) int {
 }
 
 func isUnreachable(err error) bool {
+	var need *runner.NeedError
+	var network *net.OpError
+	if errors.As(err, &need) || errors.As(err, &network) {
+		return true
+	}
 	code := connect.CodeOf(err)
 	return code == connect.CodeUnavailable || code == connect.CodeUnauthenticated
 }

@@ -100,6 +100,14 @@ func (c *cli) printWindow(turns []*mnemev1.Turn) {
 	t.Render()
 }
 
+func mapped(lines []string, f func(string) string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = f(l)
+	}
+	return out
+}
+
 // printable keeps control characters of users' text away from the terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {

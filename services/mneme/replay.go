@@ -29,7 +29,7 @@ func (c *cli) replay() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runReplay(cmd.Context(), cfg, list) },
 	}
 	cmd.Flags().BoolVar(&list, "list", false, "show the waiting dead letters instead")
-	cmd.Flags().StringVar(&cfg.KeyPrefix, "key", "", "only records whose key begins so: tenant/ or tenant/user")
+	cmd.Flags().StringVar(&cfg.KeyPrefix, "prefix", "", "only records whose key begins so: tenant/ or tenant/user")
 	cmd.Flags().StringVar(&cfg.Handler, "handler", "", "only records that this handler gave up on: saliency-filter, booster, consolidation, ...")
 	return cmd
 }
@@ -63,9 +63,11 @@ func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) er
 		return err
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]int{"replayed": result.Replayed, "kept": result.Kept, "unreadable": result.Unreadable})
+		return writeJSON(c.out, map[string]int{
+			"replayed": result.Replayed, "kept": result.Kept, "refused": result.Refused, "unreadable": result.Unreadable,
+		})
 	}
-	fmt.Fprintf(c.out, "replayed %d, kept %d, unreadable %d\n", result.Replayed, result.Kept, result.Unreadable)
+	fmt.Fprintf(c.out, "replayed %d, kept %d, refused %d, unreadable %d\n", result.Replayed, result.Kept, result.Refused, result.Unreadable)
 	return nil
 }
 
