@@ -1,0 +1,63 @@
+package booster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"go.temporal.io/sdk/worker"
+)
+
+// hired is a worker that fails when it is told to, and works until it is interrupted otherwise.
+type hired struct {
+	worker.Worker
+	fail        error
+	working     chan<- struct{}
+	interrupted chan<- struct{}
+}
+
+func (h hired) Run(interrupt <-chan any) error {
+	h.working <- struct{}{}
+	if h.fail != nil {
+		return h.fail
+	}
+	<-interrupt
+	h.interrupted <- struct{}{}
+	return nil
+}
+
+// TestWorkersBeginAnew has one of two workers end by itself: both must be replaced, and end only when asked to.
+func TestWorkersBeginAnew(t *testing.T) {
+	working, interrupted := make(chan struct{}, 4), make(chan struct{}, 4)
+	generation := 0
+	w := workers{log: slog.New(slog.DiscardHandler), hire: func() []worker.Worker {
+		generation++
+		var fail error
+		if generation == 1 {
+			fail = errors.New("namespace not found")
+		}
+		return []worker.Worker{
+			hired{working: working, interrupted: interrupted},
+			hired{fail: fail, working: working, interrupted: interrupted},
+		}
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- w.run(ctx) }()
+	for range 4 {
+		<-working
+	}
+	<-interrupted // the other one of the first two
+	if len(interrupted) != 0 || len(ended) != 0 {
+		t.Fatal("the second two do not work on")
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if len(interrupted) != 2 {
+		t.Errorf("%d workers of the second two were interrupted, want both", len(interrupted))
+	}
+}
