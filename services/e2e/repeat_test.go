@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/e2e/harness"
 	"github.com/mneme-memory/mneme/shared/dataset"
 )
@@ -51,6 +52,9 @@ func TestWhatArrivesAgainIsRememberedOnce(t *testing.T) {
 			if diff := harness.Diff(want, shape(shared.Snapshot(t, tenantRepeat, user))); diff != "" {
 				t.Fatal(diff)
 			}
+			if got, want := counted(t, talk), counted(t, harness.Conversation("once", life)); got != want {
+				t.Errorf("the sessions count %v turns and operations, want %v", got, want)
+			}
 		})
 	}
 }
@@ -81,6 +85,19 @@ func TestEightPublishersOfOneSessionAtOnce(t *testing.T) {
 	if diff := harness.Diff(want, shape(shared.Snapshot(t, tenantRepeat, user))); diff != "" {
 		t.Fatal(diff)
 	}
+}
+
+// counted are the salient turns and the operations that the sessions' records tell of.
+func counted(t *testing.T, talk []dataset.Session) (sum [2]uint32) {
+	t.Helper()
+	for _, s := range talk {
+		res, err := shared.Client(tenantRepeat).GetSession(t.Context(), request(&mnemev1.GetSessionRequest{UserId: s.User, SessionId: s.ID}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum[0], sum[1] = sum[0]+res.Msg.GetTurns(), sum[1]+res.Msg.GetOperations()
+	}
+	return sum
 }
 
 // once is the shape of a bank whose user said everything once.
