@@ -76,7 +76,26 @@ func startSystem(ctx context.Context, dir string, progress io.Writer) (_ *system
 	if s.tel, err = telemetry.New(ctx, "bench", "", telemetry.Config{LogLevel: "error"}, progress); err != nil {
 		return nil, err
 	}
-	return s, s.open(ctx)
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.firstWrite(ctx)
+}
+
+// firstWrite makes the tenant in every collection: only a customer's very first session takes the time for it.
+func (s *system) firstWrite(ctx context.Context) error {
+	scope := s.scope("first")
+	turn := s.turns("first", 1)[0]
+	entries, _ := s.corpus.memories(scope, 1, turn.Time.Truncate(time.Millisecond))
+	vectors, err := s.embedder.Embed(ctx, []string{entries[0].Content})
+	if err != nil {
+		return err
+	}
+	entries[0].Vector = vectors[0]
+	return s.bank.Write(ctx, scope, memory.Write{
+		Put: entries, Turns: []memory.Turn{turn},
+		Session: &memory.SessionRecord{SessionID: turn.SessionID, Closed: true, FormedAt: turn.Time.Truncate(time.Millisecond), Turns: 1},
+	})
 }
 
 // open makes the clients.

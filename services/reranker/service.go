@@ -26,6 +26,9 @@ type Config struct {
 
 const name = "reranker"
 
+// compressFrom is the size in bytes from which answers are compressed. For a usual one that takes longer than to send it.
+const compressFrom = 32 << 10
+
 // Service is the reranker.
 var Service = runner.Define(name, "orders memories for a query", build,
 	runner.Default(runner.AddrVariable, "127.0.0.1:8404"))
@@ -63,7 +66,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewRerankerServiceHandler(server{}, connect.WithInterceptors(traces, rpcauth.New(tenants))))
+	mux.Handle(mnemev1connect.NewRerankerServiceHandler(server{},
+		connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom)))
 	b.App.Handler = mux
 	b.Background(watch, consume)
 	return &b.App, nil

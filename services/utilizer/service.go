@@ -58,6 +58,9 @@ func (c Config) Validate() error {
 
 const name = "utilizer"
 
+// compressFrom is the size in bytes from which answers are compressed. For a usual one that takes longer than to send it.
+const compressFrom = 32 << 10
+
 // Service is the utilizer.
 var Service = runner.Define(name, "turns a query into what matters of a user's memory", build,
 	runner.Default(runner.AddrVariable, "127.0.0.1:8403"))
@@ -92,7 +95,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	doors := connect.WithInterceptors(traces, rpcauth.New(tenants))
+	doors := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: line.Publisher, log: tel.Log}, doors))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
