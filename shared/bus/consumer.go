@@ -34,7 +34,7 @@ func NewConsumer(cfg Config, source Source, handler Handler, ins *Instruments) (
 // Run consumes until ctx is done or the source says that its configuration can never work.
 // It survives the absence of the transport. When ctx is done it stops fetching, lets delivered
 // work finish within DrainTimeout, commits, leaves the group and returns nil; the error then
-// tells only of work or a membership that could not be ended in time. Call it once.
+// tells only of work that could not be ended in time. Call it once.
 func (c *Consumer) Run(ctx context.Context) error {
 	unregister, err := c.ins.observeLag(c.lag)
 	if err != nil {
@@ -43,7 +43,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer unregister()
 	err = c.loop(ctx)
 	if closeErr := c.source.Close(); closeErr != nil {
-		err = errors.Join(err, fmt.Errorf("leave group %s: %w", c.cfg.Group, closeErr))
+		// No failure: the group notices by itself, only later. It cannot answer while it waits for members that are gone.
+		c.ins.log.WarnContext(ctx, "left the consumer group without its answer", slog.String("group", c.cfg.Group), slog.Any("error", closeErr))
 	}
 	return err
 }
