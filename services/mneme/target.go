@@ -61,14 +61,18 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 	if list := os.Getenv(envBrokers); len(c.Brokers) == 0 && list != "" {
 		c.Brokers = strings.Split(list, ",")
 	}
-	if c.Utilizer != "" && c.APIKey != "" {
+	if c.Utilizer != "" {
+		// The local folder's key is for the local address alone.
+		if c.APIKey == "" {
+			return c, usageError{fmt.Errorf("--addr (or %s) needs --key (or %s)", envAddr, envKey)}
+		}
 		return c, nil
 	}
 	local, err := standalone.LoadConnection(dir)
 	if err != nil {
 		return c, fmt.Errorf("no address: %w (looked for --addr with --key, %s with %s, and in the folder %q)", err, envAddr, envKey, dir)
 	}
-	local.Utilizer, local.APIKey = first(c.Utilizer, local.Utilizer), first(c.APIKey, local.APIKey)
+	local.APIKey = first(c.APIKey, local.APIKey)
 	local.Tenant = first(c.Tenant, local.Tenant)
 	if len(c.Brokers) > 0 {
 		local.Brokers = c.Brokers

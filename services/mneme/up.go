@@ -39,7 +39,9 @@ func (c *cli) runUp(ctx context.Context, policy string) (err error) {
 	}
 	defer func() { err = errors.Join(err, stack.Stop(context.WithoutCancel(ctx))) }()
 	if c.json {
-		if err := writeJSON(c.out, stack.Connection); err != nil {
+		shown := stack.Connection
+		shown.APIKey = "" // stands in the data folder, file api-key
+		if err := writeJSON(c.out, shown); err != nil {
 			return err
 		}
 	} else {

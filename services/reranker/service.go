@@ -24,6 +24,9 @@ type Config struct {
 	Group   string `env:"MNEME_RERANKER_GROUP" envDefault:"mneme-reranker" desc:"consumer group of the reranker"`
 }
 
+// maxMessage bounds a request once it is decompressed.
+const maxMessage = 4 << 20
+
 const name = "reranker"
 
 // compressFrom is the size in bytes from which answers are compressed. For a usual one that takes longer than to send it.
@@ -67,7 +70,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	}
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewRerankerServiceHandler(server{},
-		connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom)))
+		connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage)))
 	b.App.Handler = mux
 	b.Background(watch, consume)
 	return &b.App, nil

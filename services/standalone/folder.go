@@ -41,7 +41,7 @@ type Connection struct {
 	Brokers []string `json:"brokers"`
 	// Tenant and APIKey say on whose behalf.
 	Tenant string `json:"tenant"`
-	APIKey string `json:"api_key"`
+	APIKey string `json:"api_key,omitempty"`
 	// Traces is the trace viewer and OTLP endpoint; empty when there is none.
 	Traces string `json:"traces,omitempty"`
 }

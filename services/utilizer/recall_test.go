@@ -173,8 +173,8 @@ func TestRecall(t *testing.T) {
 		t.Errorf("links to %v, want once to the trace that formed what is shown", links)
 	}
 	for _, a := range span.Attributes() {
-		if strings.Contains(a.Value.Emit(), "Porto") || strings.Contains(a.Value.Emit(), "live") {
-			t.Errorf("the span tells %s: %s", a.Key, a.Value.Emit())
+		if strings.Contains(a.Value.String(), "Porto") || strings.Contains(a.Value.String(), "live") {
+			t.Errorf("the span tells %s: %s", a.Key, a.Value.String())
 		}
 	}
 }

@@ -56,6 +56,9 @@ func (c Config) Validate() error {
 	)
 }
 
+// maxMessage bounds a request once it is decompressed.
+const maxMessage = 4 << 20
+
 const name = "utilizer"
 
 // compressFrom is the size in bytes from which answers are compressed. For a usual one that takes longer than to send it.
@@ -95,7 +98,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	doors := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom))
+	doors := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: line.Publisher, log: tel.Log}, doors))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{

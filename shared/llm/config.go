@@ -86,35 +86,22 @@ func DefaultConfig() Config {
 // Validate reports every setting that is out of range. A missing model is no fault here: it is
 // one only where a client is made.
 func (c Config) Validate() error {
-	var errs []error
-	fail := func(name, format string, args ...any) {
-		errs = append(errs, fmt.Errorf(name+": "+format, args...))
-	}
 	u, err := url.Parse(c.BaseURL)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		fail("BASE_URL", "want an http or https URL")
-	}
-	for _, p := range []struct {
-		name  string
-		value int64
-	}{
-		{"TIMEOUT", int64(c.Timeout)}, {"TENANT_CONCURRENCY", int64(c.TenantConcurrency)}, {"CONCURRENCY", int64(c.Concurrency)},
-		{"MAX_OUTPUT_TOKENS", c.MaxOutputTokens}, {"RETRY_BASE", int64(c.Retry.Base)},
-	} {
-		if p.value <= 0 {
-			fail(p.name, "is %d, want more than 0", p.value)
-		}
-	}
-	if c.Retry.Max < 0 || c.Retry.Cap < c.Retry.Base || c.Retry.MaxServerWait < 0 {
-		fail("RETRY_MAX, RETRY_CAP, RETRY_MAX_SERVER_WAIT", "want 0 or more, and a cap not below the base")
-	}
-	if c.Temperature < 0 || c.Temperature > 2 {
-		fail("TEMPERATURE", "is %g, want 0 to 2", c.Temperature)
+	r := c.Retry
+	errs := []error{
+		config.Require(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "BASE_URL", c.BaseURL, "an http or https URL"),
+		config.Require(c.Timeout > 0, "TIMEOUT", c.Timeout, "more than 0"),
+		config.Require(c.TenantConcurrency > 0, "TENANT_CONCURRENCY", c.TenantConcurrency, "more than 0"),
+		config.Require(c.Concurrency > 0, "CONCURRENCY", c.Concurrency, "more than 0"),
+		config.Require(c.MaxOutputTokens > 0, "MAX_OUTPUT_TOKENS", c.MaxOutputTokens, "more than 0"),
+		config.Require(r.Max >= 0, "RETRY_MAX", r.Max, "0 or more"),
+		config.Require(r.Base > 0, "RETRY_BASE", r.Base, "more than 0"),
+		config.Require(r.Cap >= r.Base, "RETRY_CAP", r.Cap, "not below RETRY_BASE"),
+		config.Require(r.MaxServerWait >= 0, "RETRY_MAX_SERVER_WAIT", r.MaxServerWait, "0 or more"),
+		config.Require(c.Temperature >= 0 && c.Temperature <= 2, "TEMPERATURE", c.Temperature, "0 to 2"),
 	}
 	for tenant, w := range c.TenantWeights {
-		if w < 1 || w > 1000 {
-			fail("TENANT_WEIGHTS", "gives %s %d, want 1 to 1000", tenant, w)
-		}
+		errs = append(errs, config.Require(w >= 1 && w <= 1000, "TENANT_WEIGHTS", fmt.Sprintf("%s:%d", tenant, w), "weights from 1 to 1000"))
 	}
 	return errors.Join(errs...)
 }

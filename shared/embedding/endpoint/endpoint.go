@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/config"
 	"github.com/mneme-memory/mneme/shared/embedding"
 	"github.com/mneme-memory/mneme/shared/llm"
 )
@@ -32,17 +33,11 @@ func DefaultOptions() Options { return Options{Batch: 64} }
 
 // Validate reports every setting that is out of range.
 func (o Options) Validate() error {
-	var errs []error
-	if o.Dimension < 0 || o.Dimension > 1<<16 {
-		errs = append(errs, fmt.Errorf("DIMENSION: is %d, want 0 to %d", o.Dimension, 1<<16))
-	}
-	if o.RequestDimension && o.Dimension == 0 {
-		errs = append(errs, errors.New("REQUEST_DIMENSION: wants a DIMENSION to ask for"))
-	}
-	if o.Batch < 1 || o.Batch > 2048 {
-		errs = append(errs, fmt.Errorf("BATCH: is %d, want 1 to 2048", o.Batch))
-	}
-	return errors.Join(errs...)
+	return errors.Join(
+		config.Require(o.Dimension >= 0 && o.Dimension <= 1<<16, "DIMENSION", o.Dimension, "0 to 65536"),
+		config.Require(!o.RequestDimension || o.Dimension > 0, "REQUEST_DIMENSION", o.RequestDimension, "a DIMENSION to ask for"),
+		config.Require(o.Batch >= 1 && o.Batch <= 2048, "BATCH", o.Batch, "1 to 2048"),
+	)
 }
 
 // Embedder embeds by an endpoint. It is safe for concurrent use.

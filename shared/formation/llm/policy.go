@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/mneme-memory/mneme/shared/config"
 	model "github.com/mneme-memory/mneme/shared/llm"
 	"github.com/mneme-memory/mneme/shared/llm/structured"
 )
@@ -35,17 +36,11 @@ func DefaultOptions() Options { return Options{Threshold: 0.3, FilterBatch: 40, 
 
 // Validate reports every setting that is out of range.
 func (o Options) Validate() error {
-	var errs []error
-	if !(o.Threshold >= 0 && o.Threshold <= 1) {
-		errs = append(errs, fmt.Errorf("FILTER_THRESHOLD: is %g, want 0 to 1", o.Threshold))
-	}
-	if o.FilterBatch < 1 || o.FilterBatch > 500 {
-		errs = append(errs, fmt.Errorf("FILTER_BATCH: is %d, want 1 to 500", o.FilterBatch))
-	}
-	if o.Related < 1 || o.Related > 20 {
-		errs = append(errs, fmt.Errorf("RELATED: is %d, want 1 to 20", o.Related))
-	}
-	return errors.Join(errs...)
+	return errors.Join(
+		config.Require(o.Threshold >= 0 && o.Threshold <= 1, "FILTER_THRESHOLD", o.Threshold, "0 to 1"),
+		config.Require(o.FilterBatch >= 1 && o.FilterBatch <= 500, "FILTER_BATCH", o.FilterBatch, "1 to 500"),
+		config.Require(o.Related >= 1 && o.Related <= 20, "RELATED", o.Related, "1 to 20"),
+	)
 }
 
 // count is what the prompts' templates see as .Params.
