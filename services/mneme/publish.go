@@ -86,8 +86,8 @@ func (s *session) awaitFormed(ctx context.Context, sessions []dataset.Session, d
 	for i, session := range sessions {
 		for {
 			formed, err := s.formed(ctx, session)
-			if err != nil && ctx.Err() == nil {
-				return err
+			if err != nil && ctx.Err() == nil && connect.CodeOf(err) != connect.CodeUnavailable {
+				return err // what is away for a moment is waited for
 			}
 			if formed {
 				break

@@ -1,5 +1,7 @@
 package memory
 
+import "time"
+
 // OpKind is what an operation does.
 type OpKind string
 
@@ -25,6 +27,8 @@ type Operation struct {
 	New *Memory `json:"new,omitempty"`
 	// Sources are the turns that the decision came from; at least one.
 	Sources []string `json:"sources"`
+	// At is when the denial of a DELETE was said: from then on the targets no longer hold. Zero means when it is applied.
+	At time.Time `json:"at,omitzero"`
 	// Reason says in few words why, for attribution; it holds no conversation text.
 	Reason string `json:"reason,omitempty"`
 }

@@ -90,7 +90,11 @@ func (p *planner) apply(op Operation) error {
 		if len(targets) == 0 {
 			return fault.Terminal("operation.targets", "is empty, want an entry to DELETE")
 		}
-		p.close(targets, StatusRetracted, p.now, id)
+		at := op.At
+		if at.IsZero() {
+			at = p.now
+		}
+		p.close(targets, StatusRetracted, at, id)
 		return nil
 	default:
 		return fault.Terminal("operation.kind", "is %q, want ADD, UPDATE, MERGE, DELETE or NONE", op.Kind)

@@ -84,6 +84,11 @@ func TestPlanMerge(t *testing.T) {
 }
 
 func TestPlanDelete(t *testing.T) {
+	said := op(memory.OpDelete, nil, "m1")
+	said.At = now.Add(-time.Hour)
+	if w := plan(t, []memory.Operation{said}, stored("m1", 1)); !w.Close[0].ValidTo.Equal(said.At) {
+		t.Errorf("ends at %s, want when the denial was said", w.Close[0].ValidTo)
+	}
 	w := plan(t, []memory.Operation{op(memory.OpDelete, nil, "m1")}, stored("m1", 1))
 	if len(w.Put) != 0 || len(w.Close) != 1 || w.Close[0].Status != memory.StatusRetracted || !w.Close[0].ValidTo.Equal(now) {
 		t.Errorf("got %+v", w)

@@ -65,7 +65,7 @@ func entries(scope memory.Scope, ms []*mnemev1.Memory) []string {
 		slices.Sort(before)
 		out = append(out, fmt.Sprintf("%s entry %s v%d %s %s %q topic=%q keywords=%q session=%s sources=%v after=%v valid=%s..%s",
 			scope.User, names[m.GetId()], m.GetVersion(), m.GetStatus(), m.GetKind(), m.GetContent(), m.GetTopic(), m.GetKeywords(),
-			m.GetSessionId(), m.GetSourceTurnIds(), before, moment(m.GetValidFrom()), end(m)))
+			m.GetSessionId(), m.GetSourceTurnIds(), before, moment(m.GetValidFrom()), moment(m.GetValidTo())))
 	}
 	return out
 }
@@ -81,15 +81,6 @@ func name(scope memory.Scope, m *mnemev1.Memory) string {
 		}
 	}
 	return m.GetId()
-}
-
-// end is until when an entry held. One that was denied ended when the denial was consolidated, which is another time
-// in every run.
-func end(m *mnemev1.Memory) string {
-	if m.GetStatus() == mnemev1.Status_STATUS_RETRACTED && m.GetValidTo() != nil {
-		return "denial"
-	}
-	return moment(m.GetValidTo())
 }
 
 func moment(t *timestamppb.Timestamp) string {

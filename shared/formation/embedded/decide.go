@@ -193,6 +193,9 @@ func (d *decider) write(p proposal, kind memory.OpKind, targets []string, reason
 		op.New = &entry
 		d.fresh = append(d.fresh, entry)
 	}
+	if kind == memory.OpDelete {
+		op.At = p.at
+	}
 	if kind != memory.OpNone {
 		for _, id := range targets {
 			d.closed[id] = true

@@ -64,7 +64,11 @@ func (w *writer) operation(d decided) (memory.Operation, error) {
 		if content, err = checkContent(d.Content); err != nil {
 			return memory.Operation{}, err
 		}
-	case memory.OpDelete, memory.OpNone:
+	case memory.OpDelete:
+		op.At = w.board.bundle.Session.Turns[w.board.newest[i]].Time
+		w.close(kind, d)
+		return op, nil
+	case memory.OpNone:
 		w.close(kind, d)
 		return op, nil
 	}
