@@ -77,8 +77,14 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 	if err == nil {
 		return reply.GetResults(), nil
 	}
-	if absent, absentErr := b.tenantAbsent(ctx, collection, tenant); absentErr == nil && absent {
+	absent, absentErr := b.tenantAbsent(ctx, collection, tenant)
+	if absentErr == nil && absent {
 		return nil, nil
+	}
+	if absentErr == nil { // the first write may have made the tenant between the two questions
+		if reply, again := b.search.Search(ctx, req); again == nil {
+			return reply.GetResults(), nil
+		}
 	}
 	return nil, failed(ctx, "query "+collection, err)
 }
