@@ -120,6 +120,11 @@ func start(t *testing.T, binary, dir string) *running {
 	if err := json.NewDecoder(out).Decode(&where); err != nil {
 		t.Fatalf("mneme up does not come up: %v\n%s", err, r.log.String())
 	}
+	if where.APIKey != "" {
+		t.Error("mneme up prints the API key")
+	}
+	where, err := standalone.LoadConnection(dir)
+	must(t, err)
 	r.client = dial(t, where)
 	return r
 }
