@@ -31,7 +31,7 @@ const (
 	flushed = 8 * time.Second
 )
 
-// recallOf measures recall through the RPC with so many memories of one user, beside a bare hybrid query of
+// recallOf measures recall through the RPC with so many memories of one user, beside a bare hybrid query with its texts of
 // Weaviate for the same words and vector that returns ids alone.
 func recallOf(memories int) measure {
 	return func(ctx context.Context, b *bench) (row Row, err error) {
@@ -50,7 +50,7 @@ func recallOf(memories int) measure {
 		row, err = latencies(ctx, p, b.profiled(fmt.Sprintf("recall-%d", memories), func(ctx context.Context, i int) (time.Duration, error) {
 			return b.recall(ctx, scope, cues[i].text)
 		}), func(ctx context.Context, i int) (time.Duration, error) { return floor.search(ctx, cues[i]) })
-		row.What, row.FloorWhat = fmt.Sprintf("recall among %d memories", memories), "bare hybrid query"
+		row.What, row.FloorWhat = fmt.Sprintf("recall among %d memories", memories), "bare hybrid query with its texts"
 		row.judge(atMost(1.5))
 		return row, err
 	}
@@ -135,7 +135,8 @@ func (s bareSearch) search(ctx context.Context, c cue) (time.Duration, error) {
 	}
 	req := &pb.SearchRequest{
 		Collection: s.collection, Tenant: s.scope.Tenant, Limit: candidates,
-		Properties: &pb.PropertiesRequest{}, Metadata: &pb.MetadataRequest{Uuid: true},
+		// With the texts: a query that returns ids alone is no use to anybody, and takes about two thirds of the time.
+		Properties: &pb.PropertiesRequest{NonRefProperties: []string{"entry"}}, Metadata: &pb.MetadataRequest{Uuid: true},
 		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats
 		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
 		HybridSearch: &pb.Hybrid{
