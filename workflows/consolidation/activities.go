@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,6 +23,9 @@ const (
 	relatedEntries = 20
 	// relatedAlpha weighs vector against words when relating: alike.
 	relatedAlpha = 0.5
+	// maxPoolBytes bounds the texts of a batch's related entries: they go through payloads of at most 2 MB. Entries
+	// cost about entryBytes beside their text.
+	maxPoolBytes, entryBytes = 512 << 10, 512
 	// relateParallel bounds the queries of one batch in flight.
 	relateParallel = 8
 )
@@ -99,15 +103,15 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 }
 
 // fresh drops candidates all of whose turns are in the bank already: the session came twice. It also
-// returns how many turns are.
-func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Candidate, int, error) {
+// returns those turns.
+func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Candidate, []string, error) {
 	ids := make([]string, len(in.Batch.Turns))
 	for i, t := range in.Batch.Turns {
 		ids[i] = t.ID
 	}
 	kept, err := a.Bank.Turns(ctx, in.Batch.Scope, ids)
 	if err != nil {
-		return nil, 0, fmt.Errorf("look up consolidated turns: %w", err)
+		return nil, nil, fmt.Errorf("look up consolidated turns: %w", err)
 	}
 	done := make(map[string]bool, len(kept))
 	for _, t := range kept {
@@ -116,21 +120,30 @@ func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Can
 	known := func(id string) bool { return done[id] }
 	return slices.DeleteFunc(slices.Clone(in.Candidates), func(c formation.Candidate) bool {
 		return !slices.ContainsFunc(c.Sources, func(id string) bool { return !known(id) })
-	}), len(done), nil
+	}), slices.Sorted(maps.Keys(done)), nil
 }
 
-// pool collects the entries found, each once and without its vector.
+// pool collects the entries found, each once and without its vector: the nearest of every candidate first, until
+// there are maxPoolBytes of them.
 func pool(candidates []formation.Candidate, found [][]bank.Scored) Neighbourhood {
 	n := Neighbourhood{Candidates: candidates, Near: make([][]Neighbour, len(candidates))}
 	at := map[string]int{}
-	for i, hits := range found {
-		for _, h := range hits {
-			m := h.Memory
+	bytes := 0
+	for rank := range relatedEntries {
+		for i, hits := range found {
+			if rank >= len(hits) {
+				continue
+			}
+			m := hits[rank].Memory
 			near := Neighbour{Similarity: memory.Cosine(candidates[i].Vector, m.Vector)}
 			j, ok := at[m.ID]
+			if !ok && bytes+len(m.Content) > maxPoolBytes {
+				continue
+			}
 			if !ok {
 				j = len(n.Pool)
 				at[m.ID] = j
+				bytes += entryBytes + len(m.Content)
 				m.Vector = nil
 				n.Pool = append(n.Pool, m)
 			}
@@ -213,7 +226,9 @@ func (a *Activities) complete(ctx context.Context, in DecideInput, ops []memory.
 // changes. Store-bound, and the same however often it runs.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 	w := in.Decided.Write
-	w.Turns = in.Batch.Turns
+	// A turn that came again does not take the place of the one that the entries were made from.
+	again := func(t memory.Turn) bool { return slices.Contains(in.Known, t.ID) }
+	w.Turns = slices.DeleteFunc(slices.Clone(in.Batch.Turns), again)
 	record, err := a.sessionRecord(ctx, in)
 	if err != nil {
 		return classify(err)
@@ -245,7 +260,7 @@ func (a *Activities) sessionRecord(ctx context.Context, in ApplyInput) (*memory.
 	if err != nil {
 		return nil, fmt.Errorf("look up session: %w", err)
 	}
-	turns := len(in.Batch.Turns) - in.Known
+	turns := len(in.Batch.Turns) - len(in.Known)
 	if ok && (old.FormedAt.Equal(at) || (turns == 0 && old.Closed)) {
 		return nil, nil
 	}
@@ -255,17 +270,16 @@ func (a *Activities) sessionRecord(ctx context.Context, in ApplyInput) (*memory.
 	}, nil
 }
 
-// Retract takes an entry out of recall on request and announces it. An entry that is gone or
-// closed already is left as it is. Store-bound.
+// Retract takes an entry out of recall on request and announces it. An entry that is gone, or that a newer version
+// took the place of, is left as it is. Store-bound.
 func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
-	if errors.Is(err, bank.ErrNotFound) {
+	if errors.Is(err, bank.ErrNotFound) || (err == nil && m.Status == memory.StatusSuperseded) {
 		return nil
 	}
 	if err != nil {
 		return classify(fmt.Errorf("get memory: %w", err))
 	}
-	// An entry this request retracted in an earlier attempt is announced again: the attempt may have ended between the two.
 	op := memory.Operation{Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: []string{in.EventID}}
 	if m.Status == memory.StatusActive {
 		w, err := memory.Plan(in.Scope, []memory.Operation{op}, []memory.Memory{m}, in.Now)
@@ -275,9 +289,10 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 		if err := a.Bank.Write(ctx, in.Scope, w); err != nil {
 			return classify(fmt.Errorf("write bank: %w", err))
 		}
-		if err := a.Window.Retire(ctx, in.Scope, w.Retire); err != nil {
-			return classify(fmt.Errorf("retire from window: %w", err))
-		}
+	}
+	// What follows is done for an entry that is retracted already, too: an earlier attempt may have ended before it.
+	if err := a.Window.Retire(ctx, in.Scope, m.Sources); err != nil {
+		return classify(fmt.Errorf("retire from window: %w", err))
 	}
 	changes := memory.Changes(in.Scope, []memory.Operation{op})
 	if err := a.Announce.Announce(ctx, in.Scope, changes, in.Now); err != nil {

@@ -218,8 +218,8 @@ func TestASessionThatComesAgainAddsNothing(t *testing.T) {
 	s.consolidate(t, b, start)
 	entries, session, changes := s.list(t), s.session(t, "s1"), len(s.told.changes)
 	again := s.consolidate(t, b, start.Add(time.Hour))
-	if again.Known != 2 || len(again.Decided.Write.Put) != 0 {
-		t.Errorf("%d turns were known, and %+v was decided", again.Known, again.Decided)
+	if len(again.Known) != 2 || len(again.Decided.Write.Put) != 0 {
+		t.Errorf("%v were known, and %+v was decided", again.Known, again.Decided)
 	}
 	if got := s.list(t); !reflect.DeepEqual(got, entries) || len(s.told.changes) != changes {
 		t.Errorf("the bank was %+v and is %+v", entries, got)
@@ -256,7 +256,7 @@ func TestRelatedEntriesArePooledWithoutVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, err := s.Relate(t.Context(), consolidation.RelateInput{Batch: batchOf(2, "I moved to Braga.", "I sold my flat in Porto."), Candidates: extracted.Candidates})
-	if err != nil || len(n.Near) != len(extracted.Candidates) || n.Known != 0 {
+	if err != nil || len(n.Near) != len(extracted.Candidates) || len(n.Known) != 0 {
 		t.Fatalf("got %+v, %v", n, err)
 	}
 	seen := map[string]bool{}

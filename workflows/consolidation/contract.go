@@ -120,8 +120,8 @@ type Neighbourhood struct {
 	Pool []memory.Memory `json:"pool,omitempty"`
 	// Near has a list per candidate, nearest first.
 	Near [][]Neighbour `json:"near,omitempty"`
-	// Known is how many of the batch's turns were in the bank before: they came again.
-	Known int `json:"known,omitempty"`
+	// Known are the batch's turns that were in the bank before: they came again.
+	Known []string `json:"known,omitempty"`
 }
 
 // Neighbour is a place in the pool with its similarity to the candidate.
@@ -150,7 +150,7 @@ type ApplyInput struct {
 	Decided Decided   `json:"decided"`
 	Now     time.Time `json:"now"`
 	// Known is that of the Neighbourhood.
-	Known int `json:"known,omitempty"`
+	Known []string `json:"known,omitempty"`
 }
 
 // RetractInput is the argument of Retract.

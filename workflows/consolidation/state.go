@@ -11,6 +11,47 @@ import (
 // runs the bank knows which turns it has.
 const maxSeen = 2000
 
+// A payload may have 2 MB, and a batch goes through four of them, with what was made of it beside it.
+const (
+	// maxBatchBytes bounds the texts that one consolidation takes, unless one turn alone has more.
+	maxBatchBytes = 256 << 10
+	// maxPendingBytes is how much waits in the state before further signals are left in their channel.
+	maxPendingBytes = 512 << 10
+	// maxCarriedBytes is how much continue-as-new carries at most.
+	maxCarriedBytes = 1 << 20
+	// turnBytes is about what a turn costs beside its texts.
+	turnBytes = 256
+)
+
+func size(t memory.Turn) int { return turnBytes + len(t.Text) + len(t.Caption) }
+
+// bytes is about how much the state holds.
+func (s *State) bytes() int {
+	n := 0
+	for _, sessions := range [][]Session{s.Open, s.Closed} {
+		for _, o := range sessions {
+			n += turnBytes
+			for _, t := range o.Turns {
+				n += size(t)
+			}
+		}
+	}
+	return n
+}
+
+// batch is how many of the waiting turns one consolidation takes, and whether that is as many as it may take.
+func (o *Session) batch(maxTurns int) (n int, full bool) {
+	total := 0
+	for n < len(o.Turns) && n < maxTurns {
+		total += size(o.Turns[n])
+		if n > 0 && total > maxBatchBytes {
+			return n, true
+		}
+		n++
+	}
+	return n, n >= maxTurns
+}
+
 // State is what waits to be consolidated. It is carried over by continue-as-new.
 type State struct {
 	// Open are the sessions that may get further turns, by first arrival.
@@ -101,7 +142,7 @@ func (s *State) ready(t Tuning, now time.Time) (session *Session, closes bool) {
 	}
 	for i := range s.Open {
 		o := &s.Open[i]
-		if len(o.Turns) >= t.MaxTurns || (len(o.Turns) > 0 && now.Sub(o.Arrived) >= t.Idle) {
+		if _, full := o.batch(t.MaxTurns); full || (len(o.Turns) > 0 && now.Sub(o.Arrived) >= t.Idle) {
 			return o, false
 		}
 	}

@@ -58,9 +58,9 @@ type run struct {
 	received int
 }
 
-// drain takes in every signal that has arrived, without waiting.
+// drain takes in the signals that have arrived, without waiting, until enough is pending.
 func (r *run) drain(ctx workflow.Context) (any bool) {
-	for {
+	for r.state.bytes() < maxPendingBytes {
 		var s Signal
 		if !r.signals.ReceiveAsync(&s) {
 			return any
@@ -68,6 +68,7 @@ func (r *run) drain(ctx workflow.Context) (any bool) {
 		r.take(ctx, s)
 		any = true
 	}
+	return any
 }
 
 func (r *run) take(ctx workflow.Context, s Signal) {
@@ -75,10 +76,13 @@ func (r *run) take(ctx workflow.Context, s Signal) {
 	r.state.add(s.Events, workflow.Now(ctx))
 }
 
-// mustContinue is true when the history has grown enough, and never while signals wait: drain has
-// just been called, so everything received is in the state.
+// mustContinue is true when the history has grown enough, and never while signals wait, which would be lost, or while
+// the state is too large to be carried: then work goes on in this run until it is not.
 func (r *run) mustContinue(ctx workflow.Context) bool {
-	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.received >= maxSignals
+	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.received < maxSignals {
+		return false
+	}
+	return r.signals.Len() == 0 && r.state.bytes() <= maxCarriedBytes
 }
 
 // sleep waits for a signal, or until something may be ready.
@@ -104,7 +108,7 @@ func (r *run) consolidateNext(ctx workflow.Context) bool {
 	if session == nil {
 		return false
 	}
-	n := min(len(session.Turns), r.params.Tuning.MaxTurns)
+	n, _ := session.batch(r.params.Tuning.MaxTurns)
 	batch := Batch{
 		Scope: r.params.Scope, Strategy: r.params.Strategy, Policy: r.params.Policy, SessionID: session.ID,
 		Turns: byTime(session.Turns[:n]), EventIDs: slices.Clone(session.EventIDs[:n]),
