@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -88,11 +89,19 @@ func letter(e contract.SalientEvent, reason string, at time.Time) (bus.Message, 
 		id = memory.DeriveTurnID(e.Scope, e.Turn.ID)
 	}
 	body, err := proto.Marshal(&mnemev1.DeadLetter{
-		SchemaVersion: contract.SchemaVersion, Id: id, Reason: reason, Handler: "consolidation",
+		SchemaVersion: contract.SchemaVersion, Id: id, Reason: bounded(reason), Handler: "consolidation",
 		Topic: contract.TopicSalientTurns, Partition: -1, Offset: -1, Key: e.Key(), Value: value, Time: timestamppb.New(at),
 	})
 	if err != nil {
 		return bus.Message{}, fmt.Errorf("encode dead letter: %w", err)
 	}
 	return bus.Message{Topic: contract.TopicDeadLetters, Key: e.Key(), Value: body}, nil
+}
+
+// maxReason bounds what is said about a letter, in bytes.
+const maxReason = 1024
+
+// bounded makes a reason fit for a contract's text: errors may quote anything.
+func bounded(reason string) string {
+	return strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "?")
 }

@@ -98,7 +98,7 @@ func (c *cli) play(ctx context.Context, s *session) (demoResult, error) {
 		return result, err
 	}
 	began := time.Now()
-	turns, err := c.feed(ctx, s, sessions, true, demoTimeout)
+	turns, _, err := c.feed(ctx, s, sessions, true, demoTimeout)
 	if err != nil {
 		return result, err
 	}

@@ -15,11 +15,13 @@ import (
 
 // ingested is the result of ingest.
 type ingested struct {
-	Users    int     `json:"users"`
-	Sessions int     `json:"sessions"`
-	Turns    int     `json:"turns"`
-	Formed   bool    `json:"formed"`
-	Seconds  float64 `json:"seconds"`
+	Users    int  `json:"users"`
+	Sessions int  `json:"sessions"`
+	Turns    int  `json:"turns"`
+	Formed   bool `json:"formed"`
+	// Refused says of each event that is a dead letter which it is and why.
+	Refused []string `json:"refused"`
+	Seconds float64  `json:"seconds"`
 }
 
 func (c *cli) ingest() *cobra.Command {
@@ -30,7 +32,7 @@ func (c *cli) ingest() *cobra.Command {
 		Short: "Publish the conversations of a file and wait until their memories are formed",
 		Long: "ingest publishes a file's conversations as session events. The file is JSON lines, one turn each:\n\n" +
 			`  {"user_id":"ana","session_id":"s1","turn_id":"s1:1","speaker":"Ana","role":"user","text":"I live in Porto.","time":"2026-03-01T10:00:00Z"}` + "\n\n" +
-			"turn_id, speaker and role (user or assistant) may be left out, caption describes an image. Or it is a LoCoMo file, a JSON list\n" +
+			"turn_id (else made of the turn's time, speaker and text), speaker and role (user or assistant) may be left out, caption describes an image. Or it is a LoCoMo file, a JSON list\n" +
 			"of samples: each becomes a user. Publishing a file again has no effect.",
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runIngest(cmd.Context(), a[0], !noWait, timeout) },
@@ -50,12 +52,23 @@ func (c *cli) runIngest(ctx context.Context, file string, wait bool, timeout tim
 		return err
 	}
 	defer s.close(ctx)
-	result := ingested{Users: len(users(sessions)), Sessions: len(sessions), Formed: wait}
+	result := ingested{Users: len(users(sessions)), Sessions: len(sessions), Formed: wait, Refused: []string{}}
 	began := time.Now()
-	if result.Turns, err = c.feed(ctx, s, sessions, wait, timeout); err != nil {
+	turns, refused, err := c.feed(ctx, s, sessions, wait, timeout)
+	if err != nil {
 		return err
 	}
-	result.Seconds = time.Since(began).Seconds()
+	result.Turns, result.Refused, result.Seconds = turns, append(result.Refused, refused...), time.Since(began).Seconds()
+	if err := c.printIngested(result, wait); err != nil {
+		return err
+	}
+	if n := len(refused); n > 0 {
+		return fmt.Errorf("%d events were refused and are dead letters (`mneme replay --list`), the first: %s", n, refused[0])
+	}
+	return nil
+}
+
+func (c *cli) printIngested(result ingested, wait bool) error {
 	if c.json {
 		return writeJSON(c.out, result)
 	}
@@ -67,28 +80,30 @@ func (c *cli) runIngest(ctx context.Context, file string, wait bool, timeout tim
 	return nil
 }
 
-// feed publishes sessions and, if asked to, waits for their memories, with progress bars. It returns the turns published.
-func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, wait bool, timeout time.Duration) (int, error) {
+// feed publishes sessions and, if asked to, waits for their memories, with progress bars. It returns the turns published,
+// and what will be refused.
+func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, wait bool, timeout time.Duration) (int, []string, error) {
 	total := 0
 	for _, one := range sessions {
 		total += len(one.Turns)
 	}
 	bar := c.bar(total, "publishing turns")
-	if err := s.publish(ctx, sessions, func(n int) { _ = bar.Add(n) }); err != nil {
-		return 0, err
+	out, err := s.publish(ctx, sessions, func(n int) { _ = bar.Add(n) })
+	if err != nil {
+		return 0, nil, err
 	}
 	_ = bar.Finish()
 	if !wait {
-		return total, nil
+		return total, out.refused, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	bar = c.bar(len(sessions), "forming sessions")
-	if err := s.awaitFormed(ctx, sessions, func() { _ = bar.Add(1) }); err != nil {
-		return total, err
+	bar = c.bar(len(out.awaited), "forming sessions")
+	if err := s.awaitFormed(ctx, out.awaited, func() { _ = bar.Add(1) }); err != nil {
+		return total, out.refused, err
 	}
 	_ = bar.Finish()
-	return total, nil
+	return total, out.refused, nil
 }
 
 func readFile(name string) ([]dataset.Session, error) {

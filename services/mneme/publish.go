@@ -21,36 +21,62 @@ import (
 
 const formationPoll = 50 * time.Millisecond
 
+// published is what became of publishing sessions.
+type published struct {
+	// awaited are the sessions whose end the service will take.
+	awaited []dataset.Session
+	// refused says of each event that the service will put with the dead letters which it is and why.
+	refused []string
+}
+
 // publish publishes sessions as events and says after each how many turns it had. Event ids are derived
-// from the turns, so publishing a file again has no effect.
-func (s *session) publish(ctx context.Context, sessions []dataset.Session, done func(turns int)) error {
+// from the turns, so publishing a file again has no effect. What breaks the contract is published all the same, and becomes a
+// dead letter, so that nothing of a file is lost; it is reported.
+func (s *session) publish(ctx context.Context, sessions []dataset.Session, done func(turns int)) (published, error) {
+	var out published
 	if len(s.Brokers) == 0 || s.Tenant == "" {
-		return usageError{errors.New("publishing needs --brokers (or " + envBrokers + ") and --tenant (or " + envTenant + ")")}
+		return out, usageError{errors.New("publishing needs --brokers (or " + envBrokers + ") and --tenant (or " + envTenant + ")")}
 	}
 	line, err := backends.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-cli", s.tel)
 	if err != nil {
-		return fmt.Errorf("reach kafka: %w", err)
+		return out, fmt.Errorf("reach kafka: %w", err)
 	}
 	defer line.Close()
 	tracer := s.tel.Tracer.Tracer(backends.Scope)
 	for _, session := range sessions {
-		if err := publishSession(ctx, tracer, line.Publisher, s.Tenant, session); err != nil {
-			return fmt.Errorf("publish session %s of %s: %w", session.ID, session.User, err)
+		msgs, err := messages(memory.Scope{Tenant: s.Tenant, User: session.User}, session)
+		if err == nil {
+			err = publishSession(ctx, tracer, line.Publisher, s.Tenant, session, msgs)
 		}
+		if err != nil {
+			return out, fmt.Errorf("publish session %s of %s: %w", session.ID, session.User, err)
+		}
+		out.check(session, msgs)
 		done(len(session.Turns))
 	}
-	return nil
+	return out, nil
+}
+
+// check holds a session's events against the contract, as the service will.
+func (p *published) check(s dataset.Session, msgs []bus.Message) {
+	for i, m := range msgs {
+		_, err := contract.DecodeSessionEvent(m.Key, m.Value, time.Now())
+		switch {
+		case err == nil && i == len(s.Turns):
+			p.awaited = append(p.awaited, s)
+		case err != nil && i == len(s.Turns):
+			p.refused = append(p.refused, fmt.Sprintf("end of session %s of %s: %v", s.ID, s.User, err))
+		case err != nil:
+			p.refused = append(p.refused, fmt.Sprintf("turn %s of session %s of %s: %v", s.Turns[i].ID, s.ID, s.User, err))
+		}
+	}
 }
 
 // publishSession publishes one session under one trace.
-func publishSession(ctx context.Context, tracer trace.Tracer, out bus.Publisher, tenant string, s dataset.Session) error {
+func publishSession(ctx context.Context, tracer trace.Tracer, out bus.Publisher, tenant string, s dataset.Session, msgs []bus.Message) error {
 	ctx, span := tracer.Start(ctx, "ingest session", trace.WithNewRoot(), trace.WithAttributes(
 		telemetry.AttrTenant.String(tenant), telemetry.AttrSession.String(s.ID), attribute.Int(string(telemetry.AttrTurns), len(s.Turns))))
 	defer span.End()
-	msgs, err := messages(memory.Scope{Tenant: tenant, User: s.User}, s)
-	if err != nil {
-		return err
-	}
 	return out.Publish(ctx, msgs...)
 }
 

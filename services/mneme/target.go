@@ -73,7 +73,9 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 		return c, fmt.Errorf("no address: %w (looked for --addr with --key, %s with %s, and in the folder %q)", err, envAddr, envKey, dir)
 	}
 	local.APIKey = first(c.APIKey, local.APIKey)
-	local.Tenant = first(c.Tenant, local.Tenant)
+	if c.Tenant != "" && c.Tenant != local.Tenant {
+		return c, usageError{fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's tenant is %q", envTenant, c.Tenant, local.Tenant)}
+	}
 	if len(c.Brokers) > 0 {
 		local.Brokers = c.Brokers
 	}

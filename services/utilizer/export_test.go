@@ -25,7 +25,7 @@ func Handler(r *Recaller, feedback bus.Publisher, writer Signaller, log *slog.Lo
 
 // NewMemoryServer is the MemoryService without its door.
 func NewMemoryServer(r *Recaller, writer Signaller, log *slog.Logger) mnemev1connect.MemoryServiceHandler {
-	return &memoryServer{bank: r.Bank, window: r.Window, writer: writer, log: log}
+	return &memoryServer{bank: r.Bank, window: r.Window, writer: writer, cache: r.Cache, log: log}
 }
 
 // DropCached handles memory changes.

@@ -65,7 +65,7 @@ func (s *server) Answer(ctx context.Context, req *connect.Request[mnemev1.Answer
 	}
 	s.recaller.Meters.Answers.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
 	if err := s.learn(ctx, scope, result, answer.Cited); err != nil {
-		result.Degraded = append(result.Degraded, "the citations could not be reported: ranking does not learn from this answer")
+		result.Degraded = append(result.Degraded, "the citations of this answer could not be reported as feedback")
 		s.log.WarnContext(ctx, "feedback not published", "error", err)
 	}
 	return connect.NewResponse(&mnemev1.AnswerResponse{

@@ -102,7 +102,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: line.Publisher, log: tel.Log}, doors))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
-		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), log: tel.Log,
+		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), cache: recaller.Cache, log: tel.Log,
 	}, doors))
 	b.App.Handler = mux
 	b.Background(watch, consume)

@@ -17,6 +17,9 @@ import (
 // ErrFormat says that a file is in none of the known formats, or breaks the rules of its own.
 var ErrFormat = errors.New("not a readable conversation file")
 
+// byteOrderMark begins UTF-8 files of some editors.
+const byteOrderMark = "\xef\xbb\xbf"
+
 // Session is one conversation of a user, its turns in order.
 type Session struct {
 	User  string
@@ -38,6 +41,9 @@ func (s Session) End() time.Time {
 // lines. Sessions come in the order of their first turn in the file.
 func Read(r io.Reader) ([]Session, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
+	if mark, err := b.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		_, _ = b.Discard(len(byteOrderMark)) // it was peeked, so it is there
+	}
 	for {
 		c, err := b.ReadByte()
 		switch {

@@ -26,10 +26,10 @@ func TestReadLines(t *testing.T) {
 		t.Fatalf("read %+v, want two sessions, the first of two turns", sessions)
 	}
 	first, second, ben := sessions[0].Turns[0], sessions[0].Turns[1], sessions[1].Turns[0]
-	if first.ID != "s1:1" || first.Speaker != "user" || first.Role != memory.RoleUser {
-		t.Errorf("defaults of %+v: want id s1:1, speaker and role user", first)
+	if !strings.HasPrefix(first.ID, "s1:") || first.ID == second.ID || first.Speaker != "user" || first.Role != memory.RoleUser {
+		t.Errorf("defaults of %+v: want an id of the session, speaker and role user", first)
 	}
-	if second.ID != "s1:2" || second.Role != memory.RoleAssistant {
+	if second.Role != memory.RoleAssistant {
 		t.Errorf("second turn is %+v", second)
 	}
 	if ben.ID != "t9" || ben.Speaker != "Ben" || ben.Time.Location() != time.UTC || ben.Time.Hour() != 9 {
@@ -40,6 +40,23 @@ func TestReadLines(t *testing.T) {
 	}
 	if got := sessions[1].End(); !got.After(ben.Time) {
 		t.Errorf("ends at %s, want after the last turn", got)
+	}
+}
+
+// A turn without an id has the same one in every file, and no other turn has it.
+func TestMadeIDsFollowTheTurn(t *testing.T) {
+	read := func(in string) []memory.Turn {
+		t.Helper()
+		sessions, err := dataset.Read(strings.NewReader(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sessions[0].Turns
+	}
+	const hello, pilot = `{"user_id":"u","session_id":"s","text":"Hello","time":"2026-01-02T10:00:00Z"}`, `{"user_id":"u","session_id":"s","text":"I am a pilot","time":"2026-01-02T10:00:00Z"}`
+	both, alone := read("\xef\xbb\xbf"+hello+"\r\n"+pilot), read(pilot)
+	if both[0].ID == both[1].ID || both[1].ID != alone[0].ID {
+		t.Errorf("ids %q and %q, and %q in a file of its own", both[0].ID, both[1].ID, alone[0].ID)
 	}
 }
 
@@ -75,6 +92,7 @@ func TestReadRefuses(t *testing.T) {
 		"missing text":       {`{"user_id":"u","session_id":"s","time":"2026-01-01T00:00:00Z"}`, "text"},
 		"unknown role":       {`{"user_id":"u","session_id":"s","role":"robot","text":"x","time":"2026-01-01T00:00:00Z"}`, "robot"},
 		"unknown field":      {`{"user_id":"u","session_id":"s","txt":"x","time":"2026-01-01T00:00:00Z"}`, "txt"},
+		"invalid UTF-8":      {"{\"user_id\":\"u\",\"session_id\":\"s\",\"text\":\"a\xff\",\"time\":\"2026-01-01T00:00:00Z\"}", "UTF-8"},
 		"two on a line":      {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"} {}`, "more than one"},
 		"second line":        {`{"user_id":"u","session_id":"s","text":"x","time":"2026-01-01T00:00:00Z"}` + "\n{", "line 2"},
 		"closed with text":   {`{"user_id":"u","session_id":"s","closed":true,"text":"x","time":"2026-01-01T00:00:00Z"}`, "closed"},

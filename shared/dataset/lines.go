@@ -3,11 +3,14 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -20,7 +23,8 @@ type Line struct {
 	// User and Session say whose conversation it is.
 	User    string `json:"user_id"`
 	Session string `json:"session_id"`
-	// Turn identifies the turn within the user; empty means "session:number".
+	// Turn identifies the turn within the user; empty means one made of session, time, speaker and text, so that
+	// the same turn of another file is the same one, and no other is.
 	Turn string `json:"turn_id,omitempty"`
 	// Speaker is the speaker's name; empty means the role.
 	Speaker string `json:"speaker,omitempty"`
@@ -65,6 +69,9 @@ func readLines(r io.Reader) ([]Session, error) {
 
 func parseLine(raw []byte) (Line, error) {
 	var l Line
+	if !utf8.Valid(raw) {
+		return l, errors.New("is not valid UTF-8")
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&l); err != nil {
@@ -91,6 +98,12 @@ func parseLine(raw []byte) (Line, error) {
 	return l, nil
 }
 
+// turnID makes an id of what a turn is.
+func turnID(t memory.Turn) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%q\n%q\n%q", t.Time.Format(time.RFC3339Nano), t.Speaker, t.Text, t.Caption))
+	return fmt.Sprintf("%s:%x", t.SessionID, sum[:6])
+}
+
 func (s *Session) add(l Line) {
 	if l.Closed {
 		s.ClosedAt = l.Time.UTC()
@@ -100,14 +113,14 @@ func (s *Session) add(l Line) {
 		ID: l.Turn, SessionID: l.Session, Speaker: l.Speaker, Role: memory.Role(l.Role),
 		Text: l.Text, Caption: l.Caption, Time: l.Time.UTC(),
 	}
-	if t.ID == "" {
-		t.ID = fmt.Sprintf("%s:%d", l.Session, len(s.Turns)+1)
-	}
 	if t.Role == "" {
 		t.Role = memory.RoleUser
 	}
 	if t.Speaker == "" {
 		t.Speaker = string(t.Role)
+	}
+	if t.ID == "" {
+		t.ID = turnID(t)
 	}
 	s.Turns = append(s.Turns, t)
 }
