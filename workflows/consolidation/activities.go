@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mneme-memory/mneme/shared/bank"
@@ -26,6 +27,8 @@ const (
 	// maxPoolBytes bounds the texts of a batch's related entries: they go through payloads of at most 2 MB. Entries
 	// cost about entryBytes beside their text.
 	maxPoolBytes, entryBytes = 512 << 10, 512
+	// maxExtractedBytes bounds what one consolidation extracts, for the same reason.
+	maxExtractedBytes = 3 << 19
 	// relateParallel bounds the queries of one batch in flight.
 	relateParallel = 8
 )
@@ -69,8 +72,14 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	if err != nil {
 		return Extracted{}, classify(fmt.Errorf("embed candidates: %w", err))
 	}
+	bytes := 0
 	for i := range candidates {
 		candidates[i].Vector = vectors[i]
+		bytes += entryBytes + len(candidates[i].Content) + 6*len(vectors[i]) // four bytes a number, in base64, in JSON
+	}
+	if bytes > maxExtractedBytes {
+		return Extracted{}, temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("%d turns say %d things, more than one consolidation takes", len(b.Turns), len(candidates)), errorTooLarge, nil)
 	}
 	return Extracted{Candidates: candidates}, nil
 }

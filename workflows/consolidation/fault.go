@@ -13,6 +13,7 @@ import (
 const (
 	errorTerminal  = "terminal"
 	errorMalformed = "malformed"
+	errorTooLarge  = "too large"
 )
 
 // classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, an

@@ -3,9 +3,12 @@ package consolidation_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/window"
@@ -59,6 +62,41 @@ func TestContinueAsNewNeverCarriesTooMuch(t *testing.T) {
 	}
 	if len(s.applied) == 0 {
 		t.Error("two megabytes were carried instead of being worked off")
+	}
+}
+
+// A batch that says too much is taken in halves, and a single turn that does goes to the dead letters.
+func TestWhatSaysTooMuchIsTakenInHalves(t *testing.T) {
+	tooMuch := temporal.NewNonRetryableApplicationError("4 turns say 4000 things", "too large", nil)
+	env, s := newRun(t)
+	s.failExtract["s1"] = []error{tooMuch, tooMuch, tooMuch} // of 4 turns, of 2, of 1
+	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), turn("s1", 3), turn("s1", 4), closed("s1")})
+	finish(t, env, params())
+	if len(s.letters) != 1 || len(s.letters[0].Batch.Turns) != 1 {
+		t.Fatalf("dead letters %+v, want the first turn alone", s.letters)
+	}
+	if len(s.applied) != 3 || !s.applied[2].Batch.Closes {
+		t.Errorf("%d batches were applied, want the other three turns one by one", len(s.applied))
+	}
+}
+
+func TestExtractRefusesTooMuch(t *testing.T) {
+	s := newShop(t)
+	things := make([]string, 8)
+	for i := range things {
+		var b strings.Builder
+		for n := range 260 {
+			fmt.Fprintf(&b, "I bought %d apples number %d in Porto. ", n, i)
+		}
+		things[i] = b.String()
+	}
+	_, err := s.Extract(t.Context(), batchOf(1, things...))
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) || app.Type() != "too large" || !app.NonRetryable() {
+		t.Fatalf("got %v, want a refusal that is not retried", err)
+	}
+	if _, err := s.Extract(t.Context(), batchOf(1, things[0])); err != nil {
+		t.Errorf("one of the turns: %v", err)
 	}
 }
 

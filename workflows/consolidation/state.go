@@ -41,6 +41,9 @@ func (s *State) bytes() int {
 
 // batch is how many of the waiting turns one consolidation takes, and whether that is as many as it may take.
 func (o *Session) batch(maxTurns int) (n int, full bool) {
+	if o.Limit > 0 {
+		maxTurns = min(maxTurns, o.Limit)
+	}
 	total := 0
 	for n < len(o.Turns) && n < maxTurns {
 		total += size(o.Turns[n])
@@ -77,6 +80,8 @@ type Session struct {
 	TraceParent string `json:"traceparent,omitempty"`
 	// ClosedAt is when it ended; zero while it is open.
 	ClosedAt time.Time `json:"closed_at,omitzero"`
+	// Limit is how many turns a batch may have, because more said too much; 0 means no such limit.
+	Limit int `json:"limit,omitempty"`
 	// Failures counts consecutive unusable model answers.
 	Failures int `json:"failures,omitempty"`
 }

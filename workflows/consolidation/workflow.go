@@ -120,10 +120,13 @@ func (r *run) consolidateNext(ctx workflow.Context) bool {
 		r.state.LastFailure = ""
 	case ctx.Err() != nil:
 		return true
+	case isType(err, errorTooLarge) && n > 1:
+		session.Limit = n / 2
+		return true
 	default:
 		r.state.LastFailure = reason(err)
 		session.Failures++
-		if isMalformed(err) && session.Failures < r.params.Tuning.MalformedAttempts {
+		if isType(err, errorMalformed) && session.Failures < r.params.Tuning.MalformedAttempts {
 			r.pause(ctx, session.Failures)
 			return true
 		}
@@ -209,7 +212,7 @@ func storeOptions(ctx workflow.Context) workflow.Context {
 func retryPolicy() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
 		InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second,
-		NonRetryableErrorTypes: []string{errorTerminal, errorMalformed},
+		NonRetryableErrorTypes: []string{errorTerminal, errorMalformed, errorTooLarge},
 	}
 }
 
@@ -219,9 +222,9 @@ func byTime(turns []memory.Turn) []memory.Turn {
 	return out
 }
 
-func isMalformed(err error) bool {
+func isType(err error, name string) bool {
 	var app *temporal.ApplicationError
-	return errors.As(err, &app) && app.Type() == errorMalformed
+	return errors.As(err, &app) && app.Type() == name
 }
 
 // reason is the innermost message of an activity's failure.
