@@ -29,6 +29,9 @@ type Operation struct {
 	Sources []string `json:"sources"`
 	// At is when the denial of a DELETE was said: from then on the targets no longer hold. Zero means when it is applied.
 	At time.Time `json:"at,omitzero"`
+	// Until is for an ADD of what had ceased to hold before it was told, as imported history may: the entry is written
+	// superseded, valid until then. Zero means that it holds.
+	Until time.Time `json:"until,omitzero"`
 	// Reason says in few words why, for attribution; it holds no conversation text.
 	Reason string `json:"reason,omitempty"`
 }

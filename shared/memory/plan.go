@@ -131,6 +131,9 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 	m.Status, m.Version, m.RecordedAt, m.OperationID = StatusActive, 1, p.now, operationID
 	m.Sources = sortedUnique(op.Sources)
 	m.Predecessors = nil
+	if op.Kind == OpAdd && !op.Until.IsZero() {
+		m.Status, m.ValidTo = StatusSuperseded, op.Until
+	}
 	for _, pre := range predecessors {
 		m.Predecessors = append(m.Predecessors, pre.ID)
 		m.Version = max(m.Version, pre.Version+1)

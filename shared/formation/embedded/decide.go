@@ -79,8 +79,23 @@ func (d *decider) decide(r formation.Related) error {
 	if reason == reasonEarlier || reason == reasonDenialNew {
 		p.Slot = ""
 	}
-	d.write(p, kind, targets, reason)
+	until := time.Time{}
+	if kind == memory.OpAdd && reason == reasonOlder {
+		until = heldSince(known, p.Slot)
+	}
+	d.write(p, kind, targets, reason, until)
 	return nil
+}
+
+// heldSince is from when the slot has had the value that is known.
+func heldSince(known []memory.Memory, slot string) time.Time {
+	var since time.Time
+	for _, m := range known {
+		if m.Slot == slot && (since.IsZero() || m.ValidFrom.Before(since)) {
+			since = m.ValidFrom
+		}
+	}
+	return since
 }
 
 // proposal is a candidate with what was read off it.
@@ -144,7 +159,10 @@ func (d *decider) fill(p proposal, known []memory.Memory) (memory.OpKind, []stri
 	}
 	for _, m := range holders {
 		if p.at.Before(m.ValidFrom) {
-			return memory.OpNone, []string{m.ID}, reasonOlder
+			if d.reading(m, p.self).slots[p.Slot].value == p.slots[p.Slot].value {
+				return memory.OpNone, []string{m.ID}, reasonKnown
+			}
+			return memory.OpAdd, nil, reasonOlder
 		}
 		if p.endedBefore(m.ValidFrom) {
 			return memory.OpAdd, nil, reasonEarlier
@@ -183,15 +201,16 @@ func update(targets []string) memory.OpKind {
 }
 
 // write appends the operation and remembers what it wrote and closed.
-func (d *decider) write(p proposal, kind memory.OpKind, targets []string, reason string) {
+func (d *decider) write(p proposal, kind memory.OpKind, targets []string, reason string, until time.Time) {
 	key := sourcesKey(p.Sources)
 	index := d.positions[key]
 	d.positions[key]++
-	op := memory.Operation{Kind: kind, Targets: targets, Sources: slices.Clone(p.Sources), Reason: reason}
+	op := memory.Operation{Kind: kind, Targets: targets, Sources: slices.Clone(p.Sources), Reason: reason, Until: until}
 	if kind == memory.OpAdd || kind == memory.OpUpdate || kind == memory.OpMerge {
 		entry := d.entry(p, index)
 		op.New = &entry
 		d.fresh = append(d.fresh, entry)
+		d.closed[entry.ID] = !until.IsZero()
 	}
 	if kind == memory.OpDelete {
 		op.At = p.at

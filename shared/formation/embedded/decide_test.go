@@ -146,9 +146,15 @@ func TestDecideSeesWhatItHasJustWritten(t *testing.T) {
 
 func TestDecideNeverReplacesTheNewerByTheOlder(t *testing.T) {
 	_, known := form(t, nil, later("Ana: I live in Rome."))
-	ops, _ := form(t, known, session("Ana: I live in Berlin."))
-	if len(ops) != 1 || ops[0].Kind != memory.OpNone || ops[0].Targets[0] != known[0].ID {
-		t.Errorf("got %+v, want NONE", ops)
+	_, bank := form(t, known, session("Ana: I live in Berlin."))
+	if len(bank) != 2 || bank[0].Status != memory.StatusActive {
+		t.Fatalf("got %+v, want the newer value as it was and the older one kept", bank)
+	}
+	if old := bank[1]; old.Status != memory.StatusSuperseded || !old.ValidTo.Equal(known[0].ValidFrom) {
+		t.Errorf("the older value is %+v, want it valid until the newer one", old)
+	}
+	if ops, _ := form(t, known, session("Ana: I live in Rome.")); len(ops) != 1 || ops[0].Kind != memory.OpNone {
+		t.Errorf("the same value told late gives %+v, want NONE", ops)
 	}
 }
 
