@@ -76,7 +76,8 @@ func (c *cli) printIngested(result ingested, wait bool) error {
 	if !wait {
 		state = "published"
 	}
-	fmt.Fprintf(c.out, "%s: %d turns in %d sessions of %d users, %.1f s\n", state, result.Turns, result.Sessions, result.Users, result.Seconds)
+	fmt.Fprintf(c.out, "%s: %d turns in %d sessions of %d users, %d events refused, %.1f s\n",
+		state, result.Turns, result.Sessions, result.Users, len(result.Refused), result.Seconds)
 	return nil
 }
 
