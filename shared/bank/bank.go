@@ -38,6 +38,8 @@ type Bank interface {
 	Search(ctx context.Context, scope memory.Scope, q Query) ([]Scored, error)
 	// Turns returns the kept turns among ids, in no order; missing ones are left out.
 	Turns(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Turn, error)
+	// Core returns the newest version of the user's core block; the zero block where none was written.
+	Core(ctx context.Context, scope memory.Scope) (memory.Core, error)
 	// Session returns the record of a consolidated session; ok is false when there is none.
 	Session(ctx context.Context, scope memory.Scope, sessionID string) (r memory.SessionRecord, ok bool, err error)
 	// Owner returns which user of a tenant has an entry, the first in order of user ids where several have

@@ -96,6 +96,13 @@ func (t traced) Turns(ctx context.Context, scope memory.Scope, ids []string) ([]
 	return turns, err
 }
 
+func (t traced) Core(ctx context.Context, scope memory.Scope) (memory.Core, error) {
+	ctx, end := t.start(ctx, "core")
+	c, err := t.next.Core(ctx, scope)
+	end(-1, err)
+	return c, err
+}
+
 func (t traced) Session(ctx context.Context, scope memory.Scope, sessionID string) (memory.SessionRecord, bool, error) {
 	ctx, end := t.start(ctx, "session")
 	r, ok, err := t.next.Session(ctx, scope, sessionID)

@@ -74,6 +74,8 @@ const (
 type EventTime struct {
 	// Time is the start of the day, month or year, in UTC.
 	Time time.Time `json:"time,omitzero"`
+	// End is the start of the last day, month or year of a range; zero for a single one.
+	End time.Time `json:"end,omitzero"`
 	// Precision is empty exactly when Time is zero.
 	Precision Precision `json:"precision,omitempty"`
 	// Expression is the speaker's own words ("last week"); empty when the turn's own time was taken.

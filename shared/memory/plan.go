@@ -19,6 +19,8 @@ type Write struct {
 	// Turns are the consolidated turns, kept as the entries' evidence and as the record that
 	// they have been consolidated. A back-end writes them after the entries.
 	Turns []Turn `json:"turns,omitempty"`
+	// Core is the next version of the core block; nil when it stays as it is.
+	Core *Core `json:"core,omitempty"`
 	// Session is the record to keep of the session, written last; nil when there is nothing new to say.
 	Session *SessionRecord `json:"session,omitempty"`
 }

@@ -28,6 +28,7 @@ type user struct {
 	entries  map[string]memory.Memory
 	turns    map[string]memory.Turn
 	sessions map[string]memory.SessionRecord
+	core     memory.Core
 }
 
 // New returns an empty bank whose vectors have the given dimension.
@@ -85,6 +86,9 @@ func (u *user) apply(w memory.Write) {
 	}
 	for _, t := range w.Turns {
 		u.turns[t.ID] = t
+	}
+	if w.Core != nil && w.Core.Version >= u.core.Version {
+		u.core = *w.Core
 	}
 	if w.Session != nil && !w.Session.FormedAt.Before(u.sessions[w.Session.SessionID].FormedAt) {
 		u.sessions[w.Session.SessionID] = *w.Session
@@ -175,6 +179,19 @@ func (b *Bank) Turns(ctx context.Context, scope memory.Scope, ids []string) ([]m
 		}
 	}
 	return slices.Collect(maps.Values(found)), nil
+}
+
+// Core implements bank.Bank.
+func (b *Bank) Core(ctx context.Context, scope memory.Scope) (memory.Core, error) {
+	if err := check(ctx, scope); err != nil {
+		return memory.Core{}, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if u := b.users[scope]; u != nil {
+		return u.core, nil
+	}
+	return memory.Core{}, nil
 }
 
 // Session implements bank.Bank.

@@ -113,8 +113,8 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 		t.Errorf("Search: got %+v, %v", found, err)
 	}
 	got, err := admin.Data().ObjectsGetter().WithClassName(old.Prefix + "Meta").Do(t.Context())
-	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 1.0 {
-		t.Errorf("meta: got %+v, %v, want schema version 1", got, err)
+	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 2.0 {
+		t.Errorf("meta: got %+v, %v, want schema version 2", got, err)
 	}
 }
 

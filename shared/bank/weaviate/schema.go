@@ -6,9 +6,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/bank"
 )
 
-// schemaVersion counts the changes of the schema. A change only ever adds properties, so that a
+// schemaVersion counts the changes of the schema. A change only ever adds properties and collections, so that a
 // replica of the version before keeps working on the new schema.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // collections names the collections of one bank.
 type collections struct{ prefix string }
@@ -16,6 +16,7 @@ type collections struct{ prefix string }
 func (c collections) memory() string  { return c.prefix + "Memory" }
 func (c collections) turn() string    { return c.prefix + "Turn" }
 func (c collections) session() string { return c.prefix + "Session" }
+func (c collections) core() string    { return c.prefix + "Core" }
 func (c collections) meta() string    { return c.prefix + "Meta" }
 
 // Properties that are named in several places. The user property holds a hash (see userKey), the entry
@@ -31,6 +32,7 @@ const (
 	propClosedBy     = "closedBy"
 	propEntry        = "entry"
 	propPredecessors = "predecessors"
+	propVersion      = "version"
 	propObjectID     = "_id" // built in
 )
 
@@ -52,9 +54,12 @@ func (c collections) classes() []*models.Class {
 	sessions := tenanted(c.session(), "One consolidated session.",
 		exact(propUser), stored(propUserID, "text"), exact("sessionId"), stored("formedAt", "date"),
 		stored("turns", "int"), stored("operations", "int"), stored("closed", "boolean"))
+	// One object a version; the highest is the block.
+	core := tenanted(c.core(), "One version of a user's core block.",
+		exact(propUser), stored(propUserID, "text"), ranked(propVersion), stored("block", "text"))
 	meta := class(c.meta(), "What the bank was filled with.",
 		stored("schemaVersion", "int"), stored("embeddingModel", "text"), stored("dimension", "int"))
-	return []*models.Class{memories, turns, sessions, meta}
+	return []*models.Class{memories, turns, sessions, core, meta}
 }
 
 // class makes a collection without vectors.
@@ -112,6 +117,13 @@ func searched(name string) *models.Property {
 // ranged is a time that filters compare by order.
 func ranged(name string) *models.Property {
 	p := stored(name, "date")
+	p.IndexFilterable, p.IndexRangeFilters = new(true), new(true)
+	return p
+}
+
+// ranked is a number that queries sort by.
+func ranked(name string) *models.Property {
+	p := stored(name, "int")
 	p.IndexFilterable, p.IndexRangeFilters = new(true), new(true)
 	return p
 }

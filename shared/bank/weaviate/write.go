@@ -44,6 +44,11 @@ func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) er
 	if err := b.upsert(ctx, turnObjects(b.collections.turn(), scope, w.Turns)); err != nil {
 		return err
 	}
+	if w.Core != nil {
+		if err := b.putCore(ctx, scope, *w.Core); err != nil {
+			return err
+		}
+	}
 	if w.Session == nil {
 		return nil
 	}

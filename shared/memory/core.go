@@ -1,0 +1,144 @@
+package memory
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// Capacity of a core block, in characters (MemBuilder, Appendix C).
+const (
+	// CoreCapacity is how long a block may be.
+	CoreCapacity = 5000
+	// CoreAppendLimit is from which length on APPEND is refused: 90 % of the capacity.
+	CoreAppendLimit = CoreCapacity * 9 / 10
+)
+
+// The operations on the core block (MemBuilder, equation 1).
+const (
+	OpAppend  OpKind = "APPEND"
+	OpReplace OpKind = "REPLACE"
+	OpRewrite OpKind = "REWRITE"
+)
+
+// Core is the one block of a user that is always in view: who they are, what they prefer, who
+// matters to them. Each change writes a new version; the versions before are kept.
+type Core struct {
+	// Content is the block's text, at most CoreCapacity characters; empty before the first version.
+	Content string `json:"content,omitempty"`
+	// Version is 0 for a block that nobody has written.
+	Version int `json:"version,omitempty"`
+	// UpdatedAt is when the version was written.
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	// Sources are the ids of the turns that this version was made from, sorted.
+	Sources []string `json:"sources,omitempty"`
+	// SessionID is the session of those turns.
+	SessionID string `json:"session_id,omitempty"`
+	// OperationID is the last operation that made this version.
+	OperationID string `json:"operation_id,omitempty"`
+	// PolicyVersion is name and version of the policy that decided.
+	PolicyVersion string `json:"policy_version,omitempty"`
+}
+
+// Length is the block's length in characters.
+func (c Core) Length() int { return utf8.RuneCountInString(c.Content) }
+
+// CoreOperation is one decision about the core block.
+type CoreOperation struct {
+	// Kind is APPEND, REPLACE or REWRITE.
+	Kind OpKind `json:"kind"`
+	// Old is the text that REPLACE takes out: it must be in the block. Empty otherwise.
+	Old string `json:"old,omitempty"`
+	// New is what is appended, put in the place of Old, or the whole new block. It may be empty for REPLACE only.
+	New string `json:"new,omitempty"`
+	// Sources are the turns that the decision came from; at least one.
+	Sources []string `json:"sources"`
+	// Reason says in few words why; it holds no conversation text.
+	Reason string `json:"reason,omitempty"`
+}
+
+// EditCore returns the text that an operation makes of a block's text. Errors are terminal and name the field.
+func EditCore(text string, op CoreOperation) (string, error) {
+	if len(op.Sources) == 0 {
+		return "", fault.Terminal("core.sources", "is empty, want at least one turn id")
+	}
+	if strings.TrimSpace(op.New) == "" && op.Kind != OpReplace {
+		return "", fault.Terminal("core.new", "is empty, want text to %s", op.Kind)
+	}
+	switch op.Kind {
+	case OpAppend:
+		if n := utf8.RuneCountInString(text); n >= CoreAppendLimit {
+			return "", fault.Terminal("core.kind", "is APPEND to a block of %d characters, want fewer than %d; REPLACE or REWRITE it", n, CoreAppendLimit)
+		}
+		if text == "" {
+			return strings.TrimSpace(op.New), nil
+		}
+		return text + "\n" + strings.TrimSpace(op.New), nil
+	case OpReplace:
+		if op.Old == "" || !strings.Contains(text, op.Old) {
+			return "", fault.Terminal("core.old", "is not in the block, want text to replace")
+		}
+		return tidyLines(strings.Replace(text, op.Old, strings.TrimSpace(op.New), 1)), nil
+	case OpRewrite:
+		return strings.TrimSpace(op.New), nil
+	}
+	return "", fault.Terminal("core.kind", "is %q, want APPEND, REPLACE or REWRITE", op.Kind)
+}
+
+// tidyLines drops lines that an edit has left empty.
+func tidyLines(text string) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.TrimSpace(l) == "" }), "\n")
+}
+
+// PlanCore applies operations to a block, in their order, and returns its next version; nil when there are none or
+// they change nothing. The result must fit into CoreCapacity. now becomes UpdatedAt.
+func PlanCore(scope Scope, block Core, ops []CoreOperation, sessionID, policy string, now time.Time) (*Core, error) {
+	text := block.Content
+	next := Core{Version: block.Version + 1, UpdatedAt: now, SessionID: sessionID, PolicyVersion: policy}
+	for i, op := range ops {
+		var err error
+		if text, err = EditCore(text, op); err != nil {
+			return nil, err
+		}
+		next.Sources = sortedUnique(append(next.Sources, op.Sources...))
+		next.OperationID = DeriveCoreOperationID(scope, next.Version, i, op)
+	}
+	if text == block.Content {
+		return nil, nil
+	}
+	next.Content = text
+	if n := next.Length(); n > CoreCapacity {
+		return nil, fault.Terminal("core.new", "makes a block of %d characters, want at most %d", n, CoreCapacity)
+	}
+	return &next, nil
+}
+
+// DeriveCoreID returns the identifier of a version of a user's core block.
+func DeriveCoreID(scope Scope, version int) string {
+	return derive("core", scope.Tenant, scope.User, strconv.Itoa(version))
+}
+
+// DeriveCoreOperationID returns the identifier of the index-th operation that led to a version of the block.
+func DeriveCoreOperationID(scope Scope, version, index int, op CoreOperation) string {
+	parts := []string{scope.Tenant, scope.User, strconv.Itoa(version), strconv.Itoa(index), string(op.Kind), op.Old, op.New}
+	return derive("core operation", append(parts, op.Sources...)...)
+}
+
+// CoreChanges lists what operations on the core block change, as it is announced; none where next is nil.
+func CoreChanges(scope Scope, next *Core, ops []CoreOperation) []Change {
+	if next == nil {
+		return nil
+	}
+	out := make([]Change, 0, len(ops))
+	for i, op := range ops {
+		out = append(out, Change{
+			OperationID: DeriveCoreOperationID(scope, next.Version, i, op), Kind: op.Kind, MemoryID: DeriveCoreID(scope, next.Version),
+		})
+	}
+	return out
+}
