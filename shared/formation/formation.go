@@ -5,6 +5,9 @@ package formation
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -31,15 +34,17 @@ type Filter interface {
 
 // Former is one strategy's way of forming memory under one policy. Implementations are safe
 // for concurrent use and keep no state of a user.
+//
+// A session passes Extract once and then Decide, with a look into the bank between them. A former that wants to
+// look again returns Lookups from Decide and is asked once more with what was found.
 type Former interface {
 	// Extract returns what the salient turns of one session say, in order of their first source. An empty result means
-	// that nothing was said worth keeping; a failure is an error, never an empty result.
+	// that nothing was said worth keeping; a failure is an error, never an empty result. A strategy that wants to see the bank before it
+	// says anything returns what it wants to see it for.
 	Extract(ctx context.Context, in Session) ([]Candidate, error)
-	// Decide returns what the candidates do to the bank: operations in the order they are to be
-	// applied, with the new entries complete but for version and vector. Every candidate
-	// is in the sources of at least one operation (NONE included), and targets are related memories, or
-	// entries that an earlier operation of the same list writes.
-	Decide(ctx context.Context, in Bundle) ([]memory.Operation, error)
+	// Decide returns what the session does to the bank, or what it wants to know first. Where candidates are statements, every
+	// one is in the sources of at least one operation (NONE included).
+	Decide(ctx context.Context, in Bundle) (Verdict, error)
 	// Version is name and version of strategy and policy, kept with what they write.
 	Version() string
 }
@@ -69,8 +74,31 @@ type Candidate struct {
 	Negates bool `json:"negates,omitempty"`
 	// Sources are the turns it comes from; at least one of the session.
 	Sources []string `json:"sources"`
+	// Ordinal is its place among the session's candidates of the same sources, from 0. Together with the sources it makes the
+	// id of the entry (memory.DeriveID), so that candidates can be decided in any order. Number sets it.
+	Ordinal int `json:"ordinal,omitempty"`
+	// Neighbours is how many entries it is held against: 0 means MaxNeighbours, NoNeighbours none.
+	Neighbours int `json:"neighbours,omitempty"`
 	// Vector is the embedding of Content; the extracting activity fills it in.
 	Vector memory.Vector `json:"vector,omitempty"`
+}
+
+// How many entries a candidate or lookup is held against.
+const (
+	MaxNeighbours = 20
+	NoNeighbours  = -1
+)
+
+// Number sets the candidates' ordinals.
+func Number(candidates []Candidate) {
+	next := map[string]int{}
+	for i := range candidates {
+		sources := slices.Clone(candidates[i].Sources)
+		slices.Sort(sources)
+		key := strings.Join(slices.Compact(sources), "\x00")
+		candidates[i].Ordinal = next[key]
+		next[key]++
+	}
 }
 
 // Related is a candidate with the entries of the user's bank that are near to it.
@@ -87,4 +115,45 @@ type Related struct {
 type Bundle struct {
 	Session Session   `json:"session"`
 	Related []Related `json:"related"`
+	// Core is the user's core block as it is.
+	Core memory.Core `json:"core,omitzero"`
+	// Window is working memory W, oldest first. The session's own turns are in it as far as they have not fallen out.
+	Window []memory.Turn `json:"window,omitempty"`
+	// Found has what each of the last verdict's lookups found, in their order; nil when Decide is asked for the first time.
+	Found []Found `json:"found,omitempty"`
+	// Memo is that of the last verdict.
+	Memo json.RawMessage `json:"memo,omitempty"`
+}
+
+// Lookup is a search in the user's bank that a former wants made.
+type Lookup struct {
+	// Text is what is looked for.
+	Text string `json:"text"`
+	// K is how many entries are wanted; 0 means MaxNeighbours.
+	K int `json:"k,omitempty"`
+	// Vector is the embedding of Text; the deciding activity fills it in.
+	Vector memory.Vector `json:"vector,omitempty"`
+}
+
+// Found is what a lookup found.
+type Found struct {
+	// Memories are active entries, nearest first, without vectors.
+	Memories []memory.Memory `json:"memories,omitempty"`
+	// Similarity is the cosine of the lookup's vector and that of the entry at the same place, -1 to 1.
+	Similarity []float64 `json:"similarity,omitempty"`
+}
+
+// Verdict is a former's decision on a session, or, when it has Lookups, what the former wants to know before it decides.
+type Verdict struct {
+	// Operations are in the order they are to be applied, with the new entries complete but for version and vector.
+	// Targets are memories that the former was shown, or entries that an earlier operation of the list writes.
+	Operations []memory.Operation `json:"operations,omitempty"`
+	// Core are the operations on the core block, in their order.
+	Core []memory.CoreOperation `json:"core,omitempty"`
+	// Retire are turns that working memory should no longer show, beside the sources of what is closed.
+	Retire []string `json:"retire,omitempty"`
+	// Lookups ask for more; the rest of the verdict but Memo must be empty then.
+	Lookups []Lookup `json:"lookups,omitempty"`
+	// Memo is handed back with what the lookups found. It may hold conversation text: it is kept in the workflow's history only.
+	Memo json.RawMessage `json:"memo,omitempty"`
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -29,32 +28,31 @@ const (
 // Decide goes through the candidates in order; what an earlier one wrote is known to the later
 // ones. It errs on the side of adding: a wrong update loses what was right, a double only
 // costs space.
-func (f *Former) Decide(ctx context.Context, in formation.Bundle) ([]memory.Operation, error) {
+func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d := decider{
-		scope: in.Session.Scope, session: in.Session, turns: map[string]memory.Turn{},
-		positions: map[string]int{}, closed: map[string]bool{}, cache: map[string]*reading{},
+		identity: f.identity, scope: in.Session.Scope, session: in.Session, turns: map[string]memory.Turn{},
+		closed: map[string]bool{}, cache: map[string]*reading{},
 	}
 	for _, t := range in.Session.Turns {
 		d.turns[t.ID] = t
 	}
 	for _, r := range in.Related {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("decide operations: %w", err)
+			return formation.Verdict{}, fmt.Errorf("decide operations: %w", err)
 		}
 		if err := d.decide(r); err != nil {
-			return nil, err
+			return formation.Verdict{}, err
 		}
 	}
-	return d.ops, nil
+	return formation.Verdict{Operations: d.ops}, nil
 }
 
 // decider is the state of one Decide.
 type decider struct {
-	scope   memory.Scope
-	session formation.Session
-	turns   map[string]memory.Turn
-	// positions counts the operations of each set of sources.
-	positions map[string]int
+	identity Identity
+	scope    memory.Scope
+	session  formation.Session
+	turns    map[string]memory.Turn
 	// fresh are the entries written so far.
 	fresh []memory.Memory
 	// closed are the entries that no longer hold.
@@ -202,12 +200,9 @@ func update(targets []string) memory.OpKind {
 
 // write appends the operation and remembers what it wrote and closed.
 func (d *decider) write(p proposal, kind memory.OpKind, targets []string, reason string, until time.Time) {
-	key := sourcesKey(p.Sources)
-	index := d.positions[key]
-	d.positions[key]++
 	op := memory.Operation{Kind: kind, Targets: targets, Sources: slices.Clone(p.Sources), Reason: reason, Until: until}
 	if kind == memory.OpAdd || kind == memory.OpUpdate || kind == memory.OpMerge {
-		entry := d.entry(p, index)
+		entry := d.entry(p)
 		op.New = &entry
 		d.fresh = append(d.fresh, entry)
 		d.closed[entry.ID] = !until.IsZero()
@@ -223,19 +218,12 @@ func (d *decider) write(p proposal, kind memory.OpKind, targets []string, reason
 	d.ops = append(d.ops, op)
 }
 
-func (d *decider) entry(p proposal, index int) memory.Memory {
+func (d *decider) entry(p proposal) memory.Memory {
 	sources := slices.Clone(p.Sources)
 	slices.Sort(sources)
 	return memory.Memory{
-		ID: memory.DeriveID(d.scope, sources, index), Kind: p.Kind, Content: p.Content, Topic: p.Topic, Slot: p.Slot,
+		ID: memory.DeriveID(d.scope, sources, p.Ordinal), Kind: p.Kind, Content: p.Content, Topic: p.Topic, Slot: p.Slot,
 		Keywords: slices.Clone(p.Keywords), EventTime: p.EventTime, ValidFrom: p.at, Status: memory.StatusActive,
-		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: Strategy, PolicyVersion: FormerVersion, Vector: p.Vector,
+		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: d.identity.Strategy, PolicyVersion: d.identity.PolicyVersion, Vector: p.Vector,
 	}
-}
-
-// sourcesKey is a key for the set of sources that operations are counted by.
-func sourcesKey(sources []string) string {
-	sorted := slices.Clone(sources)
-	slices.Sort(sorted)
-	return strings.Join(sorted, "\x00")
 }

@@ -18,13 +18,16 @@ import (
 func form(t *testing.T, known []memory.Memory, in formation.Session) ([]memory.Operation, []memory.Memory) {
 	t.Helper()
 	bundle := formation.Bundle{Session: in}
-	for _, c := range extract(t, in) {
+	candidates := extract(t, in)
+	formation.Number(candidates)
+	for _, c := range candidates {
 		bundle.Related = append(bundle.Related, formation.Related{Candidate: c, Memories: known})
 	}
-	ops, err := former.Decide(context.Background(), bundle)
+	verdict, err := former.Decide(context.Background(), bundle)
 	if err != nil {
 		t.Fatalf("decide: %v", err)
 	}
+	ops := verdict.Operations
 	w, err := memory.Plan(scope, ops, known, thursday)
 	if err != nil {
 		t.Fatalf("plan: %v", err)

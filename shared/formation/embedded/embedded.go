@@ -1,6 +1,5 @@
-// Package embedded forms memory in the way of the salimory strategy without any model
-// server: a gate over simple features, statements rewritten to the third person by rule, and
-// decisions that compare them with what is known. It is deterministic and keeps no state.
+// Package embedded is what the strategies' embedded policies are made of: statements rewritten to the third
+// person by rule, and decisions that compare them with what is known, without any model server. It is deterministic and keeps no state.
 // What a turn says is only ever text: instructions in it steer nothing.
 package embedded
 
@@ -8,10 +7,22 @@ import "strings"
 
 // Names kept with what the policy decides and writes.
 const (
-	Strategy      = "salimory"
 	FilterVersion = "embedded-filter/1"
-	FormerVersion = "salimory-embedded/1"
+	RulesVersion  = "embedded/2"
 )
+
+// Identity is what a strategy's entries are marked with.
+type Identity struct {
+	// Strategy is the strategy's name.
+	Strategy string
+	// PolicyVersion is name and version of strategy and policy.
+	PolicyVersion string
+}
+
+// IdentityOf is the identity of a strategy under the embedded policy.
+func IdentityOf(strategy string) Identity {
+	return Identity{Strategy: strategy, PolicyVersion: strategy + "-" + RulesVersion}
+}
 
 // wordSet makes a set of the words of a list.
 func wordSet(list string) map[string]bool {

@@ -22,16 +22,17 @@ const (
 
 // Former forms memories by rule. It is safe for concurrent use.
 type Former struct {
+	identity Identity
 	splitter *language.Splitter
 }
 
 var _ formation.Former = (*Former)(nil)
 
 // NewFormer returns the former; it takes some milliseconds to load the sentence model.
-func NewFormer() *Former { return &Former{splitter: language.NewSplitter()} }
+func NewFormer(id Identity) *Former { return &Former{identity: id, splitter: language.NewSplitter()} }
 
 // Version is name and version of strategy and policy.
-func (f *Former) Version() string { return FormerVersion }
+func (f *Former) Version() string { return f.identity.PolicyVersion }
 
 // Extract rewrites what the turns tell to statements, turn by turn in order.
 func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {

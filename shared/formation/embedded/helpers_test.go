@@ -15,7 +15,7 @@ import (
 var (
 	scope    = memory.Scope{Tenant: "acme", User: "ana"}
 	thursday = time.Date(2023, 5, 25, 13, 0, 0, 0, time.UTC)
-	former   = embedded.NewFormer()
+	former   = embedded.NewFormer(embedded.IdentityOf("salimory"))
 )
 
 // turns makes a session's turns of lines "Speaker: text", a minute apart.

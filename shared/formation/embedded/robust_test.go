@@ -124,10 +124,12 @@ func FuzzExtract(f *testing.F) {
 		}
 		wellFormed(t, in, got)
 		b := formation.Bundle{Session: in}
+		formation.Number(got)
 		for _, c := range got {
 			b.Related = append(b.Related, formation.Related{Candidate: c})
 		}
-		ops, err := former.Decide(context.Background(), b)
+		verdict, err := former.Decide(context.Background(), b)
+		ops := verdict.Operations
 		if err != nil || len(ops) != len(got) {
 			t.Fatalf("decide: %d operations for %d candidates, %v", len(ops), len(got), err)
 		}
@@ -142,7 +144,7 @@ func BenchmarkExtract(b *testing.B) {
 	for i := range lines {
 		lines[i] = "Ana: Hey Ben! I went to Rome last week with my kids and we loved it. It was so beautiful! I'm working as a nurse now, and I play tennis every Sunday. What about you?"
 	}
-	in, f := session(lines...), embedded.NewFormer()
+	in, f := session(lines...), embedded.NewFormer(embedded.IdentityOf("salimory"))
 	for b.Loop() {
 		if _, err := f.Extract(context.Background(), in); err != nil {
 			b.Fatal(err)
