@@ -46,6 +46,15 @@ type Bank interface {
 	// the id, or ErrNotFound. It is the one read without a user: it is for operators who have only an id, and
 	// what it returns is the scope that every other read wants.
 	Owner(ctx context.Context, tenant, id string) (user string, err error)
+	// ListTurns returns a page of the kept turns, each once, in an order of the store's own.
+	ListTurns(ctx context.Context, scope memory.Scope, o PageOptions) (TurnPage, error)
+	// ListSessions returns a page of the session records, likewise.
+	ListSessions(ctx context.Context, scope memory.Scope, o PageOptions) (SessionPage, error)
+	// Erase removes everything of the user: entries of every state, turns, session records and every version of the core block.
+	// It is idempotent. When it returns nil, no read sees any of it; when it fails, part of it may be left.
+	Erase(ctx context.Context, scope memory.Scope) error
+	// Count returns how much of the user is kept.
+	Count(ctx context.Context, scope memory.Scope) (Counts, error)
 	// Ping reports whether the store can be reached.
 	Ping(ctx context.Context) error
 }
@@ -58,7 +67,46 @@ type ListOptions struct {
 	Limit int
 	// Token is the Page.Next of the page before; empty for the first.
 	Token string
+	// WithVectors asks for the entries' vectors too.
+	WithVectors bool
 }
+
+// PageOptions selects a page of what has no states.
+type PageOptions struct {
+	// Limit is the page's size, 1 to 1,000; 0 means 100.
+	Limit int
+	// Token is the Next of the page before; empty for the first.
+	Token string
+}
+
+// TurnPage is a page of turns.
+type TurnPage struct {
+	Turns []memory.Turn
+	// Next is the token of the following page; empty on the last.
+	Next string
+}
+
+// SessionPage is a page of session records.
+type SessionPage struct {
+	Sessions []memory.SessionRecord
+	// Next is the token of the following page; empty on the last.
+	Next string
+}
+
+// Counts says how much of a user a bank keeps.
+type Counts struct {
+	// Memories are entries of every state.
+	Memories int `json:"memories"`
+	// Turns are kept turns.
+	Turns int `json:"turns"`
+	// Sessions are session records.
+	Sessions int `json:"sessions"`
+	// Core are the stored versions of the core block; a store may keep the newest only.
+	Core int `json:"core"`
+}
+
+// Total is the sum.
+func (c Counts) Total() int { return c.Memories + c.Turns + c.Sessions + c.Core }
 
 // Page is a page of entries.
 type Page struct {

@@ -45,6 +45,13 @@ func (o ListOptions) Checked() (ListOptions, PageToken, error) {
 	return o, token, err
 }
 
+// Checked fills in the defaults of o. Anything out of bounds is a terminal error.
+func (o PageOptions) Checked() (PageOptions, error) {
+	checked, _, err := ListOptions{Limit: o.Limit}.Checked()
+	o.Limit = checked.Limit
+	return o, err
+}
+
 // Checked fills in the defaults of q. Anything out of bounds, a vector that has not the
 // bank's dimension among it, is a terminal error.
 func (q Query) Checked(dimension int) (Query, error) {

@@ -125,6 +125,34 @@ func (t traced) Owner(ctx context.Context, tenant, id string) (string, error) {
 	return user, err
 }
 
+func (t traced) ListTurns(ctx context.Context, scope memory.Scope, o PageOptions) (TurnPage, error) {
+	ctx, end := t.start(ctx, "list_turns")
+	page, err := t.next.ListTurns(ctx, scope, o)
+	end(len(page.Turns), err)
+	return page, err
+}
+
+func (t traced) ListSessions(ctx context.Context, scope memory.Scope, o PageOptions) (SessionPage, error) {
+	ctx, end := t.start(ctx, "list_sessions")
+	page, err := t.next.ListSessions(ctx, scope, o)
+	end(len(page.Sessions), err)
+	return page, err
+}
+
+func (t traced) Erase(ctx context.Context, scope memory.Scope) error {
+	ctx, end := t.start(ctx, "erase")
+	err := t.next.Erase(ctx, scope)
+	end(-1, err)
+	return err
+}
+
+func (t traced) Count(ctx context.Context, scope memory.Scope) (Counts, error) {
+	ctx, end := t.start(ctx, "count")
+	counts, err := t.next.Count(ctx, scope)
+	end(counts.Total(), err)
+	return counts, err
+}
+
 func (t traced) Ping(ctx context.Context) error {
 	ctx, end := t.start(ctx, "ping")
 	err := t.next.Ping(ctx)

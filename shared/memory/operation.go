@@ -14,6 +14,9 @@ const (
 	OpNone   OpKind = "NONE"
 )
 
+// OpErase is announced when everything of a user was erased. No policy decides it.
+const OpErase OpKind = "ERASE"
+
 // Operation is one decision about one user's bank.
 type Operation struct {
 	// Kind is what is done.

@@ -18,7 +18,8 @@ const (
 )
 
 // Traced returns w with one span per call, "memory.window.<op>" with op one of append,
-// recent, retire and ping. A span carries the scope and how many turns were written or
+// recent, retire, erase,
+// reinstate, count and ping. A span carries the scope and how many turns were written or
 // read; a failed call sets its status.
 func Traced(w Window, tracer trace.Tracer) Window {
 	return &traced{next: w, tracer: tracer}
@@ -49,6 +50,24 @@ func (t *traced) Retire(ctx context.Context, scope memory.Scope, turnIDs []strin
 	defer func() { finish(span, err) }()
 	span.SetAttributes(attrTurns.Int(len(turnIDs)))
 	return t.next.Retire(ctx, scope, turnIDs)
+}
+
+func (t *traced) Erase(ctx context.Context, scope memory.Scope) (err error) {
+	ctx, span := t.start(ctx, "erase", scope)
+	defer func() { finish(span, err) }()
+	return t.next.Erase(ctx, scope)
+}
+
+func (t *traced) Reinstate(ctx context.Context, scope memory.Scope) (err error) {
+	ctx, span := t.start(ctx, "reinstate", scope)
+	defer func() { finish(span, err) }()
+	return t.next.Reinstate(ctx, scope)
+}
+
+func (t *traced) Count(ctx context.Context, scope memory.Scope) (counts Counts, err error) {
+	ctx, span := t.start(ctx, "count", scope)
+	defer func() { finish(span, err) }()
+	return t.next.Count(ctx, scope)
 }
 
 func (t *traced) Ping(ctx context.Context) (err error) {

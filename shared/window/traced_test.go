@@ -33,7 +33,12 @@ type off struct{}
 func (off) Append(context.Context, memory.Scope, []memory.Turn) error   { return errOff }
 func (off) Recent(context.Context, memory.Scope) ([]memory.Turn, error) { return nil, errOff }
 func (off) Retire(context.Context, memory.Scope, []string) error        { return errOff }
-func (off) Ping(context.Context) error                                  { return errOff }
+func (off) Erase(context.Context, memory.Scope) error                   { return errOff }
+func (off) Reinstate(context.Context, memory.Scope) error               { return errOff }
+func (off) Count(context.Context, memory.Scope) (window.Counts, error) {
+	return window.Counts{}, errOff
+}
+func (off) Ping(context.Context) error { return errOff }
 
 func newInmem(t *testing.T, l window.Limits) window.Window {
 	t.Helper()
@@ -47,9 +52,10 @@ func newInmem(t *testing.T, l window.Limits) window.Window {
 // exercise makes one call of every kind and returns their joined errors.
 func exercise(ctx context.Context, w window.Window) []error {
 	_, recent := w.Recent(ctx, scope)
+	_, count := w.Count(ctx, scope)
 	return []error{
 		w.Append(ctx, scope, []memory.Turn{{ID: "a", Text: "SECRETTEXT", Time: time.Unix(1, 0)}}),
-		recent, w.Retire(ctx, scope, []string{"a"}), w.Ping(ctx),
+		recent, w.Retire(ctx, scope, []string{"a"}), count, w.Reinstate(ctx, scope), w.Erase(ctx, scope), w.Ping(ctx),
 	}
 }
 
@@ -95,7 +101,10 @@ func TestTracedSpans(t *testing.T) {
 				}
 			}
 			slices.Sort(names)
-			want := []string{"memory.window.append", "memory.window.ping", "memory.window.recent", "memory.window.retire"}
+			want := []string{
+				"memory.window.append", "memory.window.count", "memory.window.erase", "memory.window.ping", "memory.window.recent",
+				"memory.window.reinstate", "memory.window.retire",
+			}
 			if !slices.Equal(names, want) {
 				t.Errorf("got spans %v, want %v", names, want)
 			}

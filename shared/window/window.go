@@ -20,6 +20,14 @@ type Limits struct {
 	Idle time.Duration
 }
 
+// Counts says how much of a user a window keeps.
+type Counts struct {
+	// Turns are those of the window.
+	Turns int
+	// Retired are the ids of turns that may not come back.
+	Retired int
+}
+
 // Window keeps the recent salient turns of all users. Implementations are safe for
 // concurrent use. A user nobody has written to has an empty window, not an error.
 type Window interface {
@@ -31,6 +39,12 @@ type Window interface {
 	Recent(ctx context.Context, scope memory.Scope) ([]memory.Turn, error)
 	// Retire removes turns, and keeps them from being appended again for as long as the window lives.
 	Retire(ctx context.Context, scope memory.Scope, turnIDs []string) error
+	// Erase forgets everything of the user: the turns, and which were retired. It is idempotent.
+	Erase(ctx context.Context, scope memory.Scope) error
+	// Reinstate forgets which turns were retired and leaves the turns of the window as they are. It is idempotent.
+	Reinstate(ctx context.Context, scope memory.Scope) error
+	// Count returns how much of the user is kept.
+	Count(ctx context.Context, scope memory.Scope) (Counts, error)
 	// Ping reports whether the store can be reached.
 	Ping(ctx context.Context) error
 }

@@ -14,14 +14,15 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/embedding"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/window"
 )
 
 const (
-	// relatedEntries is how many entries a candidate is held against (top-20 of the same user).
-	relatedEntries = 20
+	// maxLookups bounds what a former looks up at a time.
+	maxLookups = 64
 	// relatedAlpha weighs vector against words when relating: alike.
 	relatedAlpha = 0.5
 	// maxPoolBytes bounds the texts of a batch's related entries: they go through payloads of at most 2 MB. Entries
@@ -29,6 +30,8 @@ const (
 	maxPoolBytes, entryBytes = 512 << 10, 512
 	// maxExtractedBytes bounds what one consolidation extracts, for the same reason.
 	maxExtractedBytes = 3 << 19
+	// maxWindowBytes bounds the turns of working memory that a decision sees.
+	maxWindowBytes = 64 << 10
 	// relateParallel bounds the queries of one batch in flight.
 	relateParallel = 8
 )
@@ -52,6 +55,8 @@ type Activities struct {
 	Bank     bank.Bank
 	Window   window.Window
 	Announce Announcer
+	// Erasures goes on with an erasure once the bank is empty.
+	Erasures Erasures
 }
 
 // Extract asks the policy what the turns say, and embeds it. Model-bound.
@@ -64,6 +69,7 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	if err != nil {
 		return Extracted{}, classify(fmt.Errorf("extract: %w", err))
 	}
+	formation.Number(candidates)
 	texts := make([]string, len(candidates))
 	for i, c := range candidates {
 		texts[i] = c.Content
@@ -91,24 +97,78 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 	if err != nil {
 		return Neighbourhood{}, classify(err)
 	}
-	found := make([][]bank.Scored, len(fresh))
+	lookups := make([]formation.Lookup, len(fresh))
+	for i, c := range fresh {
+		lookups[i] = formation.Lookup{Text: c.Content, Vector: c.Vector, K: c.Neighbours}
+	}
+	n := Neighbourhood{Candidates: fresh, Known: known}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		n.Pool, n.Near, err = a.search(gctx, in.Batch.Scope, lookups)
+		return err
+	})
+	g.Go(func() (err error) {
+		n.Core, err = a.Bank.Core(gctx, in.Batch.Scope)
+		return err
+	})
+	g.Go(func() (err error) {
+		n.Window, err = a.recent(gctx, in.Batch.Scope)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return Neighbourhood{}, classify(fmt.Errorf("relate: %w", err))
+	}
+	return n, nil
+}
+
+// Look makes the searches that a former asked for. Store-bound.
+func (a *Activities) Look(ctx context.Context, in LookInput) (Looked, error) {
+	entries, near, err := a.search(ctx, in.Scope, in.Lookups)
+	if err != nil {
+		return Looked{}, classify(fmt.Errorf("look up: %w", err))
+	}
+	return Looked{Pool: entries, Near: near}, nil
+}
+
+// search looks several things up, some at a time, and pools what is found.
+func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []formation.Lookup) ([]memory.Memory, [][]Neighbour, error) {
+	found := make([][]bank.Scored, len(lookups))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(relateParallel)
-	for i, c := range fresh {
-		g.Go(func() error {
-			hits, err := a.Bank.Search(gctx, in.Batch.Scope, bank.Query{
-				Text: c.Content, Vector: c.Vector, K: relatedEntries, Alpha: relatedAlpha, WithVectors: true,
-			})
-			found[i] = hits
+	for i, l := range lookups {
+		if l.K == formation.NoNeighbours {
+			continue
+		}
+		k := min(l.K, formation.MaxNeighbours)
+		if k <= 0 {
+			k = formation.MaxNeighbours
+		}
+		g.Go(func() (err error) {
+			found[i], err = a.Bank.Search(gctx, scope, bank.Query{Text: l.Text, Vector: l.Vector, K: k, Alpha: relatedAlpha, WithVectors: true})
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return Neighbourhood{}, classify(fmt.Errorf("relate: %w", err))
+		return nil, nil, err
 	}
-	n := pool(fresh, found)
-	n.Known = known
-	return n, nil
+	entries, near := pool(lookups, found)
+	return entries, near, nil
+}
+
+// recent returns working memory, as much of its newest part as fits into a payload.
+func (a *Activities) recent(ctx context.Context, scope memory.Scope) ([]memory.Turn, error) {
+	turns, err := a.Window.Recent(ctx, scope)
+	if err != nil {
+		return nil, fmt.Errorf("read window: %w", err)
+	}
+	first, bytes := len(turns), 0
+	for ; first > 0; first-- {
+		bytes += len(turns[first-1].Text) + len(turns[first-1].Caption)
+		if bytes > maxWindowBytes {
+			break
+		}
+	}
+	return turns[first:], nil
 }
 
 // fresh drops candidates all of whose turns are in the bank already: the session came twice. It also
@@ -132,38 +192,39 @@ func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Can
 	}), slices.Sorted(maps.Keys(done)), nil
 }
 
-// pool collects the entries found, each once and without its vector: the nearest of every candidate first, until
+// pool collects the entries found, each once and without its vector: the nearest of every lookup first, until
 // there are maxPoolBytes of them.
-func pool(candidates []formation.Candidate, found [][]bank.Scored) Neighbourhood {
-	n := Neighbourhood{Candidates: candidates, Near: make([][]Neighbour, len(candidates))}
+func pool(lookups []formation.Lookup, found [][]bank.Scored) (entries []memory.Memory, near [][]Neighbour) {
+	near = make([][]Neighbour, len(lookups))
 	at := map[string]int{}
 	bytes := 0
-	for rank := range relatedEntries {
+	for rank := range formation.MaxNeighbours {
 		for i, hits := range found {
 			if rank >= len(hits) {
 				continue
 			}
 			m := hits[rank].Memory
-			near := Neighbour{Similarity: memory.Cosine(candidates[i].Vector, m.Vector)}
+			n := Neighbour{Similarity: memory.Cosine(lookups[i].Vector, m.Vector)}
 			j, ok := at[m.ID]
 			if !ok && bytes+len(m.Content) > maxPoolBytes {
 				continue
 			}
 			if !ok {
-				j = len(n.Pool)
+				j = len(entries)
 				at[m.ID] = j
 				bytes += entryBytes + len(m.Content)
 				m.Vector = nil
-				n.Pool = append(n.Pool, m)
+				entries = append(entries, m)
 			}
-			near.Pool = j
-			n.Near[i] = append(n.Near[i], near)
+			n.Pool = j
+			near[i] = append(near[i], n)
 		}
 	}
-	return n
+	return entries, near
 }
 
-// Decide asks the policy what the candidates do to the bank, and plans the writes. Model-bound.
+// Decide asks the policy what the candidates do to the bank, and plans the writes; or it returns what the policy wants to
+// know first. Model-bound.
 func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error) {
 	former, err := a.Formers(in.Batch.Strategy, in.Batch.Policy)
 	if err != nil {
@@ -172,31 +233,85 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	if len(in.Neighbourhood.Candidates) == 0 {
 		return Decided{}, nil
 	}
-	ops, err := former.Decide(ctx, bundle(in))
+	verdict, err := former.Decide(ctx, bundle(in))
 	if err != nil {
 		return Decided{}, classify(fmt.Errorf("decide: %w", err))
 	}
-	if err := a.complete(ctx, in, ops); err != nil {
+	if len(verdict.Lookups) > 0 {
+		return a.ask(ctx, verdict)
+	}
+	if err := a.complete(ctx, in, verdict.Operations); err != nil {
 		return Decided{}, classify(err)
 	}
-	write, err := memory.Plan(in.Batch.Scope, ops, in.Neighbourhood.Pool, in.Now)
+	decided, err := plan(in, verdict, former.Version())
 	if err != nil {
 		return Decided{}, classify(fmt.Errorf("plan: %w", err))
 	}
-	return Decided{Write: write, Changes: memory.Changes(in.Batch.Scope, ops)}, nil
+	return decided, nil
+}
+
+// ask is a decision put off until the lookups are made.
+func (a *Activities) ask(ctx context.Context, verdict formation.Verdict) (Decided, error) {
+	if len(verdict.Lookups) > maxLookups {
+		return Decided{}, classify(fault.Terminal("verdict.lookups", "are %d, want at most %d at a time", len(verdict.Lookups), maxLookups))
+	}
+	texts := make([]string, len(verdict.Lookups))
+	for i, l := range verdict.Lookups {
+		texts[i] = l.Text
+	}
+	vectors, err := a.Embedder.Embed(ctx, texts)
+	if err != nil {
+		return Decided{}, classify(fmt.Errorf("embed lookups: %w", err))
+	}
+	for i := range verdict.Lookups {
+		verdict.Lookups[i].Vector = vectors[i]
+	}
+	return Decided{Lookups: verdict.Lookups, Memo: verdict.Memo}, nil
+}
+
+// plan turns a verdict into writes.
+func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) {
+	scope := in.Batch.Scope
+	write, err := memory.Plan(scope, v.Operations, in.Neighbourhood.Pool, in.Now)
+	if err != nil {
+		return Decided{}, err
+	}
+	write.Core, err = memory.PlanCore(scope, in.Neighbourhood.Core, v.Core, in.Batch.SessionID, version, in.Now)
+	if err != nil {
+		return Decided{}, err
+	}
+	for _, id := range v.Retire {
+		if !slices.Contains(write.Retire, id) {
+			write.Retire = append(write.Retire, id)
+		}
+	}
+	changes := append(memory.Changes(scope, v.Operations), memory.CoreChanges(scope, write.Core, v.Core)...)
+	return Decided{Write: write, Changes: changes}, nil
 }
 
 func bundle(in DecideInput) formation.Bundle {
-	b := formation.Bundle{Session: formation.Session{Scope: in.Batch.Scope, ID: in.Batch.SessionID, Turns: in.Batch.Turns}}
-	for i, c := range in.Neighbourhood.Candidates {
-		r := formation.Related{Candidate: c}
-		for _, n := range in.Neighbourhood.Near[i] {
-			r.Memories = append(r.Memories, in.Neighbourhood.Pool[n.Pool])
-			r.Similarity = append(r.Similarity, n.Similarity)
-		}
-		b.Related = append(b.Related, r)
+	n := in.Neighbourhood
+	b := formation.Bundle{
+		Session: formation.Session{Scope: in.Batch.Scope, ID: in.Batch.SessionID, Turns: in.Batch.Turns},
+		Core:    n.Core, Window: n.Window, Memo: in.Memo,
+	}
+	for i, c := range n.Candidates {
+		f := gather(n.Pool, n.Near[i])
+		b.Related = append(b.Related, formation.Related{Candidate: c, Memories: f.Memories, Similarity: f.Similarity})
+	}
+	for _, near := range in.Found {
+		b.Found = append(b.Found, gather(n.Pool, near))
 	}
 	return b
+}
+
+func gather(pool []memory.Memory, near []Neighbour) formation.Found {
+	var f formation.Found
+	for _, n := range near {
+		f.Memories = append(f.Memories, pool[n.Pool])
+		f.Similarity = append(f.Similarity, n.Similarity)
+	}
+	return f
 }
 
 // complete marks new entries with the trace and embeds those whose text is not a candidate's.

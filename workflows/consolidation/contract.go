@@ -5,6 +5,7 @@
 package consolidation
 
 import (
+	"encoding/json"
 	"net/url"
 	"time"
 
@@ -62,7 +63,7 @@ type Signal struct {
 	Events []Event `json:"events"`
 }
 
-// Event is a salient turn, the end of a session, or a request to retract an entry.
+// Event is a salient turn, the end of a session, or a request to retract an entry or to erase the user.
 type Event struct {
 	// ID is the id of the bus event; a repeated one has no effect.
 	ID        string       `json:"id"`
@@ -71,6 +72,9 @@ type Event struct {
 	ClosedAt  time.Time    `json:"closed_at,omitzero"`
 	// Retract is the entry to retract.
 	Retract string `json:"retract,omitempty"`
+	// Erase asks that everything be erased that came before it. Unlike others, a repeated one takes effect again: what
+	// followed it comes again, too.
+	Erase bool `json:"erase,omitempty"`
 	// TraceParent is the W3C trace context of the event; empty when not traced.
 	TraceParent string `json:"traceparent,omitempty"`
 }
@@ -122,6 +126,10 @@ type Neighbourhood struct {
 	Near [][]Neighbour `json:"near,omitempty"`
 	// Known are the batch's turns that were in the bank before: they came again.
 	Known []string `json:"known,omitempty"`
+	// Core is the user's core block as it is.
+	Core memory.Core `json:"core,omitzero"`
+	// Window is working memory, oldest first, the newest turns of it at most.
+	Window []memory.Turn `json:"window,omitempty"`
 }
 
 // Neighbour is a place in the pool with its similarity to the candidate.
@@ -136,12 +144,31 @@ type DecideInput struct {
 	Neighbourhood Neighbourhood `json:"neighbourhood"`
 	// Now becomes the entries' recorded time: the workflow's clock, so that a retry decides alike.
 	Now time.Time `json:"now"`
+	// Found answers the lookups of the decision before, a list each; nil at first.
+	Found [][]Neighbour `json:"found,omitempty"`
+	// Memo is that of the decision before.
+	Memo json.RawMessage `json:"memo,omitempty"`
+}
+
+// LookInput is the argument of Look.
+type LookInput struct {
+	Scope   memory.Scope       `json:"scope"`
+	Lookups []formation.Lookup `json:"lookups"`
+}
+
+// Looked is the result of Look: the entries found, each once, and which of them each lookup found.
+type Looked struct {
+	Pool []memory.Memory `json:"pool,omitempty"`
+	Near [][]Neighbour   `json:"near"`
 }
 
 // Decided is the result of Decide: what is recorded in history before anything is applied.
 type Decided struct {
 	Write   memory.Write    `json:"write"`
 	Changes []memory.Change `json:"changes,omitempty"`
+	// Lookups are what the former wants to know before it decides; the rest is empty then, but for Memo.
+	Lookups []formation.Lookup `json:"lookups,omitempty"`
+	Memo    json.RawMessage    `json:"memo,omitempty"`
 }
 
 // ApplyInput is the argument of Apply.
@@ -159,6 +186,14 @@ type RetractInput struct {
 	EventID  string       `json:"event_id"`
 	MemoryID string       `json:"memory_id"`
 	Now      time.Time    `json:"now"`
+}
+
+// EraseInput is the argument of Erase.
+type EraseInput struct {
+	Scope memory.Scope `json:"scope"`
+	// RequestID is the id of the event that asked for it.
+	RequestID string    `json:"request_id"`
+	Now       time.Time `json:"now"`
 }
 
 // DeadLetterInput is the argument of DeadLetter.

@@ -63,6 +63,8 @@ type State struct {
 	Closed []Session `json:"closed,omitempty"`
 	// Retractions wait for the writer.
 	Retractions []Event `json:"retractions,omitempty"`
+	// Erasures wait for the writer. Everything else here came after them.
+	Erasures []Event `json:"erasures,omitempty"`
 	// Seen are the newest event ids, oldest first.
 	Seen []string `json:"seen,omitempty"`
 	// LastFailure says why the last consolidation failed; empty when it did not.
@@ -89,6 +91,10 @@ type Session struct {
 // add takes events in, dropping those it has seen.
 func (s *State) add(events []Event, now time.Time) {
 	for _, e := range events {
+		if e.Erase {
+			*s = State{Erasures: append(s.Erasures, e), Seen: []string{e.ID}}
+			continue
+		}
 		if slices.Contains(s.Seen, e.ID) {
 			continue
 		}
@@ -188,5 +194,5 @@ func (s *State) wait(t Tuning, now time.Time) time.Duration {
 }
 
 func (s *State) empty() bool {
-	return len(s.Open) == 0 && len(s.Closed) == 0 && len(s.Retractions) == 0
+	return len(s.Open) == 0 && len(s.Closed) == 0 && len(s.Retractions) == 0 && len(s.Erasures) == 0
 }

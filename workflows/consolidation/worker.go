@@ -64,6 +64,7 @@ func Workers(c client.Client, r Roles, a *Activities, o *Observer) []worker.Work
 		w.RegisterActivity(a.Apply)
 		w.RegisterActivity(a.Retract)
 		w.RegisterActivity(a.DeadLetter)
+		w.RegisterActivity(a.Erase)
 		out = append(out, w)
 	}
 	return out

@@ -2,6 +2,7 @@ package consolidation
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,6 +19,10 @@ const (
 	pipelineVersion = 1
 )
 
+// maxRounds bounds how often a former may look into the bank before it decides. Formers have tighter bounds of their own; this one
+// keeps a broken one from running for ever.
+const maxRounds = 32
+
 // maxSignals ends a run well before the server's limit of 10,000 signals a run.
 const maxSignals = 5000
 
@@ -32,6 +37,12 @@ func Workflow(ctx workflow.Context, p Params) error {
 	for {
 		r.drain(ctx)
 		switch {
+		case len(r.state.Erasures) > 0:
+			if err := r.erase(ctx); err != nil {
+				return err
+			}
+		case r.erased && r.state.empty() && r.signals.Len() == 0:
+			return nil
 		case r.mustContinue(ctx):
 			p.State = r.state
 			return workflow.NewContinueAsNewError(ctx, WorkflowName, p)
@@ -56,6 +67,8 @@ type run struct {
 	state    State
 	signals  workflow.ReceiveChannel
 	received int
+	// erased says that this run's history holds what was erased: it ends as soon as it can, so that it can be deleted.
+	erased bool
 }
 
 // drain takes in the signals that have arrived, without waiting, until enough is pending.
@@ -79,7 +92,7 @@ func (r *run) take(ctx workflow.Context, s Signal) {
 // mustContinue is true when the history has grown enough, and never while signals wait, which would be lost, or while
 // the state is too large to be carried: then work goes on in this run until it is not.
 func (r *run) mustContinue(ctx workflow.Context) bool {
-	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.received < maxSignals {
+	if !r.erased && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.received < maxSignals {
 		return false
 	}
 	return r.signals.Len() == 0 && r.state.bytes() <= maxCarriedBytes
@@ -167,12 +180,61 @@ func consolidate(ctx workflow.Context, b Batch) error {
 		if err := workflow.ExecuteActivity(store, a.Relate, RelateInput{b, extracted.Candidates}).Get(ctx, &near); err != nil {
 			return err
 		}
-		in := DecideInput{Batch: b, Neighbourhood: near, Now: workflow.Now(ctx)}
-		if err := workflow.ExecuteActivity(model, a.Decide, in).Get(ctx, &decided); err != nil {
+		var err error
+		if decided, err = decide(ctx, b, near); err != nil {
 			return err
 		}
 	}
 	return workflow.ExecuteActivity(store, a.Apply, ApplyInput{b, decided, workflow.Now(ctx), near.Known}).Get(ctx, nil)
+}
+
+// decide asks for a decision, making the lookups that the former wants first.
+func decide(ctx workflow.Context, b Batch, near Neighbourhood) (Decided, error) {
+	var a *Activities
+	in := DecideInput{Batch: b, Neighbourhood: near, Now: workflow.Now(ctx)}
+	for range maxRounds {
+		var decided Decided
+		if err := workflow.ExecuteActivity(modelOptions(ctx), a.Decide, in).Get(ctx, &decided); err != nil {
+			return Decided{}, err
+		}
+		if len(decided.Lookups) == 0 {
+			return decided, nil
+		}
+		var looked Looked
+		if err := workflow.ExecuteActivity(storeOptions(ctx), a.Look, LookInput{b.Scope, decided.Lookups}).Get(ctx, &looked); err != nil {
+			return Decided{}, err
+		}
+		in.Found, in.Memo = in.Neighbourhood.extend(looked), decided.Memo
+	}
+	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d looks into the bank", maxRounds), errorTerminal, nil)
+}
+
+// extend adds what a look found to the pool, as long as it is no more than two full looks together, and returns the look's lists by
+// their places there.
+func (n *Neighbourhood) extend(looked Looked) [][]Neighbour {
+	at, bytes := make(map[string]int, len(n.Pool)), 0
+	for i, m := range n.Pool {
+		at[m.ID] = i
+		bytes += entryBytes + len(m.Content)
+	}
+	out := make([][]Neighbour, len(looked.Near))
+	for i, near := range looked.Near {
+		for _, hit := range near {
+			m := looked.Pool[hit.Pool]
+			place, ok := at[m.ID]
+			if !ok && bytes+len(m.Content) > 2*maxPoolBytes {
+				continue
+			}
+			if !ok {
+				place = len(n.Pool)
+				at[m.ID] = place
+				bytes += entryBytes + len(m.Content)
+				n.Pool = append(n.Pool, m)
+			}
+			out[i] = append(out[i], Neighbour{Pool: place, Similarity: hit.Similarity})
+		}
+	}
+	return out
 }
 
 // retract works off the requests to retract an entry.

@@ -122,7 +122,10 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 	}
 	entries = slices.DeleteFunc(entries, func(m memory.Memory) bool { return !token.Before(m) })
 	slices.SortFunc(entries, bank.ByRecorded)
-	page := bank.Page{Memories: withoutVectors(entries)}
+	if !o.WithVectors {
+		entries = withoutVectors(entries)
+	}
+	page := bank.Page{Memories: entries}
 	if len(entries) > o.Limit {
 		page.Memories = entries[:o.Limit]
 		page.Next = bank.TokenAfter(entries[o.Limit-1]).String()

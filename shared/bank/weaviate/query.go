@@ -89,6 +89,24 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 	return nil, failed(ctx, "query "+collection, err)
 }
 
+// count counts one user's objects of a collection, with the same filter as read.
+func (b *Bank) count(ctx context.Context, scope memory.Scope, collection string) (int, error) {
+	if err := bank.CheckScope(scope); err != nil {
+		return 0, err
+	}
+	absent, err := b.tenantAbsent(ctx, collection, scope.Tenant)
+	if absent || err != nil {
+		return 0, err
+	}
+	reply, err := b.search.Aggregate(ctx, &pb.AggregateRequest{
+		Collection: collection, Tenant: scope.Tenant, ObjectsCount: true, Filters: equal(propUser, userKey(scope.User)).ToGRPC(),
+	})
+	if err != nil {
+		return 0, failed(ctx, "count "+collection, err)
+	}
+	return int(reply.GetSingleResult().GetObjectsCount()), nil
+}
+
 // tenantAbsent asks whether nothing was ever written for a tenant; the error of a query does
 // not say it in a form to rely on.
 func (b *Bank) tenantAbsent(ctx context.Context, collection, tenant string) (bool, error) {

@@ -45,11 +45,14 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 	if err != nil {
 		return bank.Page{}, err
 	}
-	if len(entries) <= o.Limit {
-		return bank.Page{Memories: entries}, nil
+	page := bank.Page{Memories: entries}
+	if len(entries) > o.Limit {
+		page = bank.Page{Memories: entries[:o.Limit], Next: bank.TokenAfter(entries[o.Limit-1]).String()}
 	}
-	entries = entries[:o.Limit]
-	return bank.Page{Memories: entries, Next: bank.TokenAfter(entries[o.Limit-1]).String()}, nil
+	if o.WithVectors {
+		err = b.addVectors(ctx, scope, page.Memories)
+	}
+	return page, err
 }
 
 // firstAfter returns the first count entries after a place.

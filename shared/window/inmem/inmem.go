@@ -95,6 +95,35 @@ func (w *Window) Retire(_ context.Context, scope memory.Scope, turnIDs []string)
 	return nil
 }
 
+// Erase implements window.Window.
+func (w *Window) Erase(_ context.Context, scope memory.Scope) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.users, scope)
+	return nil
+}
+
+// Reinstate implements window.Window.
+func (w *Window) Reinstate(_ context.Context, scope memory.Scope) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if u := w.users[scope]; u != nil {
+		clear(u.retired)
+	}
+	return nil
+}
+
+// Count implements window.Window.
+func (w *Window) Count(_ context.Context, scope memory.Scope) (window.Counts, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u, ok := w.users[scope]
+	if !ok || !u.expires.After(w.now()) {
+		return window.Counts{}, nil
+	}
+	return window.Counts{Turns: len(u.turns), Retired: len(u.retired)}, nil
+}
+
 // Ping implements window.Window; memory can always be reached.
 func (w *Window) Ping(context.Context) error { return nil }
 

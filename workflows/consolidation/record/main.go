@@ -46,6 +46,9 @@ func lives() []life {
 		}},
 		{name: "open-session-idles", signals: [][]consolidation.Event{{turn("s1", 1)}}},
 		{name: "retraction", signals: [][]consolidation.Event{{{ID: "r1", Retract: "m1"}}}},
+		{name: "erasure", signals: [][]consolidation.Event{
+			{turn("old", 1), {ID: "x1", Erase: true}, turn("new", 1)}, {closed("new")}, {{ID: "x2", Erase: true}},
+		}},
 		{name: "unusable-answers", failures: 2, errorType: "malformed", signals: [][]consolidation.Event{
 			{turn("bad", 1), closed("bad")}, {turn("good", 1), closed("good")},
 		}},
@@ -170,6 +173,8 @@ func (*steps) Decide(context.Context, consolidation.DecideInput) (consolidation.
 func (*steps) Apply(context.Context, consolidation.ApplyInput) error           { return nil }
 func (*steps) Retract(context.Context, consolidation.RetractInput) error       { return nil }
 func (*steps) DeadLetter(context.Context, consolidation.DeadLetterInput) error { return nil }
+
+func (*steps) Erase(context.Context, consolidation.EraseInput) error { return nil }
 
 func turn(session string, n int) consolidation.Event {
 	id := fmt.Sprintf("%s:%d", session, n)
