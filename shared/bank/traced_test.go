@@ -33,7 +33,8 @@ func traced(t *testing.T) (bank.Bank, *tracetest.InMemoryExporter) {
 		}},
 		Turns: []memory.Turn{{ID: "t1", Text: "I swim secretly"}}, Session: &memory.SessionRecord{SessionID: "s1"},
 	})
-	if err != nil {
+	one := memory.Scope{Tenant: ana.Tenant, User: "one"}
+	if err = errors.Join(err, b.Write(t.Context(), one, memory.Write{Turns: []memory.Turn{{ID: "t1"}}})); err != nil {
 		t.Fatal(err)
 	}
 	return bank.Traced(b, provider.Tracer("test")), spans
@@ -53,7 +54,20 @@ func doors(b bank.Bank) map[string]func(context.Context) error {
 		"turns":   func(ctx context.Context) error { _, err := b.Turns(ctx, ana, []string{"t1"}); return err },
 		"session": func(ctx context.Context) error { _, _, err := b.Session(ctx, ana, "s1"); return err },
 		"owner":   func(ctx context.Context) error { _, err := b.Owner(ctx, ana.Tenant, "m1"); return err },
-		"ping":    b.Ping,
+		"list_turns": func(ctx context.Context) error {
+			_, err := b.ListTurns(ctx, ana, bank.PageOptions{})
+			return err
+		},
+		"list_sessions": func(ctx context.Context) error {
+			_, err := b.ListSessions(ctx, ana, bank.PageOptions{})
+			return err
+		},
+		"count": func(ctx context.Context) error {
+			_, err := b.Count(ctx, memory.Scope{Tenant: ana.Tenant, User: "one"})
+			return err
+		},
+		"erase": func(ctx context.Context) error { return b.Erase(ctx, memory.Scope{Tenant: ana.Tenant, User: "nobody"}) },
+		"ping":  b.Ping,
 	}
 }
 
@@ -71,7 +85,7 @@ func TestTracedMakesOneSpanPerCall(t *testing.T) {
 		}
 		attributes := attributesOf(got[0])
 		want := []string{"db.operation.name=" + name, "db.system.name=inmem"}
-		if name != "write" && name != "ping" {
+		if name != "write" && name != "ping" && name != "erase" {
 			want = append(want, "db.response.returned_rows=1")
 		}
 		for _, a := range want {

@@ -54,6 +54,11 @@ func Run(t *testing.T, factory Factory) {
 		t.Run("works before the turn was ever seen", s.retireUnknown)
 		t.Run("keeps away what had fallen out", s.retireFallen)
 	})
+	t.Run("erase", func(t *testing.T) {
+		t.Run("leaves nothing of the user and all of the others", s.eraseAll)
+		t.Run("starts anew", s.eraseStartsAnew)
+		t.Run("reinstates what was retired and nothing else", s.reinstate)
+	})
 	t.Run("isolation", s.isolation)
 	t.Run("expiry", func(t *testing.T) {
 		t.Run("an idle window is forgotten with its retired turns", s.expiry)
