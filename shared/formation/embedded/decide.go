@@ -16,6 +16,7 @@ const (
 	reasonNew       = "new"
 	reasonKnown     = "already known"
 	reasonValue     = "new value of the slot"
+	reasonEcho      = "repeats what another one told"
 	reasonRefined   = "same value, told more fully"
 	reasonOlder     = "older than what is known"
 	reasonEarlier   = "tells of another time than now"
@@ -31,7 +32,7 @@ const (
 func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d := decider{
 		identity: f.identity, scope: in.Session.Scope, session: in.Session, turns: map[string]memory.Turn{},
-		closed: map[string]bool{}, cache: map[string]*reading{},
+		closed: map[string]bool{}, cache: map[string]*reading{}, names: speakerNames(in.Session.Turns),
 	}
 	for _, t := range in.Session.Turns {
 		d.turns[t.ID] = t
@@ -59,6 +60,8 @@ type decider struct {
 	closed map[string]bool
 	cache  map[string]*reading
 	ops    []memory.Operation
+	// names are those of the session's speakers.
+	names map[string]bool
 }
 
 func (d *decider) decide(r formation.Related) error {
@@ -125,6 +128,12 @@ func (d *decider) choose(p proposal, known []memory.Memory) (memory.OpKind, []st
 		if d.repeats(p, m) {
 			return memory.OpNone, []string{m.ID}, reasonKnown
 		}
+	}
+	if id, ok := d.echoes(p, known); ok {
+		return memory.OpNone, []string{id}, reasonEcho
+	}
+	if d.turns[p.Sources[0]].Role == memory.RoleAssistant {
+		return memory.OpAdd, nil, reasonNew // what an assistant says changes nothing that is known
 	}
 	sets := p.sets(p.Slot)
 	if p.Negates {

@@ -81,7 +81,7 @@ func (e *turnExtractor) candidates() []formation.Candidate {
 // statements returns what the text of the turn tells.
 func (e *turnExtractor) statements() []statement {
 	turn := e.turns[e.index]
-	kept := e.salient(e.splitter.Split(unmark(turn.Text)))
+	kept := e.salient(e.honest(e.splitter.Split(unmark(turn.Text))))
 	var out []statement
 	for i, sentence := range kept {
 		s := e.state(sentence, i == 0)
@@ -92,6 +92,31 @@ func (e *turnExtractor) statements() []statement {
 		out = append(out, s)
 	}
 	return out
+}
+
+// honest leaves out what wants to steer the memory: all of a turn that pretends to be more than speech, else the sentences that are
+// directives, with what goes along with them unless the speaker tells of themself in it.
+func (e *turnExtractor) honest(texts []string) []string {
+	if isFramed(e.turns[e.index].Text) {
+		return nil
+	}
+	kept := texts[:0:0]
+	steered := false
+	for _, text := range texts[:min(len(texts), maxSentences)] {
+		if isDirective(text) {
+			steered = true
+			continue
+		}
+		kept = append(kept, text)
+	}
+	if !steered {
+		return kept
+	}
+	return slices.DeleteFunc(kept, func(text string) bool { return !speaksOfSelf(text) })
+}
+
+func speaksOfSelf(text string) bool {
+	return slices.ContainsFunc(language.Words(text), func(w language.Word) bool { return firstPerson[w.Lower] })
 }
 
 // sentence is a trimmed sentence with what the features say about it.
@@ -124,8 +149,8 @@ func (e *turnExtractor) salient(texts []string) []sentence {
 }
 
 func (e *turnExtractor) weigh(text string) sentence {
-	s := sentence{text: trimSentence(text, e.names)}
-	if isFiller(s.text) {
+	s := sentence{text: untag(trimSentence(text, e.names))}
+	if isFiller(s.text) || isVague(s.text, e.names, e.turns[e.index].Role == memory.RoleAssistant) {
 		return s
 	}
 	for _, seg := range scanSegments(s.text, e.names) {

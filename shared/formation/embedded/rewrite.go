@@ -33,14 +33,17 @@ func capitalise(s string) string {
 	return string(unicode.ToUpper(r)) + s[size:]
 }
 
-// unmark takes the placeholders, control characters and invalid bytes out of an input.
+// unmark takes the placeholders, control characters, invisible marks and invalid bytes out of an input. The joiner that
+// emoji are made with stays between them.
 func unmark(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\uE000', r == '\uE001', r == utf8.RuneError:
 			return ' '
-		case unicode.IsControl(r) && r != '\n':
+		case unicode.IsControl(r) && r != '\n', unicode.Is(unicode.Co, r):
 			return ' '
+		case unicode.Is(unicode.Cf, r) && r != '\u200d':
+			return -1
 		}
 		return r
 	}, s)

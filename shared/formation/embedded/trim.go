@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -27,6 +28,31 @@ func trimSentence(s string, names map[string]bool) string {
 	}
 	return trimAddress(s, names)
 }
+
+// tag is what makes a question of a statement ("..., right?").
+var tag = regexp.MustCompile(`(?i),? (?:right|correct|huh|eh|yeah|you know|don't you think|(?:is|are|was|were|do|does|did|has|have|can|will|would)n't (?:it|he|she|they|we|you|that|this)|won't (?:it|he|she|they|we|you))\s*\?+$`)
+
+// untag makes a statement again of one that ends with a tag.
+func untag(s string) string {
+	if !strings.HasSuffix(s, "?") {
+		return s
+	}
+	if at := tag.FindStringIndex(s); at != nil && at[0] > 0 && !asks[firstWord(s)] {
+		return s[:at[0]] + "."
+	}
+	return s
+}
+
+func firstWord(s string) string {
+	for _, w := range language.Words(s) {
+		return w.Lower
+	}
+	return ""
+}
+
+// asks are words that open a question.
+var asks = wordSet(`what who whom whose which where when why how is are was were do does did have has had can could will would shall should may might
+isn't aren't wasn't weren't don't doesn't didn't haven't hasn't can't couldn't won't wouldn't shouldn't any`)
 
 func trimQuotes(s string) string {
 	s = strings.TrimSpace(s)
