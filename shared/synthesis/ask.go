@@ -1,0 +1,71 @@
+package synthesis
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// minHeld is how long a value must have held for a question about that time.
+const minHeld = 3 * day
+
+// ask makes the questions of what was told.
+func (l *life) ask() []Question {
+	var out []Question
+	for i, t := range l.person.Targets {
+		switch t.Evolution {
+		case EvolutionAgain, EvolutionNear, EvolutionWish:
+			continue
+		}
+		th := l.origin[i].theme
+		if t.Operation != memory.OpDelete && t.ValidTo.IsZero() && len(th.now) > 0 {
+			out = append(out, l.question(i, pick(l.r, th.now), CategoryNow, time.Time{}))
+		}
+		if t.Operation == memory.OpUpdate || t.Operation == memory.OpDelete {
+			out = l.askPast(out, t.Predecessor, th)
+		}
+		if t.Evolution == EvolutionNew && !t.EventTime.Time.IsZero() && len(th.when) > 0 {
+			q := l.question(i, pick(l.r, th.when), CategoryWhen, time.Time{})
+			q.Answer = dateText(t.EventTime)
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// askPast asks for what held in the middle of a closed target's time.
+func (l *life) askPast(out []Question, i int, th *theme) []Question {
+	t := l.person.Targets[i]
+	held := t.ValidTo.Sub(t.ValidFrom)
+	if len(th.past) == 0 || held < minHeld {
+		return out
+	}
+	return append(out, l.question(i, pick(l.r, th.past), CategoryPast, t.ValidFrom.Add(held/2)))
+}
+
+func (l *life) question(i int, text phrase, c Category, asOf time.Time) Question {
+	t := l.person.Targets[i]
+	vars := maps.Clone(l.known[i])
+	if !asOf.IsZero() {
+		vars["asof"] = "on " + asOf.Format("2 January 2006")
+	}
+	return Question{
+		Text: capitalise(text.expand(l.r, l.scope(vars, nil))), Answer: t.Value, Evidence: t.Turns,
+		Target: i, AsOf: asOf, Category: c,
+	}
+}
+
+// dateText writes an event time as exactly as it is known.
+func dateText(e memory.EventTime) string {
+	switch {
+	case e.Precision == memory.PrecisionMonth:
+		return e.Time.Format("January 2006")
+	case e.Precision == memory.PrecisionYear:
+		return e.Time.Format("2006")
+	case strings.Contains(e.Expression, "week") && !strings.Contains(e.Expression, "weekend"):
+		return e.Time.Format("the week of 2 January 2006")
+	}
+	return e.Time.Format("2 January 2006")
+}

@@ -1,0 +1,51 @@
+package synthesis
+
+import (
+	"math/rand/v2"
+	"strings"
+)
+
+// shareMore is how often small talk is taken of chatter_talk.txt, which is nearer to how friends overdo it.
+const shareMore = 0.55
+
+// moreChat are lists of words/chatter_talk.txt by the kind they can stand for.
+var moreChat = map[chatKind][]string{
+	chatOpening: {"chat.open"}, chatOpeningReply: {"chat.open"},
+	chatClosing: {"chat.close"}, chatClosingReply: {"chat.close"},
+	chatRemark: {"chat.react"}, chatCompliment: {"chat.praise", "chat.truth"}, chatEncourage: {"chat.cheer", "chat.later", "chat.truth"},
+	chatThanks: {"chat.thanks"}, chatAgree: {"chat.truth", "chat.later"},
+	chatElicit: {"chat.ask"}, chatAskMore: {"chat.ask"}, chatAdvice: {"chat.advice"},
+	chatIdle: {"chat.truth", "chat.later", "chat.ask"}, chatIdleReply: {"chat.truth", "chat.react", "chat.later"},
+	chatHostile: {"chat.hostile"},
+}
+
+// more makes a phrase of chatter_talk.txt; empty when the kind has none.
+func (c chatter) more(kind chatKind, in resolver) string {
+	names := moreChat[kind]
+	if len(names) == 0 {
+		return ""
+	}
+	list := c.words.lists[pick(c.r, names)]
+	if len(list) == 0 {
+		return ""
+	}
+	return tidy(pick(c.r, list).expand(c.r, in))
+}
+
+// tidy takes out the spaces that empty alternatives leave.
+func tidy(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	return strings.NewReplacer(" !", "!", " ?", "?", " .", ".", " ,", ",").Replace(s)
+}
+
+// Aside makes a small statement of a speaker to a friend that belongs to no target: a detail, a short answer, an opinion,
+// a feeling. Short says that it makes sense with its question only.
+func (g *Generator) Aside(r *rand.Rand, speaker, friend string, short bool) string {
+	name := "chat.tell"
+	if short {
+		name = "chat.short"
+	}
+	l := &life{Generator: g, r: r, used: map[string]bool{}}
+	in := l.scope(map[string]string{"N": speaker, "F": friend}, nil)
+	return capitalise(tidy(pick(r, g.words.lists[name]).expand(r, in)))
+}

@@ -1,0 +1,347 @@
+package synthesis
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// pastEvents is the list of what a speaker told before; reflections draw of it.
+const pastEvents = "@event"
+
+// life is a person in the making.
+type life struct {
+	*Generator
+	r      *rand.Rand
+	person Person
+	// used are the values that were drawn, so that no two targets look alike by accident.
+	used map[string]bool
+	// things are what each speaker has told so far: 0 is the user, 1 the other.
+	things [2][]*thing
+	style  [2]style
+	// slots counts the things of each slot name, to tell them apart.
+	slots map[string]int
+	// known keeps the variables of each target, for questions about the past.
+	known   []map[string]string
+	origin  []*thing
+	session int
+}
+
+// thing is a theme as it is in one life.
+type thing struct {
+	*theme
+	slot    string
+	subject string
+	vars    map[string]string
+	gist    string
+	// op is the name of the last op that changed it.
+	op string
+	// target is the index of the one that holds; -1 after an end.
+	target int
+	// touched is the last session that told of it; reflected whether somebody looked back on it.
+	touched   int
+	reflected bool
+}
+
+func newLife(g *Generator, r *rand.Rand, i int) *life {
+	l := &life{Generator: g, r: r, used: map[string]bool{}, slots: map[string]int{}}
+	l.person.ID = fmt.Sprintf("%s-%d-%d", g.options.Split, g.options.Seed, i)
+	l.person.Form = g.options.Form
+	if l.person.Form == FormMixed {
+		l.person.Form = FormFriends
+		if chance(r, 1.0/3) {
+			l.person.Form = FormAssistant
+		}
+	}
+	l.person.Profile = Profile{Name: l.value("person", ""), Role: memory.RoleUser}
+	l.person.Other = Profile{Name: l.value("person", ""), Role: memory.RoleUser}
+	if l.person.Form == FormAssistant {
+		l.person.Other = Profile{Name: "Assistant", Role: memory.RoleAssistant}
+	}
+	for who := range l.style {
+		l.style[who] = drawStyle(r, g.options.Clean || l.speaker(who).Role == memory.RoleAssistant)
+	}
+	return l
+}
+
+func (l *life) speaker(who int) Profile {
+	if who == 0 {
+		return l.person.Profile
+	}
+	return l.person.Other
+}
+
+// live goes through the sessions.
+func (l *life) live() Person {
+	n := l.options.Sessions
+	if n == 0 {
+		n = 20 + l.r.IntN(11)
+	}
+	span := 365 + l.r.IntN(2*365)
+	at := time.Date(2021+l.r.IntN(4), time.Month(1+l.r.IntN(12)), 1+l.r.IntN(28), 0, 0, 0, 0, time.UTC)
+	for l.session = range n {
+		gap := 1 + l.r.IntN(max(2*span/n-1, 1))
+		at = at.AddDate(0, 0, gap)
+		start := at.Add(time.Duration(7*60+l.r.IntN(15*60)) * time.Minute)
+		l.person.Sessions = append(l.person.Sessions, l.talk(start))
+	}
+	l.person.Questions = l.ask()
+	return l.person
+}
+
+// value draws an unused value of a list; when all were used, one that is not the current one.
+func (l *life) value(list, current string) string {
+	entries := l.words.lists[list]
+	var v string
+	for try := 0; try < 40; try++ {
+		v = pick(l.r, entries).expand(l.r, l.scope(nil, nil))
+		if !l.used[v] {
+			break
+		}
+	}
+	for try := 0; v == current && try < 40; try++ {
+		v = pick(l.r, entries).expand(l.r, l.scope(nil, nil))
+	}
+	l.used[v] = true
+	return v
+}
+
+// scope resolves references: variables first, then lists of words.
+type scope struct {
+	l    *life
+	vars map[string]string
+	// now is the expression of time of the telling, once it has one.
+	now *telling
+}
+
+func (l *life) scope(vars map[string]string, t *telling) scope { return scope{l, vars, t} }
+
+func (s scope) resolve(name string) string {
+	if v, ok := s.vars[name]; ok {
+		return v
+	}
+	switch name {
+	case "past", "future", "since":
+		return s.now.say(s.l.r, name)
+	case "date":
+		return s.now.written()
+	}
+	list := s.l.words.lists[name]
+	if len(list) == 0 {
+		return ""
+	}
+	return pick(s.l.r, list).expand(s.l.r, s)
+}
+
+// telling is the time at which something is told, and the time it tells of.
+type telling struct {
+	at     time.Time
+	moment *moment
+}
+
+func (t *telling) say(r *rand.Rand, direction string) string {
+	if t == nil {
+		return ""
+	}
+	if t.moment == nil {
+		var m moment
+		switch direction {
+		case "past":
+			m = past(r, t.at)
+		case "future":
+			m = future(r, t.at)
+		default:
+			m = since(r, t.at)
+		}
+		t.moment = &m
+	}
+	return t.moment.said
+}
+
+func (t *telling) written() string {
+	if t == nil || t.moment == nil {
+		return ""
+	}
+	return t.moment.written
+}
+
+// told is one thing to be told, as text and as target.
+type told struct {
+	target  int
+	say     string
+	ask     string
+	follow  [2]string
+	caption string
+	gist    string
+}
+
+// tell performs an op on a thing at a time: it records the target and makes the text.
+func (l *life) tell(who int, t *thing, o *op, at time.Time) told {
+	vars := maps.Clone(t.vars)
+	for name, v := range t.vars {
+		vars["old."+name] = v
+	}
+	vars["N"], vars["F"] = l.speaker(who).Name, l.speaker(1-who).Name
+	for _, d := range o.draws {
+		vars[d.name] = l.drawValue(who, d, vars[d.name])
+	}
+	now := &telling{at: at}
+	sc := l.scope(vars, now)
+	out := told{target: len(l.person.Targets)}
+	if len(o.asks) > 0 && chance(l.r, 0.3) {
+		e := pick(l.r, o.asks)
+		out.ask, out.say = e.question.expand(l.r, sc), e.answer.expand(l.r, sc)
+	} else {
+		out.say = pick(l.r, o.say).expand(l.r, sc)
+	}
+	if len(o.details) > 0 && chance(l.r, 0.4) {
+		out.say += " " + pick(l.r, o.details).expand(l.r, sc)
+	}
+	if len(o.captions) > 0 && chance(l.r, 0.6) {
+		out.caption = pick(l.r, o.captions).expand(l.r, sc)
+	}
+	if len(o.follows) > 0 && chance(l.r, 0.6) {
+		e := pick(l.r, o.follows)
+		out.follow = [2]string{e.question.expand(l.r, sc), e.answer.expand(l.r, sc)}
+	}
+	gist := t.theme.gist
+	if o.gist != nil {
+		gist = o.gist
+	}
+	out.gist = gist.expand(l.r, sc)
+	l.record(t, o, sc, now, out.gist)
+	return out
+}
+
+func (l *life) drawValue(who int, d draw, current string) string {
+	if d.list != pastEvents {
+		return l.value(d.list, current)
+	}
+	for _, t := range l.lookBack(who) {
+		t.reflected = true
+		return t.gist
+	}
+	return ""
+}
+
+// lookBack returns what a speaker may look back on, the oldest first.
+func (l *life) lookBack(who int) []*thing {
+	var out []*thing
+	for _, t := range l.things[who] {
+		if t.gist != "" && !t.reflected && l.session-t.touched >= 2 && t.kind == memory.KindEpisodic {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// record appends the target of an op and keeps the thing up to date.
+func (l *life) record(t *thing, o *op, sc scope, now *telling, gist string) {
+	target := Target{
+		Session: l.session, Predecessor: -1, Unlike: -1, Evolution: o.evolution, Operation: operations[o.evolution],
+		Kind: t.kind, Domain: t.domain, Subject: t.subject, Slot: t.slot,
+	}
+	index := len(l.person.Targets)
+	if now.moment != nil {
+		target.EventTime = now.moment.when
+	}
+	switch o.evolution {
+	case EvolutionAgain:
+		before := l.person.Targets[t.target]
+		target.Predecessor, target.Statement, target.Keywords = t.target, before.Statement, before.Keywords
+		target.Value, target.EventTime = before.Value, before.EventTime
+	case EvolutionNear, EvolutionWish:
+		target.Unlike = t.target
+		target.Subject, target.Slot = l.aside(t, o, sc)
+	case EvolutionNew:
+	default:
+		target.Predecessor = t.target
+	}
+	if o.evolution != EvolutionAgain {
+		target.Statement = capitalise(o.statement.expand(l.r, sc))
+		for _, k := range o.keywords {
+			target.Keywords = append(target.Keywords, k.expand(l.r, sc))
+		}
+		target.Value = target.Keywords[0]
+		if o.evolution != EvolutionEnd {
+			target.Value = l.answerOf(t, o).expand(l.r, sc)
+		}
+	}
+	l.person.Targets = append(l.person.Targets, target)
+	l.known, l.origin = append(l.known, sc.vars), append(l.origin, t)
+	l.update(t, o, sc.vars, index, gist)
+}
+
+func (l *life) answerOf(t *thing, o *op) phrase {
+	if o.answer != nil {
+		return *o.answer
+	}
+	return *t.theme.answer
+}
+
+// operations by evolution; what is not here is an UPDATE.
+var operations = map[Evolution]memory.OpKind{
+	EvolutionNew: memory.OpAdd, EvolutionNear: memory.OpAdd, EvolutionWish: memory.OpAdd,
+	EvolutionExpand: memory.OpUpdate, EvolutionAdjust: memory.OpUpdate, EvolutionShift: memory.OpUpdate, EvolutionPartial: memory.OpUpdate,
+	EvolutionEnd: memory.OpDelete, EvolutionAgain: memory.OpNone,
+}
+
+// aside returns subject and slot of a statement that only looks like a change of the thing.
+func (l *life) aside(t *thing, o *op, sc scope) (subject, slot string) {
+	subject = t.subject
+	if o.subject != nil {
+		subject = o.subject.expand(l.r, sc)
+	}
+	return subject, l.freshSlot(subject + "/" + string(o.evolution) + " " + t.name)
+}
+
+func (l *life) freshSlot(name string) string {
+	l.slots[name]++
+	if n := l.slots[name]; n > 1 {
+		return fmt.Sprintf("%s#%d", name, n)
+	}
+	return name
+}
+
+// update keeps what an op changed. Asides and repetitions change nothing.
+func (l *life) update(t *thing, o *op, vars map[string]string, index int, gist string) {
+	t.touched = l.session
+	switch o.evolution {
+	case EvolutionAgain, EvolutionNear, EvolutionWish:
+		return
+	case EvolutionEnd:
+		t.target = -1
+		return
+	}
+	t.vars = map[string]string{}
+	for name, v := range vars {
+		if name != "N" && name != "F" && !strings.HasPrefix(name, "old.") {
+			t.vars[name] = v
+		}
+	}
+	t.target, t.op, t.gist = index, o.name, gist
+}
+
+// begin makes a thing of a theme that has not been told.
+func (l *life) begin(who int, th *theme) *thing {
+	name := l.speaker(who).Name
+	t := &thing{theme: th, subject: name, slot: l.freshSlot(name + "/" + th.name), vars: map[string]string{}, target: -1, touched: l.session}
+	l.things[who] = append(l.things[who], t)
+	return t
+}
+
+// next returns the ops that may come now.
+func (t *thing) next(want func(Evolution) bool) []*op {
+	var out []*op
+	for _, o := range t.ops {
+		if want(o.evolution) && (len(o.from) == 0 || slices.Contains(o.from, t.op)) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
