@@ -99,9 +99,13 @@ func find(t *testing.T, m backends.Model) (embedded, llmErrs []error) {
 	t.Cleanup(func() { _ = errors.Join(free1(), free2(), free3()) })
 	ask := func(p tenant.Policy) []error {
 		_, err1 := filters.Find(p)
-		_, err2 := formers.Find(string(tenant.StrategySalimory), string(p))
-		_, _, err3 := policies.Find(p)
-		return []error{err1, err2, err3}
+		_, _, err2 := policies.Find(p)
+		out := []error{err1, err2}
+		for _, s := range tenant.Strategies() {
+			_, err := formers.Find(string(s), string(p))
+			out = append(out, err)
+		}
+		return out
 	}
 	return ask(tenant.PolicyEmbedded), ask(tenant.PolicyLLM)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	formationembedded "github.com/mneme-memory/mneme/shared/formation/embedded"
 	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/strategies"
 	"github.com/mneme-memory/mneme/shared/llm"
 	"github.com/mneme-memory/mneme/shared/recall"
 	recallembedded "github.com/mneme-memory/mneme/shared/recall/embedded"
@@ -130,17 +131,22 @@ func (f Formers) Find(strategy, policy string) (formation.Former, error) {
 
 // OpenFormers makes the formers of every strategy and policy there is.
 func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Formers, func() error, error) {
-	formers := Formers{{tenant.StrategySalimory, tenant.PolicyEmbedded}: formationembedded.NewFormer()}
+	formers := Formers{}
+	for _, s := range strategies.All() {
+		formers[way{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
+	}
 	client, err := m.open(tel)
 	if err != nil || client == nil {
 		return formers, func() error { return nil }, err
 	}
-	f, err := formationllm.NewFormer(client, o.Options)
-	if err != nil {
-		client.Close()
-		return nil, nil, fault.Terminal("MNEME_LLM_*", "%v", err)
+	for _, s := range strategies.All() {
+		f, err := s.LLM(client, o.Options)
+		if err != nil {
+			client.Close()
+			return nil, nil, fault.Terminal("MNEME_LLM_*", "strategy %s: %w", s.Name, err)
+		}
+		formers[way{tenant.Strategy(s.Name), tenant.PolicyLLM}] = f
 	}
-	formers[way{tenant.StrategySalimory, tenant.PolicyLLM}] = f
 	return formers, func() error { client.Close(); return nil }, nil
 }
 

@@ -72,6 +72,8 @@ type Candidate struct {
 	EventTime memory.EventTime `json:"event_time,omitzero"`
 	// Negates says that the statement denies something said before ("no longer plays tennis").
 	Negates bool `json:"negates,omitempty"`
+	// Working says that it matters for the moment only: working memory has the turn, and the bank need not have it.
+	Working bool `json:"working,omitempty"`
 	// Sources are the turns it comes from; at least one of the session.
 	Sources []string `json:"sources"`
 	// Ordinal is its place among the session's candidates of the same sources, from 0. Together with the sources it makes the

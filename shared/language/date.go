@@ -33,6 +33,25 @@ type DateMention struct {
 	Note string
 }
 
+// Last is the last day of what is meant, midnight UTC; zero when Unit is Vague.
+func (m DateMention) Last() time.Time {
+	switch m.Unit {
+	case Vague:
+		return time.Time{}
+	case Weekend:
+		return m.Time.AddDate(0, 0, 1)
+	case Week:
+		return m.Time.AddDate(0, 0, 6)
+	case Month:
+		return m.Time.AddDate(0, 1, -1)
+	case Season:
+		return m.Time.AddDate(0, 3, -1)
+	case Year:
+		return m.Time.AddDate(1, 0, -1)
+	}
+	return m.Time
+}
+
 // maxMentions bounds the mentions taken from one text, so that a text of nothing but dates
 // costs no more than another.
 const maxMentions = 32

@@ -125,3 +125,16 @@ func FuzzDates(f *testing.F) {
 		}
 	})
 }
+
+func TestLastDayOfAMention(t *testing.T) {
+	at := time.Date(2024, 2, 14, 12, 0, 0, 0, time.UTC) // a Wednesday
+	for text, want := range map[string]string{
+		"yesterday": "2024-02-13", "last week": "2024-02-11", "next month": "2024-03-31", "in 2023": "2023-12-31", "last weekend": "2024-02-11",
+		"a few years ago": "0001-01-01",
+	} {
+		mentions := language.Dates("We met "+text+".", at)
+		if len(mentions) != 1 || mentions[0].Last().Format(time.DateOnly) != want {
+			t.Errorf("%s: got %+v, want the last day %s", text, mentions, want)
+		}
+	}
+}

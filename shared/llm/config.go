@@ -20,6 +20,18 @@ const (
 	RoleUtilizer  Role = "utilizer"
 	RoleGenerator Role = "generator"
 	RoleEmbedding Role = "embedding"
+
+	// The roles of the strategies that have more than one extractor and one manager of their own. They are served by the model of
+	// the one or the other.
+	RoleCore         Role = "core"
+	RoleEpisodic     Role = "episodic"
+	RoleSemantic     Role = "semantic"
+	RoleProcedural   Role = "procedural"
+	RoleFacts        Role = "facts"
+	RoleTopics       Role = "topics"
+	RoleAgent        Role = "agent"
+	RoleFactManager  Role = "fact-manager"
+	RoleTopicManager Role = "topic-manager"
 )
 
 // Config says where the model server is and how it is used. Names are relative to the prefix that the
@@ -110,6 +122,9 @@ func (c Config) Validate() error {
 func (c Config) ModelFor(r Role) string {
 	own := map[Role]string{
 		RoleFilter: c.Models.Filter, RoleExtractor: c.Models.Extractor, RoleManager: c.Models.Manager,
+		RoleCore: c.Models.Extractor, RoleEpisodic: c.Models.Extractor, RoleSemantic: c.Models.Extractor,
+		RoleProcedural: c.Models.Extractor, RoleFacts: c.Models.Extractor, RoleTopics: c.Models.Extractor,
+		RoleAgent: c.Models.Manager, RoleFactManager: c.Models.Manager, RoleTopicManager: c.Models.Manager,
 		RoleUtilizer: c.Models.Utilizer, RoleGenerator: c.Models.Generator, RoleEmbedding: c.Models.Embedding,
 	}[r]
 	if own != "" {

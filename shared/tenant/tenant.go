@@ -18,7 +18,11 @@ type Strategy string
 
 // The strategies.
 const (
-	StrategySalimory Strategy = "salimory"
+	StrategySalimory   Strategy = "salimory"
+	StrategyMembuilder Strategy = "membuilder"
+	StrategyDeltamem   Strategy = "deltamem"
+	StrategyMemoryR2   Strategy = "memory-r2"
+	StrategyRMM        Strategy = "rmm"
 )
 
 // Policy is what makes the decisions of a strategy.
@@ -31,7 +35,9 @@ const (
 )
 
 // Strategies returns the strategies that a tenant may have; the first is the default.
-func Strategies() []Strategy { return []Strategy{StrategySalimory} }
+func Strategies() []Strategy {
+	return []Strategy{StrategySalimory, StrategyMembuilder, StrategyDeltamem, StrategyMemoryR2, StrategyRMM}
+}
 
 // Policies returns the policies that a tenant may have; the first is the default.
 func Policies() []Policy { return []Policy{PolicyEmbedded, PolicyLLM} }

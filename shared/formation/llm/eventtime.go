@@ -8,9 +8,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// eventTime reads a date with its precision. A date that is more exact than its precision is cut to it; one
+// ParseEventTime reads a date with its precision. A date that is more exact than its precision is cut to it; one
 // that is less exact is a fault.
-func eventTime(date, precision string) (memory.EventTime, error) {
+func ParseEventTime(date, precision string) (memory.EventTime, error) {
 	date = strings.TrimSpace(date)
 	if date == "" {
 		if precision != "" && precision != "none" {

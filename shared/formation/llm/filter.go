@@ -13,7 +13,7 @@ import (
 
 // Filter rates turns by a model. It is safe for concurrent use.
 type Filter struct {
-	role role
+	role Role
 	opts Options
 }
 
@@ -31,10 +31,9 @@ type rating struct {
 
 // NewFilter makes a filter. A prompt that does not work is an error here, not later.
 func NewFilter(client *model.Client, opts Options) (*Filter, error) {
-	if err := opts.Validate(); err != nil {
-		return nil, err
-	}
-	r, err := newRole(client, model.RoleFilter, structured.SchemaOf[ratings]("mneme_filter"), opts)
+	r, err := NewRole(client, RoleSpec{
+		Name: model.RoleFilter, Prompts: builtin, File: "prompts/filter.v1.tmpl", Schema: structured.SchemaOf[ratings]("mneme_filter"),
+	}, opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm filter: %w", err)
 	}
@@ -43,7 +42,7 @@ func NewFilter(client *model.Client, opts Options) (*Filter, error) {
 
 // Version is prompt version and model.
 func (f *Filter) Version() string {
-	return "llm/" + f.role.prompt.Version + "/" + f.role.client.ModelFor(model.RoleFilter)
+	return "llm/" + f.role.Prompt() + "/" + f.role.Model()
 }
 
 // Filter rates the turns, a call for each batch. Its errors are those of package shared/llm.
@@ -65,18 +64,14 @@ func (f *Filter) Filter(ctx context.Context, scope memory.Scope, turns []memory.
 
 func (f *Filter) rate(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]float64, error) {
 	data := struct {
-		Turns []shownTurn `json:"turns"`
-	}{showTurns(turns)}
-	req, err := f.role.request(scope.Tenant, data, len(turns))
-	if err != nil {
-		return nil, err
-	}
-	return model.AskJSON(ctx, f.role.client, req, func(a ratings) ([]float64, error) { return a.scores(len(turns)) })
+		Turns []ShownTurn `json:"turns"`
+	}{ShowTurns(turns)}
+	return Ask(ctx, f.role, scope.Tenant, data, len(turns), func(a ratings) ([]float64, error) { return a.scores(len(turns)) })
 }
 
 // scores puts the ratings in the order of the turns; every turn must be rated exactly once.
 func (a ratings) scores(n int) ([]float64, error) {
-	index := turnIndex(n)
+	index := TurnIndex(n)
 	out := make([]float64, n)
 	seen := make([]bool, n)
 	for _, r := range a.Turns {
@@ -92,7 +87,7 @@ func (a ratings) scores(n int) ([]float64, error) {
 		seen[i], out[i] = true, r.Score
 	}
 	if i := slices.Index(seen, false); i >= 0 {
-		return nil, structured.Faultf("%s is not rated; every turn must be", alias("t", i))
+		return nil, structured.Faultf("%s is not rated; every turn must be", Alias("t", i))
 	}
 	return out, nil
 }

@@ -83,13 +83,10 @@ func TestOptionsAndModelsAreChecked(t *testing.T) {
 	if _, err := llm.NewFilter(c, llm.DefaultOptions()); err == nil || !strings.Contains(err.Error(), "filter") {
 		t.Errorf("a filter without a model: %v", err)
 	}
-	if _, err := llm.NewFormer(c, llm.DefaultOptions()); err == nil {
-		t.Error("a former without a model was made")
-	}
 	if _, err := llm.NewFilter(s.Client(t), llm.Options{Threshold: 2}); err == nil {
 		t.Error("options out of range were accepted")
 	}
-	if _, err := llm.NewFormer(s.Client(t), llm.Options{PromptDir: "/does/not/exist", FilterBatch: 1, Related: 1}); err == nil {
+	if _, err := llm.NewFilter(s.Client(t), llm.Options{PromptDir: "/does/not/exist", FilterBatch: 1, Related: 1}); err == nil {
 		t.Error("a prompt directory that does not exist was accepted")
 	}
 }
@@ -97,7 +94,6 @@ func TestOptionsAndModelsAreChecked(t *testing.T) {
 func TestVersionsNameOverriddenPromptsAndModels(t *testing.T) {
 	s := llmtest.New(t)
 	cfg := s.Config()
-	cfg.Models.Manager = "big"
 	c, err := model.NewClient(cfg, model.Deps{})
 	if err != nil {
 		t.Fatal(err)
@@ -113,15 +109,8 @@ func TestVersionsNameOverriddenPromptsAndModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	former, err := llm.NewFormer(c, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if v := filter.Version(); !strings.HasPrefix(v, "llm/filter.v1+") || !strings.HasSuffix(v, "/scripted") {
 		t.Errorf("filter version is %s", v)
-	}
-	if v := former.Version(); v != "salimory/llm/extractor.v1+manager.v1/scripted+big" {
-		t.Errorf("former version is %s", v)
 	}
 	if _, err := filter.Filter(t.Context(), scope, turns("We have two cats now")); err != nil {
 		t.Fatal(err)

@@ -1,15 +1,19 @@
-// Package llm forms memory by a language model: the saliency filter, and the salimory strategy's
-// extractor and manager (SaliMory, selective attention and consolidation). One call filters a batch of
-// turns, one extracts from a session, one decides on its candidates; each may be repaired once.
+// Package llm is what the strategies' llm policies are made of: roles with prompts and structured answers, what they are shown, and
+// the checks that their answers pass. It also has the saliency filter by a model (SaliMory, selective attention), which all
+// strategies share.
 //
 // Ids in prompts are short aliases, mapped back here: a model can name nothing that it was not shown.
 package llm
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mneme-memory/mneme/shared/config"
 	model "github.com/mneme-memory/mneme/shared/llm"
@@ -46,30 +50,71 @@ func (o Options) Validate() error {
 // count is what the prompts' templates see as .Params.
 type count struct{ Count int }
 
-// role is one prompt with the client that it is put to.
-type role struct {
+// Role is one prompt with the client that it is put to and the form of its answer. It is safe for concurrent use.
+type Role struct {
 	client *model.Client
 	name   model.Role
 	prompt model.Prompt
 	schema structured.Schema
 }
 
-func newRole(client *model.Client, name model.Role, schema structured.Schema, opts Options) (role, error) {
-	if client.ModelFor(name) == "" {
-		return role{}, fmt.Errorf("no model is configured for role %s", name)
-	}
-	prompt, err := model.LoadPrompt(builtin, opts.PromptDir, "prompts/"+string(name)+".v1.tmpl", count{Count: 1})
-	return role{client: client, name: name, prompt: prompt, schema: schema}, err
+// RoleSpec says what a role is made of.
+type RoleSpec struct {
+	// Name selects the model, and labels metrics and spans.
+	Name model.Role
+	// Prompts holds the prompt File, such as "prompts/salimory-manager.v1.tmpl". A file of the same base name in
+	// Options.PromptDir takes its place.
+	Prompts fs.FS
+	File    string
+	// Schema is the form of the answer.
+	Schema structured.Schema
 }
 
-// request renders the role's prompt around the data.
-func (r role) request(tenant string, data any, n int) (model.Request, error) {
+// NewRole makes a role. A prompt that does not work, or a role without a model, is an error here, not later.
+func NewRole(client *model.Client, spec RoleSpec, opts Options) (Role, error) {
+	if err := opts.Validate(); err != nil {
+		return Role{}, err
+	}
+	if client.ModelFor(spec.Name) == "" {
+		return Role{}, fmt.Errorf("no model is configured for role %s", spec.Name)
+	}
+	prompt, err := model.LoadPrompt(spec.Prompts, opts.PromptDir, spec.File, count{Count: 1})
+	if err != nil {
+		return Role{}, fmt.Errorf("role %s: %w", spec.Name, err)
+	}
+	return Role{client: client, name: spec.Name, prompt: prompt, schema: spec.Schema}, nil
+}
+
+// Model is the model that the role asks.
+func (r Role) Model() string { return r.client.ModelFor(r.name) }
+
+// Prompt is the version of the role's prompt.
+func (r Role) Prompt() string { return r.prompt.Version }
+
+// VersionOf is the policy version of a strategy whose decisions these roles make: strategy, prompts and models.
+func VersionOf(strategy string, roles ...Role) string {
+	var prompts, models []string
+	for _, r := range roles {
+		prompts = append(prompts, r.Prompt())
+		if m := r.Model(); !slices.Contains(models, m) {
+			models = append(models, m)
+		}
+	}
+	return strategy + "/llm/" + strings.Join(prompts, "+") + "/" + strings.Join(models, "+")
+}
+
+// Ask renders the role's prompt around data, asks, and has the answer used. A is the struct that the role's schema was made
+// from; n is what the prompt sees as .Params.Count. use says with structured.Faultf what is wrong with an answer: the model is
+// shown that once and may repair it. Errors are those of package shared/llm.
+func Ask[A, T any](ctx context.Context, r Role, tenant string, data any, n int, use func(A) (T, error)) (T, error) {
 	system, user, err := r.prompt.Render(data, count{Count: n})
 	if err != nil {
-		return model.Request{}, fmt.Errorf("prompt %s: %w", r.prompt.Version, err)
+		var none T
+		return none, fmt.Errorf("prompt %s: %w", r.prompt.Version, err)
 	}
-	return model.Request{Role: r.name, Tenant: tenant, System: system, User: user, Schema: &r.schema}, nil
+	req := model.Request{Role: r.name, Tenant: tenant, System: system, User: user, Schema: &r.schema}
+	return model.AskJSON(ctx, r.client, req, use)
 }
 
-// alias is the name of the i-th thing of a sort in a prompt: t1, c1, m1.
-func alias(sort string, i int) string { return sort + strconv.Itoa(i+1) }
+// Alias is the name of the i-th thing of a sort in a prompt: t1, c1, m1.
+func Alias(sort string, i int) string { return sort + strconv.Itoa(i+1) }

@@ -1,34 +1,23 @@
 package llm_test
 
 import (
-	"encoding/json"
+	"context"
 	"testing"
-	"time"
 
-	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
+	model "github.com/mneme-memory/mneme/shared/llm"
 	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
+type object = formationtest.Object
+
 var (
-	scope = memory.Scope{Tenant: "acme", User: "ana"}
-	day   = time.Date(2024, 5, 6, 9, 30, 0, 0, time.UTC)
+	scope = formationtest.Scope()
+	turns = formationtest.Turns
+	text  = formationtest.Answer
 )
-
-func turns(texts ...string) []memory.Turn {
-	out := make([]memory.Turn, len(texts))
-	for i, text := range texts {
-		out[i] = memory.Turn{
-			ID: "turn-" + string(rune('a'+i)), SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Time: day.Add(time.Duration(i) * time.Minute),
-		}
-	}
-	return out
-}
-
-func session(texts ...string) formation.Session {
-	return formation.Session{Scope: scope, ID: "s1", Turns: turns(texts...)}
-}
 
 func newFilter(t *testing.T, s *llmtest.Server) *llm.Filter {
 	t.Helper()
@@ -39,50 +28,37 @@ func newFilter(t *testing.T, s *llmtest.Server) *llm.Filter {
 	return f
 }
 
-func newFormer(t *testing.T, s *llmtest.Server) *llm.Former {
-	t.Helper()
-	f, err := llm.NewFormer(s.Client(t), llm.DefaultOptions())
-	if err != nil {
+var roles = map[model.Role]formationtest.Called{
+	model.RoleFilter: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
+		out, err := newFilter(t, s).Filter(ctx, scope, turns("I moved to Porto last week", "ok"))
+		return len(out), err
+	},
+}
+
+func TestEveryMisbehaviourOfTheFilter(t *testing.T) { formationtest.Misbehave(t, roles) }
+
+func TestTheFilterWorksWithoutStructuredOutput(t *testing.T) {
+	formationtest.WithoutStructuredOutput(t, roles)
+}
+
+func TestTurnTextStaysInItsBlock(t *testing.T) {
+	s := llmtest.New(t)
+	in := turns(formationtest.Injections()...)
+	for i, text := range formationtest.Injections() {
+		in[i].Speaker, in[i].Caption = text, text
+	}
+	if _, err := newFilter(t, s).Filter(t.Context(), scope, in); err != nil {
 		t.Fatal(err)
 	}
-	return f
-}
-
-// stored is an entry of the bank.
-func stored(id, content string) memory.Memory {
-	return memory.Memory{
-		ID: id, Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1, Sources: []string{"old"},
-		SessionID: "s0", ValidFrom: day.AddDate(0, -1, 0), RecordedAt: day.AddDate(0, -1, 0), Topic: "home", Slot: "ana/home", Keywords: []string{"city"},
-		EventTime: memory.EventTime{Time: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionYear},
+	for _, c := range s.Calls(model.RoleFilter) {
+		formationtest.CheckBlock(t, c)
 	}
 }
 
-// bundle has one candidate a content, from the turn of the same position, all related to the memories.
-func bundle(contents []string, memories ...memory.Memory) formation.Bundle {
-	b := formation.Bundle{Session: session(contents...)}
-	for i, c := range contents {
-		b.Related = append(b.Related, formation.Related{
-			Candidate: formation.Candidate{Kind: memory.KindFact, Content: c, Sources: []string{b.Session.Turns[i].ID}, Vector: []float32{1}},
-			Memories:  memories,
-		})
+func TestNothingToRateAsksNothing(t *testing.T) {
+	s := llmtest.New(t)
+	var none []memory.Turn
+	if out, err := newFilter(t, s).Filter(t.Context(), scope, none); err != nil || len(out) != 0 || s.Total() != 0 {
+		t.Errorf("got %v, %v after %d calls", out, err, s.Total())
 	}
-	return b
 }
-
-func text(t *testing.T, v any) llmtest.Step {
-	t.Helper()
-	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return llmtest.Text(string(out))
-}
-
-type object = map[string]any
-
-// op is a manager's operation.
-func op(candidate, kind, content string, targets ...string) object {
-	return object{"candidate": candidate, "relation": "refines", "op": kind, "content": content, "targets": targets}
-}
-
-func ops(list ...object) object { return object{"operations": list} }

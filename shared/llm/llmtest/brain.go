@@ -87,8 +87,12 @@ func extract(in conversation) any {
 		if strings.TrimSpace(t.Text) == "" {
 			continue
 		}
+		store := "facts"
+		if kindOf(t.Text) == "preference" {
+			store = "preferences"
+		}
 		memories = append(memories, map[string]any{
-			"sources": []string{t.ID}, "kind": kindOf(t.Text), "content": t.Speaker + " said: " + t.Text,
+			"store": store, "sources": []string{t.ID}, "kind": kindOf(t.Text), "content": t.Speaker + " said: " + t.Text,
 			"topic": "", "slot": "", "keywords": []string{}, "negates": false,
 			"event_date": "", "event_precision": "none", "event_words": "",
 		})
@@ -126,7 +130,7 @@ func decide(in conversation) any {
 		}
 		operations = append(operations, op)
 	}
-	return map[string]any{"operations": operations}
+	return map[string]any{"operations": operations, "retire": []string{}}
 }
 
 // profile lists the memories by kind, then working memory.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/llm"
 	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -26,7 +27,7 @@ var (
 // policy is everything that a model decides.
 type policy struct {
 	filter    *formationllm.Filter
-	former    *formationllm.Former
+	former    *salimory.LLM
 	profiler  *recallllm.Profiler
 	generator *recallllm.Generator
 }
@@ -41,7 +42,7 @@ func newPolicy(t *testing.T, c *llm.Client) (p policy) {
 	var err error
 	p.filter, err = formationllm.NewFilter(c, formationllm.DefaultOptions())
 	must(err)
-	p.former, err = formationllm.NewFormer(c, formationllm.DefaultOptions())
+	p.former, err = salimory.NewLLM(c, formationllm.DefaultOptions())
 	must(err)
 	p.profiler, err = recallllm.NewProfiler(c, recallllm.DefaultOptions())
 	must(err)
@@ -79,14 +80,15 @@ func (p policy) form(t *testing.T, bank []memory.Memory) []memory.Memory {
 		t.Fatal(err)
 	}
 	b := formation.Bundle{Session: in}
+	formation.Number(candidates)
 	for _, c := range candidates {
 		b.Related = append(b.Related, formation.Related{Candidate: c, Memories: bank})
 	}
-	ops, err := p.former.Decide(t.Context(), b)
+	verdict, err := p.former.Decide(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := memory.Plan(scope, ops, bank, start)
+	w, err := memory.Plan(scope, verdict.Operations, bank, start)
 	if err != nil {
 		t.Fatal(err)
 	}

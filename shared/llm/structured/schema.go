@@ -36,7 +36,8 @@ type fieldNode struct {
 }
 
 // SchemaOf derives a schema from the struct type T. Tags: json names the field, and with omitempty an answer
-// may leave it out; desc describes it; enum lists the values allowed, divided by '|'. It panics
+// may leave it out; desc describes it; enum lists the values allowed, divided by '|'. The fields of an embedded struct count as
+// the struct's own. It panics
 // where T holds a type that has no place in an answer, which is a mistake in the program.
 func SchemaOf[T any](name string) Schema {
 	return Schema{Name: name, root: nodeOf(reflect.TypeFor[T]())}
@@ -65,6 +66,10 @@ func objectOf(t reflect.Type) *node {
 	n := &node{kind: "object"}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Anonymous {
+			n.fields = append(n.fields, objectOf(f.Type).fields...)
+			continue
+		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		child := nodeOf(f.Type)
 		child.desc = f.Tag.Get("desc")

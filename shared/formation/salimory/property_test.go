@@ -1,4 +1,4 @@
-package llm_test
+package salimory_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	model "github.com/mneme-memory/mneme/shared/llm"
 	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -18,7 +19,7 @@ import (
 // and the bank can apply them.
 func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	s := llmtest.New(t)
-	former, err := llm.NewFormer(s.Client(t), llm.DefaultOptions())
+	former, err := salimory.NewLLM(s.Client(t), llm.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 		b := bundle([]string{"x", "y", "z"}, existing...)
 		answer := drawAnswer(t)
 		s.Always(llmtest.Text(answer))
-		out, err := former.Decide(t.Context(), b)
+		out, err := operations(t.Context(), former, b)
 		if err != nil {
 			if !errors.Is(err, model.ErrMalformed) || out != nil {
 				t.Fatalf("got %+v and %v", out, err)

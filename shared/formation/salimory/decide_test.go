@@ -1,4 +1,4 @@
-package llm_test
+package salimory_test
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func decideOn(t *testing.T, b formation.Bundle, answer object) ([]memory.Operati
 	t.Helper()
 	s := llmtest.New(t)
 	s.Script(model.RoleManager, text(t, answer))
-	out, err := newFormer(t, s).Decide(t.Context(), b)
+	out, err := operations(t.Context(), newFormer(t, s), b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestDecideAddsCompleteEntries(t *testing.T) {
 	want := memory.Memory{
 		ID: memory.DeriveID(scope, []string{"turn-a"}, 0), Kind: memory.KindFact, Content: "Ana lives in Porto.", Topic: "home", Slot: "ana/home",
 		Keywords: []string{"city"}, ValidFrom: day, Status: memory.StatusActive, Sources: []string{"turn-a"}, SessionID: "s1",
-		Strategy: "salimory", PolicyVersion: "salimory/llm/extractor.v1+manager.v1/scripted",
+		Strategy: "salimory", PolicyVersion: "salimory/llm/salimory-extractor.v2+salimory-manager.v2/scripted",
 	}
 	if len(out) != 1 || !reflect.DeepEqual(*out[0].New, want) {
 		t.Errorf("got %+v\nwant %+v", out[0].New, want)
@@ -93,9 +93,9 @@ func TestDecideDeletesAndLeavesAlone(t *testing.T) {
 func TestDecideDerivesDistinctRepeatableIDs(t *testing.T) {
 	b := bundle([]string{"one", "two", "three"})
 	for i := range b.Related {
-		b.Related[i].Candidate.Sources = []string{"turn-c", "turn-a"}
+		b.Related[i].Candidate.Sources, b.Related[i].Candidate.Ordinal = []string{"turn-c", "turn-a"}, i
 	}
-	answer := ops(op("c1", "ADD", ""), op("c3", "ADD", ""), op("c2", "ADD", ""))
+	answer := ops(op("c1", "ADD", ""), op("c2", "ADD", ""), op("c3", "ADD", ""))
 	once, w := decideOn(t, b, answer)
 	again, _ := decideOn(t, b, answer)
 	for i := range once {
@@ -140,7 +140,7 @@ func TestDecideRejectsWhatWasNotShown(t *testing.T) {
 			b := bundle([]string{"x", "y"}, stored("m-1", "a"), stored("m-2", "b"), old)
 			s := llmtest.New(t)
 			s.Script(model.RoleManager, text(t, answer), text(t, answer))
-			out, err := newFormer(t, s).Decide(t.Context(), b)
+			out, err := operations(t.Context(), newFormer(t, s), b)
 			if !errors.Is(err, model.ErrMalformed) || out != nil {
 				t.Errorf("got %+v and %v, want ErrMalformed", out, err)
 			}
@@ -154,7 +154,7 @@ func TestDecideRejectsWhatWasNotShown(t *testing.T) {
 func TestDecideShowsEachMemoryOnceByAlias(t *testing.T) {
 	s := llmtest.New(t)
 	b := bundle([]string{"x", "y"}, stored("secret-id-1", "a"), stored("secret-id-2", "b"))
-	if _, err := newFormer(t, s).Decide(t.Context(), b); err != nil {
+	if _, err := operations(t.Context(), newFormer(t, s), b); err != nil {
 		t.Fatal(err)
 	}
 	data := string(s.Calls(model.RoleManager)[0].Data())
@@ -171,7 +171,7 @@ func TestDecideRefusesCandidatesOfOtherSessions(t *testing.T) {
 	for name, sources := range map[string][]string{"foreign": {"turn-z"}, "none": nil} {
 		b := bundle([]string{"x"})
 		b.Related[0].Candidate.Sources = sources
-		if _, err := newFormer(t, s).Decide(t.Context(), b); !fault.IsTerminal(err) {
+		if _, err := operations(t.Context(), newFormer(t, s), b); !fault.IsTerminal(err) {
 			t.Errorf("%s: error is %v, want a terminal one", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package llm_test
+package salimory_test
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 // said is a complete memory of the extractor, changed by the pairs given.
 func said(changes ...any) object {
 	m := object{
-		"sources": []string{"t1"}, "kind": "fact", "content": "Ana moved to Porto.", "topic": "home", "slot": "Ana/home", "keywords": []string{"city", " ", "city"},
+		"store": "facts", "sources": []string{"t1"}, "kind": "fact", "content": "Ana moved to Porto.", "topic": "home", "slot": "Ana/home", "keywords": []string{"city", " ", "city"},
 		"event_date": "2024-05-01", "event_precision": "day", "event_words": "Last week", "negates": false,
 	}
 	for i := 0; i < len(changes); i += 2 {
@@ -68,6 +68,9 @@ func TestExtractRejectsWhatItCannotVouchFor(t *testing.T) {
 		"turn's own id":             extraction(said("sources", []string{"turn-a"})),
 		"unknown kind":              extraction(said("kind", "gossip")),
 		"core is no kind of entry":  extraction(said("kind", "core")),
+		"a preference among facts":  extraction(said("kind", "preference")),
+		"a fact among preferences":  extraction(said("store", "preferences")),
+		"no store":                  extraction(said("store", "")),
 		"blank content":             extraction(said("content", " \n")),
 		"huge content":              extraction(said("content", strings.Repeat("x", 5000))),
 		"NUL in content":            extraction(said("content", "a\x00b")),

@@ -2,28 +2,47 @@ package llm
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// writer turns decisions into operations, checking each against what was shown and what the ones
-// before it did.
-type writer struct {
-	board   *board
-	version string
+// Decision is what a manager decided on one candidate, in aliases.
+type Decision struct {
+	// Candidate is the candidate's alias.
+	Candidate string
+	// Reason is kept with the operation; it holds no conversation text.
+	Reason string
+	Op     memory.OpKind
+	// Targets are aliases of memories, or of candidates whose entry an earlier decision wrote.
+	Targets []string
+	// Content is the new statement for UPDATE and MERGE.
+	Content string
+}
+
+// Identity is what a strategy's entries are marked with.
+type Identity struct{ Strategy, PolicyVersion string }
+
+// Writer turns decisions into operations, checking each against what was shown and what the ones
+// before it did. Its errors are made with structured.Faultf.
+type Writer struct {
+	board    *Board
+	identity Identity
 
 	done    map[string]bool          // candidates decided
 	written map[string]memory.Memory // candidate -> the entry its operation writes
 	closed  map[string]string        // target -> the candidate whose operation closed it
-	indices map[string]int           // source set -> operations so far
 }
 
-func (w *writer) operations(a decisions) ([]memory.Operation, error) {
-	w.done, w.written, w.closed, w.indices = map[string]bool{}, map[string]memory.Memory{}, map[string]string{}, map[string]int{}
-	out := make([]memory.Operation, 0, len(a.Operations))
-	for _, d := range a.Operations {
+// NewWriter makes a writer of operations on what a board shows.
+func NewWriter(b *Board, id Identity) *Writer {
+	return &Writer{board: b, identity: id, done: map[string]bool{}, written: map[string]memory.Memory{}, closed: map[string]string{}}
+}
+
+// Operations turns a whole list of decisions into operations. Every candidate must be decided exactly once.
+func (w *Writer) Operations(list []Decision) ([]memory.Operation, error) {
+	out := make([]memory.Operation, 0, len(list))
+	for _, d := range list {
 		op, err := w.operation(d)
 		if err != nil {
 			return nil, structured.Faultf("operation of %s: %v", structured.Alias(d.Candidate), err)
@@ -31,37 +50,36 @@ func (w *writer) operations(a decisions) ([]memory.Operation, error) {
 		out = append(out, op)
 	}
 	for i := range w.board.bundle.Related {
-		if c := alias("c", i); !w.done[c] {
+		if c := Alias("c", i); !w.done[c] {
 			return nil, structured.Faultf("%s has no operation; every candidate needs one", c)
 		}
 	}
 	return out, nil
 }
 
-func (w *writer) operation(d decided) (memory.Operation, error) {
-	i, known := w.board.candidates[d.Candidate]
+func (w *Writer) operation(d Decision) (memory.Operation, error) {
+	i, known := w.board.indices[d.Candidate]
 	switch {
 	case !known:
-		return memory.Operation{}, structured.Faultf("no such candidate; the ids are c1 to c%d", len(w.board.candidates))
+		return memory.Operation{}, structured.Faultf("no such candidate; the ids are c1 to c%d", len(w.board.indices))
 	case w.done[d.Candidate]:
 		return memory.Operation{}, structured.Faultf("it has an operation already")
 	}
 	w.done[d.Candidate] = true
-	kind := memory.OpKind(d.Op)
+	kind := d.Op
 	targets, err := w.targets(kind, d.Targets)
 	if err != nil {
 		return memory.Operation{}, err
 	}
 	c := w.board.bundle.Related[i].Candidate
-	op := memory.Operation{Kind: kind, Sources: sorted(c.Sources), Reason: d.Relation}
+	op := memory.Operation{Kind: kind, Sources: sorted(c.Sources), Reason: d.Reason}
 	for _, t := range targets {
 		op.Targets = append(op.Targets, t.ID)
 	}
-	index := w.nextIndex(op.Sources)
 	content := c.Content
 	switch kind {
 	case memory.OpUpdate, memory.OpMerge:
-		if content, err = checkContent(d.Content); err != nil {
+		if content, err = CheckContent(d.Content); err != nil {
 			return memory.Operation{}, err
 		}
 	case memory.OpDelete:
@@ -73,7 +91,7 @@ func (w *writer) operation(d decided) (memory.Operation, error) {
 		return op, nil
 	}
 	m := w.entry(i, content, targets)
-	m.ID = memory.DeriveID(w.board.bundle.Session.Scope, op.Sources, index)
+	m.ID = memory.DeriveID(w.board.bundle.Session.Scope, op.Sources, c.Ordinal)
 	op.New = &m
 	w.close(kind, d)
 	w.written[d.Candidate] = m
@@ -81,7 +99,7 @@ func (w *writer) operation(d decided) (memory.Operation, error) {
 }
 
 // targets checks number and state of the targets, and looks them up.
-func (w *writer) targets(kind memory.OpKind, ids []string) ([]memory.Memory, error) {
+func (w *Writer) targets(kind memory.OpKind, ids []string) ([]memory.Memory, error) {
 	least, most := map[memory.OpKind]int{memory.OpUpdate: 1, memory.OpMerge: 1, memory.OpDelete: 1}[kind], len(ids)
 	switch kind {
 	case memory.OpAdd:
@@ -116,7 +134,7 @@ func wanted(kind memory.OpKind) string {
 }
 
 // target is a memory that was shown, or the entry of an earlier operation.
-func (w *writer) target(kind memory.OpKind, id string) (memory.Memory, error) {
+func (w *Writer) target(kind memory.OpKind, id string) (memory.Memory, error) {
 	m, ok := w.board.memories[id]
 	if !ok {
 		m, ok = w.written[id]
@@ -135,7 +153,7 @@ func (w *writer) target(kind memory.OpKind, id string) (memory.Memory, error) {
 }
 
 // close notes which targets the operation ends.
-func (w *writer) close(kind memory.OpKind, d decided) {
+func (w *Writer) close(kind memory.OpKind, d Decision) {
 	if kind == memory.OpNone {
 		return
 	}
@@ -144,23 +162,15 @@ func (w *writer) close(kind memory.OpKind, d decided) {
 	}
 }
 
-// nextIndex is the operation's position among those with the same sources.
-func (w *writer) nextIndex(sources []string) int {
-	key := strings.Join(sources, "\x00")
-	i := w.indices[key]
-	w.indices[key]++
-	return i
-}
-
 // entry is the entry to write. What the candidate leaves open it takes from its targets, because a new
 // version must not lose what the old one told.
-func (w *writer) entry(i int, content string, targets []memory.Memory) memory.Memory {
+func (w *Writer) entry(i int, content string, targets []memory.Memory) memory.Memory {
 	session := w.board.bundle.Session
 	c := w.board.bundle.Related[i].Candidate
 	m := memory.Memory{
 		Kind: c.Kind, Content: content, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime,
 		ValidFrom: session.Turns[w.board.newest[i]].Time, Status: memory.StatusActive, Sources: sorted(c.Sources),
-		SessionID: session.ID, Strategy: Strategy, PolicyVersion: w.version,
+		SessionID: session.ID, Strategy: w.identity.Strategy, PolicyVersion: w.identity.PolicyVersion,
 	}
 	for _, t := range targets {
 		if m.Topic == "" {
@@ -174,7 +184,7 @@ func (w *writer) entry(i int, content string, targets []memory.Memory) memory.Me
 		}
 		m.Keywords = append(m.Keywords, t.Keywords...)
 	}
-	m.Keywords = keywords(m.Keywords)
+	m.Keywords = Keywords(m.Keywords)
 	return m
 }
 

@@ -2,13 +2,11 @@ package llm
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	model "github.com/mneme-memory/mneme/shared/llm"
 	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -20,14 +18,8 @@ const (
 	maxKeywords     = 12
 )
 
-// extraction is the extractor's answer. An empty list alone could be a failure to answer, so that
-// nothing worth keeping has to be said in so many words.
-type extraction struct {
-	Nothing  bool        `json:"nothing" desc:"true when nothing is worth keeping, and then memories is empty"`
-	Memories []statement `json:"memories"`
-}
-
-type statement struct {
+// Statement is one thing that an extractor found said. Strategies embed it in their answers.
+type Statement struct {
 	Sources        []string `json:"sources" desc:"ids of the turns it comes from"`
 	Kind           string   `json:"kind" enum:"fact|preference|episodic|semantic|procedural"`
 	Content        string   `json:"content" desc:"self-contained statement in the third person"`
@@ -40,38 +32,16 @@ type statement struct {
 	Negates        bool     `json:"negates,omitempty"`
 }
 
-// Extract asks once for what the session says. Nothing worth keeping is an empty result only when the model says
-// so; every other answer without memories is an error. Without turns it asks nothing.
-func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	if len(in.Turns) == 0 {
-		return nil, nil
-	}
-	data := struct {
-		Turns []shownTurn `json:"turns"`
-	}{showTurns(in.Turns)}
-	req, err := f.extractor.request(in.Scope.Tenant, data, len(in.Turns))
-	if err != nil {
-		return nil, err
-	}
-	return model.AskJSON(ctx, f.extractor.client, req, func(a extraction) ([]formation.Candidate, error) {
-		return a.candidates(in.Turns)
-	})
-}
-
-func (a extraction) candidates(turns []memory.Turn) ([]formation.Candidate, error) {
-	switch {
-	case a.Nothing && len(a.Memories) > 0:
-		return nil, structured.Faultf("\"nothing\" is true, yet there are memories")
-	case !a.Nothing && len(a.Memories) == 0:
-		return nil, structured.Faultf("there are no memories; if nothing is worth keeping, set \"nothing\" to true")
-	}
+// Candidates reads a list of statements in whatever form a strategy has them, and returns them in order of their first source. read
+// returns the candidate and the position of its first source, as Statement.Candidate does.
+func Candidates[S any](statements []S, read func(S) (formation.Candidate, int, error)) ([]formation.Candidate, error) {
 	type placed struct {
 		first int
 		formation.Candidate
 	}
 	var found []placed
-	for i, s := range a.Memories {
-		c, first, err := s.candidate(turns)
+	for i, s := range statements {
+		c, first, err := read(s)
 		if err != nil {
 			return nil, structured.Faultf("memory %d: %v", i+1, err)
 		}
@@ -85,9 +55,20 @@ func (a extraction) candidates(turns []memory.Turn) ([]formation.Candidate, erro
 	return out, nil
 }
 
-// candidate checks one statement and gives it its turns back; first is the position of the earliest.
-func (s statement) candidate(turns []memory.Turn) (c formation.Candidate, first int, err error) {
-	content, err := checkContent(s.Content)
+// CheckNothing holds an extractor's claim that there is nothing worth keeping against the number of things it found.
+func CheckNothing(nothing bool, found int) error {
+	switch {
+	case nothing && found > 0:
+		return structured.Faultf("\"nothing\" is true, yet there are memories")
+	case !nothing && found == 0:
+		return structured.Faultf("there are no memories; if nothing is worth keeping, set \"nothing\" to true")
+	}
+	return nil
+}
+
+// Candidate checks the statement and gives it its turns back; first is the position of the earliest.
+func (s Statement) Candidate(turns []memory.Turn) (c formation.Candidate, first int, err error) {
+	content, err := CheckContent(s.Content)
 	if err != nil {
 		return c, 0, err
 	}
@@ -98,13 +79,13 @@ func (s statement) candidate(turns []memory.Turn) (c formation.Candidate, first 
 	if err := checkNames(s.Topic, s.Slot, s.EventWords); err != nil {
 		return c, 0, err
 	}
-	event, err := eventTime(s.EventDate, s.EventPrecision)
+	event, err := ParseEventTime(s.EventDate, s.EventPrecision)
 	if err != nil {
 		return c, 0, err
 	}
 	c = formation.Candidate{
 		Kind: memory.Kind(s.Kind), Content: content, Topic: strings.TrimSpace(s.Topic),
-		Slot: strings.ToLower(strings.TrimSpace(s.Slot)), Keywords: keywords(s.Keywords), EventTime: event, Negates: s.Negates,
+		Slot: strings.ToLower(strings.TrimSpace(s.Slot)), Keywords: Keywords(s.Keywords), EventTime: event, Negates: s.Negates,
 	}
 	for _, i := range said {
 		c.Sources = append(c.Sources, turns[i].ID)
@@ -116,11 +97,11 @@ func (s statement) candidate(turns []memory.Turn) (c formation.Candidate, first 
 }
 
 // turns are the positions of the sources, ascending and each once.
-func (s statement) turns(n int) ([]int, error) {
+func (s Statement) turns(n int) ([]int, error) {
 	if len(s.Sources) == 0 {
 		return nil, structured.Faultf("sources is empty; name the turns it comes from")
 	}
-	index := turnIndex(n)
+	index := TurnIndex(n)
 	var out []int
 	for _, id := range s.Sources {
 		i, ok := index[id]
@@ -143,8 +124,8 @@ func wereSaid(words string, turns []memory.Turn, sources []int) bool {
 	return false
 }
 
-// checkContent trims a statement and holds it against the bounds.
-func checkContent(s string) (string, error) {
+// CheckContent trims a statement and holds it against the bounds.
+func CheckContent(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if s == "" || len(s) > maxContentBytes || strings.ContainsRune(s, 0) || !utf8.ValidString(s) {
 		return "", structured.Faultf("content: want a statement of 1 to %d bytes", maxContentBytes)
@@ -162,8 +143,8 @@ func checkNames(topic, slot, words string) error {
 	return nil
 }
 
-// keywords drops blanks, repetitions and what is too much; no claim is lost with them.
-func keywords(in []string) []string {
+// Keywords drops blanks, repetitions and what is too much; no claim is lost with them.
+func Keywords(in []string) []string {
 	var out []string
 	for _, k := range in {
 		k = strings.TrimSpace(k)

@@ -1,4 +1,4 @@
-package llm_test
+package formationtest
 
 import (
 	"context"
@@ -10,25 +10,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 )
 
-// called runs one role on a good input and reports how many results came.
-type called func(ctx context.Context, t *testing.T, s *llmtest.Server) (results int, err error)
+// Called runs one role on a good input against a scripted server and reports how many results came: 2 where the role behaves.
+type Called func(ctx context.Context, t *testing.T, s *llmtest.Server) (results int, err error)
 
-var roles = map[model.Role]called{
-	model.RoleFilter: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
-		out, err := newFilter(t, s).Filter(ctx, scope, turns("I moved to Porto last week", "ok"))
-		return len(out), err
-	},
-	model.RoleExtractor: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
-		out, err := newFormer(t, s).Extract(ctx, session("I moved to Porto last week", "I love green tea"))
-		return len(out), err
-	},
-	model.RoleManager: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
-		out, err := newFormer(t, s).Decide(ctx, bundle([]string{"Ana lives in Porto", "Ana loves tea"}, stored("m-1", "Ana lives in Lisbon")))
-		return len(out), err
-	},
-}
-
-func TestEveryMisbehaviourOfEveryRole(t *testing.T) {
+// Misbehave has each role's model do everything that models do wrong: what can be repaired is repaired, and nothing else
+// passes for an answer, least of all for one that says there is nothing.
+func Misbehave(t *testing.T, roles map[model.Role]Called) {
 	unknown := llmtest.Altered(strings.NewReplacer(`"t1"`, `"t99"`, `"c1"`, `"c99"`).Replace)
 	half := llmtest.Altered(func(a string) string { return a[:len(a)/2] })
 	prose := llmtest.Text("I am afraid I would rather talk about something else.")
@@ -49,7 +36,7 @@ func TestEveryMisbehaviourOfEveryRole(t *testing.T) {
 		{"no JSON, then good", []llmtest.Step{prose}, nil, 2},
 		{"no JSON twice", twice(prose), model.ErrMalformed, 2},
 		{"empty object twice", twice(llmtest.Text("{}")), model.ErrMalformed, 2},
-		{"empty lists twice", twice(llmtest.Text(`{"turns":[],"memories":[],"operations":[],"nothing":false}`)), model.ErrMalformed, 2},
+		{"empty lists twice", twice(llmtest.Text(`{"turns":[],"memories":[],"operations":[],"topics":[],"facts":[],"nothing":false}`)), model.ErrMalformed, 2},
 		{"truncated", []llmtest.Step{llmtest.Truncated()}, model.ErrTruncated, 1},
 		{"refused", []llmtest.Step{llmtest.Refusal()}, model.ErrRefused, 1},
 		{"filtered", []llmtest.Step{llmtest.Filtered()}, model.ErrRefused, 1},
@@ -85,28 +72,12 @@ func TestEveryMisbehaviourOfEveryRole(t *testing.T) {
 	}
 }
 
-func TestRolesWorkWithoutStructuredOutput(t *testing.T) {
+// WithoutStructuredOutput runs each role against a server that knows no structured output.
+func WithoutStructuredOutput(t *testing.T, roles map[model.Role]Called) {
 	for role, call := range roles {
 		s := llmtest.New(t, llmtest.WithRefusedFields("response_format"))
 		if results, err := call(t.Context(), t, s); err != nil || results != 2 {
 			t.Errorf("%s: %d results, error %v", role, results, err)
 		}
-	}
-}
-
-func TestNothingToDoAsksNothing(t *testing.T) {
-	s := llmtest.New(t)
-	if out, err := newFilter(t, s).Filter(t.Context(), scope, nil); err != nil || len(out) != 0 {
-		t.Errorf("filter: %v, %v", out, err)
-	}
-	former := newFormer(t, s)
-	if out, err := former.Extract(t.Context(), session()); err != nil || len(out) != 0 {
-		t.Errorf("extract: %v, %v", out, err)
-	}
-	if out, err := former.Decide(t.Context(), bundle(nil)); err != nil || len(out) != 0 {
-		t.Errorf("decide: %v, %v", out, err)
-	}
-	if n := s.Total(); n != 0 {
-		t.Errorf("%d calls, want none", n)
 	}
 }

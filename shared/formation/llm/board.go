@@ -1,0 +1,111 @@
+package llm
+
+import (
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// ShownCandidate and ShownMemory are what a manager sees.
+type ShownCandidate struct {
+	ID      string   `json:"id"`
+	Kind    string   `json:"kind"`
+	Content string   `json:"content"`
+	Slot    string   `json:"slot,omitempty"`
+	Said    string   `json:"said"`
+	When    string   `json:"when,omitempty"`
+	Negates bool     `json:"negates,omitempty"`
+	Related []string `json:"related"`
+}
+
+type ShownMemory struct {
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Content string `json:"content"`
+	Slot    string `json:"slot,omitempty"`
+	Said    string `json:"said"`
+	When    string `json:"when,omitempty"`
+}
+
+// Board is what one decision is made on: the data shown, and what its aliases stand for. Encoded as JSON it is a
+// prompt's data.
+type Board struct {
+	Candidates []ShownCandidate `json:"candidates"`
+	Memories   []ShownMemory    `json:"memories"`
+
+	bundle   formation.Bundle
+	newest   []int // by candidate: the position of its newest source
+	indices  map[string]int
+	memories map[string]memory.Memory
+}
+
+// NewBoard shows each candidate with its nearest related memories, at most related of them, and each memory once, whichever
+// candidates it is near to. A candidate whose sources are not of the session is a terminal error.
+func NewBoard(in formation.Bundle, related int) (*Board, error) {
+	newest, err := timesOf(in)
+	if err != nil {
+		return nil, err
+	}
+	b := &Board{bundle: in, newest: newest, Memories: []ShownMemory{}, indices: map[string]int{}, memories: map[string]memory.Memory{}}
+	aliases := map[string]string{} // memory id -> alias
+	for i, r := range in.Related {
+		c := r.Candidate
+		id := Alias("c", i)
+		b.indices[id] = i
+		shown := ShownCandidate{
+			ID: id, Kind: string(c.Kind), Content: c.Content, Slot: c.Slot, Negates: c.Negates,
+			Said: ShowTime(in.Session.Turns[newest[i]].Time), When: ShowEvent(c.EventTime), Related: []string{},
+		}
+		for _, m := range r.Memories[:min(related, len(r.Memories))] {
+			if m.Status == memory.StatusActive {
+				shown.Related = append(shown.Related, b.show(aliases, m))
+			}
+		}
+		b.Candidates = append(b.Candidates, shown)
+	}
+	return b, nil
+}
+
+// Memory is the memory that an alias stands for.
+func (b *Board) Memory(alias string) (m memory.Memory, ok bool) {
+	m, ok = b.memories[alias]
+	return m, ok
+}
+
+func (b *Board) show(aliases map[string]string, m memory.Memory) string {
+	if a, ok := aliases[m.ID]; ok {
+		return a
+	}
+	a := Alias("m", len(b.memories))
+	aliases[m.ID], b.memories[a] = a, m
+	b.Memories = append(b.Memories, ShownMemory{
+		ID: a, Kind: string(m.Kind), Content: m.Content, Slot: m.Slot, Said: ShowTime(m.ValidFrom), When: ShowEvent(m.EventTime),
+	})
+	return a
+}
+
+// timesOf looks up the newest source turn of each candidate, as its position in the session.
+func timesOf(in formation.Bundle) ([]int, error) {
+	position := make(map[string]int, len(in.Session.Turns))
+	for i, t := range in.Session.Turns {
+		position[t.ID] = i
+	}
+	out := make([]int, len(in.Related))
+	for c, r := range in.Related {
+		if len(r.Candidate.Sources) == 0 {
+			return nil, fault.Terminal("candidate.sources", "is empty, want turns of the session")
+		}
+		newest := -1
+		for _, id := range r.Candidate.Sources {
+			i, ok := position[id]
+			if !ok {
+				return nil, fault.Terminal("candidate.sources", "names a turn that is not of the session")
+			}
+			if newest < 0 || in.Session.Turns[i].Time.After(in.Session.Turns[newest].Time) {
+				newest = i
+			}
+		}
+		out[c] = newest
+	}
+	return out, nil
+}

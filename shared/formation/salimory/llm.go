@@ -1,0 +1,160 @@
+package salimory
+
+import (
+	"context"
+	"embed"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+//go:embed prompts/*.tmpl
+var prompts embed.FS
+
+// LLM is the strategy by a language model: one call says what the session's turns are worth, one decides what that does to
+// the bank and to working memory. It is safe for concurrent use.
+type LLM struct {
+	extractor llm.Role
+	manager   llm.Role
+	related   int
+}
+
+var _ formation.Former = (*LLM)(nil)
+
+// NewLLM makes the former. A prompt that does not work is an error here, not later.
+func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
+	extractor, err := llm.NewRole(client, llm.RoleSpec{
+		Name: model.RoleExtractor, Prompts: prompts, File: "prompts/salimory-extractor.v2.tmpl",
+		Schema: structured.SchemaOf[extraction]("mneme_salimory_extractor"),
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := llm.NewRole(client, llm.RoleSpec{
+		Name: model.RoleManager, Prompts: prompts, File: "prompts/salimory-manager.v2.tmpl",
+		Schema: structured.SchemaOf[decisions]("mneme_salimory_manager"),
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &LLM{extractor: extractor, manager: manager, related: opts.Related}, nil
+}
+
+// Version is strategy, prompt versions and models.
+func (f *LLM) Version() string { return llm.VersionOf(Name, f.extractor, f.manager) }
+
+// extraction is the extractor's answer. An empty list alone could be a failure to answer, so that
+// nothing worth keeping has to be said in so many words.
+type extraction struct {
+	Nothing  bool     `json:"nothing" desc:"true when nothing is worth keeping, and then memories is empty"`
+	Memories []routed `json:"memories"`
+}
+
+// routed is a statement with the store that it is for. The store stands first because what a model says first guides what it says next.
+type routed struct {
+	Store string `json:"store" enum:"facts|preferences|working" desc:"where it belongs"`
+	llm.Statement
+}
+
+// Extract asks once for what the session says. Nothing worth keeping is an empty result only when the model says
+// so; every other answer without memories is an error. Without turns it asks nothing.
+func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	if len(in.Turns) == 0 {
+		return nil, nil
+	}
+	data := struct {
+		Turns []llm.ShownTurn `json:"turns"`
+	}{llm.ShowTurns(in.Turns)}
+	return llm.Ask(ctx, f.extractor, in.Scope.Tenant, data, len(in.Turns), func(a extraction) ([]formation.Candidate, error) {
+		if err := llm.CheckNothing(a.Nothing, len(a.Memories)); err != nil {
+			return nil, err
+		}
+		return llm.Candidates(a.Memories, func(r routed) (formation.Candidate, int, error) { return r.candidate(in.Turns) })
+	})
+}
+
+func (r routed) candidate(turns []memory.Turn) (formation.Candidate, int, error) {
+	c, first, err := r.Statement.Candidate(turns)
+	if err != nil {
+		return c, first, err
+	}
+	if (r.Store == "preferences") != (c.Kind == memory.KindPreference) && r.Store != "working" {
+		return c, first, structured.Faultf("store is %s, but kind is %s; only a preference goes to preferences", r.Store, c.Kind)
+	}
+	c.Working = r.Store == "working"
+	return c, first, nil
+}
+
+// decisions is the manager's answer.
+type decisions struct {
+	Operations []decided `json:"operations" desc:"one for every candidate, in the order they are to be carried out"`
+	Retire     []string  `json:"retire,omitempty" desc:"ids of turns of working memory that are stale"`
+}
+
+type decided struct {
+	Candidate string   `json:"candidate" desc:"the candidate's id"`
+	Relation  string   `json:"relation" enum:"contradicts|same|refines|combines|new|worthless"`
+	Op        string   `json:"op" enum:"ADD|UPDATE|MERGE|DELETE|NONE"`
+	Targets   []string `json:"targets,omitempty" desc:"ids of the memories acted on"`
+	Content   string   `json:"content,omitempty" desc:"the new statement for UPDATE and MERGE, else empty"`
+}
+
+// question is what the manager sees.
+type question struct {
+	*llm.Board
+	Working []llm.ShownTurn `json:"working"`
+}
+
+// Decide asks once what the candidates do to the bank. Without candidates for the bank it asks nothing.
+func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	lasting, passing := split(in)
+	if len(lasting.Related) == 0 {
+		return formation.Verdict{Operations: passing, Retire: stale(in.Window, in.Session)}, nil
+	}
+	board, err := llm.NewBoard(lasting, f.related)
+	if err != nil {
+		return formation.Verdict{}, err
+	}
+	working := slices.DeleteFunc(slices.Clone(in.Window), func(t memory.Turn) bool { return t.SessionID == in.Session.ID })
+	q := question{Board: board, Working: llm.ShowAs("w", working)}
+	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, q, len(lasting.Related), func(a decisions) (formation.Verdict, error) {
+		ops, err := llm.NewWriter(board, llm.Identity{Strategy: Name, PolicyVersion: f.Version()}).Operations(a.list())
+		if err != nil {
+			return formation.Verdict{}, err
+		}
+		retired, err := turnsOf(a.Retire, working)
+		if err != nil {
+			return formation.Verdict{}, err
+		}
+		return formation.Verdict{Operations: append(ops, passing...), Retire: append(retired, stale(working, in.Session)...)}, nil
+	})
+}
+
+func (a decisions) list() []llm.Decision {
+	out := make([]llm.Decision, len(a.Operations))
+	for i, d := range a.Operations {
+		out[i] = llm.Decision{Candidate: d.Candidate, Reason: d.Relation, Op: memory.OpKind(d.Op), Targets: d.Targets, Content: d.Content}
+	}
+	return out
+}
+
+// turnsOf gives aliases of working memory's turns their ids back.
+func turnsOf(aliases []string, working []memory.Turn) ([]string, error) {
+	known := make(map[string]string, len(working))
+	for i, t := range working {
+		known[llm.Alias("w", i)] = t.ID
+	}
+	var out []string
+	for _, a := range aliases {
+		id, ok := known[a]
+		if !ok {
+			return nil, structured.Faultf("retire names %s, which is not a turn of working memory", structured.Alias(a))
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}

@@ -1,0 +1,95 @@
+package salimory_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// earlier is working memory of a session before.
+func earlier(texts ...string) []memory.Turn {
+	out := formationtest.Turns(texts...)
+	for i := range out {
+		out[i].SessionID, out[i].Time = "s0", day.AddDate(0, 0, -7)
+		out[i].ID = "old-" + out[i].ID
+	}
+	return out
+}
+
+func TestWhatIsOverLeavesWorkingMemory(t *testing.T) {
+	b := formation.Bundle{Session: session("I am a nurse."), Window: append(earlier(
+		"I have an exam tomorrow.", "We fly to Rome next month.", "I like tea.", "I met Eva yesterday.", "Some years ago I had an exam.",
+	), session("I have a date tomorrow.").Turns...)}
+	b.Related = formationtest.Bundle([]string{"Ana is a nurse."}).Related
+	v, err := salimory.NewEmbedded().Decide(t.Context(), b)
+	if err != nil || !slices.Equal(v.Retire, []string{"old-turn-a"}) {
+		t.Errorf("retired %v, %v, want the exam", v.Retire, err)
+	}
+	b.Session.Turns[0].Time = day.AddDate(0, 0, -5) // the exam was the day before yesterday, and how it went may still come up
+	if v, err = salimory.NewEmbedded().Decide(t.Context(), b); err != nil || len(v.Retire) != 0 {
+		t.Errorf("retired %v, %v, want nothing yet", v.Retire, err)
+	}
+}
+
+func TestOfTheMomentIsForWorkingMemoryOnly(t *testing.T) {
+	b := bundle([]string{"Ana is tired today.", "Ana is a nurse."})
+	b.Related[0].Candidate.Working = true
+	for name, f := range map[string]formation.Former{"embedded": salimory.NewEmbedded(), "llm": newFormer(t, llmtest.New(t))} {
+		v, err := f.Decide(t.Context(), b)
+		if err != nil || len(v.Operations) != 2 {
+			t.Fatalf("%s: %+v, %v", name, v, err)
+		}
+		for _, op := range v.Operations {
+			if (op.Kind == memory.OpNone) != slices.Equal(op.Sources, []string{"turn-a"}) {
+				t.Errorf("%s: %s of %v", name, op.Kind, op.Sources)
+			}
+		}
+	}
+}
+
+func TestTheModelRetiresWorkingMemory(t *testing.T) {
+	s := llmtest.New(t)
+	good := ops(op("c1", "ADD", ""))
+	good["retire"] = []string{"w2"}
+	bad := ops(op("c1", "ADD", ""))
+	bad["retire"] = []string{"t1"}
+	s.Script(model.RoleManager, text(t, bad), text(t, good))
+	b := bundle([]string{"Ana is a nurse."})
+	b.Window = append(earlier("I like tea.", "I like coffee."), b.Session.Turns...)
+	v, err := newFormer(t, s).Decide(t.Context(), b)
+	if err != nil || !slices.Equal(v.Retire, []string{"old-turn-b"}) || s.Count(model.RoleManager) != 2 {
+		t.Errorf("retired %v, %v, after %d calls", v.Retire, err, s.Count(model.RoleManager))
+	}
+}
+
+func TestStoresAreRoutedByKind(t *testing.T) {
+	s := llmtest.New(t)
+	s.Script(model.RoleExtractor, text(t, extraction(
+		said("store", "working", "content", "Ana is tired."), said("store", "preferences", "kind", "preference", "content", "Ana loves tea."), said(),
+	)))
+	got, err := newFormer(t, s).Extract(t.Context(), session("I moved last week"))
+	if err != nil || len(got) != 3 || !got[0].Working || got[1].Working || got[1].Kind != memory.KindPreference || got[2].Working {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// A session costs two calls, whatever it says.
+func TestASessionCostsTwoCalls(t *testing.T) {
+	s := llmtest.New(t)
+	l := formationtest.NewLife(newFormer(t, s))
+	for i, in := range formationtest.Sessions() {
+		before := s.Total()
+		if _, _, err := l.Form(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.Total() - before; n != 2 {
+			t.Errorf("session %d took %d calls, want 2", i, n)
+		}
+	}
+}

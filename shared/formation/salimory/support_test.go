@@ -1,0 +1,50 @@
+package salimory_test
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type object = formationtest.Object
+
+var (
+	scope   = formationtest.Scope()
+	day     = formationtest.Day()
+	session = formationtest.Session
+	stored  = formationtest.Stored
+	bundle  = formationtest.Bundle
+	text    = formationtest.Answer
+)
+
+func newFormer(t *testing.T, s *llmtest.Server) *salimory.LLM {
+	t.Helper()
+	f, err := salimory.NewLLM(s.Client(t), llm.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// operations of the former's verdict.
+func operations(ctx context.Context, f formation.Former, b formation.Bundle) ([]memory.Operation, error) {
+	v, err := f.Decide(ctx, b)
+	return v.Operations, err
+}
+
+// op is a manager's operation.
+func op(candidate, kind, content string, targets ...string) object {
+	return object{"candidate": candidate, "relation": "refines", "op": kind, "content": content, "targets": targets}
+}
+
+func ops(list ...object) object { return object{"operations": list} }
