@@ -1,0 +1,81 @@
+// Package saliency is the attentional gate of the embedded policy: a small model, trained on synthetic
+// dialogues, that scores how worth remembering a turn is.
+//
+// A score depends on the turn and, where the turn ahead of it in the same session is in the same
+// batch, on that one too: whether it asked, and which words it had. Nothing is kept between calls.
+// What a turn says is only ever text: instructions in it steer nothing, and rate low.
+package saliency
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Filter decides by a model. It is safe for concurrent use.
+type Filter struct {
+	version   string
+	threshold float64
+	bias      float64
+	weights   vector
+}
+
+var _ formation.Filter = (*Filter)(nil)
+
+// NewFilter returns a filter that decides by a model, or ErrModel.
+func NewFilter(m Model) (*Filter, error) {
+	weights, err := m.dense()
+	if err != nil {
+		return nil, err
+	}
+	return &Filter{version: m.Version, threshold: m.Threshold, bias: m.Bias, weights: weights}, nil
+}
+
+// NewTrained returns the filter with the model that is compiled into the binary. It panics
+// when that cannot be read, because then the binary itself is broken.
+func NewTrained() *Filter {
+	m, err := Trained()
+	if err != nil {
+		panic(fmt.Sprintf("load the compiled-in saliency model: %v", err))
+	}
+	f, err := NewFilter(m)
+	if err != nil {
+		panic(fmt.Sprintf("load the compiled-in saliency model: %v", err))
+	}
+	return f
+}
+
+// Filter scores every turn, with the one ahead of it in the same session where the batch has it.
+func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn) ([]formation.Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("filter turns: %w", err)
+	}
+	decisions := make([]formation.Decision, len(turns))
+	for i := range turns {
+		score := f.Score(turns[i], Before(turns, i))
+		decisions[i] = formation.Decision{
+			Salient: score >= f.threshold, Score: score, Threshold: f.threshold, PolicyVersion: f.version,
+		}
+	}
+	return decisions, nil
+}
+
+// Before returns the turn ahead of turn i in the same session, nil where the batch has none.
+func Before(turns []memory.Turn, i int) *memory.Turn {
+	if i == 0 || turns[i-1].SessionID != turns[i].SessionID {
+		return nil
+	}
+	return &turns[i-1]
+}
+
+// Score returns how worth remembering a turn is, 0 to 1; before may be nil.
+func (f *Filter) Score(t memory.Turn, before *memory.Turn) float64 {
+	v := featuresOf(t, backdropOf(before))
+	sum := f.bias
+	for i, x := range v {
+		sum += float64(x * f.weights[i]) // the conversion forbids fusing, which rounds differently per processor
+	}
+	return logistic(sum)
+}
