@@ -3,6 +3,7 @@ package booster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -26,10 +27,9 @@ type Intake struct {
 }
 
 // Handle is the bus handler: a batch is of one user. A record that is not a valid event is a
-// terminal error, and nothing of its batch takes effect. Both effects are idempotent, so a batch may come again.
+// terminal error, and nothing of its batch takes effect. All effects are idempotent, so a batch may come again.
 func (in *Intake) Handle(ctx context.Context, batch []bus.Message) error {
-	var turns []memory.Turn
-	var events []consolidation.Event
+	var taken taken
 	var scope memory.Scope
 	now := in.Now()
 	for _, m := range batch {
@@ -38,32 +38,53 @@ func (in *Intake) Handle(ctx context.Context, batch []bus.Message) error {
 			return err
 		}
 		scope = e.Scope
-		if e.Turn != nil {
-			turns = append(turns, *e.Turn)
-		}
-		if e.Dropped == nil {
-			events = append(events, consolidation.Event{
-				ID: e.EventID, SessionID: e.SessionID, Turn: e.Turn, ClosedAt: e.ClosedAt,
-				TraceParent: traceParent(ctx, m),
-			})
-		}
+		taken.add(e, traceParent(ctx, m))
 	}
 	t, err := in.Tenants.Lookup(scope.Tenant)
 	if err != nil {
 		return err
 	}
-	if len(turns) > 0 {
-		if err := in.Window.Append(ctx, scope, turns); err != nil {
+	// The intake alone adds to the window, in order: what it erases here came before the request, and nothing else.
+	if taken.erased {
+		if err := in.Window.Erase(ctx, scope); err != nil {
+			return fmt.Errorf("erase window: %w", err)
+		}
+	}
+	if len(taken.turns) > 0 {
+		if err := in.Window.Append(ctx, scope, taken.turns); err != nil {
 			return fmt.Errorf("append to window: %w", err)
 		}
 	}
 	p := consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)}
-	for _, chunk := range chunks(events) {
+	for _, chunk := range chunks(taken.events) {
 		if err := in.Signal(ctx, p, chunk); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// taken is what a batch brings: the turns for the window and the events for the user's workflow.
+type taken struct {
+	turns  []memory.Turn
+	events []consolidation.Event
+	erased bool
+}
+
+// add takes an event in. An erasure leaves of what came before it in the batch only other erasures: the rest need not go anywhere.
+func (t *taken) add(e contract.SalientEvent, traceParent string) {
+	switch {
+	case e.Dropped != nil:
+		return
+	case e.Turn != nil:
+		t.turns = append(t.turns, *e.Turn)
+	case !e.ErasedAt.IsZero():
+		t.erased, t.turns = true, nil
+		t.events = slices.DeleteFunc(t.events, func(e consolidation.Event) bool { return !e.Erase })
+	}
+	t.events = append(t.events, consolidation.Event{
+		ID: e.EventID, SessionID: e.SessionID, Turn: e.Turn, ClosedAt: e.ClosedAt, Erase: !e.ErasedAt.IsZero(), TraceParent: traceParent,
+	})
 }
 
 // traceParent is the trace that the event's consolidation goes on with: the delivery's own span where that is of

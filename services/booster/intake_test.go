@@ -146,6 +146,42 @@ func TestSalientTurnsReachTheWindowAndTheWorkflow(t *testing.T) {
 	}
 }
 
+func erasure(n int) contract.SalientEvent {
+	e := event(ana, n)
+	e.SessionID, e.ErasedAt = "", now
+	return e
+}
+
+// An erasure takes away what came before it, in its batch and in earlier ones, and nothing that came after it, however often it is delivered.
+func TestAnErasureTakesEffectInOrder(t *testing.T) {
+	r := newRig(t)
+	first := []bus.Message{message(t, turn(ana, 1, "I live in Porto."))}
+	second := []bus.Message{
+		message(t, turn(ana, 2, "I moved.")), message(t, closed(3)), message(t, erasure(4)), message(t, turn(ana, 5, "I swim.")),
+		message(t, erasure(6)), message(t, turn(ana, 7, "I run.")),
+	}
+	third := []bus.Message{message(t, turn(ana, 8, "I dance."))}
+	for range 2 {
+		r.signals = nil
+		for _, batch := range [][]bus.Message{first, second, third} {
+			if err := r.Handle(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := r.window(t), []string{"t7", "t8"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("the window has %v, want %v", got, want)
+		}
+		if got, want := r.signalled(), []string{"e1", "e4", "e6", "e7", "e8"}; !reflect.DeepEqual(got, want) {
+			t.Errorf("signalled %v, want both erasures and nothing between or before them: %v", got, want)
+		}
+	}
+	for _, e := range r.signals[1] {
+		if e.Erase != (e.ID == "e4" || e.ID == "e6") {
+			t.Errorf("%s is signalled as %+v", e.ID, e)
+		}
+	}
+}
+
 func TestABatchOfDroppedTurnsHasNoEffect(t *testing.T) {
 	r := newRig(t)
 	r.Window = failing{r.Window}

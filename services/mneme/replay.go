@@ -14,9 +14,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 )
 
-// replayGroup is the consumer group whose offset separates replayed letters from waiting ones.
-const replayGroup = "mneme-replay"
-
 func (c *cli) replay() *cobra.Command {
 	var cfg bus.ReplayConfig
 	var list bool
@@ -49,7 +46,7 @@ func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) er
 	}
 	defer line.Close()
 	source, err := kafka.NewSource(kafka.SourceConfig{
-		Cluster: kafka.Cluster{Brokers: s.Brokers, ClientID: "mneme-replay"}, Group: replayGroup,
+		Cluster: kafka.Cluster{Brokers: s.Brokers, ClientID: "mneme-replay"}, Group: contract.GroupReplay,
 		Topics: []string{contract.TopicDeadLetters}, MaxWait: 200 * time.Millisecond,
 	})
 	if err != nil {

@@ -94,7 +94,7 @@ func (g *Gate) decide(ctx context.Context, t tenant.Tenant, scope memory.Scope, 
 
 // message is the salient event of a session event.
 func message(e contract.SessionEvent, d formation.Decision) (bus.Message, error) {
-	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, Decision: d}
+	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, ErasedAt: e.ErasedAt, Decision: d}
 	switch {
 	case e.Turn != nil && d.Salient:
 		s.Turn = e.Turn

@@ -228,6 +228,19 @@ func TestTheEndOfASessionNeedsNoFilter(t *testing.T) {
 	}
 }
 
+func TestAnErasureIsPassedOnInItsPlace(t *testing.T) {
+	r := newRig(t)
+	erase := contract.SessionEvent{Envelope: contract.Envelope{EventID: "e2", Scope: ana}, ErasedAt: now}
+	batch := []bus.Message{message(t, turn(ana, 1, "I live in Porto.")), message(t, erase), message(t, turn(ana, 3, "I moved to Braga."))}
+	if err := r.Handle(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	got := r.out.read(t)
+	if len(got) != 3 || got[0].Turn == nil || got[2].Turn == nil || !got[1].ErasedAt.Equal(now) || got[1].EventID != "e2" || got[1].SessionID != "" {
+		t.Errorf("published %+v", got)
+	}
+}
+
 func TestTheFilterIsThatOfTheTenantsPolicy(t *testing.T) {
 	r := newRig(t)
 	var err error

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -27,6 +28,10 @@ const (
 	TopicFeedback      = "mneme.feedback"       // utilizer
 	TopicDeadLetters   = "mneme.dead-letters"   // every consumer
 )
+
+// GroupReplay is the consumer group of whoever works on the dead letters: its offset separates replayed letters from
+// waiting ones, and its members do not work on the same partition at a time.
+const GroupReplay = "mneme-replay"
 
 // Envelope is what every event carries.
 type Envelope struct {
@@ -111,7 +116,14 @@ func checkEnvelope(e Envelope, key []byte) error {
 	return nil
 }
 
-func checkSession(id string) error {
+// checkSession checks the id of the session, which an erasure has not.
+func checkSession(id string, erased *mnemev1.UserErased) error {
+	if erased != nil {
+		if id != "" {
+			return fault.Terminal("session_id", "is set, want none in an event about the whole user")
+		}
+		return nil
+	}
 	return memory.ValidText("session_id", id, memory.MaxIDBytes)
 }
 

@@ -73,6 +73,12 @@ func TestSessionEventRefusals(t *testing.T) {
 		"closed without time": {func(e *mnemev1.SessionEvent) {
 			e.Event = &mnemev1.SessionEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{}}
 		}, "session_closed.time"},
+		"erased without time": {func(e *mnemev1.SessionEvent) {
+			e.SessionId, e.Event = "", &mnemev1.SessionEvent_UserErased{UserErased: &mnemev1.UserErased{}}
+		}, "user_erased.time"},
+		"erased in a session": {func(e *mnemev1.SessionEvent) {
+			e.Event = &mnemev1.SessionEvent_UserErased{UserErased: &mnemev1.UserErased{Time: timestamppb.New(now)}}
+		}, "session_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := valid()
@@ -111,10 +117,18 @@ func TestBytesThatAreNoEvent(t *testing.T) {
 	}
 }
 
+// ofUser is the envelope of an event about the whole user.
+func ofUser() contract.Envelope {
+	e := envelope()
+	e.SessionID = ""
+	return e
+}
+
 func TestSessionEventRoundTrip(t *testing.T) {
 	for name, e := range map[string]contract.SessionEvent{
 		"turn":   {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleAssistant, Text: "Olá", Caption: "a kite", Time: now}},
 		"closed": {Envelope: envelope(), ClosedAt: now},
+		"erased": {Envelope: ofUser(), ErasedAt: now},
 	} {
 		t.Run(name, func(t *testing.T) {
 			value, err := e.Encode()
@@ -125,7 +139,7 @@ func TestSessionEventRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Envelope != e.Envelope || !got.ClosedAt.Equal(e.ClosedAt) || (got.Turn == nil) != (e.Turn == nil) {
+			if got.Envelope != e.Envelope || !got.ClosedAt.Equal(e.ClosedAt) || !got.ErasedAt.Equal(e.ErasedAt) || (got.Turn == nil) != (e.Turn == nil) {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
 			if got.Turn != nil && *got.Turn != *e.Turn {
@@ -144,6 +158,7 @@ func TestSalientEventRoundTrip(t *testing.T) {
 		"turn":    {Envelope: envelope(), Turn: &turn, Decision: kept},
 		"dropped": {Envelope: envelope(), Dropped: &turn, Decision: d},
 		"closed":  {Envelope: envelope(), ClosedAt: now},
+		"erased":  {Envelope: ofUser(), ErasedAt: now},
 	} {
 		t.Run(name, func(t *testing.T) {
 			value, err := e.Encode()
@@ -157,7 +172,7 @@ func TestSalientEventRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (got.Turn == nil) != (e.Turn == nil) || (got.Dropped == nil) != (e.Dropped == nil) || !got.ClosedAt.Equal(e.ClosedAt) || got.Decision != e.Decision {
+			if (got.Turn == nil) != (e.Turn == nil) || (got.Dropped == nil) != (e.Dropped == nil) || !got.ClosedAt.Equal(e.ClosedAt) || !got.ErasedAt.Equal(e.ErasedAt) || got.Decision != e.Decision {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
 		})

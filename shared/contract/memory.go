@@ -18,7 +18,7 @@ var (
 	operations = map[memory.OpKind]mnemev1.Operation{
 		memory.OpAdd: mnemev1.Operation_OPERATION_ADD, memory.OpUpdate: mnemev1.Operation_OPERATION_UPDATE,
 		memory.OpMerge: mnemev1.Operation_OPERATION_MERGE, memory.OpDelete: mnemev1.Operation_OPERATION_DELETE,
-		memory.OpNone: mnemev1.Operation_OPERATION_NONE,
+		memory.OpNone: mnemev1.Operation_OPERATION_NONE, memory.OpErase: mnemev1.Operation_OPERATION_ERASE,
 	}
 	precisions = map[memory.Precision]mnemev1.Precision{
 		memory.PrecisionDay: mnemev1.Precision_PRECISION_DAY, memory.PrecisionMonth: mnemev1.Precision_PRECISION_MONTH,

@@ -11,8 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// SalientEvent is what the filter made of a session event: exactly one of Turn, Dropped
-// and ClosedAt is set.
+// SalientEvent is what the filter made of a session event: exactly one of Turn, Dropped,
+// ClosedAt and ErasedAt is set.
 type SalientEvent struct {
 	Envelope
 	// Turn is the turn that passed.
@@ -21,6 +21,8 @@ type SalientEvent struct {
 	Dropped *memory.Turn
 	// ClosedAt is when the session ended.
 	ClosedAt time.Time
+	// ErasedAt is when the erasure of the user was asked for.
+	ErasedAt time.Time
 	// Decision is the filter's verdict on Turn or Dropped.
 	Decision formation.Decision
 }
@@ -39,7 +41,7 @@ func DecodeSalientEvent(key, value []byte, now time.Time) (SalientEvent, error) 
 	if err := checkEnvelope(e.Envelope, key); err != nil {
 		return SalientEvent{}, err
 	}
-	if err := checkSession(e.SessionID); err != nil {
+	if err := checkSession(e.SessionID, p.GetUserErased()); err != nil {
 		return SalientEvent{}, err
 	}
 	var err error
@@ -53,8 +55,10 @@ func DecodeSalientEvent(key, value []byte, now time.Time) (SalientEvent, error) 
 		e.Decision = decisionFrom(ev.Dropped.GetDecision(), false)
 	case *mnemev1.SalientEvent_SessionClosed:
 		e.ClosedAt, err = timeOf("session_closed.time", ev.SessionClosed.GetTime(), now)
+	case *mnemev1.SalientEvent_UserErased:
+		e.ErasedAt, err = timeOf("user_erased.time", ev.UserErased.GetTime(), now)
 	default:
-		err = fault.Terminal("event", "is missing, want turn, dropped or session_closed")
+		err = fault.Terminal("event", "is missing, want turn, dropped, session_closed or user_erased")
 	}
 	if err != nil {
 		return SalientEvent{}, err
@@ -79,8 +83,10 @@ func (e SalientEvent) Encode() ([]byte, error) {
 		}}
 	case !e.ClosedAt.IsZero():
 		p.Event = &mnemev1.SalientEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{Time: stamp(e.ClosedAt)}}
+	case !e.ErasedAt.IsZero():
+		p.Event = &mnemev1.SalientEvent_UserErased{UserErased: &mnemev1.UserErased{Time: stamp(e.ErasedAt)}}
 	default:
-		return nil, fault.Terminal("event", "is missing, want turn, dropped or session_closed")
+		return nil, fault.Terminal("event", "is missing, want turn, dropped, session_closed or user_erased")
 	}
 	return proto.Marshal(p)
 }

@@ -10,13 +10,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// SessionEvent is what an assistant says happened: a turn, or the end of the session.
+// SessionEvent is what an assistant says happened: a turn, the end of the session, or the request to erase the user.
+// Exactly one of Turn, ClosedAt and ErasedAt is set.
 type SessionEvent struct {
 	Envelope
-	// Turn is the utterance; nil when the session was closed.
+	// Turn is the utterance.
 	Turn *memory.Turn
-	// ClosedAt is when the session ended; zero for a turn.
+	// ClosedAt is when the session ended.
 	ClosedAt time.Time
+	// ErasedAt is when the erasure of the user was asked for.
+	ErasedAt time.Time
 }
 
 // DecodeSessionEvent decodes and checks a record of TopicSessionEvents. Its errors are
@@ -33,7 +36,7 @@ func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) 
 	if err := checkEnvelope(e.Envelope, key); err != nil {
 		return SessionEvent{}, err
 	}
-	if err := checkSession(e.SessionID); err != nil {
+	if err := checkSession(e.SessionID, p.GetUserErased()); err != nil {
 		return SessionEvent{}, err
 	}
 	var err error
@@ -44,8 +47,10 @@ func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) 
 		e.Turn = &t
 	case *mnemev1.SessionEvent_SessionClosed:
 		e.ClosedAt, err = timeOf("session_closed.time", ev.SessionClosed.GetTime(), now)
+	case *mnemev1.SessionEvent_UserErased:
+		e.ErasedAt, err = timeOf("user_erased.time", ev.UserErased.GetTime(), now)
 	default:
-		err = fault.Terminal("event", "is missing, want turn or session_closed")
+		err = fault.Terminal("event", "is missing, want turn, session_closed or user_erased")
 	}
 	if err != nil {
 		return SessionEvent{}, err
@@ -59,9 +64,12 @@ func (e SessionEvent) Encode() ([]byte, error) {
 		SchemaVersion: SchemaVersion, EventId: e.EventID,
 		TenantId: e.Scope.Tenant, UserId: e.Scope.User, SessionId: e.SessionID,
 	}
-	if e.Turn != nil {
+	switch {
+	case e.Turn != nil:
 		p.Event = &mnemev1.SessionEvent_Turn{Turn: TurnToProto(*e.Turn)}
-	} else {
+	case !e.ErasedAt.IsZero():
+		p.Event = &mnemev1.SessionEvent_UserErased{UserErased: &mnemev1.UserErased{Time: stamp(e.ErasedAt)}}
+	default:
 		p.Event = &mnemev1.SessionEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{Time: stamp(e.ClosedAt)}}
 	}
 	return proto.Marshal(p)

@@ -37,7 +37,7 @@ type SessionEvent struct {
 	TenantId string `protobuf:"bytes,3,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
 	// The end user whose memory the event feeds; 1 to 256 bytes.
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// The conversation; 1 to 128 bytes.
+	// The conversation; 1 to 128 bytes. Empty for user_erased.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// What happened.
 	//
@@ -45,6 +45,7 @@ type SessionEvent struct {
 	//
 	//	*SessionEvent_Turn
 	//	*SessionEvent_SessionClosed
+	//	*SessionEvent_UserErased
 	Event         isSessionEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -140,6 +141,15 @@ func (x *SessionEvent) GetSessionClosed() *SessionClosed {
 	return nil
 }
 
+func (x *SessionEvent) GetUserErased() *UserErased {
+	if x != nil {
+		if x, ok := x.Event.(*SessionEvent_UserErased); ok {
+			return x.UserErased
+		}
+	}
+	return nil
+}
+
 type isSessionEvent_Event interface {
 	isSessionEvent_Event()
 }
@@ -154,9 +164,62 @@ type SessionEvent_SessionClosed struct {
 	SessionClosed *SessionClosed `protobuf:"bytes,11,opt,name=session_closed,json=sessionClosed,proto3,oneof"`
 }
 
+type SessionEvent_UserErased struct {
+	// Everything of the user that came before this event is erased; what comes after it is new.
+	UserErased *UserErased `protobuf:"bytes,12,opt,name=user_erased,json=userErased,proto3,oneof"`
+}
+
 func (*SessionEvent_Turn) isSessionEvent_Event() {}
 
 func (*SessionEvent_SessionClosed) isSessionEvent_Event() {}
+
+func (*SessionEvent_UserErased) isSessionEvent_Event() {}
+
+// UserErased asks for the erasure of a user. The event's id is the id of the erasure.
+type UserErased struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it was asked for; between 1970-01-01 and one day from now.
+	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserErased) Reset() {
+	*x = UserErased{}
+	mi := &file_mneme_v1_events_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserErased) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserErased) ProtoMessage() {}
+
+func (x *UserErased) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_events_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserErased.ProtoReflect.Descriptor instead.
+func (*UserErased) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *UserErased) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
 
 // SessionClosed says that no further turn of the session is expected. A turn that
 // arrives later all the same is kept, and consolidated when the user is idle.
@@ -170,7 +233,7 @@ type SessionClosed struct {
 
 func (x *SessionClosed) Reset() {
 	*x = SessionClosed{}
-	mi := &file_mneme_v1_events_proto_msgTypes[1]
+	mi := &file_mneme_v1_events_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -182,7 +245,7 @@ func (x *SessionClosed) String() string {
 func (*SessionClosed) ProtoMessage() {}
 
 func (x *SessionClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_events_proto_msgTypes[1]
+	mi := &file_mneme_v1_events_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -195,7 +258,7 @@ func (x *SessionClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionClosed.ProtoReflect.Descriptor instead.
 func (*SessionClosed) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_events_proto_rawDescGZIP(), []int{1}
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SessionClosed) GetTime() *timestamppb.Timestamp {
@@ -217,7 +280,7 @@ type SalientEvent struct {
 	TenantId string `protobuf:"bytes,3,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
 	// The end user.
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// The conversation.
+	// The conversation; empty for user_erased.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// What the filter made of the event.
 	//
@@ -226,6 +289,7 @@ type SalientEvent struct {
 	//	*SalientEvent_Turn
 	//	*SalientEvent_Dropped
 	//	*SalientEvent_SessionClosed
+	//	*SalientEvent_UserErased
 	Event         isSalientEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -233,7 +297,7 @@ type SalientEvent struct {
 
 func (x *SalientEvent) Reset() {
 	*x = SalientEvent{}
-	mi := &file_mneme_v1_events_proto_msgTypes[2]
+	mi := &file_mneme_v1_events_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -245,7 +309,7 @@ func (x *SalientEvent) String() string {
 func (*SalientEvent) ProtoMessage() {}
 
 func (x *SalientEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_events_proto_msgTypes[2]
+	mi := &file_mneme_v1_events_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -258,7 +322,7 @@ func (x *SalientEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SalientEvent.ProtoReflect.Descriptor instead.
 func (*SalientEvent) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_events_proto_rawDescGZIP(), []int{2}
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SalientEvent) GetSchemaVersion() uint32 {
@@ -330,6 +394,15 @@ func (x *SalientEvent) GetSessionClosed() *SessionClosed {
 	return nil
 }
 
+func (x *SalientEvent) GetUserErased() *UserErased {
+	if x != nil {
+		if x, ok := x.Event.(*SalientEvent_UserErased); ok {
+			return x.UserErased
+		}
+	}
+	return nil
+}
+
 type isSalientEvent_Event interface {
 	isSalientEvent_Event()
 }
@@ -349,11 +422,18 @@ type SalientEvent_SessionClosed struct {
 	SessionClosed *SessionClosed `protobuf:"bytes,12,opt,name=session_closed,json=sessionClosed,proto3,oneof"`
 }
 
+type SalientEvent_UserErased struct {
+	// The erasure of the user, passed on.
+	UserErased *UserErased `protobuf:"bytes,13,opt,name=user_erased,json=userErased,proto3,oneof"`
+}
+
 func (*SalientEvent_Turn) isSalientEvent_Event() {}
 
 func (*SalientEvent_Dropped) isSalientEvent_Event() {}
 
 func (*SalientEvent_SessionClosed) isSalientEvent_Event() {}
+
+func (*SalientEvent_UserErased) isSalientEvent_Event() {}
 
 // SalientTurn is a turn that passed the filter.
 type SalientTurn struct {
@@ -368,7 +448,7 @@ type SalientTurn struct {
 
 func (x *SalientTurn) Reset() {
 	*x = SalientTurn{}
-	mi := &file_mneme_v1_events_proto_msgTypes[3]
+	mi := &file_mneme_v1_events_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -380,7 +460,7 @@ func (x *SalientTurn) String() string {
 func (*SalientTurn) ProtoMessage() {}
 
 func (x *SalientTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_events_proto_msgTypes[3]
+	mi := &file_mneme_v1_events_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -393,7 +473,7 @@ func (x *SalientTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SalientTurn.ProtoReflect.Descriptor instead.
 func (*SalientTurn) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SalientTurn) GetTurn() *Turn {
@@ -425,7 +505,7 @@ type DroppedTurn struct {
 
 func (x *DroppedTurn) Reset() {
 	*x = DroppedTurn{}
-	mi := &file_mneme_v1_events_proto_msgTypes[4]
+	mi := &file_mneme_v1_events_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -437,7 +517,7 @@ func (x *DroppedTurn) String() string {
 func (*DroppedTurn) ProtoMessage() {}
 
 func (x *DroppedTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_events_proto_msgTypes[4]
+	mi := &file_mneme_v1_events_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -450,7 +530,7 @@ func (x *DroppedTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DroppedTurn.ProtoReflect.Descriptor instead.
 func (*DroppedTurn) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DroppedTurn) GetTurnId() string {
@@ -489,7 +569,7 @@ type SaliencyDecision struct {
 
 func (x *SaliencyDecision) Reset() {
 	*x = SaliencyDecision{}
-	mi := &file_mneme_v1_events_proto_msgTypes[5]
+	mi := &file_mneme_v1_events_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -501,7 +581,7 @@ func (x *SaliencyDecision) String() string {
 func (*SaliencyDecision) ProtoMessage() {}
 
 func (x *SaliencyDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_events_proto_msgTypes[5]
+	mi := &file_mneme_v1_events_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -514,7 +594,7 @@ func (x *SaliencyDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaliencyDecision.ProtoReflect.Descriptor instead.
 func (*SaliencyDecision) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SaliencyDecision) GetScore() float64 {
@@ -552,7 +632,7 @@ type MemoryChange struct {
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// What was done.
 	Operation Operation `protobuf:"varint,5,opt,name=operation,proto3,enum=mneme.v1.Operation" json:"operation,omitempty"`
-	// The entry that was written, or retracted.
+	// The entry that was written, or retracted; empty for OPERATION_ERASE.
 	MemoryId string `protobuf:"bytes,6,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// The entries that the operation closed (superseded or retracted).
 	ClosedIds []string `protobuf:"bytes,7,rep,name=closed_ids,json=closedIds,proto3" json:"closed_ids,omitempty"`
@@ -564,7 +644,7 @@ type MemoryChange struct {
 
 func (x *MemoryChange) Reset() {
 	*x = MemoryChange{}
-	mi := &file_mneme_v1_events_proto_msgTypes[6]
+	mi := &file_mneme_v1_events_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +656,7 @@ func (x *MemoryChange) String() string {
 func (*MemoryChange) ProtoMessage() {}
 
 func (x *MemoryChange) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_events_proto_msgTypes[6]
+	mi := &file_mneme_v1_events_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +669,7 @@ func (x *MemoryChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryChange.ProtoReflect.Descriptor instead.
 func (*MemoryChange) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *MemoryChange) GetSchemaVersion() uint32 {
@@ -673,7 +753,7 @@ type Feedback struct {
 
 func (x *Feedback) Reset() {
 	*x = Feedback{}
-	mi := &file_mneme_v1_events_proto_msgTypes[7]
+	mi := &file_mneme_v1_events_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +765,7 @@ func (x *Feedback) String() string {
 func (*Feedback) ProtoMessage() {}
 
 func (x *Feedback) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_events_proto_msgTypes[7]
+	mi := &file_mneme_v1_events_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +778,7 @@ func (x *Feedback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Feedback.ProtoReflect.Descriptor instead.
 func (*Feedback) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Feedback) GetSchemaVersion() uint32 {
@@ -792,7 +872,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_mneme_v1_events_proto_msgTypes[8]
+	mi := &file_mneme_v1_events_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +884,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_events_proto_msgTypes[8]
+	mi := &file_mneme_v1_events_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +897,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeadLetter) GetSchemaVersion() uint32 {
@@ -924,7 +1004,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_mneme_v1_events_proto_msgTypes[9]
+	mi := &file_mneme_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1016,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_events_proto_msgTypes[9]
+	mi := &file_mneme_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1029,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Header) GetKey() string {
@@ -970,7 +1050,7 @@ var File_mneme_v1_events_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"\x15mneme/v1/events.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/memory.proto\"\x96\x02\n" +
+	"\x15mneme/v1/events.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/memory.proto\"\xcf\x02\n" +
 	"\fSessionEvent\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1b\n" +
@@ -980,10 +1060,15 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"session_id\x18\x05 \x01(\tR\tsessionId\x12$\n" +
 	"\x04turn\x18\n" +
 	" \x01(\v2\x0e.mneme.v1.TurnH\x00R\x04turn\x12@\n" +
-	"\x0esession_closed\x18\v \x01(\v2\x17.mneme.v1.SessionClosedH\x00R\rsessionClosedB\a\n" +
-	"\x05event\"?\n" +
+	"\x0esession_closed\x18\v \x01(\v2\x17.mneme.v1.SessionClosedH\x00R\rsessionClosed\x127\n" +
+	"\vuser_erased\x18\f \x01(\v2\x14.mneme.v1.UserErasedH\x00R\n" +
+	"userErasedB\a\n" +
+	"\x05event\"<\n" +
+	"\n" +
+	"UserErased\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"?\n" +
 	"\rSessionClosed\x12.\n" +
-	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xd0\x02\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x89\x03\n" +
 	"\fSalientEvent\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1b\n" +
@@ -994,7 +1079,9 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"\x04turn\x18\n" +
 	" \x01(\v2\x15.mneme.v1.SalientTurnH\x00R\x04turn\x121\n" +
 	"\adropped\x18\v \x01(\v2\x15.mneme.v1.DroppedTurnH\x00R\adropped\x12@\n" +
-	"\x0esession_closed\x18\f \x01(\v2\x17.mneme.v1.SessionClosedH\x00R\rsessionClosedB\a\n" +
+	"\x0esession_closed\x18\f \x01(\v2\x17.mneme.v1.SessionClosedH\x00R\rsessionClosed\x127\n" +
+	"\vuser_erased\x18\r \x01(\v2\x14.mneme.v1.UserErasedH\x00R\n" +
+	"userErasedB\a\n" +
 	"\x05event\"i\n" +
 	"\vSalientTurn\x12\"\n" +
 	"\x04turn\x18\x01 \x01(\v2\x0e.mneme.v1.TurnR\x04turn\x126\n" +
@@ -1058,43 +1145,47 @@ func file_mneme_v1_events_proto_rawDescGZIP() []byte {
 	return file_mneme_v1_events_proto_rawDescData
 }
 
-var file_mneme_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_mneme_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_mneme_v1_events_proto_goTypes = []any{
 	(*SessionEvent)(nil),          // 0: mneme.v1.SessionEvent
-	(*SessionClosed)(nil),         // 1: mneme.v1.SessionClosed
-	(*SalientEvent)(nil),          // 2: mneme.v1.SalientEvent
-	(*SalientTurn)(nil),           // 3: mneme.v1.SalientTurn
-	(*DroppedTurn)(nil),           // 4: mneme.v1.DroppedTurn
-	(*SaliencyDecision)(nil),      // 5: mneme.v1.SaliencyDecision
-	(*MemoryChange)(nil),          // 6: mneme.v1.MemoryChange
-	(*Feedback)(nil),              // 7: mneme.v1.Feedback
-	(*DeadLetter)(nil),            // 8: mneme.v1.DeadLetter
-	(*Header)(nil),                // 9: mneme.v1.Header
-	(*Turn)(nil),                  // 10: mneme.v1.Turn
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(Operation)(0),                // 12: mneme.v1.Operation
+	(*UserErased)(nil),            // 1: mneme.v1.UserErased
+	(*SessionClosed)(nil),         // 2: mneme.v1.SessionClosed
+	(*SalientEvent)(nil),          // 3: mneme.v1.SalientEvent
+	(*SalientTurn)(nil),           // 4: mneme.v1.SalientTurn
+	(*DroppedTurn)(nil),           // 5: mneme.v1.DroppedTurn
+	(*SaliencyDecision)(nil),      // 6: mneme.v1.SaliencyDecision
+	(*MemoryChange)(nil),          // 7: mneme.v1.MemoryChange
+	(*Feedback)(nil),              // 8: mneme.v1.Feedback
+	(*DeadLetter)(nil),            // 9: mneme.v1.DeadLetter
+	(*Header)(nil),                // 10: mneme.v1.Header
+	(*Turn)(nil),                  // 11: mneme.v1.Turn
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(Operation)(0),                // 13: mneme.v1.Operation
 }
 var file_mneme_v1_events_proto_depIdxs = []int32{
-	10, // 0: mneme.v1.SessionEvent.turn:type_name -> mneme.v1.Turn
-	1,  // 1: mneme.v1.SessionEvent.session_closed:type_name -> mneme.v1.SessionClosed
-	11, // 2: mneme.v1.SessionClosed.time:type_name -> google.protobuf.Timestamp
-	3,  // 3: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
-	4,  // 4: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
-	1,  // 5: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
-	10, // 6: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
-	5,  // 7: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	11, // 8: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
-	5,  // 9: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	12, // 10: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
-	11, // 11: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
-	11, // 12: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
-	9,  // 13: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
-	11, // 14: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	11, // 0: mneme.v1.SessionEvent.turn:type_name -> mneme.v1.Turn
+	2,  // 1: mneme.v1.SessionEvent.session_closed:type_name -> mneme.v1.SessionClosed
+	1,  // 2: mneme.v1.SessionEvent.user_erased:type_name -> mneme.v1.UserErased
+	12, // 3: mneme.v1.UserErased.time:type_name -> google.protobuf.Timestamp
+	12, // 4: mneme.v1.SessionClosed.time:type_name -> google.protobuf.Timestamp
+	4,  // 5: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
+	5,  // 6: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
+	2,  // 7: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
+	1,  // 8: mneme.v1.SalientEvent.user_erased:type_name -> mneme.v1.UserErased
+	11, // 9: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
+	6,  // 10: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	12, // 11: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
+	6,  // 12: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	13, // 13: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
+	12, // 14: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
+	12, // 15: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
+	10, // 16: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
+	12, // 17: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_events_proto_init() }
@@ -1106,11 +1197,13 @@ func file_mneme_v1_events_proto_init() {
 	file_mneme_v1_events_proto_msgTypes[0].OneofWrappers = []any{
 		(*SessionEvent_Turn)(nil),
 		(*SessionEvent_SessionClosed)(nil),
+		(*SessionEvent_UserErased)(nil),
 	}
-	file_mneme_v1_events_proto_msgTypes[2].OneofWrappers = []any{
+	file_mneme_v1_events_proto_msgTypes[3].OneofWrappers = []any{
 		(*SalientEvent_Turn)(nil),
 		(*SalientEvent_Dropped)(nil),
 		(*SalientEvent_SessionClosed)(nil),
+		(*SalientEvent_UserErased)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1118,7 +1211,7 @@ func file_mneme_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_events_proto_rawDesc), len(file_mneme_v1_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

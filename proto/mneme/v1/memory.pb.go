@@ -213,6 +213,8 @@ const (
 	Operation_OPERATION_DELETE Operation = 4
 	// Nothing.
 	Operation_OPERATION_NONE Operation = 5
+	// Everything of the user was erased; no entry is named.
+	Operation_OPERATION_ERASE Operation = 6
 )
 
 // Enum value maps for Operation.
@@ -224,6 +226,7 @@ var (
 		3: "OPERATION_MERGE",
 		4: "OPERATION_DELETE",
 		5: "OPERATION_NONE",
+		6: "OPERATION_ERASE",
 	}
 	Operation_value = map[string]int32{
 		"OPERATION_UNSPECIFIED": 0,
@@ -232,6 +235,7 @@ var (
 		"OPERATION_MERGE":       3,
 		"OPERATION_DELETE":      4,
 		"OPERATION_NONE":        5,
+		"OPERATION_ERASE":       6,
 	}
 )
 
@@ -730,14 +734,15 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSTATUS_ACTIVE\x10\x01\x12\x15\n" +
 	"\x11STATUS_SUPERSEDED\x10\x02\x12\x14\n" +
-	"\x10STATUS_RETRACTED\x10\x03*\x8e\x01\n" +
+	"\x10STATUS_RETRACTED\x10\x03*\xa3\x01\n" +
 	"\tOperation\x12\x19\n" +
 	"\x15OPERATION_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rOPERATION_ADD\x10\x01\x12\x14\n" +
 	"\x10OPERATION_UPDATE\x10\x02\x12\x13\n" +
 	"\x0fOPERATION_MERGE\x10\x03\x12\x14\n" +
 	"\x10OPERATION_DELETE\x10\x04\x12\x12\n" +
-	"\x0eOPERATION_NONE\x10\x05*b\n" +
+	"\x0eOPERATION_NONE\x10\x05\x12\x13\n" +
+	"\x0fOPERATION_ERASE\x10\x06*b\n" +
 	"\tPrecision\x12\x19\n" +
 	"\x15PRECISION_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPRECISION_DAY\x10\x01\x12\x13\n" +

@@ -75,6 +75,63 @@ func (FormationState) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_services_proto_rawDescGZIP(), []int{0}
 }
 
+// ErasureState is how far an erasure is.
+type ErasureState int32
+
+const (
+	// Not said.
+	ErasureState_ERASURE_STATE_UNSPECIFIED ErasureState = 0
+	// It waits for what the user said before, or is not known: erasures are forgotten with the retention of workflows.
+	ErasureState_ERASURE_STATE_PENDING ErasureState = 1
+	// The bank is erased; other stores are being erased and scanned.
+	ErasureState_ERASURE_STATE_RUNNING ErasureState = 2
+	// A scan of the stores found nothing that came before the request.
+	ErasureState_ERASURE_STATE_DONE ErasureState = 3
+)
+
+// Enum value maps for ErasureState.
+var (
+	ErasureState_name = map[int32]string{
+		0: "ERASURE_STATE_UNSPECIFIED",
+		1: "ERASURE_STATE_PENDING",
+		2: "ERASURE_STATE_RUNNING",
+		3: "ERASURE_STATE_DONE",
+	}
+	ErasureState_value = map[string]int32{
+		"ERASURE_STATE_UNSPECIFIED": 0,
+		"ERASURE_STATE_PENDING":     1,
+		"ERASURE_STATE_RUNNING":     2,
+		"ERASURE_STATE_DONE":        3,
+	}
+)
+
+func (x ErasureState) Enum() *ErasureState {
+	p := new(ErasureState)
+	*p = x
+	return p
+}
+
+func (x ErasureState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ErasureState) Descriptor() protoreflect.EnumDescriptor {
+	return file_mneme_v1_services_proto_enumTypes[1].Descriptor()
+}
+
+func (ErasureState) Type() protoreflect.EnumType {
+	return &file_mneme_v1_services_proto_enumTypes[1]
+}
+
+func (x ErasureState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ErasureState.Descriptor instead.
+func (ErasureState) EnumDescriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{1}
+}
+
 // RecallRequest asks for a profile.
 type RecallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1521,6 +1578,749 @@ func (x *RerankResponse) GetWeightsVersion() string {
 	return ""
 }
 
+// EraseUserRequest asks for an erasure.
+type EraseUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// Identifier of the request, 1 to 128 bytes; empty means a new one. A repeated request with the same identifier is one erasure.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EraseUserRequest) Reset() {
+	*x = EraseUserRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EraseUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EraseUserRequest) ProtoMessage() {}
+
+func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EraseUserRequest.ProtoReflect.Descriptor instead.
+func (*EraseUserRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *EraseUserRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *EraseUserRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// EraseUserResponse says that the erasure will be done.
+type EraseUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the erasure, for GetErasure.
+	ErasureId     string `protobuf:"bytes,1,opt,name=erasure_id,json=erasureId,proto3" json:"erasure_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EraseUserResponse) Reset() {
+	*x = EraseUserResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EraseUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EraseUserResponse) ProtoMessage() {}
+
+func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EraseUserResponse.ProtoReflect.Descriptor instead.
+func (*EraseUserResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *EraseUserResponse) GetErasureId() string {
+	if x != nil {
+		return x.ErasureId
+	}
+	return ""
+}
+
+// GetErasureRequest asks for an erasure.
+type GetErasureRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// EraseUserResponse.erasure_id.
+	ErasureId     string `protobuf:"bytes,2,opt,name=erasure_id,json=erasureId,proto3" json:"erasure_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetErasureRequest) Reset() {
+	*x = GetErasureRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetErasureRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetErasureRequest) ProtoMessage() {}
+
+func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetErasureRequest.ProtoReflect.Descriptor instead.
+func (*GetErasureRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *GetErasureRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *GetErasureRequest) GetErasureId() string {
+	if x != nil {
+		return x.ErasureId
+	}
+	return ""
+}
+
+// GetErasureResponse says how far an erasure is.
+type GetErasureResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How far it is.
+	State ErasureState `protobuf:"varint,1,opt,name=state,proto3,enum=mneme.v1.ErasureState" json:"state,omitempty"`
+	// When it was done; absent before.
+	DoneAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=done_at,json=doneAt,proto3" json:"done_at,omitempty"`
+	// How often the stores were erased and scanned until nothing was left.
+	Rounds        uint32 `protobuf:"varint,3,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetErasureResponse) Reset() {
+	*x = GetErasureResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetErasureResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetErasureResponse) ProtoMessage() {}
+
+func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetErasureResponse.ProtoReflect.Descriptor instead.
+func (*GetErasureResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *GetErasureResponse) GetState() ErasureState {
+	if x != nil {
+		return x.State
+	}
+	return ErasureState_ERASURE_STATE_UNSPECIFIED
+}
+
+func (x *GetErasureResponse) GetDoneAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DoneAt
+	}
+	return nil
+}
+
+func (x *GetErasureResponse) GetRounds() uint32 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+// ScanUserRequest asks what is kept of a user.
+type ScanUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user.
+	UserId        string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScanUserRequest) Reset() {
+	*x = ScanUserRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScanUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScanUserRequest) ProtoMessage() {}
+
+func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScanUserRequest.ProtoReflect.Descriptor instead.
+func (*ScanUserRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ScanUserRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+// StoreCount is how much a store keeps of a user.
+type StoreCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The store ("memories", "dead letters").
+	Store string `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
+	// How many objects.
+	Count         uint64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreCount) Reset() {
+	*x = StoreCount{}
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreCount) ProtoMessage() {}
+
+func (x *StoreCount) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreCount.ProtoReflect.Descriptor instead.
+func (*StoreCount) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *StoreCount) GetStore() string {
+	if x != nil {
+		return x.Store
+	}
+	return ""
+}
+
+func (x *StoreCount) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// TransportTopic is a topic that carries what users say or what is done with it. Its records are not erased one by one: they
+// leave with the topic's retention.
+type TransportTopic struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The topic's name.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// Whether its records hold texts of users; else they hold identifiers only.
+	Texts bool `protobuf:"varint,2,opt,name=texts,proto3" json:"texts,omitempty"`
+	// How long the topic keeps records, in milliseconds; -1 means for ever, 0 that the brokers did not tell.
+	RetentionMs   int64 `protobuf:"varint,3,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransportTopic) Reset() {
+	*x = TransportTopic{}
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransportTopic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransportTopic) ProtoMessage() {}
+
+func (x *TransportTopic) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransportTopic.ProtoReflect.Descriptor instead.
+func (*TransportTopic) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *TransportTopic) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *TransportTopic) GetTexts() bool {
+	if x != nil {
+		return x.Texts
+	}
+	return false
+}
+
+func (x *TransportTopic) GetRetentionMs() int64 {
+	if x != nil {
+		return x.RetentionMs
+	}
+	return 0
+}
+
+// ScanUserResponse is what is kept of a user.
+type ScanUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every store, those with nothing included.
+	Counts []*StoreCount `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty"`
+	// Where records of the user may remain for a while, although no service reads them again.
+	Transport     []*TransportTopic `protobuf:"bytes,2,rep,name=transport,proto3" json:"transport,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScanUserResponse) Reset() {
+	*x = ScanUserResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScanUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScanUserResponse) ProtoMessage() {}
+
+func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScanUserResponse.ProtoReflect.Descriptor instead.
+func (*ScanUserResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ScanUserResponse) GetCounts() []*StoreCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *ScanUserResponse) GetTransport() []*TransportTopic {
+	if x != nil {
+		return x.Transport
+	}
+	return nil
+}
+
+// ExportUserRequest asks for a user's bank.
+type ExportUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user.
+	UserId        string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportUserRequest) Reset() {
+	*x = ExportUserRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportUserRequest) ProtoMessage() {}
+
+func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
+func (*ExportUserRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *ExportUserRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+// ExportUserResponse is a part of the export.
+type ExportUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The next bytes of the JSON lines; parts do not end with lines.
+	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportUserResponse) Reset() {
+	*x = ExportUserResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportUserResponse) ProtoMessage() {}
+
+func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
+func (*ExportUserResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ExportUserResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+// BankCounts says how much a bank holds.
+type BankCounts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Entries of every state.
+	Memories uint64 `protobuf:"varint,1,opt,name=memories,proto3" json:"memories,omitempty"`
+	// Turns.
+	Turns uint64 `protobuf:"varint,2,opt,name=turns,proto3" json:"turns,omitempty"`
+	// Session records.
+	Sessions uint64 `protobuf:"varint,3,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	// Core blocks: 0 or 1.
+	Core          uint64 `protobuf:"varint,4,opt,name=core,proto3" json:"core,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BankCounts) Reset() {
+	*x = BankCounts{}
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BankCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BankCounts) ProtoMessage() {}
+
+func (x *BankCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BankCounts.ProtoReflect.Descriptor instead.
+func (*BankCounts) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *BankCounts) GetMemories() uint64 {
+	if x != nil {
+		return x.Memories
+	}
+	return 0
+}
+
+func (x *BankCounts) GetTurns() uint64 {
+	if x != nil {
+		return x.Turns
+	}
+	return 0
+}
+
+func (x *BankCounts) GetSessions() uint64 {
+	if x != nil {
+		return x.Sessions
+	}
+	return 0
+}
+
+func (x *BankCounts) GetCore() uint64 {
+	if x != nil {
+		return x.Core
+	}
+	return 0
+}
+
+// ImportUserRequest is a page of what is imported.
+type ImportUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The export's first line, in every page.
+	Header string `protobuf:"bytes,2,opt,name=header,proto3" json:"header,omitempty"`
+	// Whole lines that follow the header.
+	Lines []byte `protobuf:"bytes,3,opt,name=lines,proto3" json:"lines,omitempty"`
+	// Number of the first of these lines in the export, for messages.
+	FirstLine uint64 `protobuf:"varint,4,opt,name=first_line,json=firstLine,proto3" json:"first_line,omitempty"`
+	// ImportUserResponse.so_far of the page before; absent in the first.
+	SoFar         *BankCounts `protobuf:"bytes,5,opt,name=so_far,json=soFar,proto3" json:"so_far,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportUserRequest) Reset() {
+	*x = ImportUserRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportUserRequest) ProtoMessage() {}
+
+func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportUserRequest.ProtoReflect.Descriptor instead.
+func (*ImportUserRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ImportUserRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *ImportUserRequest) GetHeader() string {
+	if x != nil {
+		return x.Header
+	}
+	return ""
+}
+
+func (x *ImportUserRequest) GetLines() []byte {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *ImportUserRequest) GetFirstLine() uint64 {
+	if x != nil {
+		return x.FirstLine
+	}
+	return 0
+}
+
+func (x *ImportUserRequest) GetSoFar() *BankCounts {
+	if x != nil {
+		return x.SoFar
+	}
+	return nil
+}
+
+// ImportUserResponse says what was imported.
+type ImportUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the bank holds now.
+	SoFar *BankCounts `protobuf:"bytes,1,opt,name=so_far,json=soFar,proto3" json:"so_far,omitempty"`
+	// Whether vectors were made anew, because the export comes from another embedding model.
+	EmbeddedAnew  bool `protobuf:"varint,2,opt,name=embedded_anew,json=embeddedAnew,proto3" json:"embedded_anew,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportUserResponse) Reset() {
+	*x = ImportUserResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportUserResponse) ProtoMessage() {}
+
+func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportUserResponse.ProtoReflect.Descriptor instead.
+func (*ImportUserResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ImportUserResponse) GetSoFar() *BankCounts {
+	if x != nil {
+		return x.SoFar
+	}
+	return nil
+}
+
+func (x *ImportUserResponse) GetEmbeddedAnew() bool {
+	if x != nil {
+		return x.EmbeddedAnew
+	}
+	return false
+}
+
 var File_mneme_v1_services_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_services_proto_rawDesc = "" +
@@ -1621,11 +2421,64 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\"i\n" +
 	"\x0eRerankResponse\x12.\n" +
 	"\x06ranked\x18\x01 \x03(\v2\x16.mneme.v1.RankedMemoryR\x06ranked\x12'\n" +
-	"\x0fweights_version\x18\x02 \x01(\tR\x0eweightsVersion*j\n" +
+	"\x0fweights_version\x18\x02 \x01(\tR\x0eweightsVersion\"J\n" +
+	"\x10EraseUserRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"2\n" +
+	"\x11EraseUserResponse\x12\x1d\n" +
+	"\n" +
+	"erasure_id\x18\x01 \x01(\tR\terasureId\"K\n" +
+	"\x11GetErasureRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1d\n" +
+	"\n" +
+	"erasure_id\x18\x02 \x01(\tR\terasureId\"\x8f\x01\n" +
+	"\x12GetErasureResponse\x12,\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x16.mneme.v1.ErasureStateR\x05state\x123\n" +
+	"\adone_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06doneAt\x12\x16\n" +
+	"\x06rounds\x18\x03 \x01(\rR\x06rounds\"*\n" +
+	"\x0fScanUserRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\"8\n" +
+	"\n" +
+	"StoreCount\x12\x14\n" +
+	"\x05store\x18\x01 \x01(\tR\x05store\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"_\n" +
+	"\x0eTransportTopic\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05texts\x18\x02 \x01(\bR\x05texts\x12!\n" +
+	"\fretention_ms\x18\x03 \x01(\x03R\vretentionMs\"x\n" +
+	"\x10ScanUserResponse\x12,\n" +
+	"\x06counts\x18\x01 \x03(\v2\x14.mneme.v1.StoreCountR\x06counts\x126\n" +
+	"\ttransport\x18\x02 \x03(\v2\x18.mneme.v1.TransportTopicR\ttransport\",\n" +
+	"\x11ExportUserRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\"(\n" +
+	"\x12ExportUserResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"n\n" +
+	"\n" +
+	"BankCounts\x12\x1a\n" +
+	"\bmemories\x18\x01 \x01(\x04R\bmemories\x12\x14\n" +
+	"\x05turns\x18\x02 \x01(\x04R\x05turns\x12\x1a\n" +
+	"\bsessions\x18\x03 \x01(\x04R\bsessions\x12\x12\n" +
+	"\x04core\x18\x04 \x01(\x04R\x04core\"\xa6\x01\n" +
+	"\x11ImportUserRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x16\n" +
+	"\x06header\x18\x02 \x01(\tR\x06header\x12\x14\n" +
+	"\x05lines\x18\x03 \x01(\fR\x05lines\x12\x1d\n" +
+	"\n" +
+	"first_line\x18\x04 \x01(\x04R\tfirstLine\x12+\n" +
+	"\x06so_far\x18\x05 \x01(\v2\x14.mneme.v1.BankCountsR\x05soFar\"f\n" +
+	"\x12ImportUserResponse\x12+\n" +
+	"\x06so_far\x18\x01 \x01(\v2\x14.mneme.v1.BankCountsR\x05soFar\x12#\n" +
+	"\rembedded_anew\x18\x02 \x01(\bR\fembeddedAnew*j\n" +
 	"\x0eFormationState\x12\x1f\n" +
 	"\x1bFORMATION_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17FORMATION_STATE_PENDING\x10\x01\x12\x1a\n" +
-	"\x16FORMATION_STATE_FORMED\x10\x022\xe8\x01\n" +
+	"\x16FORMATION_STATE_FORMED\x10\x02*{\n" +
+	"\fErasureState\x12\x1d\n" +
+	"\x19ERASURE_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15ERASURE_STATE_PENDING\x10\x01\x12\x19\n" +
+	"\x15ERASURE_STATE_RUNNING\x10\x02\x12\x16\n" +
+	"\x12ERASURE_STATE_DONE\x10\x032\xe8\x01\n" +
 	"\x0fUtilizerService\x12@\n" +
 	"\x06Recall\x12\x17.mneme.v1.RecallRequest\x1a\x18.mneme.v1.RecallResponse\"\x03\x90\x02\x01\x12;\n" +
 	"\x06Answer\x12\x17.mneme.v1.AnswerRequest\x1a\x18.mneme.v1.AnswerResponse\x12V\n" +
@@ -1637,7 +2490,16 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\fDeleteMemory\x12\x1d.mneme.v1.DeleteMemoryRequest\x1a\x1e.mneme.v1.DeleteMemoryResponse\x12^\n" +
 	"\x10GetWorkingMemory\x12!.mneme.v1.GetWorkingMemoryRequest\x1a\".mneme.v1.GetWorkingMemoryResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
-	"GetSession\x12\x1b.mneme.v1.GetSessionRequest\x1a\x1c.mneme.v1.GetSessionResponse\"\x03\x90\x02\x012S\n" +
+	"GetSession\x12\x1b.mneme.v1.GetSessionRequest\x1a\x1c.mneme.v1.GetSessionResponse\"\x03\x90\x02\x012\x86\x03\n" +
+	"\x0fUserDataService\x12D\n" +
+	"\tEraseUser\x12\x1a.mneme.v1.EraseUserRequest\x1a\x1b.mneme.v1.EraseUserResponse\x12L\n" +
+	"\n" +
+	"GetErasure\x12\x1b.mneme.v1.GetErasureRequest\x1a\x1c.mneme.v1.GetErasureResponse\"\x03\x90\x02\x01\x12F\n" +
+	"\bScanUser\x12\x19.mneme.v1.ScanUserRequest\x1a\x1a.mneme.v1.ScanUserResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\n" +
+	"ExportUser\x12\x1b.mneme.v1.ExportUserRequest\x1a\x1c.mneme.v1.ExportUserResponse\"\x03\x90\x02\x010\x01\x12G\n" +
+	"\n" +
+	"ImportUser\x12\x1b.mneme.v1.ImportUserRequest\x1a\x1c.mneme.v1.ImportUserResponse2S\n" +
 	"\x0fRerankerService\x12@\n" +
 	"\x06Rerank\x12\x17.mneme.v1.RerankRequest\x1a\x18.mneme.v1.RerankResponse\"\x03\x90\x02\x01B6Z4github.com/mneme-memory/mneme/proto/mneme/v1;mnemev1b\x06proto3"
 
@@ -1653,81 +2515,111 @@ func file_mneme_v1_services_proto_rawDescGZIP() []byte {
 	return file_mneme_v1_services_proto_rawDescData
 }
 
-var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_mneme_v1_services_proto_goTypes = []any{
 	(FormationState)(0),              // 0: mneme.v1.FormationState
-	(*RecallRequest)(nil),            // 1: mneme.v1.RecallRequest
-	(*CitedMemory)(nil),              // 2: mneme.v1.CitedMemory
-	(*ProfileSection)(nil),           // 3: mneme.v1.ProfileSection
-	(*RecallResponse)(nil),           // 4: mneme.v1.RecallResponse
-	(*AnswerRequest)(nil),            // 5: mneme.v1.AnswerRequest
-	(*AnswerResponse)(nil),           // 6: mneme.v1.AnswerResponse
-	(*ReportCitationsRequest)(nil),   // 7: mneme.v1.ReportCitationsRequest
-	(*ReportCitationsResponse)(nil),  // 8: mneme.v1.ReportCitationsResponse
-	(*ListMemoriesRequest)(nil),      // 9: mneme.v1.ListMemoriesRequest
-	(*ListMemoriesResponse)(nil),     // 10: mneme.v1.ListMemoriesResponse
-	(*GetMemoryRequest)(nil),         // 11: mneme.v1.GetMemoryRequest
-	(*GetMemoryResponse)(nil),        // 12: mneme.v1.GetMemoryResponse
-	(*GetMemoryHistoryRequest)(nil),  // 13: mneme.v1.GetMemoryHistoryRequest
-	(*GetMemoryHistoryResponse)(nil), // 14: mneme.v1.GetMemoryHistoryResponse
-	(*DeleteMemoryRequest)(nil),      // 15: mneme.v1.DeleteMemoryRequest
-	(*DeleteMemoryResponse)(nil),     // 16: mneme.v1.DeleteMemoryResponse
-	(*GetWorkingMemoryRequest)(nil),  // 17: mneme.v1.GetWorkingMemoryRequest
-	(*GetWorkingMemoryResponse)(nil), // 18: mneme.v1.GetWorkingMemoryResponse
-	(*GetSessionRequest)(nil),        // 19: mneme.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),       // 20: mneme.v1.GetSessionResponse
-	(*RerankCandidate)(nil),          // 21: mneme.v1.RerankCandidate
-	(*RerankRequest)(nil),            // 22: mneme.v1.RerankRequest
-	(*RankedMemory)(nil),             // 23: mneme.v1.RankedMemory
-	(*RerankResponse)(nil),           // 24: mneme.v1.RerankResponse
-	(*Memory)(nil),                   // 25: mneme.v1.Memory
-	(Status)(0),                      // 26: mneme.v1.Status
-	(*Turn)(nil),                     // 27: mneme.v1.Turn
-	(*timestamppb.Timestamp)(nil),    // 28: google.protobuf.Timestamp
+	(ErasureState)(0),                // 1: mneme.v1.ErasureState
+	(*RecallRequest)(nil),            // 2: mneme.v1.RecallRequest
+	(*CitedMemory)(nil),              // 3: mneme.v1.CitedMemory
+	(*ProfileSection)(nil),           // 4: mneme.v1.ProfileSection
+	(*RecallResponse)(nil),           // 5: mneme.v1.RecallResponse
+	(*AnswerRequest)(nil),            // 6: mneme.v1.AnswerRequest
+	(*AnswerResponse)(nil),           // 7: mneme.v1.AnswerResponse
+	(*ReportCitationsRequest)(nil),   // 8: mneme.v1.ReportCitationsRequest
+	(*ReportCitationsResponse)(nil),  // 9: mneme.v1.ReportCitationsResponse
+	(*ListMemoriesRequest)(nil),      // 10: mneme.v1.ListMemoriesRequest
+	(*ListMemoriesResponse)(nil),     // 11: mneme.v1.ListMemoriesResponse
+	(*GetMemoryRequest)(nil),         // 12: mneme.v1.GetMemoryRequest
+	(*GetMemoryResponse)(nil),        // 13: mneme.v1.GetMemoryResponse
+	(*GetMemoryHistoryRequest)(nil),  // 14: mneme.v1.GetMemoryHistoryRequest
+	(*GetMemoryHistoryResponse)(nil), // 15: mneme.v1.GetMemoryHistoryResponse
+	(*DeleteMemoryRequest)(nil),      // 16: mneme.v1.DeleteMemoryRequest
+	(*DeleteMemoryResponse)(nil),     // 17: mneme.v1.DeleteMemoryResponse
+	(*GetWorkingMemoryRequest)(nil),  // 18: mneme.v1.GetWorkingMemoryRequest
+	(*GetWorkingMemoryResponse)(nil), // 19: mneme.v1.GetWorkingMemoryResponse
+	(*GetSessionRequest)(nil),        // 20: mneme.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),       // 21: mneme.v1.GetSessionResponse
+	(*RerankCandidate)(nil),          // 22: mneme.v1.RerankCandidate
+	(*RerankRequest)(nil),            // 23: mneme.v1.RerankRequest
+	(*RankedMemory)(nil),             // 24: mneme.v1.RankedMemory
+	(*RerankResponse)(nil),           // 25: mneme.v1.RerankResponse
+	(*EraseUserRequest)(nil),         // 26: mneme.v1.EraseUserRequest
+	(*EraseUserResponse)(nil),        // 27: mneme.v1.EraseUserResponse
+	(*GetErasureRequest)(nil),        // 28: mneme.v1.GetErasureRequest
+	(*GetErasureResponse)(nil),       // 29: mneme.v1.GetErasureResponse
+	(*ScanUserRequest)(nil),          // 30: mneme.v1.ScanUserRequest
+	(*StoreCount)(nil),               // 31: mneme.v1.StoreCount
+	(*TransportTopic)(nil),           // 32: mneme.v1.TransportTopic
+	(*ScanUserResponse)(nil),         // 33: mneme.v1.ScanUserResponse
+	(*ExportUserRequest)(nil),        // 34: mneme.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 35: mneme.v1.ExportUserResponse
+	(*BankCounts)(nil),               // 36: mneme.v1.BankCounts
+	(*ImportUserRequest)(nil),        // 37: mneme.v1.ImportUserRequest
+	(*ImportUserResponse)(nil),       // 38: mneme.v1.ImportUserResponse
+	(*Memory)(nil),                   // 39: mneme.v1.Memory
+	(Status)(0),                      // 40: mneme.v1.Status
+	(*Turn)(nil),                     // 41: mneme.v1.Turn
+	(*timestamppb.Timestamp)(nil),    // 42: google.protobuf.Timestamp
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
-	25, // 0: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
-	3,  // 1: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
-	2,  // 2: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
-	1,  // 3: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
-	4,  // 4: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
-	26, // 5: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
-	25, // 6: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	25, // 7: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	27, // 8: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	25, // 9: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	25, // 10: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	27, // 11: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	39, // 0: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
+	4,  // 1: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
+	3,  // 2: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
+	2,  // 3: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
+	5,  // 4: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
+	40, // 5: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
+	39, // 6: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	39, // 7: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	41, // 8: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	39, // 9: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	39, // 10: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	41, // 11: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
 	0,  // 12: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	28, // 13: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
-	21, // 14: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
-	23, // 15: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	1,  // 16: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
-	5,  // 17: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
-	7,  // 18: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	9,  // 19: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	11, // 20: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	13, // 21: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	15, // 22: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	17, // 23: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	19, // 24: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	22, // 25: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	4,  // 26: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	6,  // 27: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	8,  // 28: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	10, // 29: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	12, // 30: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	14, // 31: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	16, // 32: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	18, // 33: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	20, // 34: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	24, // 35: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	26, // [26:36] is the sub-list for method output_type
-	16, // [16:26] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	42, // 13: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	22, // 14: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
+	24, // 15: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
+	1,  // 16: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
+	42, // 17: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	31, // 18: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	32, // 19: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	36, // 20: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	36, // 21: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	2,  // 22: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
+	6,  // 23: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
+	8,  // 24: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
+	10, // 25: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	12, // 26: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	14, // 27: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	16, // 28: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	18, // 29: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	20, // 30: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	26, // 31: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	28, // 32: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	30, // 33: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	34, // 34: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	37, // 35: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	23, // 36: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	5,  // 37: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	7,  // 38: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	9,  // 39: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	11, // 40: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	13, // 41: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	15, // 42: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	17, // 43: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	19, // 44: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	21, // 45: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	27, // 46: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	29, // 47: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	33, // 48: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	35, // 49: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	38, // 50: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	25, // 51: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	37, // [37:52] is the sub-list for method output_type
+	22, // [22:37] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_services_proto_init() }
@@ -1741,10 +2633,10 @@ func file_mneme_v1_services_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_services_proto_rawDesc), len(file_mneme_v1_services_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   24,
+			NumEnums:      2,
+			NumMessages:   37,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   4,
 		},
 		GoTypes:           file_mneme_v1_services_proto_goTypes,
 		DependencyIndexes: file_mneme_v1_services_proto_depIdxs,

@@ -12,12 +12,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 )
 
-// lettersGroup is the group of `mneme replay`: what it has put back waits no more.
-const lettersGroup = "mneme-replay"
-
 func (s *System) letterSource() (bus.Source, error) {
 	return kafka.NewSource(kafka.SourceConfig{
-		Cluster: kafka.Cluster{Brokers: []string{s.Servers.Broker.Addr()}, ClientID: lettersGroup}, Group: lettersGroup,
+		Cluster: kafka.Cluster{Brokers: []string{s.Servers.Broker.Addr()}, ClientID: contract.GroupReplay}, Group: contract.GroupReplay,
 		Topics: []string{contract.TopicDeadLetters}, MaxWait: 100 * time.Millisecond,
 	})
 }

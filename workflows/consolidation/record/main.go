@@ -46,9 +46,7 @@ func lives() []life {
 		}},
 		{name: "open-session-idles", signals: [][]consolidation.Event{{turn("s1", 1)}}},
 		{name: "retraction", signals: [][]consolidation.Event{{{ID: "r1", Retract: "m1"}}}},
-		{name: "erasure", signals: [][]consolidation.Event{
-			{turn("old", 1), {ID: "x1", Erase: true}, turn("new", 1)}, {closed("new")}, {{ID: "x2", Erase: true}},
-		}},
+		{name: "erasure", signals: [][]consolidation.Event{{turn("old", 1), closed("old"), {ID: "x1", Erase: true}}}},
 		{name: "unusable-answers", failures: 2, errorType: "malformed", signals: [][]consolidation.Event{
 			{turn("bad", 1), closed("bad")}, {turn("good", 1), closed("good")},
 		}},

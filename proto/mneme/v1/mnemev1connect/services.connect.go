@@ -25,6 +25,8 @@ const (
 	UtilizerServiceName = "mneme.v1.UtilizerService"
 	// MemoryServiceName is the fully-qualified name of the MemoryService service.
 	MemoryServiceName = "mneme.v1.MemoryService"
+	// UserDataServiceName is the fully-qualified name of the UserDataService service.
+	UserDataServiceName = "mneme.v1.UserDataService"
 	// RerankerServiceName is the fully-qualified name of the RerankerService service.
 	RerankerServiceName = "mneme.v1.RerankerService"
 )
@@ -61,6 +63,21 @@ const (
 	// MemoryServiceGetSessionProcedure is the fully-qualified name of the MemoryService's GetSession
 	// RPC.
 	MemoryServiceGetSessionProcedure = "/mneme.v1.MemoryService/GetSession"
+	// UserDataServiceEraseUserProcedure is the fully-qualified name of the UserDataService's EraseUser
+	// RPC.
+	UserDataServiceEraseUserProcedure = "/mneme.v1.UserDataService/EraseUser"
+	// UserDataServiceGetErasureProcedure is the fully-qualified name of the UserDataService's
+	// GetErasure RPC.
+	UserDataServiceGetErasureProcedure = "/mneme.v1.UserDataService/GetErasure"
+	// UserDataServiceScanUserProcedure is the fully-qualified name of the UserDataService's ScanUser
+	// RPC.
+	UserDataServiceScanUserProcedure = "/mneme.v1.UserDataService/ScanUser"
+	// UserDataServiceExportUserProcedure is the fully-qualified name of the UserDataService's
+	// ExportUser RPC.
+	UserDataServiceExportUserProcedure = "/mneme.v1.UserDataService/ExportUser"
+	// UserDataServiceImportUserProcedure is the fully-qualified name of the UserDataService's
+	// ImportUser RPC.
+	UserDataServiceImportUserProcedure = "/mneme.v1.UserDataService/ImportUser"
 	// RerankerServiceRerankProcedure is the fully-qualified name of the RerankerService's Rerank RPC.
 	RerankerServiceRerankProcedure = "/mneme.v1.RerankerService/Rerank"
 )
@@ -415,6 +432,200 @@ func (UnimplementedMemoryServiceHandler) GetWorkingMemory(context.Context, *conn
 
 func (UnimplementedMemoryServiceHandler) GetSession(context.Context, *connect.Request[v1.GetSessionRequest]) (*connect.Response[v1.GetSessionResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.GetSession is not implemented"))
+}
+
+// UserDataServiceClient is a client for the mneme.v1.UserDataService service.
+type UserDataServiceClient interface {
+	// EraseUser asks for the erasure of everything that is kept of a user. It is accepted when the call returns, and done in the
+	// order of the user's events: what was said before is erased, what is said after is new.
+	EraseUser(context.Context, *connect.Request[v1.EraseUserRequest]) (*connect.Response[v1.EraseUserResponse], error)
+	// GetErasure says how far an erasure is.
+	GetErasure(context.Context, *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error)
+	// ScanUser counts what is kept of a user, in every store.
+	ScanUser(context.Context, *connect.Request[v1.ScanUserRequest]) (*connect.Response[v1.ScanUserResponse], error)
+	// ExportUser returns a user's bank as JSON lines.
+	ExportUser(context.Context, *connect.Request[v1.ExportUserRequest]) (*connect.ServerStreamForClient[v1.ExportUserResponse], error)
+	// ImportUser writes a page of what ExportUser returned. The bank must be empty before the first page, hold what the pages before
+	// wrote before any other, and nobody else may write it meanwhile.
+	ImportUser(context.Context, *connect.Request[v1.ImportUserRequest]) (*connect.Response[v1.ImportUserResponse], error)
+}
+
+// NewUserDataServiceClient constructs a client for the mneme.v1.UserDataService service. By
+// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
+// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
+// connect.WithGRPC() or connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewUserDataServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) UserDataServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	userDataServiceMethods := v1.File_mneme_v1_services_proto.Services().ByName("UserDataService").Methods()
+	return &userDataServiceClient{
+		eraseUser: connect.NewClient[v1.EraseUserRequest, v1.EraseUserResponse](
+			httpClient,
+			baseURL+UserDataServiceEraseUserProcedure,
+			connect.WithSchema(userDataServiceMethods.ByName("EraseUser")),
+			connect.WithClientOptions(opts...),
+		),
+		getErasure: connect.NewClient[v1.GetErasureRequest, v1.GetErasureResponse](
+			httpClient,
+			baseURL+UserDataServiceGetErasureProcedure,
+			connect.WithSchema(userDataServiceMethods.ByName("GetErasure")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		scanUser: connect.NewClient[v1.ScanUserRequest, v1.ScanUserResponse](
+			httpClient,
+			baseURL+UserDataServiceScanUserProcedure,
+			connect.WithSchema(userDataServiceMethods.ByName("ScanUser")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		exportUser: connect.NewClient[v1.ExportUserRequest, v1.ExportUserResponse](
+			httpClient,
+			baseURL+UserDataServiceExportUserProcedure,
+			connect.WithSchema(userDataServiceMethods.ByName("ExportUser")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		importUser: connect.NewClient[v1.ImportUserRequest, v1.ImportUserResponse](
+			httpClient,
+			baseURL+UserDataServiceImportUserProcedure,
+			connect.WithSchema(userDataServiceMethods.ByName("ImportUser")),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// userDataServiceClient implements UserDataServiceClient.
+type userDataServiceClient struct {
+	eraseUser  *connect.Client[v1.EraseUserRequest, v1.EraseUserResponse]
+	getErasure *connect.Client[v1.GetErasureRequest, v1.GetErasureResponse]
+	scanUser   *connect.Client[v1.ScanUserRequest, v1.ScanUserResponse]
+	exportUser *connect.Client[v1.ExportUserRequest, v1.ExportUserResponse]
+	importUser *connect.Client[v1.ImportUserRequest, v1.ImportUserResponse]
+}
+
+// EraseUser calls mneme.v1.UserDataService.EraseUser.
+func (c *userDataServiceClient) EraseUser(ctx context.Context, req *connect.Request[v1.EraseUserRequest]) (*connect.Response[v1.EraseUserResponse], error) {
+	return c.eraseUser.CallUnary(ctx, req)
+}
+
+// GetErasure calls mneme.v1.UserDataService.GetErasure.
+func (c *userDataServiceClient) GetErasure(ctx context.Context, req *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error) {
+	return c.getErasure.CallUnary(ctx, req)
+}
+
+// ScanUser calls mneme.v1.UserDataService.ScanUser.
+func (c *userDataServiceClient) ScanUser(ctx context.Context, req *connect.Request[v1.ScanUserRequest]) (*connect.Response[v1.ScanUserResponse], error) {
+	return c.scanUser.CallUnary(ctx, req)
+}
+
+// ExportUser calls mneme.v1.UserDataService.ExportUser.
+func (c *userDataServiceClient) ExportUser(ctx context.Context, req *connect.Request[v1.ExportUserRequest]) (*connect.ServerStreamForClient[v1.ExportUserResponse], error) {
+	return c.exportUser.CallServerStream(ctx, req)
+}
+
+// ImportUser calls mneme.v1.UserDataService.ImportUser.
+func (c *userDataServiceClient) ImportUser(ctx context.Context, req *connect.Request[v1.ImportUserRequest]) (*connect.Response[v1.ImportUserResponse], error) {
+	return c.importUser.CallUnary(ctx, req)
+}
+
+// UserDataServiceHandler is an implementation of the mneme.v1.UserDataService service.
+type UserDataServiceHandler interface {
+	// EraseUser asks for the erasure of everything that is kept of a user. It is accepted when the call returns, and done in the
+	// order of the user's events: what was said before is erased, what is said after is new.
+	EraseUser(context.Context, *connect.Request[v1.EraseUserRequest]) (*connect.Response[v1.EraseUserResponse], error)
+	// GetErasure says how far an erasure is.
+	GetErasure(context.Context, *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error)
+	// ScanUser counts what is kept of a user, in every store.
+	ScanUser(context.Context, *connect.Request[v1.ScanUserRequest]) (*connect.Response[v1.ScanUserResponse], error)
+	// ExportUser returns a user's bank as JSON lines.
+	ExportUser(context.Context, *connect.Request[v1.ExportUserRequest], *connect.ServerStream[v1.ExportUserResponse]) error
+	// ImportUser writes a page of what ExportUser returned. The bank must be empty before the first page, hold what the pages before
+	// wrote before any other, and nobody else may write it meanwhile.
+	ImportUser(context.Context, *connect.Request[v1.ImportUserRequest]) (*connect.Response[v1.ImportUserResponse], error)
+}
+
+// NewUserDataServiceHandler builds an HTTP handler from the service implementation. It returns the
+// path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewUserDataServiceHandler(svc UserDataServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	userDataServiceMethods := v1.File_mneme_v1_services_proto.Services().ByName("UserDataService").Methods()
+	userDataServiceEraseUserHandler := connect.NewUnaryHandler(
+		UserDataServiceEraseUserProcedure,
+		svc.EraseUser,
+		connect.WithSchema(userDataServiceMethods.ByName("EraseUser")),
+		connect.WithHandlerOptions(opts...),
+	)
+	userDataServiceGetErasureHandler := connect.NewUnaryHandler(
+		UserDataServiceGetErasureProcedure,
+		svc.GetErasure,
+		connect.WithSchema(userDataServiceMethods.ByName("GetErasure")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	userDataServiceScanUserHandler := connect.NewUnaryHandler(
+		UserDataServiceScanUserProcedure,
+		svc.ScanUser,
+		connect.WithSchema(userDataServiceMethods.ByName("ScanUser")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	userDataServiceExportUserHandler := connect.NewServerStreamHandler(
+		UserDataServiceExportUserProcedure,
+		svc.ExportUser,
+		connect.WithSchema(userDataServiceMethods.ByName("ExportUser")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	userDataServiceImportUserHandler := connect.NewUnaryHandler(
+		UserDataServiceImportUserProcedure,
+		svc.ImportUser,
+		connect.WithSchema(userDataServiceMethods.ByName("ImportUser")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/mneme.v1.UserDataService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case UserDataServiceEraseUserProcedure:
+			userDataServiceEraseUserHandler.ServeHTTP(w, r)
+		case UserDataServiceGetErasureProcedure:
+			userDataServiceGetErasureHandler.ServeHTTP(w, r)
+		case UserDataServiceScanUserProcedure:
+			userDataServiceScanUserHandler.ServeHTTP(w, r)
+		case UserDataServiceExportUserProcedure:
+			userDataServiceExportUserHandler.ServeHTTP(w, r)
+		case UserDataServiceImportUserProcedure:
+			userDataServiceImportUserHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedUserDataServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedUserDataServiceHandler struct{}
+
+func (UnimplementedUserDataServiceHandler) EraseUser(context.Context, *connect.Request[v1.EraseUserRequest]) (*connect.Response[v1.EraseUserResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.UserDataService.EraseUser is not implemented"))
+}
+
+func (UnimplementedUserDataServiceHandler) GetErasure(context.Context, *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.UserDataService.GetErasure is not implemented"))
+}
+
+func (UnimplementedUserDataServiceHandler) ScanUser(context.Context, *connect.Request[v1.ScanUserRequest]) (*connect.Response[v1.ScanUserResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.UserDataService.ScanUser is not implemented"))
+}
+
+func (UnimplementedUserDataServiceHandler) ExportUser(context.Context, *connect.Request[v1.ExportUserRequest], *connect.ServerStream[v1.ExportUserResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.UserDataService.ExportUser is not implemented"))
+}
+
+func (UnimplementedUserDataServiceHandler) ImportUser(context.Context, *connect.Request[v1.ImportUserRequest]) (*connect.Response[v1.ImportUserResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.UserDataService.ImportUser is not implemented"))
 }
 
 // RerankerServiceClient is a client for the mneme.v1.RerankerService service.
