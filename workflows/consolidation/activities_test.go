@@ -20,8 +20,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/llm"
 	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -65,7 +65,7 @@ func newShop(t *testing.T) shop {
 	}
 	told := &announced{}
 	return shop{told: told, Activities: &consolidation.Activities{
-		Formers:  func(string, string) (formation.Former, error) { return embedded.NewFormer(), nil },
+		Formers:  func(string, string) (formation.Former, error) { return salimory.NewEmbedded(), nil },
 		Embedder: builtin.New(), Bank: bankinmem.New(builtin.Dimension), Window: win, Announce: told,
 	}}
 }
@@ -385,7 +385,7 @@ func TestAModelsAnswers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			server := llmtest.New(t)
-			former, err := formationllm.NewFormer(server.Client(t), formationllm.DefaultOptions())
+			former, err := salimory.NewLLM(server.Client(t), formationllm.DefaultOptions())
 			if err != nil {
 				t.Fatal(err)
 			}
