@@ -100,6 +100,10 @@ func (f fake) GetWorkingMemory(context.Context, *connect.Request[mnemev1.GetWork
 	return answer(f, &mnemev1.GetWorkingMemoryResponse{Turns: turns()})
 }
 
+func (f fake) GetCore(context.Context, *connect.Request[mnemev1.GetCoreRequest]) (*connect.Response[mnemev1.GetCoreResponse], error) {
+	return answer(f, &mnemev1.GetCoreResponse{Core: &mnemev1.CoreBlock{Content: nasty, Version: 2}})
+}
+
 // serve has a fake listen, for the rest of the test.
 func serve(t *testing.T, f fake) string {
 	t.Helper()
@@ -213,7 +217,7 @@ func TestJSON(t *testing.T) {
 	addr := serve(t, fake{})
 	fields := map[string][]string{
 		"recall": {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms"}, "answer": {"abstained", "answer", "cited_ids", "recall"},
-		"memories": {"memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},
+		"memories": {"core", "memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},
 	}
 	for name, args := range commands {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package mneme
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ func (c *cli) memories() *cobra.Command {
 	var active bool
 	cmd := &cobra.Command{
 		Use:   "memories --user USER",
-		Short: "List a user's memories and working window",
+		Short: "List a user's memories, core block and working window",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := c.connect(cmd.Context())
@@ -45,10 +46,22 @@ func (c *cli) showMemories(ctx context.Context, s *session, user string, active 
 	if err != nil {
 		return err
 	}
+	core, err := s.GetCore(ctx, connect.NewRequest(&mnemev1.GetCoreRequest{UserId: user}))
+	if err != nil {
+		return err
+	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{"user": user, "memories": raws(ms), "window": raws(window.Msg.GetTurns())})
+		return writeJSON(c.out, map[string]any{
+			"user": user, "memories": raws(ms), "window": raws(window.Msg.GetTurns()), "core": raw(core.Msg.GetCore()),
+		})
 	}
 	c.printMemories(ms)
+	if block := core.Msg.GetCore(); block.GetVersion() > 0 {
+		fmt.Fprintf(c.out, "core block, v%d:\n", block.GetVersion())
+		for line := range strings.Lines(block.GetContent()) {
+			fmt.Fprintf(c.out, "  %s\n", strings.TrimSpace(printable(line)))
+		}
+	}
 	fmt.Fprintln(c.out, "working window:")
 	c.printWindow(window.Msg.GetTurns())
 	return nil

@@ -3,9 +3,11 @@ package mneme
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
@@ -13,11 +15,17 @@ import (
 func (c *cli) recall() *cobra.Command {
 	req := &mnemev1.RecallRequest{}
 	var answer bool
+	var asOf string
 	cmd := &cobra.Command{
 		Use:   "recall --user USER --query TEXT",
 		Short: "Show what a query calls up of a user's memory",
 		Args:  args(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.runRecall(cmd.Context(), req, answer) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setAsOf(req, asOf); err != nil {
+				return err
+			}
+			return c.runRecall(cmd.Context(), req, answer)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&req.UserId, "user", "", "the user")
@@ -25,9 +33,23 @@ func (c *cli) recall() *cobra.Command {
 	f.Uint32Var(&req.Candidates, "candidates", 0, "memories retrieved (20)")
 	f.Uint32Var(&req.Memories, "memories", 0, "memories shown (5)")
 	f.Uint32Var(&req.WordBudget, "words", 0, "word budget of the profile (250)")
+	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
 	f.BoolVar(&answer, "answer", false, "have the query answered, too")
 	require(cmd, "user", "query")
 	return cmd
+}
+
+// setAsOf asks for the end of the day, so that what was told on it counts.
+func setAsOf(req *mnemev1.RecallRequest, day string) error {
+	if day == "" {
+		return nil
+	}
+	t, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return usageError{fmt.Errorf("--as-of is %q, want YYYY-MM-DD", day)}
+	}
+	req.AsOf = timestamppb.New(t.AddDate(0, 0, 1).Add(-time.Nanosecond))
+	return nil
 }
 
 // require makes flags mandatory, as usage errors.

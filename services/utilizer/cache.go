@@ -19,7 +19,14 @@ type Cache struct {
 
 type userCache struct {
 	mu      sync.Mutex
-	answers map[Request][]bank.Scored
+	answers map[asked][]bank.Scored
+}
+
+// asked is what an answer of the bank depends on. Whether a query is about the past depends on the day it is asked on.
+type asked struct {
+	query      string
+	candidates int
+	past       bool
 }
 
 // maxQueriesPerUser bounds a user's part of the cache.
@@ -35,19 +42,19 @@ func NewCache(users int, ttl time.Duration) *Cache {
 
 // Search returns the cached answer, or asks and keeps it. Errors are not kept. An answer that was on its
 // way while the user was dropped is returned, but not kept.
-func (c *Cache) Search(ctx context.Context, scope memory.Scope, q Request, ask func(context.Context) ([]bank.Scored, error)) ([]bank.Scored, error) {
+func (c *Cache) Search(ctx context.Context, scope memory.Scope, q Request, past bool, ask func(context.Context) ([]bank.Scored, error)) ([]bank.Scored, error) {
 	if c.users == nil {
 		return ask(ctx)
 	}
 	key := scope.Key()
 	u, ok := c.users.Get(key)
 	if !ok {
-		u = &userCache{answers: map[Request][]bank.Scored{}}
+		u = &userCache{answers: map[asked][]bank.Scored{}}
 		c.users.Add(key, u)
 	}
-	q.WordBudget = 0 // does not change what is retrieved
+	question := asked{query: q.Query, candidates: q.Candidates, past: past}
 	u.mu.Lock()
-	found, hit := u.answers[q]
+	found, hit := u.answers[question]
 	u.mu.Unlock()
 	if hit {
 		return found, nil
@@ -61,7 +68,7 @@ func (c *Cache) Search(ctx context.Context, scope memory.Scope, q Request, ask f
 	if len(u.answers) >= maxQueriesPerUser {
 		clear(u.answers)
 	}
-	u.answers[q] = found
+	u.answers[question] = found
 	return found, nil
 }
 

@@ -39,7 +39,7 @@ func (a *asking) answer(context.Context) ([]bank.Scored, error) {
 // search returns the number of the call that its answer comes from.
 func (a *asking) search(t *testing.T, scope memory.Scope, q utilizer.Request) float64 {
 	t.Helper()
-	found, err := a.cache.Search(t.Context(), scope, q, a.answer)
+	found, err := a.cache.Search(t.Context(), scope, q, false, a.answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestAChangeDropsTheUserAndNobodyElse(t *testing.T) {
 
 func TestAnAnswerOnItsWayDuringADropIsNotKept(t *testing.T) {
 	a := &asking{cache: utilizer.NewCache(10, time.Hour)}
-	found, err := a.cache.Search(t.Context(), ana, query("where"), func(ctx context.Context) ([]bank.Scored, error) {
+	found, err := a.cache.Search(t.Context(), ana, query("where"), false, func(ctx context.Context) ([]bank.Scored, error) {
 		a.cache.Drop(ana) // the bank was read, then written, before the answer is here
 		return a.answer(ctx)
 	})
@@ -106,7 +106,7 @@ func TestAnAnswerOnItsWayDuringADropIsNotKept(t *testing.T) {
 
 func TestErrorsAreNotKept(t *testing.T) {
 	a := &asking{cache: utilizer.NewCache(10, time.Hour), err: errors.New("bank is away")}
-	if _, err := a.cache.Search(t.Context(), ana, query("where"), a.answer); !errors.Is(err, a.err) {
+	if _, err := a.cache.Search(t.Context(), ana, query("where"), false, a.answer); !errors.Is(err, a.err) {
 		t.Fatalf("got %v", err)
 	}
 	a.err = nil

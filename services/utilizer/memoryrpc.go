@@ -144,6 +144,19 @@ func (s *memoryServer) retract(ctx context.Context, scope memory.Scope, id strin
 	}
 }
 
+// GetCore implements the RPC.
+func (s *memoryServer) GetCore(ctx context.Context, req *connect.Request[mnemev1.GetCoreRequest]) (*connect.Response[mnemev1.GetCoreResponse], error) {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	core, err := s.bank.Core(ctx, scope)
+	if err != nil {
+		return nil, s.fail(ctx, "read core block", err)
+	}
+	return connect.NewResponse(&mnemev1.GetCoreResponse{Core: contract.CoreToProto(core)}), nil
+}
+
 // GetWorkingMemory implements the RPC.
 func (s *memoryServer) GetWorkingMemory(ctx context.Context, req *connect.Request[mnemev1.GetWorkingMemoryRequest]) (*connect.Response[mnemev1.GetWorkingMemoryResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())

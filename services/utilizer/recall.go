@@ -56,6 +56,8 @@ type Recaller struct {
 type Request struct {
 	User, Query                      string
 	Candidates, Memories, WordBudget int
+	// AsOf is the time that the query asks about; zero leaves it to the query.
+	AsOf time.Time
 }
 
 // Result is a profile with how it came about.
@@ -77,14 +79,17 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	defer span.End()
 	scope := memory.Scope{Tenant: t.ID, User: q.User}
 	out := Result{ID: uuid.NewString(), TraceID: span.SpanContext().TraceID().String()}
-	found, turns, err := r.retrieve(ctx, scope, q, &out)
+	now := r.Now()
+	horizon := recall.ReadHorizon(q.Query, q.AsOf, now)
+	found, turns, err := r.retrieve(ctx, scope, q, horizon, &out)
 	if err != nil {
 		span.SetStatus(codes.Error, "bank is away")
 		return Result{}, err
 	}
+	found = horizon.Sift(found)
 	ranked := r.rank(ctx, q, found, &out)
 	out.Evidence = recall.Evidence{
-		Query: q.Query, Now: r.Now(), Memories: make([]memory.Memory, len(ranked)), Window: turns, WordBudget: q.WordBudget,
+		Query: q.Query, Now: now, Memories: make([]memory.Memory, len(ranked)), Window: turns, WordBudget: q.WordBudget,
 	}
 	out.Scores = make(map[string]float64, len(ranked))
 	for i, s := range ranked {
@@ -102,7 +107,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 }
 
 // retrieve searches bank and window side by side.
-func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, out *Result) ([]bank.Scored, []memory.Turn, error) {
+func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, out *Result) ([]bank.Scored, []memory.Turn, error) {
 	var (
 		found     []bank.Scored
 		turns     []memory.Turn
@@ -110,7 +115,7 @@ func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, 
 	)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		found, err = r.search(gctx, scope, q)
+		found, err = r.search(gctx, scope, q, h)
 		return err
 	})
 	g.Go(func() error {
@@ -128,13 +133,13 @@ func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, 
 	return found, turns, nil
 }
 
-func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request) ([]bank.Scored, error) {
-	return r.Cache.Search(ctx, scope, q, func(ctx context.Context) ([]bank.Scored, error) {
+func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon) ([]bank.Scored, error) {
+	return r.Cache.Search(ctx, scope, q, h.Past, func(ctx context.Context) ([]bank.Scored, error) {
 		vectors, err := r.Embedder.Embed(ctx, []string{q.Query})
 		if err != nil {
 			return nil, fmt.Errorf("embed query: %w", err)
 		}
-		found, err := r.Bank.Search(ctx, scope, bank.Query{Text: q.Query, Vector: vectors[0], K: q.Candidates, Alpha: r.Alpha})
+		found, err := r.Bank.Search(ctx, scope, bank.Query{Text: q.Query, Vector: vectors[0], K: q.Candidates, Alpha: r.Alpha, Statuses: h.Statuses()})
 		if err != nil {
 			return nil, fmt.Errorf("search bank: %w", err)
 		}

@@ -135,6 +135,11 @@ func (s *server) fail(ctx context.Context, what string, err error) error {
 
 func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
 	q := Request{User: req.GetUserId(), Query: req.GetQuery()}
+	if asOf := req.GetAsOf(); asOf != nil {
+		if q.AsOf = asOf.AsTime(); !asOf.IsValid() {
+			return q, fault.Terminal("as_of", "is no valid time")
+		}
+	}
 	if err := memory.ValidUser(q.User); err != nil {
 		return q, err
 	}

@@ -19,6 +19,8 @@ var (
 		memory.OpAdd: mnemev1.Operation_OPERATION_ADD, memory.OpUpdate: mnemev1.Operation_OPERATION_UPDATE,
 		memory.OpMerge: mnemev1.Operation_OPERATION_MERGE, memory.OpDelete: mnemev1.Operation_OPERATION_DELETE,
 		memory.OpNone: mnemev1.Operation_OPERATION_NONE, memory.OpErase: mnemev1.Operation_OPERATION_ERASE,
+		memory.OpAppend: mnemev1.Operation_OPERATION_APPEND, memory.OpReplace: mnemev1.Operation_OPERATION_REPLACE,
+		memory.OpRewrite: mnemev1.Operation_OPERATION_REWRITE,
 	}
 	precisions = map[memory.Precision]mnemev1.Precision{
 		memory.PrecisionDay: mnemev1.Precision_PRECISION_DAY, memory.PrecisionMonth: mnemev1.Precision_PRECISION_MONTH,
@@ -54,7 +56,16 @@ func MemoryToProto(m memory.Memory) *mnemev1.Memory {
 	if !m.EventTime.Time.IsZero() {
 		p.EventTime = &mnemev1.EventTime{
 			Time: stamp(m.EventTime.Time), Precision: precisions[m.EventTime.Precision], Expression: m.EventTime.Expression,
+			End: stamp(m.EventTime.End),
 		}
 	}
 	return p
+}
+
+// CoreToProto converts a core block.
+func CoreToProto(c memory.Core) *mnemev1.CoreBlock {
+	return &mnemev1.CoreBlock{
+		Content: c.Content, Version: uint32(max(c.Version, 0)), //nolint:gosec // versions are small and not negative
+		UpdatedAt: stamp(c.UpdatedAt), SourceTurnIds: c.Sources, SessionId: c.SessionID, PolicyVersion: c.PolicyVersion,
+	}
 }

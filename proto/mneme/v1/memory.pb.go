@@ -215,6 +215,12 @@ const (
 	Operation_OPERATION_NONE Operation = 5
 	// Everything of the user was erased; no entry is named.
 	Operation_OPERATION_ERASE Operation = 6
+	// Text is added to the core block.
+	Operation_OPERATION_APPEND Operation = 7
+	// Text of the core block is replaced.
+	Operation_OPERATION_REPLACE Operation = 8
+	// The core block is written anew.
+	Operation_OPERATION_REWRITE Operation = 9
 )
 
 // Enum value maps for Operation.
@@ -227,6 +233,9 @@ var (
 		4: "OPERATION_DELETE",
 		5: "OPERATION_NONE",
 		6: "OPERATION_ERASE",
+		7: "OPERATION_APPEND",
+		8: "OPERATION_REPLACE",
+		9: "OPERATION_REWRITE",
 	}
 	Operation_value = map[string]int32{
 		"OPERATION_UNSPECIFIED": 0,
@@ -236,6 +245,9 @@ var (
 		"OPERATION_DELETE":      4,
 		"OPERATION_NONE":        5,
 		"OPERATION_ERASE":       6,
+		"OPERATION_APPEND":      7,
+		"OPERATION_REPLACE":     8,
+		"OPERATION_REWRITE":     9,
 	}
 )
 
@@ -422,7 +434,9 @@ type EventTime struct {
 	// How exact it is.
 	Precision Precision `protobuf:"varint,2,opt,name=precision,proto3,enum=mneme.v1.Precision" json:"precision,omitempty"`
 	// The speaker's own words ("last week").
-	Expression    string `protobuf:"bytes,3,opt,name=expression,proto3" json:"expression,omitempty"`
+	Expression string `protobuf:"bytes,3,opt,name=expression,proto3" json:"expression,omitempty"`
+	// Start of the last day, month or year of a range; not set where it is a single one.
+	End           *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,6 +492,104 @@ func (x *EventTime) GetExpression() string {
 	return ""
 }
 
+func (x *EventTime) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+// CoreBlock is the one block of a user that is always in view. Strategies without one leave it empty.
+type CoreBlock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text, at most 5,000 characters.
+	Content string `protobuf:"bytes,1,opt,name=content,proto3" json:"content,omitempty"`
+	// 0 where nobody has written it, then 1 more with each change.
+	Version uint32 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// When this version was written.
+	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// Turns that this version was made from.
+	SourceTurnIds []string `protobuf:"bytes,4,rep,name=source_turn_ids,json=sourceTurnIds,proto3" json:"source_turn_ids,omitempty"`
+	// Session of those turns.
+	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Name and version of the policy that decided.
+	PolicyVersion string `protobuf:"bytes,6,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CoreBlock) Reset() {
+	*x = CoreBlock{}
+	mi := &file_mneme_v1_memory_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CoreBlock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CoreBlock) ProtoMessage() {}
+
+func (x *CoreBlock) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_memory_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CoreBlock.ProtoReflect.Descriptor instead.
+func (*CoreBlock) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CoreBlock) GetContent() string {
+	if x != nil {
+		return x.Content
+	}
+	return ""
+}
+
+func (x *CoreBlock) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *CoreBlock) GetUpdatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdatedAt
+	}
+	return nil
+}
+
+func (x *CoreBlock) GetSourceTurnIds() []string {
+	if x != nil {
+		return x.SourceTurnIds
+	}
+	return nil
+}
+
+func (x *CoreBlock) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *CoreBlock) GetPolicyVersion() string {
+	if x != nil {
+		return x.PolicyVersion
+	}
+	return ""
+}
+
 // Memory is one entry of a user's bank.
 type Memory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -523,7 +635,7 @@ type Memory struct {
 
 func (x *Memory) Reset() {
 	*x = Memory{}
-	mi := &file_mneme_v1_memory_proto_msgTypes[2]
+	mi := &file_mneme_v1_memory_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -535,7 +647,7 @@ func (x *Memory) String() string {
 func (*Memory) ProtoMessage() {}
 
 func (x *Memory) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_memory_proto_msgTypes[2]
+	mi := &file_mneme_v1_memory_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -548,7 +660,7 @@ func (x *Memory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Memory.ProtoReflect.Descriptor instead.
 func (*Memory) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{2}
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Memory) GetId() string {
@@ -688,13 +800,23 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x04role\x18\x03 \x01(\x0e2\x0e.mneme.v1.RoleR\x04role\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12.\n" +
 	"\x04time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
-	"\acaption\x18\x06 \x01(\tR\acaption\"\x8e\x01\n" +
+	"\acaption\x18\x06 \x01(\tR\acaption\"\xbc\x01\n" +
 	"\tEventTime\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x121\n" +
 	"\tprecision\x18\x02 \x01(\x0e2\x13.mneme.v1.PrecisionR\tprecision\x12\x1e\n" +
 	"\n" +
 	"expression\x18\x03 \x01(\tR\n" +
-	"expression\"\xa0\x05\n" +
+	"expression\x12,\n" +
+	"\x03end\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"\xe8\x01\n" +
+	"\tCoreBlock\x12\x18\n" +
+	"\acontent\x18\x01 \x01(\tR\acontent\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\rR\aversion\x129\n" +
+	"\n" +
+	"updated_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12&\n" +
+	"\x0fsource_turn_ids\x18\x04 \x03(\tR\rsourceTurnIds\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x05 \x01(\tR\tsessionId\x12%\n" +
+	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\"\xa0\x05\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\"\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x0e.mneme.v1.KindR\x04kind\x12\x18\n" +
@@ -734,7 +856,7 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSTATUS_ACTIVE\x10\x01\x12\x15\n" +
 	"\x11STATUS_SUPERSEDED\x10\x02\x12\x14\n" +
-	"\x10STATUS_RETRACTED\x10\x03*\xa3\x01\n" +
+	"\x10STATUS_RETRACTED\x10\x03*\xe7\x01\n" +
 	"\tOperation\x12\x19\n" +
 	"\x15OPERATION_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rOPERATION_ADD\x10\x01\x12\x14\n" +
@@ -742,7 +864,10 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x0fOPERATION_MERGE\x10\x03\x12\x14\n" +
 	"\x10OPERATION_DELETE\x10\x04\x12\x12\n" +
 	"\x0eOPERATION_NONE\x10\x05\x12\x13\n" +
-	"\x0fOPERATION_ERASE\x10\x06*b\n" +
+	"\x0fOPERATION_ERASE\x10\x06\x12\x14\n" +
+	"\x10OPERATION_APPEND\x10\a\x12\x15\n" +
+	"\x11OPERATION_REPLACE\x10\b\x12\x15\n" +
+	"\x11OPERATION_REWRITE\x10\t*b\n" +
 	"\tPrecision\x12\x19\n" +
 	"\x15PRECISION_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPRECISION_DAY\x10\x01\x12\x13\n" +
@@ -762,7 +887,7 @@ func file_mneme_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_mneme_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_mneme_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_mneme_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_mneme_v1_memory_proto_goTypes = []any{
 	(Role)(0),                     // 0: mneme.v1.Role
 	(Kind)(0),                     // 1: mneme.v1.Kind
@@ -771,25 +896,28 @@ var file_mneme_v1_memory_proto_goTypes = []any{
 	(Precision)(0),                // 4: mneme.v1.Precision
 	(*Turn)(nil),                  // 5: mneme.v1.Turn
 	(*EventTime)(nil),             // 6: mneme.v1.EventTime
-	(*Memory)(nil),                // 7: mneme.v1.Memory
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*CoreBlock)(nil),             // 7: mneme.v1.CoreBlock
+	(*Memory)(nil),                // 8: mneme.v1.Memory
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_mneme_v1_memory_proto_depIdxs = []int32{
 	0,  // 0: mneme.v1.Turn.role:type_name -> mneme.v1.Role
-	8,  // 1: mneme.v1.Turn.time:type_name -> google.protobuf.Timestamp
-	8,  // 2: mneme.v1.EventTime.time:type_name -> google.protobuf.Timestamp
+	9,  // 1: mneme.v1.Turn.time:type_name -> google.protobuf.Timestamp
+	9,  // 2: mneme.v1.EventTime.time:type_name -> google.protobuf.Timestamp
 	4,  // 3: mneme.v1.EventTime.precision:type_name -> mneme.v1.Precision
-	1,  // 4: mneme.v1.Memory.kind:type_name -> mneme.v1.Kind
-	6,  // 5: mneme.v1.Memory.event_time:type_name -> mneme.v1.EventTime
-	8,  // 6: mneme.v1.Memory.recorded_at:type_name -> google.protobuf.Timestamp
-	8,  // 7: mneme.v1.Memory.valid_from:type_name -> google.protobuf.Timestamp
-	8,  // 8: mneme.v1.Memory.valid_to:type_name -> google.protobuf.Timestamp
-	2,  // 9: mneme.v1.Memory.status:type_name -> mneme.v1.Status
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	9,  // 4: mneme.v1.EventTime.end:type_name -> google.protobuf.Timestamp
+	9,  // 5: mneme.v1.CoreBlock.updated_at:type_name -> google.protobuf.Timestamp
+	1,  // 6: mneme.v1.Memory.kind:type_name -> mneme.v1.Kind
+	6,  // 7: mneme.v1.Memory.event_time:type_name -> mneme.v1.EventTime
+	9,  // 8: mneme.v1.Memory.recorded_at:type_name -> google.protobuf.Timestamp
+	9,  // 9: mneme.v1.Memory.valid_from:type_name -> google.protobuf.Timestamp
+	9,  // 10: mneme.v1.Memory.valid_to:type_name -> google.protobuf.Timestamp
+	2,  // 11: mneme.v1.Memory.status:type_name -> mneme.v1.Status
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_memory_proto_init() }
@@ -803,7 +931,7 @@ func file_mneme_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_memory_proto_rawDesc), len(file_mneme_v1_memory_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -144,7 +144,10 @@ type RecallRequest struct {
 	// Memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 5.
 	Memories uint32 `protobuf:"varint,4,opt,name=memories,proto3" json:"memories,omitempty"`
 	// Word budget of the profile, 20 to 10,000; 0 means 250.
-	WordBudget    uint32 `protobuf:"varint,5,opt,name=word_budget,json=wordBudget,proto3" json:"word_budget,omitempty"`
+	WordBudget uint32 `protobuf:"varint,5,opt,name=word_budget,json=wordBudget,proto3" json:"word_budget,omitempty"`
+	// The time that the query asks about: what held then is recalled, superseded memories included. Not set means now, unless the
+	// query itself speaks of the past.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -212,6 +215,13 @@ func (x *RecallRequest) GetWordBudget() uint32 {
 		return x.WordBudget
 	}
 	return 0
+}
+
+func (x *RecallRequest) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
 }
 
 // CitedMemory is a memory that a profile cites as [index].
@@ -2321,11 +2331,103 @@ func (x *ImportUserResponse) GetEmbeddedAnew() bool {
 	return false
 }
 
+// GetCoreRequest asks for a core block.
+type GetCoreRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user; 1 to 256 bytes.
+	UserId        string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCoreRequest) Reset() {
+	*x = GetCoreRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCoreRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCoreRequest) ProtoMessage() {}
+
+func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCoreRequest.ProtoReflect.Descriptor instead.
+func (*GetCoreRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *GetCoreRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+// GetCoreResponse has the core block.
+type GetCoreResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The newest version; version 0 where there is none.
+	Core          *CoreBlock `protobuf:"bytes,1,opt,name=core,proto3" json:"core,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCoreResponse) Reset() {
+	*x = GetCoreResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCoreResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCoreResponse) ProtoMessage() {}
+
+func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCoreResponse.ProtoReflect.Descriptor instead.
+func (*GetCoreResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *GetCoreResponse) GetCore() *CoreBlock {
+	if x != nil {
+		return x.Core
+	}
+	return nil
+}
+
 var File_mneme_v1_services_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_services_proto_rawDesc = "" +
 	"\n" +
-	"\x17mneme/v1/services.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/memory.proto\"\x9b\x01\n" +
+	"\x17mneme/v1/services.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/memory.proto\"\xcc\x01\n" +
 	"\rRecallRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x12\x1e\n" +
@@ -2334,7 +2436,8 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"candidates\x12\x1a\n" +
 	"\bmemories\x18\x04 \x01(\rR\bmemories\x12\x1f\n" +
 	"\vword_budget\x18\x05 \x01(\rR\n" +
-	"wordBudget\"c\n" +
+	"wordBudget\x12/\n" +
+	"\x05as_of\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"c\n" +
 	"\vCitedMemory\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12(\n" +
 	"\x06memory\x18\x02 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\x12\x14\n" +
@@ -2469,7 +2572,11 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x06so_far\x18\x05 \x01(\v2\x14.mneme.v1.BankCountsR\x05soFar\"f\n" +
 	"\x12ImportUserResponse\x12+\n" +
 	"\x06so_far\x18\x01 \x01(\v2\x14.mneme.v1.BankCountsR\x05soFar\x12#\n" +
-	"\rembedded_anew\x18\x02 \x01(\bR\fembeddedAnew*j\n" +
+	"\rembedded_anew\x18\x02 \x01(\bR\fembeddedAnew\")\n" +
+	"\x0eGetCoreRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\":\n" +
+	"\x0fGetCoreResponse\x12'\n" +
+	"\x04core\x18\x01 \x01(\v2\x13.mneme.v1.CoreBlockR\x04core*j\n" +
 	"\x0eFormationState\x12\x1f\n" +
 	"\x1bFORMATION_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17FORMATION_STATE_PENDING\x10\x01\x12\x1a\n" +
@@ -2482,7 +2589,7 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x0fUtilizerService\x12@\n" +
 	"\x06Recall\x12\x17.mneme.v1.RecallRequest\x1a\x18.mneme.v1.RecallResponse\"\x03\x90\x02\x01\x12;\n" +
 	"\x06Answer\x12\x17.mneme.v1.AnswerRequest\x1a\x18.mneme.v1.AnswerResponse\x12V\n" +
-	"\x0fReportCitations\x12 .mneme.v1.ReportCitationsRequest\x1a!.mneme.v1.ReportCitationsResponse2\x8b\x04\n" +
+	"\x0fReportCitations\x12 .mneme.v1.ReportCitationsRequest\x1a!.mneme.v1.ReportCitationsResponse2\xd0\x04\n" +
 	"\rMemoryService\x12R\n" +
 	"\fListMemories\x12\x1d.mneme.v1.ListMemoriesRequest\x1a\x1e.mneme.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12I\n" +
 	"\tGetMemory\x12\x1a.mneme.v1.GetMemoryRequest\x1a\x1b.mneme.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12^\n" +
@@ -2490,7 +2597,8 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\fDeleteMemory\x12\x1d.mneme.v1.DeleteMemoryRequest\x1a\x1e.mneme.v1.DeleteMemoryResponse\x12^\n" +
 	"\x10GetWorkingMemory\x12!.mneme.v1.GetWorkingMemoryRequest\x1a\".mneme.v1.GetWorkingMemoryResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
-	"GetSession\x12\x1b.mneme.v1.GetSessionRequest\x1a\x1c.mneme.v1.GetSessionResponse\"\x03\x90\x02\x012\x86\x03\n" +
+	"GetSession\x12\x1b.mneme.v1.GetSessionRequest\x1a\x1c.mneme.v1.GetSessionResponse\"\x03\x90\x02\x01\x12C\n" +
+	"\aGetCore\x12\x18.mneme.v1.GetCoreRequest\x1a\x19.mneme.v1.GetCoreResponse\"\x03\x90\x02\x012\x86\x03\n" +
 	"\x0fUserDataService\x12D\n" +
 	"\tEraseUser\x12\x1a.mneme.v1.EraseUserRequest\x1a\x1b.mneme.v1.EraseUserResponse\x12L\n" +
 	"\n" +
@@ -2516,7 +2624,7 @@ func file_mneme_v1_services_proto_rawDescGZIP() []byte {
 }
 
 var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_mneme_v1_services_proto_goTypes = []any{
 	(FormationState)(0),              // 0: mneme.v1.FormationState
 	(ErasureState)(0),                // 1: mneme.v1.ErasureState
@@ -2557,69 +2665,76 @@ var file_mneme_v1_services_proto_goTypes = []any{
 	(*BankCounts)(nil),               // 36: mneme.v1.BankCounts
 	(*ImportUserRequest)(nil),        // 37: mneme.v1.ImportUserRequest
 	(*ImportUserResponse)(nil),       // 38: mneme.v1.ImportUserResponse
-	(*Memory)(nil),                   // 39: mneme.v1.Memory
-	(Status)(0),                      // 40: mneme.v1.Status
-	(*Turn)(nil),                     // 41: mneme.v1.Turn
-	(*timestamppb.Timestamp)(nil),    // 42: google.protobuf.Timestamp
+	(*GetCoreRequest)(nil),           // 39: mneme.v1.GetCoreRequest
+	(*GetCoreResponse)(nil),          // 40: mneme.v1.GetCoreResponse
+	(*timestamppb.Timestamp)(nil),    // 41: google.protobuf.Timestamp
+	(*Memory)(nil),                   // 42: mneme.v1.Memory
+	(Status)(0),                      // 43: mneme.v1.Status
+	(*Turn)(nil),                     // 44: mneme.v1.Turn
+	(*CoreBlock)(nil),                // 45: mneme.v1.CoreBlock
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
-	39, // 0: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
-	4,  // 1: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
-	3,  // 2: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
-	2,  // 3: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
-	5,  // 4: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
-	40, // 5: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
-	39, // 6: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	39, // 7: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	41, // 8: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	39, // 9: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	39, // 10: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	41, // 11: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
-	0,  // 12: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	42, // 13: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
-	22, // 14: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
-	24, // 15: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	1,  // 16: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
-	42, // 17: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
-	31, // 18: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
-	32, // 19: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
-	36, // 20: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
-	36, // 21: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
-	2,  // 22: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
-	6,  // 23: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
-	8,  // 24: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	10, // 25: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	12, // 26: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	14, // 27: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	16, // 28: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	18, // 29: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	20, // 30: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	26, // 31: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
-	28, // 32: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
-	30, // 33: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
-	34, // 34: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
-	37, // 35: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
-	23, // 36: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	5,  // 37: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	7,  // 38: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	9,  // 39: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	11, // 40: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	13, // 41: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	15, // 42: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	17, // 43: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	19, // 44: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	21, // 45: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	27, // 46: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
-	29, // 47: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
-	33, // 48: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
-	35, // 49: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
-	38, // 50: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
-	25, // 51: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	37, // [37:52] is the sub-list for method output_type
-	22, // [22:37] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	41, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
+	42, // 1: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
+	4,  // 2: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
+	3,  // 3: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
+	2,  // 4: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
+	5,  // 5: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
+	43, // 6: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
+	42, // 7: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	42, // 8: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	44, // 9: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	42, // 10: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	42, // 11: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	44, // 12: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	0,  // 13: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
+	41, // 14: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	22, // 15: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
+	24, // 16: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
+	1,  // 17: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
+	41, // 18: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	31, // 19: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	32, // 20: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	36, // 21: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	36, // 22: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	45, // 23: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
+	2,  // 24: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
+	6,  // 25: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
+	8,  // 26: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
+	10, // 27: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	12, // 28: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	14, // 29: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	16, // 30: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	18, // 31: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	20, // 32: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	39, // 33: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
+	26, // 34: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	28, // 35: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	30, // 36: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	34, // 37: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	37, // 38: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	23, // 39: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	5,  // 40: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	7,  // 41: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	9,  // 42: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	11, // 43: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	13, // 44: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	15, // 45: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	17, // 46: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	19, // 47: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	21, // 48: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	40, // 49: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
+	27, // 50: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	29, // 51: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	33, // 52: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	35, // 53: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	38, // 54: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	25, // 55: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	40, // [40:56] is the sub-list for method output_type
+	24, // [24:40] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_services_proto_init() }
@@ -2634,7 +2749,7 @@ func file_mneme_v1_services_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_services_proto_rawDesc), len(file_mneme_v1_services_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

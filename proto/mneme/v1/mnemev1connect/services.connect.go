@@ -63,6 +63,8 @@ const (
 	// MemoryServiceGetSessionProcedure is the fully-qualified name of the MemoryService's GetSession
 	// RPC.
 	MemoryServiceGetSessionProcedure = "/mneme.v1.MemoryService/GetSession"
+	// MemoryServiceGetCoreProcedure is the fully-qualified name of the MemoryService's GetCore RPC.
+	MemoryServiceGetCoreProcedure = "/mneme.v1.MemoryService/GetCore"
 	// UserDataServiceEraseUserProcedure is the fully-qualified name of the UserDataService's EraseUser
 	// RPC.
 	UserDataServiceEraseUserProcedure = "/mneme.v1.UserDataService/EraseUser"
@@ -226,6 +228,8 @@ type MemoryServiceClient interface {
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
 	// GetSession says whether the memories of a session have been formed.
 	GetSession(context.Context, *connect.Request[v1.GetSessionRequest]) (*connect.Response[v1.GetSessionResponse], error)
+	// GetCore returns the user's core block.
+	GetCore(context.Context, *connect.Request[v1.GetCoreRequest]) (*connect.Response[v1.GetCoreResponse], error)
 }
 
 // NewMemoryServiceClient constructs a client for the mneme.v1.MemoryService service. By default, it
@@ -280,6 +284,13 @@ func NewMemoryServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getCore: connect.NewClient[v1.GetCoreRequest, v1.GetCoreResponse](
+			httpClient,
+			baseURL+MemoryServiceGetCoreProcedure,
+			connect.WithSchema(memoryServiceMethods.ByName("GetCore")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -291,6 +302,7 @@ type memoryServiceClient struct {
 	deleteMemory     *connect.Client[v1.DeleteMemoryRequest, v1.DeleteMemoryResponse]
 	getWorkingMemory *connect.Client[v1.GetWorkingMemoryRequest, v1.GetWorkingMemoryResponse]
 	getSession       *connect.Client[v1.GetSessionRequest, v1.GetSessionResponse]
+	getCore          *connect.Client[v1.GetCoreRequest, v1.GetCoreResponse]
 }
 
 // ListMemories calls mneme.v1.MemoryService.ListMemories.
@@ -323,6 +335,11 @@ func (c *memoryServiceClient) GetSession(ctx context.Context, req *connect.Reque
 	return c.getSession.CallUnary(ctx, req)
 }
 
+// GetCore calls mneme.v1.MemoryService.GetCore.
+func (c *memoryServiceClient) GetCore(ctx context.Context, req *connect.Request[v1.GetCoreRequest]) (*connect.Response[v1.GetCoreResponse], error) {
+	return c.getCore.CallUnary(ctx, req)
+}
+
 // MemoryServiceHandler is an implementation of the mneme.v1.MemoryService service.
 type MemoryServiceHandler interface {
 	// ListMemories returns a user's entries, oldest first.
@@ -337,6 +354,8 @@ type MemoryServiceHandler interface {
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
 	// GetSession says whether the memories of a session have been formed.
 	GetSession(context.Context, *connect.Request[v1.GetSessionRequest]) (*connect.Response[v1.GetSessionResponse], error)
+	// GetCore returns the user's core block.
+	GetCore(context.Context, *connect.Request[v1.GetCoreRequest]) (*connect.Response[v1.GetCoreResponse], error)
 }
 
 // NewMemoryServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -387,6 +406,13 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	memoryServiceGetCoreHandler := connect.NewUnaryHandler(
+		MemoryServiceGetCoreProcedure,
+		svc.GetCore,
+		connect.WithSchema(memoryServiceMethods.ByName("GetCore")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/mneme.v1.MemoryService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case MemoryServiceListMemoriesProcedure:
@@ -401,6 +427,8 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 			memoryServiceGetWorkingMemoryHandler.ServeHTTP(w, r)
 		case MemoryServiceGetSessionProcedure:
 			memoryServiceGetSessionHandler.ServeHTTP(w, r)
+		case MemoryServiceGetCoreProcedure:
+			memoryServiceGetCoreHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -432,6 +460,10 @@ func (UnimplementedMemoryServiceHandler) GetWorkingMemory(context.Context, *conn
 
 func (UnimplementedMemoryServiceHandler) GetSession(context.Context, *connect.Request[v1.GetSessionRequest]) (*connect.Response[v1.GetSessionResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.GetSession is not implemented"))
+}
+
+func (UnimplementedMemoryServiceHandler) GetCore(context.Context, *connect.Request[v1.GetCoreRequest]) (*connect.Response[v1.GetCoreResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.GetCore is not implemented"))
 }
 
 // UserDataServiceClient is a client for the mneme.v1.UserDataService service.

@@ -1,0 +1,62 @@
+package utilizer_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// move has ana move from Porto, where the seed has her live, to Braga ten days later.
+func move(t *testing.T, r *utilizer.Recaller) {
+	t.Helper()
+	const content = "Ana lives in Braga."
+	vectors, err := builtin.New().Embed(t.Context(), []string{content})
+	if err != nil {
+		t.Fatal(err)
+	}
+	porto, moved := memory.DeriveID(ana, []string{"t1"}, 0), now.AddDate(0, 0, 10)
+	w := memory.Write{
+		Put: []memory.Memory{{
+			ID: memory.DeriveID(ana, []string{"t2"}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 2,
+			Predecessors: []string{porto}, RecordedAt: moved, ValidFrom: moved, Sources: []string{"t2"}, SessionID: "s2", Vector: vectors[0],
+		}},
+		Close: []memory.Closing{{ID: porto, Status: memory.StatusSuperseded, ValidTo: moved, OperationID: "op"}},
+	}
+	if err := r.Bank.Write(t.Context(), ana, w); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestQuestionsAboutThePastAreAnsweredFromSupersededVersions(t *testing.T) {
+	r := newRecaller(t)
+	r.Now = func() time.Time { return now.AddDate(0, 0, 30) }
+	move(t, r)
+	_, generator, err := r.Policies("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		query        string
+		asOf         time.Time
+		want, wanted string
+	}{
+		{"In which city does Ana live?", time.Time{}, "Braga", "lives in Porto. (until"},
+		{"In which city did Ana live before she moved to Braga?", time.Time{}, "Porto. (until 2026-03-11)", "lives in Braga"},
+		{"In which city did Ana live on 5 March 2026?", time.Time{}, "Porto. (until 2026-03-11)", "Braga"},
+		{"In which city does Ana live?", now.AddDate(0, 0, 1), "Porto. (until 2026-03-11)", "Braga"},
+		{"In which city does Ana live?", now.AddDate(0, 0, 11), "Braga", "Ana lives in Porto. (until"},
+	} {
+		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20, Memories: 5, WordBudget: 250, AsOf: c.asOf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := generator.Answer(t.Context(), ana, got.Evidence, got.Profile)
+		if err != nil || !strings.Contains(answer.Text, c.want) || strings.Contains(answer.Text, c.wanted) {
+			t.Errorf("%s (as of %v): %q, %v; want %q and not %q", c.query, c.asOf, answer.Text, err, c.want, c.wanted)
+		}
+	}
+}

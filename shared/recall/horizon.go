@@ -1,0 +1,127 @@
+package recall
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Horizon is the time that a query asks about.
+type Horizon struct {
+	// Past says that what held before is asked for, so that superseded memories count, too.
+	Past bool
+	// At is the last day asked about; zero where the query names none.
+	At time.Time
+}
+
+// Statuses are the states of the memories that the query may call up.
+func (h Horizon) Statuses() []memory.Status {
+	if h.Past {
+		return []memory.Status{memory.StatusActive, memory.StatusSuperseded}
+	}
+	return []memory.Status{memory.StatusActive}
+}
+
+// past recognises questions about what no longer holds.
+var past = regexp.MustCompile(`(?i)\b(?:used to|did(?:n't)? \S.{0,40} use to|previous(?:ly)?|former(?:ly)?|originally|initially|at first|back (?:then|when|in)|in the past|` +
+	`before (?:that|then|now|moving|changing|switching|starting|joining|leaving|the (?:move|change|switch)|(?:he|she|they|I|we) (?:moved|changed|switched|started|joined|left|got))|` +
+	`(?:his|her|their|my|our|'s) (?:old|ex|last|first|earlier) |ex-\w+|no longer|any ?more|(?:live|work|stay|study|drive|own)d? before\b|before\?*$)`)
+
+// ReadHorizon reads off a query whether it asks about the past. An explicit asOf wins over what the query says. Words for the past
+// are English; a date that has gone by counts in any sentence in which package language finds one.
+func ReadHorizon(query string, asOf, now time.Time) Horizon {
+	if !asOf.IsZero() {
+		return Horizon{Past: true, At: asOf}
+	}
+	h := Horizon{Past: past.MatchString(query)}
+	today := now.UTC().Truncate(24 * time.Hour)
+	for _, m := range language.Dates(query, now) {
+		if last := m.Last(); m.Unit != language.Vague && last.Before(today) && last.After(h.At) {
+			h.Past, h.At = true, last.AddDate(0, 0, 1).Add(-time.Nanosecond)
+		}
+	}
+	return h
+}
+
+// Sift leaves of what was found what the horizon asks for, in its order. Of the versions of one memory it keeps one: with a time
+// asked about, the one that held then, or the first where none had been told yet; without, those that no longer hold, because the one that
+// does is not what is asked for. Memories of one version are kept.
+func (h Horizon) Sift(found []bank.Scored) []bank.Scored {
+	if !h.Past {
+		return found
+	}
+	drop := map[string]bool{}
+	for _, chain := range chains(found) {
+		if len(chain) < 2 {
+			continue
+		}
+		keep := h.version(chain)
+		for _, m := range chain {
+			if !keep(m) {
+				drop[m.ID] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool { return drop[s.Memory.ID] })
+}
+
+// version chooses among the versions of one memory, which are in order.
+func (h Horizon) version(chain []memory.Memory) func(memory.Memory) bool {
+	if h.At.IsZero() {
+		return func(m memory.Memory) bool { return m.Status != memory.StatusActive }
+	}
+	chosen := chain[0].ID
+	for _, m := range chain {
+		if !m.ValidFrom.After(h.At) {
+			chosen = m.ID
+		}
+	}
+	return func(m memory.Memory) bool { return m.ID == chosen }
+}
+
+// chains groups memories that are versions of each other, oldest first in each group.
+func chains(found []bank.Scored) [][]memory.Memory {
+	group := map[string]int{} // id of a memory or predecessor -> place in out
+	var out [][]memory.Memory
+	for _, s := range found {
+		ids := append([]string{s.Memory.ID}, s.Memory.Predecessors...)
+		into := -1
+		for _, id := range ids {
+			g, ok := group[id]
+			switch {
+			case !ok, g == into:
+			case into < 0:
+				into = g
+			default: // it connects two groups
+				out[into] = append(out[into], out[g]...)
+				out[g] = nil
+				for k, v := range group {
+					if v == g {
+						group[k] = into
+					}
+				}
+			}
+		}
+		if into < 0 {
+			into = len(out)
+			out = append(out, nil)
+		}
+		out[into] = append(out[into], s.Memory)
+		for _, id := range ids {
+			group[id] = into
+		}
+	}
+	for _, chain := range out {
+		slices.SortFunc(chain, func(a, b memory.Memory) int {
+			if c := a.ValidFrom.Compare(b.ValidFrom); c != 0 {
+				return c
+			}
+			return bank.ByVersion(a, b)
+		})
+	}
+	return out
+}

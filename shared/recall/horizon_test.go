@@ -1,0 +1,91 @@
+package recall_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/recall"
+)
+
+func day(year int, month time.Month, d int) time.Time {
+	return time.Date(year, month, d, 0, 0, 0, 0, time.UTC)
+}
+
+func TestReadHorizon(t *testing.T) {
+	now := day(2024, 6, 12).Add(15 * time.Hour)
+	for query, want := range map[string]recall.Horizon{
+		"Where does Ana live?":                          {},
+		"What will she do next week?":                   {},
+		"What does Ana do today?":                       {},
+		"Which bus did you take before work today?":     {},
+		"Where did Ana use to live?":                    {Past: true},
+		"Where did Ana live before?":                    {Past: true},
+		"Where did Ana live before she moved to Braga?": {Past: true},
+		"What was her previous job?":                    {Past: true},
+		"What was Ana's old car?":                       {Past: true},
+		"Who used to walk the dog?":                     {Past: true},
+		"What did she originally study?":                {Past: true},
+		"Does he not smoke any more?":                   {Past: true},
+		"Where did Ana live in 2022?":                   {Past: true, At: day(2023, 1, 1).Add(-1)},
+		"Where did Ana work in March 2024?":             {Past: true, At: day(2024, 4, 1).Add(-1)},
+		"Did Ana meet Eva yesterday?":                   {Past: true, At: day(2024, 6, 12).Add(-1)},
+		"Where did Ana live on 3 May 2023 and in 2020?": {Past: true, At: day(2023, 5, 4).Add(-1)},
+		"Is the trip in 2025 still on?":                 {},
+		"What was Ana's address a few years ago?":       {},
+		"¿Dónde vivía Ana?":                             {},
+		"She is an old friend, how is she?":             {},
+	} {
+		if got := recall.ReadHorizon(query, time.Time{}, now); got != want {
+			t.Errorf("%s: got %+v, want %+v", query, got, want)
+		}
+	}
+	asOf := day(2021, 1, 1)
+	if got := recall.ReadHorizon("Where does Ana live?", asOf, now); got != (recall.Horizon{Past: true, At: asOf}) {
+		t.Errorf("as of a time: %+v", got)
+	}
+}
+
+func version(id string, from time.Time, status memory.Status, predecessors ...string) bank.Scored {
+	return bank.Scored{Memory: memory.Memory{ID: id, ValidFrom: from, Status: status, Version: len(predecessors) + 1, Predecessors: predecessors}}
+}
+
+func TestSift(t *testing.T) {
+	found := []bank.Scored{
+		version("braga", day(2024, 3, 1), memory.StatusActive, "porto"),
+		version("dog", day(2023, 1, 1), memory.StatusActive),
+		version("lisbon", day(2021, 1, 1), memory.StatusSuperseded),
+		version("porto", day(2022, 5, 1), memory.StatusSuperseded, "lisbon"),
+	}
+	for name, c := range map[string]struct {
+		h    recall.Horizon
+		want []string
+	}{
+		"now keeps what was found":           {recall.Horizon{}, []string{"braga", "dog", "lisbon", "porto"}},
+		"the past keeps what held before":    {recall.Horizon{Past: true}, []string{"dog", "lisbon", "porto"}},
+		"a time keeps what held then":        {recall.Horizon{Past: true, At: day(2023, 1, 1)}, []string{"dog", "porto"}},
+		"the day of a change is the new one": {recall.Horizon{Past: true, At: day(2024, 3, 1)}, []string{"braga", "dog"}},
+		"before all that was told":           {recall.Horizon{Past: true, At: day(1999, 1, 1)}, []string{"dog", "lisbon"}},
+	} {
+		var got []string
+		for _, s := range c.h.Sift(found) {
+			got = append(got, s.Memory.ID)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestSiftFollowsAMergeToAllItsVersions(t *testing.T) {
+	found := []bank.Scored{
+		version("a", day(2021, 1, 1), memory.StatusSuperseded), version("b", day(2021, 2, 1), memory.StatusSuperseded),
+		version("c", day(2021, 3, 1), memory.StatusSuperseded, "b"), version("d", day(2022, 1, 1), memory.StatusActive, "a", "c"),
+	}
+	got := recall.Horizon{Past: true, At: day(2023, 1, 1)}.Sift(found)
+	if len(got) != 1 || got[0].Memory.ID != "d" {
+		t.Errorf("got %+v, want the merged version alone", got)
+	}
+}
