@@ -8,6 +8,9 @@ const (
 	shareLook   = 0.05
 )
 
+// minLife is how many sessions a thing lasts before it may end.
+const minLife = 3
+
 // choice is a thing and the op to perform on it.
 type choice struct {
 	thing *thing
@@ -59,7 +62,9 @@ func (l *life) change(who int, want func(Evolution) bool) (choice, bool) {
 			continue
 		}
 		for _, o := range t.next(want) {
-			all = append(all, choice{t, o})
+			if o.evolution != EvolutionEnd || l.session-t.begun >= minLife {
+				all = append(all, choice{t, o})
+			}
 		}
 	}
 	if len(all) == 0 {

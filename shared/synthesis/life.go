@@ -43,8 +43,9 @@ type thing struct {
 	op string
 	// target is the index of the one that holds; -1 after an end.
 	target int
-	// touched is the last session that told of it; reflected whether somebody looked back on it.
-	touched   int
+	// begun and touched are the first and the last session that told of it.
+	begun, touched int
+	// reflected is whether somebody looked back on it.
 	reflected bool
 }
 
@@ -180,8 +181,9 @@ type told struct {
 	gist    string
 }
 
-// tell performs an op on a thing at a time: it records the target and makes the text.
-func (l *life) tell(who int, t *thing, o *op, at time.Time) told {
+// tell performs an op on a thing at a time: it records the target and makes the text. Only when asked is it an answer.
+func (l *life) tell(who int, c choice, asked bool, at time.Time) told {
+	t, o := c.thing, c.op
 	vars := maps.Clone(t.vars)
 	for name, v := range t.vars {
 		vars["old."+name] = v
@@ -193,7 +195,7 @@ func (l *life) tell(who int, t *thing, o *op, at time.Time) told {
 	now := &telling{at: at}
 	sc := l.scope(vars, now)
 	out := told{target: len(l.person.Targets)}
-	if len(o.asks) > 0 && chance(l.r, 0.3) {
+	if asked && len(o.asks) > 0 && chance(l.r, 0.6) {
 		e := pick(l.r, o.asks)
 		out.ask, out.say = e.question.expand(l.r, sc), e.answer.expand(l.r, sc)
 	} else {
@@ -206,14 +208,10 @@ func (l *life) tell(who int, t *thing, o *op, at time.Time) told {
 		out.caption = pick(l.r, o.captions).expand(l.r, sc)
 	}
 	if len(o.follows) > 0 && chance(l.r, 0.6) {
-		e := pick(l.r, o.follows)
-		out.follow = [2]string{e.question.expand(l.r, sc), e.answer.expand(l.r, sc)}
+		e, aside := pick(l.r, o.follows), l.scope(vars, &telling{at: at}) // dates in it are not the event's
+		out.follow = [2]string{e.question.expand(l.r, aside), e.answer.expand(l.r, aside)}
 	}
-	gist := t.theme.gist
-	if o.gist != nil {
-		gist = o.gist
-	}
-	out.gist = gist.expand(l.r, sc)
+	out.gist = t.gistOf(o).expand(l.r, sc)
 	l.record(t, o, sc, now, out.gist)
 	return out
 }
@@ -277,6 +275,17 @@ func (l *life) record(t *thing, o *op, sc scope, now *telling, gist string) {
 	l.update(t, o, sc.vars, index, gist)
 }
 
+// gistOf is what an op is about, as a noun phrase.
+func (t *thing) gistOf(o *op) phrase {
+	switch {
+	case o.gist != nil:
+		return *o.gist
+	case o.evolution == EvolutionNear || o.evolution == EvolutionWish || o.evolution == EvolutionEnd:
+		return o.keywords[0]
+	}
+	return *t.theme.gist
+}
+
 func (l *life) answerOf(t *thing, o *op) phrase {
 	if o.answer != nil {
 		return *o.answer
@@ -330,7 +339,7 @@ func (l *life) update(t *thing, o *op, vars map[string]string, index int, gist s
 // begin makes a thing of a theme that has not been told.
 func (l *life) begin(who int, th *theme) *thing {
 	name := l.speaker(who).Name
-	t := &thing{theme: th, subject: name, slot: l.freshSlot(name + "/" + th.name), vars: map[string]string{}, target: -1, touched: l.session}
+	t := &thing{theme: th, subject: name, slot: l.freshSlot(name + "/" + th.name), vars: map[string]string{}, target: -1, begun: l.session, touched: l.session}
 	l.things[who] = append(l.things[who], t)
 	return t
 }

@@ -53,8 +53,8 @@ type Options struct {
 	Persons int
 	// Sessions is how many sessions a person has; default 0: 20 to 30, drawn for each person. At most 200.
 	Sessions int
-	// Beats is how many things are told in a session on average; default 6, at most 40. A session has about three
-	// turns a beat.
+	// Beats is how many things are told in a session on average; default 8, at most 40. A session has about two
+	// and a half turns a beat.
 	Beats int
 	// Split is which words are used; default SplitTrain.
 	Split Split
@@ -69,7 +69,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Persons = 1
 	}
 	if o.Beats == 0 {
-		o.Beats = 6
+		o.Beats = 8
 	}
 	if o.Split == "" {
 		o.Split = SplitTrain

@@ -106,7 +106,7 @@ func (c *conversation) small(kind chatKind) string {
 
 func (c *conversation) open() {
 	c.speak(line{kind: KindOpening, parts: []string{c.small(chatOpening)}})
-	if chance(c.r, 0.7) {
+	if chance(c.r, 0.6) {
 		c.speak(line{kind: KindOpening, parts: []string{c.small(chatOpeningReply)}})
 	}
 }
@@ -116,14 +116,14 @@ func (c *conversation) close() {
 		c.react()
 	}
 	c.speak(line{kind: KindClosing, parts: []string{c.small(chatClosing)}})
-	if chance(c.r, 0.7) {
+	if chance(c.r, 0.6) {
 		c.speak(line{kind: KindClosing, parts: []string{c.small(chatClosingReply)}})
 	}
 }
 
 // beat tells one thing, or makes small talk.
 func (c *conversation) beat() {
-	if chance(c.r, 0.12) {
+	if chance(c.r, 0.07) {
 		c.idle()
 		return
 	}
@@ -133,16 +133,22 @@ func (c *conversation) beat() {
 		c.idle()
 		return
 	}
-	told := c.tell(who, pick.thing, pick.op, c.at)
+	asked := c.next != who || chance(c.r, 0.12) // else somebody would have to ask first
+	told := c.tell(who, pick, asked, c.at)
 	c.handOver(who, told.ask)
 	c.deliver(who, told)
 	c.respond(who, told)
 }
 
-// teller draws who tells next: mostly the user, and in a chat of friends often the other.
+// teller draws who tells next: mostly the user, and in a chat of friends mostly whose turn it is.
 func (c *conversation) teller() int {
-	switch p := c.r.Float64(); {
-	case c.person.Form == FormAssistant && p < 0.06 && len(c.session.Turns) > 2, c.person.Form == FormFriends && p < 0.45:
+	if c.person.Form == FormFriends {
+		if chance(c.r, 0.88) {
+			return c.next
+		}
+		return 1 - c.next
+	}
+	if chance(c.r, 0.06) && len(c.session.Turns) > 2 {
 		return 1
 	}
 	return 0
@@ -185,7 +191,7 @@ func (c *conversation) deliver(who int, t told) {
 	if t.ask != "" && chance(c.r, 0.7) {
 		before = "" // who was asked mostly just answers
 	}
-	c.speak(line{kind: kind, parts: []string{before, t.say, show, back}, caption: t.caption, targets: []int{t.target}})
+	c.speak(line{kind: kind, parts: []string{before, t.say, c.elaborate(0.45), show, back}, caption: t.caption, targets: []int{t.target}})
 	c.gist, c.told = t.gist, who
 }
 
@@ -195,13 +201,10 @@ func (c *conversation) respond(who int, t told) {
 		c.speak(line{kind: KindQuestion, parts: []string{c.remark(0.7), t.follow[0]}})
 		c.speak(line{kind: KindAnswer, parts: []string{c.remark(0.2), t.follow[1]}, targets: []int{t.target}})
 	}
-	if c.person.Form == FormFriends && chance(c.r, 0.6) {
+	if c.person.Form == FormFriends && chance(c.r, 0.78) {
 		return // the reaction comes with the next thing told
 	}
 	c.react()
-	if chance(c.r, 0.2) {
-		c.react()
-	}
 }
 
 // remark is a short reaction to the last turn that goes before something else; empty when there is no cause.
@@ -231,6 +234,17 @@ func (c *conversation) react() {
 	n, praise := c.reaction()
 	c.speak(n)
 	c.praised = praise
+	if n.kind == KindQuestion {
+		c.speak(line{kind: KindAnswer, parts: []string{c.elaborate(1), c.elaborate(0.4)}})
+	}
+}
+
+// elaborate is something about the speaker's own life that goes with what was told: a feeling, a reason.
+func (c *conversation) elaborate(p float64) string {
+	if !chance(c.r, p) {
+		return ""
+	}
+	return pick(c.r, c.words.lists["elaborate"]).expand(c.r, c.scope(map[string]string{}, nil))
 }
 
 // reaction draws how what was told is taken up.
