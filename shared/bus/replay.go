@@ -55,6 +55,7 @@ func Replay(ctx context.Context, cfg ReplayConfig, source Source, pub Publisher,
 		cfg.Idle = 500 * time.Millisecond
 	}
 	r := &replay{cfg: cfg, pub: TracedPublisher(pub, ins), ins: ins, ends: make(map[Partition]int64)}
+	r.each = r.one
 	defer func() { err = errors.Join(err, source.Close()) }()
 	for {
 		if ctx.Err() != nil {
@@ -85,20 +86,15 @@ type replay struct {
 	ins    *Instruments
 	ends   map[Partition]int64
 	result ReplayResult
+	// each is what is done with every waiting letter.
+	each func(ctx context.Context, m Message) error
 }
 
 // generation works through the assigned partitions. It reports whether all of them are at
 // their ends; a generation that ends before is no error to report but ErrRevoked.
 func (r *replay) generation(ctx context.Context, gen Generation) (bool, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-gen.Done():
-			cancel(ErrRevoked)
-		case <-ctx.Done():
-		}
-	}()
+	ctx, cancel := untilRevoked(ctx, gen)
+	defer cancel()
 	for _, p := range gen.Partitions() {
 		if _, ok := r.ends[p]; !ok {
 			end, err := gen.End(ctx, p)
@@ -114,6 +110,19 @@ func (r *replay) generation(ctx context.Context, gen Generation) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// untilRevoked ends the context, with ErrRevoked as its cause, when the generation ends.
+func untilRevoked(ctx context.Context, gen Generation) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-gen.Done():
+			cancel(ErrRevoked)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // partition replays up to end. The end is reached too when nothing is left to fetch although
@@ -134,7 +143,7 @@ func (r *replay) partition(ctx context.Context, gen Generation, p Partition, end
 			if m.Offset >= end {
 				return nil
 			}
-			if err := r.one(ctx, m); err != nil {
+			if err := r.each(ctx, m); err != nil {
 				return err
 			}
 			if err := gen.Commit(ctx, map[Partition]int64{p: m.Offset + 1}); err != nil {

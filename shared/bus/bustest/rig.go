@@ -23,6 +23,8 @@ type Transport struct {
 	SourceFromEnd func(t testing.TB, group string, topics ...string) bus.Source
 	// Publisher returns a publisher.
 	Publisher func(t testing.TB) bus.Publisher
+	// Log returns a topic as a log.
+	Log func(t testing.TB, topic string) bus.Log
 	// Committed returns the offset that a group has committed, -1 when none.
 	Committed func(t testing.TB, group string, p bus.Partition) int64
 	// Restart stops the broker, calls during, and starts it again with all it held.
@@ -62,6 +64,10 @@ func Run(t *testing.T, tr Transport) {
 		{"replays dead letters", replayAll},
 		{"replays a choice and keeps the rest", replayChoice},
 		{"reports its lag", lag},
+		{"reads and cuts a log", logs},
+		{"erases letters and keeps the rest", eraseLetters},
+		{"erases letters of several users together", eraseTogether},
+		{"replays what is left after a cut", replayAfterCut},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(newRig(t, tr)) })
 	}

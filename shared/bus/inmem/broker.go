@@ -24,6 +24,7 @@ type Broker struct {
 	changed chan struct{} // closed and replaced at every change: waiting is selecting on it
 	down    bool
 	topics  map[string][][]bus.Message
+	firsts  map[bus.Partition]int64 // where a partition was cut off; the records before are empty
 	groups  map[string]*group
 }
 
@@ -31,6 +32,7 @@ type Broker struct {
 func NewBroker() *Broker {
 	return &Broker{
 		changed: make(chan struct{}), topics: make(map[string][][]bus.Message), groups: make(map[string]*group),
+		firsts: make(map[bus.Partition]int64),
 	}
 }
 

@@ -246,6 +246,7 @@ func (g *generation) Fetch(ctx context.Context, p bus.Partition) (bus.Fetched, e
 	}
 	log := b.topics[p.Topic][p.ID]
 	got := bus.Fetched{End: int64(len(log))}
+	g.position[p] = max(g.position[p], b.firsts[p])
 	from := g.position[p]
 	for _, m := range log[from:min(int(from)+maxFetch, len(log))] {
 		got.Messages = append(got.Messages, withPlace(clone(m), p))

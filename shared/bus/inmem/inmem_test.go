@@ -24,6 +24,7 @@ func TestConformance(t *testing.T) {
 			return broker.SourceFromEnd(group, topics...)
 		},
 		Publisher: func(testing.TB) bus.Publisher { return broker.Publisher() },
+		Log:       func(_ testing.TB, topic string) bus.Log { return broker.Log(topic) },
 		Committed: func(_ testing.TB, group string, p bus.Partition) int64 {
 			if next, ok := broker.Committed(group)[p]; ok {
 				return next

@@ -133,6 +133,13 @@ func transport(addr string, session time.Duration, restart func(testing.TB, func
 			}
 			return pub
 		},
+		Log: func(t testing.TB, topic string) bus.Log {
+			l, err := kafka.NewLog(cluster, topic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		},
 		Committed: func(t testing.TB, group string, p bus.Partition) int64 { return committed(t, addr, group, p) },
 		Restart:   restart,
 	}

@@ -27,8 +27,17 @@ type reader struct {
 	closed bool
 }
 
-// fetch makes one request. Any error drops the connection: the next call looks the leader up.
+// fetch makes one request, and another one where the first finds that the place to read from is gone: the oldest record that is
+// left is next then. Any error drops the connection: the next call looks the leader up.
 func (r *reader) fetch(ctx context.Context) (bus.Fetched, error) {
+	got, err := r.request(ctx)
+	if errors.Is(err, kafkago.OffsetOutOfRange) && len(got.Messages) == 0 && ctx.Err() == nil {
+		return r.request(ctx)
+	}
+	return got, err
+}
+
+func (r *reader) request(ctx context.Context) (bus.Fetched, error) {
 	conn, err := r.connect(ctx)
 	if err != nil {
 		return bus.Fetched{}, fmt.Errorf("connect to the leader of %s/%d: %w", r.partition.Topic, r.partition.ID, err)

@@ -1,0 +1,60 @@
+package kafka
+
+import (
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// kafka-go speaks DeleteRecords no more than it knows its number, but takes further messages into its own registry. That has to
+// happen before any connection is made, hence here and not where it is used.
+func init() { protocol.Register(&deleteRecordsRequest{}, &deleteRecordsResponse{}) }
+
+// deleteRecordsRequest asks the leader of one partition to remove the records before an offset.
+type deleteRecordsRequest struct {
+	Topics    []deleteRecordsTopic `kafka:"min=v0,max=v1"`
+	TimeoutMs int32                `kafka:"min=v0,max=v1"`
+}
+
+type deleteRecordsTopic struct {
+	Name       string                   `kafka:"min=v0,max=v1"`
+	Partitions []deleteRecordsPartition `kafka:"min=v0,max=v1"`
+}
+
+type deleteRecordsPartition struct {
+	Index  int32 `kafka:"min=v0,max=v1"`
+	Offset int64 `kafka:"min=v0,max=v1"`
+}
+
+// ApiKey implements protocol.Message.
+func (*deleteRecordsRequest) ApiKey() protocol.ApiKey { return protocol.DeleteRecords }
+
+// Broker implements protocol.BrokerMessage: the request goes to the leader of its first partition.
+func (r *deleteRecordsRequest) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
+	topic := r.Topics[0]
+	for _, p := range cluster.Topics[topic.Name].Partitions {
+		if p.ID == topic.Partitions[0].Index {
+			return cluster.Brokers[p.Leader], nil
+		}
+	}
+	return protocol.Broker{ID: -1}, protocol.ErrNoPartition
+}
+
+type deleteRecordsResponse struct {
+	ThrottleTimeMs int32                        `kafka:"min=v0,max=v1"`
+	Topics         []deleteRecordsTopicResponse `kafka:"min=v0,max=v1"`
+}
+
+type deleteRecordsTopicResponse struct {
+	Name       string                           `kafka:"min=v0,max=v1"`
+	Partitions []deleteRecordsPartitionResponse `kafka:"min=v0,max=v1"`
+}
+
+type deleteRecordsPartitionResponse struct {
+	Index        int32 `kafka:"min=v0,max=v1"`
+	LowWatermark int64 `kafka:"min=v0,max=v1"`
+	ErrorCode    int16 `kafka:"min=v0,max=v1"`
+}
+
+// ApiKey implements protocol.Message.
+func (*deleteRecordsResponse) ApiKey() protocol.ApiKey { return protocol.DeleteRecords }
+
+var _ protocol.BrokerMessage = (*deleteRecordsRequest)(nil)

@@ -1,0 +1,192 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+)
+
+// readWait is how long a read waits for records that are said to be there.
+const readWait = 500 * time.Millisecond
+
+// emptyReads is how often a read may bring nothing before the rest of the partition counts as gaps, as compaction and
+// transactions leave them: a broker that throttles answers with nothing, too.
+const emptyReads = 5
+
+// NewLog returns a topic as a log. It connects when it is used. A record must not be larger than MaxRecordBytes.
+func NewLog(cluster Cluster, topic string) (bus.Log, error) {
+	if err := cluster.Validate(); err != nil {
+		return nil, err
+	}
+	client, closeClient := cluster.client()
+	return &log{client: client, closeClient: closeClient, topic: topic, topics: topicTable{
+		client: client, partitions: make(map[string][]int), until: make(map[string]time.Time),
+	}}, nil
+}
+
+type log struct {
+	client      *kafkago.Client
+	closeClient func()
+	topic       string
+	topics      topicTable
+}
+
+// Partitions implements bus.Log.
+func (l *log) Partitions(ctx context.Context) ([]int, error) {
+	return l.topics.get(ctx, l.topic, requestTimeout)
+}
+
+// Bounds implements bus.Log.
+func (l *log) Bounds(ctx context.Context, partition int) (first, end int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	res, err := l.client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{
+		l.topic: {kafkago.FirstOffsetOf(partition), kafkago.LastOffsetOf(partition)},
+	}})
+	if err != nil {
+		return 0, 0, l.failed("find bounds", partition, err)
+	}
+	for _, p := range res.Topics[l.topic] {
+		if p.Partition == partition {
+			return p.FirstOffset, p.LastOffset, l.failed("find bounds", partition, p.Error)
+		}
+	}
+	return 0, 0, l.failed("find bounds", partition, kafkago.UnknownTopicOrPartition)
+}
+
+// Read implements bus.Log.
+func (l *log) Read(ctx context.Context, partition int, from int64) (msgs []bus.Message, next int64, err error) {
+	for range emptyReads {
+		var end int64
+		msgs, end, err = l.fetch(ctx, partition, from)
+		if err != nil {
+			return nil, from, l.failed("read", partition, err)
+		}
+		if n := len(msgs); n > 0 {
+			return msgs, msgs[n-1].Offset + 1, nil
+		}
+		if from >= end {
+			return nil, from, nil
+		}
+		next = end
+	}
+	return nil, next, nil
+}
+
+func (l *log) fetch(ctx context.Context, partition int, from int64) (msgs []bus.Message, end int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readWait+requestTimeout)
+	defer cancel()
+	res, err := l.client.Fetch(ctx, &kafkago.FetchRequest{
+		Topic: l.topic, Partition: partition, Offset: from, MinBytes: 1, MaxBytes: 2 * MaxRecordBytes, MaxWait: readWait,
+		IsolationLevel: kafkago.ReadCommitted,
+	})
+	if err == nil {
+		err = res.Error
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	for {
+		r, err := res.Records.ReadRecord()
+		if errors.Is(err, io.EOF) {
+			return msgs, res.HighWatermark, nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if r.Offset < from {
+			continue // a batch begins before what was asked for
+		}
+		m, err := l.message(partition, r)
+		if err != nil {
+			return nil, 0, err
+		}
+		msgs = append(msgs, m)
+	}
+}
+
+func (l *log) message(partition int, r *kafkago.Record) (bus.Message, error) {
+	m := bus.Message{Topic: l.topic, Partition: partition, Offset: r.Offset, Time: r.Time}
+	var err1, err2 error
+	if r.Key != nil {
+		m.Key, err1 = protocol.ReadAll(r.Key)
+	}
+	if r.Value != nil {
+		m.Value, err2 = protocol.ReadAll(r.Value)
+	}
+	for _, h := range r.Headers {
+		m.Headers = append(m.Headers, bus.Header{Key: h.Key, Value: h.Value})
+	}
+	return m, errors.Join(err1, err2)
+}
+
+// Cut implements bus.Log.
+func (l *log) Cut(ctx context.Context, partition int, before int64) error {
+	first, _, err := l.Bounds(ctx, partition)
+	if err != nil || before <= first {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+	defer cancel()
+	res, err := l.client.Transport.RoundTrip(ctx, l.client.Addr, &deleteRecordsRequest{
+		Topics: []deleteRecordsTopic{{
+			Name: l.topic, Partitions: []deleteRecordsPartition{{Index: int32(partition), Offset: before}}, //nolint:gosec // numbers of partitions are small
+		}},
+		TimeoutMs: int32(requestTimeout.Milliseconds()),
+	})
+	if err != nil {
+		return l.failed("cut", partition, err)
+	}
+	answer, ok := res.(*deleteRecordsResponse)
+	if !ok || len(answer.Topics) != 1 || len(answer.Topics[0].Partitions) != 1 {
+		return l.failed("cut", partition, errors.New("the answer is of something else"))
+	}
+	if code := answer.Topics[0].Partitions[0].ErrorCode; code != 0 {
+		return l.failed("cut", partition, kafkago.Error(code))
+	}
+	return nil
+}
+
+// Retention implements bus.Log.
+func (l *log) Retention(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	res, err := l.client.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{Resources: []kafkago.DescribeConfigRequestResource{
+		{ResourceType: kafkago.ResourceTypeTopic, ResourceName: l.topic, ConfigNames: []string{"retention.ms"}},
+	}})
+	if err != nil {
+		return 0, fmt.Errorf("describe %s: %w", l.topic, err)
+	}
+	for _, r := range res.Resources {
+		if r.Error != nil {
+			return 0, fmt.Errorf("describe %s: %w", l.topic, r.Error)
+		}
+		for _, entry := range r.ConfigEntries {
+			if entry.ConfigName == "retention.ms" {
+				return strconv.ParseInt(entry.ConfigValue, 10, 64)
+			}
+		}
+	}
+	return 0, nil
+}
+
+func (l *log) failed(what string, partition int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s/%d: %w", what, l.topic, partition, err)
+}
+
+// Close implements bus.Log.
+func (l *log) Close() error {
+	l.closeClient()
+	return nil
+}

@@ -1,0 +1,54 @@
+package bus
+
+import "context"
+
+// Log is the port to a topic as what it is kept as: partitions that can be read from their beginning, by no group, and cut
+// off there. bustest.Run checks the contract. It is safe for concurrent use.
+type Log interface {
+	// Partitions returns the numbers of the topic's partitions.
+	Partitions(ctx context.Context) ([]int, error)
+	// Bounds returns the offset of the oldest record and the offset after the last one; equal when there is none.
+	Bounds(ctx context.Context, partition int) (first, end int64, err error)
+	// Read returns records from an offset on, in order, at least one where there is any, and where to read on.
+	Read(ctx context.Context, partition int, from int64) (msgs []Message, next int64, err error)
+	// Cut removes all records before an offset, for every reader and for good. Cutting where it was cut before changes nothing.
+	Cut(ctx context.Context, partition int, before int64) error
+	// Retention returns how long the topic keeps records, in milliseconds; -1 is for ever, 0 that it is not known.
+	Retention(ctx context.Context) (int64, error)
+	// Close releases the connections.
+	Close() error
+}
+
+// ScanLog hands every record of a topic to see, from the oldest to where each partition ended when it was first looked at.
+func ScanLog(ctx context.Context, log Log, see func(Message)) error {
+	partitions, err := log.Partitions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range partitions {
+		first, end, err := log.Bounds(ctx, p)
+		if err != nil {
+			return err
+		}
+		if err := scan(ctx, log, p, first, end, see); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scan(ctx context.Context, log Log, partition int, from, end int64, see func(Message)) error {
+	for from < end {
+		msgs, next, err := log.Read(ctx, partition, from)
+		if err != nil {
+			return err
+		}
+		for _, m := range msgs {
+			if m.Offset < end {
+				see(m)
+			}
+		}
+		from = next
+	}
+	return nil
+}
