@@ -206,13 +206,13 @@ func pool(lookups []formation.Lookup, found [][]bank.Scored) (entries []memory.M
 			m := hits[rank].Memory
 			n := Neighbour{Similarity: memory.Cosine(lookups[i].Vector, m.Vector)}
 			j, ok := at[m.ID]
-			if !ok && bytes+len(m.Content) > maxPoolBytes {
+			if !ok && bytes+len(m.Content)+len(m.Value) > maxPoolBytes {
 				continue
 			}
 			if !ok {
 				j = len(entries)
 				at[m.ID] = j
-				bytes += entryBytes + len(m.Content)
+				bytes += entryBytes + len(m.Content) + len(m.Value)
 				m.Vector = nil
 				entries = append(entries, m)
 			}

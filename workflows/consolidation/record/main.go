@@ -1,10 +1,11 @@
 // Command record runs the consolidation workflow through typical lives on a real Temporal server and
-// writes their histories, which the replay test holds the code against. `make histories` runs it; do so when the workflow got a new
-// version, and keep the old files.
+// writes their histories, which the replay test holds the code against. `make histories` runs it and leaves the files that
+// are there alone: a history of older code is worth keeping.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/localserver"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
@@ -50,6 +52,7 @@ func lives() []life {
 		{name: "unusable-answers", failures: 2, errorType: "malformed", signals: [][]consolidation.Event{
 			{turn("bad", 1), closed("bad")}, {turn("good", 1), closed("good")},
 		}},
+		{name: "looks-before-it-decides", signals: [][]consolidation.Event{{turn("ask", 1), closed("ask")}}},
 		{name: "refused-for-good", failures: 1, errorType: "terminal", signals: [][]consolidation.Event{{turn("bad", 1), closed("bad"), closed("next")}}},
 	}
 }
@@ -85,6 +88,10 @@ func record(ctx context.Context, out string) (err error) {
 	}
 	defer c.Close()
 	for _, l := range lives() {
+		file := filepath.Join(out, l.name+".v1.json")
+		if _, err := os.Stat(file); err == nil {
+			continue
+		}
 		history, err := live(ctx, c, l)
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
@@ -96,7 +103,7 @@ func record(ctx context.Context, out string) (err error) {
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(out, l.name+".v1.json"), data, 0o644); err != nil { //nolint:gosec // public test data
+		if err := os.WriteFile(file, data, 0o644); err != nil { //nolint:gosec // public test data
 			return err
 		}
 		fmt.Fprintf(os.Stderr, "%s: %d events\n", l.name, len(history.GetEvents()))
@@ -165,9 +172,18 @@ func (*steps) Relate(context.Context, consolidation.RelateInput) (consolidation.
 	return consolidation.Neighbourhood{}, nil
 }
 
-func (*steps) Decide(context.Context, consolidation.DecideInput) (consolidation.Decided, error) {
+func (*steps) Decide(_ context.Context, in consolidation.DecideInput) (consolidation.Decided, error) {
+	if in.Batch.SessionID == "ask" && len(in.Neighbourhood.Pool) < 2 {
+		return consolidation.Decided{Lookups: []formation.Lookup{{Text: "home"}}, Memo: json.RawMessage(`{"round":1}`)}, nil
+	}
 	return consolidation.Decided{}, nil
 }
+
+func (*steps) Look(_ context.Context, in consolidation.LookInput) (consolidation.Looked, error) {
+	id := fmt.Sprint("m", time.Now().UnixNano())
+	return consolidation.Looked{Pool: []memory.Memory{{ID: id}}, Near: [][]consolidation.Neighbour{{{Pool: 0, Similarity: 1}}}}, nil
+}
+
 func (*steps) Apply(context.Context, consolidation.ApplyInput) error           { return nil }
 func (*steps) Retract(context.Context, consolidation.RetractInput) error       { return nil }
 func (*steps) DeadLetter(context.Context, consolidation.DeadLetterInput) error { return nil }

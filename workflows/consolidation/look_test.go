@@ -1,0 +1,85 @@
+package consolidation_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// asker looks into the bank so often before it decides, each time for two things: what every look finds, and something of its own.
+type asker struct {
+	looks int
+	seen  []consolidation.DecideInput
+}
+
+func (a *asker) Decide(_ context.Context, in consolidation.DecideInput) (consolidation.Decided, error) {
+	a.seen = append(a.seen, in)
+	round := len(a.seen)
+	if round > a.looks {
+		return consolidation.Decided{Write: memory.Write{Retire: []string{fmt.Sprint("after ", round)}}}, nil
+	}
+	return consolidation.Decided{
+		Lookups: []formation.Lookup{{Text: "always"}, {Text: fmt.Sprint("round ", round)}}, Memo: json.RawMessage(fmt.Sprint(round)),
+	}, nil
+}
+
+func (a *asker) Look(_ context.Context, in consolidation.LookInput) (consolidation.Looked, error) {
+	out := consolidation.Looked{}
+	for i, l := range in.Lookups {
+		out.Pool = append(out.Pool, memory.Memory{ID: l.Text})
+		out.Near = append(out.Near, []consolidation.Neighbour{{Pool: i, Similarity: 0.5}})
+	}
+	return out, nil
+}
+
+func lookInto(t *testing.T, looks int) (*asker, *steps) {
+	t.Helper()
+	env, s := newRun(t)
+	a := &asker{looks: looks}
+	env.RegisterActivityWithOptions(a.Decide, activity.RegisterOptions{Name: "Decide", DisableAlreadyRegisteredCheck: true})
+	env.RegisterActivityWithOptions(a.Look, activity.RegisterOptions{Name: "Look"})
+	env.RegisterDelayedCallback(func() {
+		env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{Events: []consolidation.Event{turn("s1", 1), closed("s1")}})
+	}, 0)
+	env.ExecuteWorkflow(consolidation.WorkflowName, params())
+	if err := env.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	return a, s
+}
+
+func TestAFormerIsToldWhatItLookedFor(t *testing.T) {
+	a, s := lookInto(t, 2)
+	if len(a.seen) != 3 || len(s.applied) != 1 || s.applied[0].Decided.Write.Retire[0] != "after 3" {
+		t.Fatalf("asked %d times, applied %+v", len(a.seen), s.applied)
+	}
+	last := a.seen[2]
+	if string(a.seen[0].Memo) != "" || string(last.Memo) != "2" || len(last.Found) != 2 {
+		t.Errorf("memo %q, found %+v", last.Memo, last.Found)
+	}
+	var pool []string
+	for _, m := range last.Neighbourhood.Pool {
+		pool = append(pool, m.ID)
+	}
+	if got := strings.Join(pool, "|"); got != "always|round 1|round 2" {
+		t.Errorf("the pool holds %s, want each entry once", got)
+	}
+	if last.Found[0][0].Pool != 0 || last.Found[1][0].Pool != 2 || last.Found[1][0].Similarity != 0.5 {
+		t.Errorf("found %+v", last.Found)
+	}
+}
+
+func TestAFormerThatNeverDecidesGoesToTheDeadLetters(t *testing.T) {
+	a, s := lookInto(t, 1000)
+	if len(s.letters) != 1 || !strings.Contains(s.letters[0].Reason, "no decision") || len(s.applied) != 0 {
+		t.Errorf("letters %+v after %d questions", s.letters, len(a.seen))
+	}
+}
