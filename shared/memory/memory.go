@@ -90,6 +90,9 @@ type Memory struct {
 	Kind Kind `json:"kind"`
 	// Content is a self-contained statement in the third person.
 	Content string `json:"content"`
+	// Value is the raw dialogue that Content sums up, where the strategy keeps it with the entry (RMM: the summary is the key,
+	// the dialogue the value), at most MaxValueBytes; empty otherwise. Searches by words find it, the vector is of Content alone.
+	Value string `json:"value,omitempty"`
 	// Topic is one or two words.
 	Topic string `json:"topic,omitempty"`
 	// Slot names the attribute of a subject that holds one value at a time ("ana/home"); empty

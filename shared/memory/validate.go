@@ -16,6 +16,7 @@ const (
 	MaxIDBytes      = 128
 	MaxTextBytes    = 32 << 10
 	MaxCaptionBytes = 4 << 10
+	MaxValueBytes   = 2 << 10
 	MaxQueryBytes   = 4 << 10
 )
 

@@ -628,7 +628,9 @@ type Memory struct {
 	// The operation that wrote it.
 	OperationId string `protobuf:"bytes,17,opt,name=operation_id,json=operationId,proto3" json:"operation_id,omitempty"`
 	// The trace that wrote it (32 hexadecimal digits); empty when not traced.
-	TraceId       string `protobuf:"bytes,18,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
+	TraceId string `protobuf:"bytes,18,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
+	// The raw dialogue that the content sums up, where the strategy keeps it with the entry; at most 2,048 bytes.
+	Value         string `protobuf:"bytes,19,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -789,6 +791,13 @@ func (x *Memory) GetTraceId() string {
 	return ""
 }
 
+func (x *Memory) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
 var File_mneme_v1_memory_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_memory_proto_rawDesc = "" +
@@ -816,7 +825,7 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x0fsource_turn_ids\x18\x04 \x03(\tR\rsourceTurnIds\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tR\tsessionId\x12%\n" +
-	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\"\xa0\x05\n" +
+	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\"\xb6\x05\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\"\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x0e.mneme.v1.KindR\x04kind\x12\x18\n" +
@@ -840,7 +849,8 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\bstrategy\x18\x0f \x01(\tR\bstrategy\x12%\n" +
 	"\x0epolicy_version\x18\x10 \x01(\tR\rpolicyVersion\x12!\n" +
 	"\foperation_id\x18\x11 \x01(\tR\voperationId\x12\x19\n" +
-	"\btrace_id\x18\x12 \x01(\tR\atraceId*?\n" +
+	"\btrace_id\x18\x12 \x01(\tR\atraceId\x12\x14\n" +
+	"\x05value\x18\x13 \x01(\tR\x05value*?\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +

@@ -28,12 +28,14 @@ func searchCases() []testCase {
 func testSearchText(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	byContent, byTopic, byKeyword, bySlot := entry(scope, 1, "Ana plays the violin"), entry(scope, 2, "On Mondays"), entry(scope, 3, "On Fridays"), entry(scope, 5, "On Sundays")
+	byValue := entry(scope, 6, "On Tuesdays")
+	byValue.Value = "Ana (2024-05-07): my violin lesson was great"
 	byTopic.Topic, byKeyword.Keywords, bySlot.Slot = "violin", []string{"opera", "violin"}, "ana/name of violin"
 	decoy := entry(scope, 4, "Ana swims")
 	decoy.OperationID, decoy.SessionID, decoy.Sources = "violin", "violin", []string{"violin"}
-	write(t, b, scope, put(byContent, byTopic, byKeyword, bySlot, decoy))
+	write(t, b, scope, put(byContent, byTopic, byKeyword, bySlot, byValue, decoy))
 	got := foundIDs(search(t, b, scope, bank.Query{Text: "VIOLIN?"}))
-	want := ids([]memory.Memory{byContent, byTopic, byKeyword, bySlot})
+	want := ids([]memory.Memory{byContent, byTopic, byKeyword, bySlot, byValue})
 	slices.Sort(got)
 	slices.Sort(want)
 	wantIDs(t, "found", got, want)
