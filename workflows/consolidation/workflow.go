@@ -19,9 +19,9 @@ const (
 	pipelineVersion = 1
 )
 
-// maxRounds bounds how often a former may look into the bank before it decides. Formers have tighter bounds of their own; this one
+// MaxRounds bounds how often a former may look into the bank before it decides. Formers have tighter bounds of their own; this one
 // keeps a broken one from running for ever.
-const maxRounds = 32
+const MaxRounds = 32
 
 // maxSignals ends a run well before the server's limit of 10,000 signals a run.
 const maxSignals = 5000
@@ -192,7 +192,7 @@ func consolidate(ctx workflow.Context, b Batch) error {
 func decide(ctx workflow.Context, b Batch, near Neighbourhood) (Decided, error) {
 	var a *Activities
 	in := DecideInput{Batch: b, Neighbourhood: near, Now: workflow.Now(ctx)}
-	for range maxRounds {
+	for range MaxRounds {
 		var decided Decided
 		if err := workflow.ExecuteActivity(modelOptions(ctx), a.Decide, in).Get(ctx, &decided); err != nil {
 			return Decided{}, err
@@ -204,14 +204,14 @@ func decide(ctx workflow.Context, b Batch, near Neighbourhood) (Decided, error) 
 		if err := workflow.ExecuteActivity(storeOptions(ctx), a.Look, LookInput{b.Scope, decided.Lookups}).Get(ctx, &looked); err != nil {
 			return Decided{}, err
 		}
-		in.Found, in.Memo = in.Neighbourhood.extend(looked), decided.Memo
+		in.Found, in.Memo = in.Neighbourhood.Extend(looked), decided.Memo
 	}
-	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d looks into the bank", maxRounds), errorTerminal, nil)
+	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d looks into the bank", MaxRounds), errorTerminal, nil)
 }
 
-// extend adds what a look found to the pool, as long as it is no more than two full looks together, and returns the look's lists by
+// Extend adds what a look found to the pool, as long as it is no more than two full looks together, and returns the look's lists by
 // their places there.
-func (n *Neighbourhood) extend(looked Looked) [][]Neighbour {
+func (n *Neighbourhood) Extend(looked Looked) [][]Neighbour {
 	at, bytes := make(map[string]int, len(n.Pool)), 0
 	for i, m := range n.Pool {
 		at[m.ID] = i
