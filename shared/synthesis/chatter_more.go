@@ -8,6 +8,9 @@ import (
 // shareMore is how often small talk is taken of chatter_talk.txt, which is nearer to how friends overdo it.
 const shareMore = 0.55
 
+// shareMild is how many of the small statements use general words alone.
+const shareMild = 0.35
+
 // moreChat are lists of words/chatter_talk.txt by the kind they can stand for.
 var moreChat = map[chatKind][]string{
 	chatOpening: {"chat.open"}, chatOpeningReply: {"chat.open"},
@@ -42,8 +45,11 @@ func tidy(s string) string {
 // a feeling. Short says that it makes sense with its question only.
 func (g *Generator) Aside(r *rand.Rand, speaker, friend string, short bool) string {
 	name := "chat.tell"
-	if short {
+	switch {
+	case short:
 		name = "chat.short"
+	case chance(r, shareMild):
+		name = "chat.mild"
 	}
 	l := &life{Generator: g, r: r, used: map[string]bool{}}
 	in := l.scope(map[string]string{"N": speaker, "F": friend}, nil)
