@@ -23,6 +23,7 @@ const (
 
 	firstClauses // clauses that tell of the speaker
 	firstRare
+	firstCommon
 	firstTells
 	firstPast
 	firstFuture
@@ -32,15 +33,19 @@ const (
 	pointRare
 	otherClauses // clauses about somebody or something else
 	otherRare
+	gushClauses // clauses that praise and do not speak of the speaker
+	gushRare
+	gladRare // content beside praise in clauses of the speaker
 	ownThird // he, she or they beside content
 
 	emptyClauses // clauses without any content
+	idiomatic
 	questions
 	questionRare
+	questionNames
 	questionFirst
 	onlyAsks  // nothing is told beside a question
 	endsAsked // the last clause asks
-	exclaims
 	praises
 	uplifts
 	thanked
@@ -50,68 +55,44 @@ const (
 	interjected
 	congratulated
 	urged // clauses that begin with what one tells a friend to do
-	advised
 	size
-	brief // at most five words
+	brief       // at most five words
+	chattyShare // share of the words that are small talk
+	density     // share of the words that are told and carry content
 
 	captioned
 	captionRare
 	byAssistant
 	assistantFirst
 	assistantAdvice
-	commanded
-	commandedMachine
+	commanded // commands to a machine, beside words of machines
 	machined
 
-	known // there is a turn before
-	asked // the turn before asks
-	askedRare
-	askedBrief
-	echoed   // share of the rare words that the turn before has
-	novelty  // rare words that are told and that the turn before has not
 	features // how many there are
 )
 
 var featureNames = [features]string{
 	"told_rare", "told_common", "told_long", "told_names", "told_numbers", "told_times", "told_tells", "told_kin", "told_past", "told_best",
-	"first_clauses", "first_rare", "first_tells", "first_past", "first_future", "second_clauses", "second_rare", "point_clauses", "point_rare",
-	"other_clauses", "other_rare", "own_third",
-	"empty_clauses", "questions", "question_rare", "question_first", "only_asks", "ends_asked", "exclaims", "praises", "uplifts", "thanked", "greeted",
-	"agreed", "denied", "interjected", "congratulated", "urged", "advised", "size", "brief",
-	"captioned", "caption_rare", "by_assistant", "assistant_first", "assistant_advice", "commanded", "commanded_machine", "machined",
-	"known", "asked", "asked_rare", "asked_brief", "echoed", "novelty",
+	"first_clauses", "first_rare", "first_common", "first_tells", "first_past", "first_future", "second_clauses", "second_rare", "point_clauses", "point_rare",
+	"other_clauses", "other_rare", "gush_clauses", "gush_rare", "glad_rare", "own_third",
+	"empty_clauses", "idiomatic", "questions", "question_rare", "question_names", "question_first", "only_asks", "ends_asked", "praises", "uplifts", "thanked", "greeted",
+	"agreed", "denied", "interjected", "congratulated", "urged", "size", "brief", "chatty_share", "density",
+	"captioned", "caption_rare", "by_assistant", "assistant_first", "assistant_advice", "commanded", "machined",
 }
 
 // vector is a turn as the model sees it.
 type vector [features]float64
 
-// backdrop is the turn before, as far as it is known.
-type backdrop struct {
-	known bool
-	asked bool
-	heard map[string]bool
-}
-
-// backdropOf is what the next turn is held against.
-func backdropOf(t *memory.Turn) backdrop {
-	if t == nil {
-		return backdrop{}
-	}
-	text := strings.TrimRight(t.Text, " \n\t")
-	tail := text[max(0, len(text)-80):]
-	return backdrop{known: true, asked: strings.Contains(tail, "?"), heard: rareWords(t.Text)}
-}
-
 // featuresOf reads a turn.
-func featuresOf(t memory.Turn, before backdrop) vector {
-	self := strings.ToLower(t.Speaker)
-	clauses := scan(t.Text, self, before.heard)
+func featuresOf(t memory.Turn) vector {
+	clauses := scan(t.Text, strings.ToLower(t.Speaker))
 	var v vector
-	words, echoes := 0, 0
+	words, chats, advices := 0, 0, 0
 	for i := range clauses {
 		c := &clauses[i]
 		words += c.words
-		echoes += c.echoes
+		chats += c.chats
+		advices += c.advices
 		v.addManner(c)
 		if c.question {
 			v.addQuestion(c)
@@ -125,13 +106,14 @@ func featuresOf(t memory.Turn, before backdrop) vector {
 	if v[questions] > 0 && v[toldRare]+v[toldNames] == 0 {
 		v[onlyAsks] = 1
 	}
-	v[novelty] = v[toldRare] - float64(echoes)
-	if v[toldRare]+v[questionRare] > 0 {
-		v[echoed] = float64(echoes) / (v[toldRare] + v[questionRare])
-	}
 	v[size] = float64(words)
+	if t.Role == memory.RoleAssistant {
+		v[assistantAdvice] = float64(advices)
+	}
+	v[chattyShare] = float64(chats) / float64(max(1, words))
+	v[density] = (v[toldRare] + v[toldNames] + v[toldNumbers]) / float64(max(1, words))
 	for i := range v {
-		if i != echoed {
+		if i != chattyShare && i != density {
 			v[i] = math.Log1p(max(0, v[i]))
 		}
 	}
@@ -140,7 +122,6 @@ func featuresOf(t memory.Turn, before backdrop) vector {
 	}
 	v.addCaption(t.Caption)
 	v.addRole(t.Role)
-	v.addContext(before)
 	return v
 }
 
@@ -149,12 +130,9 @@ func (v *vector) addManner(c *clause) {
 	if !c.informs() {
 		v[emptyClauses]++
 	}
-	if c.exclaims {
-		v[exclaims]++
-	}
+	v[idiomatic] += float64(c.idioms)
 	v[praises] += float64(c.praises)
 	v[uplifts] += float64(c.uplifts)
-	v[advised] += float64(c.advices)
 	v[thanked] += float64(has(c.seen, thanks))
 	v[greeted] += float64(has(c.opener, greeting|farewell))
 	v[agreed] += float64(has(c.opener, agree))
@@ -164,16 +142,16 @@ func (v *vector) addManner(c *clause) {
 	if c.opener&imperative != 0 && c.seen&first == 0 && !c.question {
 		v[urged]++
 	}
-	v[machined] += float64(c.machines)
+	v[machined] += float64(max(0, c.machines-1))
 	if c.seen&first == 0 || c.machines > 1 {
-		v[commanded] += float64(c.commands)
-		v[commandedMachine] += float64(min(c.commands, c.machines))
+		v[commanded] += float64(min(c.commands, c.machines+c.totals))
 	}
 }
 
 func (v *vector) addQuestion(c *clause) {
 	v[questions]++
 	v[questionRare] += float64(c.rare)
+	v[questionNames] += float64(c.names)
 	if c.seen&first != 0 {
 		v[questionFirst]++
 	}
@@ -182,6 +160,13 @@ func (v *vector) addQuestion(c *clause) {
 // addTold counts what a clause that asks nothing tells, and of whom.
 func (v *vector) addTold(c *clause) {
 	rare := float64(c.rare)
+	if c.gushes() {
+		v[gushClauses]++
+		v[gushRare] += rare
+		v[toldNames] += float64(c.names)
+		v[toldNumbers] += float64(c.numbers)
+		return
+	}
 	v[toldRare] += rare
 	v[toldCommon] += float64(c.common)
 	v[toldLong] += float64(c.long)
@@ -195,11 +180,18 @@ func (v *vector) addTold(c *clause) {
 	if c.seen&third != 0 && c.informs() {
 		v[ownThird]++
 	}
+	if c.seen&first != 0 {
+		v[firstCommon] += float64(c.common)
+	}
 	switch {
 	case !c.informs():
 	case c.seen&first != 0:
 		v[firstClauses]++
-		v[firstRare] += rare
+		if c.praises+c.uplifts > 0 {
+			v[gladRare] += rare
+		} else {
+			v[firstRare] += rare
+		}
 		v[firstTells] += float64(c.tells)
 		v[firstPast] += float64(c.pasts)
 		v[firstFuture] += float64(has(c.seen, future))
@@ -220,7 +212,7 @@ func (v *vector) addCaption(caption string) {
 		return
 	}
 	v[captioned] = 1
-	v[captionRare] = math.Log1p(float64(len(rareWords(caption))))
+	v[captionRare] = math.Log1p(float64(contentWords(caption)))
 }
 
 func (v *vector) addRole(r memory.Role) {
@@ -229,17 +221,4 @@ func (v *vector) addRole(r memory.Role) {
 	}
 	v[byAssistant] = 1
 	v[assistantFirst] = v[firstClauses]
-	v[assistantAdvice] = v[advised]
-}
-
-func (v *vector) addContext(before backdrop) {
-	if !before.known {
-		return
-	}
-	v[known] = 1
-	if before.asked {
-		v[asked] = 1
-		v[askedRare] = v[toldRare]
-		v[askedBrief] = v[brief]
-	}
 }

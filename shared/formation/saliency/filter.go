@@ -1,8 +1,8 @@
 // Package saliency is the attentional gate of the embedded policy: a small model, trained on synthetic
 // dialogues, that scores how worth remembering a turn is.
 //
-// A score depends on the turn and, where the turn ahead of it in the same session is in the same
-// batch, on that one too: whether it asked, and which words it had. Nothing is kept between calls.
+// A score depends on the turn alone: its text, caption, role, and the speaker's own name. How turns are
+// batched changes nothing, and nothing is kept between calls. Knowing the turn before did not help.
 // What a turn says is only ever text: instructions in it steer nothing, and rate low.
 package saliency
 
@@ -47,14 +47,14 @@ func NewTrained() *Filter {
 	return f
 }
 
-// Filter scores every turn, with the one ahead of it in the same session where the batch has it.
+// Filter scores every turn by itself.
 func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn) ([]formation.Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)
 	}
 	decisions := make([]formation.Decision, len(turns))
 	for i := range turns {
-		score := f.Score(turns[i], Before(turns, i))
+		score := f.Score(turns[i])
 		decisions[i] = formation.Decision{
 			Salient: score >= f.threshold, Score: score, Threshold: f.threshold, PolicyVersion: f.version,
 		}
@@ -62,17 +62,9 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn
 	return decisions, nil
 }
 
-// Before returns the turn ahead of turn i in the same session, nil where the batch has none.
-func Before(turns []memory.Turn, i int) *memory.Turn {
-	if i == 0 || turns[i-1].SessionID != turns[i].SessionID {
-		return nil
-	}
-	return &turns[i-1]
-}
-
-// Score returns how worth remembering a turn is, 0 to 1; before may be nil.
-func (f *Filter) Score(t memory.Turn, before *memory.Turn) float64 {
-	v := featuresOf(t, backdropOf(before))
+// Score returns how worth remembering a turn is, 0 to 1.
+func (f *Filter) Score(t memory.Turn) float64 {
+	v := featuresOf(t)
 	sum := f.bias
 	for i, x := range v {
 		sum += float64(x * f.weights[i]) // the conversion forbids fusing, which rounds differently per processor

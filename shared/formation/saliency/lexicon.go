@@ -3,6 +3,7 @@ package saliency
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -114,3 +115,24 @@ func inflect(w string, add func(string)) {
 }
 
 func isVowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
+
+//go:embed idioms.txt
+var idiomsText string
+
+// idioms are by their first word, longer ones first; read once, never changed.
+var idioms = readIdioms(idiomsText)
+
+func readIdioms(text string) map[string][][]string {
+	found := map[string][][]string{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 2 || words[0] == "#" {
+			continue
+		}
+		found[words[0]] = append(found[words[0]], words[1:])
+	}
+	for _, rest := range found {
+		slices.SortStableFunc(rest, func(a, b []string) int { return len(b) - len(a) })
+	}
+	return found
+}

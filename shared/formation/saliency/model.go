@@ -68,10 +68,9 @@ func (m Model) dense() (vector, error) {
 // FeatureNames returns the names of the features in the order of Features.
 func FeatureNames() []string { return append([]string(nil), featureNames[:]...) }
 
-// Features returns what the model sees of a turn; before is the turn ahead of it in the same session,
-// nil where that is not known. The numbers are at least 0.
-func Features(t memory.Turn, before *memory.Turn) []float64 {
-	v := featuresOf(t, backdropOf(before))
+// Features returns what the model sees of a turn. The numbers are at least 0.
+func Features(t memory.Turn) []float64 {
+	v := featuresOf(t)
 	return v[:]
 }
 

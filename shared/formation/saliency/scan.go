@@ -18,20 +18,38 @@ type clause struct {
 	praises, uplifts   int
 	advices            int
 	commands, machines int
+	totals             int // "all" and "everything"
+	chats              int // words of small talk
+	idioms             int
 	opener             class // of the first word
-	question, exclaims bool
-	echoes             int // rare words that the turn before has as well
+	question           bool
 }
 
 // informs reports whether there is anything in it beyond small talk.
 func (c *clause) informs() bool { return c.rare+c.names+c.numbers+c.times+c.tells > 0 }
 
+// gushes reports whether it praises or cheers without speaking of the speaker.
+func (c *clause) gushes() bool {
+	return c.seen&first == 0 && c.praises+c.uplifts > 0 && (c.pasts == 0 || c.seen&second != 0)
+}
+
 // maxWords bounds what is looked at of one text, so that a huge turn costs no more than a long one.
 const maxWords = 2000
 
+// classOf returns what a lower-case word does; a possessive is taken as its noun.
+func classOf(lower string) class {
+	if is, ok := lexicon[lower]; ok {
+		return is
+	}
+	if stem, ok := strings.CutSuffix(lower, "'s"); ok {
+		return lexicon[stem]
+	}
+	return 0
+}
+
 // scan cuts a text into clauses and counts. The cut is rough, which is enough for counting and many
-// times faster than a sentence model. heard holds the rare words of the turn before.
-func scan(text string, self string, heard map[string]bool) []clause {
+// times faster than a sentence model. self is the speaker's name in lower case.
+func scan(text string, self string) []clause {
 	words := language.Words(text)
 	words = words[:min(len(words), maxWords)]
 	if len(words) == 0 {
@@ -40,21 +58,66 @@ func scan(text string, self string, heard map[string]bool) []clause {
 	clauses := make([]clause, 0, 6)
 	var c clause
 	before := ""
-	for i, w := range words {
-		after := text[w.End:]
-		if i+1 < len(words) {
-			after = text[w.End:words[i+1].Start]
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if n := idiomAt(text, words, i); n > 0 {
+			c.addIdiom(w, n)
+			i += n - 1
+			w = words[i]
+			before = gapAfter(text, words, i)
+		} else {
+			after := gapAfter(text, words, i)
+			c.add(w, before, after, self)
+			before = after
 		}
-		c.add(w, before, after, self, heard)
-		before = after
-		if i+1 == len(words) || ends(after) {
-			c.question = strings.Contains(after, "?")
-			c.exclaims = strings.Contains(after, "!")
+		if i+1 == len(words) || ends(before) {
+			c.question = strings.Contains(before, "?")
 			clauses = append(clauses, c)
 			c = clause{}
 		}
 	}
 	return clauses
+}
+
+// gapAfter returns what stands between word i and the next, or the end.
+func gapAfter(text string, words []language.Word, i int) string {
+	if i+1 < len(words) {
+		return text[words[i].End:words[i+1].Start]
+	}
+	return text[words[i].End:]
+}
+
+// idiomAt returns how many words the longest idiom at word i takes, 0 for none.
+func idiomAt(text string, words []language.Word, i int) int {
+	for _, rest := range idioms[words[i].Lower] {
+		if followedBy(text, words[i:], rest) {
+			return len(rest) + 1
+		}
+	}
+	return 0
+}
+
+// followedBy reports whether the words after the first are these, in the same clause.
+func followedBy(text string, words []language.Word, rest []string) bool {
+	if len(words) <= len(rest) {
+		return false
+	}
+	for k, r := range rest {
+		if words[k+1].Lower != r || ends(text[words[k].End:words[k+1].Start]) {
+			return false
+		}
+	}
+	return true
+}
+
+// addIdiom counts an idiom of n words, without what its words are alone.
+func (c *clause) addIdiom(w language.Word, n int) {
+	if c.words == 0 {
+		c.opener = classOf(w.Lower) &^ (first | second)
+	}
+	c.words += n
+	c.chats += n
+	c.idioms++
 }
 
 // ends reports whether what stands between two words parts clauses.
@@ -63,8 +126,11 @@ func ends(gap string) bool {
 }
 
 // add counts one more word; before and after are what stands around it.
-func (c *clause) add(w language.Word, before, after, self string, heard map[string]bool) {
-	is := lexicon[w.Lower]
+func (c *clause) add(w language.Word, before, after string, self string) {
+	is := classOf(w.Lower)
+	if is&greeting != 0 && c.words <= 1 {
+		is = greeting // "good morning" tells no time
+	}
 	if c.words == 0 {
 		c.opener = is
 	}
@@ -75,12 +141,17 @@ func (c *clause) add(w language.Word, before, after, self string, heard map[stri
 	case w.Lower == self, c.vocative(w, is, before, after):
 	case w.Number:
 		c.numbers++
-	case is&chatty != 0 && is&(tell|kin|timely) == 0, is == 0 && language.IsStopWord(w.Lower):
+	case is&chatty != 0 && is&(tell|kin|timely) == 0:
+		c.chats++
+		if w.Capital && c.words > 1 && is&(praise|feeling|uplift|filler) != 0 {
+			c.names++ // inside a sentence it is part of a name
+		}
+	case is == 0 && language.IsStopWord(w.Lower):
 	case is&common != 0:
 		c.common++
 	case is&(first|second|third|demonstrative|negation|modal|asking|numeral|past|future|habit|disagree) != 0 && is&(tell|kin|timely) == 0:
 	default:
-		c.countRare(w, heard)
+		c.countRare(w)
 	}
 }
 
@@ -97,12 +168,15 @@ func (c *clause) countClasses(is class, w language.Word) {
 	if is&past != 0 || is&chatty == 0 && len(w.Lower) > 4 && strings.HasSuffix(w.Lower, "ed") {
 		c.pasts++
 	}
-	if is&command != 0 && c.words <= 4 {
+	if w.Lower == "all" || w.Lower == "everything" {
+		c.totals++
+	}
+	if is&command != 0 && c.words <= 2 {
 		c.commands++
 	}
 }
 
-func (c *clause) countRare(w language.Word, heard map[string]bool) {
+func (c *clause) countRare(w language.Word) {
 	c.rare++
 	if len(w.Lower) > 6 {
 		c.long++
@@ -110,15 +184,12 @@ func (c *clause) countRare(w language.Word, heard map[string]bool) {
 	if w.Capital && c.words > 1 {
 		c.names++
 	}
-	if heard[w.Lower] {
-		c.echoes++
-	}
 }
 
 // vocative reports whether a capitalised word calls the other one by name: "Thanks, Ana!", "Hey
 // Ben," or "Ana, how are you?". Names that are told of follow content.
 func (c *clause) vocative(w language.Word, is class, before, after string) bool {
-	if !w.Capital || is != 0 || c.common+c.rare+c.names+c.numbers > 0 {
+	if !w.Capital || is != 0 || c.rare+c.names+c.numbers > 0 {
 		return false
 	}
 	closes := after == "" || strings.ContainsAny(after, ",.!?\n")
@@ -128,7 +199,7 @@ func (c *clause) vocative(w language.Word, is class, before, after string) bool 
 	case strings.Contains(before, ","):
 		return closes
 	}
-	return closes && c.words <= 3 && c.opener&(greeting|thanks|interjection|congrats|agree|farewell) != 0
+	return closes && c.words <= 3 && c.opener&(greeting|thanks|interjection|congrats|agree|farewell|praise) != 0
 }
 
 func has(is, any class) int {
@@ -138,15 +209,15 @@ func has(is, any class) int {
 	return 0
 }
 
-// rareWords collects the words of a text that carry content.
-func rareWords(text string) map[string]bool {
-	set := map[string]bool{}
+// contentWords counts the words of a text that carry content.
+func contentWords(text string) int {
+	n := 0
 	words := language.Words(text)
 	for _, w := range words[:min(len(words), maxWords)] {
-		is := lexicon[w.Lower]
+		is := classOf(w.Lower)
 		if is&(tell|kin|timely) != 0 || is == 0 && !language.IsStopWord(w.Lower) {
-			set[w.Lower] = true
+			n++
 		}
 	}
-	return set
+	return n
 }
