@@ -76,7 +76,7 @@ func LoadConnection(dir string) (Connection, error) {
 
 // ensureTenants makes an API key and the tenants file where there are none, and returns the key. A start that was
 // interrupted between the two is finished by the next. What is there is never changed.
-func ensureTenants(dir, policy string) (string, error) {
+func ensureTenants(dir, strategy, policy string) (string, error) {
 	tenantsPath := filepath.Join(dir, tenantsFile)
 	_, err := os.Stat(tenantsPath)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -90,8 +90,11 @@ func ensureTenants(dir, policy string) (string, error) {
 	if policy == "" {
 		policy = string(tenant.PolicyEmbedded)
 	}
+	if strategy == "" {
+		strategy = string(tenant.Strategies()[0])
+	}
 	content, err := yaml.Marshal(map[string]any{"tenants": []map[string]any{{
-		"id": LocalTenant, "name": "Local", "strategy": string(tenant.StrategySalimory), "policy": policy,
+		"id": LocalTenant, "name": "Local", "strategy": strategy, "policy": policy,
 		"api_keys": []string{tenant.HashKey(key)},
 	}}})
 	if err != nil {

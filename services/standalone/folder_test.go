@@ -31,7 +31,7 @@ func authenticate(t *testing.T, dir, key string) tenant.Tenant {
 
 func ensure(t *testing.T, dir, policy string) string {
 	t.Helper()
-	key, err := ensureTenants(dir, policy)
+	key, err := ensureTenants(dir, "", policy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestTenantsThatSomebodyWroteAreNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	own := "tenants:\n  - id: mine\n"
 	write(t, filepath.Join(dir, tenantsFile), own)
-	if _, err := ensureTenants(dir, ""); err == nil || !strings.Contains(err.Error(), keyFile) {
+	if _, err := ensureTenants(dir, "", ""); err == nil || !strings.Contains(err.Error(), keyFile) {
 		t.Errorf("got %v, want it to say which file is missing", err)
 	}
 	if got := read(t, filepath.Join(dir, tenantsFile)); got != own {

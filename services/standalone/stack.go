@@ -31,6 +31,8 @@ type Options struct {
 	Environ map[string]string
 	// Policy is the policy of the local tenant of a new data folder: embedded or llm; empty means embedded.
 	Policy string
+	// Strategy is the strategy of that tenant; empty means the default one.
+	Strategy string
 }
 
 const (
@@ -144,7 +146,7 @@ func (s *Stack) startViewer() error {
 // startServices starts the four services in order of dependency and waits for their readiness.
 func (s *Stack) startServices(ctx context.Context) error {
 	began := time.Now()
-	key, err := ensureTenants(s.opts.Dir, s.opts.Policy)
+	key, err := ensureTenants(s.opts.Dir, s.opts.Strategy, s.opts.Policy)
 	if err != nil {
 		return err
 	}
