@@ -18,8 +18,9 @@ import (
 type EraseConfig struct {
 	// Match tells by a record of the letters' topic whether it is to be erased. letter is nil where the record is no letter.
 	Match func(key []byte, letter *mnemev1.DeadLetter) bool
-	// Idle is the pause before a source that failed is asked again; 0 is half a second.
-	Idle time.Duration
+	// Idle is the pause before the first further attempt, where a partition was in other hands; each is about twice as long as
+	// the one before, up to MaxIdle. 0 is half a second and 15 s.
+	Idle, MaxIdle time.Duration
 }
 
 // EraseLetters removes the chosen letters from their topic for good, replayed ones too. A topic cannot lose
@@ -33,15 +34,20 @@ func EraseLetters(ctx context.Context, cfg EraseConfig, join func() (Source, err
 	if cfg.Idle <= 0 {
 		cfg.Idle = 500 * time.Millisecond
 	}
+	if cfg.MaxIdle <= 0 {
+		cfg.MaxIdle = 15 * time.Second
+	}
 	e := &erasure{cfg: cfg, log: log}
 	e.replay = replay{pub: pub, ins: ins, ends: make(map[Partition]int64), each: e.one}
-	for {
+	for idle := cfg.Idle; ; idle = min(2*idle, cfg.MaxIdle) {
 		left, err := e.find(ctx)
 		if err == nil && len(left) == 0 {
 			return e.erased, nil
 		}
 		if err == nil {
-			err = e.member(ctx, join, left)
+			if err = e.member(ctx, join, left); err == nil && len(left) == 0 {
+				continue // the scan that proves it comes at once
+			}
 		}
 		if ctx.Err() != nil {
 			return e.erased, fmt.Errorf("erase dead letters: %w", errors.Join(ctx.Err(), err))
@@ -52,8 +58,8 @@ func EraseLetters(ctx context.Context, cfg EraseConfig, join func() (Source, err
 		if err != nil && !errors.Is(err, ErrRevoked) {
 			ins.log.WarnContext(ctx, "erasure of dead letters is interrupted and goes on", slog.Any("error", err))
 		}
-		// Several that erase at once would have the same partitions again and again if all of them came back at once.
-		pause(ctx, time.Duration((0.5+rand.Float64())*float64(cfg.Idle)))
+		// Every arrival takes the partitions out of the others' hands for a while: members that erase at once have to get out of step.
+		pause(ctx, time.Duration((0.5+rand.Float64())*float64(idle)))
 	}
 }
 
@@ -75,7 +81,7 @@ func (e *erasure) find(ctx context.Context) (map[int]int, error) {
 	return left, err
 }
 
-// member joins the group for one generation and clears what it is assigned.
+// member joins the group for one generation and clears what it is assigned, which it takes from left.
 func (e *erasure) member(ctx context.Context, join func() (Source, error), left map[int]int) (err error) {
 	source, err := join()
 	if err != nil {
@@ -93,6 +99,7 @@ func (e *erasure) member(ctx context.Context, join func() (Source, error), left 
 			if err := e.clear(ctx, gen, p); err != nil {
 				return err
 			}
+			delete(left, p.ID)
 		}
 	}
 	return nil
@@ -127,11 +134,16 @@ func (e *erasure) clear(ctx context.Context, gen Generation, p Partition) error 
 }
 
 func (e *erasure) chosen(m Message) bool {
+	return e.cfg.Match(m.Key, DecodeLetter(m.Value))
+}
+
+// DecodeLetter decodes a record of the letters' topic; nil where it is no letter.
+func DecodeLetter(value []byte) *mnemev1.DeadLetter {
 	letter := new(mnemev1.DeadLetter)
-	if proto.Unmarshal(m.Value, letter) != nil {
-		letter = nil
+	if proto.Unmarshal(value, letter) != nil {
+		return nil
 	}
-	return e.cfg.Match(m.Key, letter)
+	return letter
 }
 
 // one keeps a waiting letter that stays.

@@ -192,8 +192,10 @@ type RetractInput struct {
 type EraseInput struct {
 	Scope memory.Scope `json:"scope"`
 	// RequestID is the id of the event that asked for it.
-	RequestID string    `json:"request_id"`
-	Now       time.Time `json:"now"`
+	RequestID string `json:"request_id"`
+	// RunStartedAt is when the run began that the activity belongs to.
+	RunStartedAt time.Time `json:"run_started_at"`
+	Now          time.Time `json:"now"`
 }
 
 // DeadLetterInput is the argument of DeadLetter.

@@ -18,6 +18,8 @@ type Erased struct {
 	RequestID string `json:"request_id"`
 	// RunID is the run of the user's workflow that did it: the histories of it and of all runs before it hold what was said.
 	RunID string `json:"run_id"`
+	// StartedAt is when that run began.
+	StartedAt time.Time `json:"started_at"`
 }
 
 // Erasures erases what the user's writer does not own: dead letters, histories, traces.
@@ -31,7 +33,7 @@ func (r *run) erase(ctx workflow.Context) error {
 	for len(r.state.Erasures) > 0 {
 		var a *Activities
 		e := r.state.Erasures[0]
-		in := EraseInput{Scope: r.params.Scope, RequestID: e.ID, Now: workflow.Now(ctx)}
+		in := EraseInput{Scope: r.params.Scope, RequestID: e.ID, RunStartedAt: workflow.GetInfo(ctx).WorkflowStartTime, Now: workflow.Now(ctx)}
 		ctx := workflow.WithStartToCloseTimeout(storeOptions(withTraceParent(ctx, e.TraceParent)), eraseTimeout)
 		if err := workflow.ExecuteActivity(ctx, a.Erase, in).Get(ctx, nil); err != nil {
 			return err // retried for ever; only cancellation ends it
@@ -68,7 +70,7 @@ func (a *Activities) Erase(ctx context.Context, in EraseInput) error {
 		return fmt.Errorf("announce erasure: %w", err)
 	}
 	run := activity.GetInfo(ctx).WorkflowExecution.RunID
-	if err := a.Erasures.Begin(ctx, Erased{Scope: in.Scope, RequestID: in.RequestID, RunID: run}); err != nil {
+	if err := a.Erasures.Begin(ctx, Erased{Scope: in.Scope, RequestID: in.RequestID, RunID: run, StartedAt: in.RunStartedAt}); err != nil {
 		return fmt.Errorf("go on with erasure: %w", err)
 	}
 	return nil

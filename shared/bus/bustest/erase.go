@@ -83,7 +83,7 @@ func (r *rig) erase(ctx context.Context, l bus.Log, key string) (int, error) {
 		return src, nil
 	}
 	return bus.EraseLetters(ctx, bus.EraseConfig{
-		Match: func(k []byte, _ *mnemev1.DeadLetter) bool { return string(k) == key }, Idle: 20 * time.Millisecond,
+		Match: func(k []byte, _ *mnemev1.DeadLetter) bool { return string(k) == key }, Idle: 50 * time.Millisecond,
 	}, join, l, r.pub, r.ins)
 }
 
