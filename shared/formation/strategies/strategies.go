@@ -5,6 +5,7 @@ package strategies
 import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/rmm"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	model "github.com/mneme-memory/mneme/shared/llm"
 )
@@ -22,6 +23,7 @@ type Strategy struct {
 // All returns the strategies.
 func All() []Strategy {
 	return []Strategy{
+		strategy(rmm.Name, rmm.NewEmbedded, rmm.NewLLM),
 		strategy(salimory.Name, salimory.NewEmbedded, salimory.NewLLM),
 	}
 }

@@ -20,6 +20,10 @@ func brain(c Call) string {
 		return think(data, extract)
 	case llm.RoleManager:
 		return think(data, decide)
+	case llm.RoleTopics:
+		return think(data, topics)
+	case llm.RoleTopicManager:
+		return think(data, mergeTopics)
 	case llm.RoleUtilizer:
 		return think(data, profile)
 	case llm.RoleGenerator:

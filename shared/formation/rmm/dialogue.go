@@ -1,0 +1,91 @@
+package rmm
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// ellipsis marks where a turn was cut.
+const ellipsis = "…"
+
+// Dialogue is the value of a topic: the source turns among turns in their order, each a line with speaker, day and caption, behind the
+// values of the entries that it takes the place of, oldest first. What is over memory.MaxValueBytes goes line by line from the oldest on;
+// the newest turn is kept, and cut at its end where it alone is too long.
+func Dialogue(turns []memory.Turn, sources []string, older ...string) string {
+	var lines []string
+	for _, value := range older {
+		for line := range strings.SplitSeq(value, "\n") {
+			if line != "" && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	for _, t := range turns {
+		if slices.Contains(sources, t.ID) {
+			lines = append(lines, lineOf(t))
+		}
+	}
+	return bounded(lines)
+}
+
+// lineOf writes a turn as one line.
+func lineOf(t memory.Turn) string {
+	text := oneLine(t.Text)
+	if caption := oneLine(t.Caption); caption != "" {
+		text += " [picture: " + caption + "]"
+	}
+	return oneLine(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + text
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+}
+
+// bounded joins the last lines that fit.
+func bounded(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	first, size := len(lines)-1, len(lines[len(lines)-1])
+	if size > memory.MaxValueBytes {
+		return cut(lines[first], memory.MaxValueBytes-len(ellipsis)) + ellipsis
+	}
+	for first > 0 && size+1+len(lines[first-1]) <= memory.MaxValueBytes {
+		first--
+		size += 1 + len(lines[first])
+	}
+	return strings.Join(lines[first:], "\n")
+}
+
+// cut shortens valid text to at most n bytes, between characters.
+func cut(s string, n int) string {
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// withDialogue fills in the values of the entries that operations write. known are the entries that may be targets beside those
+// that earlier operations write.
+func withDialogue(ops []memory.Operation, turns []memory.Turn, known map[string]memory.Memory) {
+	written := map[string]string{}
+	for i := range ops {
+		if ops[i].New == nil {
+			continue
+		}
+		var older []string
+		for _, id := range ops[i].Targets {
+			if value, ok := written[id]; ok {
+				older = append(older, value)
+			} else {
+				older = append(older, known[id].Value)
+			}
+		}
+		ops[i].New.Value = Dialogue(turns, ops[i].Sources, older...)
+		written[ops[i].New.ID] = ops[i].New.Value
+	}
+}

@@ -1,0 +1,90 @@
+package rmm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/language"
+)
+
+// Embedded is the strategy without a model server. It is safe for concurrent use.
+type Embedded struct {
+	rules    *embedded.Former
+	splitter *language.Splitter
+}
+
+var (
+	_ formation.Former    = (*Embedded)(nil)
+	_ formation.Divisible = (*Embedded)(nil)
+)
+
+// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+func NewEmbedded() *Embedded {
+	return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name)), splitter: language.NewSplitter()}
+}
+
+// Version is name and version of strategy and policy.
+func (f *Embedded) Version() string { return f.rules.Version() }
+
+// Division says that topics are found in a session as a whole, and decided in groups.
+func (f *Embedded) Division() formation.Division { return formation.Division{Decide: true} }
+
+// Extract takes the session apart into the topics of each speaker. A topic's summary is the statements that the rules make of its turns.
+func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	found, err := f.rules.Extract(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	position := make(map[string]int, len(in.Turns))
+	for i, t := range in.Turns {
+		position[t.ID] = i
+	}
+	byOwner := map[string][]statement{}
+	var owners []string
+	for _, c := range found {
+		if len(c.Sources) == 0 {
+			return nil, fault.Terminal("candidate.sources", "is empty, want turns of the session")
+		}
+		i, ok := position[c.Sources[0]]
+		if !ok {
+			return nil, fault.Terminal("candidate.sources", "names a turn that is not of the session")
+		}
+		owner := ownerOf(in.Turns[i])
+		if byOwner[owner] == nil {
+			owners = append(owners, owner)
+		}
+		byOwner[owner] = append(byOwner[owner], newStatement(c, i, owner))
+	}
+	var topics [][]statement
+	for _, owner := range owners {
+		topics = append(topics, segments(byOwner[owner])...)
+	}
+	slices.SortStableFunc(topics, func(a, b []statement) int { return cmp.Compare(a[0].turn, b[0].turn) })
+	out := make([]formation.Candidate, len(topics))
+	for i, t := range topics {
+		out[i] = topicOf(t)
+	}
+	return out, nil
+}
+
+// Decide adds each topic, or merges it with the entries that it goes on with.
+func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	verdict, err := f.rules.Decide(ctx, in)
+	if err != nil {
+		return formation.Verdict{}, err
+	}
+	if len(verdict.Operations) != len(in.Related) {
+		return formation.Verdict{}, fmt.Errorf("decide topics: %d decisions on %d candidates", len(verdict.Operations), len(in.Related))
+	}
+	m := newMerger(f, in)
+	for i, op := range verdict.Operations {
+		m.settle(in.Related[i], op)
+	}
+	withDialogue(m.ops, in.Session.Turns, m.shown)
+	return formation.Verdict{Operations: m.ops}, nil
+}

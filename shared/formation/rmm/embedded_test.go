@@ -1,0 +1,236 @@
+package rmm_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	"github.com/mneme-memory/mneme/shared/formation/rmm"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/synthesis"
+)
+
+func extract(t *testing.T, in formation.Session) []formation.Candidate {
+	t.Helper()
+	out, err := rmm.NewEmbedded().Extract(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestTopicsAreOfOneSpeakerEach(t *testing.T) {
+	got := extract(t, talk("s1", 0,
+		line{"Ana", "I planted tomatoes in the garden. The garden gets a lot of sun."},
+		line{"Bea", "I planted roses in my garden."},
+		line{"Ana", "The tomatoes in my garden are for the tomato soup I cook."},
+		line{"Ana", "My brother works in a bank in Geneva."},
+	))
+	var owners, contents []string
+	for _, c := range got {
+		owners, contents = append(owners, c.Keywords[0]), append(contents, c.Content)
+	}
+	if !slices.Equal(owners, []string{"ana", "bea", "ana"}) {
+		t.Fatalf("owners are %v of %q", owners, contents)
+	}
+	if !slices.Equal(got[0].Sources, []string{"s1:a", "s1:c"}) || !strings.Contains(contents[0], "soup") || strings.Contains(contents[0], "bank") {
+		t.Errorf("the garden is %q from %v", contents[0], got[0].Sources)
+	}
+	if !strings.Contains(contents[2], "Geneva") {
+		t.Errorf("the brother is %q", contents[2])
+	}
+}
+
+// life forms sessions and fails the test where that is not possible.
+func life(t *testing.T, sessions ...formation.Session) *formationtest.Life {
+	t.Helper()
+	l := formationtest.NewLife(rmm.NewEmbedded())
+	for _, s := range sessions {
+		if _, _, err := l.Form(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+func active(t *testing.T, l *formationtest.Life) (contents []string) {
+	t.Helper()
+	for _, m := range l.Active(t, scope) {
+		contents = append(contents, m.Content)
+	}
+	return contents
+}
+
+func TestATopicThatComesUpAgainIsMerged(t *testing.T) {
+	l := life(t,
+		talk("s1", 0, line{"Ana", "My garden has tomatoes and basil."}),
+		talk("s2", 7, line{"Ana", "The tomatoes and the basil in my garden are watered by a drip line."}),
+	)
+	last := l.Verdicts[1].Operations
+	if len(last) != 1 || last[0].Kind != memory.OpMerge || len(last[0].Targets) != 1 {
+		t.Fatalf("got %+v", last)
+	}
+	m := last[0].New
+	for _, word := range []string{"tomatoes", "basil", "drip line"} {
+		if !strings.Contains(m.Content, word) {
+			t.Errorf("%q lacks %s", m.Content, word)
+		}
+	}
+	if !slices.Equal(m.Sources, []string{"s2:a"}) || strings.Count(m.Value, "\n") != 1 || !strings.HasPrefix(m.Value, "Ana (2024-05-06): My garden") {
+		t.Errorf("sources %v, value %q", m.Sources, m.Value)
+	}
+	history, err := l.Bank.History(t.Context(), scope, m.ID)
+	if err != nil || len(history) != 2 || !slices.Equal(history[0].Sources, []string{"s1:a"}) {
+		t.Errorf("history %+v, %v", history, err)
+	}
+	if got := active(t, l); len(got) != 1 {
+		t.Errorf("active are %q", got)
+	}
+}
+
+func TestWhatIsNotMerged(t *testing.T) {
+	for name, second := range map[string]formation.Session{
+		"another speaker's":            talk("s2", 7, line{"Bea", "I ran a marathon with my club in Madrid last year."}),
+		"another event with its date":  talk("s2", 7, line{"Ana", "I ran a marathon with my club in Lisbon on 1 May 2024."}),
+		"another matter of one's own":  talk("s2", 7, line{"Ana", "My sister Eva is a dentist."}),
+		"the day of a talk is no date": talk("s2", 7, line{"Ana", "I ran a marathon with my club in Madrid."}),
+	} {
+		l := life(t, talk("s1", 0, line{"Ana", "I ran a marathon with my club in Madrid on 3 March 2024."}), second)
+		if got := active(t, l); len(got) != 2 {
+			t.Errorf("%s: active are %q", name, got)
+		}
+	}
+}
+
+func TestANewValueTakesThePlaceOfTheOld(t *testing.T) {
+	l := life(t, talk("s1", 0, line{"Ana", "I live in Porto."}), talk("s2", 7, line{"Ana", "I moved to Braga."}))
+	got := active(t, l)
+	if len(got) != 1 || !strings.Contains(got[0], "Braga") {
+		t.Errorf("active are %q", got)
+	}
+	if kind := l.Verdicts[1].Operations[0].Kind; kind != memory.OpMerge {
+		t.Errorf("a new value is %s, want MERGE", kind)
+	}
+}
+
+func TestARepetitionChangesNothing(t *testing.T) {
+	garden := line{"Ana", "My garden has tomatoes and basil. The tomatoes and the basil in my garden are watered by a drip line."}
+	l := life(t, talk("s1", 0, garden), talk("s2", 7, garden), talk("s3", 14, line{"Ana", "My garden has tomatoes and basil."}))
+	for i, v := range l.Verdicts[1:] {
+		for _, op := range v.Operations {
+			if op.Kind != memory.OpNone || len(op.Targets) != 1 {
+				t.Errorf("session %d: %s of %v", i+2, op.Kind, op.Targets)
+			}
+		}
+	}
+	if got := active(t, l); len(got) != 1 {
+		t.Errorf("active are %q", got)
+	}
+}
+
+func TestADenialTakesThePlaceOfWhatItDenies(t *testing.T) {
+	l := life(t, talk("s1", 0, line{"Ana", "I play tennis at the club."}), talk("s2", 7, line{"Ana", "I no longer play tennis at the club."}))
+	for _, op := range l.Verdicts[1].Operations {
+		if op.Kind != memory.OpMerge {
+			t.Errorf("a denial is %s, want MERGE", op.Kind)
+		}
+	}
+	if got := active(t, l); len(got) != 1 || !strings.Contains(got[0], "no longer") {
+		t.Errorf("active are %q", got)
+	}
+}
+
+// Every statement of the rules is in a topic of its speaker, whatever is cut where; and no summary is longer than it may be.
+func TestNothingIsLostInTopics(t *testing.T) {
+	rules := embedded.NewFormer(embedded.IdentityOf(rmm.Name))
+	former := rmm.NewEmbedded()
+	people, err := synthesis.Generate(synthesis.Options{Seed: 11, Persons: 3, Sessions: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, p := range people {
+		for _, s := range p.Sessions {
+			in := sessionOf(p, s)
+			statements, err := rules.Extract(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			topics, err := former.Extract(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range statements {
+				checked++
+				if !slices.ContainsFunc(topics, func(topic formation.Candidate) bool {
+					return strings.Contains(topic.Content, c.Content) && slices.Contains(topic.Sources, c.Sources[0])
+				}) {
+					t.Errorf("%q is in no topic", c.Content)
+				}
+			}
+			for _, topic := range topics {
+				if n := len(strings.Fields(topic.Content)); n > 70 {
+					t.Errorf("a summary of %d words", n)
+				}
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d statements; the test shows nothing", checked)
+	}
+}
+
+// sessionOf is a session of a made-up person as the filter would pass it on.
+func sessionOf(p synthesis.Person, s synthesis.Session) formation.Session {
+	in := formation.Session{Scope: scope, ID: p.ID + s.ID}
+	for _, turn := range s.Turns {
+		if turn.Salient {
+			turn.SessionID = in.ID
+			in.Turns = append(in.Turns, turn.Turn)
+		}
+	}
+	return in
+}
+
+// Whatever is said in whatever order, the operations can be applied, no two active entries say the same, and no entry is merged across speakers.
+func TestAnyTalkCanBeFormed(t *testing.T) {
+	texts := []string{
+		"I live in Porto.", "I moved to Braga.", "I no longer live in Braga.", "I love green tea.", "I gave up green tea.", "My garden has tomatoes and basil.",
+		"The tomatoes and basil in my garden need water.", "I started as a nurse at Santa Clara Hospital.", "I quit my job as a nurse.", "I swim every Tuesday.",
+		"I swim every Thursday now, not on Tuesday.", "My dog is called Rex.", "We went to Rome last week.", "We went to Rome on 3 May 2024.", "What is your dog called?", "Rex!",
+	}
+	former := rmm.NewEmbedded()
+	rapid.Check(t, func(r *rapid.T) {
+		l := formationtest.NewLife(former)
+		for i := range rapid.IntRange(1, 3).Draw(r, "sessions") {
+			var lines []line
+			for range rapid.IntRange(1, 8).Draw(r, "turns") {
+				lines = append(lines, line{rapid.SampledFrom([]string{"Ana", "Bea"}).Draw(r, "speaker"), rapid.SampledFrom(texts).Draw(r, "text")})
+			}
+			if _, _, err := l.Form(t.Context(), talk("s"+string(rune('1'+i)), 7*i, lines...)); err != nil {
+				r.Fatal(err)
+			}
+		}
+		owner := map[string]string{}
+		for _, m := range l.All(t, scope) {
+			owner[m.ID] = m.Keywords[0]
+		}
+		said := map[string]bool{}
+		for _, m := range l.All(t, scope) {
+			if m.Status == memory.StatusActive && said[m.Content] && m.Kind != memory.KindEpisodic {
+				r.Errorf("%q is there twice", m.Content)
+			}
+			said[m.Content] = said[m.Content] || m.Status == memory.StatusActive
+			for _, p := range m.Predecessors {
+				if owner[p] != owner[m.ID] {
+					r.Errorf("%q takes the place of another speaker's", m.Content)
+				}
+			}
+		}
+	})
+}

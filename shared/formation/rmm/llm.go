@@ -1,0 +1,248 @@
+package rmm
+
+import (
+	"context"
+	"embed"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+//go:embed prompts/*.tmpl
+var prompts embed.FS
+
+// LLM is the strategy by a language model: one call finds the topics of all speakers of the session, one adds or merges them. It is safe
+// for concurrent use.
+type LLM struct {
+	topics  llm.Role
+	manager llm.Role
+	related int
+}
+
+var (
+	_ formation.Former    = (*LLM)(nil)
+	_ formation.Divisible = (*LLM)(nil)
+)
+
+// NewLLM makes the former. A prompt that does not work is an error here, not later.
+func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
+	topics, err := llm.NewRole(client, llm.RoleSpec{
+		Name: model.RoleTopics, Prompts: prompts, File: "prompts/rmm-topics.v1.tmpl",
+		Schema: structured.SchemaOf[reflection]("mneme_rmm_topics"),
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := llm.NewRole(client, llm.RoleSpec{
+		Name: model.RoleTopicManager, Prompts: prompts, File: "prompts/rmm-manager.v1.tmpl",
+		Schema: structured.SchemaOf[decisions]("mneme_rmm_manager"),
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &LLM{topics: topics, manager: manager, related: opts.Related}, nil
+}
+
+// Version is strategy, prompt versions and models.
+func (f *LLM) Version() string { return llm.VersionOf(Name, f.topics, f.manager) }
+
+// Division says that long sessions can be read in parts and decided in groups.
+func (f *LLM) Division() formation.Division { return formation.Division{Extract: true, Decide: true} }
+
+// reflection is the answer on the session's topics. An empty list alone could be a failure to answer, so that
+// nothing worth keeping has to be said in so many words.
+type reflection struct {
+	Nothing bool    `json:"nothing" desc:"true when nobody tells anything personal, and then topics is empty"`
+	Topics  []topic `json:"topics"`
+}
+
+// topic is what one speaker tells about one matter.
+type topic struct {
+	Speaker        string   `json:"speaker" desc:"whose topic it is, copied from the turns"`
+	Turns          []string `json:"turns" desc:"ids of the turns in which it is talked about"`
+	Summary        string   `json:"summary" desc:"what the speaker tells about it, in the third person"`
+	Label          string   `json:"label" desc:"the topic in one or two words"`
+	Kind           string   `json:"kind" enum:"fact|preference|episodic|semantic|procedural"`
+	EventDate      string   `json:"event_date,omitempty" desc:"YYYY-MM-DD, YYYY-MM, YYYY or empty"`
+	EventPrecision string   `json:"event_precision,omitempty" enum:"day|month|year|none"`
+	EventWords     string   `json:"event_words,omitempty" desc:"the speaker's words for the time, or empty"`
+}
+
+// Extract asks once for the topics of all speakers. Nothing worth keeping is an empty result only when the model says so; every other
+// answer without topics is an error. Without turns it asks nothing.
+func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	if len(in.Turns) == 0 {
+		return nil, nil
+	}
+	data := struct {
+		Turns []llm.ShownTurn `json:"turns"`
+	}{llm.ShowTurns(in.Turns)}
+	return llm.Ask(ctx, f.topics, in.Scope.Tenant, data, len(in.Turns), func(a reflection) ([]formation.Candidate, error) {
+		if err := llm.CheckNothing(a.Nothing, len(a.Topics)); err != nil {
+			return nil, err
+		}
+		return llm.Candidates(a.Topics, func(t topic) (formation.Candidate, int, error) { return t.candidate(in.Turns) })
+	})
+}
+
+// candidate checks a topic. Its speaker must say something in one of its turns: what only another one says is the other's topic.
+func (t topic) candidate(turns []memory.Turn) (formation.Candidate, int, error) {
+	s := llm.Statement{
+		Sources: t.Turns, Kind: t.Kind, Content: t.Summary, Topic: t.Label,
+		EventDate: t.EventDate, EventPrecision: t.EventPrecision, EventWords: t.EventWords,
+	}
+	c, first, err := s.Candidate(turns)
+	if err != nil {
+		return c, first, err
+	}
+	for _, turn := range turns {
+		if !strings.EqualFold(strings.TrimSpace(turn.Speaker), strings.TrimSpace(t.Speaker)) {
+			continue
+		}
+		for _, id := range c.Sources {
+			if id == turn.ID {
+				c.Keywords = owned(ownerOf(turn), nil)
+				return c, first, nil
+			}
+		}
+	}
+	return c, first, structured.Faultf("none of its turns is its speaker's; name the speaker as the turns do, with a turn of theirs")
+}
+
+// decisions is the manager's answer.
+type decisions struct {
+	Operations []decided `json:"operations" desc:"one for every candidate, in the order they are to be carried out"`
+}
+
+type decided struct {
+	Candidate string `json:"candidate" desc:"the candidate's id"`
+	Op        string `json:"op" enum:"Add|Merge"`
+	Target    string `json:"target,omitempty" desc:"Merge: id of the memory that it goes on with, else empty"`
+	Summary   string `json:"summary,omitempty" desc:"Merge: the summary of both, else empty"`
+}
+
+// Decide asks once which topics are added and which are merged. Without candidates it asks nothing.
+func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	if len(in.Related) == 0 {
+		return formation.Verdict{}, nil
+	}
+	in, shown := bySpeaker(in)
+	board, err := llm.NewBoard(in, f.related)
+	if err != nil {
+		return formation.Verdict{}, err
+	}
+	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, board, len(in.Related), func(a decisions) (formation.Verdict, error) {
+		list, err := newReader(board, in).decisions(a.Operations)
+		if err != nil {
+			return formation.Verdict{}, err
+		}
+		ops, err := llm.NewWriter(board, llm.Identity{Strategy: Name, PolicyVersion: f.Version()}).Operations(list)
+		if err != nil {
+			return formation.Verdict{}, err
+		}
+		withDialogue(ops, in.Session.Turns, shown)
+		return formation.Verdict{Operations: ops}, nil
+	})
+}
+
+// bySpeaker leaves each candidate the entries of its own speaker, and returns all of these by id.
+func bySpeaker(in formation.Bundle) (formation.Bundle, map[string]memory.Memory) {
+	shown := map[string]memory.Memory{}
+	related := make([]formation.Related, len(in.Related))
+	for i, r := range in.Related {
+		related[i].Candidate = r.Candidate
+		for j, m := range r.Memories {
+			if !belongs(m.Keywords, ownerOfCandidate(r.Candidate)) {
+				continue
+			}
+			related[i].Memories = append(related[i].Memories, m)
+			if j < len(r.Similarity) {
+				related[i].Similarity = append(related[i].Similarity, r.Similarity[j])
+			}
+			shown[m.ID] = m
+		}
+	}
+	in.Related = related
+	return in, shown
+}
+
+// reader turns the strategy's two operations into those of the bank.
+type reader struct {
+	board   *llm.Board
+	in      formation.Bundle
+	indices map[string]int
+	// content is what an alias says so far.
+	content map[string]string
+}
+
+func newReader(b *llm.Board, in formation.Bundle) *reader {
+	r := &reader{board: b, in: in, indices: map[string]int{}, content: map[string]string{}}
+	for i := range in.Related {
+		r.indices[llm.Alias("c", i)] = i
+	}
+	for _, m := range b.Memories {
+		r.content[m.ID] = m.Content
+	}
+	return r
+}
+
+func (r *reader) decisions(list []decided) ([]llm.Decision, error) {
+	out := make([]llm.Decision, 0, len(list))
+	for _, d := range list {
+		decision, err := r.decision(d)
+		if err != nil {
+			return nil, structured.Faultf("operation of %s: %v", structured.Alias(d.Candidate), err)
+		}
+		out = append(out, decision)
+	}
+	return out, nil
+}
+
+// decision reads one operation. A merge that leaves the summary as it is does nothing.
+func (r *reader) decision(d decided) (llm.Decision, error) {
+	out := llm.Decision{Candidate: d.Candidate, Op: memory.OpAdd, Reason: reasonAdded}
+	i, known := r.indices[d.Candidate]
+	if !known {
+		return out, structured.Faultf("no such candidate; the ids are c1 to c%d", len(r.indices))
+	}
+	if d.Op == "Add" {
+		if d.Target != "" {
+			return out, structured.Faultf("Add has a target; want none")
+		}
+		r.content[d.Candidate] = r.in.Related[i].Candidate.Content
+		return out, nil
+	}
+	if err := r.mayMerge(i, d.Target); err != nil {
+		return out, err
+	}
+	out.Op, out.Reason, out.Targets, out.Content = memory.OpMerge, reasonMerged, []string{d.Target}, d.Summary
+	summary, err := llm.CheckContent(d.Summary)
+	if err != nil {
+		return out, err
+	}
+	if summary == r.content[d.Target] {
+		out.Op, out.Reason, out.Content = memory.OpNone, reasonRepeated, ""
+		return out, nil
+	}
+	r.content[d.Candidate] = summary
+	return out, nil
+}
+
+// mayMerge checks that a target is among what its candidate was held against: a memory shown as related to it, or a topic of
+// the same speaker.
+func (r *reader) mayMerge(candidate int, target string) error {
+	for _, id := range r.board.Candidates[candidate].Related {
+		if id == target {
+			return nil
+		}
+	}
+	c := r.in.Related[candidate].Candidate
+	if i, ok := r.indices[target]; ok && i != candidate && ownerOfCandidate(r.in.Related[i].Candidate) == ownerOfCandidate(c) {
+		return nil
+	}
+	return structured.Faultf("target %s is neither related to it nor a topic of the same speaker", structured.Alias(target))
+}

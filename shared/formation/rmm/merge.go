@@ -1,0 +1,306 @@
+package rmm
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// When a topic is the same as an entry's. Both must hold: words alone match by accident, and so do vectors.
+const (
+	// leastSimilarity is the cosine of the summaries' vectors.
+	leastSimilarity = 0.55
+	// leastOverlap is the share of the smaller summary's stems that both have, and leastShared how many these are at least.
+	leastOverlap = 0.4
+	leastShared  = 2
+)
+
+// merger turns what the rules decide on topics into the strategy's operations: ADD, MERGE and NONE.
+type merger struct {
+	former *Embedded
+	in     formation.Bundle
+	turns  map[string]memory.Turn
+	// shown are the entries of the bank by id.
+	shown map[string]memory.Memory
+	// fresh are the entries written so far, by id; order is that of writing.
+	fresh map[string]memory.Memory
+	order []string
+	// successor is the entry that took the place of another, or "" for one that ceased to hold before it was told.
+	successor map[string]string
+	ops       []memory.Operation
+}
+
+func newMerger(f *Embedded, in formation.Bundle) *merger {
+	m := &merger{former: f, in: in, turns: map[string]memory.Turn{}, shown: map[string]memory.Memory{}, fresh: map[string]memory.Memory{}, successor: map[string]string{}}
+	for _, t := range in.Session.Turns {
+		m.turns[t.ID] = t
+	}
+	for _, r := range in.Related {
+		for _, e := range r.Memories {
+			m.shown[e.ID] = e
+		}
+	}
+	return m
+}
+
+// settle makes the operation of one topic.
+func (m *merger) settle(r formation.Related, op memory.Operation) {
+	c := r.Candidate
+	targets := m.targets(op, ownerOfCandidate(c))
+	switch {
+	case op.Kind == memory.OpNone:
+		op.Targets = m.current(op.Targets)
+		m.ops = append(m.ops, op)
+	case op.Kind != memory.OpAdd && len(targets) > 0:
+		m.merge(c, targets, m.revised(c, targets), op.Reason)
+	case !op.Until.IsZero():
+		op.New.ValidFrom = m.newest(c)
+		m.write(op, c)
+	case m.knows(r):
+	default:
+		if t, content, ok := m.same(r); ok {
+			m.merge(c, []memory.Memory{t}, content, reasonMerged)
+			return
+		}
+		op.Kind, op.Targets, op.Reason, op.At = memory.OpAdd, nil, reasonAdded, time.Time{}
+		e := m.entry(c, c.Content)
+		if op.New != nil {
+			e.Slot = op.New.Slot // the rules take it off what is told of another time
+		}
+		op.New = &e
+		m.write(op, c)
+	}
+}
+
+// targets are the entries that an operation of the rules is on as they are now, those of the same speaker only.
+func (m *merger) targets(op memory.Operation, owner string) []memory.Memory {
+	var out []memory.Memory
+	for _, id := range m.current(op.Targets) {
+		if e := m.lookup(id); belongs(e.Keywords, owner) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// current follows entries to those that took their place.
+func (m *merger) current(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		for m.successor[id] != "" {
+			id = m.successor[id]
+		}
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func (m *merger) lookup(id string) memory.Memory {
+	if e, ok := m.fresh[id]; ok {
+		return e
+	}
+	return m.shown[id]
+}
+
+// known are the speaker's entries that hold and may concern a topic, with how near they are: those of the bank, then those written before.
+func (m *merger) known(r formation.Related) (entries []memory.Memory, similarity []float64) {
+	owner := ownerOfCandidate(r.Candidate)
+	add := func(e memory.Memory, near float64) {
+		if _, gone := m.successor[e.ID]; !gone && e.Status == memory.StatusActive && belongs(e.Keywords, owner) {
+			entries, similarity = append(entries, e), append(similarity, near)
+		}
+	}
+	for i, e := range r.Memories {
+		near := 0.0
+		if i < len(r.Similarity) {
+			near = r.Similarity[i]
+		}
+		add(e, near)
+	}
+	for _, id := range m.order {
+		e := m.fresh[id]
+		add(e, memory.Cosine(r.Candidate.Vector, e.Vector))
+	}
+	return entries, similarity
+}
+
+// knows settles a topic all of whose statements are known: nothing is done, and the entry that says most of it is named.
+func (m *merger) knows(r formation.Related) bool {
+	c := r.Candidate
+	wanted := m.former.claims(c.Content)
+	told, best, target := map[string]bool{}, 0, ""
+	entries, _ := m.known(r)
+	for _, e := range entries {
+		if !c.EventTime.Time.IsZero() && (e.EventTime.Time.IsZero() || !compatible(c.EventTime, e.EventTime)) {
+			continue
+		}
+		n := 0
+		for _, claim := range m.former.claims(e.Content) {
+			if slices.Contains(wanted, claim) {
+				told[claim] = true
+				n++
+			}
+		}
+		if n > best {
+			best, target = n, e.ID
+		}
+	}
+	if target == "" || slices.ContainsFunc(wanted, func(claim string) bool { return !told[claim] }) {
+		return false
+	}
+	m.ops = append(m.ops, memory.Operation{Kind: memory.OpNone, Targets: []string{target}, Sources: slices.Clone(c.Sources), Reason: reasonRepeated})
+	return true
+}
+
+// same finds the entry that a topic goes on with, and the summary of both: the most similar one of the same speaker that shares words, is
+// of no other event, and has room.
+func (m *merger) same(r formation.Related) (best memory.Memory, content string, ok bool) {
+	c := r.Candidate
+	if c.Slot != "" || c.Negates {
+		return best, "", false
+	}
+	entries, similarity := m.known(r)
+	most := leastSimilarity
+	for i, e := range entries {
+		if e.Slot != "" || !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most || !overlaps(c.Content, e.Content, ownerOfCandidate(c)) {
+			continue
+		}
+		if joined := m.former.join(m.former.sentences(e.Content), m.former.sentences(c.Content)); len(strings.Fields(joined)) <= maxSummaryWords {
+			best, content, most, ok = e, joined, similarity[i], true
+		}
+	}
+	return best, content, ok
+}
+
+// overlaps reports whether two summaries share enough words beside the speaker's name.
+func overlaps(a, b, owner string) bool {
+	name, x, y := language.StemSet(owner), language.StemSet(a), language.StemSet(b)
+	shared, least := 0, min(len(x), len(y))
+	for stem := range name {
+		if x[stem] && y[stem] {
+			least--
+		}
+	}
+	for stem := range x {
+		if y[stem] && !name[stem] {
+			shared++
+		}
+	}
+	return shared >= leastShared && float64(shared) >= leastOverlap*float64(least)
+}
+
+// revised is the summary of entries that a topic changes: of an entry of several sentences the one that the topic is nearest to gives way, the
+// others are kept.
+func (m *merger) revised(c formation.Candidate, targets []memory.Memory) string {
+	stems := language.StemSet(c.Content)
+	var kept []string
+	for _, t := range targets {
+		list := m.former.sentences(t.Content)
+		gone, most := 0, -1
+		for i, s := range list {
+			n := 0
+			for stem := range language.StemSet(s) {
+				if stems[stem] {
+					n++
+				}
+			}
+			if n > most {
+				gone, most = i, n
+			}
+		}
+		kept = append(kept, slices.Delete(list, gone, gone+1)...)
+	}
+	return m.former.join(kept, m.former.sentences(c.Content))
+}
+
+// merge writes a new version in the place of the targets. What the topic leaves open it takes from them.
+func (m *merger) merge(c formation.Candidate, targets []memory.Memory, content, reason string) {
+	e := m.entry(c, content)
+	op := memory.Operation{Kind: memory.OpMerge, Sources: slices.Clone(c.Sources), Reason: reason, New: &e}
+	for _, t := range targets {
+		op.Targets = append(op.Targets, t.ID)
+		if e.Slot == "" && t.Slot != "" && c.Negates {
+			e.Slot = t.Slot // the next value takes the place of the denial
+		}
+		if e.EventTime.Time.IsZero() {
+			e.EventTime = t.EventTime
+		}
+		if e.Topic == "" {
+			e.Topic = t.Topic
+		}
+		for _, k := range t.Keywords {
+			if !slices.Contains(e.Keywords, k) && len(e.Keywords) < maxKeywords {
+				e.Keywords = append(e.Keywords, k)
+			}
+		}
+	}
+	m.write(op, c)
+}
+
+// maxKeywords bounds what versions add up.
+const maxKeywords = 24
+
+func (m *merger) write(op memory.Operation, c formation.Candidate) {
+	e := *op.New
+	e.Vector = c.Vector
+	m.fresh[e.ID] = e
+	m.order = append(m.order, e.ID)
+	if !op.Until.IsZero() {
+		m.successor[e.ID] = ""
+	}
+	for _, id := range op.Targets {
+		m.successor[id] = e.ID
+	}
+	m.ops = append(m.ops, op)
+}
+
+func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
+	sources := slices.Clone(c.Sources)
+	slices.Sort(sources)
+	return memory.Memory{
+		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Kind: c.Kind, Content: content, Topic: c.Topic, Slot: c.Slot,
+		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: m.newest(c), Status: memory.StatusActive, Sources: slices.Compact(sources),
+		SessionID: m.in.Session.ID, Strategy: Name, PolicyVersion: m.former.Version(),
+	}
+}
+
+// newest is when a topic was spoken of last.
+func (m *merger) newest(c formation.Candidate) time.Time {
+	var at time.Time
+	for _, id := range c.Sources {
+		if t := m.turns[id].Time; t.After(at) {
+			at = t
+		}
+	}
+	return at
+}
+
+// sentences are those of a summary.
+func (f *Embedded) sentences(content string) []string { return f.splitter.Split(content) }
+
+// claims are the sentences of a summary as their stems in order, so that spellings are equal.
+func (f *Embedded) claims(content string) []string {
+	var out []string
+	for _, s := range f.sentences(content) {
+		out = append(out, strings.Join(language.ContentStems(s), " "))
+	}
+	return out
+}
+
+// join is the summary of two lists of sentences, each said once.
+func (f *Embedded) join(before, behind []string) string {
+	var out, said []string
+	for _, s := range slices.Concat(before, behind) {
+		claim := strings.Join(language.ContentStems(s), " ")
+		if claim == "" || !slices.Contains(said, claim) {
+			out, said = append(out, s), append(said, claim)
+		}
+	}
+	return strings.Join(out, " ")
+}

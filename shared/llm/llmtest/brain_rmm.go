@@ -1,0 +1,45 @@
+package llmtest
+
+import (
+	"slices"
+	"strings"
+)
+
+// topics makes a topic of each turn.
+func topics(in conversation) any {
+	list := []any{}
+	for _, t := range in.Turns {
+		if strings.TrimSpace(t.Text) == "" {
+			continue
+		}
+		list = append(list, map[string]any{
+			"speaker": t.Speaker, "turns": []string{t.ID}, "summary": t.Speaker + " said: " + t.Text, "label": "",
+			"kind": kindOf(t.Text), "event_date": "", "event_precision": "none", "event_words": "",
+		})
+	}
+	return map[string]any{"nothing": len(list) == 0, "topics": list}
+}
+
+// mergeTopics adds what is not there word for word; the rest is merged without a change.
+func mergeTopics(in conversation) any {
+	contents := map[string]string{}
+	for _, m := range in.Memories {
+		contents[m.ID] = m.Content
+	}
+	operations := []any{}
+	first := map[string]string{} // content -> the candidate of this call that adds it
+	for _, c := range in.Candidates {
+		op := map[string]any{"candidate": c.ID, "op": "Add", "target": "", "summary": ""}
+		target := first[c.Content]
+		if known := slices.IndexFunc(c.Related, func(id string) bool { return contents[id] == c.Content }); known >= 0 {
+			target = c.Related[known]
+		}
+		if target != "" {
+			op["op"], op["target"], op["summary"] = "Merge", target, c.Content
+		} else {
+			first[c.Content] = c.ID
+		}
+		operations = append(operations, op)
+	}
+	return map[string]any{"operations": operations}
+}
