@@ -16,6 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/runner"
 	"github.com/mneme-memory/mneme/shared/telemetry"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
+	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
 // Config is what can be set.
@@ -96,12 +97,21 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err := errors.Join(err1, err2); err != nil {
 		return b.Abandon(ctx, err)
 	}
-	activities.Window, activities.Announce = win, announce
+	activities.Window, activities.Announce, activities.Erasures = win, announce, erasure.Starter{Client: temporal}
+	stores, free, err := backends.OpenErasureStores(line, cfg.Workflows, temporal)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	b.OnClose("erasure stores", free)
 	workers := workers{log: tel.Log, hire: func() []worker.Worker {
-		return consolidation.Workers(temporal, consolidation.Roles{
+		hired := consolidation.Workers(temporal, consolidation.Roles{
 			Workflow: cfg.has(roleWorkflow), Model: cfg.has(roleModel), Store: cfg.has(roleStore),
 			ModelParallel: cfg.ModelParallel, StoreParallel: cfg.StoreParallel,
 		}, activities, observer)
+		if cfg.has(roleStore) {
+			hired = append(hired, erasure.Worker(temporal, &erasure.Activities{Stores: stores}, observer))
+		}
+		return hired
 	}}
 	b.Background(runner.Task{Name: "workers", Run: workers.run})
 	if cfg.has(roleIntake) {

@@ -86,6 +86,7 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 type clients struct {
 	mnemev1connect.UtilizerServiceClient
 	mnemev1connect.MemoryServiceClient
+	mnemev1connect.UserDataServiceClient
 }
 
 func newClients(c standalone.Connection, tel *telemetry.Telemetry) (clients, error) {
@@ -94,21 +95,39 @@ func newClients(c standalone.Connection, tel *telemetry.Telemetry) (clients, err
 	if err != nil {
 		return clients{}, fmt.Errorf("trace calls: %w", err)
 	}
-	o := connect.WithInterceptors(traces, bearer(config.Secret(c.APIKey)))
+	o := connect.WithInterceptors(traces, bearer{config.Secret(c.APIKey)})
 	return clients{
 		mnemev1connect.NewUtilizerServiceClient(http.DefaultClient, c.Utilizer, o),
 		mnemev1connect.NewMemoryServiceClient(http.DefaultClient, c.Utilizer, o),
+		mnemev1connect.NewUserDataServiceClient(http.DefaultClient, c.Utilizer, o),
 	}, nil
 }
 
 // bearer puts the API key on calls.
-func bearer(key config.Secret) connect.Interceptor {
-	return connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
-		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			req.Header().Set("Authorization", "Bearer "+key.Reveal())
-			return next(ctx, req)
-		}
-	})
+type bearer struct{ key config.Secret }
+
+func (b bearer) header() string { return "Bearer " + b.key.Reveal() }
+
+// WrapUnary implements connect.Interceptor.
+func (b bearer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		req.Header().Set("Authorization", b.header())
+		return next(ctx, req)
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor.
+func (b bearer) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		conn.RequestHeader().Set("Authorization", b.header())
+		return conn
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor; this is a client's.
+func (bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
 }
 
 // session is a command's connection: where to, with which clients, observed by what.

@@ -12,6 +12,7 @@ import (
 	"connectrpc.com/connect"
 	"connectrpc.com/otelconnect"
 	"github.com/google/uuid"
+	"go.temporal.io/sdk/client"
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/backends"
@@ -23,6 +24,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/runner"
 	"github.com/mneme-memory/mneme/shared/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
+	"github.com/mneme-memory/mneme/shared/transfer"
+	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
 // Config is what can be set.
@@ -104,9 +107,29 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
 		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), cache: recaller.Cache, log: tel.Log,
 	}, doors))
+	data, err := cfg.userData(b, line, temporal, recaller, tel)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
+	mux.Handle(mnemev1connect.NewUserDataServiceHandler(data, doors))
 	b.App.Handler = mux
 	b.Background(watch, consume)
 	return &b.App, nil
+}
+
+// userData opens what the user data service needs beside what recall does.
+func (c Config) userData(b *backends.Builder, line *backends.Line, temporal client.Client, r *Recaller, tel *telemetry.Telemetry) (*userDataServer, error) {
+	stores, free, err := backends.OpenErasureStores(line, c.Workflows, temporal)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("erasure stores", free)
+	return &userDataServer{
+		out: line.Publisher, erasures: erasure.Starter{Client: temporal},
+		scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window, Stores: stores}, transport: line.TransportTopics,
+		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: c.Workflows.Starter(temporal).Runs,
+		cache: r.Cache, now: time.Now, log: tel.Log,
+	}, nil
 }
 
 // recaller opens what recall needs.

@@ -2,11 +2,15 @@ package consolidation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // Starter signals users' workflows.
@@ -32,4 +36,17 @@ func (s Starter) Signal(ctx context.Context, p Params, events []Event) error {
 		return fmt.Errorf("signal consolidation: %w", err)
 	}
 	return nil
+}
+
+// Runs reports whether the user's workflow runs at the moment.
+func (s Starter) Runs(ctx context.Context, scope memory.Scope) (bool, error) {
+	found, err := s.Client.DescribeWorkflowExecution(ctx, WorkflowID(scope), "")
+	var absent *serviceerror.NotFound
+	if errors.As(err, &absent) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up consolidation: %w", err)
+	}
+	return found.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
 }

@@ -1,0 +1,214 @@
+package utilizer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/backends"
+	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/rpcerror"
+	"github.com/mneme-memory/mneme/shared/transfer"
+	"github.com/mneme-memory/mneme/workflows/erasure"
+)
+
+// exportPart is about how much of an export goes into one message, in bytes.
+const exportPart = 256 << 10
+
+// errWriting says that an import has to wait.
+var errWriting = errors.New("the user's memories are being formed at the moment: try again when nothing has been said for a while")
+
+// asker says how far an erasure is; erasure.Starter is one.
+type asker interface {
+	Ask(ctx context.Context, scope memory.Scope, requestID string) (erasure.State, erasure.Report, error)
+}
+
+// userDataServer is the UserDataService.
+type userDataServer struct {
+	out       bus.Publisher
+	erasures  asker
+	scanner   erasure.Scanner
+	transport func(context.Context) ([]backends.TransportTopic, error)
+	importer  transfer.Importer
+	// writes reports whether the user's writer is at work.
+	writes func(context.Context, memory.Scope) (bool, error)
+	cache  *Cache
+	now    func() time.Time
+	log    *slog.Logger
+}
+
+// EraseUser implements the RPC: the request takes its place among the user's events.
+func (s *userDataServer) EraseUser(ctx context.Context, req *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse], error) {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	id := req.Msg.GetRequestId()
+	if id == "" {
+		id = uuid.NewString()
+	}
+	if err := memory.ValidText("request_id", id, memory.MaxIDBytes); err != nil {
+		return nil, rpcerror.From(err)
+	}
+	e := contract.SessionEvent{Envelope: contract.Envelope{EventID: id, Scope: scope}, ErasedAt: s.now()}
+	value, err := e.Encode()
+	if err == nil {
+		err = s.out.Publish(ctx, bus.Message{Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value})
+	}
+	if err != nil {
+		return nil, s.fail(ctx, "ask for erasure", err)
+	}
+	return connect.NewResponse(&mnemev1.EraseUserResponse{ErasureId: id}), nil
+}
+
+// GetErasure implements the RPC.
+func (s *userDataServer) GetErasure(ctx context.Context, req *connect.Request[mnemev1.GetErasureRequest]) (*connect.Response[mnemev1.GetErasureResponse], error) {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err == nil {
+		err = memory.ValidText("erasure_id", req.Msg.GetErasureId(), memory.MaxIDBytes)
+	}
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	state, report, err := s.erasures.Ask(ctx, scope, req.Msg.GetErasureId())
+	if errors.Is(err, erasure.ErrEnded) {
+		return nil, connect.NewError(connect.CodeAborted, err)
+	}
+	if err != nil {
+		return nil, s.fail(ctx, "ask for erasure", err)
+	}
+	out := &mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_PENDING}
+	switch state {
+	case erasure.Running:
+		out.State = mnemev1.ErasureState_ERASURE_STATE_RUNNING
+	case erasure.Done:
+		out.State, out.DoneAt = mnemev1.ErasureState_ERASURE_STATE_DONE, timestamppb.New(report.DoneAt)
+		out.Rounds = uint32(report.Rounds) //nolint:gosec // a small count
+	}
+	return connect.NewResponse(out), nil
+}
+
+// ScanUser implements the RPC.
+func (s *userDataServer) ScanUser(ctx context.Context, req *connect.Request[mnemev1.ScanUserRequest]) (*connect.Response[mnemev1.ScanUserResponse], error) {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	counts, err := s.scanner.Scan(ctx, scope)
+	if err != nil {
+		return nil, s.fail(ctx, "scan user", err)
+	}
+	topics, err := s.transport(ctx)
+	if err != nil {
+		return nil, s.fail(ctx, "scan topics", err)
+	}
+	out := &mnemev1.ScanUserResponse{}
+	for _, c := range counts {
+		out.Counts = append(out.Counts, &mnemev1.StoreCount{Store: c.Store, Count: uint64(c.Count)}) //nolint:gosec // counts
+	}
+	for _, t := range topics {
+		out.Transport = append(out.Transport, &mnemev1.TransportTopic{Topic: t.Name, Texts: t.Texts, RetentionMs: t.RetentionMs})
+	}
+	return connect.NewResponse(out), nil
+}
+
+// ExportUser implements the RPC.
+func (s *userDataServer) ExportUser(ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest], stream *connect.ServerStream[mnemev1.ExportUserResponse]) error {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err != nil {
+		return rpcerror.From(err)
+	}
+	out := &parts{send: func(data []byte) error { return stream.Send(&mnemev1.ExportUserResponse{Data: data}) }}
+	embedder := s.importer.Embedder
+	err = transfer.Export(ctx, s.importer.Bank, scope, embedder.Model(), embedder.Dimension(), out)
+	if err == nil {
+		err = out.flush()
+	}
+	if errors.Is(err, transfer.ErrChanged) {
+		return connect.NewError(connect.CodeAborted, transfer.ErrChanged)
+	}
+	return s.fail(ctx, "export user", err)
+}
+
+// parts gathers what is written until it is worth a message.
+type parts struct {
+	send func([]byte) error
+	kept []byte
+}
+
+var _ io.Writer = (*parts)(nil)
+
+// Write implements io.Writer.
+func (p *parts) Write(data []byte) (int, error) {
+	p.kept = append(p.kept, data...)
+	if len(p.kept) < exportPart {
+		return len(data), nil
+	}
+	return len(data), p.flush()
+}
+
+func (p *parts) flush() error {
+	if len(p.kept) == 0 {
+		return nil
+	}
+	err := p.send(p.kept)
+	p.kept = p.kept[:0]
+	return err
+}
+
+// ImportUser implements the RPC. It does not go through the user's writer, so it refuses to work beside it.
+func (s *userDataServer) ImportUser(ctx context.Context, req *connect.Request[mnemev1.ImportUserRequest]) (*connect.Response[mnemev1.ImportUserResponse], error) {
+	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	header, err := transfer.ParseHeader([]byte(req.Msg.GetHeader()))
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	busy, err := s.writes(ctx, scope)
+	if err != nil {
+		return nil, s.fail(ctx, "look up writer", err)
+	}
+	if busy {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, errWriting)
+	}
+	now, anew, err := s.importer.Page(ctx, scope, header, req.Msg.GetLines(), int(req.Msg.GetFirstLine()), countsFrom(req.Msg.GetSoFar())) //nolint:gosec // a line's number
+	s.cache.Drop(scope)
+	switch {
+	case errors.Is(err, transfer.ErrNotEmpty), errors.Is(err, transfer.ErrOutOfStep):
+		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	case err != nil:
+		return nil, s.fail(ctx, "import user", err)
+	}
+	return connect.NewResponse(&mnemev1.ImportUserResponse{SoFar: countsTo(now), EmbeddedAnew: anew}), nil
+}
+
+func countsFrom(c *mnemev1.BankCounts) bank.Counts {
+	return bank.Counts{Memories: int(c.GetMemories()), Turns: int(c.GetTurns()), Sessions: int(c.GetSessions()), Core: int(c.GetCore())} //nolint:gosec // counts
+}
+
+func countsTo(c bank.Counts) *mnemev1.BankCounts {
+	return &mnemev1.BankCounts{Memories: uint64(c.Memories), Turns: uint64(c.Turns), Sessions: uint64(c.Sessions), Core: uint64(c.Core)} //nolint:gosec // counts
+}
+
+func (s *userDataServer) fail(ctx context.Context, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	out := rpcerror.From(err)
+	if connect.CodeOf(out) == connect.CodeUnavailable {
+		s.log.ErrorContext(ctx, what, "error", err)
+	}
+	return out
+}
