@@ -5,6 +5,7 @@ package strategies
 import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/membuilder"
 	"github.com/mneme-memory/mneme/shared/formation/rmm"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	model "github.com/mneme-memory/mneme/shared/llm"
@@ -23,6 +24,7 @@ type Strategy struct {
 // All returns the strategies.
 func All() []Strategy {
 	return []Strategy{
+		strategy(membuilder.Name, membuilder.NewEmbedded, membuilder.NewLLM),
 		strategy(rmm.Name, rmm.NewEmbedded, rmm.NewLLM),
 		strategy(salimory.Name, salimory.NewEmbedded, salimory.NewLLM),
 	}

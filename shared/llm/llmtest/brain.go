@@ -20,6 +20,8 @@ func brain(c Call) string {
 		return think(data, extract)
 	case llm.RoleManager:
 		return think(data, decide)
+	case llm.RoleCore, llm.RoleEpisodic, llm.RoleSemantic, llm.RoleProcedural:
+		return build(c.Role, data)
 	case llm.RoleTopics:
 		return think(data, topics)
 	case llm.RoleTopicManager:

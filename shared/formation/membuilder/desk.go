@@ -1,0 +1,152 @@
+package membuilder
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// desk is what all four roles work on.
+type desk struct {
+	session formation.Session
+	core    memory.Core
+	// turns are those of the session that have not been formed before, in their order.
+	turns []memory.Turn
+	// related are the entries near to any of the turns, nearest first.
+	related []memory.Memory
+	version string
+}
+
+func newDesk(in formation.Bundle, version string) (*desk, error) {
+	d := &desk{session: in.Session, core: in.Core, version: version, related: pool(in.Related)}
+	cued := map[string]bool{}
+	for _, r := range in.Related {
+		if len(r.Candidate.Sources) == 0 {
+			return nil, fault.Terminal("candidate.sources", "is empty, want a turn of the session")
+		}
+		for _, id := range r.Candidate.Sources {
+			if !slices.ContainsFunc(in.Session.Turns, func(t memory.Turn) bool { return t.ID == id }) {
+				return nil, fault.Terminal("candidate.sources", "names a turn that is not of the session")
+			}
+			cued[id] = true
+		}
+	}
+	for _, t := range in.Session.Turns {
+		if cued[t.ID] {
+			d.turns = append(d.turns, t)
+		}
+	}
+	return d, nil
+}
+
+// pool puts the active entries near to any cue into one order, by the similarity to the cue that they are nearest to.
+func pool(related []formation.Related) []memory.Memory {
+	best := map[string]float64{}
+	var out []memory.Memory
+	for _, r := range related {
+		for i, m := range r.Memories {
+			if m.Status != memory.StatusActive {
+				continue
+			}
+			similarity := -1.0
+			if i < len(r.Similarity) {
+				similarity = r.Similarity[i]
+			}
+			old, seen := best[m.ID]
+			if !seen {
+				out = append(out, m)
+			}
+			if !seen || similarity > old {
+				best[m.ID] = similarity
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b memory.Memory) int {
+		return cmp.Or(cmp.Compare(best[b.ID], best[a.ID]), strings.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// shownEntry is a memory as the roles see it.
+type shownEntry struct {
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Content string `json:"content"`
+	Said    string `json:"said"`
+	When    string `json:"when,omitempty"`
+}
+
+// view is what one of the roles that keep entries sees: the turns, and the nearest memories, those of its own kind first.
+type view struct {
+	Turns    []llm.ShownTurn `json:"turns"`
+	Memories []shownEntry    `json:"memories"`
+
+	kinds []memory.Kind
+	own   map[string]memory.Memory // by alias; those of other kinds are shown for context only
+	other map[string]bool
+}
+
+func (d *desk) view(kinds []memory.Kind) *view {
+	v := &view{Turns: llm.ShowTurns(d.turns), Memories: []shownEntry{}, kinds: kinds, own: map[string]memory.Memory{}, other: map[string]bool{}}
+	of := func(m memory.Memory) bool { return slices.Contains(kinds, m.Kind) }
+	list := slices.Clone(d.related)
+	slices.SortStableFunc(list, func(a, b memory.Memory) int {
+		return map[bool]int{true: 0, false: 1}[of(a)] - map[bool]int{true: 0, false: 1}[of(b)]
+	})
+	for i, m := range list[:min(len(list), formation.MaxNeighbours)] {
+		alias := llm.Alias("m", i)
+		kind := m.Kind
+		if of(m) {
+			v.own[alias], kind = m, kinds[0]
+		} else {
+			v.other[alias] = true
+		}
+		v.Memories = append(v.Memories, shownEntry{
+			ID: alias, Kind: string(kind), Content: m.Content, Said: llm.ShowTime(m.ValidFrom), When: llm.ShowEvent(m.EventTime),
+		})
+	}
+	return v
+}
+
+// sources gives aliases of turns their ids back, sorted; newest is the last of them to be said.
+func (d *desk) sources(aliases []string) (ids []string, newest memory.Turn, err error) {
+	if len(aliases) == 0 {
+		return nil, newest, structured.Faultf("sources is empty; name the turns it comes from")
+	}
+	index := llm.TurnIndex(len(d.turns))
+	for _, a := range aliases {
+		i, ok := index[a]
+		if !ok {
+			return nil, newest, structured.Faultf("sources names %s, which is not the id of a turn; the ids are t1 to t%d", structured.Alias(a), len(d.turns))
+		}
+		t := d.turns[i]
+		ids = append(ids, t.ID)
+		if newest.ID == "" || t.Time.After(newest.Time) {
+			newest = t
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), newest, nil
+}
+
+// number puts the roles' operations into one list and gives the new entries their ids: roles that cite the same turns must not
+// give theirs the same one.
+func (d *desk) number(lists [][]memory.Operation) []memory.Operation {
+	out := slices.Concat(lists...)
+	next := map[string]int{}
+	for _, op := range out {
+		if op.New == nil {
+			continue
+		}
+		key := strings.Join(op.Sources, "\x00")
+		op.New.ID = memory.DeriveID(d.session.Scope, op.Sources, next[key])
+		next[key]++
+	}
+	return out
+}

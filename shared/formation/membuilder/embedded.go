@@ -1,0 +1,166 @@
+package membuilder
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Embedded is the strategy without a model server: the statements of a session are decided on by rule and then sorted into the four
+// kinds of memory. It is safe for concurrent use.
+type Embedded struct{ rules *embedded.Former }
+
+var _ formation.Former = (*Embedded)(nil)
+
+// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+func NewEmbedded() *Embedded { return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name))} }
+
+// Version is name and version of strategy and policy.
+func (f *Embedded) Version() string { return f.rules.Version() }
+
+// Extract returns what the turns say, turn by turn. What tells how something is done is procedural, under a slot that names
+// what is done.
+func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	out, err := f.rules.Extract(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	turns := byID(in.Turns)
+	for i := range out {
+		c := &out[i]
+		if key := procedureOf(*c, turns[c.Sources[0]]); key != "" {
+			c.Kind, c.Slot = memory.KindProcedural, key
+		}
+	}
+	return out, nil
+}
+
+// Decide reconciles the candidates with the bank by rule, gives procedures versions, puts repeated events into one entry with a range of
+// time, and keeps the core block.
+func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	verdict, err := f.rules.Decide(ctx, in)
+	if err != nil {
+		return formation.Verdict{}, err
+	}
+	s := newSorter(in, verdict.Operations)
+	b := newBlock(in.Core)
+	for i := range verdict.Operations {
+		op := &verdict.Operations[i]
+		if op.New == nil {
+			b.apply(*op, s)
+			continue
+		}
+		r, ok := s.related[op.New.ID]
+		if !ok {
+			continue
+		}
+		if op.Kind == memory.OpAdd && op.Until.IsZero() {
+			s.version(op, r)
+			s.extend(op, r)
+		}
+		b.apply(*op, s)
+		op.New.Kind = kindOf(op.New.Kind)
+		s.entries[op.New.ID] = *op.New
+	}
+	verdict.Core = b.done
+	return verdict, nil
+}
+
+// kindOf is the kind that an entry of this strategy has: what is neither an event nor a procedure is knowledge.
+func kindOf(k memory.Kind) memory.Kind {
+	if k == memory.KindEpisodic || k == memory.KindProcedural {
+		return k
+	}
+	return memory.KindSemantic
+}
+
+// sorter is what is known while operations are sorted.
+type sorter struct {
+	turns map[string]memory.Turn
+	// related are the candidates with their neighbours, by the id that an entry of theirs has.
+	related map[string]formation.Related
+	// entries are the neighbours and what was written so far, by id.
+	entries map[string]memory.Memory
+	// taken are the entries that an operation acts on.
+	taken map[string]bool
+}
+
+func newSorter(in formation.Bundle, ops []memory.Operation) *sorter {
+	s := &sorter{
+		turns: byID(in.Session.Turns), related: map[string]formation.Related{}, entries: map[string]memory.Memory{}, taken: map[string]bool{},
+	}
+	for _, r := range in.Related {
+		s.related[memory.DeriveID(in.Session.Scope, r.Candidate.Sources, r.Candidate.Ordinal)] = r
+		for _, m := range r.Memories {
+			s.entries[m.ID] = m
+		}
+	}
+	for _, op := range ops {
+		if op.Kind == memory.OpNone {
+			continue
+		}
+		for _, id := range op.Targets {
+			s.taken[id] = true
+		}
+	}
+	return s
+}
+
+// replace makes an addition the next version of an entry.
+func (s *sorter) replace(op *memory.Operation, kind memory.OpKind, m memory.Memory, reason string) {
+	op.Kind, op.Targets, op.Reason = kind, []string{m.ID}, reason
+	s.taken[m.ID] = true
+}
+
+// free are a candidate's neighbours of a kind that hold and that no operation acts on.
+func (s *sorter) free(r formation.Related, kind memory.Kind) []memory.Memory {
+	return slices.DeleteFunc(slices.Clone(r.Memories), func(m memory.Memory) bool {
+		return m.Kind != kind || m.Status != memory.StatusActive || s.taken[m.ID]
+	})
+}
+
+// version makes a procedure that is told anew the next version of the stored one.
+func (s *sorter) version(op *memory.Operation, r formation.Related) {
+	slot := r.Candidate.Slot
+	if r.Candidate.Kind != memory.KindProcedural || !isProcedure(slot) {
+		return
+	}
+	for _, m := range s.free(r, memory.KindProcedural) {
+		if m.Slot == slot && !m.ValidFrom.After(op.New.ValidFrom) {
+			s.replace(op, memory.OpUpdate, m, reasonSteps)
+			return
+		}
+	}
+}
+
+// extend puts an event that repeats a stored one into one entry with it, for the range of time.
+func (s *sorter) extend(op *memory.Operation, r formation.Related) {
+	if op.Kind != memory.OpAdd || !mayRepeat(r.Candidate, op.New.ValidFrom) || s.byAssistant(op.Sources) {
+		return
+	}
+	for _, m := range s.free(r, memory.KindEpisodic) {
+		if content, ok := joined(m, r.Candidate); ok {
+			op.New.Content, op.New.Vector = content, nil
+			op.New.EventTime = memory.EventTime{Time: m.EventTime.Time, End: r.Candidate.EventTime.Time, Precision: memory.PrecisionDay}
+			op.New.Topic = m.Topic
+			s.replace(op, memory.OpMerge, m, reasonRange)
+			return
+		}
+	}
+}
+
+// byAssistant reports whether an assistant said it: the first source is the turn that says it, others are the questions it answers.
+func (s *sorter) byAssistant(sources []string) bool {
+	return len(sources) == 0 || s.turns[sources[0]].Role == memory.RoleAssistant
+}
+
+func byID(turns []memory.Turn) map[string]memory.Turn {
+	out := make(map[string]memory.Turn, len(turns))
+	for _, t := range turns {
+		out[t.ID] = t
+	}
+	return out
+}

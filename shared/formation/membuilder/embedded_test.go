@@ -1,0 +1,250 @@
+package membuilder_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	"github.com/mneme-memory/mneme/shared/formation/membuilder"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+func TestEmbeddedConforms(t *testing.T) {
+	formationtest.Run(t, membuilder.Name, func(*testing.T) formation.Former { return membuilder.NewEmbedded() })
+}
+
+// live forms one session a month of Ana's and returns her memory.
+func live(t *testing.T, sessions ...[]string) *formationtest.Life {
+	t.Helper()
+	l := formationtest.NewLife(membuilder.NewEmbedded())
+	for i, texts := range sessions {
+		in := session(texts...)
+		in.ID = "s" + string(rune('a'+i))
+		for j := range in.Turns {
+			turn := &in.Turns[j]
+			turn.ID, turn.SessionID, turn.Time = in.ID+turn.ID, in.ID, turn.Time.AddDate(0, i, 0)
+		}
+		if _, _, err := l.Form(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// of returns the contents of the active entries of a kind.
+func of(t *testing.T, l *formationtest.Life, kind memory.Kind) []string {
+	t.Helper()
+	var out []string
+	for _, m := range l.Active(t, scope) {
+		if m.Kind == kind {
+			out = append(out, m.Content)
+		}
+	}
+	return out
+}
+
+// lines of the core block.
+func lines(l *formationtest.Life) []string { return strings.Split(l.Core().Content, "\n") }
+
+func TestWhoSomebodyIsStandsInTheBlock(t *testing.T) {
+	l := live(t, []string{"I live in Porto.", "I work as a nurse.", "I love green tea.", "My dog is called Biscuit.", "Yesterday I bought a lamp.", "I do yoga every Monday."})
+	want := []string{"ana/residence: Ana lives in Porto.", "ana/job: Ana works as a nurse.", "Ana loves green tea.", "ana/name of dog: Ana's dog is called Biscuit."}
+	if got := lines(l); !slices.Equal(got, want) {
+		t.Errorf("block is %q, want %q", got, want)
+	}
+	if got := of(t, l, memory.KindSemantic); len(got) != 4 {
+		t.Errorf("semantic memory has %q, want what is in the block, too", got)
+	}
+}
+
+func TestALaterValueTakesTheLineOfTheEarlierOne(t *testing.T) {
+	l := live(t,
+		[]string{"I live in Porto.", "My dog is called Biscuit.", "I love green tea."},
+		[]string{"I moved to Braga.", "My cat is called Momo.", "I no longer love green tea."})
+	got := lines(l)
+	want := []string{"ana/residence: Ana moved to Braga.", "ana/name of dog: Ana's dog is called Biscuit.", "ana/name of cat: Ana's cat is called Momo."}
+	if !slices.Equal(got, want) {
+		t.Errorf("block is %q, want %q", got, want)
+	}
+	if l.Core().Version != 2 {
+		t.Errorf("version %d, want one a session", l.Core().Version)
+	}
+}
+
+// An entry can be gone from the bank, on request, while the block has its line.
+func TestALineIsFoundByItsSlot(t *testing.T) {
+	f := membuilder.NewEmbedded()
+	in := session("I live in Braga.")
+	b := formation.Bundle{Session: in, Core: memory.Core{Content: "ana/residence: Ana lives in Porto.\nAna loves tea.", Version: 1}}
+	candidates, err := f.Extract(t.Context(), in)
+	if err != nil || len(candidates) != 1 {
+		t.Fatalf("%+v, %v", candidates, err)
+	}
+	b.Related = []formation.Related{{Candidate: candidates[0]}}
+	v, err := f.Decide(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := apply(t, b, v); w.Core == nil || w.Core.Content != "ana/residence: Ana lives in Braga.\nAna loves tea." {
+		t.Errorf("block is %+v", w.Core)
+	}
+}
+
+func TestAssistantsSayNothingAboutTheUser(t *testing.T) {
+	f := membuilder.NewEmbedded()
+	in := session("I love opera, and I live in Vienna.", "When I can't sleep, I read.")
+	for i := range in.Turns {
+		in.Turns[i].Role, in.Turns[i].Speaker = memory.RoleAssistant, "assistant"
+	}
+	l := formationtest.NewLife(f)
+	if _, _, err := l.Form(t.Context(), in); err != nil || l.Core().Content != "" || len(of(t, l, memory.KindProcedural)) != 0 {
+		t.Errorf("block is %q, procedures %q, %v", l.Core().Content, of(t, l, memory.KindProcedural), err)
+	}
+}
+
+func TestAFullBlockIsCompressed(t *testing.T) {
+	const who = "ana/residence: Ana lives in Porto."
+	block := []string{who, "Ana likes music."}
+	for i := 0; len(strings.Join(block, "\n")) < memory.CoreAppendLimit; i++ {
+		block = append(block, "Ana likes film number "+strings.Repeat("x", 20)+strconv.Itoa(i)+".")
+	}
+	block = append(block, "Ana likes loud music.")
+	l := formation.Bundle{Session: session("I love opera."), Core: memory.Core{Content: strings.Join(block, "\n"), Version: 1}}
+	f := membuilder.NewEmbedded()
+	candidates, err := f.Extract(t.Context(), l.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Related = []formation.Related{{Candidate: candidates[0]}}
+	v, err := f.Decide(t.Context(), l)
+	if err != nil || len(v.Core) != 1 || v.Core[0].Kind != memory.OpRewrite {
+		t.Fatalf("got %+v, %v", v.Core, err)
+	}
+	w := apply(t, l, v)
+	got := strings.Split(w.Core.Content, "\n")
+	if n := w.Core.Length(); n >= 3000 || n < 2800 {
+		t.Errorf("%d characters are left, want little below 3000", n)
+	}
+	if got[0] != who || got[len(got)-1] != "Ana loves opera." || got[len(got)-2] != "Ana likes loud music." || slices.Contains(got, "Ana likes music.") {
+		t.Errorf("block begins %q and ends %q", got[:2], got[len(got)-2:])
+	}
+	for i := 1; i < len(got)-1; i++ {
+		if !slices.Contains(block, got[i]) {
+			t.Errorf("%q was made up", got[i])
+		}
+	}
+}
+
+func TestProceduresAreVersioned(t *testing.T) {
+	l := live(t,
+		[]string{"When I can't sleep, I read a novel.", "To make coffee, I first grind the beans, then I pour the water."},
+		[]string{"When I can't sleep, I listen to the radio."})
+	if got := of(t, l, memory.KindProcedural); len(got) != 2 {
+		t.Errorf("procedures are %q", got)
+	}
+	for _, m := range l.All(t, scope) {
+		if strings.Contains(m.Content, "radio") && (m.Version != 2 || len(m.Predecessors) != 1) {
+			t.Errorf("the new way is version %d of %v", m.Version, m.Predecessors)
+		}
+		if strings.Contains(m.Content, "novel") && m.Status != memory.StatusSuperseded {
+			t.Errorf("the old way is %s", m.Status)
+		}
+	}
+}
+
+func TestWhatIsNoProcedure(t *testing.T) {
+	for _, said := range []string{"When I was a child, I lived in Faro.", "When I retire, I want to sail.", "First I was late, then it rained yesterday.", "I like it when it rains."} {
+		if got := of(t, live(t, []string{said}), memory.KindProcedural); len(got) != 0 {
+			t.Errorf("%q became %q", said, got)
+		}
+	}
+}
+
+func TestRepeatedEventsBecomeARange(t *testing.T) {
+	l := live(t, []string{"Yesterday I went climbing in Sintra with Eva."}, []string{"Yesterday I went climbing in Sintra with Eva again."}, []string{"Last Saturday I went climbing in Sintra with Eva."})
+	got := of(t, l, memory.KindEpisodic)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "2024-05-05: ") || strings.Count(got[0], "Sintra") != 3 {
+		t.Fatalf("got %q, want one entry that tells of all three", got)
+	}
+	m := l.Active(t, scope)[0]
+	if when := m.EventTime; !when.Time.Equal(date(2024, 5, 5)) || !when.End.Equal(date(2024, 6, 29)) || m.Version != 3 {
+		t.Errorf("version %d, at %+v", m.Version, when)
+	}
+}
+
+func TestOtherEventsStayApart(t *testing.T) {
+	const first = "Yesterday I went climbing in Sintra with Eva."
+	for name, later := range map[string]string{
+		"another place": "Yesterday I went climbing in Porto with Eva.", "more of it": "Yesterday I went climbing in Sintra with Eva and broke my arm.",
+		"a plan": "Tomorrow I am going climbing in Sintra with Eva.", "a vague time": "Some time ago I went climbing in Sintra with Eva.",
+	} {
+		l := live(t, []string{first}, []string{later})
+		for _, m := range l.Active(t, scope) {
+			if !m.EventTime.End.IsZero() {
+				t.Errorf("%s: %q", name, m.Content)
+			}
+		}
+	}
+}
+
+// Whatever is said, the bank and the block can take what is decided, and the block stays within its bounds.
+func TestEmbeddedVerdictsAreApplicable(t *testing.T) {
+	said := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+		"I live in Porto.", "I moved to Braga.", "I love green tea.", "I no longer love green tea.", "I hate rain.", "My cat is called Momo.",
+		"When I can't sleep, I read.", "When I can't sleep, I sing.", "Yesterday I went climbing in Sintra.", "Last week I went climbing in Sintra.",
+		"I work as a nurse.", "I also work as a teacher.", "I am a nurse, not a teacher.", "I never lived in Braga.",
+	}))
+	f := membuilder.NewEmbedded()
+	rapid.Check(t, func(t *rapid.T) {
+		l := formationtest.NewLife(f)
+		for i := range rapid.IntRange(1, 4).Draw(t, "sessions") {
+			in := session(rapid.SliceOfN(said, 1, 4).Draw(t, "said")...)
+			in.ID = "s" + strconv.Itoa(i)
+			for j := range in.Turns {
+				in.Turns[j].ID, in.Turns[j].SessionID, in.Turns[j].Time = in.ID+in.Turns[j].ID, in.ID, in.Turns[j].Time.AddDate(0, 0, 9*i)
+			}
+			v, _, err := l.Form(context.Background(), in)
+			if err != nil {
+				t.Fatalf("session %d: %v", i, err)
+			}
+			if n := l.Core().Length(); n > memory.CoreCapacity {
+				t.Fatalf("the block has %d characters after %+v", n, v.Core)
+			}
+		}
+	})
+}
+
+func BenchmarkEmbedded(b *testing.B) {
+	f := membuilder.NewEmbedded()
+	in := session("I moved to Braga last week.", "Yesterday I went climbing in Sintra with Eva again.", "When I can't sleep, I listen to the radio.", "I no longer love green tea.")
+	candidates, err := f.Extract(b.Context(), in)
+	if err != nil {
+		b.Fatal(err)
+	}
+	formation.Number(candidates)
+	var memories []memory.Memory
+	for i := range 20 {
+		m := stored("e-"+strconv.Itoa(i), memory.KindEpisodic, "Ana went climbing in place number "+strconv.Itoa(i)+" with Eva.")
+		m.EventTime = memory.EventTime{Time: date(2024, 3, 1+i), Precision: memory.PrecisionDay}
+		memories = append(memories, m)
+	}
+	related := formation.Bundle{Session: in}
+	for _, c := range candidates {
+		related.Related = append(related.Related, formation.Related{Candidate: c, Memories: memories, Similarity: make([]float64, len(memories))})
+	}
+	for b.Loop() {
+		if _, err := f.Extract(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := f.Decide(b.Context(), related); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(in.Turns)), "µs/turn")
+}

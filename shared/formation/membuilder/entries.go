@@ -1,0 +1,155 @@
+package membuilder
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// answer is what a role that keeps entries says.
+type answer interface {
+	// actions returns what is to be done. Errors are made with structured.Faultf.
+	actions(d *desk) (nothing bool, list []action, err error)
+}
+
+// common are the fields that the actions of all these roles have.
+type common struct {
+	Sources  []string `json:"sources" desc:"ids of the turns it comes from"`
+	Targets  []string `json:"targets,omitempty" desc:"ids of the memories acted on"`
+	Topic    string   `json:"topic,omitempty" desc:"one or two words"`
+	Keywords []string `json:"keywords,omitempty"`
+}
+
+// action is one action in the form that all roles have in common.
+type action struct {
+	common
+	kind    memory.OpKind
+	content string
+	when    memory.EventTime
+	reason  string
+}
+
+// askEntries asks a role once and turns its answer into operations, whose new entries have no ids yet.
+func askEntries[A answer](ctx context.Context, r llm.Role, d *desk, kinds []memory.Kind) ([]memory.Operation, error) {
+	v := d.view(kinds)
+	return llm.Ask(ctx, r, d.session.Scope.Tenant, v, len(d.turns), func(a A) ([]memory.Operation, error) {
+		nothing, list, err := a.actions(d)
+		switch {
+		case err != nil:
+			return nil, err
+		case nothing && len(list) > 0:
+			return nil, structured.Faultf("\"nothing\" is true, yet there are operations")
+		case !nothing && len(list) == 0:
+			return nil, structured.Faultf("there are no operations; if there is nothing to do, set \"nothing\" to true")
+		}
+		return d.operations(v, list)
+	})
+}
+
+// operations checks actions against what was shown. A memory can be acted on once: it is gone after that.
+func (d *desk) operations(v *view, list []action) ([]memory.Operation, error) {
+	closed := map[string]bool{}
+	out := make([]memory.Operation, 0, len(list))
+	for i, a := range list {
+		op, err := d.operation(v, a, closed)
+		if err != nil {
+			return nil, structured.Faultf("operation %d: %v", i+1, err)
+		}
+		out = append(out, op)
+	}
+	return out, nil
+}
+
+func (d *desk) operation(v *view, a action, closed map[string]bool) (memory.Operation, error) {
+	sources, newest, err := d.sources(a.Sources)
+	if err != nil {
+		return memory.Operation{}, err
+	}
+	targets, err := v.targets(a.kind, a.Targets, closed)
+	if err != nil {
+		return memory.Operation{}, err
+	}
+	op := memory.Operation{Kind: a.kind, Sources: sources, Reason: a.reason}
+	for _, t := range targets {
+		op.Targets = append(op.Targets, t.ID)
+	}
+	if a.kind == memory.OpNone {
+		return op, nil
+	}
+	content, err := llm.CheckContent(a.content)
+	if err != nil {
+		return memory.Operation{}, err
+	}
+	if id, known := v.says(content); known && a.kind == memory.OpAdd {
+		return memory.Operation{Kind: memory.OpNone, Targets: []string{id}, Sources: sources, Reason: reasonKnown}, nil
+	}
+	m := memory.Memory{
+		Kind: v.kinds[0], Content: content, Topic: strings.TrimSpace(a.Topic), Keywords: slices.Clone(a.Keywords), EventTime: a.when,
+		ValidFrom: newest.Time, Status: memory.StatusActive, Sources: sources, SessionID: d.session.ID,
+		Strategy: Name, PolicyVersion: d.version,
+	}
+	inherit(&m, targets)
+	op.New = &m
+	return op, nil
+}
+
+// inherit takes what the new version leaves open from the ones before it, which must stay findable by what they were found by.
+func inherit(m *memory.Memory, targets []memory.Memory) {
+	for _, t := range targets {
+		if m.Topic == "" {
+			m.Topic = t.Topic
+		}
+		if m.Slot == "" && len(targets) == 1 {
+			m.Slot = t.Slot
+		}
+		m.Keywords = append(m.Keywords, t.Keywords...)
+	}
+	m.Keywords = llm.Keywords(m.Keywords)
+}
+
+// says returns the memory of the role's own that has this content word for word.
+func (v *view) says(content string) (id string, ok bool) {
+	for _, shown := range v.Memories {
+		if m, own := v.own[shown.ID]; own && m.Content == content {
+			return m.ID, true
+		}
+	}
+	return "", false
+}
+
+// targets looks up what an action acts on, and closes it.
+func (v *view) targets(kind memory.OpKind, aliases []string, closed map[string]bool) ([]memory.Memory, error) {
+	least, most := 0, 0
+	switch kind {
+	case memory.OpUpdate:
+		least, most = 1, 1
+	case memory.OpMerge:
+		least, most = 2, len(v.own)
+	case memory.OpNone:
+		most = 1
+	}
+	if len(aliases) < least || len(aliases) > most {
+		return nil, structured.Faultf("it has %d targets; ADD takes none, UPDATE exactly one, MERGE two or more, SKIP at most one", len(aliases))
+	}
+	var out []memory.Memory
+	for i, a := range aliases {
+		m, ok := v.own[a]
+		switch {
+		case v.other[a]:
+			return nil, structured.Faultf("target %s is not a %s memory; it is shown for context only", a, v.kinds[0])
+		case !ok:
+			return nil, structured.Faultf("target %s is not the id of a memory in the data", structured.Alias(a))
+		case slices.Contains(aliases[:i], a):
+			return nil, structured.Faultf("target %s is named twice", a)
+		case closed[a] && kind != memory.OpNone:
+			return nil, structured.Faultf("target %s was acted on by an earlier operation; put both into one", a)
+		}
+		closed[a] = closed[a] || kind != memory.OpNone
+		out = append(out, m)
+	}
+	return out, nil
+}

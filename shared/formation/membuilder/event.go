@@ -1,0 +1,82 @@
+package membuilder
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Bounds of an entry for a range of time.
+const (
+	// leastStems is how many words an event must have for an equal one to be its repetition.
+	leastStems = 3
+	// maxRangeBytes bounds the text; beyond it another occasion is an entry of its own.
+	maxRangeBytes = 1 << 10
+)
+
+var (
+	// datedNote is a date, bare or with a remark in brackets, as statements have it.
+	datedNote = regexp.MustCompile(`\([^()]*\b\d{4}\b[^()]*\)|\b\d{4}(?:-\d{2}){0,2}\b(?: to \d{4}(?:-\d{2}){0,2})?:?`)
+	// reported is what was only said, asked or shown.
+	reported = regexp.MustCompile(`\b(?:said|asked:|shared a photo)`)
+)
+
+// timeStems say when, or that it is not the first time; they make no other activity.
+var timeStems = language.StemSet(`again another also monday tuesday wednesday thursday friday saturday sunday january february march april may june july
+	august september october november december week weekend month year day morning afternoon evening night noon`)
+
+// mayRepeat reports whether a statement tells of one day that has come.
+func mayRepeat(c formation.Candidate, said time.Time) bool {
+	return c.Kind == memory.KindEpisodic && !c.Negates && c.EventTime.Precision == memory.PrecisionDay && c.EventTime.End.IsZero() &&
+		!c.EventTime.Time.After(said) && !reported.MatchString(c.Content)
+}
+
+// joined returns the text of an entry for a stored event and one that repeats it on a later day: each occasion with its date, in
+// the words it was told in. ok is false where it is not sure that both are the same activity.
+func joined(m memory.Memory, c formation.Candidate) (text string, ok bool) {
+	last := m.EventTime.Time
+	if !m.EventTime.End.IsZero() {
+		last = m.EventTime.End
+	}
+	if m.EventTime.Precision != memory.PrecisionDay || !last.Before(c.EventTime.Time) || last.After(m.ValidFrom) || reported.MatchString(m.Content) {
+		return "", false
+	}
+	before, now := activity(m.Content, m.ValidFrom), activity(c.Content, c.EventTime.Time)
+	if len(now) < leastStems || !slices.Equal(before, now) {
+		return "", false
+	}
+	text = dated(m.Content, m.EventTime) + " " + dated(c.Content, c.EventTime)
+	return text, len(text) <= maxRangeBytes
+}
+
+// dated puts the date in front of a text, if it is not there.
+func dated(content string, when memory.EventTime) string {
+	day := when.Time.Format(time.DateOnly)
+	if strings.HasPrefix(content, day) {
+		return content
+	}
+	return llm.ShowEvent(memory.EventTime{Time: when.Time, Precision: when.Precision}) + ": " + content
+}
+
+// activity is what is done, apart from when: the stems of a text without its dates, sorted.
+func activity(text string, at time.Time) []string {
+	text = datedNote.ReplaceAllString(text, " ")
+	mentions := language.Dates(text, at)
+	for _, m := range slices.Backward(mentions) {
+		text = text[:m.Start] + " " + text[m.End:]
+	}
+	var out []string
+	for s := range language.StemSet(text) {
+		if !timeStems[s] {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,54 @@
+package membuilder_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Whatever users type, and whatever the bank and the block have of it, stays inside one JSON string of the one data block.
+func TestTextStaysInItsBlock(t *testing.T) {
+	s := llmtest.New(t)
+	injections := formationtest.Injections()
+	for _, kind := range []memory.Kind{memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural} {
+		b := bundle(injections, stored("m-1", kind, injections[1]))
+		b.Core.Content = strings.Join(injections, "\n") + filled(4800)
+		for i := range b.Session.Turns {
+			b.Session.Turns[i].Speaker, b.Session.Turns[i].Caption = injections[i], injections[i]
+		}
+		grown := strings.ReplaceAll(b.Core.Content, "\x00", "") + filled(200)
+		s.Script(model.RoleCore, text(t, core("REWRITE", "content", grown))) // what is to be compressed is text of users, too
+		if _, err := newFormer(t, s).Decide(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if in := shown(t, s, model.RoleCore); in.Below == 0 {
+		t.Error("nothing was compressed")
+	}
+	for role := range roles {
+		if s.Count(role) < 3 {
+			t.Errorf("%s was asked %d times", role, s.Count(role))
+		}
+		for _, c := range s.Calls(role) {
+			if !c.IsRepair() {
+				formationtest.CheckBlock(t, c)
+			}
+		}
+	}
+}
+
+// A model that was talked into it can still do no more than act on what it was shown.
+func TestObedientModelsCanOnlyNameWhatTheyWereShown(t *testing.T) {
+	for _, role := range entry {
+		evil := operations(operation(role, "action", "UPDATE", "why", "more", "targets", []string{"00000000-0000-0000-0000-000000000000"}))
+		v, _, err := decide(t, llmtest.New(t), known(role), role, evil, evil)
+		if !errors.Is(err, model.ErrMalformed) || v.Operations != nil {
+			t.Errorf("%s: got %+v, %v", role, v, err)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package membuilder
+
+import (
+	"context"
+	"embed"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+//go:embed prompts/*.tmpl
+var prompts embed.FS
+
+// LLM is the strategy by a language model: four calls a session, made side by side, and one or two more when the core block has
+// to be compressed. It is safe for concurrent use.
+type LLM struct {
+	core, episodic, semantic, procedural, compress llm.Role
+}
+
+var _ formation.Former = (*LLM)(nil)
+
+// NewLLM makes the former. A prompt that does not work is an error here, not later.
+func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
+	f := &LLM{}
+	for _, r := range []struct {
+		role   *llm.Role
+		name   model.Role
+		file   string
+		schema structured.Schema
+	}{
+		{&f.core, model.RoleCore, "core", structured.SchemaOf[coreAnswer]("mneme_membuilder_core")},
+		{&f.episodic, model.RoleEpisodic, "episodic", structured.SchemaOf[events]("mneme_membuilder_episodic")},
+		{&f.semantic, model.RoleSemantic, "semantic", structured.SchemaOf[concepts]("mneme_membuilder_semantic")},
+		{&f.procedural, model.RoleProcedural, "procedural", structured.SchemaOf[procedures]("mneme_membuilder_procedural")},
+		{&f.compress, model.RoleCore, "compress", structured.SchemaOf[compressed]("mneme_membuilder_compress")},
+	} {
+		role, err := llm.NewRole(client, llm.RoleSpec{
+			Name: r.name, Prompts: prompts, File: "prompts/membuilder-" + r.file + ".v1.tmpl", Schema: r.schema,
+		}, opts)
+		if err != nil {
+			return nil, err
+		}
+		*r.role = role
+	}
+	return f, nil
+}
+
+// Version is strategy, prompt versions and models.
+func (f *LLM) Version() string {
+	return llm.VersionOf(Name, f.core, f.episodic, f.semantic, f.procedural, f.compress)
+}
+
+// Extract asks no model: it returns every turn as what the bank is to be looked through for.
+func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("extract cues: %w", err)
+	}
+	return cues(in), nil
+}
+
+// Decide asks the four roles side by side. The operations are in a fixed order - episodic, semantic, procedural - whichever answered
+// first. When one role fails, the session fails: a session that is formed in part would not be formed again.
+func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	d, err := newDesk(in, f.Version())
+	if err != nil || len(d.turns) == 0 {
+		return formation.Verdict{}, err
+	}
+	var (
+		core    []memory.CoreOperation
+		entries [3][]memory.Operation
+	)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		core, err = f.block(gctx, d)
+		return err
+	})
+	g.Go(func() (err error) {
+		entries[0], err = askEntries[events](gctx, f.episodic, d, episodicKinds)
+		return err
+	})
+	g.Go(func() (err error) {
+		entries[1], err = askEntries[concepts](gctx, f.semantic, d, semanticKinds)
+		return err
+	})
+	g.Go(func() (err error) {
+		entries[2], err = askEntries[procedures](gctx, f.procedural, d, proceduralKinds)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return formation.Verdict{}, err
+	}
+	return formation.Verdict{Operations: d.number(entries[:]), Core: core}, nil
+}
