@@ -47,7 +47,7 @@ type Recaller struct {
 	Log      *slog.Logger
 	// Alpha weighs vector against words in retrieval, 0 to 1.
 	Alpha float32
-	// RankTimeout and WindowTimeout bound what recall can do without.
+	// RankTimeout and WindowTimeout bound what recall can do without; WindowTimeout the core block, too.
 	RankTimeout, WindowTimeout time.Duration
 	Now                        func() time.Time
 }
@@ -81,7 +81,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	out := Result{ID: uuid.NewString(), TraceID: span.SpanContext().TraceID().String()}
 	now := r.Now()
 	horizon := recall.ReadHorizon(q.Query, q.AsOf, now)
-	found, turns, err := r.retrieve(ctx, scope, q, horizon, &out)
+	found, turns, core, err := r.retrieve(ctx, scope, q, horizon, t.Strategy.KeepsCore() && !horizon.Past, &out)
 	if err != nil {
 		span.SetStatus(codes.Error, "bank is away")
 		return Result{}, err
@@ -89,7 +89,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	found = horizon.Sift(found)
 	ranked := r.rank(ctx, q, found, &out)
 	out.Evidence = recall.Evidence{
-		Query: q.Query, Now: now, Memories: make([]memory.Memory, len(ranked)), Window: turns, WordBudget: q.WordBudget,
+		Query: q.Query, Now: now, Memories: make([]memory.Memory, len(ranked)), Window: turns, Core: core, WordBudget: q.WordBudget,
 	}
 	out.Scores = make(map[string]float64, len(ranked))
 	for i, s := range ranked {
@@ -106,13 +106,12 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	return out, nil
 }
 
-// retrieve searches bank and window side by side.
-func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, out *Result) ([]bank.Scored, []memory.Turn, error) {
-	var (
-		found     []bank.Scored
-		turns     []memory.Turn
-		windowErr error
-	)
+// retrieve searches bank and window side by side, and reads the core block where it is wanted: it tells what holds now, and nothing about
+// the past.
+func (r *Recaller) retrieve(
+	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, withCore bool, out *Result,
+) (found []bank.Scored, turns []memory.Turn, core memory.Core, err error) {
+	var windowErr, coreErr error
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		found, err = r.search(gctx, scope, q, h)
@@ -124,13 +123,24 @@ func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, 
 		turns, windowErr = r.Window.Recent(wctx, scope)
 		return nil
 	})
+	if withCore {
+		g.Go(func() error {
+			cctx, cancel := context.WithTimeout(gctx, r.WindowTimeout)
+			defer cancel()
+			core, coreErr = r.Bank.Core(cctx, scope)
+			return nil
+		})
+	}
 	if err := g.Wait(); err != nil {
-		return nil, nil, err
+		return nil, nil, memory.Core{}, err
 	}
 	if windowErr != nil {
 		r.degrade(ctx, out, "working memory is away: the newest turns are missing", windowErr)
 	}
-	return found, turns, nil
+	if coreErr != nil {
+		r.degrade(ctx, out, "the core block is away: what always holds of the user may be missing", coreErr)
+	}
+	return found, turns, core, nil
 }
 
 func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon) ([]bank.Scored, error) {

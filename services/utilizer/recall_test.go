@@ -55,7 +55,18 @@ type (
 	slowRanker   struct{}
 	awayEmbedder struct{ embedding.Embedder }
 	awayProfiler struct{}
+	awayCore     struct{ bank.Bank }
+	slowCore     struct{ bank.Bank }
 )
+
+func (awayCore) Core(context.Context, memory.Scope) (memory.Core, error) {
+	return memory.Core{}, errAway
+}
+
+func (slowCore) Core(ctx context.Context, _ memory.Scope) (memory.Core, error) {
+	<-ctx.Done()
+	return memory.Core{}, ctx.Err()
+}
 
 func (awayBank) Search(context.Context, memory.Scope, bank.Query) ([]bank.Scored, error) {
 	return nil, errAway

@@ -19,15 +19,18 @@ type Evidence struct {
 	Memories []memory.Memory
 	// Window is working memory, oldest first.
 	Window []memory.Turn
+	// Core is the user's core block; zero where the strategy keeps none, or it says nothing about the time asked for.
+	Core memory.Core
 	// WordBudget is how many words the profile may have.
 	WordBudget int
 }
 
 // Section is a part of a profile.
 type Section struct {
-	// Name is constraints, preferences, recent or timeline.
+	// Name is core, constraints, preferences, recent or timeline.
 	Name string
-	// Lines end with their citations: [1] is the first memory of Profile.Cited.
+	// Lines end with their citations: [1] is the first memory of Profile.Cited. Those of core and recent have none where they rest on
+	// no memory.
 	Lines []string
 }
 

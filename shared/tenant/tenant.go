@@ -25,6 +25,9 @@ const (
 	StrategyRMM        Strategy = "rmm"
 )
 
+// KeepsCore reports whether the strategy keeps a core block of each user, which recall always shows.
+func (s Strategy) KeepsCore() bool { return s == StrategyMembuilder }
+
 // Policy is what makes the decisions of a strategy.
 type Policy string
 

@@ -67,7 +67,7 @@ func TestParseRefuses(t *testing.T) {
 		"no id":               {"tenants:\n  - name: Acme\n", []string{"tenants[0].id"}},
 		"bad id":              {doc("  - id: Not Valid\n"), []string{"tenants[1].id", "a-z"}},
 		"id twice":            {doc("  - id: b\n  - id: acme\n"), []string{"tenants[2].id", "tenants[0].id"}},
-		"unknown strategy":    {doc("    strategy: rmm\n"), []string{"tenants[0].strategy", `"rmm"`, "salimory"}},
+		"unknown strategy":    {doc("    strategy: magic\n"), []string{"tenants[0].strategy", `"magic"`, "salimory"}},
 		"unknown policy":      {doc("    policy: magic\n"), []string{"tenants[0].policy", "embedded, llm"}},
 		"plain key":           {doc("    api_keys: [PLAINKEY]\n"), []string{"tenants[0].api_keys[0]", "sha256:HEX"}},
 		"plain key no list":   {doc("    api_keys: PLAINKEY\n"), []string{"tenants[0].api_keys", "line 3", "list"}},
@@ -272,5 +272,13 @@ func TestStaticRuns(t *testing.T) {
 	cancel()
 	if err := errors.Join(r.Run(ctx), r.Reload()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestOneStrategyKeepsACoreBlock(t *testing.T) {
+	for _, s := range tenant.Strategies() {
+		if s.KeepsCore() != (s == tenant.StrategyMembuilder) {
+			t.Errorf("%s keeps a core block: %t", s, s.KeepsCore())
+		}
 	}
 }

@@ -291,9 +291,9 @@ func (x *CitedMemory) GetScore() float64 {
 // ProfileSection is a part of a profile.
 type ProfileSection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name: constraints, preferences, recent or timeline.
+	// Its name: core, constraints, preferences, recent or timeline.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its lines, with citations.
+	// Its lines, with citations; what rests on the core block or on recent turns has none.
 	Lines         []string `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,6 +4,7 @@ package embedded
 
 import (
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/mneme-memory/mneme/shared/language"
@@ -104,17 +105,18 @@ func matches(stems map[string]bool, s string) bool {
 	return false
 }
 
-// dateOf returns an event time as it is written in lines, or "".
+// dateOf returns an event time as it is written in lines, a range as "from to until", or "".
 func dateOf(t memory.EventTime) string {
-	switch t.Precision {
-	case memory.PrecisionYear:
-		return t.Time.Format("2006")
-	case memory.PrecisionMonth:
-		return t.Time.Format("2006-01")
-	case memory.PrecisionDay:
-		return t.Time.Format("2006-01-02")
+	layout := map[memory.Precision]string{
+		memory.PrecisionYear: "2006", memory.PrecisionMonth: "2006-01", memory.PrecisionDay: time.DateOnly,
+	}[t.Precision]
+	switch {
+	case layout == "":
+		return ""
+	case t.End.IsZero():
+		return t.Time.Format(layout)
 	}
-	return ""
+	return t.Time.Format(layout) + " to " + t.End.Format(layout)
 }
 
 // validity returns until when a memory held, in brackets, or "" while it holds.

@@ -125,18 +125,25 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 		for i := range rapid.IntRange(0, 4).Draw(t, "turns") {
 			e.Window = append(e.Window, memory.Turn{ID: fmt.Sprint("w", i), Speaker: "Ana", Text: texts.Draw(t, "said"), Time: now})
 		}
+		e.Core.Content = strings.Join(rapid.SliceOfN(texts, 0, 4).Draw(t, "core"), "\n")
 		p, err := embedded.NewProfiler().Profile(context.Background(), scope, e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		words, cited := 0, 0
+		words, cited, core := 0, 0, 0
 		for _, s := range p.Sections {
 			for _, l := range s.Lines {
 				words += len(strings.Fields(l))
-				if s.Name != embedded.SectionRecent {
+				if s.Name == embedded.SectionCore {
+					core += len(strings.Fields(l))
+				}
+				if s.Name != embedded.SectionRecent && s.Name != embedded.SectionCore {
 					cited++
 				}
 			}
+		}
+		if 3*core > max(0, e.WordBudget) {
+			t.Fatalf("%d words of the core block in a budget of %d", core, e.WordBudget)
 		}
 		if words > max(0, e.WordBudget) || cited != len(p.Cited) {
 			t.Fatalf("%d words of %d, %d lines for %d citations", words, e.WordBudget, cited, len(p.Cited))

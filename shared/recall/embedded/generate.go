@@ -122,7 +122,7 @@ func relevance(q question, m memory.Memory, have map[string]bool, idf func(strin
 // sentence is a memory as part of an answer.
 func sentence(m memory.Memory, when bool) string {
 	text := strings.Join(strings.Fields(m.Content), " ") + validity(m)
-	if date := dateOf(m.EventTime); when && date != "" {
+	if date := dateOf(m.EventTime); when && date != "" && !strings.HasPrefix(text, date) {
 		return date + ": " + text
 	}
 	return text

@@ -13,6 +13,7 @@ import (
 
 // Names of the sections.
 const (
+	SectionCore        = "core"
 	SectionConstraints = "constraints"
 	SectionPreferences = "preferences"
 	SectionRecent      = "recent"
@@ -29,12 +30,14 @@ func NewProfiler() *Profiler { return &Profiler{} }
 
 // Profile gives the budget to the memories in the order of their rank, and what is left to the
 // window. The budget counts the words of the lines, citations included; a budget of nothing
-// gives an empty profile. A line is left out as a whole, unless it is the only one and too long.
+// gives an empty profile. A line is left out as a whole, unless it is the only one and too long. The core block comes first, with at most
+// a third of the budget.
 func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidence) (recall.Profile, error) {
 	if err := ctx.Err(); err != nil {
 		return recall.Profile{}, fmt.Errorf("write profile: %w", err)
 	}
 	w := writer{question: readQuestion(e.Query), evidence: e, left: e.WordBudget, lines: map[string][]line{}}
+	w.addCore()
 	for _, m := range e.Memories {
 		w.add(m)
 	}
@@ -73,7 +76,7 @@ func sectionOf(kind memory.Kind) string {
 // body returns a memory as a line without its citation.
 func body(m memory.Memory) string {
 	text := strings.Join(strings.Fields(m.Content), " ") + validity(m)
-	if date := dateOf(m.EventTime); date != "" && m.Kind == memory.KindEpisodic {
+	if date := dateOf(m.EventTime); date != "" && m.Kind == memory.KindEpisodic && !strings.HasPrefix(text, date) {
 		return date + ": " + text
 	}
 	return text
@@ -115,9 +118,9 @@ func countWords(s string) int { return len(strings.Fields(s)) }
 
 // sections returns the sections that have lines, the timeline first where time is asked for.
 func (w *writer) sections() []recall.Section {
-	order := []string{SectionConstraints, SectionPreferences, SectionRecent, SectionTimeline}
+	order := []string{SectionCore, SectionConstraints, SectionPreferences, SectionRecent, SectionTimeline}
 	if w.question.when {
-		order = []string{SectionTimeline, SectionConstraints, SectionPreferences, SectionRecent}
+		order = []string{SectionTimeline, SectionCore, SectionConstraints, SectionPreferences, SectionRecent}
 	}
 	timeline := w.lines[SectionTimeline]
 	slices.SortStableFunc(timeline, func(a, b line) int { return a.event.Time.Compare(b.event.Time) })

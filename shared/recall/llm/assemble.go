@@ -13,9 +13,13 @@ import (
 
 // sectionOrder is the order of a profile's sections: what must hold comes first, and so the word budget
 // cuts last what matters most.
-var sectionOrder = [...]string{"constraints", "preferences", "recent", "timeline"}
+var sectionOrder = [...]string{core, "constraints", "preferences", "recent", "timeline"}
 
-const recent = "recent"
+// The sections whose lines need not rest on a memory.
+const (
+	core   = "core"
+	recent = "recent"
+)
 
 // line is a checked line; cites are positions of memories.
 type line struct {
@@ -27,8 +31,9 @@ type line struct {
 // marks are what looks like a citation. In a line's text it would be taken for one.
 var marks = regexp.MustCompile(`\s*\[(\d+|NO_CITE)\]`)
 
-// check holds a draft against the evidence and returns its lines in order of the sections.
-func (d draft) check(memories int, window bool) ([]line, error) {
+// check holds a draft against the evidence and returns its lines in order of the sections. uncited are the sections
+// that may have lines without a memory: those whose own evidence is there.
+func (d draft) check(memories int, uncited map[string]bool) ([]line, error) {
 	var out []line
 	for _, name := range sectionOrder {
 		for _, s := range d.Sections {
@@ -36,7 +41,7 @@ func (d draft) check(memories int, window bool) ([]line, error) {
 				continue
 			}
 			for _, l := range s.Lines {
-				checked, err := l.check(name, memories, window)
+				checked, err := l.check(name, memories, uncited)
 				if err != nil {
 					return nil, err
 				}
@@ -53,12 +58,12 @@ func (d draft) check(memories int, window bool) ([]line, error) {
 	return out, nil
 }
 
-func (l draftLine) check(section string, memories int, window bool) (line, error) {
+func (l draftLine) check(section string, memories int, uncited map[string]bool) (line, error) {
 	text := strings.Join(strings.Fields(marks.ReplaceAllString(l.Text, "")), " ")
 	if text == "" {
 		return line{}, structured.Faultf("a line of %s has no text", section)
 	}
-	if len(l.Cites) == 0 && !(section == recent && window) {
+	if len(l.Cites) == 0 && !uncited[section] {
 		return line{}, structured.Faultf("a line of %s cites no memory", section)
 	}
 	out := line{section: section, text: text}

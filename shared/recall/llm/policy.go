@@ -43,14 +43,14 @@ type role struct {
 	prompt model.Prompt
 }
 
-func newRole(client *model.Client, name model.Role, opts Options) (role, error) {
+func newRole(client *model.Client, name model.Role, file string, opts Options) (role, error) {
 	if err := opts.Validate(); err != nil {
 		return role{}, err
 	}
 	if client.ModelFor(name) == "" {
 		return role{}, fmt.Errorf("no model is configured for role %s", name)
 	}
-	prompt, err := model.LoadPrompt(builtin, opts.PromptDir, "prompts/"+string(name)+".v1.tmpl", params{WordBudget: 200})
+	prompt, err := model.LoadPrompt(builtin, opts.PromptDir, "prompts/"+file+".tmpl", params{WordBudget: 200})
 	return role{client: client, name: name, prompt: prompt}, err
 }
 

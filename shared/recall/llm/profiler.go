@@ -26,7 +26,7 @@ type draft struct {
 }
 
 type draftSection struct {
-	Name  string      `json:"name" enum:"constraints|preferences|recent|timeline"`
+	Name  string      `json:"name" enum:"core|constraints|preferences|recent|timeline"`
 	Lines []draftLine `json:"lines"`
 }
 
@@ -39,6 +39,7 @@ type draftLine struct {
 type evidence struct {
 	Question string        `json:"question"`
 	Now      string        `json:"now"`
+	Core     string        `json:"core,omitempty"`
 	Memories []shownMemory `json:"memories"`
 	Recent   []shownTurn   `json:"recent"`
 }
@@ -61,7 +62,7 @@ type shownTurn struct {
 
 // NewProfiler makes a profiler. A prompt that does not work is an error here, not later.
 func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
-	r, err := newRole(client, model.RoleUtilizer, opts)
+	r, err := newRole(client, model.RoleUtilizer, "utilizer.v2", opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm utilizer: %w", err)
 	}
@@ -74,7 +75,7 @@ func (p *Profiler) Version() string { return p.role.version() }
 // Profile asks once. Without evidence the profile is empty and nothing is asked; with evidence it is
 // empty only when the model says that nothing bears on the question.
 func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evidence) (recall.Profile, error) {
-	if len(e.Memories) == 0 && len(e.Window) == 0 {
+	if len(e.Memories) == 0 && len(e.Window) == 0 && e.Core.Content == "" {
 		return recall.Profile{}, nil
 	}
 	budget := e.WordBudget
@@ -87,7 +88,7 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 	}
 	req.Schema = &p.schema
 	return model.AskJSON(ctx, p.role.client, req, func(d draft) (recall.Profile, error) {
-		lines, err := d.check(len(e.Memories), len(e.Window) > 0)
+		lines, err := d.check(len(e.Memories), map[string]bool{recent: len(e.Window) > 0, core: e.Core.Content != ""})
 		if err != nil {
 			return recall.Profile{}, err
 		}
@@ -96,7 +97,7 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 }
 
 func show(e recall.Evidence) evidence {
-	out := evidence{Question: e.Query, Now: showTime(e.Now), Memories: []shownMemory{}, Recent: []shownTurn{}}
+	out := evidence{Question: e.Query, Now: showTime(e.Now), Core: e.Core.Content, Memories: []shownMemory{}, Recent: []shownTurn{}}
 	for i, m := range e.Memories {
 		out.Memories = append(out.Memories, shownMemory{
 			N: i + 1, Kind: string(m.Kind), Content: m.Content, Said: showTime(m.ValidFrom), When: showEvent(m.EventTime), Status: string(m.Status),
@@ -108,7 +109,7 @@ func show(e recall.Evidence) evidence {
 	return out
 }
 
-// showEvent writes an event time as exactly as it is known.
+// showEvent writes an event time as exactly as it is known, a range as "from to until".
 func showEvent(e memory.EventTime) string {
 	layout := map[memory.Precision]string{
 		memory.PrecisionDay: "2006-01-02", memory.PrecisionMonth: "2006-01", memory.PrecisionYear: "2006",
@@ -116,5 +117,8 @@ func showEvent(e memory.EventTime) string {
 	if layout == "" {
 		return ""
 	}
-	return e.Time.Format(layout)
+	if e.End.IsZero() {
+		return e.Time.Format(layout)
+	}
+	return e.Time.Format(layout) + " to " + e.End.Format(layout)
 }

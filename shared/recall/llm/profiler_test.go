@@ -135,6 +135,7 @@ func TestProfileRejectsWhatItCannotVouchFor(t *testing.T) {
 		"memory 0":           draft(section("constraints", line("x", 0))),
 		"uncited constraint": draft(section("constraints", line("x"))),
 		"uncited timeline":   draft(section("timeline", line("x"))),
+		"a block not shown":  draft(section("core", line("x"))),
 		"no text":            draft(section("constraints", line(" [1] ", 1))),
 		"unknown section":    draft(section("secrets", line("x", 1))),
 		"no sections":        draft(),
@@ -150,6 +151,33 @@ func TestProfileRejectsWhatItCannotVouchFor(t *testing.T) {
 				t.Errorf("got %+v and %v, want ErrMalformed", got, err)
 			}
 		})
+	}
+}
+
+func TestTheCoreBlockNeedsNoCitation(t *testing.T) {
+	answer := draft(section("preferences", line("Ana loves oat milk.", 2)), section("core", line("Ana is a nurse."), line("Ana must not eat nuts.", 1)))
+	s := llmtest.New(t)
+	s.Script(model.RoleUtilizer, step(t, answer))
+	e := evidence(100)
+	e.Core.Content = "ana/job: Ana is a nurse."
+	got, err := newProfiler(t, s).Profile(t.Context(), scope, e)
+	want := []recall.Section{
+		{Name: "core", Lines: []string{"Ana is a nurse.", "Ana must not eat nuts. [1]"}}, {Name: "preferences", Lines: []string{"Ana loves oat milk. [2]"}},
+	}
+	if err != nil || !reflect.DeepEqual(got.Sections, want) {
+		t.Errorf("got %+v, %v", got.Sections, err)
+	}
+	if call := s.Calls(model.RoleUtilizer)[0]; !strings.Contains(string(call.Data()), e.Core.Content) || !strings.Contains(call.System(), "core block") {
+		t.Errorf("the model was asked %s", call.User())
+	}
+}
+
+func TestACoreBlockAloneIsEvidence(t *testing.T) {
+	s := llmtest.New(t)
+	s.Script(model.RoleUtilizer, step(t, draft(section("core", line("Ana is a nurse.")))))
+	got, err := newProfiler(t, s).Profile(t.Context(), scope, recall.Evidence{Query: "x", Core: memory.Core{Content: "Ana is a nurse."}})
+	if err != nil || len(got.Sections) != 1 {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

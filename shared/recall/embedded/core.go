@@ -1,0 +1,48 @@
+package embedded
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// coreShare is the part of the budget that the core block may take: one in so many words.
+const coreShare = 3
+
+// addCore adds lines of the core block: those that the query asks for first, then the others, each group in the order of the block. What
+// a memory at hand says as well is left to it, since a memory can be cited.
+func (w *writer) addCore() {
+	type ranked struct {
+		text   string
+		weight float64
+	}
+	var lines []ranked
+	for text := range strings.Lines(w.evidence.Core.Content) {
+		text = strings.Join(strings.Fields(text), " ")
+		if text == "" || slices.ContainsFunc(w.evidence.Memories, func(m memory.Memory) bool { return says(m, text) }) {
+			continue
+		}
+		stems := language.StemSet(strings.Map(slotSeparator, text))
+		lines = append(lines, ranked{text, w.question.weight(stems, func(string) float64 { return 1 })})
+	}
+	slices.SortStableFunc(lines, func(a, b ranked) int { return cmp.Compare(b.weight, a.weight) })
+	left := w.left / coreShare
+	for _, l := range lines {
+		n := countWords(l.text)
+		if n > left {
+			continue
+		}
+		left -= n
+		w.left -= n
+		w.lines[SectionCore] = append(w.lines[SectionCore], line{text: l.text})
+	}
+}
+
+// says reports whether a memory holds and is what a line says; a line may name its slot in front of it.
+func says(m memory.Memory, text string) bool {
+	content := strings.Join(strings.Fields(m.Content), " ")
+	return m.Status == memory.StatusActive && (text == content || m.Slot != "" && text == m.Slot+": "+content)
+}
