@@ -136,11 +136,27 @@ func (r *run) consolidate(ctx context.Context, b consolidation.Batch, now time.T
 	if err != nil {
 		return err
 	}
-	decided, err := r.activities.Decide(ctx, consolidation.DecideInput{Batch: b, Neighbourhood: near, Now: now})
+	decided, err := r.decide(ctx, consolidation.DecideInput{Batch: b, Neighbourhood: near, Now: now})
 	if err != nil {
 		return err
 	}
 	return r.activities.Apply(ctx, consolidation.ApplyInput{Batch: b, Decided: decided, Now: now, Known: near.Known})
+}
+
+// decide asks until the former has seen all that it wants to see.
+func (r *run) decide(ctx context.Context, in consolidation.DecideInput) (consolidation.Decided, error) {
+	for range consolidation.MaxRounds {
+		decided, err := r.activities.Decide(ctx, in)
+		if err != nil || len(decided.Lookups) == 0 {
+			return decided, err
+		}
+		looked, err := r.activities.Look(ctx, consolidation.LookInput{Scope: r.subject.Scope, Lookups: decided.Lookups})
+		if err != nil {
+			return consolidation.Decided{}, err
+		}
+		in.Found, in.Memo = in.Neighbourhood.Extend(looked), decided.Memo
+	}
+	return consolidation.Decided{}, fmt.Errorf("no decision after %d looks into the bank", consolidation.MaxRounds)
 }
 
 // recorder keeps the operations that pass through it.
@@ -150,10 +166,10 @@ type recorder struct {
 }
 
 // Decide passes on what the former decides.
-func (r *recorder) Decide(ctx context.Context, in formation.Bundle) ([]memory.Operation, error) {
-	ops, err := r.Former.Decide(ctx, in)
-	r.operations = append(r.operations, ops...)
-	return ops, err
+func (r *recorder) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	verdict, err := r.Former.Decide(ctx, in)
+	r.operations = append(r.operations, verdict.Operations...)
+	return verdict, err
 }
 
 // silent is an announcer to nobody.

@@ -2,6 +2,7 @@ package evaluation
 
 import (
 	"slices"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -14,7 +15,7 @@ func (t *Tally) updates(s Subject, f Formed) {
 	}
 	u := newUpdateCheck(s, f)
 	for i, target := range s.Targets {
-		if target.Predecessor < 0 || (target.Operation != memory.OpUpdate && target.Operation != memory.OpMerge && target.Operation != memory.OpDelete) {
+		if !isUpdate(target) {
 			continue
 		}
 		t.Updates++
@@ -54,7 +55,7 @@ func newUpdateCheck(s Subject, f Formed) updateCheck {
 func Misses(s Subject, f Formed) (missed []int, wrong []memory.Operation) {
 	u := newUpdateCheck(s, f)
 	for i, target := range s.Targets {
-		if target.Predecessor >= 0 && target.Operation != memory.OpNone && target.Operation != memory.OpAdd && !u.hits(i) {
+		if isUpdate(target) && !u.hits(i) {
 			missed = append(missed, i)
 		}
 	}
@@ -62,15 +63,16 @@ func Misses(s Subject, f Formed) (missed []int, wrong []memory.Operation) {
 	return missed, wrong
 }
 
-// hits reports whether an operation from the target's turns closed an entry of its predecessor.
+// hits reports whether an operation from the target's turns closed an entry made from its predecessor's.
 func (u updateCheck) hits(target int) bool {
 	want := u.subject.Targets[target]
+	before := u.subject.Targets[want.Predecessor]
 	for _, op := range u.formed.Operations {
 		if !closes(op) || !intersect(op.Sources, want.Turns) {
 			continue
 		}
 		for _, id := range op.Targets {
-			if u.target(u.entries[id]) == want.Predecessor {
+			if intersect(u.entries[id].Sources, before.Turns) {
 				return true
 			}
 		}
@@ -85,49 +87,64 @@ func (u updateCheck) closings() (n int, wrong []memory.Operation) {
 			continue
 		}
 		n++
-		if slices.ContainsFunc(op.Targets, func(id string) bool { return !u.mayClose(op, u.entries[id]) }) {
+		if slices.ContainsFunc(op.Targets, func(id string) bool { return u.loses(op, u.entries[id]) }) {
 			wrong = append(wrong, op)
 		}
 	}
 	return n, wrong
 }
 
-// mayClose reports whether an operation may end an entry: the turns it comes from end the entry's target, or an
-// earlier turn did, or the new entry tells the same target, so that nothing is lost.
-func (u updateCheck) mayClose(op memory.Operation, closed memory.Memory) bool {
-	old := u.target(closed)
-	if old < 0 {
-		return op.New != nil && keepsWords(op.New.Content, closed.Content)
-	}
-	if op.New != nil && u.target(*op.New) == old {
-		return true
-	}
-	at := op.At
+// loses reports whether an operation ends an entry that tells a target which still holds, and that the new entry does not tell.
+func (u updateCheck) loses(op memory.Operation, closed memory.Memory) bool {
+	at, have := op.At, map[string]bool{}
 	if op.New != nil {
-		at = op.New.ValidFrom
+		at, have = op.New.ValidFrom, language.StemSet(op.New.Content)
 	}
-	for _, target := range u.subject.Targets {
-		ends := target.Operation == memory.OpUpdate || target.Operation == memory.OpMerge || target.Operation == memory.OpDelete
-		if ends && target.Predecessor == old && !target.At.After(at) {
+	old := language.StemSet(closed.Content)
+	for _, i := range u.tells(closed) {
+		target := u.subject.Targets[i]
+		if u.holds(i, at) && shareOf(target.Words, have) < shareOf(target.Words, old) {
 			return true
 		}
 	}
-	return op.New != nil && keepsWords(op.New.Content, closed.Content)
+	return false
 }
 
-// target returns which of the targets told in the entry's turns it tells: the one most of whose words
-// it has; -1 when its turns tell none.
-func (u updateCheck) target(m memory.Memory) int {
+// holds reports whether a target still holds at a time, as far as was told by then.
+func (u updateCheck) holds(target int, at time.Time) bool {
+	if op := u.subject.Targets[target].Operation; op == memory.OpDelete || op == memory.OpNone {
+		return false
+	}
+	return !slices.ContainsFunc(u.subject.Targets, func(t Target) bool {
+		return isUpdate(t) && t.Predecessor == target && !t.At.After(at)
+	})
+}
+
+// tells returns which of the targets told in the entry's turns it tells: those half of whose words it has, or else the one that it has
+// most words of.
+func (u updateCheck) tells(m memory.Memory) []int {
 	have := language.StemSet(m.Content)
-	best, most := -1, -1.0
+	var out []int
+	best, most := -1, 0.0
 	for _, turn := range m.Sources {
 		for _, i := range u.told[turn] {
-			if share := shareOf(u.subject.Targets[i].Words, have); share > most {
+			share := shareOf(u.subject.Targets[i].Words, have)
+			if share >= 0.5 {
+				out = append(out, i)
+			}
+			if share > most {
 				best, most = i, share
 			}
 		}
 	}
-	return best
+	if len(out) == 0 && best >= 0 {
+		out = append(out, best)
+	}
+	return out
+}
+
+func isUpdate(t Target) bool {
+	return t.Predecessor >= 0 && (t.Operation == memory.OpUpdate || t.Operation == memory.OpMerge || t.Operation == memory.OpDelete)
 }
 
 func shareOf(words []string, have map[string]bool) float64 {
@@ -141,16 +158,6 @@ func shareOf(words []string, have map[string]bool) float64 {
 		}
 	}
 	return float64(n) / float64(len(words))
-}
-
-func keepsWords(content, old string) bool {
-	have := language.StemSet(content)
-	for _, stem := range language.ContentStems(old) {
-		if !have[stem] {
-			return false
-		}
-	}
-	return true
 }
 
 func closes(op memory.Operation) bool {

@@ -34,12 +34,19 @@ type reading struct {
 	order  string
 	slots  map[string]foundSlot
 	denies bool
+	// owner is whose life it is about, anchors what it names, and cues how it stands to what was said before.
+	owner   string
+	anchors map[string]bool
+	cues    cue
+	tokens  []token
 }
 
 // read analyses a content as a statement of or about the one called self.
 func read(content, self string) *reading {
 	r := &reading{marked: mark(content, self), stems: map[string]bool{}, slots: map[string]foundSlot{}}
 	r.denies = denies(r.marked)
+	r.owner, r.anchors, r.cues = ownerOf(r.marked), anchorsOf(r.marked), cuesOf(r.marked)
+	r.tokens = tokensOf(r.marked)
 	stems := language.ContentStems(r.marked)
 	r.order = strings.Join(stems, " ")
 	for _, s := range stems {

@@ -17,6 +17,8 @@ const (
 	reasonKnown     = "already known"
 	reasonValue     = "new value of the slot"
 	reasonEcho      = "repeats what another one told"
+	reasonChange    = "tells what changed"
+	reasonExpanded  = "tells more of it"
 	reasonRefined   = "same value, told more fully"
 	reasonOlder     = "older than what is known"
 	reasonEarlier   = "tells of another time than now"
@@ -31,11 +33,12 @@ const (
 // costs space.
 func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d := decider{
-		identity: f.identity, scope: in.Session.Scope, session: in.Session, turns: map[string]memory.Turn{},
-		closed: map[string]bool{}, cache: map[string]*reading{}, names: speakerNames(in.Session.Turns),
+		former: f, scope: in.Session.Scope, session: in.Session, turns: map[string]memory.Turn{},
+		closed: map[string]bool{}, cache: map[string]*reading{}, names: speakerNames(in.Session.Turns), speakers: map[string]bool{},
 	}
 	for _, t := range in.Session.Turns {
 		d.turns[t.ID] = t
+		d.speakers[displayName(t)] = true
 	}
 	for _, r := range in.Related {
 		if err := ctx.Err(); err != nil {
@@ -50,10 +53,10 @@ func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Ver
 
 // decider is the state of one Decide.
 type decider struct {
-	identity Identity
-	scope    memory.Scope
-	session  formation.Session
-	turns    map[string]memory.Turn
+	former  *Former
+	scope   memory.Scope
+	session formation.Session
+	turns   map[string]memory.Turn
 	// fresh are the entries written so far.
 	fresh []memory.Memory
 	// closed are the entries that no longer hold.
@@ -62,6 +65,8 @@ type decider struct {
 	ops    []memory.Operation
 	// names are those of the session's speakers.
 	names map[string]bool
+	// speakers are how they are called in statements.
+	speakers map[string]bool
 }
 
 func (d *decider) decide(r formation.Related) error {
@@ -74,9 +79,19 @@ func (d *decider) decide(r formation.Related) error {
 		return fault.Terminal("candidate.sources", "names a turn that is not in the session")
 	}
 	self := displayName(turn)
-	p := proposal{Candidate: c, at: turn.Time, self: self, reading: read(c.Content, self)}
+	p := proposal{Candidate: c, origin: c.Sources, at: turn.Time, self: self, reading: read(c.Content, self)}
 	known := d.known(r.Memories)
-	kind, targets, reason := d.choose(p, known)
+	kind, targets, reason := d.choose(p, known, nearness(r))
+	if reason == reasonExpanded || reason == reasonChange {
+		m := known[slices.IndexFunc(known, func(m memory.Memory) bool { return m.ID == targets[0] })]
+		before := m.Content
+		if reason == reasonChange {
+			before = d.former.remaining(p, m, self)
+		}
+		if before != "" {
+			p = d.expanded(p, m, before)
+		}
+	}
 	if reason == reasonEarlier || reason == reasonDenialNew {
 		p.Slot = ""
 	}
@@ -86,6 +101,15 @@ func (d *decider) decide(r formation.Related) error {
 	}
 	d.write(p, kind, targets, reason, until)
 	return nil
+}
+
+// nearness is the similarity of each related entry by id.
+func nearness(r formation.Related) map[string]float64 {
+	out := make(map[string]float64, len(r.Memories))
+	for i, m := range r.Memories[:min(len(r.Memories), len(r.Similarity))] {
+		out[m.ID] = r.Similarity[i]
+	}
+	return out
 }
 
 // heldSince is from when the slot has had the value that is known.
@@ -102,8 +126,10 @@ func heldSince(known []memory.Memory, slot string) time.Time {
 // proposal is a candidate with what was read off it.
 type proposal struct {
 	formation.Candidate
-	at   time.Time
-	self string
+	// origin are the candidate's own sources, which name the entry also where it takes over the claims of another.
+	origin []string
+	at     time.Time
+	self   string
 	*reading
 }
 
@@ -123,7 +149,7 @@ func (d *decider) known(related []memory.Memory) []memory.Memory {
 }
 
 // choose returns the operation for a candidate, its targets and the reason.
-func (d *decider) choose(p proposal, known []memory.Memory) (memory.OpKind, []string, string) {
+func (d *decider) choose(p proposal, known []memory.Memory, similarity map[string]float64) (memory.OpKind, []string, string) {
 	for _, m := range known {
 		if d.repeats(p, m) {
 			return memory.OpNone, []string{m.ID}, reasonKnown
@@ -140,12 +166,22 @@ func (d *decider) choose(p proposal, known []memory.Memory) (memory.OpKind, []st
 		if kind, targets, reason, ok := d.deny(p, known, sets); ok {
 			return kind, targets, reason
 		}
-		if !sets {
-			return memory.OpAdd, nil, reasonDenialNew
+	}
+	if p.Slot != "" && sets && !p.Negates {
+		if kind, targets, reason := d.fill(p, known); kind != memory.OpAdd || reason != reasonNew {
+			return kind, targets, reason
 		}
 	}
-	if p.Slot != "" && sets {
-		return d.fill(p, known)
+	if m, adds, ok := d.change(p, known, similarity); ok {
+		switch {
+		case !adds:
+			return memory.OpUpdate, []string{m.ID}, reasonChange
+		case fits(p, m):
+			return memory.OpUpdate, []string{m.ID}, reasonExpanded
+		}
+	}
+	if p.Negates && !sets {
+		return memory.OpAdd, nil, reasonDenialNew
 	}
 	return memory.OpAdd, nil, reasonNew
 }
@@ -231,8 +267,8 @@ func (d *decider) entry(p proposal) memory.Memory {
 	sources := slices.Clone(p.Sources)
 	slices.Sort(sources)
 	return memory.Memory{
-		ID: memory.DeriveID(d.scope, sources, p.Ordinal), Kind: p.Kind, Content: p.Content, Topic: p.Topic, Slot: p.Slot,
+		ID: memory.DeriveID(d.scope, p.origin, p.Ordinal), Kind: p.Kind, Content: p.Content, Topic: p.Topic, Slot: p.Slot,
 		Keywords: slices.Clone(p.Keywords), EventTime: p.EventTime, ValidFrom: p.at, Status: memory.StatusActive,
-		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: d.identity.Strategy, PolicyVersion: d.identity.PolicyVersion, Vector: p.Vector,
+		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: d.former.identity.Strategy, PolicyVersion: d.former.identity.PolicyVersion, Vector: p.Vector,
 	}
 }

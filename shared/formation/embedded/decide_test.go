@@ -94,7 +94,7 @@ func TestDecide(t *testing.T) {
 		{"Ana: My favourite film is Alien.", "Ana: My favourite film is also Heat.", "ADD"},
 		{"Ana: My dog's name is Rex.", "Ana: My dog's name is Bo.", "ADD"},
 		{"Ana: My son's name is Tom.", "Ana: My daughter's name is Eva.", "ADD"},
-		{"Ana: I run every Tuesday.", "Ana: I also run every Thursday.", "ADD"},
+		{"Ana: I run every Tuesday.", "Ana: I also run every Thursday.", "UPDATE"},
 		{"Ana: I run every Tuesday.", "Ana: I swim every Thursday.", "ADD"},
 		{"Ana: I like tea.", "Ana: I like coffee.", "ADD"},
 		{"Ana: I ran five miles.", "Ana: I ran six miles.", "ADD"},

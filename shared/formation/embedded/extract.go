@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/directive"
 	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -24,12 +25,24 @@ const (
 type Former struct {
 	identity Identity
 	splitter *language.Splitter
+	// judge tells changes; a pair counts from threshold on.
+	judge     Judge
+	threshold float64
 }
 
 var _ formation.Former = (*Former)(nil)
 
-// NewFormer returns the former; it takes some milliseconds to load the sentence model.
-func NewFormer(id Identity) *Former { return &Former{identity: id, splitter: language.NewSplitter()} }
+// NewFormer returns the former with the built-in model of changes; it takes some milliseconds to load.
+func NewFormer(id Identity) *Former {
+	model := builtinModel()
+	return NewFormerWith(id, func(p Pair) float64 { return model.Probability(p.X) }, model.Threshold)
+}
+
+// NewFormerWith returns a former that takes a pair for a change when the judge gives it at least the threshold: for training, and for
+// other models.
+func NewFormerWith(id Identity, judge Judge, threshold float64) *Former {
+	return &Former{identity: id, splitter: language.NewSplitter(), judge: judge, threshold: threshold}
+}
 
 // Version is name and version of strategy and policy.
 func (f *Former) Version() string { return f.identity.PolicyVersion }
@@ -97,13 +110,13 @@ func (e *turnExtractor) statements() []statement {
 // honest leaves out what wants to steer the memory: all of a turn that pretends to be more than speech, else the sentences that are
 // directives, with what goes along with them unless the speaker tells of themself in it.
 func (e *turnExtractor) honest(texts []string) []string {
-	if isFramed(e.turns[e.index].Text) {
+	if directive.Framed(e.turns[e.index].Text) {
 		return nil
 	}
 	kept := texts[:0:0]
 	steered := false
 	for _, text := range texts[:min(len(texts), maxSentences)] {
-		if isDirective(text) {
+		if directive.Is(text) {
 			steered = true
 			continue
 		}
@@ -132,11 +145,14 @@ type sentence struct {
 func (e *turnExtractor) salient(texts []string) []sentence {
 	var kept []sentence
 	var best sentence
+	_, answers := e.question()
 	for _, text := range texts[:min(len(texts), maxSentences)] {
 		s := e.weigh(text)
 		switch {
+		case answers && s.content > 0 && !s.question && s.value > 0 && isShortAnswer(s.text):
+			kept, answers = append(kept, s), false // what answers a question tells something, however short
 		case s.content == 0, s.question && s.value < salientQuestion:
-		case s.value >= salientSentence:
+		case s.value >= salientSentence, tellsChange(s):
 			kept = append(kept, s)
 		case s.value > best.value:
 			best = s
@@ -146,6 +162,12 @@ func (e *turnExtractor) salient(texts []string) []sentence {
 		kept = append(kept, best)
 	}
 	return kept
+}
+
+// tellsChange reports whether a short sentence says that something is over or was replaced, and of what.
+func tellsChange(s sentence) bool {
+	marked, _ := rewrite(s.text)
+	return cuesOf(marked).has(cueEnd|cueReplace) && len(anchorsOf(marked)) > 0 && !s.question
 }
 
 func (e *turnExtractor) weigh(text string) sentence {

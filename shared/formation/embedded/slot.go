@@ -67,7 +67,7 @@ var slotPatterns = []slotPattern{
 	slot("job", "is became", ` (?:is|became) (?:an? |the )((?:[\p{L}-]+ )?(?:nurse|teacher|engineer|doctor|lawyer|developer|designer|manager|chef|writer|student|artist|accountant|scientist|analyst|journalist|architect|photographer|musician|carpenter|electrician|plumber|dentist|therapist|counselor|barista|waiter|waitress|pilot|driver|mechanic|librarian|programmer|consultant|professor|researcher|electrician|firefighter|paramedic|pharmacist|veterinarian))(?: at| for| in|[.,!]|$)`),
 	slot("employer", "work started job employed joined left", ` (?:works|is working|started(?: working)?|got a job|is employed|joined|left for)(?: at| for| with)? `+place),
 	slot("school", "stud goes attend enrolled transferred", ` (?:studies|is studying|goes to|attends|enrolled|transferred)(?: at| in| to)? (\p{Lu}[\p{L}.'-]*(?: (?:of |\p{Lu})[\p{L}.'-]*)* ?(?:University|College|School|Academy|Institute)(?: of \p{Lu}\p{L}+)?)`),
-	slot("major", "major switched", `(?:'s major is| majors in| is majoring in| switched(?: majors)? to) `+value),
+	slot("major", "major switched", `(?:'s major is| majors in| is majoring in| switched majors? to) `+value),
 	slot("car", "driv car", `(?: drives| is driving|'s (?:new )?car is) (?:an? |the )?`+value),
 	slot("phone", "phone", `'s (?:new )?phone is (?:an? |the )?`+value),
 	slot("phone number", "number", `'s (?:phone |mobile |cell )?number is (?:now )?([\d+() -]{5,})`),

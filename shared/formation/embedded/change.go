@@ -1,0 +1,179 @@
+package embedded
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// A change is told in many words, but it nearly always names what it changes ("I left Bosch", "yoga is Monday now, not Friday"). So a statement
+// with a cue of change is held against the entries of the same owner that share what it names, beside those of its slot.
+
+// cue is what the words of a statement say about how it stands to what is known.
+type cue uint8
+
+// The cues; a statement may have several.
+const (
+	// cueEnd says that something is over.
+	cueEnd cue = 1 << iota
+	// cueReplace says that one thing took the place of another.
+	cueReplace
+	// cueLimit says that something holds less than before.
+	cueLimit
+	// cueMore says that something comes on top.
+	cueMore
+	// cueWish says that nothing happened yet.
+	cueWish
+	// cueAgain says that all is as before.
+	cueAgain
+)
+
+var cuePatterns = []struct {
+	cue     cue
+	pattern *regexp.Regexp
+}{
+	{cueEnd, regexp.MustCompile(`(?i)\b(?:no longer|any ?more|no more|gave (?:\w+ ){0,4}up|given (?:\w+ ){0,4}up|giving up|stopped|quit|quitting|dropped|dropping|done with|finished with|(?:completely|totally|finally|all) over|is gone|are gone|goodbye|farewell|history|left|leaving|lost|let ` + selfMark + ` go|laid ` + selfMark + ` off|withdrawn|withdrew|cancell?ed|called off|ended|broke up|split up|sold|got rid of|gave away|threw (?:out|away)|handed in|retired|moved (?:out|away)|took ` + selfMark + ` off|off the|cleared ` + selfMark + `|healed|recovered|fell through|not work out|wasn't for|did nothing|fed up|bored|never again|a thing of the past|behind ` + selfMark + `|died|passed away|closed down|shut down|expired|scrapped|ditched|out of)\b`)},
+	{cueReplace, regexp.MustCompile(`(?i)\b(?:instead|switch(?:ed|ing)?|swap(?:ped|ping)?|chang(?:ed|es|ing)|replac(?:ed|ing|es)|rather than|in place of|trad(?:ed|ing)|exchang(?:ed|ing)|convert(?:ed|ing)|upgrad(?:ed|ing)|promot(?:ed|ion)|moved (?:\w+ )?(?:up|on|to|from)|renamed|reschedul(?:ed|ing)|postpon(?:ed|ing)|push(?:ed|ing) (?:\w+ ){0,3}(?:back|to)|brought forward|delayed|used to|correction|actually|differently|turns out|turned out|no, |not ` + `[\p{L}\d' ]{2,30}$|from [\p{L}\d' -]{2,40} to|in fact|i meant|wrong|the new|now)\b`)},
+	{cueLimit, regexp.MustCompile(`(?i)\b(?:only|just|except|exception|cut (?:down|back|` + selfMark + `)|reduc(?:ed|ing)|less|fewer|but not|not so|rest|apart from|part of it)\b`)},
+	{cueMore, regexp.MustCompile(`(?i)\b(?:also|on top of|besides|in addition|as well|too|additionally|by the way|these days|even)\b`)},
+	{cueWish, regexp.MustCompile(`(?i)\b(?:would|if|dream(?:s|ed|ing|t)? of|daydream|imagines?|one day|some ?day|maybe|perhaps|might|hopes?|wish(?:es)?|wants? to|thinks? about|considers?|considering|in another life|planning to|could)\b`)},
+	{cueAgain, regexp.MustCompile(`(?i)\b(?:still|as ` + otherMark + ` knows?|as you know|as ` + selfMark + ` said|nothing(?:'s| has)? changed|same as (?:before|ever|always)|like before|as before|as ever|again|as always)\b`)},
+}
+
+func cuesOf(marked string) cue {
+	var c cue
+	for _, p := range cuePatterns {
+		if p.pattern.MatchString(marked) {
+			c |= p.cue
+		}
+	}
+	return c
+}
+
+func (c cue) has(any cue) bool { return c&any != 0 }
+
+// anchorsOf returns the stems that name what a statement is about: content words but those of time, of change, of small talk and of
+// verbs that go with anything.
+func anchorsOf(marked string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range language.Words(marked) {
+		lower := strings.TrimSuffix(w.Lower, "'s")
+		if w.Number || language.IsStopWord(lower) || timeWords[lower] && !weekdayWord(lower) || smallTalk[lower] || relations[lower] || reportWords[lower] || denyingWords[lower] || commonplace[lower] {
+			continue
+		}
+		for part := range strings.SplitSeq(lower, "-") {
+			if len(part) > 2 && !language.IsStopWord(part) {
+				out[language.Stem(part)] = true
+			}
+		}
+	}
+	return out
+}
+
+func weekdayWord(w string) bool {
+	return strings.HasSuffix(w, "day") || strings.HasSuffix(w, "days") && len(w) > 5
+}
+
+// commonplace words go with any matter.
+var commonplace = wordSet(`play plays playing played do does go goes make makes take takes taking making keep keeps move moved moving live lives lived living work works worked working start started starts stop left leave leaving switch switched change changed
+went gone come came put got had took gave made did says told asked new old place home town city house now still instead actually
+want wants wanted need needs try tried find found week year month day morning evening time first second last next
+big change people call called turn turned thought feels feel felt honestly quite busy done way life whole happy afraid sorry
+photo shared picture guess tell told ever never longer any more correction cancelled drop dropped quit used use using
+`)
+
+// ownerOf says whose life a marked statement is about: "self", or "self's sister".
+func ownerOf(marked string) string {
+	body := strings.TrimPrefix(marked, selfMark+" said: ")
+	for _, m := range kin.FindAllStringSubmatch(body, 4) {
+		relative := strings.ToLower(m[1])
+		if relations[relative] && !animals[relative] && !selfActs.MatchString(body) {
+			return "self's " + relative
+		}
+	}
+	return "self"
+}
+
+var (
+	kin      = regexp.MustCompile(selfMark + `'s (?:older |younger |little |big |best |twin |late )?([\p{L}-]+)`)
+	selfActs = regexp.MustCompile(selfMark + `(?: and others)? [\p{Ll}]|\b(?:with|for|to|at|by|made|put|hired|gave|let|took) ` + selfMark + `(?:[^']|$)`)
+	animals  = wordSet("dog dogs cat cats team group")
+)
+
+// surely is the probability from which what is said takes the place of what is known; below it, both are kept in one entry, so that nothing is lost
+// to a mistake.
+const surely = 0.7
+
+// change decides on a statement that may tell of a change: which of the known entries it changes, if any, and whether that entry stays
+// true beside it.
+func (d *decider) change(p proposal, known []memory.Memory, similarity map[string]float64) (target memory.Memory, adds, ok bool) {
+	best := d.former.threshold
+	for _, pair := range d.pairs(p, known, similarity) {
+		if probability := d.former.judge(pair); probability >= best {
+			best, target, ok = probability, pair.Entry, true
+		}
+	}
+	return target, best < surely || d.adds(p), ok
+}
+
+// sameOwner reports whether an entry is of the candidate's speaker, and not surely about another one of theirs.
+func (d *decider) sameOwner(p proposal, old *reading) bool {
+	first := strings.Index(old.marked, selfMark)
+	if first < 0 || isKin(p.subject) != isKin(old.subject) && leads(p.reading) && leads(old) || isKin(p.subject) && isKin(old.subject) && p.subject != old.subject {
+		return false
+	}
+	for name := range d.speakers {
+		if i := strings.Index(old.marked, name); i >= 0 && i < first {
+			return false
+		}
+	}
+	return true
+}
+
+// leads reports whether whom a statement is about is certain: it does not only report.
+func leads(r *reading) bool {
+	return r.subject != "" && !strings.Contains(r.marked, " said: ")
+}
+
+// isKin reports whether a subject is somebody of the speaker's, rather than the speaker or something of theirs.
+func isKin(subject string) bool {
+	_, relative, ok := strings.Cut(subject, "'s ")
+	return ok && relations[relative] && !animals[relative]
+}
+
+// isOver reports whether an entry tells of something that happened and was over with it: no later statement changes that, though one may correct it.
+func (r *reading) isOver(m memory.Memory, at time.Time) bool {
+	return m.Kind == memory.KindEpisodic && !m.EventTime.Time.After(at) && !isPlan(r.marked) && !hasAny(r.tokens, inceptive)
+}
+
+// inceptive verbs begin something that goes on.
+var inceptive = wordSet(`start started starts begin began begun join joined took taken take takes got get gets enrolled enroll signed hired became opened bought
+adopted moved relocated settled switched changed swapped booked scheduled diagnosed engaged married proposed received unwrapped learning learned learnt
+dating met promoted accepted picked decided planted set put left quit stopped dropped still now since lives works has is hooked cancelled replaced`)
+
+// asked is the question before a candidate's turn, when another speaker asked it.
+func (d *decider) asked(p proposal) string {
+	for i, t := range d.session.Turns {
+		if t.ID != p.Sources[0] {
+			continue
+		}
+		if i == 0 || displayName(d.session.Turns[i-1]) == p.self || !strings.Contains(d.session.Turns[i-1].Text, "?") {
+			return ""
+		}
+		return d.session.Turns[i-1].Text
+	}
+	return ""
+}
+
+// answerCues are the cues of how a turn answers the question before it: "No, ..." says that what was asked about is over.
+func (d *decider) answerCues(p proposal) cue {
+	if d.asked(p) != "" && answersNo.MatchString(d.turns[p.Sources[0]].Text) {
+		return cueEnd
+	}
+	return 0
+}
+
+var answersNo = regexp.MustCompile(`(?i)^\W*(?:no|nope|nah|not any ?more|not really|sadly not|unfortunately not)\b`)
