@@ -28,6 +28,7 @@ const (
 	tenantDead   = "dead"
 	tenantRead   = "read"
 	tenantFile   = "file"
+	tenantErase  = "erase"
 	tenantModel  = "model" // of policy llm
 )
 
@@ -51,7 +52,7 @@ func run(m *testing.M) (code int) {
 	}
 	defer endpoint.Stop()
 	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: []harness.Tenant{
-		{ID: tenantRepeat}, {ID: tenantNorth}, {ID: tenantSouth}, {ID: tenantDead}, {ID: tenantRead}, {ID: tenantFile},
+		{ID: tenantRepeat}, {ID: tenantNorth}, {ID: tenantSouth}, {ID: tenantDead}, {ID: tenantRead}, {ID: tenantFile}, {ID: tenantErase},
 		{ID: tenantModel, Policy: tenant.PolicyLLM},
 	}, Environ: endpoint.environ()})
 	if err != nil {

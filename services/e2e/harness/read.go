@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 type Client struct {
 	mnemev1connect.UtilizerServiceClient
 	mnemev1connect.MemoryServiceClient
+	mnemev1connect.UserDataServiceClient
 }
 
 // Client calls for a tenant, with its key.
@@ -28,18 +30,43 @@ func (s *System) Client(tenant string) Client { return s.ClientWithKey(KeyOf(ten
 // ClientWithKey calls with a key, or with no credential where it is empty.
 func (s *System) ClientWithKey(key string) Client {
 	url := "http://" + s.units[Utilizer].addr
-	bearer := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
-		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			if key != "" {
-				req.Header().Set("Authorization", "Bearer "+key)
-			}
-			return next(ctx, req)
-		}
-	}))
+	bearer := connect.WithInterceptors(credential(key))
 	return Client{
 		mnemev1connect.NewUtilizerServiceClient(s.client, url, bearer),
 		mnemev1connect.NewMemoryServiceClient(s.client, url, bearer),
+		mnemev1connect.NewUserDataServiceClient(s.client, url, bearer),
 	}
+}
+
+// credential puts a key on calls, unless it is empty.
+type credential string
+
+func (c credential) put(h http.Header) {
+	if c != "" {
+		h.Set("Authorization", "Bearer "+string(c))
+	}
+}
+
+// WrapUnary implements connect.Interceptor.
+func (c credential) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		c.put(req.Header())
+		return next(ctx, req)
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor.
+func (c credential) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		c.put(conn.RequestHeader())
+		return conn
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor; this is a client's.
+func (credential) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
 }
 
 // AwaitFormed waits until every session's memories are formed. Calls that fail meanwhile are tried again, since services

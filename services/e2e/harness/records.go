@@ -49,6 +49,9 @@ func readAll(ctx context.Context, source bus.Source) ([]bus.Message, error) {
 			if err != nil {
 				return nil, fmt.Errorf("partition %d: %w", p.ID, err)
 			}
+			if len(fetched.Messages) == 0 && fetched.End >= end {
+				break // the rest was cut off
+			}
 			for _, m := range fetched.Messages {
 				next = m.Offset + 1
 				m.Value, m.Key = append([]byte(nil), m.Value...), append([]byte(nil), m.Key...)
