@@ -1,0 +1,66 @@
+package guard
+
+import (
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// reasonEcho marks an entry that was not written because an assistant only said again what is known.
+const reasonEcho = "an assistant's echo of what is known"
+
+// echoedShare is how much of what an assistant says must be known for it to be an echo: it wraps what it recalls in words of its own.
+const echoedShare = 0.75
+
+// recalling words lead up to what is recalled.
+var recalling = language.StemSet(`told remember recall mentioned know knew since assistant user according earlier previously said says tell told talked
+stated noted right think good great picture`)
+
+// echoes reports whether an entry that was made of an assistant's turns alone says only what the known entries say.
+func echoes(op memory.Operation, speakers map[string]bool, known []memory.Memory) bool {
+	matter := map[string]bool{}
+	for _, stem := range language.ContentStems(op.New.Content) {
+		if !recalling[stem] && !speakers[stem] {
+			matter[stem] = true
+		}
+	}
+	if len(matter) == 0 {
+		return false
+	}
+	told := 0
+	have := map[string]bool{}
+	for _, m := range known {
+		for stem := range language.StemSet(m.Content) {
+			have[stem] = true
+		}
+	}
+	for stem := range matter {
+		if have[stem] {
+			told++
+		}
+	}
+	return float64(told) >= echoedShare*float64(len(matter))
+}
+
+// shown are the entries that the former was shown.
+func shown(in formation.Bundle) []memory.Memory {
+	var out []memory.Memory
+	for _, r := range in.Related {
+		out = append(out, r.Memories...)
+	}
+	for _, f := range in.Found {
+		out = append(out, f.Memories...)
+	}
+	return out
+}
+
+// speakersOf are the stems of the names of those who speak.
+func speakersOf(turns []memory.Turn) map[string]bool {
+	var names strings.Builder
+	for _, t := range turns {
+		names.WriteString(t.Speaker + " ")
+	}
+	return language.StemSet(names.String())
+}
