@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
 // Queue is the task queue of the workflow and its activities.
@@ -33,6 +34,9 @@ func WorkflowID(scope memory.Scope, requestID string) string {
 type Params struct {
 	Scope     memory.Scope `json:"scope"`
 	RequestID string       `json:"request_id"`
+	// Erased and Rounds are carried over by continue-as-new; zero at the start.
+	Erased *consolidation.Erased `json:"erased,omitempty"`
+	Rounds int                   `json:"rounds,omitempty"`
 }
 
 // Request says what is to be erased, or counted.

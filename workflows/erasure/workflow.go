@@ -15,37 +15,40 @@ const (
 	// cleanCounts in a row end the workflow.
 	cleanCounts = 2
 	// pauseStep and maxPause shape the pauses while something is left.
-	pauseStep, maxPause = 500 * time.Millisecond, 30 * time.Second
+	pauseStep, maxPause = 500 * time.Millisecond, 10 * time.Second
 )
 
 // Workflow erases and counts until nothing is left. A user's bank that was erased again for the same request, because the
 // request was delivered again, is one more signal.
 func Workflow(ctx workflow.Context, p Params) (Report, error) {
 	signals := workflow.GetSignalChannel(ctx, SignalErased)
-	var erased consolidation.Erased
-	signals.Receive(ctx, &erased)
-	var report Report
+	if p.Erased == nil {
+		p.Erased = new(consolidation.Erased)
+		signals.Receive(ctx, p.Erased)
+	}
 	for clean := 0; clean < cleanCounts; {
-		left, err := round(ctx, Request{Scope: p.Scope, RunID: erased.RunID, StartedAt: erased.StartedAt})
+		left, err := round(ctx, Request{Scope: p.Scope, RunID: p.Erased.RunID, StartedAt: p.Erased.StartedAt})
 		if err != nil {
 			return Report{}, err
 		}
-		report.Rounds++
+		p.Rounds++
 		wait := settle
 		if clean++; left > 0 {
-			clean, wait = 0, min(time.Duration(report.Rounds)*pauseStep, maxPause)
+			clean, wait = 0, min(time.Duration(p.Rounds)*pauseStep, maxPause)
 		}
 		if clean < cleanCounts {
 			if err := workflow.Sleep(ctx, wait); err != nil {
 				return Report{}, err
 			}
 		}
-		for signals.ReceiveAsync(&erased) {
+		for signals.ReceiveAsync(p.Erased) {
 			clean = 0
 		}
+		if clean < cleanCounts && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return Report{}, workflow.NewContinueAsNewError(ctx, WorkflowName, p)
+		}
 	}
-	report.DoneAt = workflow.Now(ctx)
-	return report, nil
+	return Report{Rounds: p.Rounds, DoneAt: workflow.Now(ctx)}, nil
 }
 
 // round erases every store once and returns how much is left.
