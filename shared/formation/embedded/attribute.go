@@ -165,7 +165,7 @@ func joinAnswer(question, answer string) (string, bool) {
 
 // annotate puts the absolute form behind each relative date of a sentence.
 func annotate(text string, at time.Time) (string, []language.DateMention, []string) {
-	mentions := language.Dates(text, at)
+	mentions := dates(text, at)
 	if len(mentions) == 0 {
 		return text, nil, nil
 	}
@@ -185,14 +185,14 @@ func annotate(text string, at time.Time) (string, []language.DateMention, []stri
 }
 
 // eventTime returns when a statement's event was: the first date that can be placed, else the
-// turn's own day for what happened without one.
+// turn's own day for what happened without one. When something ended, or how long it lasted, does not say when it was.
 func eventTime(s statement, kind memory.Kind, at time.Time) memory.EventTime {
 	for i, m := range s.dates {
-		if m.Unit != language.Vague {
+		if m.Unit != language.Vague && !s.ends[i] {
 			return memory.EventTime{Time: m.Time, Precision: precisions[m.Unit], Expression: s.expressions[i]}
 		}
 	}
-	if kind != memory.KindEpisodic || len(s.dates) > 0 || at.IsZero() {
+	if kind != memory.KindEpisodic || len(s.dates) > 0 || at.IsZero() || lasting.MatchString(s.marked) {
 		return memory.EventTime{}
 	}
 	y, mo, d := at.UTC().Date()

@@ -167,6 +167,16 @@ func (d *decider) repeats(p proposal, m memory.Memory) bool {
 	return false
 }
 
+// dated returns the content of a new entry. What happened again in the same words gets its day, so that no two entries read alike.
+func (d *decider) dated(p proposal, known []memory.Memory) string {
+	for _, m := range known {
+		if d.reading(m, p.self).order == p.order && strings.EqualFold(strings.TrimRight(m.Content, ".!?"), strings.TrimRight(p.Content, ".!?")) {
+			return strings.TrimRight(p.Content, ".!?") + " (" + p.at.UTC().Format(time.DateOnly) + ")."
+		}
+	}
+	return p.Content
+}
+
 // fixedOrder reports whether the words of one statement come in the same order in the other:
 // who did what to whom is a matter of order.
 func fixedOrder(part, whole string) bool {

@@ -95,6 +95,9 @@ func (d *decider) decide(r formation.Related) error {
 	if reason == reasonEarlier || reason == reasonDenialNew {
 		p.Slot = ""
 	}
+	if kind == memory.OpAdd {
+		p.Content = d.dated(p, known)
+	}
 	until := time.Time{}
 	if kind == memory.OpAdd && reason == reasonOlder {
 		until = heldSince(known, p.Slot)

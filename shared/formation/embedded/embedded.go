@@ -5,11 +5,8 @@ package embedded
 
 import "strings"
 
-// Names kept with what the policy decides and writes.
-const (
-	FilterVersion = "embedded-filter/1"
-	RulesVersion  = "embedded/2"
-)
+// RulesVersion is kept with what the rules write.
+const RulesVersion = "embedded/2"
 
 // Identity is what a strategy's entries are marked with.
 type Identity struct {

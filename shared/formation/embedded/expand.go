@@ -8,8 +8,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// maxExpandedWords bounds an entry that further statements are added to.
-const maxExpandedWords = 90
+// Bounds of an entry that further statements are added to: without them one entry would in time take in all that shares a word with it.
+const (
+	maxExpandedWords   = 70
+	maxExpandedSources = 4
+)
 
 // adds reports whether a statement that changes an entry leaves all of it true: it then goes on beside what the entry says, because an
 // update keeps every claim that still holds.
@@ -18,7 +21,7 @@ func (d *decider) adds(p proposal) bool {
 }
 
 func fits(p proposal, m memory.Memory) bool {
-	return len(language.Words(m.Content))+len(language.Words(p.Content)) <= maxExpandedWords
+	return len(m.Sources) < maxExpandedSources && len(language.Words(m.Content))+len(language.Words(p.Content)) <= maxExpandedWords
 }
 
 // remaining is what an entry says in sentences that share nothing with a statement that takes its place, and that were said at another time than

@@ -75,8 +75,10 @@ type statement struct {
 	dates  []language.DateMention
 	// expressions are the words of the dates, in order.
 	expressions []string
-	words       int
-	sources     []string
+	// ends says which of the dates are ends of what lasted.
+	ends    []bool
+	words   int
+	sources []string
 }
 
 func (e *turnExtractor) candidates() []formation.Candidate {
@@ -209,7 +211,11 @@ func (e *turnExtractor) state(s sentence, opening bool) statement {
 	default:
 		marked = attribute(annotated, marked, self)
 	}
-	return statement{marked: endWithStop(marked), dates: mentions, expressions: expressions, words: len(strings.Fields(marked)), sources: sources}
+	ends := make([]bool, len(mentions))
+	for i, m := range mentions {
+		ends[i] = endsAt(text, m)
+	}
+	return statement{marked: endWithStop(marked), ends: ends, dates: mentions, expressions: expressions, words: len(strings.Fields(marked)), sources: sources}
 }
 
 // join appends a statement that leans on this one.
@@ -217,6 +223,7 @@ func (s *statement) join(next statement) {
 	s.marked += " " + capitalise(strings.TrimPrefix(next.marked, selfMark+" said: "))
 	s.dates = append(s.dates, next.dates...)
 	s.expressions = append(s.expressions, next.expressions...)
+	s.ends = append(s.ends, next.ends...)
 	s.words += next.words
 }
 

@@ -40,7 +40,7 @@ func tokensOf(marked string) []token {
 
 // pairs returns the known entries of the same owner that share something with a statement, with their features.
 func (d *decider) pairs(p proposal, known []memory.Memory, similarity map[string]float64) []Pair {
-	if notNegation.MatchString(p.marked) || notTrueOf.MatchString(p.marked) && p.subject == "" {
+	if notNegation.MatchString(p.marked) || notTrueOf.MatchString(strings.TrimPrefix(p.marked, selfMark+" said: ")) {
 		return nil
 	}
 	asked := map[string]bool{}

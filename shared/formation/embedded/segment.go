@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// segment is what the filter sees of one sentence.
+// segment is what is counted of one sentence.
 type segment struct {
 	words    int
 	content  int  // words that carry content, small talk not counted
@@ -77,16 +77,6 @@ func (s *segment) add(w language.Word, names map[string]bool) {
 	}
 }
 
-// hasContent reports whether a text has a word that is not a stop word.
-func hasContent(text string) bool {
-	for _, w := range language.Words(text) {
-		if !language.IsStopWord(w.Lower) {
-			return true
-		}
-	}
-	return false
-}
-
 // speakerNames returns the words of the speakers' names, in lower case, and their usual
 // short forms of three letters or more.
 func speakerNames(turns []memory.Turn) map[string]bool {
@@ -105,4 +95,47 @@ func speakerNames(turns []memory.Turn) map[string]bool {
 		}
 	}
 	return names
+}
+
+// Weights of what makes a sentence worth stating. They were set by hand on what each feature means.
+const (
+	weightContent = 0.22 // per word of content
+	weightName    = 0.7  // per name
+	weightTime    = 0.5  // per number or word of time
+	weightTelling = 0.35 // per word of states, plans and likes
+	weightFirst   = 0.55 // the speaker speaks of themself
+	weightThird   = 0.5  // somebody or something they know is spoken of
+
+	// What a sentence tells counts less when it asks, only reacts, or speaks of the other one.
+	shareQuestion      = 0.3
+	shareReaction      = 0.35
+	shareReactionFirst = 0.4
+	shareSecond        = 0.4
+)
+
+// value is what one sentence adds to the sum: what it tells, less where it asks, greets or
+// only reacts.
+func (s segment) value() float64 {
+	if s.content == 0 {
+		return 0
+	}
+	v := weightContent*float64(min(s.content, 10)) + weightName*float64(min(s.names, 3)) +
+		weightTime*float64(min(s.times, 2)) + weightTelling*float64(min(s.tells, 3))
+	if s.first {
+		v += weightFirst
+	}
+	if s.third {
+		v += weightThird
+	}
+	switch {
+	case s.question:
+		return v * shareQuestion
+	case s.reaction && s.first:
+		return v * shareReactionFirst
+	case s.reaction:
+		return v * shareReaction
+	case s.second && !s.first:
+		return v * shareSecond
+	}
+	return v
 }

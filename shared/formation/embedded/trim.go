@@ -160,4 +160,5 @@ var fillerPhrases = [][]string{
 	{"no", "problem"}, {"long", "time", "no", "see"}, {"long", "time", "no", "talk"}, {"good", "to", "hear"}, {"thank", "you"},
 	{"thanks", "a", "lot"}, {"good", "question"}, {"in", "fact"}, {"you", "too"}, {"me", "too"}, {"same", "here"}, {"sure", "thing"},
 	{"oh", "my", "god"}, {"oh", "my", "gosh"}, {"trust", "me"}, {"believe", "me"}, {"let", "me", "see"}, {"guess", "what"},
+	{"i", "bet"}, {"you", "bet"}, {"i", "see"}, {"fair", "enough"}, {"good", "for", "you"},
 }
