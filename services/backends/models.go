@@ -11,8 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/embedding/endpoint"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
-	formationembedded "github.com/mneme-memory/mneme/shared/formation/embedded"
 	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/formation/strategies"
 	"github.com/mneme-memory/mneme/shared/llm"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -96,7 +96,7 @@ type FormationOptions struct {
 
 // OpenFilters makes the filters of every policy there is.
 func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filters, func() error, error) {
-	filters := Filters{tenant.PolicyEmbedded: formationembedded.NewFilter()}
+	filters := Filters{tenant.PolicyEmbedded: saliency.NewTrained()}
 	client, err := m.open(tel)
 	if err != nil || client == nil {
 		return filters, func() error { return nil }, err

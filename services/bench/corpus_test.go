@@ -3,7 +3,7 @@ package bench
 import (
 	"testing"
 
-	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -21,7 +21,7 @@ func TestFilterTellsStatementsFromChatter(t *testing.T) {
 			for range 200 {
 				text := kind.say()
 				turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ines", Role: memory.RoleUser, Text: text}
-				decisions, err := embedded.NewFilter().Filter(t.Context(), scope, []memory.Turn{turn})
+				decisions, err := saliency.NewTrained().Filter(t.Context(), scope, []memory.Turn{turn})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -21,7 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -251,7 +251,7 @@ func TestTheFilterIsThatOfTheTenantsPolicy(t *testing.T) {
 	var asked []tenant.Policy
 	r.Filters = func(p tenant.Policy) (formation.Filter, error) {
 		asked = append(asked, p)
-		return embedded.NewFilter(), nil
+		return saliency.NewTrained(), nil
 	}
 	batch := []bus.Message{message(t, turn(ana, 1, "I am allergic to peanuts.")), message(t, turn(ana, 2, "Ok."))}
 	if err := r.Handle(t.Context(), batch); err != nil {

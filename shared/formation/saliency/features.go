@@ -22,6 +22,7 @@ const (
 	toldBest // the most content in one clause
 
 	firstClauses // clauses that tell of the speaker
+	firstOpens   // clauses that begin with the speaker
 	firstRare
 	firstCommon
 	firstTells
@@ -43,7 +44,9 @@ const (
 	questions
 	questionRare
 	questionNames
+	questionNumbers // numbers and words of time
 	questionFirst
+	hollow    // nothing at all is told
 	onlyAsks  // nothing is told beside a question
 	endsAsked // the last clause asks
 	praises
@@ -73,9 +76,9 @@ const (
 
 var featureNames = [features]string{
 	"told_rare", "told_common", "told_long", "told_names", "told_numbers", "told_times", "told_tells", "told_kin", "told_past", "told_best",
-	"first_clauses", "first_rare", "first_common", "first_tells", "first_past", "first_future", "second_clauses", "second_rare", "point_clauses", "point_rare",
+	"first_clauses", "first_opens", "first_rare", "first_common", "first_tells", "first_past", "first_future", "second_clauses", "second_rare", "point_clauses", "point_rare",
 	"other_clauses", "other_rare", "gush_clauses", "gush_rare", "glad_rare", "own_third",
-	"empty_clauses", "idiomatic", "questions", "question_rare", "question_names", "question_first", "only_asks", "ends_asked", "praises", "uplifts", "thanked", "greeted",
+	"empty_clauses", "idiomatic", "questions", "question_rare", "question_names", "question_numbers", "question_first", "hollow", "only_asks", "ends_asked", "praises", "uplifts", "thanked", "greeted",
 	"agreed", "denied", "interjected", "congratulated", "urged", "size", "brief", "chatty_share", "density",
 	"captioned", "caption_rare", "by_assistant", "assistant_first", "assistant_advice", "commanded", "machined",
 }
@@ -102,6 +105,9 @@ func featuresOf(t memory.Turn) vector {
 	}
 	if n := len(clauses); n > 0 && clauses[n-1].question {
 		v[endsAsked] = 1
+	}
+	if v[firstClauses]+v[secondClauses]+v[pointClauses]+v[otherClauses]+v[gushRare]+v[toldNames]+v[toldNumbers] == 0 {
+		v[hollow] = 1
 	}
 	if v[questions] > 0 && v[toldRare]+v[toldNames] == 0 {
 		v[onlyAsks] = 1
@@ -143,7 +149,7 @@ func (v *vector) addManner(c *clause) {
 		v[urged]++
 	}
 	v[machined] += float64(max(0, c.machines-1))
-	if c.seen&first == 0 || c.machines > 1 {
+	if c.opener&first == 0 {
 		v[commanded] += float64(min(c.commands, c.machines+c.totals))
 	}
 }
@@ -152,6 +158,7 @@ func (v *vector) addQuestion(c *clause) {
 	v[questions]++
 	v[questionRare] += float64(c.rare)
 	v[questionNames] += float64(c.names)
+	v[questionNumbers] += float64(c.numbers + c.times)
 	if c.seen&first != 0 {
 		v[questionFirst]++
 	}
@@ -182,6 +189,7 @@ func (v *vector) addTold(c *clause) {
 	}
 	if c.seen&first != 0 {
 		v[firstCommon] += float64(c.common)
+		v[firstOpens] += float64(has(c.opener, first))
 	}
 	switch {
 	case !c.informs():

@@ -65,6 +65,9 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn
 // Score returns how worth remembering a turn is, 0 to 1.
 func (f *Filter) Score(t memory.Turn) float64 {
 	v := featuresOf(t)
+	if v[size] == 0 && v[captioned] == 0 {
+		return 0 // no words: an emoticon at most
+	}
 	sum := f.bias
 	for i, x := range v {
 		sum += float64(x * f.weights[i]) // the conversion forbids fusing, which rounds differently per processor

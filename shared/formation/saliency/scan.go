@@ -21,7 +21,8 @@ type clause struct {
 	totals             int // "all" and "everything"
 	chats              int // words of small talk
 	idioms             int
-	opener             class // of the first word
+	opener, last       class // of the first word, and of the one before this one
+	opened             bool  // the opener is known
 	question           bool
 }
 
@@ -35,6 +36,15 @@ func (c *clause) gushes() bool {
 
 // maxWords bounds what is looked at of one text, so that a huge turn costs no more than a long one.
 const maxWords = 2000
+
+// connects reports whether a word only ties a clause to the one before.
+func connects(lower string) bool {
+	switch lower {
+	case "and", "but", "so", "also", "then", "plus", "or", "because":
+		return true
+	}
+	return false
+}
 
 // classOf returns what a lower-case word does; a possessive is taken as its noun.
 func classOf(lower string) class {
@@ -60,6 +70,10 @@ func scan(text string, self string) []clause {
 	before := ""
 	for i := 0; i < len(words); i++ {
 		w := words[i]
+		if c.words > 0 && asksAnew(before, words[i:]) {
+			clauses = append(clauses, c)
+			c = clause{}
+		}
 		if n := idiomAt(text, words, i); n > 0 {
 			c.addIdiom(w, n)
 			i += n - 1
@@ -87,6 +101,18 @@ func gapAfter(text string, words []language.Word, i int) string {
 	return text[words[i].End:]
 }
 
+// asksAnew reports whether a question may begin after a comma: "I'll bring it, how is that?"
+func asksAnew(before string, words []language.Word) bool {
+	if !strings.Contains(before, ",") {
+		return false
+	}
+	w := words[0].Lower
+	if (w == "but" || w == "and" || w == "so") && len(words) > 1 {
+		w = words[1].Lower
+	}
+	return classOf(w)&asking != 0
+}
+
 // idiomAt returns how many words the longest idiom at word i takes, 0 for none.
 func idiomAt(text string, words []language.Word, i int) int {
 	for _, rest := range idioms[words[i].Lower] {
@@ -112,8 +138,8 @@ func followedBy(text string, words []language.Word, rest []string) bool {
 
 // addIdiom counts an idiom of n words, without what its words are alone.
 func (c *clause) addIdiom(w language.Word, n int) {
-	if c.words == 0 {
-		c.opener = classOf(w.Lower) &^ (first | second)
+	if !c.opened {
+		c.opener, c.opened = classOf(w.Lower)&^(first|second), true
 	}
 	c.words += n
 	c.chats += n
@@ -131,8 +157,8 @@ func (c *clause) add(w language.Word, before, after string, self string) {
 	if is&greeting != 0 && c.words <= 1 {
 		is = greeting // "good morning" tells no time
 	}
-	if c.words == 0 {
-		c.opener = is
+	if !c.opened && !connects(w.Lower) {
+		c.opener, c.opened = is, true
 	}
 	c.words++
 	c.seen |= is
@@ -153,6 +179,7 @@ func (c *clause) add(w language.Word, before, after string, self string) {
 	default:
 		c.countRare(w)
 	}
+	c.last = is
 }
 
 // countClasses counts the classes that matter by their number.
@@ -198,6 +225,9 @@ func (c *clause) vocative(w language.Word, is class, before, after string) bool 
 		return strings.HasPrefix(after, ",")
 	case strings.Contains(before, ","):
 		return closes
+	}
+	if closes && c.last&(praise|thanks|congrats|agree|interjection) != 0 && c.last&(feeling|uplift) == 0 {
+		return true
 	}
 	return closes && c.words <= 3 && c.opener&(greeting|thanks|interjection|congrats|agree|farewell|praise) != 0
 }
