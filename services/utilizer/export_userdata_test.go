@@ -1,0 +1,39 @@
+package utilizer
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/services/backends"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
+	"github.com/mneme-memory/mneme/shared/transfer"
+	"github.com/mneme-memory/mneme/workflows/erasure"
+)
+
+// UserData is what the user data service is made of, for tests.
+type UserData struct {
+	Out      bus.Publisher
+	Erasures asker
+	Busy     func(context.Context, memory.Scope) (bool, error)
+	Log      *slog.Logger
+	Auth     rpcauth.Authenticator
+}
+
+// UserDataHandler serves the user data service for tests, as build does.
+func UserDataHandler(r *Recaller, d UserData) http.Handler {
+	topics := func(context.Context) ([]backends.TransportTopic, error) {
+		return []backends.TransportTopic{{Name: "texts", Texts: true, RetentionMs: 3_600_000}}, nil
+	}
+	_, handler := mnemev1connect.NewUserDataServiceHandler(&userDataServer{
+		out: d.Out, erasures: d.Erasures, scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window}, transport: topics,
+		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: d.Busy, cache: r.Cache, now: time.Now, log: d.Log,
+	}, connect.WithInterceptors(rpcauth.New(d.Auth)))
+	return handler
+}

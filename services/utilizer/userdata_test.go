@@ -1,0 +1,272 @@
+package utilizer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/shared/transfer"
+	"github.com/mneme-memory/mneme/workflows/erasure"
+)
+
+// asked says how far an erasure is.
+type asked struct {
+	state  erasure.State
+	report erasure.Report
+	err    error
+	scopes []memory.Scope
+}
+
+func (a *asked) Ask(_ context.Context, scope memory.Scope, _ string) (erasure.State, erasure.Report, error) {
+	a.scopes = append(a.scopes, scope)
+	return a.state, a.report, a.err
+}
+
+// dataRig is the user data service behind its door.
+type dataRig struct {
+	*utilizer.Recaller
+	out  *outbox
+	asks *asked
+	busy bool
+	log  *bytes.Buffer
+	web  *httptest.Server
+}
+
+func newDataRig(t *testing.T) *dataRig {
+	t.Helper()
+	tenants, err := tenant.Static(
+		tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}, APIKeys: []string{tenant.HashKey(acmeKey)}},
+		tenant.Entry{Tenant: tenant.Tenant{ID: "beta"}, APIKeys: []string{tenant.HashKey(betaKey)}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &dataRig{Recaller: newRecaller(t), out: &outbox{}, asks: &asked{}, log: &bytes.Buffer{}}
+	r.web = httptest.NewServer(utilizer.UserDataHandler(r.Recaller, utilizer.UserData{
+		Out: r.out, Erasures: r.asks, Log: slog.New(slog.NewTextHandler(r.log, nil)), Auth: tenants,
+		Busy: func(context.Context, memory.Scope) (bool, error) { return r.busy, nil },
+	}))
+	t.Cleanup(r.web.Close)
+	return r
+}
+
+func (r *dataRig) client() mnemev1connect.UserDataServiceClient {
+	return mnemev1connect.NewUserDataServiceClient(r.web.Client(), r.web.URL)
+}
+
+// keyed is a request with a credential.
+func keyed[T any](key string, msg *T) *connect.Request[T] {
+	req := connect.NewRequest(msg)
+	if key != "" {
+		req.Header().Set("Authorization", "Bearer "+key)
+	}
+	return req
+}
+
+func TestAnErasureTakesItsPlaceAmongTheUsersEvents(t *testing.T) {
+	r := newDataRig(t)
+	for _, given := range []string{"", "mine"} {
+		res, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana", RequestId: given}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := r.out.msgs[len(r.out.msgs)-1]
+		e, err := contract.DecodeSessionEvent(m.Key, m.Value, time.Now())
+		if err != nil || m.Topic != contract.TopicSessionEvents || e.Scope != ana || e.ErasedAt.IsZero() || e.EventID != res.Msg.GetErasureId() {
+			t.Errorf("published %+v on %s, %v", e, m.Topic, err)
+		}
+		if id := res.Msg.GetErasureId(); id == "" || (given != "" && id != given) {
+			t.Errorf("the erasure is %q, asked for as %q", id, given)
+		}
+	}
+}
+
+func TestHowFarAnErasureIs(t *testing.T) {
+	done := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		asks *asked
+		want mnemev1.ErasureState
+		code connect.Code
+	}{
+		"waits":           {&asked{}, mnemev1.ErasureState_ERASURE_STATE_PENDING, 0},
+		"runs":            {&asked{state: erasure.Running}, mnemev1.ErasureState_ERASURE_STATE_RUNNING, 0},
+		"is done":         {&asked{state: erasure.Done, report: erasure.Report{Rounds: 3, DoneAt: done}}, mnemev1.ErasureState_ERASURE_STATE_DONE, 0},
+		"was ended":       {&asked{err: erasure.ErrEnded}, 0, connect.CodeAborted},
+		"cannot be asked": {&asked{err: errors.New("10.1.2.3 is away")}, 0, connect.CodeUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newDataRig(t)
+			*r.asks = *c.asks
+			res, err := r.client().GetErasure(t.Context(), keyed(acmeKey, &mnemev1.GetErasureRequest{UserId: "ana", ErasureId: "x"}))
+			if c.code != 0 {
+				if connect.CodeOf(err) != c.code || strings.Contains(err.Error(), "10.1.2.3") {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || res.Msg.GetState() != c.want || r.asks.scopes[0] != ana {
+				t.Fatalf("got %v, %v", res, err)
+			}
+			if isDone := c.want == mnemev1.ErasureState_ERASURE_STATE_DONE; isDone != (res.Msg.GetDoneAt() != nil) || (isDone && (res.Msg.GetRounds() != 3 || !res.Msg.GetDoneAt().AsTime().Equal(done))) {
+				t.Errorf("got %v", res.Msg)
+			}
+		})
+	}
+}
+
+func TestAScanCountsEveryStoreAndNamesTheTransport(t *testing.T) {
+	r := newDataRig(t)
+	counts := func(key string) (n uint64) {
+		res, err := r.client().ScanUser(t.Context(), keyed(key, &mnemev1.ScanUserRequest{UserId: "ana"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(res.Msg.GetCounts()) < 6 || len(res.Msg.GetTransport()) != 1 || !res.Msg.GetTransport()[0].GetTexts() || res.Msg.GetTransport()[0].GetRetentionMs() != 3_600_000 {
+			t.Errorf("got %v", res.Msg)
+		}
+		for _, c := range res.Msg.GetCounts() {
+			n += c.GetCount()
+		}
+		return n
+	}
+	if counts(acmeKey) == 0 || counts(betaKey) != 0 {
+		t.Errorf("the user's own tenant finds %d, another one %d", counts(acmeKey), counts(betaKey))
+	}
+}
+
+func (r *dataRig) export(t *testing.T, key, user string) []byte {
+	t.Helper()
+	stream, err := r.client().ExportUser(t.Context(), keyed(key, &mnemev1.ExportUserRequest{UserId: user}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	for stream.Receive() {
+		out = append(out, stream.Msg().GetData()...)
+	}
+	if err := errors.Join(stream.Err(), stream.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (r *dataRig) load(ctx context.Context, key, user string, data []byte) error {
+	pages, err := transfer.NewPages(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	var now *mnemev1.BankCounts
+	for {
+		page, err := pages.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		res, err := r.client().ImportUser(ctx, keyed(key, &mnemev1.ImportUserRequest{
+			UserId: user, Header: string(pages.HeaderLine), Lines: page.Lines, FirstLine: uint64(page.First), SoFar: now,
+		}))
+		if err != nil {
+			return err
+		}
+		now = res.Msg.GetSoFar()
+	}
+}
+
+func TestWhatWasExportedIsImportedElsewhere(t *testing.T) {
+	r := newDataRig(t)
+	data := r.export(t, acmeKey, "ana")
+	if n := bytes.Count(data, []byte("\n")); n < 3 {
+		t.Fatalf("%d lines", n)
+	}
+	if err := r.load(t.Context(), betaKey, "ana", data); err != nil {
+		t.Fatal(err)
+	}
+	if again := r.export(t, betaKey, "ana"); !bytes.Equal(again, data) {
+		t.Errorf("exported\n%s\nimported and exported\n%s", data, again)
+	}
+	if err := r.load(t.Context(), betaKey, "ana", data); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("a second import gave %v", err)
+	}
+}
+
+func TestAnImportWaitsForTheWriterAndNamesTheLine(t *testing.T) {
+	r := newDataRig(t)
+	data := r.export(t, acmeKey, "ana")
+	r.busy = true
+	if err := r.load(t.Context(), acmeKey, "new", data); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "being formed") {
+		t.Errorf("got %v", err)
+	}
+	r.busy = false
+	broken := bytes.Replace(data, []byte(`"status":"active"`), []byte(`"status":"lost"`), 1)
+	if bytes.Equal(broken, data) {
+		t.Fatal("there is no active entry")
+	}
+	if err := r.load(t.Context(), acmeKey, "new", broken); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "line 2: memory.status") {
+		t.Errorf("got %v", err)
+	}
+	if n := bytes.Count(r.export(t, acmeKey, "new"), []byte("\n")); n != 1 {
+		t.Errorf("refused imports left %d lines", n-1)
+	}
+}
+
+func TestUserDataNeedsACredentialAndAUser(t *testing.T) {
+	r := newDataRig(t)
+	c := r.client()
+	for name, call := range map[string]func(key, user string) error{
+		"EraseUser": func(key, user string) error {
+			_, err := c.EraseUser(t.Context(), keyed(key, &mnemev1.EraseUserRequest{UserId: user}))
+			return err
+		},
+		"GetErasure": func(key, user string) error {
+			_, err := c.GetErasure(t.Context(), keyed(key, &mnemev1.GetErasureRequest{UserId: user, ErasureId: "x"}))
+			return err
+		},
+		"ScanUser": func(key, user string) error {
+			_, err := c.ScanUser(t.Context(), keyed(key, &mnemev1.ScanUserRequest{UserId: user}))
+			return err
+		},
+		"ImportUser": func(key, user string) error {
+			_, err := c.ImportUser(t.Context(), keyed(key, &mnemev1.ImportUserRequest{UserId: user}))
+			return err
+		},
+		"ExportUser": func(key, user string) error {
+			stream, err := c.ExportUser(t.Context(), keyed(key, &mnemev1.ExportUserRequest{UserId: user}))
+			if err != nil {
+				return err
+			}
+			for stream.Receive() {
+			}
+			return errors.Join(stream.Err(), stream.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, key := range []string{"", "KEY-of-nobody"} {
+				if err := call(key, "ana"); connect.CodeOf(err) != connect.CodeUnauthenticated {
+					t.Errorf("with key %q: %v", key, err)
+				}
+			}
+			if err := call(acmeKey, " "); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "user_id") {
+				t.Errorf("with a blank user: %v", err)
+			}
+		})
+	}
+	if len(r.out.msgs) > 0 || strings.Contains(r.log.String(), "ERROR") {
+		t.Errorf("refused requests had effects: %v, %s", r.out.msgs, r.log)
+	}
+}
