@@ -1,6 +1,7 @@
 package membuilder
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +18,9 @@ var stable = []string{
 // maxLine is how long a line of the block may be, in characters; what takes longer is no trait.
 const maxLine = 240
 
+// passing is a liking of the moment, or one that leans on what was said before: it says nothing where it stands alone.
+var passing = regexp.MustCompile(`(?i)\b(?:it|it's|its|they|they're|them|their|this|that|that's|these|those|there|here|would|'d|if|let)\b`)
+
 // block keeps the core block while operations are sorted. A line is a statement, behind its slot where it has one: "ana/job: Ana works as
 // a nurse." The slot is how a later value finds the line it takes the place of.
 type block struct {
@@ -28,12 +32,12 @@ func newBlock(c memory.Core) *block { return &block{text: c.Content} }
 
 // apply does to the block what an operation on the bank means for it. What an assistant said means nothing.
 func (b *block) apply(op memory.Operation, s *sorter) {
-	if op.Kind == memory.OpNone || s.byAssistant(op.Sources) {
+	if op.Kind == memory.OpNone || s.byAssistant(op) {
 		return
 	}
 	var old []string
 	for _, id := range op.Targets {
-		if l := b.lineOf(s.entries[id]); l != "" {
+		if l := b.lineOf(s.entries[id]); l != "" && !retold(op, s.entries[id]) {
 			old = append(old, l)
 		}
 	}
@@ -46,7 +50,12 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 			old = append(old, l)
 		}
 	}
-	b.replace(old, line, op.Sources)
+	b.replace(old, line, s.said(op))
+}
+
+// retold reports whether the next version of an entry says all of it, and is no line: then the line of the entry may stay.
+func retold(op memory.Operation, m memory.Memory) bool {
+	return op.New != nil && trait(*op.New) == "" && strings.Contains(oneLine(op.New.Content), oneLine(m.Content))
 }
 
 // holds reports whether a line is that of an entry that is known and stays: then another value stands beside it.
@@ -71,7 +80,7 @@ func trait(m memory.Memory) string {
 		return attribute == a || strings.HasSuffix(a, " ") && strings.HasPrefix(attribute, a)
 	}):
 		return m.Slot + ": " + content
-	case m.Kind == memory.KindPreference:
+	case m.Kind == memory.KindPreference && !passing.MatchString(content):
 		return content
 	}
 	return ""
@@ -86,18 +95,26 @@ func attributeOf(slot string) string {
 	return attribute
 }
 
-// lineOf is the line that an entry has in the block, or "".
+// lineOf is the line that an entry has in the block, or "". An entry that tells more by now has the line of what it told before.
 func (b *block) lineOf(m memory.Memory) string {
 	content := oneLine(m.Content)
 	if content == "" {
 		return ""
 	}
+	within := ""
 	for _, l := range b.lines() {
-		if l != "" && (l == content || m.Slot != "" && l == m.Slot+": "+content) {
+		statement := l
+		if m.Slot != "" {
+			statement = strings.TrimPrefix(l, m.Slot+": ")
+		}
+		if statement == content {
 			return l
 		}
+		if within == "" && statement != "" && strings.Contains(content, statement) {
+			within = l
+		}
 	}
-	return ""
+	return within
 }
 
 // lineWith is the line of a slot, or "" where there is none, or more than one, so that it is not sure which one is meant.

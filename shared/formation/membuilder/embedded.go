@@ -38,14 +38,17 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	return out, nil
 }
 
-// Decide reconciles the candidates with the bank by rule, gives procedures versions, puts repeated events into one entry with a range of
-// time, and keeps the core block.
+// Decide reconciles the candidates with the bank by rule, puts repeated events into one entry with a range of time, keeps the core
+// block, and gives procedures versions.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	told, steps := split(in.Related)
+	all := in
+	in.Related = told
 	verdict, err := f.rules.Decide(ctx, in)
 	if err != nil {
 		return formation.Verdict{}, err
 	}
-	s := newSorter(in, verdict.Operations)
+	s := newSorter(all, verdict.Operations)
 	b := newBlock(in.Core)
 	for i := range verdict.Operations {
 		op := &verdict.Operations[i]
@@ -53,12 +56,7 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 			b.apply(*op, s)
 			continue
 		}
-		r, ok := s.related[op.New.ID]
-		if !ok {
-			continue
-		}
-		if op.Kind == memory.OpAdd && op.Until.IsZero() {
-			s.version(op, r)
+		if r, ok := s.related[op.New.ID]; ok && op.Kind == memory.OpAdd && op.Until.IsZero() {
 			s.extend(op, r)
 		}
 		b.apply(*op, s)
@@ -66,7 +64,22 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 		s.entries[op.New.ID] = *op.New
 	}
 	verdict.Core = b.done
+	for _, r := range steps {
+		verdict.Operations = append(verdict.Operations, s.version(r, in.Session, f.Version()))
+	}
 	return verdict, nil
+}
+
+// split takes the procedures out: they are versioned as a whole, while statements may be joined with what is known.
+func split(related []formation.Related) (told, steps []formation.Related) {
+	for _, r := range related {
+		if isProcedure(r.Candidate.Slot) {
+			steps = append(steps, r)
+			continue
+		}
+		told = append(told, r)
+	}
+	return told, steps
 }
 
 // kindOf is the kind that an entry of this strategy has: what is neither an event nor a procedure is knowledge.
@@ -84,13 +97,16 @@ type sorter struct {
 	related map[string]formation.Related
 	// entries are the neighbours and what was written so far, by id.
 	entries map[string]memory.Memory
+	// steps are the procedures written so far, by slot.
+	steps map[string]memory.Memory
 	// taken are the entries that an operation acts on.
 	taken map[string]bool
 }
 
 func newSorter(in formation.Bundle, ops []memory.Operation) *sorter {
 	s := &sorter{
-		turns: byID(in.Session.Turns), related: map[string]formation.Related{}, entries: map[string]memory.Memory{}, taken: map[string]bool{},
+		turns: byID(in.Session.Turns), related: map[string]formation.Related{}, entries: map[string]memory.Memory{}, steps: map[string]memory.Memory{},
+		taken: map[string]bool{},
 	}
 	for _, r := range in.Related {
 		s.related[memory.DeriveID(in.Session.Scope, r.Candidate.Sources, r.Candidate.Ordinal)] = r
@@ -122,23 +138,9 @@ func (s *sorter) free(r formation.Related, kind memory.Kind) []memory.Memory {
 	})
 }
 
-// version makes a procedure that is told anew the next version of the stored one.
-func (s *sorter) version(op *memory.Operation, r formation.Related) {
-	slot := r.Candidate.Slot
-	if r.Candidate.Kind != memory.KindProcedural || !isProcedure(slot) {
-		return
-	}
-	for _, m := range s.free(r, memory.KindProcedural) {
-		if m.Slot == slot && !m.ValidFrom.After(op.New.ValidFrom) {
-			s.replace(op, memory.OpUpdate, m, reasonSteps)
-			return
-		}
-	}
-}
-
 // extend puts an event that repeats a stored one into one entry with it, for the range of time.
 func (s *sorter) extend(op *memory.Operation, r formation.Related) {
-	if op.Kind != memory.OpAdd || !mayRepeat(r.Candidate, op.New.ValidFrom) || s.byAssistant(op.Sources) {
+	if !mayRepeat(r.Candidate, op.New.ValidFrom) || s.byAssistant(*op) {
 		return
 	}
 	for _, m := range s.free(r, memory.KindEpisodic) {
@@ -152,9 +154,20 @@ func (s *sorter) extend(op *memory.Operation, r formation.Related) {
 	}
 }
 
-// byAssistant reports whether an assistant said it: the first source is the turn that says it, others are the questions it answers.
-func (s *sorter) byAssistant(sources []string) bool {
+// byAssistant reports whether an assistant said it.
+func (s *sorter) byAssistant(op memory.Operation) bool {
+	sources := s.said(op)
 	return len(sources) == 0 || s.turns[sources[0]].Role == memory.RoleAssistant
+}
+
+// said are the turns of the session that an operation comes from: the one that says it, then the questions it answers.
+func (s *sorter) said(op memory.Operation) []string {
+	if op.New != nil {
+		if r, ok := s.related[op.New.ID]; ok {
+			return r.Candidate.Sources
+		}
+	}
+	return op.Sources
 }
 
 func byID(turns []memory.Turn) map[string]memory.Turn {

@@ -63,6 +63,13 @@ func TestWhoSomebodyIsStandsInTheBlock(t *testing.T) {
 	}
 }
 
+func TestLikingsOfTheMomentStayOut(t *testing.T) {
+	l := live(t, []string{"I love how it looks.", "I would love to help.", "I like them a lot.", "I love that you paint.", "I love baking bread."})
+	if got := lines(l); !slices.Equal(got, []string{"Ana loves baking bread."}) {
+		t.Errorf("block is %q", got)
+	}
+}
+
 func TestALaterValueTakesTheLineOfTheEarlierOne(t *testing.T) {
 	l := live(t,
 		[]string{"I live in Porto.", "My dog is called Biscuit.", "I love green tea."},
@@ -155,6 +162,40 @@ func TestProceduresAreVersioned(t *testing.T) {
 		if strings.Contains(m.Content, "novel") && m.Status != memory.StatusSuperseded {
 			t.Errorf("the old way is %s", m.Status)
 		}
+	}
+}
+
+func TestAProcedureToldAgainIsKnown(t *testing.T) {
+	const way = "When I can't sleep, I read a novel."
+	l := live(t, []string{way, way}, []string{way}, []string{"When I can't sleep, I count sheep.", "When I can't sleep, I drink milk."})
+	var got []string
+	for _, v := range l.Verdicts {
+		for _, op := range v.Operations {
+			got = append(got, string(op.Kind))
+		}
+	}
+	if want := []string{"ADD", "NONE", "NONE", "UPDATE", "UPDATE"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// History that is told after what came of it does not take its place.
+func TestAProcedureToldLateIsThePast(t *testing.T) {
+	f := membuilder.NewEmbedded()
+	in := session("When I can't sleep, I read a novel.")
+	candidates, err := f.Extract(t.Context(), in)
+	if err != nil || len(candidates) != 1 {
+		t.Fatalf("%+v, %v", candidates, err)
+	}
+	m := stored("p-1", memory.KindProcedural, "When Ana can't sleep, Ana counts sheep.")
+	m.Slot, m.ValidFrom = candidates[0].Slot, day.AddDate(0, 1, 0)
+	b := formation.Bundle{Session: in, Related: []formation.Related{{Candidate: candidates[0], Memories: []memory.Memory{m}, Similarity: []float64{0.9}}}}
+	v, err := f.Decide(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := apply(t, b, v); len(w.Put) != 1 || w.Put[0].Status != memory.StatusSuperseded || !w.Put[0].ValidTo.Equal(m.ValidFrom) || len(w.Close) != 0 {
+		t.Errorf("wrote %+v", w)
 	}
 }
 

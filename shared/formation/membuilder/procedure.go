@@ -50,3 +50,50 @@ func procedureOf(c formation.Candidate, t memory.Turn) string {
 	}
 	return speaker + procedureMark + strings.Join(stems[:min(len(stems), maxKeyStems)], " ")
 }
+
+// version decides on a procedure: told again it is known, told anew it is the next version of the stored one. The new version is complete as
+// it was told, and the old one stays as the past.
+func (s *sorter) version(r formation.Related, session formation.Session, policy string) memory.Operation {
+	c := r.Candidate
+	at := s.turns[c.Sources[0]].Time
+	sources := slices.Clone(c.Sources)
+	slices.Sort(sources)
+	op := memory.Operation{Kind: memory.OpAdd, Sources: slices.Compact(sources), Reason: "new"}
+	if m, ok := s.stored(r); ok {
+		switch {
+		case sameWords(m.Content, c.Content):
+			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
+			return op
+		case at.Before(m.ValidFrom):
+			op.Until, op.Reason = m.ValidFrom, "older than what is known"
+		default:
+			s.replace(&op, memory.OpUpdate, m, reasonSteps)
+		}
+	}
+	op.New = &memory.Memory{
+		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Kind: memory.KindProcedural, Content: c.Content, Topic: c.Topic, Slot: c.Slot,
+		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: at, Status: memory.StatusActive, Sources: op.Sources,
+		SessionID: session.ID, Strategy: Name, PolicyVersion: policy, Vector: c.Vector,
+	}
+	if op.Until.IsZero() {
+		s.steps[c.Slot] = *op.New
+	}
+	return op
+}
+
+// stored is the procedure of a candidate's slot: the one this session told last, else the one in the bank.
+func (s *sorter) stored(r formation.Related) (memory.Memory, bool) {
+	if m, ok := s.steps[r.Candidate.Slot]; ok {
+		return m, true
+	}
+	for _, m := range s.free(r, memory.KindProcedural) {
+		if m.Slot == r.Candidate.Slot {
+			return m, true
+		}
+	}
+	return memory.Memory{}, false
+}
+
+func sameWords(a, b string) bool {
+	return slices.Equal(language.ContentStems(a), language.ContentStems(b))
+}
