@@ -38,9 +38,9 @@ func (c *cli) runExport(ctx context.Context, user, file string) (err error) {
 	defer s.close(ctx)
 	out := c.out
 	if file != "" {
-		f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
-		if err != nil {
-			return usageError{err}
+		f, opened := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+		if opened != nil {
+			return usageError{opened}
 		}
 		defer func() {
 			if closed := f.Close(); err == nil {
