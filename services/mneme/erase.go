@@ -135,7 +135,7 @@ func (s *session) awaitErased(ctx context.Context, user, id string) (*mnemev1.Ge
 }
 
 // settled is how long the scan after an erasure may find what is just going.
-const settled = 10 * time.Second
+const settled = 3 * time.Second
 
 // awaitNothing scans until nothing is found, for a while: what a user says after the erasure is new, and stays.
 func (s *session) awaitNothing(ctx context.Context, user string) (*mnemev1.ScanUserResponse, error) {
