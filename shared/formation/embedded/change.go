@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,22 +32,26 @@ const (
 	cueAgain
 )
 
+// cuePatterns by cue; every match of a pattern has one of the words, which spares most statements the pattern.
 var cuePatterns = []struct {
 	cue     cue
+	words   map[string]bool
 	pattern *regexp.Regexp
 }{
-	{cueEnd, regexp.MustCompile(`(?i)\b(?:no longer|any ?more|no more|gave (?:\w+ ){0,4}up|given (?:\w+ ){0,4}up|giving up|stopped|quit|quitting|dropped|dropping|done with|finished with|(?:completely|totally|finally|all) over|is gone|are gone|goodbye|farewell|history|left|leaving|lost|let ` + selfMark + ` go|laid ` + selfMark + ` off|withdrawn|withdrew|cancell?ed|called off|ended|broke up|split up|sold|got rid of|gave away|threw (?:out|away)|handed in|retired|moved (?:out|away)|took ` + selfMark + ` off|off the|cleared ` + selfMark + `|healed|recovered|fell through|not work out|wasn't for|did nothing|fed up|bored|never again|a thing of the past|behind ` + selfMark + `|died|passed away|closed down|shut down|expired|scrapped|ditched|out of)\b`)},
-	{cueReplace, regexp.MustCompile(`(?i)\b(?:instead|switch(?:ed|ing)?|swap(?:ped|ping)?|chang(?:ed|es|ing)|replac(?:ed|ing|es)|rather than|in place of|trad(?:ed|ing)|exchang(?:ed|ing)|convert(?:ed|ing)|upgrad(?:ed|ing)|promot(?:ed|ion)|moved (?:\w+ )?(?:up|on|to|from)|renamed|reschedul(?:ed|ing)|postpon(?:ed|ing)|push(?:ed|ing) (?:\w+ ){0,3}(?:back|to)|brought forward|delayed|used to|correction|actually|differently|turns out|turned out|no, |not ` + `[\p{L}\d' ]{2,30}$|from [\p{L}\d' -]{2,40} to|in fact|i meant|wrong|the new|now)\b`)},
-	{cueLimit, regexp.MustCompile(`(?i)\b(?:only|just|except|exception|cut (?:down|back|` + selfMark + `)|reduc(?:ed|ing)|less|fewer|but not|not so|rest|apart from|part of it)\b`)},
-	{cueMore, regexp.MustCompile(`(?i)\b(?:also|on top of|besides|in addition|as well|too|additionally|by the way|these days|even)\b`)},
-	{cueWish, regexp.MustCompile(`(?i)\b(?:would|if|dream(?:s|ed|ing|t)? of|daydream|imagines?|one day|some ?day|maybe|perhaps|might|hopes?|wish(?:es)?|wants? to|thinks? about|considers?|considering|in another life|planning to|could)\b`)},
-	{cueAgain, regexp.MustCompile(`(?i)\b(?:still|as ` + otherMark + ` knows?|as you know|as ` + selfMark + ` said|nothing(?:'s| has)? changed|same as (?:before|ever|always)|like before|as before|as ever|again|as always)\b`)},
+	{cueEnd, wordSet(`longer anymore more up stopped quit quitting dropped dropping done finished over gone goodbye farewell history left leaving lost go laid withdrawn withdrew cancelled canceled called ended sold rid away threw handed retired moved off cleared healed recovered through work wasn't nothing fed bored again past behind died passed closed shut expired scrapped ditched out`), regexp.MustCompile(`(?i)\b(?:no longer|any ?more|no more|gave (?:\w+ ){0,4}up|given (?:\w+ ){0,4}up|giving up|stopped|quit|quitting|dropped|dropping|done with|finished with|(?:completely|totally|finally|all) over|is gone|are gone|goodbye|farewell|history|left|leaving|lost|let ` + selfMark + ` go|laid ` + selfMark + ` off|withdrawn|withdrew|cancell?ed|called off|ended|broke up|split up|sold|got rid of|gave away|threw (?:out|away)|handed in|retired|moved (?:out|away)|took ` + selfMark + ` off|off the|cleared ` + selfMark + `|healed|recovered|fell through|not work out|wasn't for|did nothing|fed up|bored|never again|a thing of the past|behind ` + selfMark + `|died|passed away|closed down|shut down|expired|scrapped|ditched|out of)\b`)},
+	{cueReplace, wordSet(`instead switch switched switching swap swapped swapping changed changes changing replaced replacing replaces rather place traded trading exchanged exchanging converted converting upgraded upgrading promoted promotion moved renamed rescheduled rescheduling postponed postponing pushed pushing brought delayed used correction actually differently turns turned no not from fact meant wrong new now`), regexp.MustCompile(`(?i)\b(?:instead|switch(?:ed|ing)?|swap(?:ped|ping)?|chang(?:ed|es|ing)|replac(?:ed|ing|es)|rather than|in place of|trad(?:ed|ing)|exchang(?:ed|ing)|convert(?:ed|ing)|upgrad(?:ed|ing)|promot(?:ed|ion)|moved (?:\w+ )?(?:up|on|to|from)|renamed|reschedul(?:ed|ing)|postpon(?:ed|ing)|push(?:ed|ing) (?:\w+ ){0,3}(?:back|to)|brought forward|delayed|used to|correction|actually|differently|turns out|turned out|no, |not ` + `[\p{L}\d' ]{2,30}$|from [\p{L}\d' -]{2,40} to|in fact|i meant|wrong|the new|now)\b`)},
+	{cueLimit, wordSet(`only just except exception cut reduced reducing less fewer not rest apart part`), regexp.MustCompile(`(?i)\b(?:only|just|except|exception|cut (?:down|back|` + selfMark + `)|reduc(?:ed|ing)|less|fewer|but not|not so|rest|apart from|part of it)\b`)},
+	{cueMore, wordSet(`also top besides addition well too additionally way days even`), regexp.MustCompile(`(?i)\b(?:also|on top of|besides|in addition|as well|too|additionally|by the way|these days|even)\b`)},
+	{cueWish, wordSet(`would if dream dreams dreamed dreaming dreamt daydream imagine imagines one some someday maybe perhaps might hope hopes wish wishes want wants think thinks consider considers considering another planning could`), regexp.MustCompile(`(?i)\b(?:would|if|dream(?:s|ed|ing|t)? of|daydream|imagines?|one day|some ?day|maybe|perhaps|might|hopes?|wish(?:es)?|wants? to|thinks? about|considers?|considering|in another life|planning to|could)\b`)},
+	{cueAgain, wordSet(`still as nothing same like again`), regexp.MustCompile(`(?i)\b(?:still|as ` + otherMark + ` knows?|as you know|as ` + selfMark + ` said|nothing(?:'s| has)? changed|same as (?:before|ever|always)|like before|as before|as ever|again|as always)\b`)},
 }
 
 func cuesOf(marked string) cue {
 	var c cue
+	words := language.Words(marked)
 	for _, p := range cuePatterns {
-		if p.pattern.MatchString(marked) {
+		has := func(w language.Word) bool { return p.words[w.Lower] }
+		if slices.ContainsFunc(words, has) && p.pattern.MatchString(marked) {
 			c |= p.cue
 		}
 	}
