@@ -27,15 +27,18 @@ type fitted struct {
 	loss    float64 // mean weighted loss on the training data, without the ridge
 }
 
-// maxPasses bounds the descent; it converges in a few dozen.
-const maxPasses = 200
+// tolerance is the largest step, in deviations, after which the descent has arrived; maxPasses bounds it.
+const (
+	tolerance = 2e-3
+	maxPasses = 200
+)
 
 // fit minimises the weighted logistic loss by cyclic coordinate descent with Newton steps. The
 // problem is strictly convex, so the order of the samples does not matter beyond rounding.
 func fit(samples []sample, o fitOptions) fitted {
 	d := newDescent(samples, o)
 	for range maxPasses {
-		if d.pass() < 1e-6 {
+		if d.pass() < tolerance {
 			break
 		}
 	}
