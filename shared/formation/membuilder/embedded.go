@@ -143,8 +143,9 @@ func (s *sorter) extend(op *memory.Operation, r formation.Related) {
 	if !mayRepeat(r.Candidate, op.New.ValidFrom) || s.byAssistant(*op) {
 		return
 	}
+	done := activity(r.Candidate.Content, r.Candidate.EventTime.Time)
 	for _, m := range s.free(r, memory.KindEpisodic) {
-		if content, ok := joined(m, r.Candidate); ok {
+		if content, ok := joined(m, r.Candidate, done); ok {
 			op.New.Content, op.New.Vector = content, nil
 			op.New.EventTime = memory.EventTime{Time: m.EventTime.Time, End: r.Candidate.EventTime.Time, Precision: memory.PrecisionDay}
 			op.New.Topic = m.Topic

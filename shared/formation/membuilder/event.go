@@ -38,8 +38,8 @@ func mayRepeat(c formation.Candidate, said time.Time) bool {
 }
 
 // joined returns the text of an entry for a stored event and one that repeats it on a later day: each occasion with its date, in
-// the words it was told in. ok is false where it is not sure that both are the same activity.
-func joined(m memory.Memory, c formation.Candidate) (text string, ok bool) {
+// the words it was told in. done is the candidate's activity; ok is false where it is not sure that the stored one is the same.
+func joined(m memory.Memory, c formation.Candidate, done []string) (text string, ok bool) {
 	last := m.EventTime.Time
 	if !m.EventTime.End.IsZero() {
 		last = m.EventTime.End
@@ -47,8 +47,7 @@ func joined(m memory.Memory, c formation.Candidate) (text string, ok bool) {
 	if m.EventTime.Precision != memory.PrecisionDay || !last.Before(c.EventTime.Time) || last.After(m.ValidFrom) || reported.MatchString(m.Content) {
 		return "", false
 	}
-	before, now := activity(m.Content, m.ValidFrom), activity(c.Content, c.EventTime.Time)
-	if len(now) < leastStems || !slices.Equal(before, now) {
+	if len(done) < leastStems || !slices.Equal(activity(m.Content, m.ValidFrom), done) {
 		return "", false
 	}
 	text = dated(m.Content, m.EventTime) + " " + dated(c.Content, c.EventTime)
