@@ -52,6 +52,7 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 		}
 		if res != nil { // a body of null is no answer, see readChoice
 			op.used(ctx, res.Usage.PromptTokens, res.Usage.CompletionTokens)
+			count(ctx, res.Usage.PromptTokens, res.Usage.CompletionTokens)
 		}
 		text, err = readChoice(res)
 		return err
