@@ -1,5 +1,5 @@
 // Package inmem is a bank in the process's memory, for unit tests and trials: correct,
-// unindexed, and gone when the process ends.
+// searched entry by entry, and gone when the process ends.
 package inmem
 
 import (
@@ -26,6 +26,7 @@ var _ bank.Bank = (*Bank)(nil)
 
 type user struct {
 	entries  map[string]memory.Memory
+	terms    map[string]terms
 	turns    map[string]memory.Turn
 	sessions map[string]memory.SessionRecord
 	core     memory.Core
@@ -51,7 +52,7 @@ func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) er
 	defer b.mu.Unlock()
 	u := b.users[scope]
 	if u == nil {
-		u = &user{entries: map[string]memory.Memory{}, turns: map[string]memory.Turn{}, sessions: map[string]memory.SessionRecord{}}
+		u = &user{entries: map[string]memory.Memory{}, terms: map[string]terms{}, turns: map[string]memory.Turn{}, sessions: map[string]memory.SessionRecord{}}
 	}
 	if err := u.checkClosings(w); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (u *user) checkClosings(w memory.Write) error {
 func (u *user) apply(w memory.Write) {
 	for _, m := range w.Put {
 		if _, exists := u.entries[m.ID]; !exists {
-			u.entries[m.ID] = clone(m)
+			u.entries[m.ID], u.terms[m.ID] = clone(m), termsOf(m)
 		}
 	}
 	for _, c := range w.Close {

@@ -10,6 +10,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
+// terms are an entry's, counted.
+type terms struct {
+	counts map[string]int
+	length int
+}
+
+func termsOf(m memory.Memory) terms {
+	t := terms{counts: map[string]int{}}
+	for _, w := range strings.Fields(bank.IndexText(m)) {
+		t.counts[w]++
+		t.length++
+	}
+	return t
+}
+
 // Search implements bank.Bank. Both sides are scaled to 0..1 and added by weight (relative
 // score fusion).
 func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]bank.Scored, error) {
@@ -17,33 +32,52 @@ func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]
 	if err != nil {
 		return nil, err
 	}
-	entries, err := b.entries(ctx, scope, q.Statuses)
-	if err != nil {
+	if err := check(ctx, scope); err != nil {
 		return nil, err
 	}
-	fused := map[int]float64{}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	u := b.users[scope]
+	if u == nil {
+		return nil, nil
+	}
+	ids := u.inStatus(q.Statuses)
+	fused := map[string]float64{}
 	textWeight, vectorWeight := 1-float64(q.Alpha), float64(q.Alpha)
 	if q.Vector == nil {
 		textWeight, vectorWeight = 1, 0
 	}
-	add(fused, bm25(entries, q.Text), textWeight)
+	add(fused, u.bm25(ids, q.Text), textWeight)
 	if vectorWeight > 0 {
-		add(fused, cosines(entries, q.Vector), vectorWeight)
+		add(fused, u.cosines(ids, q.Vector), vectorWeight)
 	}
 	found := make([]bank.Scored, 0, len(fused))
-	for i, score := range fused {
-		m := entries[i]
-		if !q.WithVectors {
-			m.Vector = nil
-		}
-		found = append(found, bank.Scored{Memory: m, Score: score})
+	for id, score := range fused {
+		found = append(found, bank.Scored{Memory: u.entries[id], Score: score})
 	}
 	slices.SortFunc(found, bank.ByScore)
-	return found[:min(q.K, len(found))], nil
+	found = found[:min(q.K, len(found))]
+	for i := range found {
+		found[i].Memory = clone(found[i].Memory)
+		if !q.WithVectors {
+			found[i].Memory.Vector = nil
+		}
+	}
+	return found, nil
+}
+
+func (u *user) inStatus(statuses []memory.Status) []string {
+	ids := make([]string, 0, len(u.entries))
+	for id, m := range u.entries {
+		if len(statuses) == 0 || slices.Contains(statuses, m.Status) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // add scales scores to 0..1 and adds them to fused.
-func add(fused, scores map[int]float64, weight float64) {
+func add(fused, scores map[string]float64, weight float64) {
 	if weight == 0 {
 		return
 	}
@@ -51,55 +85,43 @@ func add(fused, scores map[int]float64, weight float64) {
 	for _, s := range scores {
 		low, high = min(low, s), max(high, s)
 	}
-	for i, s := range scores {
+	for id, s := range scores {
 		scaled := 1.0
 		if high > low {
 			scaled = (s - low) / (high - low)
 		}
-		fused[i] += weight * scaled
+		fused[id] += weight * scaled
 	}
 }
 
-func cosines(entries []memory.Memory, v memory.Vector) map[int]float64 {
-	scores := make(map[int]float64, len(entries))
-	for i, m := range entries {
-		scores[i] = memory.Cosine(m.Vector, v)
+func (u *user) cosines(ids []string, v memory.Vector) map[string]float64 {
+	scores := make(map[string]float64, len(ids))
+	for _, id := range ids {
+		scores[id] = memory.Cosine(u.entries[id].Vector, v)
 	}
 	return scores
 }
 
 // bm25 scores the entries that hold a term of the query.
-func bm25(entries []memory.Memory, query string) map[int]float64 {
-	counts := make([]map[string]int, len(entries))
-	holders := map[string]int{}
+func (u *user) bm25(ids []string, query string) map[string]float64 {
 	total := 0
-	for i, m := range entries {
-		counts[i] = map[string]int{}
-		for _, w := range strings.Fields(bank.IndexText(m)) {
-			counts[i][w]++
-			total++
-		}
-		for w := range counts[i] {
-			holders[w]++
-		}
+	for _, id := range ids {
+		total += u.terms[id].length
 	}
-	scores := map[int]float64{}
+	scores := map[string]float64{}
 	for _, w := range strings.Fields(bank.QueryText(query)) {
-		idf := math.Log1p((float64(len(entries)-holders[w]) + 0.5) / (float64(holders[w]) + 0.5))
-		for i := range entries {
-			if tf := float64(counts[i][w]); tf > 0 {
-				length := float64(sum(counts[i])) * float64(len(entries)) / float64(total)
-				scores[i] += idf * tf * (bank.BM25K1 + 1) / (tf + bank.BM25K1*(1-bank.BM25B+bank.BM25B*length))
+		var holders []string
+		for _, id := range ids {
+			if u.terms[id].counts[w] > 0 {
+				holders = append(holders, id)
 			}
+		}
+		idf := math.Log1p((float64(len(ids)-len(holders)) + 0.5) / (float64(len(holders)) + 0.5))
+		for _, id := range holders {
+			tf := float64(u.terms[id].counts[w])
+			length := float64(u.terms[id].length) * float64(len(ids)) / float64(total)
+			scores[id] += idf * tf * (bank.BM25K1 + 1) / (tf + bank.BM25K1*(1-bank.BM25B+bank.BM25B*length))
 		}
 	}
 	return scores
-}
-
-func sum(counts map[string]int) int {
-	n := 0
-	for _, c := range counts {
-		n += c
-	}
-	return n
 }
