@@ -81,7 +81,7 @@ type teacher struct {
 // How often the teacher errs.
 const (
 	slipMissed = 0.2
-	slipJoined = 0.01
+	slipJoined = 0.02
 )
 
 func newTeacher(s Subject) *teacher {

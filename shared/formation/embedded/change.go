@@ -66,7 +66,8 @@ func anchorsOf(marked string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range language.Words(marked) {
 		lower := strings.TrimSuffix(w.Lower, "'s")
-		if w.Number || language.IsStopWord(lower) || timeWords[lower] && !weekdayWord(lower) || smallTalk[lower] || relations[lower] || reportWords[lower] || denyingWords[lower] || commonplace[lower] {
+		if w.Number || language.IsStopWord(lower) || timeWords[lower] && !weekdayWord(lower) || smallTalk[lower] || relations[lower] || reportWords[lower] || denyingWords[lower] || commonplace[lower] ||
+			smallTalk[language.Stem(lower)] || commonplace[language.Stem(lower)] {
 			continue
 		}
 		for part := range strings.SplitSeq(lower, "-") {
@@ -108,9 +109,12 @@ var (
 	animals  = wordSet("dog dogs cat cats team group")
 )
 
+// likely is the probability from which what is said may take the place of an entry that has no room for it.
+const likely = 0.5
+
 // surely is the probability from which what is said takes the place of what is known; below it, both are kept in one entry, so that nothing is lost
 // to a mistake.
-const surely = 0.7
+const surely = 0.8
 
 // change decides on a statement that may tell of a change: which of the known entries it changes, if any, and whether that entry stays
 // true beside it.
@@ -121,7 +125,7 @@ func (d *decider) change(p proposal, known []memory.Memory, similarity map[strin
 			best, target, ok = probability, pair.Entry, true
 		}
 	}
-	return target, best < surely || d.adds(p), ok
+	return target, d.adds(p) || best < surely && (best < likely || fits(p, target)), ok
 }
 
 // sameOwner reports whether an entry is of the candidate's speaker, and not surely about another one of theirs.

@@ -10,7 +10,7 @@ import (
 
 // Bounds of an entry that further statements are added to: without them one entry would in time take in all that shares a word with it.
 const (
-	maxExpandedWords   = 70
+	maxExpandedWords   = 90
 	maxExpandedSources = 4
 )
 

@@ -43,6 +43,9 @@ func (d *decider) pairs(p proposal, known []memory.Memory, similarity map[string
 	if notNegation.MatchString(p.marked) || notTrueOf.MatchString(strings.TrimPrefix(p.marked, selfMark+" said: ")) {
 		return nil
 	}
+	if p.cues == 0 && strings.Contains(p.marked, " said: ") && d.answerCues(p) == 0 {
+		return nil // a remark of the world goes with nothing of the speaker's
+	}
 	asked := map[string]bool{}
 	if q := d.asked(p); q != "" && (p.cues | d.answerCues(p)).has(cueEnd|cueReplace|cueLimit) {
 		asked = anchorsOf(q)
