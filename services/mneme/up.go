@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/services/standalone"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 func (c *cli) up() *cobra.Command {
-	var policy string
+	var strategy, policy string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run all of Mneme on this machine until interrupted",
@@ -21,18 +23,31 @@ func (c *cli) up() *cobra.Command {
 			"the data folder given by --data, and prints where everything listens. The first time it builds the servers.\n" +
 			"Settings of the services (docs/configuration.md) are taken from the environment.",
 		Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.runUp(cmd.Context(), policy) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runUp(cmd.Context(), strategy, policy) },
 	}
 	cmd.Flags().StringVar(&policy, "policy", "embedded", "policy of the local tenant of a new data folder: embedded or llm (needs MNEME_LLM_MODEL)")
+	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]), "how that tenant's memory is formed: "+strings.Join(strategyNames(), ", "))
 	return cmd
 }
 
-func (c *cli) runUp(ctx context.Context, policy string) (err error) {
+// strategyNames are the ways of forming memory, by name.
+func strategyNames() []string {
+	var out []string
+	for _, s := range tenant.Strategies() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
 	if policy != "embedded" && policy != "llm" {
 		return usageError{fmt.Errorf("--policy is %q, want embedded or llm", policy)}
 	}
+	if !slices.Contains(strategyNames(), strategy) {
+		return usageError{fmt.Errorf("--strategy is %q, want one of %s", strategy, strings.Join(strategyNames(), ", "))}
+	}
 	stack, err := standalone.Start(ctx, standalone.Options{
-		Dir: c.dir, Progress: c.err, Policy: policy, Environ: serviceSettings(),
+		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(),
 	})
 	if err != nil {
 		return err
