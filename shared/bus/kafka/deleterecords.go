@@ -25,6 +25,8 @@ type deleteRecordsPartition struct {
 }
 
 // ApiKey implements protocol.Message.
+//
+//lint:ignore ST1003 the interface's name
 func (*deleteRecordsRequest) ApiKey() protocol.ApiKey { return protocol.DeleteRecords }
 
 // Broker implements protocol.BrokerMessage: the request goes to the leader of its first partition.
@@ -55,6 +57,8 @@ type deleteRecordsPartitionResponse struct {
 }
 
 // ApiKey implements protocol.Message.
+//
+//lint:ignore ST1003 the interface's name
 func (*deleteRecordsResponse) ApiKey() protocol.ApiKey { return protocol.DeleteRecords }
 
 var _ protocol.BrokerMessage = (*deleteRecordsRequest)(nil)
