@@ -16,7 +16,7 @@ type builder struct {
 	}
 	Below int
 	Turns []struct {
-		ID, Time, Speaker, Text string
+		ID, Time, Speaker, Role, Text string
 	}
 	Memories []struct {
 		ID, Content string
@@ -58,13 +58,13 @@ func cued(role llm.Role, text string) bool {
 		slices.ContainsFunc(words(text), func(w string) bool { return slices.Contains(strings.Fields(cues), w) })
 }
 
-// block appends what is not in the block; where that is nearly full it keeps the newer half.
+// block appends what users say that is not in the block; where that is nearly full it keeps the newer half.
 func (in builder) block() any {
 	out := map[string]any{"operation": "NONE", "content": "", "old_text": "", "new_text": "", "sources": []string{}}
 	var lines, sources []string
 	for _, t := range in.Turns {
 		line := oneLine(t.Speaker + " said: " + t.Text)
-		if cued(llm.RoleCore, t.Text) && !strings.Contains(in.Core.Text, line) && !slices.Contains(lines, line) {
+		if t.Role != "assistant" && cued(llm.RoleCore, t.Text) && !strings.Contains(in.Core.Text, line) && !slices.Contains(lines, line) {
 			lines, sources = append(lines, line), append(sources, t.ID)
 		}
 	}
