@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bank/weaviate"
 	"github.com/mneme-memory/mneme/shared/config"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/formation/parallel"
 	"github.com/mneme-memory/mneme/shared/runner"
 	"github.com/mneme-memory/mneme/shared/telemetry"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
@@ -28,6 +29,7 @@ type Config struct {
 	Bank          weaviate.Config
 	Model         backends.Model
 	Formation     backends.FormationOptions
+	Parallel      parallel.Options `envPrefix:"MNEME_BOOSTER_"`
 	Embedding     backends.Embedding
 	Group         string   `env:"MNEME_BOOSTER_GROUP" envDefault:"mneme-booster" desc:"consumer group of the booster"`
 	Roles         []string `env:"MNEME_BOOSTER_ROLES" envDefault:"intake,workflow,model,store" desc:"parts of the work that this process takes, so that they scale apart: intake, workflow, model, store"`
@@ -135,6 +137,7 @@ func (c Config) activities(ctx context.Context, b *backends.Builder, tel *teleme
 	if err != nil {
 		return nil, err
 	}
+	formers = formers.Shared(c.Parallel)
 	b.OnClose("models", free)
 	embedder, free, err := c.Embedding.Open(ctx, c.Model, tel)
 	if err != nil {

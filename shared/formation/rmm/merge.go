@@ -10,15 +10,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// When a topic is the same as an entry's. Both must hold: words alone match by accident, and so do vectors.
-const (
-	// leastSimilarity is the cosine of the summaries' vectors.
-	leastSimilarity = 0.55
-	// leastOverlap is the share of the smaller summary's stems that both have, and leastShared how many these are at least.
-	leastOverlap = 0.4
-	leastShared  = 2
-)
-
 // merger turns what the rules decide on topics into the strategy's operations: ADD, MERGE and NONE.
 type merger struct {
 	former *Embedded
@@ -156,43 +147,6 @@ func (m *merger) knows(r formation.Related) bool {
 	}
 	m.ops = append(m.ops, memory.Operation{Kind: memory.OpNone, Targets: []string{target}, Sources: slices.Clone(c.Sources), Reason: reasonRepeated})
 	return true
-}
-
-// same finds the entry that a topic goes on with, and the summary of both: the most similar one of the same speaker that shares words, is
-// of no other event, and has room.
-func (m *merger) same(r formation.Related) (best memory.Memory, content string, ok bool) {
-	c := r.Candidate
-	if c.Slot != "" || c.Negates {
-		return best, "", false
-	}
-	entries, similarity := m.known(r)
-	most := leastSimilarity
-	for i, e := range entries {
-		if e.Slot != "" || !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most || !overlaps(c.Content, e.Content, ownerOfCandidate(c)) {
-			continue
-		}
-		if joined := m.former.join(m.former.sentences(e.Content), m.former.sentences(c.Content)); len(strings.Fields(joined)) <= maxSummaryWords {
-			best, content, most, ok = e, joined, similarity[i], true
-		}
-	}
-	return best, content, ok
-}
-
-// overlaps reports whether two summaries share enough words beside the speaker's name.
-func overlaps(a, b, owner string) bool {
-	name, x, y := language.StemSet(owner), language.StemSet(a), language.StemSet(b)
-	shared, least := 0, min(len(x), len(y))
-	for stem := range name {
-		if x[stem] && y[stem] {
-			least--
-		}
-	}
-	for stem := range x {
-		if y[stem] && !name[stem] {
-			shared++
-		}
-	}
-	return shared >= leastShared && float64(shared) >= leastOverlap*float64(least)
 }
 
 // revised is the summary of entries that a topic changes: of an entry of several sentences the one that the topic is nearest to gives way, the

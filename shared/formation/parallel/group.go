@@ -1,0 +1,250 @@
+package parallel
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// When candidates belong together.
+const (
+	// nearCandidate is the cosine of two candidates that say much the same.
+	nearCandidate = 0.7
+	// nearMemory is how near two candidates are to one entry that either of them may change.
+	nearMemory = 0.6
+	// sharedWords is how many content words make two candidates speak of one matter, when they are sharedShare of the shorter one's; a
+	// denial gives itself more words than what it denies. Of few words, and within nearTurns turns, one word is
+	// enough that not more than fewCandidates candidates, or one in twenty, have.
+	sharedWords = 2
+	sharedShare = 0.3
+	deniedShare = 0.2
+	fewWords    = 3
+	nearTurns   = 2
+
+	fewCandidates = 3
+)
+
+// reporting words say how something was told, not what.
+var reporting = map[string]bool{"said": true, "ask": true, "share": true, "photo": true, "assist": true, "user": true, "know": true, "told": true, "still": true}
+
+// sets is a union-find over positions.
+type sets []int
+
+func newSets(n int) sets {
+	s := make(sets, n)
+	for i := range s {
+		s[i] = i
+	}
+	return s
+}
+
+func (s sets) find(i int) int {
+	for s[i] != i {
+		s[i] = s[s[i]]
+		i = s[i]
+	}
+	return i
+}
+
+// join keeps the smaller position as the representative, so that the result does not depend on the order of joining.
+func (s sets) join(i, j int) {
+	i, j = s.find(i), s.find(j)
+	s[max(i, j)] = min(i, j)
+}
+
+// lists returns the sets by their first positions, each in ascending order.
+func (s sets) lists() [][]int {
+	at := map[int]int{}
+	var out [][]int
+	for i := range s {
+		root := s.find(i)
+		k, ok := at[root]
+		if !ok {
+			k = len(out)
+			at[root] = k
+			out = append(out, nil)
+		}
+		out[k] = append(out[k], i)
+	}
+	return out
+}
+
+// groups brings candidates together that may have to do with each other.
+func groups(in formation.Bundle) [][]int {
+	s := newSets(len(in.Related))
+	joinByKey(s, in)
+	joinByWords(s, in)
+	joinByVector(s, in)
+	return s.lists()
+}
+
+// joinByKey joins candidates of one slot, of one text, that name the same, and near to one entry.
+func joinByKey(s sets, in formation.Bundle) {
+	first := map[string]int{}
+	join := func(i int, parts ...string) {
+		key := strings.Join(parts, "\x00")
+		if j, ok := first[key]; ok {
+			s.join(i, j)
+			return
+		}
+		first[key] = i
+	}
+	speakers := speakersOf(in.Session)
+	for i, r := range in.Related {
+		c := r.Candidate
+		join(i, "text", strings.Join(language.ContentStems(c.Content), " "))
+		if c.Slot != "" {
+			join(i, "slot", c.Slot)
+		}
+		for _, name := range namesIn(c.Content, speakers) {
+			join(i, "name", name)
+		}
+		for k, m := range r.Memories {
+			if k < len(r.Similarity) && r.Similarity[k] >= nearMemory || c.Slot != "" && m.Slot == c.Slot {
+				join(i, "entry", m.ID)
+			}
+		}
+	}
+}
+
+// speakersOf are the stems of the speakers' names, which tell candidates apart as little as stop words do.
+func speakersOf(session formation.Session) map[string]bool {
+	out := map[string]bool{}
+	for _, t := range session.Turns {
+		for stem := range language.StemSet(t.Speaker) {
+			out[stem] = true
+		}
+	}
+	return out
+}
+
+// namesIn are the stems of the words written with a capital inside a sentence, but the speakers' names.
+func namesIn(content string, speakers map[string]bool) []string {
+	var out []string
+	end := 0
+	for _, w := range language.Words(content) {
+		opening := end == 0 || strings.ContainsAny(content[end:w.Start], ".!?:\"")
+		end = w.End
+		stem := language.Stem(w.Lower)
+		if w.Capital && !opening && !language.IsStopWord(w.Lower) && !speakers[stem] {
+			out = append(out, stem)
+		}
+	}
+	return out
+}
+
+// joinByWords joins candidates that share content words.
+func joinByWords(s sets, in formation.Bundle) {
+	stems, having := stemsOf(in)
+	turns := turnsOf(in)
+	common := max(fewCandidates, len(stems)/20)
+	for i, r := range in.Related {
+		shared, rare := map[int]int{}, map[int]bool{}
+		for _, stem := range stems[i] {
+			for _, j := range having[stem] {
+				if j >= i {
+					break
+				}
+				shared[j]++
+				rare[j] = rare[j] || len(having[stem]) <= common
+			}
+		}
+		for j, n := range shared {
+			least := min(len(stems[i]), len(stems[j]))
+			denies := r.Candidate.Negates || in.Related[j].Candidate.Negates
+			nearby := least <= fewWords || turns[i]-turns[j] <= nearTurns
+			if rare[j] && nearby || n == least || oneMatter(n, least, denies) {
+				s.join(i, j)
+			}
+		}
+	}
+}
+
+// stemsOf returns each candidate's content words, and which candidates have a word, in their order.
+func stemsOf(in formation.Bundle) (stems [][]string, having map[string][]int) {
+	speakers := speakersOf(in.Session)
+	stems, having = make([][]string, len(in.Related)), map[string][]int{}
+	for i, r := range in.Related {
+		for stem := range language.StemSet(r.Candidate.Content) {
+			if !speakers[stem] && !reporting[stem] {
+				stems[i] = append(stems[i], stem)
+				having[stem] = append(having[stem], i)
+			}
+		}
+	}
+	return stems, having
+}
+
+// turnsOf are the positions of the candidates' last turns.
+func turnsOf(in formation.Bundle) []int {
+	position := make(map[string]int, len(in.Session.Turns))
+	for i, t := range in.Session.Turns {
+		position[t.ID] = i
+	}
+	out := make([]int, len(in.Related))
+	for i, r := range in.Related {
+		for _, id := range r.Candidate.Sources {
+			out[i] = max(out[i], position[id])
+		}
+	}
+	return out
+}
+
+// oneMatter reports whether two candidates that share n content words, where the shorter has least, are of one matter.
+func oneMatter(n, least int, denies bool) bool {
+	share := sharedShare
+	if denies {
+		share = deniedShare
+	}
+	return n >= sharedWords && float64(n) >= share*float64(least)
+}
+
+// joinByVector joins candidates that are near to each other.
+func joinByVector(s sets, in formation.Bundle) {
+	for i, r := range in.Related {
+		for j := range i {
+			if s.find(i) != s.find(j) && memory.Cosine(r.Candidate.Vector, in.Related[j].Candidate.Vector) >= nearCandidate {
+				s.join(i, j)
+			}
+		}
+	}
+}
+
+// pack puts groups into as few bins of at most size candidates as it can, the largest first, each into the emptiest bin with
+// room; a group that is larger has a bin of its own. Positions in a bin ascend, and so do the bins' first positions.
+func pack(groups [][]int, size int) [][]int {
+	total := 0
+	for _, g := range groups {
+		total += len(g)
+	}
+	bins := make([][]int, (total+size-1)/size)
+	bySize := slices.Clone(groups)
+	slices.SortStableFunc(bySize, func(a, b []int) int { return cmp.Compare(len(b), len(a)) })
+	for _, g := range bySize {
+		best := 0
+		for i := range bins {
+			if len(bins[i]) < len(bins[best]) {
+				best = i
+			}
+		}
+		if len(bins[best]) > 0 && len(bins[best])+len(g) > size {
+			best = len(bins)
+			bins = append(bins, nil)
+		}
+		bins[best] = append(bins[best], g...)
+	}
+	bins = slices.DeleteFunc(bins, func(b []int) bool { return len(b) == 0 })
+	return ordered(bins)
+}
+
+func ordered(bins [][]int) [][]int {
+	for _, b := range bins {
+		slices.Sort(b)
+	}
+	slices.SortFunc(bins, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+	return bins
+}

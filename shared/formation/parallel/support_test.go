@@ -1,0 +1,140 @@
+package parallel_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	"github.com/mneme-memory/mneme/shared/formation/memoryr2"
+	"github.com/mneme-memory/mneme/shared/formation/parallel"
+	"github.com/mneme-memory/mneme/shared/formation/rmm"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/synthesis"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	scope = formationtest.Scope()
+	day   = formationtest.Day()
+)
+
+// formers are the embedded ones that are divisible.
+func formers() map[string]formation.Former {
+	return map[string]formation.Former{
+		"salimory": salimory.NewEmbedded(), "memory-r2": memoryr2.NewEmbedded(), "rmm": rmm.NewEmbedded(),
+	}
+}
+
+// apart has every group decided alone.
+func apart() parallel.Options {
+	return parallel.Options{ChunkTurns: 5, GroupCandidates: 1, Workers: 4}
+}
+
+// fake is a divisible former made of functions, which counts how it is used.
+type fake struct {
+	division formation.Division
+	extract  func(context.Context, formation.Session) ([]formation.Candidate, error)
+	decide   func(context.Context, formation.Bundle) (formation.Verdict, error)
+
+	mu            sync.Mutex
+	bundles       []formation.Bundle
+	sessions      []formation.Session
+	running, most int
+}
+
+func (f *fake) Version() string              { return "fake/1" }
+func (f *fake) Division() formation.Division { return f.division }
+
+func (f *fake) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	defer f.count(func() { f.sessions = append(f.sessions, in) })()
+	return f.extract(ctx, in)
+}
+
+func (f *fake) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	defer f.count(func() { f.bundles = append(f.bundles, in) })()
+	return f.decide(ctx, in)
+}
+
+func (f *fake) count(note func()) (done func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	note()
+	f.running++
+	f.most = max(f.most, f.running)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.running--
+	}
+}
+
+// over counts how a former is used.
+func over(f formation.Former) *fake {
+	return &fake{division: formation.Division{Extract: true, Decide: true}, extract: f.Extract, decide: f.Decide}
+}
+
+// people are made-up persons of ten sessions.
+func people(t testing.TB, seed uint64) []synthesis.Person {
+	t.Helper()
+	out, err := synthesis.Generate(synthesis.Options{Seed: seed, Sessions: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// sessionOf joins sessions of a person to one, with their salient turns or all.
+func sessionOf(p synthesis.Person, sessions []synthesis.Session, all bool) formation.Session {
+	in := formation.Session{Scope: scope, ID: p.ID + sessions[0].ID}
+	for _, s := range sessions {
+		for _, turn := range s.Turns {
+			if turn.Salient || all {
+				turn.SessionID = in.ID
+				in.Turns = append(in.Turns, turn.Turn)
+			}
+		}
+	}
+	return in
+}
+
+// told is a session of Ana's and Bea's, one text each a turn.
+func told(texts ...string) formation.Session {
+	in := formation.Session{Scope: scope, ID: "s1"}
+	for i, text := range texts {
+		in.Turns = append(in.Turns, memory.Turn{
+			ID: "turn-" + string(rune('a'+i)), SessionID: "s1", Speaker: []string{"Ana", "Bea"}[i%2], Role: memory.RoleUser, Text: text,
+			Time: day.Add(time.Duration(i) * time.Minute),
+		})
+	}
+	return in
+}
+
+// asText writes anything as JSON, to compare it.
+func asText(t testing.TB, v any) string {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// asSet writes operations in an order that does not depend on theirs.
+func asSet(t testing.TB, ops []memory.Operation) []string {
+	t.Helper()
+	var out []string
+	for _, op := range ops {
+		out = append(out, asText(t, op))
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,87 @@
+package parallel
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// collisions returns which verdicts have to be decided as one, nil when none has to: one ends an entry that the other names.
+func collisions(verdicts []*formation.Verdict) [][]int {
+	named, ended := map[string][]int{}, map[string]bool{}
+	for i, v := range verdicts {
+		for _, op := range v.Operations {
+			for _, id := range op.Targets {
+				named[id] = append(named[id], i)
+				ended[id] = ended[id] || op.Kind != memory.OpNone
+			}
+		}
+	}
+	s := newSets(len(verdicts))
+	for id, by := range named {
+		for _, i := range by[1:] {
+			if ended[id] {
+				s.join(by[0], i)
+			}
+		}
+	}
+	joined := s.lists()
+	if len(joined) == len(verdicts) {
+		return nil
+	}
+	return joined
+}
+
+// regroup makes one bin of each list of bins. Verdicts of bins that stay as they are are kept.
+func regroup(bins [][]int, verdicts []*formation.Verdict, joined [][]int) ([][]int, []*formation.Verdict) {
+	outBins, outVerdicts := make([][]int, len(joined)), make([]*formation.Verdict, len(joined))
+	for k, list := range joined {
+		for _, i := range list {
+			outBins[k] = append(outBins[k], bins[i]...)
+		}
+		slices.Sort(outBins[k])
+		if len(list) == 1 {
+			outVerdicts[k] = verdicts[list[0]]
+		}
+	}
+	return outBins, outVerdicts
+}
+
+// unite makes one verdict of those of bins: operations in order of their first source, those of one bin in the order that it has them.
+func unite(session formation.Session, verdicts []*formation.Verdict) formation.Verdict {
+	position := make(map[string]int, len(session.Turns))
+	for i, t := range session.Turns {
+		position[t.ID] = i
+	}
+	type placed struct {
+		at int
+		op memory.Operation
+	}
+	var list []placed
+	var out formation.Verdict
+	for _, v := range verdicts {
+		at := 0
+		for _, op := range v.Operations {
+			first := len(session.Turns)
+			for _, id := range op.Sources {
+				if i, ok := position[id]; ok {
+					first = min(first, i)
+				}
+			}
+			at = max(at, first) // what depends on an operation of its bin stays behind it
+			list = append(list, placed{at, op})
+		}
+		for _, id := range v.Retire {
+			if !slices.Contains(out.Retire, id) {
+				out.Retire = append(out.Retire, id)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
+	for _, p := range list {
+		out.Operations = append(out.Operations, p.op)
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+package rmm
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// When a topic is the same as an entry's. Both must hold: words alone match by accident, and so do vectors.
+const (
+	// leastSimilarity is the cosine of the summaries' vectors.
+	leastSimilarity = 0.55
+	// leastOverlap is the share of the smaller summary's stems that both have, and leastShared how many these are at least.
+	leastOverlap = 0.4
+	leastShared  = 2
+)
+
+// same finds the entry that a topic goes on with, and the summary of both: the most similar one of the same speaker that shares words, is
+// of no other event, and has room.
+func (m *merger) same(r formation.Related) (best memory.Memory, content string, ok bool) {
+	c := r.Candidate
+	if c.Slot != "" || c.Negates {
+		return best, "", false
+	}
+	entries, similarity := m.known(r)
+	most, owner := leastSimilarity, language.StemSet(ownerOfCandidate(c))
+	for i, e := range entries {
+		if e.Slot != "" || !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most || !overlaps(c.Content, e.Content, owner) {
+			continue
+		}
+		if joined := m.former.join(m.former.sentences(e.Content), m.former.sentences(c.Content)); len(strings.Fields(joined)) <= maxSummaryWords {
+			best, content, most, ok = e, joined, similarity[i], true
+		}
+	}
+	return best, content, ok
+}
+
+// overlaps reports whether two summaries share enough words.
+func overlaps(a, b string, owner map[string]bool) bool {
+	x, y := matterOf(a, owner), matterOf(b, owner)
+	shared := 0
+	for stem := range x {
+		if y[stem] {
+			shared++
+		}
+	}
+	return shared >= leastShared && float64(shared) >= leastOverlap*float64(min(len(x), len(y)))
+}
+
+// reporting stems say how something was told, not what.
+var reporting = map[string]bool{"said": true, "ask": true, "share": true, "photo": true, "assist": true, "user": true}
+
+// matterOf is the stems of what a summary is about, without the speaker's name, words of reporting, numbers and times: what happened on
+// one day is not one topic for that.
+func matterOf(content string, owner map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	dates := language.Dates(content, time.Time{})
+	for _, w := range language.Words(content) {
+		dated := slices.ContainsFunc(dates, func(d language.DateMention) bool { return w.Start >= d.Start && w.End <= d.End })
+		if stem := language.Stem(w.Lower); !dated && !w.Number && !language.IsStopWord(w.Lower) && !owner[stem] && !reporting[stem] {
+			out[stem] = true
+		}
+	}
+	return out
+}
