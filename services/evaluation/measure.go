@@ -127,7 +127,7 @@ func Duplicates(entries []memory.Memory) []memory.Memory {
 		if m.Status != memory.StatusActive {
 			continue
 		}
-		keys := []string{normal(m.Content)}
+		keys := []string{language.Canonical(m.Content)}
 		if m.Slot != "" {
 			stems := language.ContentStems(m.Content)
 			slices.Sort(stems)
@@ -141,14 +141,4 @@ func Duplicates(entries []memory.Memory) []memory.Memory {
 		}
 	}
 	return out
-}
-
-// normal is a content without case and punctuation.
-func normal(content string) string {
-	words := language.Words(content)
-	lower := make([]string, len(words))
-	for i, w := range words {
-		lower[i] = w.Lower
-	}
-	return strings.Join(lower, " ")
 }

@@ -117,3 +117,13 @@ func StemSet(text string) map[string]bool {
 	}
 	return set
 }
+
+// Canonical is a text's words in lower case, one space apart: equal for texts that differ in case, punctuation and spaces only.
+func Canonical(text string) string {
+	words := Words(text)
+	lower := make([]string, len(words))
+	for i, w := range words {
+		lower[i] = w.Lower
+	}
+	return strings.Join(lower, " ")
+}

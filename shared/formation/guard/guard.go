@@ -1,5 +1,6 @@
 // Package guard stands before every former, whatever its strategy and policy: directives in what was said never reach it,
-// and what an assistant said changes nothing that a user's memory holds, nor is it kept when it only repeats that.
+// and what an assistant said changes nothing that a user's memory holds, nor is it kept when it only repeats that. Nor does
+// it let an entry be added that is there already, word for word.
 package guard
 
 import (
@@ -15,6 +16,9 @@ import (
 
 // reasonAssistant marks an operation that was not carried out because an assistant alone said so.
 const reasonAssistant = "an assistant's word changes nothing"
+
+// reasonKnown marks an entry that was not written because there is one of the same words.
+const reasonKnown = "already known, word for word"
 
 // New returns a former that sees no directives. A turn that looks like the frame of a prompt is left out; of other turns,
 // the sentences that are directives are. What is left out is still kept as a turn: it is evidence, and no memory.
@@ -51,10 +55,12 @@ func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verd
 		return v, err
 	}
 	assistant := assistantTurns(in.Session.Turns)
+	known := shown(in)
 	if len(assistant) > 0 {
 		v.Operations = harmless(v.Operations, assistant)
-		v.Operations = fresh(v.Operations, assistant, in)
+		v.Operations = fresh(v.Operations, assistant, in.Session, known)
 	}
+	v.Operations = once(v.Operations, known)
 	v.Core = slices.DeleteFunc(slices.Clone(v.Core), func(op memory.CoreOperation) bool {
 		return len(op.Sources) > 0 && all(op.Sources, assistant)
 	})
@@ -121,19 +127,50 @@ func harmless(ops []memory.Operation, assistant map[string]bool) []memory.Operat
 }
 
 // fresh turns the entries that an assistant's echo would make into NONE, unless something builds on them.
-func fresh(ops []memory.Operation, assistant map[string]bool, in formation.Bundle) []memory.Operation {
-	known, speakers, built := shown(in), speakersOf(in.Session.Turns), map[string]bool{}
-	for _, op := range ops {
-		for _, id := range op.Targets {
-			built[id] = true
-		}
-	}
+func fresh(ops []memory.Operation, assistant map[string]bool, in formation.Session, known []memory.Memory) []memory.Operation {
+	speakers, built := speakersOf(in.Turns), targets(ops)
 	for i, op := range ops {
 		if op.Kind == memory.OpAdd && !built[op.New.ID] && all(op.Sources, assistant) && echoes(op, speakers, known) {
 			ops[i] = memory.Operation{Kind: memory.OpNone, Sources: op.Sources, Reason: reasonEcho}
 		}
 	}
 	return ops
+}
+
+// once turns into NONE what adds an entry that is there already, word for word, unless something builds on it.
+func once(ops []memory.Operation, known []memory.Memory) []memory.Operation {
+	out, built, there := slices.Clone(ops), targets(ops), map[string]string{}
+	for _, m := range known {
+		if !built[m.ID] {
+			there[language.Canonical(m.Content)] = m.ID
+		}
+	}
+	for i, op := range out {
+		if op.New == nil {
+			continue
+		}
+		words := language.Canonical(op.New.Content)
+		id, repeated := there[words]
+		if repeated && op.Kind == memory.OpAdd && op.Until.IsZero() && !built[op.New.ID] {
+			out[i] = memory.Operation{Kind: memory.OpNone, Targets: []string{id}, Sources: op.Sources, Reason: reasonKnown}
+			continue
+		}
+		if !built[op.New.ID] && op.Until.IsZero() {
+			there[words] = op.New.ID
+		}
+	}
+	return out
+}
+
+// targets are the entries that operations act on.
+func targets(ops []memory.Operation) map[string]bool {
+	out := map[string]bool{}
+	for _, op := range ops {
+		for _, id := range op.Targets {
+			out[id] = op.Kind != memory.OpNone || out[id]
+		}
+	}
+	return out
 }
 
 func all(ids []string, of map[string]bool) bool {

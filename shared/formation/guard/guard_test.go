@@ -118,3 +118,26 @@ func TestTheDivisionIsThatOfTheFormerBehind(t *testing.T) {
 		}
 	}
 }
+
+func TestNothingIsAddedTwice(t *testing.T) {
+	add := func(id, content string) memory.Operation {
+		return memory.Operation{Kind: memory.OpAdd, Sources: []string{"turn-a"}, New: &memory.Memory{ID: id, Content: content}}
+	}
+	update := add("n5", "Ana lives in Braga.")
+	update.Kind, update.Targets = memory.OpUpdate, []string{"m2"}
+	s := &spy{next: formation.Verdict{Operations: []memory.Operation{
+		add("n1", "ana has a DOG"), add("n2", "Ana sings."), add("n3", "Ana sings"), update, add("n6", "Ana lives in Porto."), add("n7", "Ana lives in Braga!"),
+	}}}
+	b := formationtest.Bundle([]string{"x"}, formationtest.Stored("m1", "Ana has a dog."), formationtest.Stored("m2", "Ana lives in Porto."))
+	got, err := guard.New(s).Decide(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, o := range got.Operations {
+		kinds = append(kinds, string(o.Kind))
+	}
+	if want := "NONE ADD NONE UPDATE ADD NONE"; strings.Join(kinds, " ") != want {
+		t.Errorf("got %v, want %s", kinds, want)
+	}
+}
