@@ -91,7 +91,7 @@ func Contains(entries []memory.Memory, q Question) bool {
 	var said strings.Builder
 	for _, m := range entries {
 		if slices.ContainsFunc(q.Evidence, func(id string) bool { return slices.Contains(m.Sources, id) }) {
-			said.WriteString(m.Content + "\n")
+			said.WriteString(m.Content + "\n" + m.Value + "\n")
 		}
 	}
 	have := language.StemSet(said.String())

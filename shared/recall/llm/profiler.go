@@ -51,6 +51,8 @@ type shownMemory struct {
 	Said    string `json:"said"`
 	When    string `json:"when,omitempty"`
 	Status  string `json:"status"`
+	// Dialogue is what was said, where the entry keeps it beside its summary.
+	Dialogue string `json:"dialogue,omitempty"`
 }
 
 type shownTurn struct {
@@ -100,7 +102,7 @@ func show(e recall.Evidence) evidence {
 	out := evidence{Question: e.Query, Now: showTime(e.Now), Core: e.Core.Content, Memories: []shownMemory{}, Recent: []shownTurn{}}
 	for i, m := range e.Memories {
 		out.Memories = append(out.Memories, shownMemory{
-			N: i + 1, Kind: string(m.Kind), Content: m.Content, Said: showTime(m.ValidFrom), When: showEvent(m.EventTime), Status: string(m.Status),
+			N: i + 1, Kind: string(m.Kind), Content: m.Content, Said: showTime(m.ValidFrom), When: showEvent(m.EventTime), Status: string(m.Status), Dialogue: m.Value,
 		})
 	}
 	for _, t := range e.Window {
