@@ -26,6 +26,10 @@ const (
 	nearTurns   = 2
 
 	fewCandidates = 3
+
+	// wordsBound is how large a group may grow by words and names alone. In a long session nearly everything hangs together by something between,
+	// so that the strongest links come first, and the weakest are passed over.
+	wordsBound = 40
 )
 
 // reporting words say how something was told, not what.
@@ -56,6 +60,30 @@ func (s sets) join(i, j int) {
 	s[max(i, j)] = min(i, j)
 }
 
+// link says how strongly two positions hang together by words.
+type link struct {
+	i, j     int
+	strength float64
+}
+
+// joinWithin joins by links, the strongest first, as long as the sets stay within the bound.
+func (s sets) joinWithin(links []link, bound int) {
+	slices.SortFunc(links, func(a, b link) int {
+		return cmp.Or(cmp.Compare(b.strength, a.strength), cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j))
+	})
+	size := map[int]int{}
+	for i := range s {
+		size[s.find(i)]++
+	}
+	for _, l := range links {
+		i, j := s.find(l.i), s.find(l.j)
+		if i != j && size[i]+size[j] <= bound {
+			s.join(i, j)
+			size[min(i, j)] = size[i] + size[j]
+		}
+	}
+}
+
 // lists returns the sets by their first positions, each in ascending order.
 func (s sets) lists() [][]int {
 	at := map[int]int{}
@@ -77,12 +105,12 @@ func (s sets) lists() [][]int {
 func groups(in formation.Bundle) [][]int {
 	s := newSets(len(in.Related))
 	joinByKey(s, in)
-	joinByWords(s, in)
 	joinByVector(s, in)
+	s.joinWithin(slices.Concat(linksByName(in), linksByWords(in)), wordsBound)
 	return s.lists()
 }
 
-// joinByKey joins candidates of one slot, of one text, that name the same, and near to one entry.
+// joinByKey joins candidates of one slot, of one text, and near to one entry.
 func joinByKey(s sets, in formation.Bundle) {
 	first := map[string]int{}
 	join := func(i int, parts ...string) {
@@ -93,15 +121,11 @@ func joinByKey(s sets, in formation.Bundle) {
 		}
 		first[key] = i
 	}
-	speakers := speakersOf(in.Session)
 	for i, r := range in.Related {
 		c := r.Candidate
 		join(i, "text", strings.Join(language.ContentStems(c.Content), " "))
 		if c.Slot != "" {
 			join(i, "slot", c.Slot)
-		}
-		for _, name := range namesIn(c.Content, speakers) {
-			join(i, "name", name)
 		}
 		for k, m := range r.Memories {
 			if k < len(r.Similarity) && r.Similarity[k] >= nearMemory || c.Slot != "" && m.Slot == c.Slot {
@@ -109,6 +133,21 @@ func joinByKey(s sets, in formation.Bundle) {
 			}
 		}
 	}
+}
+
+// linksByName links candidates that name the same, each to the one before.
+func linksByName(in formation.Bundle) []link {
+	var out []link
+	speakers, last := speakersOf(in.Session), map[string]int{}
+	for i, r := range in.Related {
+		for _, name := range namesIn(r.Candidate.Content, speakers) {
+			if j, ok := last[name]; ok {
+				out = append(out, link{i, j, 1})
+			}
+			last[name] = i
+		}
+	}
+	return out
 }
 
 // speakersOf are the stems of the speakers' names, which tell candidates apart as little as stop words do.
@@ -137,8 +176,9 @@ func namesIn(content string, speakers map[string]bool) []string {
 	return out
 }
 
-// joinByWords joins candidates that share content words.
-func joinByWords(s sets, in formation.Bundle) {
+// linksByWords links candidates that share content words, as strongly as these are a share of the shorter one's.
+func linksByWords(in formation.Bundle) []link {
+	var out []link
 	stems, having := stemsOf(in)
 	turns := turnsOf(in)
 	common := max(fewCandidates, len(stems)/20)
@@ -158,10 +198,11 @@ func joinByWords(s sets, in formation.Bundle) {
 			denies := r.Candidate.Negates || in.Related[j].Candidate.Negates
 			nearby := least <= fewWords || turns[i]-turns[j] <= nearTurns
 			if rare[j] && nearby || n == least || oneMatter(n, least, denies) {
-				s.join(i, j)
+				out = append(out, link{i, j, float64(n) / float64(least)})
 			}
 		}
 	}
+	return out
 }
 
 // stemsOf returns each candidate's content words, and which candidates have a word, in their order.
