@@ -4,14 +4,16 @@ package strategies
 
 import (
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/guard"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/membuilder"
+	"github.com/mneme-memory/mneme/shared/formation/memoryr2"
 	"github.com/mneme-memory/mneme/shared/formation/rmm"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	model "github.com/mneme-memory/mneme/shared/llm"
 )
 
-// Strategy is a way of forming memory, by both policies.
+// Strategy is a way of forming memory, by both policies. Its formers stand behind the guard.
 type Strategy struct {
 	// Name is what tenants choose it by.
 	Name string
@@ -25,6 +27,7 @@ type Strategy struct {
 func All() []Strategy {
 	return []Strategy{
 		strategy(membuilder.Name, membuilder.NewEmbedded, membuilder.NewLLM),
+		strategy(memoryr2.Name, memoryr2.NewEmbedded, memoryr2.NewLLM),
 		strategy(rmm.Name, rmm.NewEmbedded, rmm.NewLLM),
 		strategy(salimory.Name, salimory.NewEmbedded, salimory.NewLLM),
 	}
@@ -33,7 +36,13 @@ func All() []Strategy {
 func strategy[E, L formation.Former](name string, embedded func() E, byModel func(*model.Client, llm.Options) (L, error)) Strategy {
 	return Strategy{
 		Name:     name,
-		Embedded: func() formation.Former { return embedded() },
-		LLM:      func(c *model.Client, o llm.Options) (formation.Former, error) { return byModel(c, o) },
+		Embedded: func() formation.Former { return guard.New(embedded()) },
+		LLM: func(c *model.Client, o llm.Options) (formation.Former, error) {
+			f, err := byModel(c, o)
+			if err != nil {
+				return nil, err
+			}
+			return guard.New(f), nil
+		},
 	}
 }

@@ -20,6 +20,10 @@ func brain(c Call) string {
 		return think(data, extract)
 	case llm.RoleManager:
 		return think(data, decide)
+	case llm.RoleFacts:
+		return think(data, facts)
+	case llm.RoleFactManager:
+		return think(data, manageFacts)
 	case llm.RoleCore, llm.RoleEpisodic, llm.RoleSemantic, llm.RoleProcedural:
 		return build(c.Role, data)
 	case llm.RoleTopics:

@@ -1,0 +1,146 @@
+package memoryr2
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/mneme-memory/mneme/shared/language"
+)
+
+// Dropped returns the claims of one statement that another, which is to take its place, does not make: names, numbers and
+// dates, each once, in a normal form (lower case, digits without separators, ISO dates), dates first, else in order. It is empty
+// where nothing is lost. Claims are compared as sets, so that they may be told in other words and in another order.
+//
+// A name is a capitalised word that is no function word; any form of the word in any case keeps it. A number is one in digits, or a
+// number word from two to twelve: "3,000" is 3000, and "two" is 2. A date is one that can be placed without knowing when it was
+// said; any date that lies within it keeps it, so that a year may become a day of that year, and not the other way round.
+func Dropped(old, new string) []string {
+	var lost []string
+	miss := func(claim string) {
+		if !slices.Contains(lost, claim) {
+			lost = append(lost, claim)
+		}
+	}
+	told, placed := toldBy(new), absolute(new)
+	dates := absolute(old)
+	for _, d := range dates {
+		if !d.keptBy(placed) && !told.all(old[d.Start:d.End]) {
+			miss(d.claim())
+		}
+	}
+	for _, w := range language.Words(old) {
+		inDate := slices.ContainsFunc(dates, func(d date) bool { return d.Start <= w.Start && w.End <= d.End })
+		if claim := claimOf(w, old[w.Start:w.End]); claim != "" && !inDate && !told.word(w) {
+			miss(claim)
+		}
+	}
+	return lost
+}
+
+// claimOf is the claim that a word makes; "" for one that makes none.
+func claimOf(w language.Word, written string) string {
+	if n := number(w); n != "" {
+		return n
+	}
+	shouted := len(written) > 1 && strings.ToUpper(written) == written // "US", "IT"
+	if !w.Capital || language.IsStopWord(w.Lower) && !shouted {
+		return ""
+	}
+	return strings.TrimSuffix(w.Lower, "'s")
+}
+
+// numberWords from two on: "one" is seldom a count.
+var numberWords = map[string]string{
+	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
+}
+
+// number is the normal form of a number, without what is written to it ("3rd", "5pm"); "" for other words.
+func number(w language.Word) string {
+	if !w.Number {
+		return numberWords[w.Lower]
+	}
+	end := strings.IndexFunc(w.Lower, func(r rune) bool { return !unicode.IsDigit(r) && r != '.' && r != ',' && r != ':' })
+	if end < 0 {
+		end = len(w.Lower)
+	}
+	n := strings.ReplaceAll(w.Lower[:end], ",", "")
+	if strings.Contains(n, ".") && strings.Count(n, ".") == 1 {
+		n = strings.TrimRight(strings.TrimRight(n, "0"), ".")
+	}
+	if short := strings.TrimLeft(n, "0"); short != "" && unicode.IsDigit(rune(short[0])) {
+		return short
+	}
+	return n
+}
+
+// told is what a text says, as far as claims can be kept by it.
+type told map[string]bool
+
+func toldBy(text string) told {
+	t := told{}
+	for _, w := range language.Words(text) {
+		t[w.Lower], t[strings.TrimSuffix(w.Lower, "'s")], t[language.Stem(w.Lower)] = true, true, true
+		for _, part := range strings.Split(w.Lower, "-") {
+			t[part] = true
+		}
+		if n := number(w); n != "" {
+			t[n] = true
+		}
+	}
+	return t
+}
+
+// word reports whether the text has this word, or all parts of a hyphenated one.
+func (t told) word(w language.Word) bool {
+	if n := number(w); n != "" {
+		return t[n]
+	}
+	lower := strings.TrimSuffix(w.Lower, "'s")
+	if t[lower] || t[language.Stem(w.Lower)] {
+		return true
+	}
+	parts := strings.Split(lower, "-")
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return !t[p] })
+}
+
+// all reports whether the text has every word of a date, as in a list of more dates than are looked for.
+func (t told) all(words string) bool {
+	return !slices.ContainsFunc(language.Words(words), func(w language.Word) bool { return !t.word(w) })
+}
+
+// date is a mention that means the same whenever it is said.
+type date struct{ language.DateMention }
+
+// absolute finds the dates that are the same seen from two days far apart.
+func absolute(text string) []date {
+	far := language.Dates(text, time.Date(1987, time.November, 28, 0, 0, 0, 0, time.UTC))
+	var out []date
+	for _, m := range language.Dates(text, time.Date(2031, time.March, 5, 0, 0, 0, 0, time.UTC)) {
+		same := func(o language.DateMention) bool {
+			return o.Start == m.Start && o.End == m.End && o.Unit == m.Unit && o.Time.Equal(m.Time)
+		}
+		if m.Unit != language.Vague && slices.ContainsFunc(far, same) {
+			out = append(out, date{m})
+		}
+	}
+	return out
+}
+
+// keptBy reports whether one of the dates lies within this one.
+func (d date) keptBy(others []date) bool {
+	return slices.ContainsFunc(others, func(o date) bool { return !o.Time.Before(d.Time) && !o.Last().After(d.Last()) })
+}
+
+func (d date) claim() string {
+	switch d.Unit {
+	case language.Month:
+		return d.Time.Format("2006-01")
+	case language.Year:
+		return d.Time.Format("2006")
+	case language.Day:
+		return d.Time.Format(time.DateOnly)
+	}
+	return d.Time.Format(time.DateOnly) + "/" + d.Last().Format(time.DateOnly)
+}

@@ -1,0 +1,126 @@
+package memoryr2
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+const (
+	// before joins a new value to what it replaces.
+	before = " Before that: "
+	// maxContent is how long a statement may grow by what it keeps, in bytes. What would grow beyond it is a contradiction instead: the old
+	// entry is retracted, and the history keeps it.
+	maxContent = 1000
+)
+
+// Embedded is the strategy without a model server. Facts are statements made by rule, which also decide; what the rules would replace
+// is kept as the past of the new statement, and what a denial replaces is deleted first. It is safe for concurrent use.
+type Embedded struct{ rules *embedded.Former }
+
+var _ formation.Former = (*Embedded)(nil)
+
+// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+func NewEmbedded() *Embedded { return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name))} }
+
+// Version is name and version of strategy and policy.
+func (f *Embedded) Version() string { return f.rules.Version() }
+
+// Extract returns the facts that the salient turns tell, turn by turn.
+func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	facts, err := f.rules.Extract(ctx, in)
+	for i := range facts {
+		facts[i].Neighbours = relatedEach
+	}
+	return facts, err
+}
+
+// Decide holds the facts against the memories of the same speaker. The rules see of each memory what holds now, not what was before.
+func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	k := keeper{contents: map[string]string{}, negates: map[string]bool{}, turns: in.Session.Turns}
+	view := relate(in, math.MaxInt) // the bound is of a prompt, and the rules have none
+	for i, r := range view.Related {
+		view.Related[i].Memories = slices.Clone(r.Memories)
+		for j, m := range r.Memories {
+			k.contents[m.ID] = m.Content
+			view.Related[i].Memories[j].Content, _ = split(m.Content)
+		}
+		k.negates[idOf(in.Session.Scope, r.Candidate)] = r.Candidate.Negates
+	}
+	verdict, err := f.rules.Decide(ctx, view)
+	if err != nil {
+		return formation.Verdict{}, err
+	}
+	var out []memory.Operation
+	for _, op := range verdict.Operations {
+		out = append(out, k.monotonic(op)...)
+	}
+	verdict.Operations = out
+	return verdict, nil
+}
+
+// split tells what holds now from what was before, which begins with the joining words.
+func split(content string) (now, past string) {
+	if i := strings.Index(content, before); i >= 0 {
+		return content[:i], content[i:]
+	}
+	return content, ""
+}
+
+// keeper makes the rules' operations monotonic.
+type keeper struct {
+	contents map[string]string
+	negates  map[string]bool
+	turns    []memory.Turn
+}
+
+// monotonic returns the operation with an update that keeps all that its target says, or the deletion and insertion that it amounts to.
+func (k *keeper) monotonic(op memory.Operation) []memory.Operation {
+	switch {
+	case op.New == nil:
+		return []memory.Operation{op}
+	case op.Kind == memory.OpAdd:
+		k.contents[op.New.ID] = op.New.Content
+		return []memory.Operation{op}
+	}
+	entry := *op.New
+	kept := keeping(entry.Content, k.contents[op.Targets[0]])
+	if k.negates[entry.ID] || len(kept) > maxContent {
+		k.contents[entry.ID] = entry.Content
+		return []memory.Operation{k.deletion(op, op.Targets), {Kind: memory.OpAdd, New: &entry, Sources: op.Sources, Reason: op.Reason}}
+	}
+	if kept != entry.Content {
+		entry.Content, entry.Vector = kept, nil
+	}
+	k.contents[entry.ID] = kept
+	update := memory.Operation{Kind: memory.OpUpdate, Targets: op.Targets[:1], New: &entry, Sources: op.Sources, Reason: op.Reason}
+	if len(op.Targets) == 1 {
+		return []memory.Operation{update}
+	}
+	return []memory.Operation{k.deletion(op, op.Targets[1:]), update}
+}
+
+func (k *keeper) deletion(op memory.Operation, targets []string) memory.Operation {
+	return memory.Operation{Kind: memory.OpDelete, Targets: targets, Sources: op.Sources, Reason: reasonContradiction, At: newest(k.turns, op.Sources)}
+}
+
+// keeping is the new statement with what the old one says beyond it as the past.
+func keeping(content, old string) string {
+	now, past := split(old)
+	stems := language.StemSet(content)
+	for s := range language.StemSet(now) {
+		if !stems[s] {
+			return content + before + old
+		}
+	}
+	if len(Dropped(now, content)) > 0 {
+		return content + before + old
+	}
+	return content + past
+}

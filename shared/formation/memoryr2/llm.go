@@ -1,0 +1,136 @@
+package memoryr2
+
+import (
+	"context"
+	"embed"
+	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+//go:embed prompts/*.tmpl
+var prompts embed.FS
+
+// LLM is the strategy by a language model: one call extracts the facts of an ordinary session, one decides on them. It is safe for
+// concurrent use.
+type LLM struct {
+	extractor llm.Role
+	manager   llm.Role
+}
+
+var _ formation.Former = (*LLM)(nil)
+
+// NewLLM makes the former. A prompt that does not work is an error here, not later.
+func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
+	extractor, err := llm.NewRole(client, llm.RoleSpec{
+		Name: model.RoleFacts, Prompts: prompts, File: "prompts/memory-r2-facts.v1.tmpl",
+		Schema: structured.SchemaOf[extraction]("mneme_memory_r2_facts"),
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := llm.NewRole(client, llm.RoleSpec{
+		Name: model.RoleFactManager, Prompts: prompts, File: "prompts/memory-r2-fact-manager.v1.tmpl",
+		Schema: structured.SchemaOf[edits]("mneme_memory_r2_fact_manager"),
+	}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &LLM{extractor: extractor, manager: manager}, nil
+}
+
+// Version is strategy, prompt versions and models.
+func (f *LLM) Version() string { return llm.VersionOf(Name, f.extractor, f.manager) }
+
+// extraction is the extractor's answer. That there are no facts has to be said in so many words.
+type extraction struct {
+	Nothing bool            `json:"nothing" desc:"true when the turns hold no fact, and then facts is empty"`
+	Facts   []llm.Statement `json:"facts"`
+}
+
+// Extract asks for the facts of each chunk of the session, chunks at the same time. An empty result means that of every chunk the model
+// says that it holds none.
+func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	chunks := chunked(in.Turns)
+	found := make([][]formation.Candidate, len(chunks))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(chunksAtOnce)
+	for i, turns := range chunks {
+		g.Go(func() (err error) {
+			found[i], err = f.extract(gctx, in.Scope.Tenant, turns)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var out []formation.Candidate
+	for _, list := range found {
+		out = append(out, list...)
+	}
+	return out, nil
+}
+
+func (f *LLM) extract(ctx context.Context, tenant string, turns []memory.Turn) ([]formation.Candidate, error) {
+	data := struct {
+		Turns []llm.ShownTurn `json:"turns"`
+	}{llm.ShowTurns(turns)}
+	return llm.Ask(ctx, f.extractor, tenant, data, len(turns), func(a extraction) ([]formation.Candidate, error) {
+		if err := llm.CheckNothing(a.Nothing, len(a.Facts)); err != nil {
+			return nil, err
+		}
+		return llm.Candidates(a.Facts, func(s llm.Statement) (formation.Candidate, int, error) {
+			c, first, err := s.Candidate(turns)
+			c.Neighbours = relatedEach
+			return c, first, err
+		})
+	})
+}
+
+// chunked splits a session into runs of turns of at most chunkCharacters each. A turn is never split.
+func chunked(turns []memory.Turn) [][]memory.Turn {
+	var out [][]memory.Turn
+	first, characters := 0, 0
+	for i, t := range turns {
+		n := utf8.RuneCountInString(t.Text) + utf8.RuneCountInString(t.Caption)
+		if i > first && characters+n > chunkCharacters {
+			out = append(out, turns[first:i])
+			first, characters = i, 0
+		}
+		characters += n
+	}
+	if first < len(turns) {
+		out = append(out, turns[first:])
+	}
+	return out
+}
+
+// Decide asks what the facts do to the bank, group by group. Without facts it asks nothing.
+func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	s := newSession(in)
+	for first := 0; first < len(in.Related); first += factsPerCall {
+		group := s.group(in.Related[first:min(first+factsPerCall, len(in.Related))])
+		ops, err := f.decide(ctx, group)
+		if err != nil {
+			return formation.Verdict{}, err
+		}
+		s.add(group, ops)
+	}
+	return formation.Verdict{Operations: s.operations}, nil
+}
+
+func (f *LLM) decide(ctx context.Context, group formation.Bundle) ([]memory.Operation, error) {
+	board, err := llm.NewBoard(group, relatedEach)
+	if err != nil {
+		return nil, err
+	}
+	return llm.Ask(ctx, f.manager, group.Session.Scope.Tenant, board, len(group.Related), func(a edits) ([]memory.Operation, error) {
+		return a.operations(board, group, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
+	})
+}

@@ -1,0 +1,72 @@
+package memoryr2
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// relate leaves each fact the memories that the manager is to see it with: of the same speaker, near enough, at most relatedEach, and
+// at most overall for all facts together. Where that is too few, the nearest memory of every fact comes before the second of any.
+func relate(in formation.Bundle, overall int) formation.Bundle {
+	who := speakersOf(in.Session.Turns)
+	out := in
+	out.Related = make([]formation.Related, len(in.Related))
+	for i, r := range in.Related {
+		out.Related[i] = who.near(r, in.Session.Turns)
+	}
+	shown := map[string]bool{}
+	for rank := range relatedEach {
+		for _, i := range bySimilarity(out.Related, rank) {
+			if len(shown) < overall || shown[out.Related[i].Memories[rank].ID] {
+				shown[out.Related[i].Memories[rank].ID] = true
+			}
+		}
+	}
+	for i, r := range out.Related {
+		out.Related[i] = keep(r, func(m memory.Memory, _ float64) bool { return shown[m.ID] })
+	}
+	return out
+}
+
+// near keeps a fact's memories of the same speaker.
+func (s speakers) near(r formation.Related, turns []memory.Turn) formation.Related {
+	subject, named := s.subject(r.Candidate, turns)
+	r = keep(r, func(m memory.Memory, similarity float64) bool {
+		return m.Status == memory.StatusActive && similarity >= leastSimilarity && s.owns(m, subject, named)
+	})
+	n := min(relatedEach, len(r.Memories))
+	r.Memories, r.Similarity = r.Memories[:n], r.Similarity[:n]
+	return r
+}
+
+// keep filters the memories of a fact; one without a similarity counts as far.
+func keep(r formation.Related, want func(memory.Memory, float64) bool) formation.Related {
+	out := formation.Related{Candidate: r.Candidate}
+	for i, m := range r.Memories {
+		similarity := 0.0
+		if i < len(r.Similarity) {
+			similarity = r.Similarity[i]
+		}
+		if want(m, similarity) {
+			out.Memories, out.Similarity = append(out.Memories, m), append(out.Similarity, similarity)
+		}
+	}
+	return out
+}
+
+// bySimilarity returns the facts that have a memory of that rank, the nearest first.
+func bySimilarity(related []formation.Related, rank int) []int {
+	var out []int
+	for i, r := range related {
+		if rank < len(r.Memories) {
+			out = append(out, i)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int {
+		return cmp.Compare(related[b].Similarity[rank], related[a].Similarity[rank])
+	})
+	return out
+}

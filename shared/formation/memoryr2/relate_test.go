@@ -1,0 +1,91 @@
+package memoryr2_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	model "github.com/mneme-memory/mneme/shared/llm"
+	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// shownTo is the data of the manager's one call on a bundle.
+func shownTo(t *testing.T, b formation.Bundle) string {
+	t.Helper()
+	s := llmtest.New(t)
+	if _, err := operations(t.Context(), newFormer(t, s), b); err != nil {
+		t.Fatal(err)
+	}
+	return string(s.Calls(model.RoleFactManager)[0].Data())
+}
+
+func TestAFactSeesMemoriesOfItsSpeaker(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fact, slot, memory, of string
+		want                   bool
+	}{
+		"same":                                {"Ana likes tea.", "", "Ana drinks tea.", "", true},
+		"the other one's":                     {"Ana likes tea.", "", "Ben drinks tea.", "", false},
+		"both are named":                      {"Ana likes tea.", "", "Ben and Ana drink tea.", "", true},
+		"about the first named":               {"Ana likes Ben's tea.", "", "Ben drinks tea.", "", false},
+		"full name":                           {"Ana Reis likes tea.", "", "Ana drinks tea.", "", true},
+		"possessive":                          {"Ana's sister likes tea.", "", "Ana’s sister drinks tea.", "", true},
+		"by the fact's slot":                  {"Tea is the favourite.", "ben/favourite", "Ben drinks tea.", "", true},
+		"by the memory's slot":                {"Ana likes tea.", "", "Tea is the favourite.", "ana's sister/favourite", true},
+		"by who said it":                      {"Eva likes tea.", "", "Eva is the sister of Ana.", "", true},
+		"said by the other one":               {"Eva likes tea.", "", "Eva is the sister of Ben.", "", false},
+		"neither names anybody":               {"Tea is good.", "", "Tea is hot.", "", true},
+		"the memory names nobody":             {"Ana likes tea.", "", "Tea is hot.", "", false},
+		"a word like a name in small letters": {"Will likes tea.", "", "Ana will drink tea.", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := stored("m-1", tc.memory)
+			m.Slot = tc.of
+			b := bundle([]string{tc.fact, "x", "x"}, m)
+			b.Session.Turns[0].Speaker, b.Session.Turns[1].Speaker, b.Session.Turns[2].Speaker = "Ana Reis", "Ben", "Will"
+			b.Related = b.Related[:1]
+			b.Related[0].Candidate.Slot = tc.slot
+			if got := strings.Contains(shownTo(t, b), `"m1"`); got != tc.want {
+				t.Errorf("shown: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAFactSeesFiveNearMemories(t *testing.T) {
+	var near []memory.Memory
+	for i := range 8 {
+		near = append(near, stored(fmt.Sprintf("m-%d", i), fmt.Sprintf("Ana %d", i)))
+	}
+	b := bundle([]string{"Ana"}, near...)
+	b.Related[0].Similarity = []float64{0.9, 0.8, 0.05, 0.7, 0.1, 0.5, 0.4, 0.3}
+	if data := shownTo(t, b); !strings.Contains(data, `"related":["m1","m2","m3","m4","m5"]`) || strings.Contains(data, "Ana 2") || strings.Contains(data, "Ana 6") {
+		t.Errorf("shown is %s", data)
+	}
+}
+
+// Twenty-five memories for all facts together: the nearest of each fact is among them before the fifth of any.
+func TestACallSeesTwentyFiveMemories(t *testing.T) {
+	b := bundle(make([]string, 20))
+	for i := range b.Related {
+		b.Related[i].Candidate.Content = "Ana"
+		for j := range 5 {
+			b.Related[i].Memories = append(b.Related[i].Memories, stored(fmt.Sprintf("m-%d-%d", i, j), fmt.Sprintf("Ana %d %d", i, j)))
+			b.Related[i].Similarity = append(b.Related[i].Similarity, 0.9-float64(j)/10-float64(i)/1000)
+		}
+	}
+	data := shownTo(t, b)
+	if n := strings.Count(data, `"content":"Ana `); n != 25 {
+		t.Errorf("%d memories are shown, want 25", n)
+	}
+	for i := range b.Related {
+		if !strings.Contains(data, fmt.Sprintf(`"content":"Ana %d 0"`, i)) {
+			t.Errorf("the nearest memory of fact %d is not shown", i)
+		}
+	}
+	if !strings.Contains(data, `"content":"Ana 4 1"`) || strings.Contains(data, `"content":"Ana 5 1"`) {
+		t.Error("the second nearest of the nearest five facts are not those shown")
+	}
+}
