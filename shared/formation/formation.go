@@ -119,7 +119,7 @@ type Bundle struct {
 	Related []Related `json:"related"`
 	// Core is the user's core block as it is.
 	Core memory.Core `json:"core,omitzero"`
-	// Window is working memory W, oldest first. The session's own turns are in it as far as they have not fallen out.
+	// Window is what of working memory W has been consolidated, oldest first.
 	Window []memory.Turn `json:"window,omitempty"`
 	// Found has what each of the last verdict's lookups found, in their order; nil when Decide is asked for the first time.
 	Found []Found `json:"found,omitempty"`

@@ -155,12 +155,24 @@ func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []f
 	return entries, near, nil
 }
 
-// recent returns working memory, as much of its newest part as fits into a payload.
+// recent returns the turns of working memory that have been consolidated, the newest of them that fit into a payload. What waits or was
+// given up is left out: a turn that no model takes must not spoil the sessions after it.
 func (a *Activities) recent(ctx context.Context, scope memory.Scope) ([]memory.Turn, error) {
 	turns, err := a.Window.Recent(ctx, scope)
 	if err != nil {
 		return nil, fmt.Errorf("read window: %w", err)
 	}
+	ids := make([]string, len(turns))
+	for i, t := range turns {
+		ids[i] = t.ID
+	}
+	kept, err := a.Bank.Turns(ctx, scope, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up consolidated turns: %w", err)
+	}
+	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool {
+		return !slices.ContainsFunc(kept, func(k memory.Turn) bool { return k.ID == t.ID })
+	})
 	first, bytes := len(turns), 0
 	for ; first > 0; first-- {
 		bytes += len(turns[first-1].Text) + len(turns[first-1].Caption)

@@ -403,3 +403,19 @@ func TestAModelsAnswers(t *testing.T) {
 		})
 	}
 }
+
+// What was never consolidated is not shown to the next decision, whatever is in view.
+func TestTheWindowShowsWhatWasConsolidated(t *testing.T) {
+	s := newShop(t)
+	done, given := batchOf(1, "I live in Porto."), batchOf(2, "I cannot be understood.")
+	s.consolidate(t, done, start)
+	for _, b := range []consolidation.Batch{done, given} {
+		if err := s.Window.Append(t.Context(), owner, b.Turns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	near, err := s.Relate(t.Context(), consolidation.RelateInput{Batch: batchOf(3, "I am a nurse.")})
+	if err != nil || len(near.Window) != 1 || near.Window[0].ID != done.Turns[0].ID {
+		t.Errorf("the window shows %+v, %v, want the turn that was consolidated", near.Window, err)
+	}
+}

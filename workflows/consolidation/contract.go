@@ -128,7 +128,7 @@ type Neighbourhood struct {
 	Known []string `json:"known,omitempty"`
 	// Core is the user's core block as it is.
 	Core memory.Core `json:"core,omitzero"`
-	// Window is working memory, oldest first, the newest turns of it at most.
+	// Window is what of working memory has been consolidated, oldest first, the newest turns of it at most.
 	Window []memory.Turn `json:"window,omitempty"`
 }
 
