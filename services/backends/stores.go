@@ -78,7 +78,8 @@ func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, err
 type Workflows struct {
 	Addr              string        `env:"MNEME_TEMPORAL_ADDR" envDefault:"127.0.0.1:7233" desc:"address of the Temporal frontend, host:port"`
 	Namespace         string        `env:"MNEME_TEMPORAL_NAMESPACE" envDefault:"default" desc:"Temporal namespace"`
-	MaxTurns          int           `env:"MNEME_CONSOLIDATION_MAX_TURNS" envDefault:"32" desc:"turns consolidated together at most; so many waiting turns of an open session start a consolidation"`
+	MaxTurns          int           `env:"MNEME_CONSOLIDATION_MAX_TURNS" envDefault:"32" desc:"turns of an open session consolidated together at most; so many waiting ones start a consolidation"`
+	BatchTurns        int           `env:"MNEME_CONSOLIDATION_BATCH_TURNS" envDefault:"200" desc:"turns of a session that has ended consolidated together at most"`
 	Idle              time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn before it is consolidated as it is"`
 	Linger            time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays after its last work"`
 	MalformedAttempts int           `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"5" desc:"how often a session is tried whose model answers cannot be used before its turns go to the dead letters"`
@@ -90,6 +91,7 @@ func (w Workflows) Validate() error {
 		config.Require(w.Addr != "", "MNEME_TEMPORAL_ADDR", w.Addr, "host:port"),
 		config.Require(w.Namespace != "", "MNEME_TEMPORAL_NAMESPACE", w.Namespace, "a namespace"),
 		config.Require(w.MaxTurns > 0 && w.MaxTurns <= 200, "MNEME_CONSOLIDATION_MAX_TURNS", w.MaxTurns, "1 to 200"),
+		config.Require(w.BatchTurns > 0 && w.BatchTurns <= 400, "MNEME_CONSOLIDATION_BATCH_TURNS", w.BatchTurns, "1 to 400"),
 		config.Require(w.Idle > 0, "MNEME_CONSOLIDATION_IDLE", w.Idle, "more than zero"),
 		config.Require(w.Linger > 0, "MNEME_CONSOLIDATION_LINGER", w.Linger, "more than zero"),
 		config.Require(w.MalformedAttempts > 0, "MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS", w.MalformedAttempts, "more than zero"),
@@ -107,7 +109,7 @@ func (w Workflows) Open(ctx context.Context, tel *telemetry.Telemetry) (client.C
 // Starter signals workflows through a client of Open.
 func (w Workflows) Starter(c client.Client) consolidation.Starter {
 	return consolidation.Starter{Client: c, Tuning: consolidation.Tuning{
-		MaxTurns: w.MaxTurns, Idle: w.Idle, Linger: w.Linger, MalformedAttempts: w.MalformedAttempts,
+		MaxTurns: w.MaxTurns, BatchTurns: w.BatchTurns, Idle: w.Idle, Linger: w.Linger, MalformedAttempts: w.MalformedAttempts,
 	}}
 }
 

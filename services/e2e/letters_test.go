@@ -178,11 +178,18 @@ func TestAReplayBringsInATenantThatWasUnknown(t *testing.T) {
 	if err := shared.AddTenants(harness.Tenant{ID: ghost}); err != nil {
 		t.Fatal(err)
 	}
-	// A service may not have read the new file yet; what it refuses again waits for the next replay.
-	harness.Await(t, "a replay leaves no letter", func(context.Context) (bool, error) {
-		shared.Replay(t, ghost+"/")
-		return len(shared.DeadLetters(t, ghost+"/")) == 0, nil
+	// A service may not have read the new file yet, and what it refuses again comes in after what it does not: another user's
+	// conversation says when all of them have.
+	probe := goodTalk("probe")
+	shared.Publish(t, ghost, probe)
+	harness.Await(t, "every service knows the tenant", func(context.Context) (bool, error) {
+		shared.Replay(t, ghost+"/probe")
+		return len(shared.DeadLetters(t, ghost+"/probe")) == 0 && len(shared.Snapshot(t, ghost, "probe")) > 0, nil
 	})
+	shared.Replay(t, ghost+"/casper")
+	if left := shared.DeadLetters(t, ghost+"/"); len(left) != 0 {
+		t.Errorf("%d letters are left", len(left))
+	}
 	shared.AwaitFormed(t, ghost, talk...)
 	shared.Publish(t, tenantDead, harness.Conversation("casper", harness.Lives(4))...)
 	shared.AwaitFormed(t, tenantDead, talk...)

@@ -51,10 +51,11 @@ func run(m *testing.M) (code int) {
 		return fail("start model", err)
 	}
 	defer endpoint.Stop()
-	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: []harness.Tenant{
-		{ID: tenantRepeat}, {ID: tenantNorth}, {ID: tenantSouth}, {ID: tenantDead}, {ID: tenantRead}, {ID: tenantFile}, {ID: tenantErase},
-		{ID: tenantModel, Policy: tenant.PolicyLLM},
-	}, Environ: endpoint.environ()})
+	tenants := append(strategyTenants(), harness.Tenant{ID: tenantModel, Policy: tenant.PolicyLLM})
+	for _, id := range []string{tenantRepeat, tenantNorth, tenantSouth, tenantDead, tenantRead, tenantFile, tenantErase} {
+		tenants = append(tenants, harness.Tenant{ID: id})
+	}
+	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: tenants, Environ: endpoint.environ()})
 	if err != nil {
 		return fail("start system", err)
 	}

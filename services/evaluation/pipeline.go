@@ -18,7 +18,7 @@ import (
 )
 
 // DefaultMaxTurns is how many turns one consolidation takes unless said otherwise.
-const DefaultMaxTurns = 50
+const DefaultMaxTurns = 200
 
 // Pipeline forms memory the way the services do, in the process.
 type Pipeline struct {

@@ -47,8 +47,11 @@ type Params struct {
 
 // Tuning is when a workflow consolidates and when it goes away.
 type Tuning struct {
-	// MaxTurns is how many turns one consolidation takes at most; so many waiting turns of an open session start one.
+	// MaxTurns is how many waiting turns of an open session start a consolidation, which takes that many at most.
 	MaxTurns int `json:"max_turns"`
+	// BatchTurns is how many turns of a session that has ended one consolidation takes at most; 0, or less than MaxTurns, means MaxTurns. Formers share
+	// out what is long, so more of a session at a time is decided sooner.
+	BatchTurns int `json:"batch_turns,omitempty"`
 	// Idle is how long an open session waits for its next turn before it is consolidated as it is.
 	Idle time.Duration `json:"idle"`
 	// Linger is how long the workflow stays after its last work, because sessions come in bursts.

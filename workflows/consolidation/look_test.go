@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,5 +82,25 @@ func TestAFormerThatNeverDecidesGoesToTheDeadLetters(t *testing.T) {
 	a, s := lookInto(t, 1000)
 	if len(s.letters) != 1 || !strings.Contains(s.letters[0].Reason, "no decision") || len(s.applied) != 0 {
 		t.Errorf("letters %+v after %d questions", s.letters, len(a.seen))
+	}
+}
+
+// A session that has ended is taken in larger parts than one that goes on.
+func TestAnEndedSessionIsTakenInLargerParts(t *testing.T) {
+	env, s := newRun(t)
+	p := params()
+	p.Tuning.BatchTurns = 8
+	var events []consolidation.Event
+	for n := 1; n <= 10; n++ {
+		events = append(events, turn("ended", n))
+	}
+	signals(env, append(events, closed("ended"), turn("open", 1), turn("open", 2), turn("open", 3), turn("open", 4)))
+	finish(t, env, p)
+	var sizes []int
+	for _, ids := range s.turnsOf() {
+		sizes = append(sizes, len(ids))
+	}
+	if !slices.Equal(sizes, []int{8, 2, 4}) {
+		t.Errorf("consolidated %v turns at a time, want 8 and 2 of the one that ended and 4 of the open one", sizes)
 	}
 }

@@ -160,6 +160,14 @@ func (s *State) ready(t Tuning, now time.Time) (session *Session, closes bool) {
 	return nil, false
 }
 
+// turns is how many turns of a session a consolidation takes at most.
+func (t Tuning) turns(ended bool) int {
+	if ended {
+		return max(t.MaxTurns, t.BatchTurns)
+	}
+	return t.MaxTurns
+}
+
 // done removes a batch's turns, and its session when it is used up.
 func (s *State) done(session *Session, turns int) {
 	session.Turns = slices.Delete(session.Turns, 0, turns)

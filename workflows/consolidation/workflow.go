@@ -121,7 +121,7 @@ func (r *run) consolidateNext(ctx workflow.Context) bool {
 	if session == nil {
 		return false
 	}
-	n, _ := session.batch(r.params.Tuning.MaxTurns)
+	n, _ := session.batch(r.params.Tuning.turns(closes))
 	batch := Batch{
 		Scope: r.params.Scope, Strategy: r.params.Strategy, Policy: r.params.Policy, SessionID: session.ID,
 		Turns: byTime(session.Turns[:n]), EventIDs: slices.Clone(session.EventIDs[:n]),

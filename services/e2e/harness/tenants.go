@@ -14,6 +14,8 @@ type Tenant struct {
 	ID string
 	// Policy is embedded or llm; empty means embedded.
 	Policy tenant.Policy
+	// Strategy is how its memory is formed; empty means the default way.
+	Strategy tenant.Strategy
 }
 
 // Key is the tenant's API key.
@@ -27,9 +29,10 @@ type tenantsFile struct {
 }
 
 type tenantEntry struct {
-	ID      string   `yaml:"id"`
-	Policy  string   `yaml:"policy"`
-	APIKeys []string `yaml:"api_keys"`
+	ID       string   `yaml:"id"`
+	Policy   string   `yaml:"policy"`
+	Strategy string   `yaml:"strategy,omitempty"`
+	APIKeys  []string `yaml:"api_keys"`
 }
 
 // writeTenants replaces the tenants file in one step, so that no service reads half of it.
@@ -39,7 +42,9 @@ func writeTenants(path string, tenants []Tenant) error {
 		if t.Policy == "" {
 			t.Policy = tenant.PolicyEmbedded
 		}
-		file.Tenants = append(file.Tenants, tenantEntry{ID: t.ID, Policy: string(t.Policy), APIKeys: []string{tenant.HashKey(t.Key())}})
+		file.Tenants = append(file.Tenants, tenantEntry{
+			ID: t.ID, Policy: string(t.Policy), Strategy: string(t.Strategy), APIKeys: []string{tenant.HashKey(t.Key())},
+		})
 	}
 	content, err := yaml.Marshal(file)
 	if err != nil {
