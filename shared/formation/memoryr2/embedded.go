@@ -20,8 +20,9 @@ const (
 	maxContent = 1000
 )
 
-// Embedded is the strategy without a model server. Facts are statements made by rule, which also decide; what the rules would replace
-// is kept as the past of the new statement, and what a denial replaces is deleted first. It is safe for concurrent use.
+// Embedded is the strategy without a model server. Facts are statements made by rule, which also decide. A contradiction is a statement that
+// denies in so many words: what it replaces is deleted first, and it is inserted for what it tells beside that. Whatever else the rules would
+// replace is a refinement, and is kept as the past of the new statement. It is safe for concurrent use.
 type Embedded struct{ rules *embedded.Former }
 
 var _ formation.Former = (*Embedded)(nil)

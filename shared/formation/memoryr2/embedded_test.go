@@ -63,10 +63,38 @@ func TestADenialDeletes(t *testing.T) {
 	}
 }
 
+// Contradiction comes first: what says outright that something is no longer so deletes it, and is inserted for what it tells beside that.
 func TestADenialThatTellsWhatHoldsDeletesFirst(t *testing.T) {
-	l := told(t, "I work at Santa Clara Hospital.", "I quit my job at Santa Clara Hospital and started at the Riverside Clinic.")
-	if got := kinds(l.Verdicts[1].Operations); !slices.Equal(got, []memory.OpKind{memory.OpDelete, memory.OpAdd}) {
-		t.Errorf("got %v, %q", got, active(t, l))
+	l := told(t, "I work at Santa Clara Hospital.", "I no longer work at Santa Clara Hospital, I work at the Riverside Clinic now.")
+	ops := l.Verdicts[1].Operations
+	if got := kinds(ops); !slices.Equal(got, []memory.OpKind{memory.OpDelete, memory.OpAdd}) {
+		t.Fatalf("got %v, %q", got, active(t, l))
+	}
+	if ops[0].Reason != "contradiction" || !ops[0].At.Equal(day.AddDate(0, 1, 0)) {
+		t.Errorf("the deletion is %+v", ops[0])
+	}
+	if got := active(t, l); len(got) != 1 || !strings.Contains(got[0], "Riverside Clinic") || strings.Contains(got[0], "Before that") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What goes on without denying anything contradicts nothing: whichever way the rules word it, no claim of what was known is lost.
+func TestAChangeThatDeniesNothingLosesNothing(t *testing.T) {
+	for _, text := range []string{
+		"I quit my job at Santa Clara Hospital and started at the Riverside Clinic.",
+		"I started at the Riverside Clinic in June.",
+		"I work at the Riverside Clinic now.",
+	} {
+		l := told(t, "I have worked at Santa Clara Hospital as a nurse since 2019.", text)
+		for _, op := range l.Verdicts[1].Operations {
+			if op.Kind == memory.OpDelete {
+				t.Errorf("%q deletes", text)
+			}
+		}
+		known := l.Verdicts[0].Operations[0].New.Content
+		if lost := memoryr2.Dropped(known, strings.Join(active(t, l), " ")); len(lost) > 0 {
+			t.Errorf("%q loses %q of what was known: %q", text, lost, active(t, l))
+		}
 	}
 }
 
