@@ -175,7 +175,7 @@ func (w Way) measure(ctx context.Context, e embedding.Embedder, subjects, made [
 func (w Way) tally(ctx context.Context, e embedding.Embedder, subjects []Subject) (Report, error) {
 	t := NewTally()
 	for _, s := range subjects {
-		formed, err := Pipeline{Filter: w.Filter, Former: w.Former, Embedder: e}.Form(ctx, s)
+		formed, err := Pipeline{Filter: w.Filter, Former: w.Former, Strategy: w.Strategy, Embedder: e}.Form(ctx, s)
 		if err != nil {
 			return Report{}, fmt.Errorf("user %s: %w", s.Scope.User, err)
 		}

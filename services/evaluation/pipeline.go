@@ -24,8 +24,9 @@ const DefaultMaxTurns = 200
 type Pipeline struct {
 	// Filter is the gate; nil lets every turn pass. It sees a session at a time.
 	Filter formation.Filter
-	// Former makes the decisions.
-	Former formation.Former
+	// Former makes the decisions, in the way of Strategy.
+	Former   formation.Former
+	Strategy string
 	// Embedder makes the vectors.
 	Embedder embedding.Embedder
 	// MaxTurns is how many turns one consolidation takes; 0 means DefaultMaxTurns.
@@ -95,7 +96,7 @@ func (r *run) session(ctx context.Context, session dataset.Session) error {
 	for start := 0; start < len(turns); start += size {
 		end := min(start+size, len(turns))
 		b := consolidation.Batch{
-			Scope: r.subject.Scope, SessionID: session.ID, Turns: turns[start:end], Closes: end == len(turns), ClosedAt: session.End(),
+			Scope: r.subject.Scope, Strategy: r.pipeline.Strategy, SessionID: session.ID, Turns: turns[start:end], Closes: end == len(turns), ClosedAt: session.End(),
 		}
 		if err := r.consolidate(ctx, b, session.End()); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/window"
 )
 
@@ -107,10 +108,12 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 		n.Pool, n.Near, err = a.search(gctx, in.Batch.Scope, lookups)
 		return err
 	})
-	g.Go(func() (err error) {
-		n.Core, err = a.Bank.Core(gctx, in.Batch.Scope)
-		return err
-	})
+	if tenant.Strategy(in.Batch.Strategy).KeepsCore() {
+		g.Go(func() (err error) {
+			n.Core, err = a.Bank.Core(gctx, in.Batch.Scope)
+			return err
+		})
+	}
 	g.Go(func() (err error) {
 		n.Window, err = a.recent(gctx, in.Batch.Scope)
 		return err

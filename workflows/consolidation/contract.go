@@ -129,7 +129,7 @@ type Neighbourhood struct {
 	Near [][]Neighbour `json:"near,omitempty"`
 	// Known are the batch's turns that were in the bank before: they came again.
 	Known []string `json:"known,omitempty"`
-	// Core is the user's core block as it is.
+	// Core is the user's core block as it is, where the strategy keeps one.
 	Core memory.Core `json:"core,omitzero"`
 	// Window is what of working memory has been consolidated, oldest first, the newest turns of it at most.
 	Window []memory.Turn `json:"window,omitempty"`
