@@ -4,6 +4,7 @@ package strategies
 
 import (
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/deltamem"
 	"github.com/mneme-memory/mneme/shared/formation/guard"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/membuilder"
@@ -26,6 +27,7 @@ type Strategy struct {
 // All returns the strategies.
 func All() []Strategy {
 	return []Strategy{
+		strategy(deltamem.Name, deltamem.NewEmbedded, deltamem.NewLLM),
 		strategy(membuilder.Name, membuilder.NewEmbedded, membuilder.NewLLM),
 		strategy(memoryr2.Name, memoryr2.NewEmbedded, memoryr2.NewLLM),
 		strategy(rmm.Name, rmm.NewEmbedded, rmm.NewLLM),

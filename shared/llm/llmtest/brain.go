@@ -24,6 +24,8 @@ func brain(c Call) string {
 		return think(data, facts)
 	case llm.RoleFactManager:
 		return think(data, manageFacts)
+	case llm.RoleAgent:
+		return act(data)
 	case llm.RoleCore, llm.RoleEpisodic, llm.RoleSemantic, llm.RoleProcedural:
 		return build(c.Role, data)
 	case llm.RoleTopics:

@@ -1,0 +1,123 @@
+package deltamem
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/llm/structured"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Bounds of what the agent may write, in bytes. A longer thought is cut: nothing hangs on it.
+const (
+	maxQueryBytes   = 400
+	maxThoughtBytes = 600
+)
+
+// answer is the agent's: what it thinks, and then either queries or the end.
+type answer struct {
+	Thought    string   `json:"thought,omitempty" desc:"one or two sentences: what may be known already, and what follows from what was found"`
+	Action     string   `json:"action" enum:"search|finish"`
+	Queries    []string `json:"queries,omitempty" desc:"for search: what to look for in the memory, one matter each; else empty"`
+	Nothing    bool     `json:"nothing,omitempty" desc:"for finish: true when nothing in the turns is worth remembering, and then operations is empty"`
+	Operations []edit   `json:"operations,omitempty" desc:"for finish: what becomes of the memory; else empty"`
+}
+
+// edit is one operation of the agent's.
+type edit struct {
+	Op             string   `json:"op" enum:"ADD|UPDATE|NONE"`
+	Target         string   `json:"target,omitempty" desc:"id of the memory to update, or that says it already; empty for ADD"`
+	Sources        []string `json:"sources" desc:"ids of the turns it comes from"`
+	Kind           string   `json:"kind" enum:"fact|preference|episodic|semantic|procedural"`
+	Content        string   `json:"content,omitempty" desc:"the sentence to remember for ADD and UPDATE, else empty"`
+	Topic          string   `json:"topic,omitempty" desc:"one or two words"`
+	Keywords       []string `json:"keywords,omitempty"`
+	EventDate      string   `json:"event_date,omitempty" desc:"YYYY-MM-DD, YYYY-MM, YYYY or empty"`
+	EventPrecision string   `json:"event_precision,omitempty" enum:"day|month|year|none"`
+	EventWords     string   `json:"event_words,omitempty" desc:"the speaker's words for the time, or empty"`
+}
+
+// next is what an answer amounts to: a step with searches, or the operations.
+type next struct {
+	step       step
+	operations []memory.Operation
+}
+
+// take reads an answer; what is wrong with it is a fault of package structured.
+func (s *sitting) take(a answer, version string) (next, error) {
+	out := next{step: step{Thought: cut(a.Thought, maxThoughtBytes)}}
+	var err error
+	if a.Action == "search" {
+		out.step.Searches, err = s.queries(a)
+	} else {
+		out.operations, err = s.finish(a, version)
+	}
+	if err != nil {
+		return next{}, err
+	}
+	return out, nil
+}
+
+func (s *sitting) queries(a answer) ([]search, error) {
+	left, most := s.left(), min(s.left(), s.bounds.AtOnce)
+	switch {
+	case len(a.Operations) > 0 || a.Nothing:
+		return nil, structured.Faultf("action is search, yet there are operations; search first, or finish")
+	case left == 0:
+		return nil, structured.Faultf("no searches are left; action must be finish")
+	case len(a.Queries) == 0:
+		return nil, structured.Faultf("action is search without queries")
+	case len(a.Queries) > most:
+		return nil, structured.Faultf("there are %d queries; want at most %d", len(a.Queries), most)
+	}
+	asked := map[string]bool{}
+	for _, st := range s.trail.Steps {
+		for _, q := range st.Searches {
+			asked[language.Canonical(q.Query)] = true
+		}
+	}
+	var out []search
+	for i, q := range a.Queries {
+		q = strings.TrimSpace(q)
+		switch key := language.Canonical(q); {
+		case q == "" || len(q) > maxQueryBytes || strings.ContainsRune(q, 0) || !utf8.ValidString(q):
+			return nil, structured.Faultf("query %d: want text of 1 to %d bytes", i+1, maxQueryBytes)
+		case asked[key]:
+			return nil, structured.Faultf("query %d was made already", i+1)
+		default:
+			asked[key] = true
+		}
+		out = append(out, search{Query: q, Found: []string{}})
+	}
+	return out, nil
+}
+
+func (s *sitting) finish(a answer, version string) ([]memory.Operation, error) {
+	if len(a.Queries) > 0 {
+		return nil, structured.Faultf("action is finish, yet there are queries")
+	}
+	if err := llm.CheckNothing(a.Nothing, len(a.Operations)); err != nil {
+		return nil, err
+	}
+	l := newLedger(s, version)
+	for i, e := range a.Operations {
+		if err := l.enter(e); err != nil {
+			return nil, structured.Faultf("operation %d: %v", i+1, err)
+		}
+	}
+	return l.close(), nil
+}
+
+// cut shortens a text to so many bytes of whole characters.
+func cut(text string, most int) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(text), "\x00", ""), "")
+	if len(text) <= most {
+		return text
+	}
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}

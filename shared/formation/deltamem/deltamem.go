@@ -1,0 +1,64 @@
+// Package deltamem forms memory as DeltaMem does (arXiv:2604.01560, section 3.1): one agent reads a session, looks into the bank where it
+// thinks that something may be known already, and ends with a list of operations: add, update, or none. Most of what people say never
+// changes, so it is the agent that chooses what to look for, and not every statement costs a search. A memory is an
+// atomic sentence, a time and an id; nothing is deleted: what has ended is an update that says so.
+//
+// The agent keeps no state between its steps. What it looks for goes out as the verdict's lookups, and the trail of its steps as
+// the memo that comes back with what was found.
+package deltamem
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mneme-memory/mneme/shared/config"
+)
+
+// Name is the strategy's name.
+const Name = "deltamem"
+
+// Bounds are what the agent may spend on one session.
+type Bounds struct {
+	// Steps is how often the model is asked; in the last step it must finish.
+	Steps int
+	// Searches is how many queries it may make in all, and AtOnce how many in one step.
+	Searches, AtOnce int
+	// Found is how many memories a query finds.
+	Found int
+}
+
+// DefaultBounds are the bounds of NewLLM. Five found memories are the paper's.
+func DefaultBounds() Bounds { return Bounds{Steps: 6, Searches: 8, AtOnce: 4, Found: 5} }
+
+// Validate reports every bound that is out of range. A workflow makes at most 32 rounds, and at most 64 searches in one.
+func (b Bounds) Validate() error {
+	return errors.Join(
+		config.Require(b.Steps >= 1 && b.Steps <= 16, "steps", b.Steps, "1 to 16"),
+		config.Require(b.Searches >= 0 && b.Searches <= 64, "searches", b.Searches, "0 to 64"),
+		config.Require(b.AtOnce >= 1 && b.AtOnce <= 16, "queries at once", b.AtOnce, "1 to 16"),
+		config.Require(b.Found >= 1 && b.Found <= 20, "found memories", b.Found, "1 to 20"),
+	)
+}
+
+// What the agent has spent on the session so far is on the span of every step; that of the last one has the sums.
+const (
+	AttrSteps        = attribute.Key("mneme.agent.steps")
+	AttrSearches     = attribute.Key("mneme.agent.searches")
+	AttrInputTokens  = attribute.Key("mneme.agent.tokens.input")
+	AttrOutputTokens = attribute.Key("mneme.agent.tokens.output")
+)
+
+// report puts what was spent on the current span.
+func report(ctx context.Context, steps, searches int, tokens tokens) {
+	trace.SpanFromContext(ctx).SetAttributes(
+		AttrSteps.Int(steps), AttrSearches.Int(searches), AttrInputTokens.Int64(tokens.Input), AttrOutputTokens.Int64(tokens.Output))
+}
+
+// tokens are of all steps together, as the server counts.
+type tokens struct {
+	Input  int64 `json:"input,omitempty"`
+	Output int64 `json:"output,omitempty"`
+}

@@ -1,0 +1,77 @@
+package deltamem
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+)
+
+// Embedded is the strategy without a model server: statements are made by rule, a rule chooses what to look for, and rules decide on
+// what was found. It is safe for concurrent use.
+type Embedded struct{ rules *embedded.Former }
+
+var _ formation.Divisible = (*Embedded)(nil)
+
+// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+func NewEmbedded() *Embedded { return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name))} }
+
+// Version is name and version of strategy and policy.
+func (f *Embedded) Version() string { return f.rules.Version() }
+
+// Division says that a session can be read in parts. It is decided as a whole, because decisions look things up.
+func (f *Embedded) Division() formation.Division { return formation.Division{Extract: true} }
+
+// Extract returns what the salient turns tell, turn by turn, to be held against nothing yet.
+func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	statements, err := f.rules.Extract(ctx, in)
+	for i := range statements {
+		statements[i].Neighbours = formation.NoNeighbours
+	}
+	return statements, err
+}
+
+// spent is the memo of the embedded agent: what it looks for follows from the statements, so that it need not be kept.
+type spent struct {
+	Steps    int `json:"steps"`
+	Searches int `json:"searches"`
+}
+
+// Decide asks for what the statements are to be held against, and decides when it has that.
+func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return formation.Verdict{}, err
+	}
+	probes := probesFor(in.Related)
+	if len(probes) > 0 && in.Found == nil {
+		return ask(ctx, probes)
+	}
+	if len(in.Found) != len(probes) {
+		return formation.Verdict{}, fault.Terminal("bundle.found", "has %d results, want those of %d lookups", len(in.Found), len(probes))
+	}
+	report(ctx, 1+min(1, len(probes)), len(probes), tokens{})
+	view := in
+	view.Related = slices.Clone(in.Related)
+	for i, p := range probes {
+		for _, at := range p.statements {
+			view.Related[at].Memories, view.Related[at].Similarity = in.Found[i].Memories, in.Found[i].Similarity
+		}
+	}
+	return f.rules.Decide(ctx, view)
+}
+
+func ask(ctx context.Context, probes []probe) (formation.Verdict, error) {
+	memo, err := json.Marshal(spent{Steps: 1, Searches: len(probes)})
+	if err != nil {
+		return formation.Verdict{}, err
+	}
+	report(ctx, 1, len(probes), tokens{})
+	out := formation.Verdict{Memo: memo}
+	for _, p := range probes {
+		out.Lookups = append(out.Lookups, formation.Lookup{Text: p.text, K: p.k})
+	}
+	return out, nil
+}
