@@ -156,11 +156,11 @@ func (c *conversation) teller() int {
 
 // handOver lets the other speaker say something when it is their turn, or when they have to ask first.
 func (c *conversation) handOver(who int, ask string) {
-	if c.next == who {
+	for c.next == who {
 		if ask == "" {
 			return
 		}
-		c.react()
+		c.react() // a reaction may be a question with its answer, after which it is the same speaker's turn again
 	}
 	parts := []string{c.remark(0.6), ask}
 	switch {
@@ -168,7 +168,9 @@ func (c *conversation) handOver(who int, ask string) {
 	case chance(c.r, 0.45):
 		parts[1] = c.small(chatElicit)
 	default:
-		c.react()
+		for c.next != who {
+			c.react()
+		}
 		return
 	}
 	c.speak(line{kind: KindQuestion, parts: parts})

@@ -151,6 +151,30 @@ func isShortAnswer(text string) bool {
 	return true
 }
 
+// maxEllipticWords bounds what counts as an answer without a verb.
+const maxEllipticWords = 12
+
+// isElliptic reports whether a sentence has no verb of its own ("the Corner Bakery now, as a waiter"), or only says that something is over ("I left,
+// actually."): it takes the rest from the question.
+func isElliptic(text string) bool {
+	words := language.Words(text)
+	if len(words) == 0 || len(words) > maxEllipticWords {
+		return false
+	}
+	if len(words) <= 4 && speaksOfSelf(text) {
+		marked, _ := rewrite(text)
+		return cuesOf(marked).has(cueEnd | cueReplace)
+	}
+	now := false
+	for _, w := range words {
+		if subjects[w.Lower] || firstPerson[w.Lower] || copulas[w.Lower] || isPast(w.Lower) || auxiliaries[w.Lower] {
+			return false
+		}
+		now = now || w.Lower == "now" || w.Lower == "since" || w.Lower == "ago"
+	}
+	return now
+}
+
 var whatIsYour = regexp.MustCompile(`(?i)^(?:and |so )?(?:what|who)(?:'s|’s| is| are|'re) (your [\p{L}' ’-]{2,60})\?$`)
 
 // joinAnswer makes a sentence of a question for an attribute and its answer ("What's your

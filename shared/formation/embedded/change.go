@@ -38,9 +38,9 @@ var cuePatterns = []struct {
 	words   map[string]bool
 	pattern *regexp.Regexp
 }{
-	{cueEnd, wordSet(`longer anymore more up stopped quit quitting dropped dropping done finished over gone goodbye farewell history left leaving lost go laid withdrawn withdrew cancelled canceled called ended sold rid away threw handed retired moved off cleared healed recovered through work wasn't nothing fed bored again past behind died passed closed shut expired scrapped ditched out`), regexp.MustCompile(`(?i)\b(?:no longer|any ?more|no more|gave (?:\w+ ){0,4}up|given (?:\w+ ){0,4}up|giving up|stopped|quit|quitting|dropped|dropping|done with|finished with|(?:completely|totally|finally|all) over|is gone|are gone|goodbye|farewell|history|left|leaving|lost|let ` + selfMark + ` go|laid ` + selfMark + ` off|withdrawn|withdrew|cancell?ed|called off|ended|broke up|split up|sold|got rid of|gave away|threw (?:out|away)|handed in|retired|moved (?:out|away)|took ` + selfMark + ` off|off the|cleared ` + selfMark + `|healed|recovered|fell through|not work out|wasn't for|did nothing|fed up|bored|never again|a thing of the past|behind ` + selfMark + `|died|passed away|closed down|shut down|expired|scrapped|ditched|out of)\b`)},
+	{cueEnd, wordSet(`wait broke split fell fight friends talk single went sent gave brought took handed given sending returned returning over longer anymore more up stopped quit quitting dropped dropping done finished over gone goodbye farewell history left leaving lost go laid withdrawn withdrew cancelled canceled called ended sold rid away threw handed retired moved off cleared healed recovered through work wasn't nothing fed bored again past behind died passed closed shut expired scrapped ditched out`), regexp.MustCompile(`(?i)\b(?:no longer|any ?more|no more|gave (?:\w+ ){0,4}up|given (?:\w+ ){0,4}up|giving up|stopped|quit|quitting|dropped|dropping|done with|finished with|(?:completely|totally|finally|all|it's|it is|is|are|was) over|over (?:with|between)|fell out|big fight|not friends|don't talk|single again|went back|(?:sent|gave|brought|took|handed|given|sending) (?:\w+ |[\p{L}-]+ ){0,5}(?:back|out)|return(?:ed|ing)|is gone|are gone|goodbye|farewell|history|left|leaving|lost|let ` + selfMark + ` go|laid ` + selfMark + ` off|withdrawn|withdrew|cancell?ed|called off|ended|broke up|can wait|split up|sold|got rid of|gave away|threw (?:out|away)|handed in|retired|moved (?:out|away)|took ` + selfMark + ` off|off the|cleared ` + selfMark + `|healed|recovered|fell through|not work out|wasn't for|did nothing|fed up|bored|never again|a thing of the past|behind ` + selfMark + `|died|passed away|closed down|shut down|expired|scrapped|ditched|out of)\b`)},
 	{cueReplace, wordSet(`instead switch switched switching swap swapped swapping changed changes changing replaced replacing replaces rather place traded trading exchanged exchanging converted converting upgraded upgrading promoted promotion moved renamed rescheduled rescheduling postponed postponing pushed pushing brought delayed used correction actually differently turns turned no not from fact meant wrong new now`), regexp.MustCompile(`(?i)\b(?:instead|switch(?:ed|ing)?|swap(?:ped|ping)?|chang(?:ed|es|ing)|replac(?:ed|ing|es)|rather than|in place of|trad(?:ed|ing)|exchang(?:ed|ing)|convert(?:ed|ing)|upgrad(?:ed|ing)|promot(?:ed|ion)|moved (?:\w+ )?(?:up|on|to|from)|renamed|reschedul(?:ed|ing)|postpon(?:ed|ing)|push(?:ed|ing) (?:\w+ ){0,3}(?:back|to)|brought forward|delayed|used to|correction|actually|differently|turns out|turned out|no, |not ` + `[\p{L}\d' ]{2,30}$|from [\p{L}\d' -]{2,40} to|in fact|i meant|wrong|the new|now)\b`)},
-	{cueLimit, wordSet(`only just except exception cut reduced reducing less fewer not rest apart part`), regexp.MustCompile(`(?i)\b(?:only|just|except|exception|cut (?:down|back|` + selfMark + `)|reduc(?:ed|ing)|less|fewer|but not|not so|rest|apart from|part of it)\b`)},
+	{cueLimit, wordSet(`too only just except exception cut reduced reducing less fewer not rest apart part`), regexp.MustCompile(`(?i)\b(?:only|just|except|exception|cut (?:down|back|` + selfMark + `)|reduc(?:ed|ing)|less|fewer|but not|not so|too (?:late|early|much)|rest|apart from|part of it)\b`)},
 	{cueMore, wordSet(`also top besides addition well too additionally way days even`), regexp.MustCompile(`(?i)\b(?:also|on top of|besides|in addition|as well|too|additionally|by the way|these days|even)\b`)},
 	{cueWish, wordSet(`would if dream dreams dreamed dreaming dreamt daydream imagine imagines one some someday maybe perhaps might hope hopes wish wishes want wants think thinks consider considers considering another planning could`), regexp.MustCompile(`(?i)\b(?:would|if|dream(?:s|ed|ing|t)? of|daydream|imagines?|one day|some ?day|maybe|perhaps|might|hopes?|wish(?:es)?|wants? to|thinks? about|considers?|considering|in another life|planning to|could)\b`)},
 	{cueAgain, wordSet(`still as nothing same like again`), regexp.MustCompile(`(?i)\b(?:still|as ` + otherMark + ` knows?|as you know|as ` + selfMark + ` said|nothing(?:'s| has)? changed|same as (?:before|ever|always)|like before|as before|as ever|again|as always)\b`)},
@@ -116,22 +116,50 @@ const likely = 0.5
 // to a mistake.
 const surely = 0.8
 
-// change decides on a statement that may tell of a change: which of the known entries it changes, if any, and whether that entry stays
-// true beside it.
-func (d *decider) change(p proposal, known []memory.Memory, similarity map[string]float64) (target memory.Memory, adds, ok bool) {
-	best := d.former.threshold
+// change decides on a statement that may tell of a change: which of the known entries it changes, the likeliest first, and whether they stay
+// true beside it. What it surely replaces it replaces wherever it was told.
+func (d *decider) change(p proposal, known []memory.Memory, similarity map[string]float64) (targets []memory.Memory, adds bool) {
+	best := 0.0
+	var alike []memory.Memory
 	for _, pair := range d.pairs(p, known, similarity) {
-		if probability := d.former.judge(pair); probability >= best {
-			best, target, ok = probability, pair.Entry, true
+		probability := d.former.judge(pair)
+		if probability >= max(best, d.former.threshold) {
+			best, targets = probability, []memory.Memory{pair.Entry}
+		}
+		if probability >= likely {
+			alike = append(alike, pair.Entry)
 		}
 	}
-	return target, d.adds(p) || best < surely && (best < likely || fits(p, target)), ok
+	if len(targets) == 0 {
+		return nil, false
+	}
+	if adds = d.adds(p) || best < surely && (best < likely || fits(p, targets[0])); adds {
+		return targets, true
+	}
+	for _, m := range alike {
+		if m.ID != targets[0].ID && len(targets) < maxReplaced {
+			targets = append(targets, m)
+		}
+	}
+	return targets, false
 }
+
+// hardly reports whether a statement only looks like a change: it would never quit, or takes back what was said of somebody else.
+func hardly(marked string) bool {
+	if notTrueOf.MatchString(strings.TrimPrefix(marked, selfMark+" said: ")) {
+		return true
+	}
+	rest := notNegation.ReplaceAllString(marked, " ")
+	return rest != marked && !cuesOf(rest).has(cueEnd|cueReplace|cueLimit)
+}
+
+// maxReplaced bounds how many entries one statement may take the place of.
+const maxReplaced = 4
 
 // sameOwner reports whether an entry is of the candidate's speaker, and not surely about another one of theirs.
 func (d *decider) sameOwner(p proposal, old *reading) bool {
 	first := strings.Index(old.marked, selfMark)
-	if first < 0 || isKin(p.subject) != isKin(old.subject) && leads(p.reading) && leads(old) || isKin(p.subject) && isKin(old.subject) && p.subject != old.subject {
+	if first < 0 {
 		return false
 	}
 	for name := range d.speakers {

@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -39,6 +41,13 @@ type reading struct {
 	anchors map[string]bool
 	cues    cue
 	tokens  []token
+	// kin are the relatives it names, weekday and number the first of each.
+	kin             []string
+	weekday, number string
+	// matters are the attributes it is about, as bits.
+	matters uint32
+	// named are the anchors in order.
+	named []string
 }
 
 // read analyses a content as a statement of or about the one called self.
@@ -46,7 +55,20 @@ func read(content, self string) *reading {
 	r := &reading{marked: mark(content, self), stems: map[string]bool{}, slots: map[string]foundSlot{}}
 	r.denies = denies(r.marked)
 	r.owner, r.anchors, r.cues = ownerOf(r.marked), anchorsOf(r.marked), cuesOf(r.marked)
+	r.named = slices.Sorted(maps.Keys(r.anchors))
 	r.tokens = tokensOf(r.marked)
+	r.matters = matterOf(r.tokens)
+	for _, w := range language.Words(r.marked) {
+		lower := strings.TrimSuffix(w.Lower, "'s")
+		switch {
+		case relations[lower] && !animals[lower]:
+			r.kin = append(r.kin, lower)
+		case r.weekday == "" && weekdayStem(language.Stem(lower)):
+			r.weekday = language.Stem(lower)
+		case r.number == "" && (w.Number || timesOfDay[lower]):
+			r.number = lower
+		}
+	}
 	stems := language.ContentStems(r.marked)
 	r.order = strings.Join(stems, " ")
 	for _, s := range stems {
@@ -58,6 +80,9 @@ func read(content, self string) *reading {
 	}
 	return r
 }
+
+// timesOfDay are numbers in words.
+var timesOfDay = wordSet("one two three four five six seven eight nine ten eleven twelve noon midnight")
 
 // slotOf puts the speaker's name into the key of a slot.
 func slotOf(key, self string) string {
@@ -120,9 +145,13 @@ func standsAlone(content string, start, end int) bool {
 	if after != ' ' {
 		return true
 	}
-	next, _ := utf8.DecodeRuneInString(content[end+size:])
-	return !unicode.IsUpper(next)
+	rest := content[end+size:]
+	next, _ := utf8.DecodeRuneInString(rest)
+	return !unicode.IsUpper(next) || calendarName.MatchString(rest)
 }
+
+// calendarName is a word with a capital that is no part of a name: "sees Ana Monday".
+var calendarName = regexp.MustCompile(`^(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|March|April|May|June|July|August|September|October|November|December)\b`)
 
 func isNameRune(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-')
@@ -156,6 +185,9 @@ func (d *decider) repeats(p proposal, m memory.Memory) bool {
 	}
 	if !fixedOrder(p.order, old.order) {
 		return false
+	}
+	if p.cues.has(cueEnd | cueReplace | cueLimit) {
+		return false // "it's over with Ana" has no word that "Ana and I are over the moon" lacks
 	}
 	missing := difference(p.stems, old.stems)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -83,13 +84,15 @@ func (d *decider) decide(r formation.Related) error {
 	known := d.known(r.Memories)
 	kind, targets, reason := d.choose(p, known, nearness(r))
 	if reason == reasonExpanded || reason == reasonChange {
-		m := known[slices.IndexFunc(known, func(m memory.Memory) bool { return m.ID == targets[0] })]
-		before := m.Content
-		if reason == reasonChange {
-			before = d.former.remaining(p, m, self)
-		}
-		if before != "" {
-			p = d.expanded(p, m, before)
+		for _, id := range targets {
+			m := known[slices.IndexFunc(known, func(m memory.Memory) bool { return m.ID == id })]
+			before := m.Content
+			if reason == reasonChange {
+				before = d.former.remaining(p, m, self)
+			}
+			if before != "" {
+				p = d.expanded(p, m, before)
+			}
 		}
 	}
 	if reason == reasonEarlier || reason == reasonDenialNew {
@@ -175,12 +178,16 @@ func (d *decider) choose(p proposal, known []memory.Memory, similarity map[strin
 			return kind, targets, reason
 		}
 	}
-	if m, adds, ok := d.change(p, known, similarity); ok {
+	if changed, adds := d.change(p, known, similarity); len(changed) > 0 {
+		ids := make([]string, len(changed))
+		for i, m := range changed {
+			ids[i] = m.ID
+		}
 		switch {
 		case !adds:
-			return memory.OpUpdate, []string{m.ID}, reasonChange
-		case fits(p, m):
-			return memory.OpUpdate, []string{m.ID}, reasonExpanded
+			return update(ids), ids, reasonChange
+		case fits(p, changed[0]):
+			return memory.OpUpdate, ids[:1], reasonExpanded
 		}
 	}
 	if p.Negates && !sets {
@@ -197,7 +204,8 @@ func (d *decider) fill(p proposal, known []memory.Memory) (memory.OpKind, []stri
 			holders = append(holders, m)
 		}
 	}
-	if p.aheadOfTime() {
+	birthday := strings.HasSuffix(p.Slot, "/birthday") // its date is the value, and says nothing of when that holds
+	if p.aheadOfTime() && !birthday {
 		return memory.OpAdd, nil, reasonEarlier
 	}
 	if len(holders) == 0 {
@@ -210,7 +218,7 @@ func (d *decider) fill(p proposal, known []memory.Memory) (memory.OpKind, []stri
 			}
 			return memory.OpAdd, nil, reasonOlder
 		}
-		if p.endedBefore(m.ValidFrom) {
+		if p.endedBefore(m.ValidFrom) && !birthday {
 			return memory.OpAdd, nil, reasonEarlier
 		}
 	}

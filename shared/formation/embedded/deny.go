@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/language"
@@ -26,11 +27,14 @@ func (d *decider) deny(p proposal, known []memory.Memory, sets bool) (kind memor
 		}
 		targets = append(targets, m.ID)
 	}
-	if sets || extra >= deniedExtra {
+	if sets || extra >= deniedExtra || extra > 0 && (p.cues.has(cueLimit) || goesOn.MatchString(p.marked)) {
 		return update(targets), targets, reasonReplaced, true
 	}
 	return memory.OpDelete, targets, reasonDenied, true
 }
+
+// goesOn is a second clause about the same speaker: what holds instead.
+var goesOn = regexp.MustCompile(`[,;] (?:(?:and|but|so) )?` + selfMark + `[ ']`)
 
 // meant returns the entries that a denial is about: those whose slot holds the denied value,
 // else the one that says what is denied.

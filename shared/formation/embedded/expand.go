@@ -10,8 +10,8 @@ import (
 
 // Bounds of an entry that further statements are added to: without them one entry would in time take in all that shares a word with it.
 const (
-	maxExpandedWords   = 90
-	maxExpandedSources = 4
+	maxExpandedWords   = 140
+	maxExpandedSources = 8
 )
 
 // adds reports whether a statement that changes an entry leaves all of it true: it then goes on beside what the entry says, because an
@@ -49,7 +49,15 @@ func shares(a, b map[string]bool) bool {
 }
 
 // weekdayStem reports whether a stem is that of a weekday, which very different matters share.
-func weekdayStem(s string) bool { return strings.HasSuffix(s, "day") }
+func weekdayStem(s string) bool { return weekdayStems[s] }
+
+var weekdayStems = func() map[string]bool {
+	out := map[string]bool{}
+	for name := range weekdaysByName {
+		out[language.Stem(name)] = true
+	}
+	return out
+}()
 
 // expanded is a candidate with what the entry says before it.
 func (d *decider) expanded(p proposal, m memory.Memory, before string) proposal {

@@ -100,7 +100,7 @@ func (e *turnExtractor) statements() []statement {
 	var out []statement
 	for i, sentence := range kept {
 		s := e.state(sentence, i == 0)
-		if n := len(out); n > 0 && leansBack(sentence.text) && out[n-1].words+s.words <= maxStatementWords {
+		if n := len(out); n > 0 && (leansBack(sentence.text) || weIt.MatchString(sentence.text) || names(s) && unnamed(out[n-1]) || stillWith.MatchString(sentence.text) || len(out[n-1].sources) > 1 && isElliptic(sentence.text)) && out[n-1].words+s.words <= maxStatementWords {
 			out[n-1].join(s)
 			continue
 		}
@@ -154,7 +154,7 @@ func (e *turnExtractor) salient(texts []string) []sentence {
 		case answers && s.content > 0 && !s.question && s.value > 0 && isShortAnswer(s.text):
 			kept, answers = append(kept, s), false // what answers a question tells something, however short
 		case s.content == 0, s.question && s.value < salientQuestion:
-		case s.value >= salientSentence, tellsChange(s):
+		case s.value >= salientSentence, tellsChange(s), len(kept) > 0 && stillWith.MatchString(text):
 			kept = append(kept, s)
 		case s.value > best.value:
 			best = s
@@ -165,6 +165,27 @@ func (e *turnExtractor) salient(texts []string) []sentence {
 	}
 	return kept
 }
+
+// stillWith opens what goes on with the sentence before it: "Still with my sister."
+var stillWith = regexp.MustCompile(`(?i)^(?:still|but|and|only|just|though) (?:with|without|at|in|for|from|on) `)
+
+// weIt opens what several did with what the sentence before it names: "It's over with Ana. We ended it yesterday."
+var weIt = regexp.MustCompile(`(?i)^we(?:'ve|'d|’ve|’d)? \p{L}+ (?:it|them)\b`)
+
+// unnamed reports whether a statement is about several who go without a name: "We're engaged!"
+func unnamed(s statement) bool {
+	return s.words <= 9 && strings.HasPrefix(s.marked, selfMark+" and others") && !names(s)
+}
+
+// names reports whether a statement names somebody or something.
+func names(s statement) bool {
+	return slices.ContainsFunc(tokensOf(s.marked), func(t token) bool {
+		return t.capital && !timeWords[t.lower] && !capitalOnly[t.lower]
+	})
+}
+
+// capitalOnly are words with a capital that name nobody.
+var capitalOnly = wordSet("i i'm i've i'd i'll")
 
 // tellsChange reports whether a short sentence says that something is over or was replaced, and of what.
 func tellsChange(s sentence) bool {
@@ -191,7 +212,7 @@ func (e *turnExtractor) state(s sentence, opening bool) statement {
 	sources := []string{turn.ID}
 	text := s.text
 	prefix := ""
-	if opening && !s.question && isShortAnswer(text) {
+	if opening && !s.question && (isShortAnswer(text) || isElliptic(text)) {
 		if q, ok := e.question(); ok {
 			if answer, ok := joinAnswer(q.text, text); ok {
 				text = answer

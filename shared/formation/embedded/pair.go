@@ -1,7 +1,9 @@
 package embedded
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/language"
@@ -40,11 +42,8 @@ func tokensOf(marked string) []token {
 
 // pairs returns the known entries of the same owner that share something with a statement, with their features.
 func (d *decider) pairs(p proposal, known []memory.Memory, similarity map[string]float64) []Pair {
-	if notNegation.MatchString(p.marked) || notTrueOf.MatchString(strings.TrimPrefix(p.marked, selfMark+" said: ")) {
+	if hardly(p.marked) {
 		return nil
-	}
-	if p.cues == 0 && strings.Contains(p.marked, " said: ") && d.answerCues(p) == 0 {
-		return nil // a remark of the world goes with nothing of the speaker's
 	}
 	asked := map[string]bool{}
 	if q := d.asked(p); q != "" && (p.cues | d.answerCues(p)).has(cueEnd|cueReplace|cueLimit) {
@@ -59,21 +58,23 @@ func (d *decider) pairs(p proposal, known []memory.Memory, similarity map[string
 	var shared []overlap
 	for _, m := range known {
 		old := d.reading(m, p.self)
-		if !d.sameOwner(p, old) || p.at.Before(m.ValidFrom) || m.Sources[0] == p.Sources[0] {
-			continue
-		}
-		if p.Slot != "" && m.Slot != "" && p.Slot != m.Slot {
-			continue
-		}
-		if old.isOver(m, p.at) && (p.Negates || !p.cues.has(cueReplace|cueEnd)) {
+		// What happened stays true when it no longer does, and when it happens again.
+		over := old.isOver(m, p.at) && (p.Negates || p.cues&^cueAgain == 0 && p.Kind == memory.KindEpisodic && p.isOver(memory.Memory{Kind: p.Kind, EventTime: p.EventTime}, p.at))
+		over = over || p.Negates && isKin(p.subject) != isKin(old.subject) && leads(p.reading) && leads(old)
+		if !d.sameOwner(p, old) || p.at.Before(m.ValidFrom) || m.Sources[0] == p.Sources[0] || over {
 			continue
 		}
 		o := overlapOf(p.reading, old, asked, holders)
 		o.entry, o.old = m, old
-		if o.own+o.asked > o.days || p.Slot != "" && p.Slot == m.Slot {
+		if o.own+o.asked > o.days || o.kin > 0 || p.matters&old.matters != 0 || o.days > 0 && o.stems > 0 || p.Slot != "" && p.Slot == m.Slot {
 			shared = append(shared, o)
 		}
 	}
+	return d.ranked(p, shared, similarity)
+}
+
+// ranked adds to the features of each pair how it compares with the others.
+func (d *decider) ranked(p proposal, shared []overlap, similarity map[string]float64) []Pair {
 	top, second, newest := 0.0, 0.0, memory.Memory{}
 	for _, o := range shared {
 		switch {
@@ -93,7 +94,12 @@ func (d *decider) pairs(p proposal, known []memory.Memory, similarity map[string
 			rest = second
 		}
 		x := d.features(p, o, similarity)
-		x = append(x, o.score/max(top, 1e-9), o.score-rest, flag(o.entry.ID == newest.ID), float64(len(shared)))
+		nearer, later := 0, 0
+		for _, other := range shared {
+			nearer += count(d.nearness(p, other.entry, similarity) > d.nearness(p, o.entry, similarity))
+			later += count(other.entry.ValidFrom.After(o.entry.ValidFrom))
+		}
+		x = append(x, o.score/max(top, 1e-9), o.score-rest, flag(o.entry.ID == newest.ID), float64(len(shared)), float64(nearer), float64(later))
 		out = append(out, Pair{Statement: p.Content, Sources: p.Sources, Entry: o.entry, X: x})
 	}
 	return out
@@ -106,6 +112,8 @@ type overlap struct {
 	// own and asked count the shared anchors of the statement and of the question before it, days the weekdays among them; score weighs them by how
 	// few entries have them.
 	own, asked, days int
+	// stems counts the shared content stems that are no anchors, kin the shared relatives.
+	stems, kin       int
 	score            float64
 	names            int
 	afterEnd, before int
@@ -115,7 +123,7 @@ type overlap struct {
 
 func overlapOf(now, old *reading, asked map[string]bool, holders map[string]int) overlap {
 	o := overlap{rarest: 99}
-	for a := range now.anchors {
+	for _, a := range now.named { // in a fixed order, so that the sum is always the same
 		if !old.anchors[a] {
 			continue
 		}
@@ -126,12 +134,20 @@ func overlapOf(now, old *reading, asked map[string]bool, holders map[string]int)
 		o.score += 1 / float64(holders[a])
 		o.rarest = min(o.rarest, holders[a])
 	}
-	for a := range asked {
+	for _, a := range slices.Sorted(maps.Keys(asked)) {
 		if old.anchors[a] && !now.anchors[a] {
 			o.asked++
 			o.score += 0.7 / float64(holders[a])
 			o.rarest = min(o.rarest, holders[a])
 		}
+	}
+	for s := range now.stems {
+		if old.stems[s] && !now.anchors[s] && s != selfMark {
+			o.stems++
+		}
+	}
+	for _, r := range now.kin {
+		o.kin += count(slices.Contains(old.kin, r))
 	}
 	for i, t := range now.tokens {
 		if !now.anchors[t.stem] || !old.anchors[t.stem] {
@@ -178,14 +194,19 @@ func hasAny(tokens []token, set map[string]bool) bool {
 	return near(tokens, 0, len(tokens), set)
 }
 
+// nearness is how alike a statement and an entry are by their vectors.
+func (d *decider) nearness(p proposal, m memory.Memory, similarity map[string]float64) float64 {
+	if s, ok := similarity[m.ID]; ok {
+		return s
+	}
+	return memory.Cosine(p.Vector, m.Vector)
+}
+
 // features reads off a pair what Features names, but for what compares it with the other pairs.
 func (d *decider) features(p proposal, o overlap, similarity map[string]float64) []float64 {
 	old, m := o.old, o.entry
 	answers := d.answerCues(p) != 0
-	cosine, ok := similarity[m.ID]
-	if !ok {
-		cosine = memory.Cosine(p.Vector, m.Vector)
-	}
+	cosine := d.nearness(p, m, similarity)
 	newNames := 0
 	for _, t := range p.tokens {
 		if t.capital && p.anchors[t.stem] && !old.anchors[t.stem] {
@@ -208,6 +229,9 @@ func (d *decider) features(p proposal, o overlap, similarity map[string]float64)
 		flag(p.EventTime.Expression != ""), flag(m.EventTime.Expression != ""), flag(p.EventTime.Time.After(p.at)), flag(m.EventTime.Time.After(m.ValidFrom)),
 		flag(strings.Contains(p.marked, "shared a photo")), flag(strings.Contains(old.marked, "shared a photo")),
 	}
+	x = append(x, flag(p.matters&old.matters != 0), flag(p.matters != 0 && old.matters != 0 && p.matters&old.matters == 0), float64(o.stems), float64(o.kin), flag(old.isOver(m, p.at)), flag(len(p.kin) > 0 && len(old.kin) > 0 && o.kin == 0), flag(isKin(p.subject)), flag(isKin(old.subject)), flag(p.subject == old.subject),
+		flag(notNegation.MatchString(p.marked)), flag(p.weekday != "" && old.weekday != "" && p.weekday != old.weekday),
+		flag(p.number != "" && old.number != "" && p.number != old.number), flag(p.number != "" && p.number == old.number))
 	for c := cueEnd; c <= cueAgain; c <<= 1 {
 		x = append(x, flag(p.cues.has(c)), flag(old.cues.has(c)))
 	}
@@ -224,7 +248,8 @@ func Features() []string {
 	return strings.Fields(`overlap shared asked names rarest share_new share_old after_end before_end after_more
 cosine new_names answers_no days_shared matters_shared anchors_new sources_old words_new words_old age same_session same_slot other_slot slot_new slot_old denies_new denies_old same_topic
 self_new self_old same_owner said_new said_old asked_new asked_old feels_new feels_old dated_new dated_old ahead_new ahead_old photo_new photo_old
+same_matter other_matter stems_shared kin_shared over_old other_kin kin_new kin_old same_subject hardly other_weekday other_number same_number
 end_new end_old replace_new replace_old limit_new limit_old more_new more_old wish_new wish_old again_new again_old
 fact_new fact_old preference_new preference_old episodic_new episodic_old procedural_new procedural_old
-rank gap newest rivals`)
+rank gap newest rivals nearer later`)
 }

@@ -59,7 +59,7 @@ func (s *segment) add(w language.Word, names map[string]bool) {
 	case opening && thirdPerson[w.Lower]:
 		s.third = true
 	}
-	if s.words <= 3 && s.content == 0 && reactions[w.Lower] {
+	if s.words <= 3 && s.content == 0 && reactions[w.Lower] && !(s.first && orders[w.Lower]) {
 		s.reaction = true
 	}
 	if w.Number || timeWords[w.Lower] {

@@ -33,6 +33,9 @@ wow whoa woah thanks thank congrats congratulations glad great nice cool awesome
 absolutely definitely exactly totally agreed hey hi hello bye haha lol good keep take
 `)
 
+// orders cheer somebody on ("keep going"), unless the speaker says what they do ("I keep thinking of it").
+var orders = wordSet("keep take")
+
 // timeWords tell of when or how often.
 var timeWords = wordSet(`
 yesterday today tonight tomorrow ago last next week weeks weekend weekends month months year years day days morning mornings evening evenings

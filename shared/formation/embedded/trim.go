@@ -151,7 +151,7 @@ var interjections = wordSet("oh ooh aww aw wow whoa woah haha hahaha lol hmm mmm
 
 // fillers open a sentence when a pause follows.
 var fillers = union(greetings, interjections, wordSet(`well so anyway honestly actually basically yes no nope ok okay sure right exactly
-absolutely definitely totally indeed certainly true agreed wow nice cool awesome great amazing sweet thank please sorry congrats
+absolutely definitely totally oops whoops ouch indeed certainly true agreed wow nice cool awesome great amazing sweet thank please sorry congrats
 congratulations welcome look listen luckily see speaking alright cheers man dude girl guys bro buddy also plus`))
 
 // fillerPhrases open a sentence when a pause follows.

@@ -30,6 +30,7 @@ type Model struct {
 type Trained struct {
 	Seed     uint64  `json:"seed"`
 	Persons  int     `json:"persons"`
+	Rounds   int     `json:"rounds"`
 	Examples int     `json:"examples"`
 	Changes  int     `json:"changes"`
 	Options  Options `json:"options"`
@@ -68,6 +69,15 @@ func Parse(data []byte, features []string) (*Model, error) {
 		}
 	}
 	return &m, nil
+}
+
+// Encode writes a model as Parse reads it.
+func (m *Model) Encode() ([]byte, error) {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode model of changes: %w", err)
+	}
+	return append(data, '\n'), nil
 }
 
 // check makes sure that walking the tree ends and stays inside it.

@@ -16,7 +16,11 @@ func examples() []link.Example {
 	var out []link.Example
 	for i := range 400 {
 		a, b := i%2, (i/2)%2
-		out = append(out, link.Example{X: []float64{float64(a), float64(b), float64(i % 7)}, Y: a > b})
+		e := link.Example{X: []float64{float64(a), float64(b), float64(i % 7)}}
+		if a > b {
+			e.Y = 1
+		}
+		out = append(out, e)
 	}
 	return out
 }

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Example is a pair with its features, and whether the one changes the other.
 type Example struct {
 	X []float64
-	Y bool
+	// Y is how right the pair is: 1 for a change, 0 for none.
+	Y float64
 }
 
 // Options say how trees are grown.
@@ -27,19 +29,21 @@ type Options struct {
 
 // DefaultOptions are what the committed model is trained with.
 func DefaultOptions() Options {
-	return Options{Trees: 150, Depth: 4, Rate: 0.1, MinLeaf: 2, Ridge: 2, Bins: 24}
+	return Options{Trees: 250, Depth: 6, Rate: 0.08, MinLeaf: 3, Ridge: 2, Bins: 24}
 }
 
 // Train grows trees on the logistic loss by Newton steps (Friedman's gradient boosting with second-order leaves).
 func Train(features []string, examples []Example, o Options) *Model {
 	g := grower{options: o, examples: examples, cuts: cutsOf(examples, len(features), o.Bins)}
-	positive := 0
+	g.bins = binsOf(examples, g.cuts)
+	positive, right := 0, 0.0
 	for _, e := range examples {
-		if e.Y {
+		right += e.Y
+		if e.Y > 0 {
 			positive++
 		}
 	}
-	m := &Model{Features: features, Threshold: 0.5, Bias: math.Log((float64(positive) + 1) / (float64(len(examples)-positive) + 1))}
+	m := &Model{Features: features, Threshold: 0.5, Bias: math.Log((right + 1) / (float64(len(examples)) - right + 1))}
 	sums := make([]float64, len(examples))
 	for i := range sums {
 		sums[i] = m.Bias
@@ -52,10 +56,7 @@ func Train(features []string, examples []Example, o Options) *Model {
 	for range o.Trees {
 		for i, e := range examples {
 			p := sigmoid(sums[i])
-			g.gradient[i], g.hessian[i] = p, p*(1-p)
-			if e.Y {
-				g.gradient[i] = p - 1
-			}
+			g.gradient[i], g.hessian[i] = p-e.Y, p*(1-p)
 		}
 		g.tree = nil
 		g.grow(slices.Clone(all), 0)
@@ -71,11 +72,7 @@ func Train(features []string, examples []Example, o Options) *Model {
 func loss(examples []Example, sums []float64) float64 {
 	total := 0.0
 	for i, e := range examples {
-		s := sums[i]
-		if e.Y {
-			s = -s
-		}
-		total += math.Log1p(math.Exp(s))
+		total += e.Y*math.Log1p(math.Exp(-sums[i])) + (1-e.Y)*math.Log1p(math.Exp(sums[i]))
 	}
 	return total / float64(max(len(examples), 1))
 }
@@ -92,16 +89,40 @@ func cutsOf(examples []Example, features, bins int) [][]float64 {
 		values = slices.Compact(values)
 		step := max(len(values)/bins, 1)
 		for i := step - 1; i+1 < len(values); i += step {
-			cuts[f] = append(cuts[f], (values[i]+values[i+1])/2)
+			cuts[f] = append(cuts[f], short((values[i]+values[i+1])/2))
 		}
 	}
 	return cuts
 }
 
+// binsOf returns for each feature into which of its bins every example falls, so that no tree looks for it again.
+func binsOf(examples []Example, cuts [][]float64) [][]uint16 {
+	bins := make([][]uint16, len(cuts))
+	for f, at := range cuts {
+		bins[f] = make([]uint16, len(examples))
+		for i, e := range examples {
+			bin, _ := slices.BinarySearchFunc(at, e.X[f], cmp.Compare[float64])
+			bins[f][i] = uint16(bin)
+		}
+	}
+	return bins
+}
+
+// short keeps five digits of a number, so that files stay small.
+func short(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 5, 64), 64)
+	if err != nil {
+		return x // it cannot fail on what it wrote itself
+	}
+	return y
+}
+
 type grower struct {
-	options           Options
-	examples          []Example
-	cuts              [][]float64
+	options  Options
+	examples []Example
+	cuts     [][]float64
+	// bins are the examples' bins by feature.
+	bins              [][]uint16
 	gradient, hessian []float64
 	tree              Tree
 }
@@ -116,7 +137,7 @@ func (g *grower) grow(set []int, depth int) int {
 		feature, at, gain = g.best(set, sum, weight)
 	}
 	if feature < 0 || gain <= 1e-9 {
-		g.tree[place] = Node{Value: -g.options.Rate * sum / (weight + g.options.Ridge)}
+		g.tree[place] = Node{Value: short(-g.options.Rate * sum / (weight + g.options.Ridge))}
 		return place
 	}
 	var low, high []int
@@ -147,8 +168,9 @@ func (g *grower) best(set []int, sum, weight float64) (feature int, at, gain flo
 	whole := g.score(sum, weight)
 	for f, cuts := range g.cuts {
 		sums, weights := make([]float64, len(cuts)+1), make([]float64, len(cuts)+1)
+		bins := g.bins[f]
 		for _, i := range set {
-			bin, _ := slices.BinarySearchFunc(cuts, g.examples[i].X[f], cmp.Compare[float64])
+			bin := bins[i]
 			sums[bin] += g.gradient[i]
 			weights[bin] += g.hessian[i]
 		}

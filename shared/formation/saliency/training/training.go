@@ -34,7 +34,7 @@ type Options struct {
 
 // Defaults are the options of the model that the binary carries.
 func Defaults() Options {
-	return Options{Seed: 1, Persons: 40, Recall: 0.9773, RecallWeight: 0.6, Ridge: 1e-3}
+	return Options{Seed: 1, Persons: 44, Recall: 0.976, RecallWeight: 0.6, Ridge: 1e-3}
 }
 
 func (o Options) check() error {
