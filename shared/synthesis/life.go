@@ -143,25 +143,29 @@ func (s scope) resolve(name string) string {
 type telling struct {
 	at     time.Time
 	moment *moment
+	// not is the start of the time that may not be told again: what is put off is not put off to the same day.
+	not time.Time
 }
 
 func (t *telling) say(r *rand.Rand, direction string) string {
 	if t == nil {
 		return ""
 	}
-	if t.moment == nil {
-		var m moment
-		switch direction {
-		case "past":
-			m = past(r, t.at)
-		case "future":
-			m = future(r, t.at)
-		default:
-			m = since(r, t.at)
-		}
+	for t.moment == nil || t.moment.when.Time.Equal(t.not) {
+		m := drawMoment(r, direction, t.at)
 		t.moment = &m
 	}
 	return t.moment.said
+}
+
+func drawMoment(r *rand.Rand, direction string, at time.Time) moment {
+	switch direction {
+	case "past":
+		return past(r, at)
+	case "future":
+		return future(r, at)
+	}
+	return since(r, at)
 }
 
 func (t *telling) written() string {
@@ -193,6 +197,9 @@ func (l *life) tell(who int, c choice, asked bool, at time.Time) told {
 		vars[d.name] = l.drawValue(who, d, vars[d.name])
 	}
 	now := &telling{at: at}
+	if o.evolution == EvolutionAdjust {
+		now.not = l.person.Targets[t.target].EventTime.Time
+	}
 	sc := l.scope(vars, now)
 	out := told{target: len(l.person.Targets)}
 	if asked && len(o.asks) > 0 && chance(l.r, 0.6) {
