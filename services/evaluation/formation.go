@@ -36,7 +36,8 @@ type FormationOptions struct {
 	Ways []Way
 	// Embedder makes the vectors.
 	Embedder embedding.Embedder
-	// Seed and Persons choose the made-up people, of the held-out split, that updates are measured on; no persons means no such measure.
+	// Seed and Persons choose the made-up people that updates are measured on: so many of a seed that nothing was trained on, and so many
+	// who also have other names, values and phrasings. No persons means no such measure.
 	Seed    uint64
 	Persons int
 	// Progress is told which way is being measured; nil for nobody.
@@ -53,8 +54,10 @@ type WayReport struct {
 	CallsPerSession float64 `json:"model_calls_per_session"`
 	InputPerSession float64 `json:"input_tokens_per_session"`
 	OutPerSession   float64 `json:"output_tokens_per_session"`
-	// Synthetic is the same on made-up people, where updates are known; nil where there are none.
+	// Synthetic is the same on made-up people, where updates are known, of a seed that nothing was trained on; nil where there are none.
 	Synthetic *Report `json:"synthetic,omitempty"`
+	// OtherWords is the same on made-up people whose names, values and phrasings nothing was trained on, either.
+	OtherWords *Report `json:"synthetic_other_words,omitempty"`
 }
 
 // FormationReport is the whole of an evaluation. Its top is that of its first way.
@@ -80,7 +83,7 @@ func EvaluateFormation(ctx context.Context, o FormationOptions) (FormationReport
 	if err != nil {
 		return FormationReport{}, err
 	}
-	made, err := HeldOut(o.Seed, o.Persons)
+	made, err := makePeople(o.Seed, o.Persons)
 	if err != nil {
 		return FormationReport{}, err
 	}
@@ -134,23 +137,28 @@ func ReadSubjects(path string) ([]Subject, Repairs, error) {
 	return out, Repairs{}, nil
 }
 
-// HeldOut makes people whose names, values and phrasings nothing was trained on.
-func HeldOut(seed uint64, persons int) ([]Subject, error) {
-	if persons == 0 {
-		return nil, nil
-	}
-	g, err := synthesis.New(synthesis.Options{Seed: seed, Persons: persons, Split: synthesis.SplitHeldout})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Subject, persons)
-	for i := range out {
-		out[i] = FromSynthesis(g.Person(i), evaluated)
+// people are made up, by the split that they are of.
+type people map[synthesis.Split][]Subject
+
+// makePeople makes people of either split.
+func makePeople(seed uint64, persons int) (people, error) {
+	out := people{}
+	for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
+		if persons == 0 {
+			continue
+		}
+		g, err := synthesis.New(synthesis.Options{Seed: seed, Persons: persons, Split: split})
+		if err != nil {
+			return nil, err
+		}
+		for i := range persons {
+			out[split] = append(out[split], FromSynthesis(g.Person(i), evaluated))
+		}
 	}
 	return out, nil
 }
 
-func (w Way) measure(ctx context.Context, e embedding.Embedder, subjects, made []Subject) (WayReport, error) {
+func (w Way) measure(ctx context.Context, e embedding.Embedder, subjects []Subject, made people) (WayReport, error) {
 	out := WayReport{Strategy: w.Strategy, Policy: w.Policy}
 	var usage llm.Usage
 	report, err := w.tally(llm.WithUsage(ctx, &usage), e, subjects)
@@ -164,12 +172,17 @@ func (w Way) measure(ctx context.Context, e embedding.Embedder, subjects, made [
 	out.CallsPerSession = share(int(usage.Calls()), out.Sessions)
 	out.InputPerSession = share(int(usage.InputTokens()), out.Sessions)
 	out.OutPerSession = share(int(usage.OutputTokens()), out.Sessions)
-	if len(made) == 0 {
-		return out, nil
+	for split, to := range map[synthesis.Split]**Report{synthesis.SplitTrain: &out.Synthetic, synthesis.SplitHeldout: &out.OtherWords} {
+		if len(made[split]) == 0 {
+			continue
+		}
+		report, err := w.tally(ctx, e, made[split])
+		if err != nil {
+			return out, err
+		}
+		*to = &report
 	}
-	report, err = w.tally(ctx, e, made)
-	out.Synthetic = &report
-	return out, err
+	return out, nil
 }
 
 func (w Way) tally(ctx context.Context, e embedding.Embedder, subjects []Subject) (Report, error) {
@@ -208,6 +221,8 @@ func (r FormationReport) Render(out io.Writer) error {
 		row("made-up people: updates that hit", func(w WayReport) string { return percent(w.Synthetic.UpdateHits) })
 		row("updates that were wrong", func(w WayReport) string { return percent(w.Synthetic.WrongUpdates) })
 		row("duplicates", func(w WayReport) string { return strconv.Itoa(w.Synthetic.Duplicates) })
+		row("in words never trained on: updates that hit", func(w WayReport) string { return percent(w.OtherWords.UpdateHits) })
+		row("updates that were wrong", func(w WayReport) string { return percent(w.OtherWords.WrongUpdates) })
 	}
 	if err := tw.Flush(); err != nil {
 		return err

@@ -58,8 +58,8 @@ func (c *cli) evalFormation() *cobra.Command {
 	f.StringVar(&a.file, "data", "", "the file of conversations")
 	f.StringSliceVar(&a.strategies, "strategy", nil, "strategies to measure, the first on top (all)")
 	f.StringVar(&a.policy, "policy", string(tenant.PolicyEmbedded), "embedded, or llm with the model of MNEME_LLM_*")
-	f.Uint64Var(&a.seed, "seed", 1, "chooses the made-up people")
-	f.IntVar(&a.persons, "persons", 20, "made-up people; 0 leaves them out")
+	f.Uint64Var(&a.seed, "seed", 3001, "chooses the made-up people; nothing was trained on seeds from 1000 on")
+	f.IntVar(&a.persons, "persons", 10, "made-up people of either kind; 0 leaves them out")
 	require(cmd, "data")
 	return cmd
 }
