@@ -1,7 +1,9 @@
 package deltamem
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -13,9 +15,12 @@ const (
 	ownFound = 5
 	// maxOwn is how many statements of one session have a search of their own.
 	maxOwn = 32
-	// shareStatements is how many of the other statements share a search, which is only to find what repeats them; shareFound is what it finds.
-	shareStatements = 8
-	shareFound      = formation.MaxNeighbours
+	// shareMost is how many of the other statements share a search, which is only to find what repeats them. Short ones would drown among others:
+	// of those, one shares for every shareBytes bytes of its own, but at least shareLeast. shareFound is what such a search finds.
+	shareMost  = 10
+	shareLeast = 2
+	shareBytes = 10
+	shareFound = formation.MaxNeighbours
 	// maxShared is how many shared searches a session has. Where there are more statements, more of them share one.
 	maxShared = 24
 )
@@ -30,7 +35,7 @@ type probe struct {
 // probesFor chooses what to look for. A statement that may change something known has a search of its own: one that sets or denies a value,
 // or that has words of change. The others are most, and seldom meet anything but their own repetition, so they share searches.
 func probesFor(related []formation.Related) []probe {
-	var own, shared []probe
+	var own []probe
 	var others []int
 	for i, r := range related {
 		if mayChange(r.Candidate) && len(own) < maxOwn {
@@ -39,17 +44,27 @@ func probesFor(related []formation.Related) []probe {
 		}
 		others = append(others, i)
 	}
-	size := max(shareStatements, (len(others)+maxShared-1)/maxShared)
-	for first := 0; first < len(others); first += size {
-		p := probe{k: shareFound, statements: others[first:min(first+size, len(others))]}
-		texts := make([]string, len(p.statements))
+	return append(own, share(related, others)...)
+}
+
+// share makes the searches that statements share, the shortest together: they say too little to be found among long ones.
+func share(related []formation.Related, others []int) []probe {
+	length := func(at int) int { return len(related[at].Candidate.Content) }
+	slices.SortStableFunc(others, func(a, b int) int { return cmp.Compare(length(a), length(b)) })
+	least := (len(others) + maxShared - 1) / maxShared
+	var out []probe
+	for len(others) > 0 {
+		size := min(max(length(others[0])/shareBytes, shareLeast), shareMost)
+		n := min(max(size, least), len(others))
+		p := probe{k: shareFound, statements: others[:n]}
+		texts := make([]string, n)
 		for i, at := range p.statements {
 			texts[i] = related[at].Candidate.Content
 		}
 		p.text = strings.Join(texts, " ")
-		shared = append(shared, p)
+		out, others = append(out, p), others[n:]
 	}
-	return append(own, shared...)
+	return out
 }
 
 func mayChange(c formation.Candidate) bool {
