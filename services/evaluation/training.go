@@ -43,7 +43,7 @@ type TrainingOptions struct {
 
 // TrainingDefaults are what the model in the binary was trained with.
 func TrainingDefaults() TrainingOptions {
-	return TrainingOptions{Seed: 1, Persons: 90, Rounds: 2, Threshold: 0.2, Trees: link.DefaultOptions()}
+	return TrainingOptions{Seed: 1, Persons: 90, Rounds: 2, Threshold: 0.15, Trees: link.DefaultOptions()}
 }
 
 func (o TrainingOptions) check() error {
