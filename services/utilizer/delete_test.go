@@ -79,3 +79,13 @@ func TestADeletionThatNobodyTakes(t *testing.T) {
 		t.Errorf("deleting what is not there gives %v, and the writer got %v", err, r.writer.events)
 	}
 }
+
+func TestHistoryIsNotDeletedByItself(t *testing.T) {
+	r := newRecaller(t)
+	move(t, r)
+	server := utilizer.NewMemoryServer(r, &writer{}, slog.New(slog.DiscardHandler))
+	_, err := server.DeleteMemory(tenant.NewContext(t.Context(), acme), deletion(someID()))
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "superseded") {
+		t.Errorf("got %v, want a refusal that says why", err)
+	}
+}

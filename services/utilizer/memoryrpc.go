@@ -97,7 +97,7 @@ func (s *memoryServer) GetMemoryHistory(ctx context.Context, req *connect.Reques
 }
 
 // DeleteMemory implements the RPC: it has the user's workflow retract the entry and waits until that
-// is done. Deleting what is retracted already succeeds.
+// is done. Deleting what is retracted already succeeds; what is superseded is history, and refused.
 func (s *memoryServer) DeleteMemory(ctx context.Context, req *connect.Request[mnemev1.DeleteMemoryRequest]) (*connect.Response[mnemev1.DeleteMemoryResponse], error) {
 	scope, err := entryOf(ctx, req.Msg)
 	if err != nil {
@@ -106,6 +106,10 @@ func (s *memoryServer) DeleteMemory(ctx context.Context, req *connect.Request[mn
 	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
 	if err != nil {
 		return nil, s.fail(ctx, "get memory", err)
+	}
+	if m.Status == memory.StatusSuperseded {
+		return nil, connect.NewError(connect.CodeFailedPrecondition,
+			errors.New("the memory is superseded: a newer version took its place; delete that one, or erase the user"))
 	}
 	if m.Status == memory.StatusActive {
 		if m, err = s.retract(ctx, scope, m.ID); err != nil {

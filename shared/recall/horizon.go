@@ -3,6 +3,7 @@ package recall
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/bank"
@@ -16,26 +17,42 @@ type Horizon struct {
 	Past bool
 	// At is the last day asked about; zero where the query names none.
 	At time.Time
+	// Exact says that At was asked for as such: what was told later is left out. A query's own time is taken less strictly, because people are
+	// asked about times before they told of them.
+	Exact bool
 }
 
 // Statuses are the states of the memories that the query may call up.
 func (h Horizon) Statuses() []memory.Status {
 	if h.Past {
-		return []memory.Status{memory.StatusActive, memory.StatusSuperseded}
+		return []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
 	}
 	return []memory.Status{memory.StatusActive}
 }
 
-// past recognises questions about what no longer holds.
-var past = regexp.MustCompile(`(?i)\b(?:used to|did(?:n't)? \S.{0,40} use to|previous(?:ly)?|former(?:ly)?|originally|initially|at first|back (?:then|when|in)|in the past|` +
-	`before (?:that|then|now|moving|changing|switching|starting|joining|leaving|the (?:move|change|switch)|(?:he|she|they|I|we) (?:moved|changed|switched|started|joined|left|got))|` +
-	`(?:his|her|their|my|our|'s) (?:old|ex|last|first|earlier) |ex-\w+|no longer|any ?more|(?:live|work|stay|study|drive|own)d? before\b|before\?*$)`)
+// past recognises questions about what no longer holds, present those about what does, whatever else they mention.
+var (
+	past = regexp.MustCompile(`(?i)\b(?:used to|did(?:n't)? \S.{0,40} use to|previous(?:ly)?|formerly|originally|initially|at first|back (?:then|when)|in the past|` +
+		`before (?:that|then|moving|changing|switching|starting|joining|leaving|the (?:move|change|switch)|(?:he|she|they|I|we) (?:moved|changed|switched|started|joined|left|got))|` +
+		`(?:old|ex|former|last|first|earlier|previous)[- ](?:job|employer|boss|company|work|home|house|flat|apartment|place|address|city|town|country|car|bike|phone|number|` +
+		`partner|boyfriend|girlfriend|husband|wife|fiancée?|school|college|degree|hobby|name|dog|cat|pet|diet|doctor|team)|` +
+		`no longer|any ?more|(?:live|work|stay|study|drive|own)d? before\b|before\?*$)`)
+	present = regexp.MustCompile(`(?i)\b(?:now|nowadays|currently|today|these days|still|at the moment|since)\b`)
+	// asked is a sentence that asks something.
+	asked = regexp.MustCompile(`[^.!?]*\?`)
+)
 
 // ReadHorizon reads off a query whether it asks about the past. An explicit asOf wins over what the query says. Words for the past
 // are English; a date that has gone by counts in any sentence in which package language finds one.
 func ReadHorizon(query string, asOf, now time.Time) Horizon {
 	if !asOf.IsZero() {
-		return Horizon{Past: true, At: asOf}
+		return Horizon{Past: true, At: asOf, Exact: true}
+	}
+	if questions := asked.FindAllString(query, -1); questions != nil {
+		query = strings.Join(questions, " ")
+	}
+	if present.MatchString(query) {
+		return Horizon{}
 	}
 	h := Horizon{Past: past.MatchString(query)}
 	today := now.UTC().Truncate(24 * time.Hour)
@@ -49,7 +66,8 @@ func ReadHorizon(query string, asOf, now time.Time) Horizon {
 
 // Sift leaves of what was found what the horizon asks for, in its order. Of the versions of one memory it keeps one: with a time
 // asked about, the one that held then, or the first where none had been told yet; without, those that no longer hold, because the one that
-// does is not what is asked for. Memories of one version are kept.
+// does is not what is asked for. A memory of one version is kept, unless it no longer held at the time asked about, or was taken back
+// as if it had never held.
 func (h Horizon) Sift(found []bank.Scored) []bank.Scored {
 	if !h.Past {
 		return found
@@ -66,7 +84,21 @@ func (h Horizon) Sift(found []bank.Scored) []bank.Scored {
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool { return drop[s.Memory.ID] })
+	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool { return drop[s.Memory.ID] || !h.covers(s.Memory) })
+}
+
+// covers reports whether a memory may have held at the time asked about.
+func (h Horizon) covers(m memory.Memory) bool {
+	if m.Status == memory.StatusRetracted && !m.ValidTo.After(m.ValidFrom) {
+		return false
+	}
+	if h.At.IsZero() {
+		return true
+	}
+	if h.Exact && m.ValidFrom.After(h.At) {
+		return false
+	}
+	return m.ValidTo.IsZero() || m.ValidTo.After(h.At) || h.At.Before(m.ValidFrom)
 }
 
 // version chooses among the versions of one memory, which are in order.

@@ -17,33 +17,39 @@ func day(year int, month time.Month, d int) time.Time {
 func TestReadHorizon(t *testing.T) {
 	now := day(2024, 6, 12).Add(15 * time.Hour)
 	for query, want := range map[string]recall.Horizon{
-		"Where does Ana live?":                          {},
-		"What will she do next week?":                   {},
-		"What does Ana do today?":                       {},
-		"Which bus did you take before work today?":     {},
-		"Where did Ana use to live?":                    {Past: true},
-		"Where did Ana live before?":                    {Past: true},
-		"Where did Ana live before she moved to Braga?": {Past: true},
-		"What was her previous job?":                    {Past: true},
-		"What was Ana's old car?":                       {Past: true},
-		"Who used to walk the dog?":                     {Past: true},
-		"What did she originally study?":                {Past: true},
-		"Does he not smoke any more?":                   {Past: true},
-		"Where did Ana live in 2022?":                   {Past: true, At: day(2023, 1, 1).Add(-1)},
-		"Where did Ana work in March 2024?":             {Past: true, At: day(2024, 4, 1).Add(-1)},
-		"Did Ana meet Eva yesterday?":                   {Past: true, At: day(2024, 6, 12).Add(-1)},
-		"Where did Ana live on 3 May 2023 and in 2020?": {Past: true, At: day(2023, 5, 4).Add(-1)},
-		"Is the trip in 2025 still on?":                 {},
-		"What was Ana's address a few years ago?":       {},
-		"¿Dónde vivía Ana?":                             {},
-		"She is an old friend, how is she?":             {},
+		"Where does Ana live?":                                             {},
+		"What will she do next week?":                                      {},
+		"What does Ana do today?":                                          {},
+		"Which bus did you take before work today?":                        {},
+		"Where did Ana use to live?":                                       {Past: true},
+		"Where did Ana live before?":                                       {Past: true},
+		"Where did Ana live before she moved to Braga?":                    {Past: true},
+		"What was her previous job?":                                       {Past: true},
+		"What was Ana's old car?":                                          {Past: true},
+		"Who used to walk the dog?":                                        {Past: true},
+		"What did she originally study?":                                   {Past: true},
+		"Does he not smoke any more?":                                      {Past: true},
+		"Where did Ana live in 2022?":                                      {Past: true, At: day(2023, 1, 1).Add(-1)},
+		"Where did Ana work in March 2024?":                                {Past: true, At: day(2024, 4, 1).Add(-1)},
+		"Did Ana meet Eva yesterday?":                                      {Past: true, At: day(2024, 6, 12).Add(-1)},
+		"Where did Ana live on 3 May 2023 and in 2020?":                    {Past: true, At: day(2023, 5, 4).Add(-1)},
+		"Is the trip in 2025 still on?":                                    {},
+		"What was Ana's address a few years ago?":                          {},
+		"I met Ana on 24 May 2023. What is her favourite coffee?":          {},
+		"Since 2022, which coffee is her favourite?":                       {},
+		"What coffee should I order for Ana on her first day?":             {},
+		"What was agreed in our last talk, and what coffee does she like?": {},
+		"She lived in Porto before. Where does she live now?":              {},
+		"What was her first job?":                                          {Past: true},
+		"¿Dónde vivía Ana?":                                                {},
+		"She is an old friend, how is she?":                                {},
 	} {
 		if got := recall.ReadHorizon(query, time.Time{}, now); got != want {
 			t.Errorf("%s: got %+v, want %+v", query, got, want)
 		}
 	}
 	asOf := day(2021, 1, 1)
-	if got := recall.ReadHorizon("Where does Ana live?", asOf, now); got != (recall.Horizon{Past: true, At: asOf}) {
+	if got := recall.ReadHorizon("Where does Ana live?", asOf, now); got != (recall.Horizon{Past: true, At: asOf, Exact: true}) {
 		t.Errorf("as of a time: %+v", got)
 	}
 }
@@ -68,6 +74,7 @@ func TestSift(t *testing.T) {
 		"a time keeps what held then":        {recall.Horizon{Past: true, At: day(2023, 1, 1)}, []string{"dog", "porto"}},
 		"the day of a change is the new one": {recall.Horizon{Past: true, At: day(2024, 3, 1)}, []string{"braga", "dog"}},
 		"before all that was told":           {recall.Horizon{Past: true, At: day(1999, 1, 1)}, []string{"dog", "lisbon"}},
+		"exactly then, nothing was told":     {recall.Horizon{Past: true, At: day(1999, 1, 1), Exact: true}, nil},
 	} {
 		var got []string
 		for _, s := range c.h.Sift(found) {
@@ -87,5 +94,30 @@ func TestSiftFollowsAMergeToAllItsVersions(t *testing.T) {
 	got := recall.Horizon{Past: true, At: day(2023, 1, 1)}.Sift(found)
 	if len(got) != 1 || got[0].Memory.ID != "d" {
 		t.Errorf("got %+v, want the merged version alone", got)
+	}
+}
+
+func TestSiftLeavesOutWhatDidNotHoldThen(t *testing.T) {
+	over, false1, denied := version("over", day(2021, 1, 1), memory.StatusSuperseded), version("deleted", day(2021, 1, 1), memory.StatusRetracted), version("denied", day(2021, 1, 1), memory.StatusRetracted)
+	over.Memory.ValidTo, false1.Memory.ValidTo, denied.Memory.ValidTo = day(2022, 1, 1), day(2021, 1, 1), day(2022, 1, 1)
+	found := []bank.Scored{over, false1, denied}
+	for name, c := range map[string]struct {
+		h    recall.Horizon
+		want int
+	}{
+		"in the past":         {recall.Horizon{Past: true}, 2},
+		"while it held":       {recall.Horizon{Past: true, At: day(2021, 6, 1)}, 2},
+		"when it was over":    {recall.Horizon{Past: true, At: day(2023, 6, 1)}, 0},
+		"before it was known": {recall.Horizon{Past: true, At: day(2020, 6, 1)}, 2},
+	} {
+		got := c.h.Sift(found)
+		if len(got) != c.want {
+			t.Errorf("%s: %d memories, want %d: %+v", name, len(got), c.want, got)
+		}
+		for _, s := range got {
+			if s.Memory.ID == "deleted" {
+				t.Errorf("%s: what was deleted is shown", name)
+			}
+		}
 	}
 }

@@ -294,7 +294,7 @@ func TestRetract(t *testing.T) {
 		in.Now = in.Now.Add(time.Hour)
 	}
 	got, err := s.Bank.Get(t.Context(), owner, entry.ID)
-	if err != nil || got.Status != memory.StatusRetracted || !got.ValidTo.Equal(start.Add(time.Hour)) {
+	if err != nil || got.Status != memory.StatusRetracted || !got.ValidTo.Equal(entry.ValidFrom) {
 		t.Errorf("the entry is %+v, %v", got, err)
 	}
 	if len(s.told.changes) != 2 || !reflect.DeepEqual(s.told.changes[0], s.told.changes[1]) || s.told.changes[0].Kind != memory.OpDelete || s.told.changes[0].MemoryID != entry.ID {
@@ -417,5 +417,25 @@ func TestTheWindowShowsWhatWasConsolidated(t *testing.T) {
 	near, err := s.Relate(t.Context(), consolidation.RelateInput{Batch: batchOf(3, "I am a nurse.")})
 	if err != nil || len(near.Window) != 1 || near.Window[0].ID != done.Turns[0].ID {
 		t.Errorf("the window shows %+v, %v, want the turn that was consolidated", near.Window, err)
+	}
+}
+
+// What is deleted leaves the core block, too, and the rest of it stays.
+func TestRetractCutsTheCoreBlock(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I live in Porto."), start)
+	entry := s.list(t)[0]
+	block := memory.Core{Content: "ana/residence: " + entry.Content + "\nAna is a nurse.", Version: 3, UpdatedAt: start, Sources: []string{"s1:0"}, PolicyVersion: "p/1"}
+	if err := s.Bank.Write(t.Context(), owner, memory.Write{Core: &block}); err != nil {
+		t.Fatal(err)
+	}
+	in := consolidation.RetractInput{Scope: owner, Strategy: "membuilder", EventID: "d1", MemoryID: entry.ID, Now: start.Add(time.Hour)}
+	for range 2 {
+		if err := s.Retract(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.Bank.Core(t.Context(), owner); err != nil || got.Content != "Ana is a nurse." || got.Version != 4 {
+		t.Errorf("the block is %+v, %v", got, err)
 	}
 }

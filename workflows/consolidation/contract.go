@@ -64,6 +64,9 @@ type Tuning struct {
 // Signal brings what happened to a user, in order.
 type Signal struct {
 	Events []Event `json:"events"`
+	// Strategy and Policy are the tenant's by now: a run that began before a change goes on with them. Empty changes nothing.
+	Strategy string `json:"strategy,omitempty"`
+	Policy   string `json:"policy,omitempty"`
 }
 
 // Event is a salient turn, the end of a session, or a request to retract an entry or to erase the user.
@@ -185,10 +188,12 @@ type ApplyInput struct {
 
 // RetractInput is the argument of Retract.
 type RetractInput struct {
-	Scope    memory.Scope `json:"scope"`
-	EventID  string       `json:"event_id"`
-	MemoryID string       `json:"memory_id"`
-	Now      time.Time    `json:"now"`
+	Scope memory.Scope `json:"scope"`
+	// Strategy says whether there is a core block that may tell of the entry, too.
+	Strategy string    `json:"strategy,omitempty"`
+	EventID  string    `json:"event_id"`
+	MemoryID string    `json:"memory_id"`
+	Now      time.Time `json:"now"`
 }
 
 // EraseInput is the argument of Erase.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -102,5 +103,23 @@ func TestAnEndedSessionIsTakenInLargerParts(t *testing.T) {
 	}
 	if !slices.Equal(sizes, []int{8, 2, 4}) {
 		t.Errorf("consolidated %v turns at a time, want 8 and 2 of the one that ended and 4 of the open one", sizes)
+	}
+}
+
+// A tenant that changes its strategy has what comes from then on formed the new way, also where a run goes on.
+func TestASignalBringsTheStrategy(t *testing.T) {
+	env, s := newRun(t)
+	for i, strategy := range []string{"", "rmm"} {
+		id := fmt.Sprint("s", i)
+		env.RegisterDelayedCallback(func() {
+			env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{
+				Events: []consolidation.Event{turn(id, 1), closed(id)}, Strategy: strategy, Policy: "llm",
+			})
+		}, time.Duration(i)*time.Second)
+	}
+	finish(t, env, params())
+	if len(s.applied) != 2 || s.applied[0].Batch.Strategy != "salimory" || s.applied[0].Batch.Policy != "embedded" ||
+		s.applied[1].Batch.Strategy != "rmm" || s.applied[1].Batch.Policy != "llm" {
+		t.Errorf("applied %+v", s.applied)
 	}
 }

@@ -26,7 +26,7 @@ type Starter struct {
 func (s Starter) Signal(ctx context.Context, p Params, events []Event) error {
 	p.Tuning = s.Tuning
 	id := WorkflowID(p.Scope)
-	_, err := s.Client.SignalWithStartWorkflow(ctx, id, SignalEvents, Signal{Events: events}, client.StartWorkflowOptions{
+	_, err := s.Client.SignalWithStartWorkflow(ctx, id, SignalEvents, Signal{Events: events, Strategy: p.Strategy, Policy: p.Policy}, client.StartWorkflowOptions{
 		ID:                    id,
 		TaskQueue:             QueueWorkflow,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,

@@ -44,8 +44,9 @@ func Workflow(ctx workflow.Context, p Params) error {
 		case r.erased && r.state.empty() && r.signals.Len() == 0:
 			return nil
 		case r.mustContinue(ctx):
-			p.State = r.state
-			return workflow.NewContinueAsNewError(ctx, WorkflowName, p)
+			next := r.params
+			next.State = r.state
+			return workflow.NewContinueAsNewError(ctx, WorkflowName, next)
 		case len(r.state.Retractions) > 0:
 			if err := r.retract(ctx); err != nil {
 				return err
@@ -86,6 +87,9 @@ func (r *run) drain(ctx workflow.Context) (any bool) {
 
 func (r *run) take(ctx workflow.Context, s Signal) {
 	r.received++
+	if s.Strategy != "" {
+		r.params.Strategy, r.params.Policy = s.Strategy, s.Policy
+	}
 	r.state.add(s.Events, workflow.Now(ctx))
 }
 
@@ -215,20 +219,20 @@ func (n *Neighbourhood) Extend(looked Looked) [][]Neighbour {
 	at, bytes := make(map[string]int, len(n.Pool)), 0
 	for i, m := range n.Pool {
 		at[m.ID] = i
-		bytes += entryBytes + len(m.Content)
+		bytes += entryBytes + len(m.Content) + len(m.Value)
 	}
 	out := make([][]Neighbour, len(looked.Near))
 	for i, near := range looked.Near {
 		for _, hit := range near {
 			m := looked.Pool[hit.Pool]
 			place, ok := at[m.ID]
-			if !ok && bytes+len(m.Content) > 2*maxPoolBytes {
+			if !ok && bytes+len(m.Content)+len(m.Value) > 2*maxPoolBytes {
 				continue
 			}
 			if !ok {
 				place = len(n.Pool)
 				at[m.ID] = place
-				bytes += entryBytes + len(m.Content)
+				bytes += entryBytes + len(m.Content) + len(m.Value)
 				n.Pool = append(n.Pool, m)
 			}
 			out[i] = append(out[i], Neighbour{Pool: place, Similarity: hit.Similarity})
@@ -242,7 +246,7 @@ func (r *run) retract(ctx workflow.Context) error {
 	for _, e := range r.state.Retractions {
 		var a *Activities
 		ctx := withTraceParent(ctx, e.TraceParent)
-		in := RetractInput{Scope: r.params.Scope, EventID: e.ID, MemoryID: e.Retract, Now: workflow.Now(ctx)}
+		in := RetractInput{Scope: r.params.Scope, Strategy: r.params.Strategy, EventID: e.ID, MemoryID: e.Retract, Now: workflow.Now(ctx)}
 		if err := workflow.ExecuteActivity(storeOptions(ctx), a.Retract, in).Get(ctx, nil); err != nil {
 			if ctx.Err() != nil {
 				return err
