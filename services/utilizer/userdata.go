@@ -47,7 +47,8 @@ type userDataServer struct {
 	log    *slog.Logger
 }
 
-// EraseUser implements the RPC: the request takes its place among the user's events.
+// EraseUser implements the RPC: the request takes its place among the user's events. One that comes again under its id is told
+// of the erasure that there is: another one would take what has come since, and be proved by the report of the first.
 func (s *userDataServer) EraseUser(ctx context.Context, req *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
@@ -56,9 +57,8 @@ func (s *userDataServer) EraseUser(ctx context.Context, req *connect.Request[mne
 	id := req.Msg.GetRequestId()
 	if id == "" {
 		id = uuid.NewString()
-	}
-	if err := memory.ValidText("request_id", id, memory.MaxIDBytes); err != nil {
-		return nil, rpcerror.From(err)
+	} else if known, err := s.known(ctx, scope, id); err != nil || known {
+		return accepted(id, err)
 	}
 	e := contract.SessionEvent{Envelope: contract.Envelope{EventID: id, Scope: scope}, ErasedAt: s.now()}
 	value, err := e.Encode()
@@ -68,7 +68,33 @@ func (s *userDataServer) EraseUser(ctx context.Context, req *connect.Request[mne
 	if err != nil {
 		return nil, s.fail(ctx, "ask for erasure", err)
 	}
+	return accepted(id, nil)
+}
+
+func accepted(id string, err error) (*connect.Response[mnemev1.EraseUserResponse], error) {
+	if err != nil {
+		return nil, err
+	}
 	return connect.NewResponse(&mnemev1.EraseUserResponse{ErasureId: id}), nil
+}
+
+// known reports whether a request of the caller's id is being carried out, or was. An id that is no id is an error, as is that of
+// an erasure that was ended: it can never be proved.
+func (s *userDataServer) known(ctx context.Context, scope memory.Scope, id string) (bool, error) {
+	if err := memory.ValidText("request_id", id, memory.MaxIDBytes); err != nil {
+		return false, rpcerror.From(err)
+	}
+	state, _, err := s.ask(ctx, scope, id)
+	return state != erasure.Pending, err
+}
+
+// ask says how far an erasure is, in errors for callers.
+func (s *userDataServer) ask(ctx context.Context, scope memory.Scope, id string) (erasure.State, erasure.Report, error) {
+	state, report, err := s.erasures.Ask(ctx, scope, id)
+	if errors.Is(err, erasure.ErrEnded) {
+		return state, report, connect.NewError(connect.CodeAborted, erasure.ErrEnded)
+	}
+	return state, report, s.fail(ctx, "ask for erasure", err)
 }
 
 // GetErasure implements the RPC.
@@ -80,12 +106,9 @@ func (s *userDataServer) GetErasure(ctx context.Context, req *connect.Request[mn
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	state, report, err := s.erasures.Ask(ctx, scope, req.Msg.GetErasureId())
-	if errors.Is(err, erasure.ErrEnded) {
-		return nil, connect.NewError(connect.CodeAborted, err)
-	}
+	state, report, err := s.ask(ctx, scope, req.Msg.GetErasureId())
 	if err != nil {
-		return nil, s.fail(ctx, "ask for erasure", err)
+		return nil, err
 	}
 	out := &mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_PENDING}
 	switch state {

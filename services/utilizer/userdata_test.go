@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,39 @@ func TestAnErasureTakesItsPlaceAmongTheUsersEvents(t *testing.T) {
 		if id := res.Msg.GetErasureId(); id == "" || (given != "" && id != given) {
 			t.Errorf("the erasure is %q, asked for as %q", id, given)
 		}
+	}
+}
+
+func TestARequestThatComesAgainIsOneErasure(t *testing.T) {
+	for name, c := range map[string]struct {
+		asks      *asked
+		code      connect.Code
+		published int
+	}{
+		"while it waits it takes its place again": {&asked{}, 0, 1},
+		"while it runs":        {&asked{state: erasure.Running}, 0, 0},
+		"when it is done":      {&asked{state: erasure.Done}, 0, 0},
+		"when it was ended":    {&asked{err: erasure.ErrEnded}, connect.CodeAborted, 0},
+		"when nobody can tell": {&asked{err: errors.New("10.1.2.3 is away")}, connect.CodeUnavailable, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newDataRig(t)
+			*r.asks = *c.asks
+			res, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana", RequestId: "r1"}))
+			if c.code != 0 && (connect.CodeOf(err) != c.code || strings.Contains(err.Error(), "10.1.2.3")) {
+				t.Errorf("got %v, want %v", err, c.code)
+			}
+			if c.code == 0 && (err != nil || res.Msg.GetErasureId() != "r1") {
+				t.Errorf("got %v, %v", res, err)
+			}
+			if len(r.out.msgs) != c.published || !slices.Equal(r.asks.scopes, []memory.Scope{ana}) {
+				t.Errorf("published %d events, want %d; asked for %v", len(r.out.msgs), c.published, r.asks.scopes)
+			}
+			// A new request is another erasure, whatever became of that one.
+			if _, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana"})); err != nil || len(r.out.msgs) != c.published+1 {
+				t.Errorf("a new request: %v, %d events", err, len(r.out.msgs))
+			}
+		})
 	}
 }
 

@@ -1593,7 +1593,9 @@ type EraseUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// Identifier of the request, 1 to 128 bytes; empty means a new one. A repeated request with the same identifier is one erasure.
+	// Identifier of the request, 1 to 128 bytes; empty means a new one. A request that is repeated while the
+	// erasure of its identifier runs, or after it is done, is that erasure and erases nothing more. One that is repeated before, or when
+	// that erasure is forgotten (see ERASURE_STATE_PENDING), takes its own place among the user's events: what was said until then goes, too.
 	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
