@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,6 +36,7 @@ type data struct {
 	left     uint64
 	imported []byte
 	cut      bool
+	refusal  error
 }
 
 func (d *data) EraseUser(context.Context, *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse], error) {
@@ -84,6 +86,9 @@ func (d *data) ExportUser(_ context.Context, _ *connect.Request[mnemev1.ExportUs
 }
 
 func (d *data) ImportUser(_ context.Context, req *connect.Request[mnemev1.ImportUserRequest]) (*connect.Response[mnemev1.ImportUserResponse], error) {
+	if d.refusal != nil {
+		return nil, d.refusal
+	}
 	d.imported = append(append(append(d.imported, req.Msg.GetHeader()...), '\n'), req.Msg.GetLines()...)
 	return connect.NewResponse(&mnemev1.ImportUserResponse{
 		SoFar: &mnemev1.BankCounts{Turns: uint64(bytes.Count(req.Msg.GetLines(), []byte("\n")))}, EmbeddedAnew: true,
@@ -191,6 +196,31 @@ func TestABrokenImportSaysWhere(t *testing.T) {
 			}
 			code, _, errOut := run(t, append([]string{"import", file}, serveData(t, &data{})...)...)
 			if code != mneme.ExitUsage || !strings.Contains(errOut, c.says) {
+				t.Errorf("exit code %d, %q", code, errOut)
+			}
+		})
+	}
+}
+
+func TestWhatTheServiceRefusesOfAFileNamesIt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ana.jsonl")
+	if err := os.WriteFile(file, []byte(exported), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		refusal error
+		code    int
+		says    string
+		named   bool
+	}{
+		"a line":            {connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: turn.text: is empty")), mneme.ExitUsage, "line 2: turn.text: is empty", true},
+		"the user":          {connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is too long")), mneme.ExitUsage, "user_id", false},
+		"a bank not empty":  {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), mneme.ExitFailed, "not empty", false},
+		"a service is away": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), mneme.ExitUnreachable, "try again", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, _, errOut := run(t, append([]string{"import", file}, serveData(t, &data{refusal: c.refusal})...)...)
+			if code != c.code || !strings.Contains(errOut, c.says) || strings.Contains(errOut, file+": "+c.says) != c.named {
 				t.Errorf("exit code %d, %q", code, errOut)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -101,11 +102,8 @@ func (c *cli) runImport(ctx context.Context, user, file string) error {
 	}
 	defer s.close(ctx)
 	counts, anew, err := s.upload(ctx, user, f)
-	if fault.IsTerminal(err) {
-		return usageError{fmt.Errorf("%s: %w", file, err)}
-	}
 	if err != nil {
-		return err
+		return inFile(file, err)
 	}
 	if c.json {
 		return writeJSON(c.out, map[string]any{"user": user, "imported": counts, "embedded_anew": anew})
@@ -115,6 +113,18 @@ func (c *cli) runImport(ctx context.Context, user, file string) error {
 		fmt.Fprintln(c.out, "the export is of another embedding model: its memories were embedded anew")
 	}
 	return nil
+}
+
+// inFile names the file where what is wrong stands in it, whether it was noticed here or by the service.
+func inFile(file string, err error) error {
+	var refused *connect.Error
+	if errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument && !strings.HasPrefix(refused.Message(), "user_id") {
+		return usageError{fmt.Errorf("%s: %s", file, refused.Message())}
+	}
+	if fault.IsTerminal(err) {
+		return usageError{fmt.Errorf("%s: %w", file, err)}
+	}
+	return err
 }
 
 // upload imports an export page by page.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -97,9 +98,7 @@ func ParseRecord(number int, text []byte) (Record, error) {
 func (r Record) check() error {
 	switch {
 	case r.Memory != nil:
-		m := *r.Memory
-		dimension := len(m.Vector)
-		return within(r.Line, "memory", bank.CheckWrite(memory.Write{Put: []memory.Memory{m}}, dimension))
+		return r.checkMemory()
 	case r.Turn != nil:
 		if err := memory.ValidText("id", r.Turn.ID, memory.MaxIDBytes); err != nil {
 			return within(r.Line, "turn", err)
@@ -117,6 +116,23 @@ func (r Record) check() error {
 		return at(r.Line, "core", "has version %d and %d characters, want at least 1 and at most %d", r.Core.Version, r.Core.Length(), memory.CoreCapacity)
 	}
 	return nil
+}
+
+// kinds are what an entry can be about.
+func kinds() []memory.Kind {
+	return []memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural}
+}
+
+// checkMemory asks of an entry what every former sees to, and what a bank does.
+func (r Record) checkMemory() error {
+	m := *r.Memory
+	if !slices.Contains(kinds(), m.Kind) {
+		return at(r.Line, "memory.kind", "is %q, want one of %q", m.Kind, kinds())
+	}
+	if len(m.Sources) == 0 || slices.Contains(m.Sources, "") {
+		return at(r.Line, "memory.sources", "are missing or empty, want the id of at least one turn")
+	}
+	return within(r.Line, "memory", bank.CheckWrite(memory.Write{Put: []memory.Memory{m}}, len(m.Vector)))
 }
 
 func parse(number int, text []byte) (line, error) {

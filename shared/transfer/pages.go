@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -48,7 +49,7 @@ func NewPages(r io.Reader) (*Pages, error) {
 	return p, nil
 }
 
-// Next returns the following page, or io.EOF after the last one.
+// Next returns the following page, or io.EOF after the last one. Blank lines are taken for the end where nothing else follows.
 func (p *Pages) Next() (Page, error) {
 	page := Page{First: p.number}
 	for n := 0; n < pageLines; n++ {
@@ -56,7 +57,7 @@ func (p *Pages) Next() (Page, error) {
 		p.next = nil
 		if text == nil {
 			var err error
-			if text, err = p.line(); errors.Is(err, io.EOF) {
+			if text, err = p.filled(); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				return Page{}, err
@@ -82,6 +83,23 @@ func (p *Pages) Finish(imported bank.Counts) error {
 	}
 	return nil
 }
+
+// filled reads a line that is not blank. Blank ones are passed over at the end of the file only.
+func (p *Pages) filled() ([]byte, error) {
+	text, err := p.line()
+	if err != nil || !blank(text) {
+		return text, err
+	}
+	for err == nil && blank(text) {
+		text, err = p.line()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, at(p.number, "", "is empty, want one whole object")
+}
+
+func blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
 // line reads one line without its end; io.EOF where there is none.
 func (p *Pages) line() ([]byte, error) {

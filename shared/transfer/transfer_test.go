@@ -93,6 +93,17 @@ func TestAnImportedFileIsExportedAgainAsItWas(t *testing.T) {
 	}
 }
 
+func TestBlankLinesAtTheEndAreNoMatter(t *testing.T) {
+	for name, end := range map[string]string{"one": "\n", "several": "\n\r\n \t\n", "white space without an end": "  "} {
+		t.Run(name, func(t *testing.T) {
+			counts, _, err := load(t.Context(), inmem.New(2), embedder{model: "m", dimension: 2}, whole()+end)
+			if err != nil || counts.Total() != 5 {
+				t.Errorf("%+v, %v", counts, err)
+			}
+		})
+	}
+}
+
 func TestAnotherModelsVectorsAreMadeAnew(t *testing.T) {
 	for name, e := range map[string]embedder{"another model": {model: "other", dimension: 2}, "another dimension": {model: "m", dimension: 3}} {
 		t.Run(name, func(t *testing.T) {
@@ -137,11 +148,19 @@ func TestBrokenFilesAreRefusedByLineAndField(t *testing.T) {
 		"header twice":            {text(head, head), "line 2: header: comes again"},
 		"a broken line":           {text(head, entry, turn1[:40]), "line 3: ends in the middle"},
 		"no JSON":                 {text(head, entry, "hello"), "line 3: cannot be read"},
-		"an empty line":           {text(head, entry, ""), "line 3: ends in the middle"},
+		"an empty line":           {text(head, entry, "", turn1), "line 3: is empty"},
+		"empty lines":             {text(head, entry, "", " \r", turn1), "line 3: is empty"},
+		"cut off before a blank":  {text(head, entry, turn1, ""), "line 4: is the end"},
+		"a blank without an end":  {head + "\n" + entry + "\n\n" + strings.Repeat(" ", transfer.MaxLine+2), "line 3: has more than"},
 		"two in a line":           {text(head, entry+entry), "line 2: has something after"},
 		"no sort":                 {text(head, "{}"), "line 2: has 0 of header"},
 		"an unknown field":        {text(head, change(entry, `"kind"`, `"kindness"`)), `line 2: cannot be read: json: unknown field "kindness"`},
 		"a number for text":       {text(head, change(entry, `"Ana swims."`, "1")), "line 2: memory.content: is a number, want a string"},
+		"no kind":                 {text(head, change(entry, `"kind":"fact",`, "")), `line 2: memory.kind: is "", want one of ["fact"`},
+		"an unknown kind":         {text(head, change(entry, `"fact"`, `"rumour"`)), `line 2: memory.kind: is "rumour"`},
+		"no sources":              {text(head, change(entry, `"sources":["t1"],`, "")), "line 2: memory.sources: are missing"},
+		"a list of no sources":    {text(head, change(entry, `["t1"]`, `[]`)), "line 2: memory.sources: are missing"},
+		"a source without id":     {text(head, change(entry, `["t1"]`, `["t1",""]`)), "line 2: memory.sources: are missing or empty"},
 		"no content":              {text(head, change(entry, "Ana swims.", "")), "line 2: memory.content: of m1 is empty"},
 		"an unknown status":       {text(head, change(entry, `"active"`, `"lost"`)), `line 2: memory.status: is "lost"`},
 		"no time":                 {text(head, change(entry, `"recorded_at":"2026-03-01T12:00:00Z",`, "")), "line 2: memory.recorded_at"},
@@ -236,6 +255,8 @@ func TestAnEmptyBankIsAHeader(t *testing.T) {
 	}
 }
 
+var kinds = []memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural}
+
 // Whatever stands in a bank comes back, over pages too.
 func TestAnyBankComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -243,7 +264,7 @@ func TestAnyBankComesBack(t *testing.T) {
 		var w memory.Write
 		for i, s := range rapid.SliceOfNDistinct(rapid.StringMatching(`[ -~éß☃\n\t]{1,40}`), 0, 40, func(s string) string { return s }).Draw(t, "texts") {
 			m := memory.Memory{
-				ID: s, Content: s, RecordedAt: time.Unix(int64(i/3), 0).UTC(), ValidFrom: time.Unix(0, 1).UTC(), Version: i,
+				ID: s, Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Content: s, RecordedAt: time.Unix(int64(i/3), 0).UTC(), ValidFrom: time.Unix(0, 1).UTC(), Version: i,
 				Status: rapid.SampledFrom([]memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}).Draw(t, "status"),
 				Vector: memory.Vector{float32(i), rapid.Float32Range(-1, 1).Draw(t, "x")}, Sources: []string{s},
 			}
