@@ -73,6 +73,22 @@ func TestHonestTurnsPassUnchanged(t *testing.T) {
 	}
 }
 
+func TestBenignTurnsPassUnchanged(t *testing.T) {
+	s := &spy{}
+	in := formationtest.Session(poison.Benign()...)
+	if _, err := guard.New(s).Extract(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.shown) != len(in.Turns) {
+		t.Fatalf("%d turns of %d are shown", len(s.shown), len(in.Turns))
+	}
+	for i, turn := range s.shown {
+		if turn != in.Turns[i] {
+			t.Errorf("%+v became %+v", in.Turns[i], turn)
+		}
+	}
+}
+
 func TestAnAssistantsWordChangesNothing(t *testing.T) {
 	entry := func(id string) *memory.Memory { return &memory.Memory{ID: id, Content: "x"} }
 	op := func(kind memory.OpKind, source, writes string, targets ...string) memory.Operation {

@@ -55,6 +55,20 @@ var attacksText string
 // Attacks returns the corpus, in a fixed order.
 func Attacks() []Attack { return parse(attacksText) }
 
+//go:embed benign.txt
+var benignText string
+
+// Benign returns ordinary sentences in words that attacks have too: none of them is hostile, and all are to be kept.
+func Benign() []string {
+	var out []string
+	for line := range strings.Lines(benignText) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
 // parse reads blocks of "category role" lines followed by one attack a line. Escapes \u, \n and \t make invisible characters visible in the file.
 func parse(text string) []Attack {
 	var out []Attack
