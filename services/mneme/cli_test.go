@@ -151,6 +151,7 @@ func TestExitCodes(t *testing.T) {
 	at := func(addr, key string, args ...string) []string { return append(args, "--addr", addr, "--key", key) }
 	refusing := serve(t, fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("query: is empty\x1b[2J"))})
 	missing := serve(t, fake{err: connect.NewError(connect.CodeNotFound, errors.New("memory not found"))})
+	several := serve(t, fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is not set, but several users have it"))})
 	tests := []struct {
 		name string
 		args []string
@@ -172,6 +173,8 @@ func TestExitCodes(t *testing.T) {
 		{"no brokers", at(good, key, "replay"), mneme.ExitUsage, "--brokers"},
 		{"what the service refuses", at(refusing, key, "recall", "--user", "ana", "--query", "?"), mneme.ExitUsage, "query: is empty"},
 		{"what is not there", at(missing, key, "history", "--user", "ana", memID), mneme.ExitFailed, "not found"},
+		{"an id that several users have", at(several, key, "history", memID), mneme.ExitUsage, "with --user"},
+		{"a user that is refused", at(several, key, "history", "--user", "x", memID), mneme.ExitUsage, "user_id: is"},
 		{"nothing running", []string{"memories", "--user", "ana"}, mneme.ExitUnreachable, "mneme up"},
 		{"nothing listening", at(away.URL, key, "memories", "--user", "ana"), mneme.ExitUnreachable, "is it running?"},
 		{"no broker listening", append(at(good, key, "replay"), "--brokers", strings.TrimPrefix(away.URL, "http://")), mneme.ExitUnreachable, "kafka"},

@@ -2,6 +2,7 @@ package mneme
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -103,6 +104,10 @@ func (c *cli) runHistory(ctx context.Context, user, id string) error {
 	}
 	defer s.close(ctx)
 	res, err := s.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: user, MemoryId: id}))
+	var refused *connect.Error
+	if user == "" && errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument && strings.HasPrefix(refused.Message(), "user_id") {
+		return usageError{errors.New("several users have this memory: name the user with --user")}
+	}
 	if err != nil {
 		return err
 	}

@@ -234,6 +234,9 @@ func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (memory
 		return memory.Scope{}, err
 	}
 	user, err := s.bank.Owner(ctx, t.ID, req.GetMemoryId())
+	if errors.Is(err, bank.ErrSeveralOwners) {
+		return memory.Scope{}, fault.Terminal("user_id", "is not set, but several users have the memory: name the one that is meant")
+	}
 	return memory.Scope{Tenant: t.ID, User: user}, err
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -278,6 +279,27 @@ func TestReads(t *testing.T) {
 	win, err := c.GetWorkingMemory(t.Context(), ask(&mnemev1.GetWorkingMemoryRequest{UserId: "ana"}))
 	if err != nil || len(win.Msg.GetTurns()) != 1 || win.Msg.GetTurns()[0].GetTurnId() != "t9" {
 		t.Errorf("got %v, %v", win, err)
+	}
+}
+
+func TestAnEntryThatSeveralUsersHaveNeedsTheUser(t *testing.T) {
+	r := newRig(t)
+	m, err := r.Bank.Get(t.Context(), ana, someID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Vector = make(memory.Vector, builtin.Dimension)
+	m.Vector[0] = 1
+	if err := r.Bank.Write(t.Context(), memory.Scope{Tenant: ana.Tenant, User: "another"}, memory.Write{Put: []memory.Memory{m}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.as(acmeKey).GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{MemoryId: m.ID}))
+	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "user_id: is not set, but several users") || strings.Contains(err.Error(), "another") {
+		t.Errorf("without the user: %v", err)
+	}
+	res, err := r.as(acmeKey).GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{UserId: "another", MemoryId: m.ID}))
+	if err != nil || res.Msg.GetUserId() != "another" || len(res.Msg.GetVersions()) != 1 {
+		t.Errorf("with the user: %v, %v", res, err)
 	}
 }
 

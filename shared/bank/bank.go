@@ -14,6 +14,8 @@ var (
 	// ErrNotFound says that the user has no such entry. That another user or tenant may have
 	// it makes no difference.
 	ErrNotFound = errors.New("memory not found")
+	// ErrSeveralOwners says that more than one user of the tenant has the entry.
+	ErrSeveralOwners = errors.New("several users have the memory")
 	// ErrEmbeddingMismatch says that the store was filled with another embedding model or
 	// dimension than the service is configured with.
 	ErrEmbeddingMismatch = errors.New("embedding mismatch")
@@ -42,9 +44,9 @@ type Bank interface {
 	Core(ctx context.Context, scope memory.Scope) (memory.Core, error)
 	// Session returns the record of a consolidated session; ok is false when there is none.
 	Session(ctx context.Context, scope memory.Scope, sessionID string) (r memory.SessionRecord, ok bool, err error)
-	// Owner returns which user of a tenant has an entry, the first in order of user ids where several have
-	// the id, or ErrNotFound. It is the one read without a user: it is for operators who have only an id, and
-	// what it returns is the scope that every other read wants.
+	// Owner returns which user of a tenant has an entry, or ErrNotFound, or ErrSeveralOwners where several have the id, as they
+	// do when an export was imported under another user. It is the one read without a user: it is for operators who have only an
+	// id, and what it returns is the scope that every other read wants.
 	Owner(ctx context.Context, tenant, id string) (user string, err error)
 	// ListTurns returns a page of the kept turns, each once, in an order of the store's own.
 	ListTurns(ctx context.Context, scope memory.Scope, o PageOptions) (TurnPage, error)

@@ -913,7 +913,7 @@ func (x *GetMemoryResponse) GetSources() []*Turn {
 // GetMemoryHistoryRequest asks for an entry's versions.
 type GetMemoryHistoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The end user; empty means whichever user of the tenant has the entry.
+	// The end user; empty means whichever user of the tenant has the entry, and is refused where several have its id.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// Any version.
 	MemoryId      string `protobuf:"bytes,2,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`

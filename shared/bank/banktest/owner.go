@@ -33,9 +33,18 @@ func testOwner(t *testing.T, b bank.Bank) {
 			t.Errorf("%s: got %q, want nobody", what, got)
 		}
 	}
-	write(t, b, memory.Scope{Tenant: zoe.Tenant, User: "ana"}, put(m))
+	write(t, b, memory.Scope{Tenant: elsewhere.Tenant, User: "ana"}, put(m))
+	if got := owner(zoe.Tenant, m.ID); got != zoe.User {
+		t.Errorf("an id that another tenant's user has, too: got %q, want %q", got, zoe.User)
+	}
+	ana := memory.Scope{Tenant: zoe.Tenant, User: "ana"}
+	write(t, b, ana, put(m))
+	if got, err := b.Owner(t.Context(), zoe.Tenant, m.ID); got != "" || !errors.Is(err, bank.ErrSeveralOwners) {
+		t.Errorf("an id that two have: got %q, %v, want %v", got, err, bank.ErrSeveralOwners)
+	}
+	erase(t, b, zoe)
 	if got := owner(zoe.Tenant, m.ID); got != "ana" {
-		t.Errorf("an id that two have: got %q, want the first", got)
+		t.Errorf("after the erasure of one of two: got %q, want the other", got)
 	}
 	if _, err := b.Owner(t.Context(), "A/b", m.ID); !fault.IsTerminal(err) {
 		t.Errorf("a malformed tenant: got %v, want a terminal error", err)

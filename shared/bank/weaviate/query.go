@@ -56,7 +56,10 @@ func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
 	if len(owners) == 0 {
 		return "", fmt.Errorf("%s: %w", id, bank.ErrNotFound)
 	}
-	return slices.Min(owners), nil
+	if len(owners) > 1 {
+		return "", fmt.Errorf("%s: %w", id, bank.ErrSeveralOwners)
+	}
+	return owners[0], nil
 }
 
 // query runs a query over a tenant's objects of a collection; only read and Owner may call it. A tenant
