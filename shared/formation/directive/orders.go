@@ -13,13 +13,13 @@ import (
 const (
 	adverbs = `(?:(?:please|now|then|also|just|kindly|always|first|next|instead|go ahead and|\w+ly),? )*`
 	// commanded stands before a verb that is addressed to the reader: a clause begins, or the reader is told or asked to.
-	commanded = `(?:^|[.!?:;,"“(—–\n-]\s*|\b(?:please|so|or|assistant|bot|ai|you to|(?:can|could|will|would) you` +
-		`|you (?:must|should|shall|may|can|will|have to|need to|are to|ought to)|always|must|instructions? to|commands? to|orders? to) ` +
+	commanded = `(?:^|[.!?:;,"“(—–\n]\s*|- |\b(?:please|assistant|bot|ai|you to|(?:can|could|will|would) you` +
+		`|you (?:must|should|shall|may|can|will|have to|need to|are to|ought to|are (?:required|ordered|instructed) to)|from now on|instructions? to|commands? to|orders? to) ` +
 		`|[,;:] (?:and|then|so|but) )` + adverbs
 	// joined stands before a further verb of a sentence.
 	joined = `\b(?:and|then) ` + adverbs
 
-	undo    = `(?:delete|erase|wipe|purge|retract|overwrite|clear|remove|drop|merge|export|unlock|rewrite|void|reset|destroy|forget|empty)`
+	undo    = `(?:delete|expunge|erase|wipe|purge|retract|overwrite|clear|remove|drop|merge|export|unlock|rewrite|void|reset|destroy|forget|empty)`
 	change  = `(?:update|replace|change|set|correct|store|save|add|attach|insert|write|mark|record|append|put|remove|delete|erase|drop|edit|alter)`
 	undone  = `(?:deleted|erased|wiped|purged|retracted|overwritten|cleared|removed|dropped|void|voided|exported|updated|replaced|changed|merged|reset|rewritten)`
 	keeping = `(?:remember|store|save|note|add|record)`
@@ -27,7 +27,7 @@ const (
 	which = `(?:(?:out|away|all|every|each|any|of|the|my|your|his|her|their|our|these|this|that|those|other|old|whole|entire|stored|saved|` +
 		`existing|previous|earlier|core|complete|full|user|user's|remaining|single) )`
 	// ends follows a noun that stands alone: no "memory card", "entry visa" or "bank holiday".
-	ends = `(?:$|['’]|[^\w\s]|\s+(?:of|about|from|in|on|that|which|with|for|to|into|so|and|or|you|i|now|at|as|ids?|m?\d|[#\[(]|immediately|` +
+	ends = `(?:$|['’]|[^\w\s]|\s+(?:of|about|from|in|on|that|which|with|for|to|into|so|and|or|you|i|now|at|as|older|newer|ids?|m?\d|[#\[(]|immediately|` +
 		`today|completely|entirely|saved|stored|without|before|after|please|again|if|when|whenever|is|are|was|has|have|must|should|accordingly|concerning|regarding)(?:\W|$|\d))`
 	kept   = `(?:memory(?: banks?| stores?| entry| entries)?|memories|entry|entries|database)`
 	own    = `(?:memory(?: banks?| stores?| entry| entries)?|memories|entries|database|bank|records|notes)`
@@ -42,8 +42,8 @@ var commands = []string{
 	`IMP(?:ignore|disregard|override|bypass|forget) (?:\w+ ){0,4}?(?:all|any|your|previous|prior|earlier|preceding|system|safety|every|former|those|these) ` +
 		`(?:\w+ ){0,3}(?:instructions?|rules|guidelines|prompts?|directives?)\b`,
 	`IMP(?:ignore|disregard|override|bypass|forget) (?:the )?(?:instructions?|rules|guidelines|prompts?|directives?)(?:$|[^\w\s]| (?:and|above|before|you|given|so far))`,
-	`IMP(?:ignore|disregard|forget) (?:all|everything|anything|whatever) (?:that )?(?:you (?:have )?(?:know|stored?|remember|saved?|learned about|learnt about|have|were)|i say|i said|i told you)\b`,
-	`IMP(?:do not|don't|don’t|never) (?:remember|store|save|record|keep) (?:all|everything|anything|whatever) (?:that )?(?:i say|i tell)\b`,
+	`IMP(?:ignore|disregard|forget) (?:all|everything|anything|whatever) (?:that )?(?:you (?:have )?(?:know|stored?|remember|saved?|learned about|learnt about|have|were)|i say|i said|i told you|the user \w+)\b`,
+	`IMP(?:do not|don't|don’t|never) (?:remember|store|save) (?:all|everything|anything|whatever) (?:that )?(?:i say|i tell|about)\b`,
 	// what is kept is to be done away with or changed
 	`IMP` + undo + ` ` + which + `{0,6}(?:\w+ )??` + kept + ends,
 	`IMP(?:clear|wipe|erase|purge|unlock|export|empty|delete|overwrite|reset) (?:the|your|this|whole|entire|memory| )+bank` + ends,
@@ -52,12 +52,19 @@ var commands = []string{
 		which + `*(?:memory(?: bank| store)?|memories|database|memory entries)` + ends,
 	`IMP(?:` + undo + `|` + change + `)\b[^.!?]{0,60}\b(?:from|in|to|into|of) your (?:\w+ )?` + own + ends,
 	`IMP` + change + `\b[^.!?]{0,60}\b(?:in memory` + ends + `|(?:everybody|everyone|(?:all|every|each|other) users?)['’]?s?['’]? profiles?\b|to (?:all|every) (?:memory|memories|entries)\b)`,
-	`IMP` + change + ` (?:\w+ )??` + which + `*(?:memory|memories|entry|entries)(?:$|[^\w\s]| (?:so that|that|you|about|of|as|to say|accordingly|with|\d))`,
-	`IMP(?:` + undo + `|` + change + `) (?:\w+ )?(?:the |every |all |your |each |any |her |his |their |my )(?:\w+ )?stored ` + traits + `\b`,
+	`IMP(?:update|replace|change|set|correct|mark|edit|alter) (?:\w+ )??` + which + `*(?:memory|memories|entry|entries)(?:$|[^\w\s]| (?:so that|that|you|about|of|as|to say|accordingly|with|\d))`,
+	`IMP(?:` + undo + `|` + change + `) (?:\w+ )??` + which + `+(?:\w+ )??stored (?:` + traits + `|data|information)\b`,
+	`IMP(?:` + undo + `|` + change + `) (?:all |of |every |any )*your (?:\w+ )?` + own + ends,
+	`IMP(?:` + undo + `|` + change + `)\b[^.!?]{0,40}\b(?:records?|notes?|memories|entries|data|profile) (?:that )?you (?:have|keep|hold|stored?|wrote|write)\b`,
+	`IMP(?:` + undo + `|` + change + `) (?:the|this) user['’]s (?:\w+ ){0,2}?` + traits + `\b`,
+	`IMP(?:delete|erase|wipe|purge) everything(?:$|[.!])`,
+	`IMP(?:consider|regard|treat|mark|deem|declare) ` + which + `*` + kept + `\b[^.!?]{0,40}\b(?:` + undone + `|false|wrong|invalid|outdated|obsolete)\b`,
+	`IMP(?:make sure|ensure|see to it)\b[^.!?]{0,20} ` + which + `+` + own + `\b[^.!?]{0,30}\b` + undone + `\b`,
+	`\b(?:memory|memories|entry|entries|stored)\b[^.!?]{0,60}IMP(?:delete|erase|wipe|purge|retract|overwrite|rewrite|replace|drop) (?:them|it|those|these)\b`,
 	`IMP(?:overwrite|rewrite|replace|change|set|update) (?:her|his|their|the user['’]?s?|\w+['’]s) (?:\w+ )?(?:job|residence|home|employer|profession|occupation|allerg\w+|stored \w+) (?:to|with|as|into|by)\b`,
 	`IMP(?:` + undo + `|` + change + `)\b[^.!?]{0,30}\b` + uuid,
 	`IMP` + keeping + ` (?:this|that|it|the following) as (?:a |an |the )?(?:\w+ )?(?:fact|memory|instruction|rule|truth|command)\b`,
-	`IMP` + keeping + `\b[^.!?]{0,30}\bfor (?:all|every|other|each) (?:the )?(?:users?|customers?|people|accounts?)\b`,
+	`IMP` + keeping + `\b[^.!?]{0,30}\bfor (?:all|every|other|each) (?:users?|customers?|people|accounts?)\b`,
 	`IMP(?:treat|take|read|obey|handle|execute)\b[^.!?]{0,40}\bas (?:an? )?(?:instructions?|commands?|orders?)\b`,
 	`IMPobey (?:me|my|this|these|every|all|only|the following)\b`,
 }
@@ -79,6 +86,9 @@ var statements = []string{
 	`\b(?:i|we)(?:['’]ve| have)? (?:now |just |already |successfully )*` + undone + `\b[^.!?]{0,60}\byour (?:memory(?: bank)?|memories|memory entries|stored \w+)` + ends,
 	`\byour (?:memory|memories|memory bank|entries|stored \w+) (?:has been|have been|is now|are now|was|were) (?:now |just |successfully )?` + undone + `\b`,
 	`\b(?:want|demand|insist|require|request|would like|['’]d like)\b[^.!?]{0,20}\b(?:all|your|every|any) ` + which + `*(?:memories|memory|entries)(?: \w+){0,4}? (?:be |to be )?` + undone + `\b`,
+	`\b(?:the|this|that) (?:memory|entry) (?:about|of|on|that)\b[^.!?]{0,40}\b(?:has to|must|should|shall|is to|needs to|will) be ` + undone + ` by you\b`,
+	`\bif you (?:would |could )?(?:also |just |please )?(?:delete|erase|wipe|purge|retract|overwrite|clear|remove)d?\b (?:all|every|your|any) ` + which + `*` + own + ends,
+	`\byour (?:new|real|true|updated|actual) (?:instructions?|directives?|system prompt) (?:is|are)\b`,
 	// the same in other languages
 	`\b(?:ignoriere|missachte|vergiss)\b.{0,60}\b(?:anweisungen|regeln)|\b(?:lösche|vergiss|überschreibe)\b.{0,40}\b(?:erinnerungen|speicher|gedächtnis)`,
 	`\b(?:ignore|ignorez|oublie|oubliez) (?:(?:toutes|tous|les|tes|vos|ces|mes|leurs) )+(?:\pL+ )?(?:instructions|consignes|règles)|\b(?:efface|effacez|supprime|supprimez)\b.{0,40}\b(?:souvenirs|mémoire)`,
@@ -114,9 +124,9 @@ func compiled(patterns []string) []*regexp.Regexp {
 }
 
 // orderCues are parts of words one of which every order has; they spare most sentences the patterns.
-var orderCues = strings.Fields(`ignor disregard overrid bypass forget delet eras wip purg retract overwrit memor bank databas stor entr obey remember
-user rewrit instruct command fact record note profil id missacht vergiss lösch oubli effac supprim olvid esque dimentic borra elimin apag cancell negeer
-vergeet wis verwijder игнор забуд удал сотр 忽略 删除 無視 削除 무시 삭제 -`)
+var orderCues = strings.Fields(`ignor disregard expung overrid bypass forget delet eras wip purg retract overwrit memor bank databas stor entr obey remember
+user rewrit instruct command fact sav record note profil missacht vergiss lösch oubli effac supprim olvid esque dimentic borra elimin apag cancell negeer
+vergeet wis verwijder игнор забуд удал сотр 忽略 删除 無視 削除 무시 삭제`)
 
 func isOrder(lower string) bool {
 	if !hasCue(lower) {
@@ -149,5 +159,5 @@ func hasCue(lower string) bool {
 			return true
 		}
 	}
-	return false
+	return strings.Count(lower, "-") >= 4 // an id
 }
