@@ -130,13 +130,31 @@ func TestWithAModelEveryPolicyIsThere(t *testing.T) {
 }
 
 func TestAnUnknownStrategyIsNoMatterOfTheModel(t *testing.T) {
-	formers, free, err := backends.Model{}.OpenFormers(backends.FormationOptions{}, newTelemetry(t))
-	if err != nil {
-		t.Fatal(err)
+	tel := newTelemetry(t)
+	for name, m := range map[string]backends.Model{"no model": {}, "a model": {Endpoint: llmtest.New(t).Config()}} {
+		formers, free, err := m.OpenFormers(backends.FormationOptions{Options: llm.DefaultOptions()}, tel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer free()
+		for _, c := range []struct{ strategy, policy, field string }{
+			{"magic", "embedded", "strategy"}, {"magic", "llm", "strategy"}, {"", "llm", "strategy"}, {"salimory", "magic", "policy"},
+		} {
+			_, err := formers.Find(c.strategy, c.policy)
+			if fault.Field(err) != c.field || fault.IsRetryable(err) || strings.Contains(err.Error(), "MNEME_LLM_MODEL") {
+				t.Errorf("%s, strategy %q and policy %q: got %v, want a terminal error about the %s", name, c.strategy, c.policy, err, c.field)
+			}
+		}
 	}
-	defer free()
-	if _, err := formers.Find("magic", "embedded"); err == nil || !strings.Contains(err.Error(), `"magic"`) || strings.Contains(err.Error(), "MNEME_LLM_MODEL") {
-		t.Errorf("got %v", err)
+}
+
+func TestAnUnknownPolicyIsNoMatterOfTheModel(t *testing.T) {
+	_, filterErr := backends.Filters{}.Find("magic")
+	_, _, recallErr := backends.RecallPolicies{}.Find("magic")
+	for _, err := range []error{filterErr, recallErr} {
+		if fault.Field(err) != "policy" || !strings.Contains(err.Error(), `"magic"`) {
+			t.Errorf("got %v, want a terminal error about the policy", err)
+		}
 	}
 }
 

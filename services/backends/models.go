@@ -3,7 +3,7 @@ package backends
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/mneme-memory/mneme/shared/config"
 	"github.com/mneme-memory/mneme/shared/embedding"
@@ -49,6 +49,14 @@ func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, error) {
 // errNoModel is retryable: the turns are fine, the operator has to set a model.
 var errNoModel = errors.New("the tenant's policy is llm, but MNEME_LLM_MODEL is not set")
 
+// missing says why there is nothing of a policy.
+func missing(p tenant.Policy) error {
+	if p == tenant.PolicyLLM {
+		return errNoModel
+	}
+	return fault.Terminal("policy", "is %q, want one of %q", p, tenant.Policies())
+}
+
 // Embedding chooses what makes vectors.
 type Embedding struct {
 	Kind     string           `env:"MNEME_EMBEDDING" envDefault:"builtin" oneof:"builtin|endpoint" desc:"what embeds: builtin needs no server, endpoint is the model server's /embeddings"`
@@ -86,7 +94,7 @@ func (f Filters) Find(p tenant.Policy) (formation.Filter, error) {
 	if found, ok := f[p]; ok {
 		return found, nil
 	}
-	return nil, errNoModel
+	return nil, missing(p)
 }
 
 // FormationOptions adapt the llm policy of formation.
@@ -118,15 +126,16 @@ type way struct {
 // Formers are the ways of forming memory by strategy and policy.
 type Formers map[way]formation.Former
 
-// Find is as consolidation wants it.
+// Find is as consolidation wants it. A strategy or policy that there is none of is a terminal error; a model that is not configured is
+// worth waiting for.
 func (f Formers) Find(strategy, policy string) (formation.Former, error) {
 	if found, ok := f[way{tenant.Strategy(strategy), tenant.Policy(policy)}]; ok {
 		return found, nil
 	}
-	if policy == string(tenant.PolicyLLM) {
-		return nil, errNoModel
+	if !slices.Contains(tenant.Strategies(), tenant.Strategy(strategy)) {
+		return nil, fault.Terminal("strategy", "is %q, want one of %q", strategy, tenant.Strategies())
 	}
-	return nil, fmt.Errorf("no way to form memory by strategy %q and policy %q", strategy, policy)
+	return nil, missing(tenant.Policy(policy))
 }
 
 // OpenFormers makes the formers of every strategy and policy there is.
@@ -164,7 +173,7 @@ func (r RecallPolicies) Find(p tenant.Policy) (recall.Profiler, recall.Generator
 	if found, ok := r[p]; ok {
 		return found.Profiler, found.Generator, nil
 	}
-	return nil, nil, errNoModel
+	return nil, nil, missing(p)
 }
 
 // RecallOptions adapt the llm policy of recall.
