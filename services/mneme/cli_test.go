@@ -148,6 +148,10 @@ func TestExitCodes(t *testing.T) {
 	if err := os.WriteFile(bad, []byte(line+"\n"+`{"user_id":"ana"}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "tenants.yaml"), []byte("tenants:\n  - id: local\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	at := func(addr, key string, args ...string) []string { return append(args, "--addr", addr, "--key", key) }
 	refusing := serve(t, fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("query: is empty\x1b[2J"))})
 	missing := serve(t, fake{err: connect.NewError(connect.CodeNotFound, errors.New("memory not found"))})
@@ -168,6 +172,13 @@ func TestExitCodes(t *testing.T) {
 		{"an id that is missing", []string{"history", "--user", "ana"}, mneme.ExitUsage, "1 arg"},
 		{"a trace id that is none", []string{"trace", "42"}, mneme.ExitUsage, "32 hexadecimal digits"},
 		{"a policy that is none", []string{"up", "--policy", "magic"}, mneme.ExitUsage, `"magic"`},
+		{"another strategy than the folder's", []string{"up", "--strategy", "rmm", "--data", folder}, mneme.ExitUsage, filepath.Join(folder, "tenants.yaml")},
+		{"another policy than the folder's", []string{"up", "--policy", "llm", "--data", folder}, mneme.ExitUsage, filepath.Join(folder, "tenants.yaml")},
+		{"a strategy that is empty", []string{"up", "--strategy", ""}, mneme.ExitUsage, "--strategy"},
+		{"no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "0s"), mneme.ExitUsage, "--timeout is 0s"},
+		{"less than no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "-1s"), mneme.ExitUsage, "--timeout is -1s"},
+		{"fewer people than none", []string{"eval", "formation", "--data", bad, "--persons", "-1"}, mneme.ExitUsage, "--persons is -1"},
+		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, mneme.ExitUsage, `"magic"`},
 		{"a file that is not there", at(good, key, "ingest", "nowhere.jsonl"), mneme.ExitUsage, "nowhere.jsonl"},
 		{"a bad file", at(good, key, "ingest", bad), mneme.ExitUsage, "line 2"},
 		{"no brokers", at(good, key, "replay"), mneme.ExitUsage, "--brokers"},

@@ -32,6 +32,9 @@ func (c *cli) erase() *cobra.Command {
 			"said after the request is new. It waits until a scan of every store finds nothing, and fails when something is left.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if wait <= 0 {
+				return usageError{fmt.Errorf("--timeout is %s, want more than 0s", wait)}
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
 			defer cancel()
 			return c.runErase(ctx, user, yes, cmd.InOrStdin())

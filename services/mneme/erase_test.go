@@ -142,8 +142,16 @@ func TestEraseFailsWhereSomethingIsLeft(t *testing.T) {
 
 func TestEraseAsksFirst(t *testing.T) {
 	d := &data{}
+	null, err := os.Open(os.DevNull) // a character device, and no terminal
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	stdin := os.Stdin
+	os.Stdin = null
+	defer func() { os.Stdin = stdin }()
 	code, _, errOut := run(t, append([]string{"erase"}, serveData(t, d)...)...)
-	if code == mneme.ExitOK || d.erased {
+	if code != mneme.ExitUsage || d.erased || !strings.Contains(errOut, "--yes") {
 		t.Errorf("exit code %d, erased %t without an answer: %q", code, d.erased, errOut)
 	}
 }

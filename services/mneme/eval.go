@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,15 +81,32 @@ func (c *cli) runEvalFormation(ctx context.Context, a formationArgs) error {
 	return report.Render(c.out)
 }
 
+// check returns the strategies to measure, each once, or what is wrong with the flags.
+func (a formationArgs) check() ([]string, error) {
+	if a.persons < 0 {
+		return nil, usageError{fmt.Errorf("--persons is %d, want 0 or more", a.persons)}
+	}
+	asked := a.strategies
+	if len(asked) == 0 {
+		asked = strategyNames()
+	}
+	var names []string
+	for _, name := range asked {
+		if err := checkWay(name, a.policy); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
 // ways opens what is to be measured.
 func (c *cli) ways(ctx context.Context, a formationArgs) (_ []evaluation.Way, free func(), err error) {
-	policy := tenant.Policy(a.policy)
-	if !slices.Contains(tenant.Policies(), policy) {
-		return nil, nil, usageError{fmt.Errorf("--policy is %q, want embedded or llm", a.policy)}
-	}
-	known := strategyNames()
-	if len(a.strategies) == 0 {
-		a.strategies = known
+	names, err := a.check()
+	if err != nil {
+		return nil, nil, err
 	}
 	settings, err := config.Load[evalSettings](config.Environ())
 	if err != nil {
@@ -111,13 +127,9 @@ func (c *cli) ways(ctx context.Context, a formationArgs) (_ []evaluation.Way, fr
 	}
 	free = func() { _, _, _ = closeFilters(), closeFormers(), tel.Shutdown(context.WithoutCancel(ctx)) }
 	var out []evaluation.Way
-	for _, name := range a.strategies {
-		if !slices.Contains(known, name) {
-			free()
-			return nil, nil, usageError{fmt.Errorf("--strategy is %q, want one of %s", name, strings.Join(known, ", "))}
-		}
+	for _, name := range names {
 		w := evaluation.Way{Strategy: name, Policy: a.policy}
-		if w.Filter, err = filters.Find(policy); err == nil {
+		if w.Filter, err = filters.Find(tenant.Policy(a.policy)); err == nil {
 			w.Former, err = formers.Find(name, a.policy)
 		}
 		if err != nil {

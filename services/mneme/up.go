@@ -23,10 +23,20 @@ func (c *cli) up() *cobra.Command {
 			"the data folder given by --data, and prints where everything listens. The first time it builds the servers.\n" +
 			"Settings of the services (docs/configuration.md) are taken from the environment.",
 		Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.runUp(cmd.Context(), strategy, policy) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkWay(strategy, policy); err != nil {
+				return err
+			}
+			for flag, value := range map[string]*string{"strategy": &strategy, "policy": &policy} {
+				if !cmd.Flags().Changed(flag) {
+					*value = "" // whatever the folder has
+				}
+			}
+			return c.runUp(cmd.Context(), strategy, policy)
+		},
 	}
 	cmd.Flags().StringVar(&policy, "policy", "embedded", "policy of the local tenant of a new data folder: embedded or llm (needs MNEME_LLM_MODEL)")
-	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]), "how that tenant's memory is formed: "+strings.Join(strategyNames(), ", "))
+	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]), "how memory is formed for the local tenant of a new data folder: "+strings.Join(strategyNames(), ", "))
 	return cmd
 }
 
@@ -39,16 +49,24 @@ func strategyNames() []string {
 	return out
 }
 
-func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
-	if policy != "embedded" && policy != "llm" {
+// checkWay refuses a strategy or policy that there is none of.
+func checkWay(strategy, policy string) error {
+	if !slices.Contains(tenant.Policies(), tenant.Policy(policy)) {
 		return usageError{fmt.Errorf("--policy is %q, want embedded or llm", policy)}
 	}
 	if !slices.Contains(strategyNames(), strategy) {
 		return usageError{fmt.Errorf("--strategy is %q, want one of %s", strategy, strings.Join(strategyNames(), ", "))}
 	}
+	return nil
+}
+
+func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
 	stack, err := standalone.Start(ctx, standalone.Options{
 		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(),
 	})
+	if errors.Is(err, standalone.ErrOtherTenant) {
+		return usageError{err}
+	}
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -29,6 +30,9 @@ const (
 
 // ErrInUse says that a standalone already runs on the data folder.
 var ErrInUse = errors.New("the data folder is in use by a running standalone")
+
+// ErrOtherTenant says that the data folder's tenant is not formed as asked for.
+var ErrOtherTenant = errors.New("the data folder has a tenant of its own")
 
 // ErrNotRunning says that no standalone has left its addresses in the data folder.
 var ErrNotRunning = errors.New("nothing runs on this data folder")
@@ -72,6 +76,36 @@ func LoadConnection(dir string) (Connection, error) {
 		return Connection{}, fmt.Errorf("connection file: %w", err)
 	}
 	return c, nil
+}
+
+// checkTenant refuses a strategy or policy that the tenants file, where there is one, does not give the local tenant. Empty ones
+// ask for nothing.
+func checkTenant(dir, strategy, policy string) error {
+	path := filepath.Join(dir, tenantsFile)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || (strategy == "" && policy == "") {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("tenants file: %w", err)
+	}
+	defer f.Close()
+	entries, err := tenant.Parse(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	i := slices.IndexFunc(entries, func(e tenant.Entry) bool { return e.ID == LocalTenant })
+	if i < 0 {
+		return fmt.Errorf("%w: %s has no tenant %s to be of a strategy or policy: name them in the file", ErrOtherTenant, path, LocalTenant)
+	}
+	for _, c := range []struct{ what, asked, has string }{
+		{"strategy", strategy, string(entries[i].Strategy)}, {"policy", policy, string(entries[i].Policy)},
+	} {
+		if c.asked != "" && c.asked != c.has {
+			return fmt.Errorf("%w: its %s is %s in %s, not %s: change it there, or choose another folder", ErrOtherTenant, c.what, c.has, path, c.asked)
+		}
+	}
+	return nil
 }
 
 // ensureTenants makes an API key and the tenants file where there are none, and returns the key. A start that was

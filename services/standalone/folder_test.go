@@ -99,6 +99,43 @@ func TestAnotherStartGoesOnWithWhatIsThere(t *testing.T) {
 	}
 }
 
+func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
+	const plain = "tenants:\n  - id: mine\n    policy: llm\n  - id: local\n    strategy: rmm\n" // the policy is the default
+	for name, c := range map[string]struct{ file, strategy, policy, says string }{
+		"a new folder":                      {"", "rmm", "llm", ""},
+		"nothing is asked for":              {plain, "", "", ""},
+		"what it has":                       {plain, "rmm", "embedded", ""},
+		"another strategy":                  {plain, "salimory", "", "its strategy is rmm in"},
+		"another policy":                    {plain, "rmm", "llm", "its policy is embedded in"},
+		"another tenant's policy":           {"tenants:\n  - id: mine\n    policy: llm\n", "", "llm", "has no tenant local"},
+		"a broken file, nothing asked for":  {"tenants: 1\n", "", "", ""},
+		"a broken file, something is asked": {"tenants: 1\n", "rmm", "", tenantsFile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if c.file != "" {
+				write(t, filepath.Join(dir, tenantsFile), c.file)
+			}
+			err := checkTenant(dir, c.strategy, c.policy)
+			if c.says == "" {
+				if err != nil {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), filepath.Join(dir, tenantsFile)) {
+				t.Errorf("got %v, want %q and the file", err, c.says)
+			}
+			if broken := strings.Contains(name, "broken"); errors.Is(err, ErrOtherTenant) == broken {
+				t.Errorf("got %v", err)
+			}
+			if _, started := Start(t.Context(), Options{Dir: dir, Strategy: c.strategy, Policy: c.policy}); started == nil || started.Error() != err.Error() {
+				t.Errorf("a start gave %v, want %v", started, err)
+			}
+		})
+	}
+}
+
 func TestAnInterruptedFirstStartIsFinishedByTheNext(t *testing.T) {
 	tests := []struct {
 		name string

@@ -29,9 +29,10 @@ type Options struct {
 	Progress io.Writer
 	// Environ are settings of the services beyond what the stack sets itself, such as MNEME_LLM_MODEL.
 	Environ map[string]string
-	// Policy is the policy of the local tenant of a new data folder: embedded or llm; empty means embedded.
+	// Policy is the policy of the local tenant of a new data folder: embedded or llm; empty means embedded. A folder whose tenant has
+	// another one is refused with ErrOtherTenant, unless this is empty.
 	Policy string
-	// Strategy is the strategy of that tenant; empty means the default one.
+	// Strategy is the strategy of that tenant, likewise; empty means the default one.
 	Strategy string
 }
 
@@ -87,6 +88,9 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 			err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
+	if err := checkTenant(o.Dir, o.Strategy, o.Policy); err != nil {
+		return nil, err
+	}
 	if err := localserver.Build(ctx, o.Progress, localserver.NameWeaviate, localserver.NameTemporal); err != nil {
 		return nil, err
 	}
