@@ -77,7 +77,6 @@ func scan(text string, self string) []clause {
 		if n := idiomAt(text, words, i); n > 0 {
 			c.addIdiom(w, n)
 			i += n - 1
-			w = words[i]
 			before = gapAfter(text, words, i)
 		} else {
 			after := gapAfter(text, words, i)
