@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -92,6 +94,9 @@ func mneme(t *testing.T, binary, dir string, args ...string) string {
 
 // running is a `mneme up`.
 type running struct {
+	// failed is why it did not come up.
+	failed error
+
 	cmd    *exec.Cmd
 	client harness.Client
 	ended  chan struct{}
@@ -101,6 +106,35 @@ type running struct {
 
 // start runs `mneme up` and waits until it says where it can be reached.
 func start(t *testing.T, binary, dir string) *running {
+	t.Helper()
+	r := launch(t, binary, dir)
+	// While nothing of the folder ran, a server of another test may have taken one of its ports. Then the message says what to do.
+	for range 3 {
+		hint := portTaken.FindStringSubmatch(r.log.String())
+		if r.failed == nil || hint == nil {
+			break
+		}
+		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Name() == hint[1] {
+				return os.Remove(path)
+			}
+			return err
+		}))
+		r = launch(t, binary, dir)
+	}
+	if r.failed != nil {
+		t.Fatalf("mneme up does not come up: %v\n%s", r.failed, r.log.String())
+	}
+	where, err := standalone.LoadConnection(dir)
+	must(t, err)
+	r.client = dial(t, where)
+	return r
+}
+
+var portTaken = regexp.MustCompile(`is used by another process; stop that, or delete (\S+\.ports\.json)`)
+
+// launch runs the standalone until it says where it is, or ends.
+func launch(t *testing.T, binary, dir string) *running {
 	t.Helper()
 	r := &running{cmd: exec.Command(binary, "--data", dir, "--json", "up"), ended: make(chan struct{}), log: &lockedBuffer{}}
 	r.cmd.Stderr = r.log
@@ -117,15 +151,9 @@ func start(t *testing.T, binary, dir string) *running {
 		<-r.ended
 	})
 	var where standalone.Connection
-	if err := json.NewDecoder(out).Decode(&where); err != nil {
-		t.Fatalf("mneme up does not come up: %v\n%s", err, r.log.String())
-	}
-	if where.APIKey != "" {
+	if r.failed = json.NewDecoder(out).Decode(&where); r.failed == nil && where.APIKey != "" {
 		t.Error("mneme up prints the API key")
 	}
-	where, err := standalone.LoadConnection(dir)
-	must(t, err)
-	r.client = dial(t, where)
 	return r
 }
 
