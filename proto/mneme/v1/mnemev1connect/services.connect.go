@@ -222,7 +222,7 @@ type MemoryServiceClient interface {
 	GetMemory(context.Context, *connect.Request[v1.GetMemoryRequest]) (*connect.Response[v1.GetMemoryResponse], error)
 	// GetMemoryHistory returns every version connected with an entry, oldest first.
 	GetMemoryHistory(context.Context, *connect.Request[v1.GetMemoryHistoryRequest]) (*connect.Response[v1.GetMemoryHistoryResponse], error)
-	// DeleteMemory retracts an entry: recall no longer sees it, its history stays.
+	// DeleteMemory retracts an entry: recall no longer sees it, its history stays. A superseded entry is history, and refused.
 	DeleteMemory(context.Context, *connect.Request[v1.DeleteMemoryRequest]) (*connect.Response[v1.DeleteMemoryResponse], error)
 	// GetWorkingMemory returns the user's sliding window of recent salient turns.
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
@@ -348,7 +348,7 @@ type MemoryServiceHandler interface {
 	GetMemory(context.Context, *connect.Request[v1.GetMemoryRequest]) (*connect.Response[v1.GetMemoryResponse], error)
 	// GetMemoryHistory returns every version connected with an entry, oldest first.
 	GetMemoryHistory(context.Context, *connect.Request[v1.GetMemoryHistoryRequest]) (*connect.Response[v1.GetMemoryHistoryResponse], error)
-	// DeleteMemory retracts an entry: recall no longer sees it, its history stays.
+	// DeleteMemory retracts an entry: recall no longer sees it, its history stays. A superseded entry is history, and refused.
 	DeleteMemory(context.Context, *connect.Request[v1.DeleteMemoryRequest]) (*connect.Response[v1.DeleteMemoryResponse], error)
 	// GetWorkingMemory returns the user's sliding window of recent salient turns.
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)

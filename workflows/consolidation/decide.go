@@ -1,0 +1,137 @@
+package consolidation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// maxLookups bounds what a former looks up at a time.
+const maxLookups = 64
+
+// Decide asks the policy what the candidates do to the bank, and plans the writes; or it returns what the policy wants to
+// know first. Model-bound.
+func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error) {
+	former, err := a.Formers(in.Batch.Strategy, in.Batch.Policy)
+	if err != nil {
+		return Decided{}, classify(err)
+	}
+	if len(in.Neighbourhood.Candidates) == 0 {
+		return Decided{}, nil
+	}
+	verdict, err := former.Decide(ctx, bundle(in))
+	if err != nil {
+		return Decided{}, classify(fmt.Errorf("decide: %w", err))
+	}
+	if len(verdict.Lookups) > 0 {
+		return a.ask(ctx, verdict)
+	}
+	if err := a.complete(ctx, in, verdict.Operations); err != nil {
+		return Decided{}, classify(err)
+	}
+	decided, err := plan(in, verdict, former.Version())
+	if err != nil {
+		return Decided{}, classify(fmt.Errorf("plan: %w", err))
+	}
+	return decided, nil
+}
+
+// ask is a decision put off until the lookups are made.
+func (a *Activities) ask(ctx context.Context, verdict formation.Verdict) (Decided, error) {
+	if len(verdict.Lookups) > maxLookups {
+		return Decided{}, classify(fault.Terminal("verdict.lookups", "are %d, want at most %d at a time", len(verdict.Lookups), maxLookups))
+	}
+	texts := make([]string, len(verdict.Lookups))
+	for i, l := range verdict.Lookups {
+		texts[i] = l.Text
+	}
+	vectors, err := a.Embedder.Embed(ctx, texts)
+	if err != nil {
+		return Decided{}, classify(fmt.Errorf("embed lookups: %w", err))
+	}
+	for i := range verdict.Lookups {
+		verdict.Lookups[i].Vector = vectors[i]
+	}
+	return Decided{Lookups: verdict.Lookups, Memo: verdict.Memo}, nil
+}
+
+// plan turns a verdict into writes.
+func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) {
+	scope := in.Batch.Scope
+	write, err := memory.Plan(scope, v.Operations, in.Neighbourhood.Pool, in.Now)
+	if err != nil {
+		return Decided{}, err
+	}
+	write.Core, err = memory.PlanCore(scope, in.Neighbourhood.Core, v.Core, in.Batch.SessionID, version, in.Now)
+	if err != nil {
+		return Decided{}, err
+	}
+	for _, id := range v.Retire {
+		if !slices.Contains(write.Retire, id) {
+			write.Retire = append(write.Retire, id)
+		}
+	}
+	changes := append(memory.Changes(scope, v.Operations), memory.CoreChanges(scope, write.Core, v.Core)...)
+	return Decided{Write: write, Changes: changes}, nil
+}
+
+func bundle(in DecideInput) formation.Bundle {
+	n := in.Neighbourhood
+	b := formation.Bundle{
+		Session: formation.Session{Scope: in.Batch.Scope, ID: in.Batch.SessionID, Turns: in.Batch.Turns},
+		Core:    n.Core, Window: n.Window, Memo: in.Memo,
+	}
+	for i, c := range n.Candidates {
+		f := gather(n.Pool, n.Near[i])
+		b.Related = append(b.Related, formation.Related{Candidate: c, Memories: f.Memories, Similarity: f.Similarity})
+	}
+	for _, near := range in.Found {
+		b.Found = append(b.Found, gather(n.Pool, near))
+	}
+	return b
+}
+
+func gather(pool []memory.Memory, near []Neighbour) formation.Found {
+	var f formation.Found
+	for _, n := range near {
+		f.Memories = append(f.Memories, pool[n.Pool])
+		f.Similarity = append(f.Similarity, n.Similarity)
+	}
+	return f
+}
+
+// complete marks new entries with the trace and embeds those whose text is not a candidate's.
+func (a *Activities) complete(ctx context.Context, in DecideInput, ops []memory.Operation) error {
+	vectors := map[string]memory.Vector{}
+	for _, c := range in.Neighbourhood.Candidates {
+		vectors[c.Content] = c.Vector
+	}
+	var missing []*memory.Memory
+	var texts []string
+	traceID, spanID := spanIDs(ctx)
+	for _, op := range ops {
+		if op.New == nil {
+			continue
+		}
+		op.New.TraceID, op.New.SpanID = traceID, spanID
+		op.New.Vector = vectors[op.New.Content]
+		if op.New.Vector == nil {
+			missing, texts = append(missing, op.New), append(texts, op.New.Content)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	embedded, err := a.Embedder.Embed(ctx, texts)
+	if err != nil {
+		return fmt.Errorf("embed entries: %w", err)
+	}
+	for i, m := range missing {
+		m.Vector = embedded[i]
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package consolidation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// Retract takes an entry out of recall on request and announces it. An entry that is gone, or that a newer version
+// took the place of, is left as it is. Store-bound.
+func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
+	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
+	if errors.Is(err, bank.ErrNotFound) || (err == nil && m.Status == memory.StatusSuperseded) {
+		return nil
+	}
+	if err != nil {
+		return classify(fmt.Errorf("get memory: %w", err))
+	}
+	// It is told as if it had never held: no question about the past shows it again.
+	op := memory.Operation{Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: []string{in.EventID}, At: m.ValidFrom}
+	if m.Status == memory.StatusActive {
+		w, err := memory.Plan(in.Scope, []memory.Operation{op}, []memory.Memory{m}, in.Now)
+		if err != nil {
+			return classify(err)
+		}
+		if err := a.Bank.Write(ctx, in.Scope, w); err != nil {
+			return classify(fmt.Errorf("write bank: %w", err))
+		}
+	}
+	// What follows is done for an entry that is retracted already, too: an earlier attempt may have ended before it.
+	if err := a.Window.Retire(ctx, in.Scope, m.Sources); err != nil {
+		return classify(fmt.Errorf("retire from window: %w", err))
+	}
+	changes := memory.Changes(in.Scope, []memory.Operation{op})
+	cut, err := a.cutCore(ctx, in, m)
+	if err != nil {
+		return classify(fmt.Errorf("cut core block: %w", err))
+	}
+	changes = append(changes, cut...)
+	if err := a.Announce.Announce(ctx, in.Scope, changes, in.Now); err != nil {
+		return classify(fmt.Errorf("announce changes: %w", err))
+	}
+	return nil
+}
+
+// cutCore takes the lines that tell of an entry out of the core block, where there is one.
+func (a *Activities) cutCore(ctx context.Context, in RetractInput, m memory.Memory) ([]memory.Change, error) {
+	if !tenant.Strategy(in.Strategy).KeepsCore() {
+		return nil, nil
+	}
+	core, err := a.Bank.Core(ctx, in.Scope)
+	if err != nil {
+		return nil, err
+	}
+	var ops []memory.CoreOperation
+	for line := range strings.Lines(core.Content) {
+		line = strings.TrimRight(line, "\n")
+		if tells(line, m.Content) {
+			ops = append(ops, memory.CoreOperation{Kind: memory.OpReplace, Old: line, Sources: []string{in.EventID}, Reason: "deleted on request"})
+		}
+	}
+	next, err := memory.PlanCore(in.Scope, core, ops, m.SessionID, core.PolicyVersion, in.Now)
+	if err != nil || next == nil {
+		return nil, err
+	}
+	return memory.CoreChanges(in.Scope, next, ops), a.Bank.Write(ctx, in.Scope, memory.Write{Core: next})
+}
+
+// tellingShare is how much of an entry's words a line of the core block has when it tells of it.
+const tellingShare = 0.8
+
+// tells reports whether a line says what an entry says, in its words or most of them.
+func tells(line, content string) bool {
+	have, stems := language.StemSet(line), language.ContentStems(content)
+	n := 0
+	for _, stem := range stems {
+		if have[stem] {
+			n++
+		}
+	}
+	return len(stems) > 0 && float64(n) >= tellingShare*float64(len(stems))
+}
