@@ -37,7 +37,7 @@ build: $(BIN)/mneme $(addprefix $(BIN)/,$(SERVICES)) ## build all binaries into 
 .PHONY: $(BIN)/mneme
 $(BIN)/mneme:
 	@echo "building $@ (the first time takes minutes)"
-	@$(GO) build -o $@ ./services/mneme/cmd/mneme
+	@$(GO) build -o $@ ./cmd/mneme
 
 .PHONY: $(addprefix $(BIN)/,$(SERVICES))
 $(addprefix $(BIN)/,$(SERVICES)): $(BIN)/%:
@@ -46,7 +46,7 @@ $(addprefix $(BIN)/,$(SERVICES)): $(BIN)/%:
 
 .PHONY: servers
 servers: ## build the real Weaviate and Temporal for local runs and tests
-	@$(GO) run ./shared/localserver/cmd/build
+	@$(GO) run ./local/servers/cmd/build
 
 .PHONY: test
 test: servers ## run all tests on embedded servers
@@ -55,7 +55,7 @@ test: servers ## run all tests on embedded servers
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
-	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/window/redis/... ./shared/weights/redis/... ./shared/localserver/...
+	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./local/servers/...
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
@@ -65,13 +65,13 @@ fuzz: ## run every fuzz target for a while
 
 .PHONY: bench
 bench: servers ## measure the speed beside the floors, as a table
-	@$(GO) run ./services/bench/cmd/bench
+	@$(GO) run ./test/bench/cmd/bench
 
 .PHONY: lint
 lint: $(TOOLS)/staticcheck $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
-	@test -z "$$(gofmt -l proto shared workflows services deploy)" || { echo "gofmt would change:"; gofmt -l proto shared workflows services deploy; exit 1; }
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags realservers ./shared/...
+	$(GO) vet -tags realservers ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure
 	$(TOOLS)/buf lint
@@ -80,17 +80,17 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, co
 .PHONY: generate
 generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go ## write the generated code and documents again
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
-	$(GO) run ./services/reference > docs/configuration.md
+	$(GO) run ./local/configdoc > docs/configuration.md
 
 .PHONY: word-vectors
 word-vectors: ## distil the word vectors again (Python 3; downloads about 1 GB)
 	python3 -m venv $(CACHE)/word-vectors
-	$(CACHE)/word-vectors/bin/pip install -q -r shared/wordvector/requirements.txt
-	$(CACHE)/word-vectors/bin/python shared/wordvector/distill.py shared/wordvector/vectors.bin
+	$(CACHE)/word-vectors/bin/pip install -q -r shared/model/wordvector/requirements.txt
+	$(CACHE)/word-vectors/bin/python shared/model/wordvector/distill.py shared/model/wordvector/vectors.bin
 
 .PHONY: histories
 histories: servers ## record the histories that the workflow's replay test uses
-	$(GO) run ./workflows/consolidation/record
+	$(GO) run ./test/histories
 
 .PHONY: clean
 clean: ## remove binaries and caches

@@ -8,12 +8,11 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/services/booster"
-	bankinmem "github.com/mneme-memory/mneme/shared/bank/inmem"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
 // counting counts the writes of a bank, and fails while it is told to.
@@ -54,7 +53,7 @@ func record(t *testing.T, fill func(*contract.SalientEvent)) bus.Message {
 func droppedRecord(t *testing.T, id string) bus.Message {
 	return record(t, func(e *contract.SalientEvent) {
 		e.Dropped = &memory.Turn{ID: id, Time: now.Add(-time.Hour)}
-		e.Decision = formation.Decision{Score: 0.2, Threshold: 0.35, PolicyVersion: "filter/3"}
+		e.Decision = memory.SaliencyDecision{Score: 0.2, Threshold: 0.35, PolicyVersion: "filter/3"}
 	})
 }
 

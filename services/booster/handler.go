@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/window"
 	"github.com/mneme-memory/mneme/shared/tenant"
-	"github.com/mneme-memory/mneme/shared/window"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 

@@ -17,9 +17,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/window"
+	"github.com/mneme-memory/mneme/shared/store/window/inmem"
 	"github.com/mneme-memory/mneme/shared/tenant"
-	"github.com/mneme-memory/mneme/shared/window"
-	"github.com/mneme-memory/mneme/shared/window/inmem"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 

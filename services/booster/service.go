@@ -10,28 +10,28 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
-	"github.com/mneme-memory/mneme/services/backends"
-	"github.com/mneme-memory/mneme/shared/bank/weaviate"
-	"github.com/mneme-memory/mneme/shared/config"
+	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/formation/parallel"
-	"github.com/mneme-memory/mneme/shared/runner"
-	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
 // Config is what can be set.
 type Config struct {
-	Bus           backends.Bus
-	Tenants       backends.Tenants
-	Window        backends.Window
-	Workflows     backends.Workflows
+	Bus           wiring.Bus
+	Tenants       wiring.Tenants
+	Window        wiring.Window
+	Workflows     wiring.Workflows
 	Bank          weaviate.Config
-	Model         backends.Model
-	Formation     backends.FormationOptions
+	Model         wiring.Model
+	Formation     wiring.FormationOptions
 	Parallel      parallel.Options `envPrefix:"MNEME_BOOSTER_"`
-	Embedding     backends.Embedding
+	Embedding     wiring.Embedding
 	Group         string   `env:"MNEME_BOOSTER_GROUP" envDefault:"mneme-booster" desc:"consumer group of the booster; attribution's is it with -attribution behind"`
 	Roles         []string `env:"MNEME_BOOSTER_ROLES" envDefault:"intake,attribution,workflow,model,store" desc:"parts of the work that this process takes, so that they scale apart: intake, attribution (keeps why turns were dropped), workflow, model, store"`
 	ModelParallel int      `env:"MNEME_BOOSTER_MODEL_PARALLEL" envDefault:"16" desc:"model-bound activities at the same time"`
@@ -69,7 +69,7 @@ var Service = runner.Define(name, "forms memories from salient turns", build,
 	runner.Default(runner.AddrVariable, "127.0.0.1:8402"))
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
-	b := &backends.Builder{}
+	b := &wiring.Builder{}
 	line, err := cfg.Bus.Open(ctx, name, tel)
 	if err != nil {
 		return nil, err
@@ -89,18 +89,18 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	announce, err1 := newAnnouncer(line.Publisher, tel.Meter.Meter(backends.Scope))
-	observer, err2 := consolidation.NewObserver(tel.Tracer.Tracer(backends.Scope), tel.Meter.Meter(backends.Scope))
+	announce, err1 := newAnnouncer(line.Publisher, tel.Meter.Meter(wiring.Scope))
+	observer, err2 := consolidation.NewObserver(tel.Tracer.Tracer(wiring.Scope), tel.Meter.Meter(wiring.Scope))
 	if err := errors.Join(err1, err2); err != nil {
 		return b.Abandon(ctx, err)
 	}
 	activities.Window, activities.Announce, activities.Erasures = win, announce, erasure.Starter{Client: temporal}
-	stores, free, err := backends.OpenErasureStores(line, cfg.Workflows, cfg.Window.Redis, temporal, tel)
+	stores, free, err := wiring.OpenErasureStores(line, cfg.Workflows, cfg.Window.Redis, temporal, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("erasure stores", free)
-	attributed, free, err := backends.OpenAttributionStore(line, cfg.attributionGroup())
+	attributed, free, err := wiring.OpenAttributionStore(line, cfg.attributionGroup())
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
@@ -127,7 +127,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 func (c Config) attributionGroup() string { return c.Group + "-attribution" }
 
 // consumers adds the consumers of the salient turns that this process has the roles for.
-func (c Config) consumers(b *backends.Builder, line *backends.Line, intake *Intake, attribution *Attribution, tel *telemetry.Telemetry) error {
+func (c Config) consumers(b *wiring.Builder, line *wiring.Line, intake *Intake, attribution *Attribution, tel *telemetry.Telemetry) error {
 	if c.has(roleIntake) {
 		tenants, watch, err := c.Tenants.Open(tel)
 		if err != nil {
@@ -152,7 +152,7 @@ func (c Config) consumers(b *backends.Builder, line *backends.Line, intake *Inta
 }
 
 // activities opens what the activities need.
-func (c Config) activities(ctx context.Context, b *backends.Builder, tel *telemetry.Telemetry) (*consolidation.Activities, error) {
+func (c Config) activities(ctx context.Context, b *wiring.Builder, tel *telemetry.Telemetry) (*consolidation.Activities, error) {
 	formers, free, err := c.Model.OpenFormers(c.Formation, tel)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (c Config) activities(ctx context.Context, b *backends.Builder, tel *teleme
 		return nil, err
 	}
 	b.OnClose("embedder", free)
-	bank, free, err := backends.OpenBank(ctx, c.Bank, embedder, tel)
+	bank, free, err := wiring.OpenBank(ctx, c.Bank, embedder, tel)
 	if err != nil {
 		return nil, err
 	}

@@ -4,16 +4,16 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mneme-memory/mneme/services/backends"
-	"github.com/mneme-memory/mneme/shared/config"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
 // Config is what can be set.
 type Config struct {
-	Bus     backends.Bus
-	Tenants backends.Tenants
-	Weights backends.Weights
+	Bus     wiring.Bus
+	Tenants wiring.Tenants
+	Weights wiring.Weights
 	Learn   Settings
 	Group   string `env:"MNEME_RERANKER_GROUP" envDefault:"mneme-reranker" desc:"consumer group of the reranker"`
 }

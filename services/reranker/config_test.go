@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/services/reranker"
-	"github.com/mneme-memory/mneme/shared/config"
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
 func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {

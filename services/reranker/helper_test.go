@@ -23,12 +23,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/weights"
+	"github.com/mneme-memory/mneme/shared/store/weights/inmem"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
-	"github.com/mneme-memory/mneme/shared/weights"
-	"github.com/mneme-memory/mneme/shared/weights/inmem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/weights"
+	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
 const (

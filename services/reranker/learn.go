@@ -10,8 +10,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/store/weights"
 	"github.com/mneme-memory/mneme/shared/tenant"
-	"github.com/mneme-memory/mneme/shared/weights"
 )
 
 // Learner moves tenants' weights by feedback.

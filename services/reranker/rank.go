@@ -11,8 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/rpcerror"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 

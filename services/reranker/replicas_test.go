@@ -11,18 +11,18 @@ import (
 	"connectrpc.com/connect"
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/reranker"
-	"github.com/mneme-memory/mneme/shared/localserver"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/telemetry"
-	"github.com/mneme-memory/mneme/shared/weights"
-	"github.com/mneme-memory/mneme/shared/weights/redis"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/weights"
+	"github.com/mneme-memory/mneme/shared/store/weights/redis"
 )
 
 // startRedis runs the embedded Redis on a folder of the test.
-func startRedis(t *testing.T) *localserver.Redis {
+func startRedis(t *testing.T) *servers.Redis {
 	t.Helper()
-	server, err := localserver.StartRedis(t.Context(), localserver.Options{Dir: t.TempDir()})
+	server, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

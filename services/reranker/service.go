@@ -12,15 +12,15 @@ import (
 	"connectrpc.com/otelconnect"
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/backends"
+	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/ranking/cues"
-	"github.com/mneme-memory/mneme/shared/runner"
-	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
+	"github.com/mneme-memory/mneme/shared/store/weights"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
-	"github.com/mneme-memory/mneme/shared/weights"
 )
 
 // maxMessage bounds a request once it is decompressed.
@@ -32,7 +32,7 @@ const name = "reranker"
 const compressFrom = 32 << 10
 
 // Service is the reranker.
-var Service = Define(cues.Prior)
+var Service = Define(features.Prior)
 
 // Define makes the service with what every tenant's weights start from.
 func Define(prior func() (ranking.Prior, error)) runner.Service {
@@ -47,7 +47,7 @@ func Define(prior func() (ranking.Prior, error)) runner.Service {
 }
 
 func build(ctx context.Context, cfg Config, prior ranking.Prior, tel *telemetry.Telemetry) (*runner.App, error) {
-	b := &backends.Builder{}
+	b := &wiring.Builder{}
 	tenants, watch, err := cfg.Tenants.Open(tel)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ type Parts struct {
 
 // Assemble makes the two sides of the reranker over one store. Close the server's recorder when done.
 func Assemble(p Parts, tel *telemetry.Telemetry) (*Server, *Learner, error) {
-	meters, err1 := NewMeters(tel.Meter.Meter(backends.Scope))
+	meters, err1 := NewMeters(tel.Meter.Meter(wiring.Scope))
 	cache, err2 := NewCache(p.Store, p.Prior, p.Settings, p.Now, tel.Log)
 	if err := errors.Join(err1, err2, p.Settings.ranking().Validate()); err != nil {
 		return nil, nil, err

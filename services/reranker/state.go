@@ -7,7 +7,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/weights"
+	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
 // tenantState is what is stored of a tenant.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/weights"
+	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
 func someWeights(version uint64) ranking.Weights {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/weights"
+	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/weights"
+	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
 // What is learned meanwhile becomes dead letters, which can be replayed; weights that were learned are not thrown away by themselves.

@@ -9,8 +9,8 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/rpcerror"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 

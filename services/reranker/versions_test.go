@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/services/reranker"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
 func batchOf(m ...bus.Message) []bus.Message { return m }

@@ -63,7 +63,7 @@ func (g *Gate) Handle(ctx context.Context, batch []bus.Message) error {
 }
 
 // decide asks the policy once for all turns of the batch.
-func (g *Gate) decide(ctx context.Context, t tenant.Tenant, scope memory.Scope, events []contract.SessionEvent) (map[string]formation.Decision, error) {
+func (g *Gate) decide(ctx context.Context, t tenant.Tenant, scope memory.Scope, events []contract.SessionEvent) (map[string]memory.SaliencyDecision, error) {
 	var turns []memory.Turn
 	var ids []string
 	for _, e := range events {
@@ -85,7 +85,7 @@ func (g *Gate) decide(ctx context.Context, t tenant.Tenant, scope memory.Scope, 
 	if len(verdicts) != len(turns) {
 		return nil, fmt.Errorf("filter turns: %d decisions on %d turns", len(verdicts), len(turns))
 	}
-	out := make(map[string]formation.Decision, len(ids))
+	out := make(map[string]memory.SaliencyDecision, len(ids))
 	for i, id := range ids {
 		out[id] = verdicts[i]
 	}
@@ -93,7 +93,7 @@ func (g *Gate) decide(ctx context.Context, t tenant.Tenant, scope memory.Scope, 
 }
 
 // message is the salient event of a session event.
-func message(e contract.SessionEvent, d formation.Decision) (bus.Message, error) {
+func message(e contract.SessionEvent, d memory.SaliencyDecision) (bus.Message, error) {
 	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, ErasedAt: e.ErasedAt, Decision: d}
 	switch {
 	case e.Turn != nil && d.Salient:
@@ -105,7 +105,7 @@ func message(e contract.SessionEvent, d formation.Decision) (bus.Message, error)
 	return bus.Message{Topic: contract.TopicSalientTurns, Key: e.Key(), Value: value}, err
 }
 
-func (g *Gate) count(ctx context.Context, tenantID string, decisions map[string]formation.Decision) {
+func (g *Gate) count(ctx context.Context, tenantID string, decisions map[string]memory.SaliencyDecision) {
 	var salient, dropped int64
 	for _, d := range decisions {
 		if d.Salient {

@@ -23,7 +23,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -43,12 +43,12 @@ type byText struct {
 	short int
 }
 
-func (f *byText) Filter(_ context.Context, _ memory.Scope, turns []memory.Turn) ([]formation.Decision, error) {
+func (f *byText) Filter(_ context.Context, _ memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
 	var ids []string
-	out := []formation.Decision{}
+	out := []memory.SaliencyDecision{}
 	for _, t := range turns {
 		ids = append(ids, t.ID)
-		d := formation.Decision{Salient: t.Text != dull, Score: 0.9, Threshold: 0.5, PolicyVersion: "test-1"}
+		d := memory.SaliencyDecision{Salient: t.Text != dull, Score: 0.9, Threshold: 0.5, PolicyVersion: "test-1"}
 		if !d.Salient {
 			d.Score = 0.1
 		}

@@ -8,18 +8,18 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mneme-memory/mneme/services/backends"
+	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/contract"
-	"github.com/mneme-memory/mneme/shared/runner"
-	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
 // Config is what can be set.
 type Config struct {
-	Bus       backends.Bus
-	Tenants   backends.Tenants
-	Model     backends.Model
-	Formation backends.FormationOptions
+	Bus       wiring.Bus
+	Tenants   wiring.Tenants
+	Model     wiring.Model
+	Formation wiring.FormationOptions
 	Group     string `env:"MNEME_FILTER_GROUP" envDefault:"mneme-saliency-filter" desc:"consumer group of the saliency filter"`
 }
 
@@ -30,7 +30,7 @@ var Service = runner.Define(name, "decides which turns are worth remembering", b
 	runner.Default(runner.AddrVariable, "127.0.0.1:8401"))
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
-	b := &backends.Builder{}
+	b := &wiring.Builder{}
 	tenants, watch, err := cfg.Tenants.Open(tel)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("bus", line.Close)
-	counter, err := telemetry.MetricTurns.Counter(tel.Meter.Meter(backends.Scope))
+	counter, err := telemetry.MetricTurns.Counter(tel.Meter.Meter(wiring.Scope))
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}

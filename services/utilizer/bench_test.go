@@ -5,13 +5,13 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/services/utilizer"
-	"github.com/mneme-memory/mneme/shared/bank"
-	bankinmem "github.com/mneme-memory/mneme/shared/bank/inmem"
-	"github.com/mneme-memory/mneme/shared/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/synthesis"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
 // remembered is how much the user of the benchmarks has said; each turn is remembered.

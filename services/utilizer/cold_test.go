@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/services/utilizer"
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 

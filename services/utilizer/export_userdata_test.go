@@ -9,11 +9,11 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/backends"
+	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/transfer"
 	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
-	"github.com/mneme-memory/mneme/shared/transfer"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
@@ -28,8 +28,8 @@ type UserData struct {
 
 // UserDataHandler serves the user data service for tests, as build does.
 func UserDataHandler(r *Recaller, d UserData) http.Handler {
-	topics := func(context.Context) ([]backends.TransportTopic, error) {
-		return []backends.TransportTopic{{Name: "texts", Texts: true, RetentionMs: 3_600_000}}, nil
+	topics := func(context.Context) ([]wiring.TransportTopic, error) {
+		return []wiring.TransportTopic{{Name: "texts", Texts: true, RetentionMs: 3_600_000}}, nil
 	}
 	_, handler := mnemev1connect.NewUserDataServiceHandler(&userDataServer{
 		out: d.Out, erasures: d.Erasures, scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window}, transport: topics,

@@ -13,18 +13,18 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/mneme-memory/mneme/services/utilizer"
-	"github.com/mneme-memory/mneme/shared/bank"
-	bankinmem "github.com/mneme-memory/mneme/shared/bank/inmem"
-	"github.com/mneme-memory/mneme/shared/embedding"
-	"github.com/mneme-memory/mneme/shared/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/ranking/cues"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
+	"github.com/mneme-memory/mneme/shared/store/window"
+	windowinmem "github.com/mneme-memory/mneme/shared/store/window/inmem"
 	"github.com/mneme-memory/mneme/shared/tenant"
-	"github.com/mneme-memory/mneme/shared/window"
-	windowinmem "github.com/mneme-memory/mneme/shared/window/inmem"
 )
 
 // reversing ranks the other way round than retrieval did.
@@ -138,7 +138,7 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prior, err := cues.Prior()
+	prior, err := features.Prior()
 	if err != nil {
 		t.Fatal(err)
 	}

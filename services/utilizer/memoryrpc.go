@@ -11,12 +11,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/rpcerror"
-	"github.com/mneme-memory/mneme/shared/window"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/window"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 

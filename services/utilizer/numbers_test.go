@@ -10,8 +10,8 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/contract"
-	"github.com/mneme-memory/mneme/shared/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
 // listening keeps what the ranker is asked.

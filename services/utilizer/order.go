@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 // order has the candidates reranked; without the reranker they are in order of the shared prior. What is shown carries the dialogue that

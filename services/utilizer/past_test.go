@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/services/utilizer"
-	"github.com/mneme-memory/mneme/shared/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
 // move has ana move from Porto, where the seed has her live, to Braga ten days later.

@@ -9,17 +9,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/ranking/cues"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 // errOddVector says what is wrong with an embedding.
 var errOddVector = errors.New("the embedder returned a vector of another dimension, or one that is not of unit length")
 
 // candidate is a memory that may be shown.
-type candidate = cues.Candidate
+type candidate = features.Candidate
 
 // found is what was retrieved for a query.
 type found struct {
@@ -176,7 +176,7 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 	slices.Sort(sources)
 	var turns []memory.Turn
 	turns, f.turnsErr = r.Bank.Turns(ctx, scope, slices.Compact(sources))
-	f.candidates = r.choose(cues.New(r.Shelf.table, withoutOdd(memories), turns), q, h, f.vector)
+	f.candidates = r.choose(features.New(r.Shelf.table, withoutOdd(memories), turns), q, h, f.vector)
 }
 
 // await waits a little for an index that is being made.
@@ -199,8 +199,8 @@ func (r *Recaller) await(ctx context.Context, scope memory.Scope, ready <-chan s
 }
 
 // choose takes the candidates that the shared prior puts first. Of the versions of one memory it keeps the one that the query is about.
-func (r *Recaller) choose(x *cues.Index, q Request, h recall.Horizon, vector []float32) []candidate {
-	query := cues.Query{Text: q.Query, Vector: vector, Now: r.Now(), Past: h.Past}
+func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, vector []float32) []candidate {
+	query := features.Query{Text: q.Query, Vector: vector, Now: r.Now(), Past: h.Past}
 	if !h.Past {
 		return x.Candidates(query, r.Prior.W, q.Candidates)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/rpcerror"
-	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 

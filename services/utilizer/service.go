@@ -15,32 +15,32 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
-	"github.com/mneme-memory/mneme/services/backends"
-	"github.com/mneme-memory/mneme/shared/bank/weaviate"
+	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/bus"
-	"github.com/mneme-memory/mneme/shared/config"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/ranking/cues"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	recallembedded "github.com/mneme-memory/mneme/shared/recall/embedded"
-	"github.com/mneme-memory/mneme/shared/runner"
-	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
+	"github.com/mneme-memory/mneme/shared/store/transfer"
 	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
-	"github.com/mneme-memory/mneme/shared/transfer"
-	"github.com/mneme-memory/mneme/shared/wordvector"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
 // Config is what can be set.
 type Config struct {
-	Bus           backends.Bus
-	Tenants       backends.Tenants
-	Window        backends.Window
-	Workflows     backends.Workflows
+	Bus           wiring.Bus
+	Tenants       wiring.Tenants
+	Window        wiring.Window
+	Workflows     wiring.Workflows
 	Bank          weaviate.Config
-	Model         backends.Model
-	Recall        backends.RecallOptions
-	Embedding     backends.Embedding
+	Model         wiring.Model
+	Recall        wiring.RecallOptions
+	Embedding     wiring.Embedding
 	Group         string        `env:"MNEME_UTILIZER_GROUP" envDefault:"mneme-utilizer" desc:"beginning of the utilizer's consumer groups; every replica has a group of its own, because each drops what it keeps of users"`
 	RerankerURL   string        `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
 	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in the bank's search, 0 to 1, which serves users without an index; the default suits the built-in embedder, a real embedding model may deserve more"`
@@ -80,7 +80,7 @@ var Service = runner.Define(name, "turns a query into what matters of a user's m
 	runner.Default(runner.AddrVariable, "127.0.0.1:8403"))
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
-	b := &backends.Builder{}
+	b := &wiring.Builder{}
 	tenants, watch, err := cfg.Tenants.Open(tel)
 	if err != nil {
 		return nil, err
@@ -127,8 +127,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 }
 
 // userData opens what the user data service needs beside what recall does.
-func (c Config) userData(b *backends.Builder, line *backends.Line, temporal client.Client, r *Recaller, tel *telemetry.Telemetry) (*userDataServer, error) {
-	stores, free, err := backends.OpenErasureStores(line, c.Workflows, c.Window.Redis, temporal, tel)
+func (c Config) userData(b *wiring.Builder, line *wiring.Line, temporal client.Client, r *Recaller, tel *telemetry.Telemetry) (*userDataServer, error) {
+	stores, free, err := wiring.OpenErasureStores(line, c.Workflows, c.Window.Redis, temporal, tel)
 	if err != nil {
 		return nil, err
 	}
@@ -142,13 +142,13 @@ func (c Config) userData(b *backends.Builder, line *backends.Line, temporal clie
 }
 
 // recaller opens what recall needs.
-func (c Config) recaller(ctx context.Context, b *backends.Builder, tel *telemetry.Telemetry) (*Recaller, error) {
+func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.Telemetry) (*Recaller, error) {
 	embedder, free, err := c.Embedding.Open(ctx, c.Model, tel)
 	if err != nil {
 		return nil, err
 	}
 	b.OnClose("embedder", free)
-	bank, free, err := backends.OpenBank(ctx, c.Bank, embedder, tel)
+	bank, free, err := wiring.OpenBank(ctx, c.Bank, embedder, tel)
 	if err != nil {
 		return nil, err
 	}
@@ -168,13 +168,13 @@ func (c Config) recaller(ctx context.Context, b *backends.Builder, tel *telemetr
 	if err != nil {
 		return nil, err
 	}
-	meters, err := NewMeters(tel.Meter.Meter(backends.Scope))
+	meters, err := NewMeters(tel.Meter.Meter(wiring.Scope))
 	if err != nil {
 		return nil, err
 	}
 	transport := &http.Transport{DialContext: (&net.Dialer{Timeout: time.Second}).DialContext, MaxIdleConnsPerHost: 64}
 	b.OnClose("reranker client", func() error { transport.CloseIdleConnections(); return nil })
-	prior, err := cues.Prior()
+	prior, err := features.Prior()
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (c Config) recaller(ctx context.Context, b *backends.Builder, tel *telemetr
 		Bank: bank, Window: win, Embedder: embedder, Policies: policies.Find, Fallback: recallembedded.NewProfiler(),
 		Ranker: remoteRanker{mnemev1connect.NewRerankerServiceClient(&http.Client{Transport: transport}, c.RerankerURL,
 			connect.WithInterceptors(traces, rpcauth.Forward()))},
-		Shelf: shelf, Prior: prior.Weights, Projector: ranking.NewProjector(), Tracer: tel.Tracer.Tracer(backends.Scope), Meters: meters, Log: tel.Log,
+		Shelf: shelf, Prior: prior.Weights, Projector: ranking.NewProjector(), Tracer: tel.Tracer.Tracer(wiring.Scope), Meters: meters, Log: tel.Log,
 		Alpha: float32(c.Alpha), RankTimeout: c.RankTimeout, WindowTimeout: c.WindowTimeout,
 		ShelfTimeout: c.ShelfTimeout, Reserve: c.Reserve, Now: time.Now,
 	}, nil

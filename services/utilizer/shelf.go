@@ -10,10 +10,10 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/ranking/cues"
-	"github.com/mneme-memory/mneme/shared/wordvector"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 // ShelfOptions bound a shelf.
@@ -46,7 +46,7 @@ type Shelf struct {
 
 // shelved is an index, or the knowledge that there is to be none.
 type shelved struct {
-	index *cues.Index // nil: the user is too large
+	index *features.Index // nil: the user is too large
 	until time.Time
 	bytes int
 

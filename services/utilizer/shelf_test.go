@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mneme-memory/mneme/services/utilizer"
-	"github.com/mneme-memory/mneme/shared/bank"
-	bankinmem "github.com/mneme-memory/mneme/shared/bank/inmem"
-	"github.com/mneme-memory/mneme/shared/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/wordvector"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/ranking/cues"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 var errTooLarge = errors.New("too large for an index")
 
 // newShelved is what is kept under a key until a time.
-func newShelved(key string, index *cues.Index, until time.Time) *shelved {
+func newShelved(key string, index *features.Index, until time.Time) *shelved {
 	e := &shelved{index: index, until: until, bytes: shelvedBytes + 2*len(key)}
 	if index != nil {
 		e.projected = map[string][]byte{}
@@ -54,7 +54,7 @@ func (s *Shelf) load(scope memory.Scope, l *load) {
 }
 
 // read makes the index of all that a user remembers.
-func (s *Shelf) read(ctx context.Context, scope memory.Scope) (*cues.Index, error) {
+func (s *Shelf) read(ctx context.Context, scope memory.Scope) (*features.Index, error) {
 	if err := s.turns.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Shelf) read(ctx context.Context, scope memory.Scope) (*cues.Index, erro
 	if err != nil {
 		return nil, err
 	}
-	return cues.New(s.table, memories, turns), nil
+	return features.New(s.table, memories, turns), nil
 }
 
 func (s *Shelf) memories(ctx context.Context, scope memory.Scope) (out []memory.Memory, err error) {

@@ -12,13 +12,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/services/backends"
-	"github.com/mneme-memory/mneme/shared/bank"
+	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/rpcerror"
-	"github.com/mneme-memory/mneme/shared/transfer"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/transfer"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
@@ -38,7 +38,7 @@ type userDataServer struct {
 	out       bus.Publisher
 	erasures  asker
 	scanner   erasure.Scanner
-	transport func(context.Context) ([]backends.TransportTopic, error)
+	transport func(context.Context) ([]wiring.TransportTopic, error)
 	importer  transfer.Importer
 	// writes reports whether the user's writer is at work.
 	writes func(context.Context, memory.Scope) (bool, error)

@@ -19,8 +19,8 @@ import (
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/transfer"
 	"github.com/mneme-memory/mneme/shared/tenant"
-	"github.com/mneme-memory/mneme/shared/transfer"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 

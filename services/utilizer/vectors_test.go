@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/services/utilizer"
-	"github.com/mneme-memory/mneme/shared/bank"
-	"github.com/mneme-memory/mneme/shared/embedding"
-	"github.com/mneme-memory/mneme/shared/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 // embeddings counts what is embedded, and may have the vectors spoilt.

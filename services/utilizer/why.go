@@ -9,14 +9,14 @@ import (
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/diagnosis"
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/recall"
-	"github.com/mneme-memory/mneme/shared/rpcerror"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 const (
@@ -107,7 +107,7 @@ func expectedOf(req *mnemev1.WhyRequest) (expected, error) {
 	if err := memory.ValidText("expect_text", e.text, memory.MaxQueryBytes); err != nil {
 		return e, err
 	}
-	if len(language.ContentStems(e.text)) == 0 {
+	if len(text.ContentStems(e.text)) == 0 {
 		return e, fault.Terminal("expect_text", "has no word that carries content")
 	}
 	return e, nil

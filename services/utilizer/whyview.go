@@ -2,8 +2,8 @@ package utilizer
 
 import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/diagnosis"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 // candidateViews are a recall's candidates as the query saw them, in order of retrieval.

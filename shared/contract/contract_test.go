@@ -13,7 +13,6 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -150,7 +149,7 @@ func TestSessionEventRoundTrip(t *testing.T) {
 }
 
 func TestSalientEventRoundTrip(t *testing.T) {
-	d := formation.Decision{Score: 0.7, Threshold: 0.4, PolicyVersion: "p1"}
+	d := memory.SaliencyDecision{Score: 0.7, Threshold: 0.4, PolicyVersion: "p1"}
 	turn := memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "secret words", Time: now}
 	kept := d
 	kept.Salient = true

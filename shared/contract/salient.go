@@ -7,7 +7,6 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/fault"
-	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -24,7 +23,7 @@ type SalientEvent struct {
 	// ErasedAt is when the erasure of the user was asked for.
 	ErasedAt time.Time
 	// Decision is the filter's verdict on Turn or Dropped.
-	Decision formation.Decision
+	Decision memory.SaliencyDecision
 }
 
 // DecodeSalientEvent decodes and checks a record of TopicSalientTurns. Its errors are
@@ -91,12 +90,12 @@ func (e SalientEvent) Encode() ([]byte, error) {
 	return proto.Marshal(p)
 }
 
-func decisionFrom(p *mnemev1.SaliencyDecision, salient bool) formation.Decision {
-	return formation.Decision{
+func decisionFrom(p *mnemev1.SaliencyDecision, salient bool) memory.SaliencyDecision {
+	return memory.SaliencyDecision{
 		Salient: salient, Score: p.GetScore(), Threshold: p.GetThreshold(), PolicyVersion: p.GetPolicyVersion(),
 	}
 }
 
-func decisionTo(d formation.Decision) *mnemev1.SaliencyDecision {
+func decisionTo(d memory.SaliencyDecision) *mnemev1.SaliencyDecision {
 	return &mnemev1.SaliencyDecision{Score: d.Score, Threshold: d.Threshold, PolicyVersion: d.PolicyVersion}
 }

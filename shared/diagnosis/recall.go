@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Recall is what one query made of a bank: all that evidence is drawn from but the turns.
@@ -53,7 +53,7 @@ func (r Recall) OfTurn(t Turn) Evidence {
 // has all of its content stems; the answer need not repeat those that the query has. Without any content stem nothing is held.
 func (r Recall) OfText(expect string, kept, pending []memory.Turn) Evidence {
 	e := r.begin()
-	stems := language.StemSet(expect)
+	stems := text.StemSet(expect)
 	holds := func(text string) bool { return holdsAll(text, stems) }
 	if at := slices.IndexFunc(kept, turnThat(holds)); at >= 0 {
 		e.TurnID, e.Kept = kept[at].ID, true
@@ -98,8 +98,8 @@ func turnThat(holds func(string) bool) func(memory.Turn) bool {
 	return func(t memory.Turn) bool { return holds(strings.Join([]string{t.Speaker, t.Text, t.Caption}, "\n")) }
 }
 
-func holdsAll(text string, stems map[string]bool) bool {
-	has := language.StemSet(text)
+func holdsAll(said string, stems map[string]bool) bool {
+	has := text.StemSet(said)
 	for s := range stems {
 		if !has[s] {
 			return false
@@ -110,7 +110,7 @@ func holdsAll(text string, stems map[string]bool) bool {
 
 // beyond are the stems that a query does not have; all of them where it has them all.
 func beyond(stems map[string]bool, query string) map[string]bool {
-	asked, out := language.StemSet(query), map[string]bool{}
+	asked, out := text.StemSet(query), map[string]bool{}
 	for s := range stems {
 		if !asked[s] {
 			out[s] = true

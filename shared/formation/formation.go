@@ -12,24 +12,12 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Decision is a filter's verdict on one turn.
-type Decision struct {
-	// Salient is whether the turn is worth remembering.
-	Salient bool `json:"salient"`
-	// Score is the confidence, 0 to 1.
-	Score float64 `json:"score"`
-	// Threshold is what the score was held against, 0 to 1.
-	Threshold float64 `json:"threshold"`
-	// PolicyVersion is name and version of the policy that decided.
-	PolicyVersion string `json:"policy_version"`
-}
-
 // Filter is the attentional gate (SaliMory, selective attention). A missed salient turn is
 // worse than an extra one.
 type Filter interface {
 	// Filter returns one decision per turn, in order, or an error and none. All turns are of one user, in
 	// order of arrival.
-	Filter(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]Decision, error)
+	Filter(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error)
 }
 
 // Former is one strategy's way of forming memory under one policy. Implementations are safe

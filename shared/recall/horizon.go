@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/bank"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Horizon is the time that a query asks about.
@@ -56,8 +56,8 @@ func ReadHorizon(query string, asOf, now time.Time) Horizon {
 	}
 	h := Horizon{Past: past.MatchString(query)}
 	today := now.UTC().Truncate(24 * time.Hour)
-	for _, m := range language.Dates(query, now) {
-		if last := m.Last(); m.Unit != language.Vague && last.Before(today) && last.After(h.At) {
+	for _, m := range text.Dates(query, now) {
+		if last := m.Last(); m.Unit != text.Vague && last.Before(today) && last.After(h.At) {
 			h.Past, h.At = true, last.AddDate(0, 0, 1).Add(-time.Nanosecond)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 func day(year int, month time.Month, d int) time.Time {

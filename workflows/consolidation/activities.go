@@ -9,11 +9,11 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/mneme-memory/mneme/shared/bank"
-	"github.com/mneme-memory/mneme/shared/embedding"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/window"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
 // maxExtractedBytes bounds what one consolidation extracts: it goes through payloads of at most 2 MB.

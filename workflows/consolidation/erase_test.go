@@ -12,11 +12,11 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/mneme-memory/mneme/shared/bank"
-	bankinmem "github.com/mneme-memory/mneme/shared/bank/inmem"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/window"
-	windowinmem "github.com/mneme-memory/mneme/shared/window/inmem"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
+	"github.com/mneme-memory/mneme/shared/store/window"
+	windowinmem "github.com/mneme-memory/mneme/shared/store/window/inmem"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 // Types of activity failures that Temporal does not retry by itself.

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/window"
+	"github.com/mneme-memory/mneme/shared/store/window"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 

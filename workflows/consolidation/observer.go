@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 
-	"github.com/mneme-memory/mneme/shared/telemetry"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
 // Observer gives every activity a span, a duration and a heartbeat.

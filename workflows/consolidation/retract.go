@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/bank"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Retract takes an entry out of recall on request and announces it. An entry that is gone, or that a newer version
@@ -77,7 +77,7 @@ const tellingShare = 0.8
 
 // tells reports whether a line says what an entry says, in its words or most of them.
 func tells(line, content string) bool {
-	have, stems := language.StemSet(line), language.ContentStems(content)
+	have, stems := text.StemSet(line), text.ContentStems(content)
 	n := 0
 	for _, stem := range stems {
 		if have[stem] {

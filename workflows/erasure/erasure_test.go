@@ -17,13 +17,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	bankinmem "github.com/mneme-memory/mneme/shared/bank/inmem"
 	"github.com/mneme-memory/mneme/shared/bus"
 	businmem "github.com/mneme-memory/mneme/shared/bus/inmem"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/window"
-	windowinmem "github.com/mneme-memory/mneme/shared/window/inmem"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
+	"github.com/mneme-memory/mneme/shared/store/window"
+	windowinmem "github.com/mneme-memory/mneme/shared/store/window/inmem"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )

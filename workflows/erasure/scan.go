@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/mneme-memory/mneme/shared/bank"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/window"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
 // Scanner counts everything that is kept of a user, whether an erasure is under way or not.

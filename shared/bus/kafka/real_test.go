@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/shared/bus/bustest"
-	"github.com/mneme-memory/mneme/shared/localserver"
 )
 
 // TestConformanceOnApacheKafka runs the suite against the real thing. Its smallest session
@@ -16,8 +16,8 @@ import (
 func TestConformanceOnApacheKafka(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
-	server, err := localserver.StartJavaKafka(ctx, localserver.BrokerOptions{
-		Options: localserver.Options{Dir: t.TempDir(), Log: t.Output()},
+	server, err := servers.StartJavaKafka(ctx, servers.BrokerOptions{
+		Options: servers.Options{Dir: t.TempDir(), Log: t.Output()},
 	})
 	if err != nil {
 		t.Fatal(err)

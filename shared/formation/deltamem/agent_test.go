@@ -14,9 +14,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/deltamem"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // shownData is what the agent was shown last.

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	"github.com/mneme-memory/mneme/shared/language"
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Bounds of what the agent may write, in bytes. A longer thought is cut: nothing hangs on it.
@@ -75,13 +75,13 @@ func (s *sitting) queries(a answer) ([]search, error) {
 	asked := map[string]bool{}
 	for _, st := range s.trail.Steps {
 		for _, q := range st.Searches {
-			asked[language.Canonical(q.Query)] = true
+			asked[text.Canonical(q.Query)] = true
 		}
 	}
 	var out []search
 	for i, q := range a.Queries {
 		q = strings.TrimSpace(q)
-		switch key := language.Canonical(q); {
+		switch key := text.Canonical(q); {
 		case q == "" || len(q) > maxQueryBytes || strings.ContainsRune(q, 0) || !utf8.ValidString(q):
 			return nil, structured.Faultf("query %d: want text of 1 to %d bytes", i+1, maxQueryBytes)
 		case asked[key]:

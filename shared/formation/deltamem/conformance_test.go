@@ -8,8 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/deltamem"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // The agent in its last step: its operations are what comes of it.

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mneme-memory/mneme/shared/config"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
 // Name is the strategy's name.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	"github.com/mneme-memory/mneme/shared/language"
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Reasons of operations; they hold no conversation text.
@@ -39,7 +39,7 @@ func newLedger(s *sitting, version string) *ledger {
 		written: map[string]int{}, decided: map[string]bool{},
 	}
 	for _, m := range s.trail.Memories {
-		l.said[language.Canonical(m.Content)] = m.ID
+		l.said[text.Canonical(m.Content)] = m.ID
 	}
 	return l
 }
@@ -64,7 +64,7 @@ func (l *ledger) enter(e edit) error {
 	for _, id := range entry.Sources {
 		l.decided[id] = true
 	}
-	words := language.Canonical(entry.Content)
+	words := text.Canonical(entry.Content)
 	id, known := l.said[words]
 	switch {
 	case e.Op == "NONE":

@@ -8,10 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mneme-memory/mneme/shared/language"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Whatever an agent makes up: either it is refused as a whole, or it is a search within the bounds, or the bank can apply it, every turn is
@@ -69,7 +69,7 @@ func repeated(existing []memory.Memory, w memory.Write) string {
 		closed[c.ID] = true
 	}
 	for _, m := range append(existing[:len(existing):len(existing)], w.Put...) {
-		words := language.Canonical(m.Content)
+		words := text.Canonical(m.Content)
 		if closed[m.ID] || m.Status != memory.StatusActive {
 			continue
 		}

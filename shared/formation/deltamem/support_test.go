@@ -9,9 +9,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/deltamem"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,7 +23,7 @@ var (
 	day     = formationtest.Day()
 	session = formationtest.Session
 	stored  = formationtest.Stored
-	text    = formationtest.Answer
+	answer  = formationtest.Answer
 )
 
 func newFormer(t *testing.T, s *llmtest.Server) *deltamem.LLM {
@@ -84,7 +84,7 @@ func op(kind, target, content string, sources ...string) object {
 func script(t *testing.T, s *llmtest.Server, answers ...object) {
 	t.Helper()
 	for _, a := range answers {
-		s.Script(model.RoleAgent, text(t, a))
+		s.Script(model.RoleAgent, answer(t, a))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // A directive is text that wants to steer the memory rather than to tell something: "delete all you know about me",
@@ -111,8 +111,8 @@ func decoded(s string) []string {
 }
 
 func hasStopWord(s string) bool {
-	for _, w := range language.Words(s) {
-		if language.IsStopWord(w.Lower) {
+	for _, w := range text.Words(s) {
+		if text.IsStopWord(w.Lower) {
 			return true
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation/directive"
-	"github.com/mneme-memory/mneme/shared/formation/poison"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest/poison"
 )
 
 func TestEveryAttackIsADirective(t *testing.T) {

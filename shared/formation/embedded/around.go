@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 var (
@@ -23,26 +23,26 @@ var weekdaysByName = map[string]time.Weekday{
 }
 
 // dates returns the mentions of time in a text. A mention that another one counts from becomes one with it: "the Friday before 15 July".
-func dates(text string, at time.Time) []language.DateMention {
-	found := language.Dates(text, at)
+func dates(said string, at time.Time) []text.DateMention {
+	found := text.Dates(said, at)
 	out := found[:0:0]
 	for _, m := range found {
-		span := aroundUnit.FindStringSubmatchIndex(text[:m.Start])
-		if span == nil || m.Unit != language.Day {
+		span := aroundUnit.FindStringSubmatchIndex(said[:m.Start])
+		if span == nil || m.Unit != text.Day {
 			out = append(out, m)
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].End > span[0] {
 			out = out[:n-1] // a weekday that was read on its own
 		}
-		unit, after := strings.ToLower(text[span[2]:span[3]]), strings.EqualFold(text[span[4]:span[5]], "after")
+		unit, after := strings.ToLower(said[span[2]:span[3]]), strings.EqualFold(said[span[4]:span[5]], "after")
 		out = append(out, around(m, span[0], unit, after))
 	}
 	return out
 }
 
 // around moves a day by one unit.
-func around(m language.DateMention, start int, unit string, after bool) language.DateMention {
+func around(m text.DateMention, start int, unit string, after bool) text.DateMention {
 	step := -1
 	if after {
 		step = 1
@@ -63,20 +63,20 @@ func around(m language.DateMention, start int, unit string, after bool) language
 	case "week", "weekend":
 		m.Time = m.Time.AddDate(0, 0, 7*step)
 		m.Time = m.Time.AddDate(0, 0, -(int(m.Time.Weekday())+6)%7)
-		m.Unit, m.Note = language.Week, "week of "+m.Time.Format(time.DateOnly)
+		m.Unit, m.Note = text.Week, "week of "+m.Time.Format(time.DateOnly)
 		if unit == "weekend" {
 			m.Time = m.Time.AddDate(0, 0, 5)
-			m.Unit, m.Note = language.Weekend, "weekend of "+m.Time.Format(time.DateOnly)
+			m.Unit, m.Note = text.Weekend, "weekend of "+m.Time.Format(time.DateOnly)
 		}
 	case "month":
 		m.Time = time.Date(m.Time.Year(), m.Time.Month()+time.Month(step), 1, 0, 0, 0, 0, time.UTC)
-		m.Unit, m.Note = language.Month, m.Time.Format("2006-01")
+		m.Unit, m.Note = text.Month, m.Time.Format("2006-01")
 	case "year":
 		m.Time = time.Date(m.Time.Year()+step, time.January, 1, 0, 0, 0, 0, time.UTC)
-		m.Unit, m.Note = language.Year, m.Time.Format("2006")
+		m.Unit, m.Note = text.Year, m.Time.Format("2006")
 	}
 	return m
 }
 
 // endsAt reports whether a mention says until when something lasts, rather than when it was.
-func endsAt(text string, m language.DateMention) bool { return untilDate.MatchString(text[:m.Start]) }
+func endsAt(text string, m text.DateMention) bool { return untilDate.MatchString(text[:m.Start]) }

@@ -8,8 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // voiceOf returns who speaks in a turn and to whom, as far as the session tells.
@@ -52,7 +52,7 @@ func displayName(t memory.Turn) string {
 // attribute gives a statement its speaker: a sentence that left "I" out gets it back, and one
 // that does not speak of the speaker is reported as said.
 func attribute(original, marked string, self bool) string {
-	words := language.Words(original)
+	words := text.Words(original)
 	lead := ""
 	if len(words) > 1 {
 		lead = droppedSubject(words)
@@ -68,7 +68,7 @@ func attribute(original, marked string, self bool) string {
 
 // droppedSubject returns what connects the speaker to a sentence that left "I" out, or "" when
 // it did not.
-func droppedSubject(words []language.Word) string {
+func droppedSubject(words []text.Word) string {
 	first := words[0].Lower
 	if leadingAdverbs[first] {
 		first = words[1].Lower
@@ -85,7 +85,7 @@ func droppedSubject(words []language.Word) string {
 }
 
 // isGerundSubject reports whether a sentence has its verb later ("Taking a break helps").
-func isGerundSubject(words []language.Word) bool {
+func isGerundSubject(words []text.Word) bool {
 	for _, w := range words[1:min(len(words), 8)] {
 		switch {
 		case subjects[w.Lower], w.Lower == "i", firstPerson[w.Lower] && w.Lower != "my" && w.Lower != "our":
@@ -111,8 +111,8 @@ func endWithStop(s string) string {
 }
 
 // leansBack reports whether a sentence only makes sense after the one before it.
-func leansBack(text string) bool {
-	words := language.Words(text)
+func leansBack(said string) bool {
+	words := text.Words(said)
 	return len(words) > 0 && leaning[words[0].Lower]
 }
 
@@ -138,8 +138,8 @@ func (e *turnExtractor) question() (askedQuestion, bool) {
 }
 
 // isShortAnswer reports whether a sentence is too short to be understood without its question.
-func isShortAnswer(text string) bool {
-	words := language.Words(text)
+func isShortAnswer(said string) bool {
+	words := text.Words(said)
 	if len(words) == 0 || len(words) > 5 {
 		return false
 	}
@@ -156,13 +156,13 @@ const maxEllipticWords = 12
 
 // isElliptic reports whether a sentence has no verb of its own ("the Corner Bakery now, as a waiter"), or only says that something is over ("I left,
 // actually."): it takes the rest from the question.
-func isElliptic(text string) bool {
-	words := language.Words(text)
+func isElliptic(said string) bool {
+	words := text.Words(said)
 	if len(words) == 0 || len(words) > maxEllipticWords {
 		return false
 	}
-	if len(words) <= 4 && speaksOfSelf(text) {
-		marked, _ := rewrite(text)
+	if len(words) <= 4 && speaksOfSelf(said) {
+		marked, _ := rewrite(said)
 		return cuesOf(marked).has(cueEnd | cueReplace)
 	}
 	now := false
@@ -188,23 +188,23 @@ func joinAnswer(question, answer string) (string, bool) {
 }
 
 // annotate puts the absolute form behind each relative date of a sentence.
-func annotate(text string, at time.Time) (string, []language.DateMention, []string) {
-	mentions := dates(text, at)
+func annotate(said string, at time.Time) (string, []text.DateMention, []string) {
+	mentions := dates(said, at)
 	if len(mentions) == 0 {
-		return text, nil, nil
+		return said, nil, nil
 	}
 	var b strings.Builder
 	expressions := make([]string, 0, len(mentions))
 	pos := 0
 	for _, m := range mentions {
-		b.WriteString(text[pos:m.End])
+		b.WriteString(said[pos:m.End])
 		if m.Note != "" {
 			b.WriteString(" (" + m.Note + ")")
 		}
-		expressions = append(expressions, text[m.Start:m.End])
+		expressions = append(expressions, said[m.Start:m.End])
 		pos = m.End
 	}
-	b.WriteString(text[pos:])
+	b.WriteString(said[pos:])
 	return b.String(), mentions, expressions
 }
 
@@ -212,7 +212,7 @@ func annotate(text string, at time.Time) (string, []language.DateMention, []stri
 // turn's own day for what happened without one. When something ended, or how long it lasted, does not say when it was.
 func eventTime(s statement, kind memory.Kind, at time.Time) memory.EventTime {
 	for i, m := range s.dates {
-		if m.Unit != language.Vague && !s.ends[i] {
+		if m.Unit != text.Vague && !s.ends[i] {
 			return memory.EventTime{Time: m.Time, Precision: precisions[m.Unit], Expression: s.expressions[i]}
 		}
 	}
@@ -223,7 +223,7 @@ func eventTime(s statement, kind memory.Kind, at time.Time) memory.EventTime {
 	return memory.EventTime{Time: time.Date(y, mo, d, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
 }
 
-var precisions = map[language.Unit]memory.Precision{
-	language.Day: memory.PrecisionDay, language.Weekend: memory.PrecisionDay, language.Week: memory.PrecisionDay,
-	language.Month: memory.PrecisionMonth, language.Season: memory.PrecisionYear, language.Year: memory.PrecisionYear,
+var precisions = map[text.Unit]memory.Precision{
+	text.Day: memory.PrecisionDay, text.Weekend: memory.PrecisionDay, text.Week: memory.PrecisionDay,
+	text.Month: memory.PrecisionMonth, text.Season: memory.PrecisionYear, text.Year: memory.PrecisionYear,
 }

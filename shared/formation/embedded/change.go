@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // A change is told in many words, but it nearly always names what it changes ("I left Bosch", "yoga is Monday now, not Friday"). So a statement
@@ -48,9 +48,9 @@ var cuePatterns = []struct {
 
 func cuesOf(marked string) cue {
 	var c cue
-	words := language.Words(marked)
+	words := text.Words(marked)
 	for _, p := range cuePatterns {
-		has := func(w language.Word) bool { return p.words[w.Lower] }
+		has := func(w text.Word) bool { return p.words[w.Lower] }
 		if slices.ContainsFunc(words, has) && p.pattern.MatchString(marked) {
 			c |= p.cue
 		}
@@ -64,15 +64,15 @@ func (c cue) has(any cue) bool { return c&any != 0 }
 // verbs that go with anything.
 func anchorsOf(marked string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range language.Words(marked) {
+	for _, w := range text.Words(marked) {
 		lower := strings.TrimSuffix(w.Lower, "'s")
-		if w.Number || language.IsStopWord(lower) || timeWords[lower] && !weekdayWord(lower) || smallTalk[lower] || relations[lower] || reportWords[lower] || denyingWords[lower] || commonplace[lower] ||
-			smallTalk[language.Stem(lower)] || commonplace[language.Stem(lower)] {
+		if w.Number || text.IsStopWord(lower) || timeWords[lower] && !weekdayWord(lower) || smallTalk[lower] || relations[lower] || reportWords[lower] || denyingWords[lower] || commonplace[lower] ||
+			smallTalk[text.Stem(lower)] || commonplace[text.Stem(lower)] {
 			continue
 		}
 		for part := range strings.SplitSeq(lower, "-") {
-			if len(part) > 2 && !language.IsStopWord(part) {
-				out[language.Stem(part)] = true
+			if len(part) > 2 && !text.IsStopWord(part) {
+				out[text.Stem(part)] = true
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Bounds of what counts as the same statement in other words.
@@ -58,18 +58,18 @@ func read(content, self string) *reading {
 	r.named = slices.Sorted(maps.Keys(r.anchors))
 	r.tokens = tokensOf(r.marked)
 	r.matters = matterOf(r.tokens)
-	for _, w := range language.Words(r.marked) {
+	for _, w := range text.Words(r.marked) {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		switch {
 		case relations[lower] && !animals[lower]:
 			r.kin = append(r.kin, lower)
-		case r.weekday == "" && weekdayStem(language.Stem(lower)):
-			r.weekday = language.Stem(lower)
+		case r.weekday == "" && weekdayStem(text.Stem(lower)):
+			r.weekday = text.Stem(lower)
 		case r.number == "" && (w.Number || timesOfDay[lower]):
 			r.number = lower
 		}
 	}
-	stems := language.ContentStems(r.marked)
+	stems := text.ContentStems(r.marked)
 	r.order = strings.Join(stems, " ")
 	for _, s := range stems {
 		r.stems[s] = true
@@ -164,7 +164,7 @@ func leadingSubject(marked string) string {
 		return ""
 	}
 	if owned, ok := strings.CutPrefix(rest, "'s "); ok {
-		for _, w := range language.Words(owned) {
+		for _, w := range text.Words(owned) {
 			return "self's " + w.Lower
 		}
 	}
@@ -231,8 +231,8 @@ func fixedOrder(part, whole string) bool {
 
 // isName reports whether a stem is a number, or a word that is written with a capital.
 func isName(stem, content string) bool {
-	for _, w := range language.Words(content) {
-		if (w.Number || w.Capital) && language.Stem(w.Lower) == stem {
+	for _, w := range text.Words(content) {
+		if (w.Number || w.Capital) && text.Stem(w.Lower) == stem {
 			return true
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // How much of what is denied an entry must say to be what is meant.
@@ -83,11 +83,11 @@ func sameValue(a, b string) bool {
 // deniedMatter returns the stems of what is denied, without the words of denying and of time.
 func deniedMatter(p proposal) map[string]bool {
 	matter := map[string]bool{}
-	for _, w := range language.Words(p.marked) {
-		if w.Number || language.IsStopWord(w.Lower) || denyingWords[w.Lower] || timeWords[w.Lower] || smallTalk[w.Lower] {
+	for _, w := range text.Words(p.marked) {
+		if w.Number || text.IsStopWord(w.Lower) || denyingWords[w.Lower] || timeWords[w.Lower] || smallTalk[w.Lower] {
 			continue
 		}
-		matter[language.Stem(w.Lower)] = true
+		matter[text.Stem(w.Lower)] = true
 	}
 	return matter
 }
@@ -130,7 +130,7 @@ func (d *decider) extra(p proposal, meant []memory.Memory) int {
 }
 
 func isPlan(marked string) bool {
-	for _, w := range language.Words(marked) {
+	for _, w := range text.Words(marked) {
 		if planWords[w.Lower] {
 			return true
 		}

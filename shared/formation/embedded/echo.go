@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // echoedShare is how much of what an assistant says must be known for it to be an echo: it wraps what it recalls in words of its own.
@@ -44,11 +44,11 @@ func (d *decider) echoes(p proposal, known []memory.Memory) (id string, ok bool)
 // echoedMatter returns the content stems of a statement without the names of the session's speakers and the words of reporting.
 func (d *decider) echoedMatter(p proposal) map[string]bool {
 	matter := map[string]bool{}
-	for _, w := range language.Words(p.marked) {
-		if language.IsStopWord(w.Lower) || smallTalk[w.Lower] || reportWords[w.Lower] || recalling[w.Lower] || d.names[w.Lower] {
+	for _, w := range text.Words(p.marked) {
+		if text.IsStopWord(w.Lower) || smallTalk[w.Lower] || reportWords[w.Lower] || recalling[w.Lower] || d.names[w.Lower] {
 			continue
 		}
-		matter[language.Stem(w.Lower)] = true
+		matter[text.Stem(w.Lower)] = true
 	}
 	return matter
 }

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Bounds of an entry that further statements are added to: without them one entry would in time take in all that shares a word with it.
@@ -21,7 +21,7 @@ func (d *decider) adds(p proposal) bool {
 }
 
 func fits(p proposal, m memory.Memory) bool {
-	return len(m.Sources) < maxExpandedSources && len(language.Words(m.Content))+len(language.Words(p.Content)) <= maxExpandedWords
+	return len(m.Sources) < maxExpandedSources && len(text.Words(m.Content))+len(text.Words(p.Content)) <= maxExpandedWords
 }
 
 // remaining is what an entry says in sentences that share nothing with a statement that takes its place, and that were said at another time than
@@ -54,7 +54,7 @@ func weekdayStem(s string) bool { return weekdayStems[s] }
 var weekdayStems = func() map[string]bool {
 	out := map[string]bool{}
 	for name := range weekdaysByName {
-		out[language.Stem(name)] = true
+		out[text.Stem(name)] = true
 	}
 	return out
 }()

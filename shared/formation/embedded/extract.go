@@ -9,8 +9,8 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/directive"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Bounds of one turn and one statement.
@@ -24,7 +24,7 @@ const (
 // Former forms memories by rule. It is safe for concurrent use.
 type Former struct {
 	identity Identity
-	splitter *language.Splitter
+	splitter *text.Splitter
 	// judge tells changes; a pair counts from threshold on.
 	judge     Judge
 	threshold float64
@@ -41,7 +41,7 @@ func NewFormer(id Identity) *Former {
 // NewFormerWith returns a former that takes a pair for a change when the judge gives it at least the threshold: for training, and for
 // other models.
 func NewFormerWith(id Identity, judge Judge, threshold float64) *Former {
-	return &Former{identity: id, splitter: language.NewSplitter(), judge: judge, threshold: threshold}
+	return &Former{identity: id, splitter: text.NewSplitter(), judge: judge, threshold: threshold}
 }
 
 // Version is name and version of strategy and policy.
@@ -62,7 +62,7 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 
 // turnExtractor works on one turn of a session.
 type turnExtractor struct {
-	splitter *language.Splitter
+	splitter *text.Splitter
 	turns    []memory.Turn
 	index    int
 	voice    voice
@@ -72,7 +72,7 @@ type turnExtractor struct {
 // statement is one kept sentence, or several that hang together.
 type statement struct {
 	marked string
-	dates  []language.DateMention
+	dates  []text.DateMention
 	// expressions are the words of the dates, in order.
 	expressions []string
 	// ends says which of the dates are ends of what lasted.
@@ -130,8 +130,8 @@ func (e *turnExtractor) honest(texts []string) []string {
 	return slices.DeleteFunc(kept, func(text string) bool { return !speaksOfSelf(text) })
 }
 
-func speaksOfSelf(text string) bool {
-	return slices.ContainsFunc(language.Words(text), func(w language.Word) bool { return firstPerson[w.Lower] })
+func speaksOfSelf(said string) bool {
+	return slices.ContainsFunc(text.Words(said), func(w text.Word) bool { return firstPerson[w.Lower] })
 }
 
 // sentence is a trimmed sentence with what the features say about it.

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 var (
@@ -18,7 +18,7 @@ var (
 
 // kindOf says what a statement is about: habits, likings, what happened or is planned, what the
 // speaker is and has, and what they say of the world.
-func kindOf(marked string, dates []language.DateMention) memory.Kind {
+func kindOf(marked string, dates []text.DateMention) memory.Kind {
 	switch {
 	case strings.HasPrefix(marked, selfMark+" shared a photo"):
 		return memory.KindEpisodic
@@ -38,7 +38,7 @@ func kindOf(marked string, dates []language.DateMention) memory.Kind {
 func happened(marked string) bool {
 	_, after, found := strings.Cut(marked, selfMark)
 	for found {
-		words := language.Words(after[:min(len(after), 120)])
+		words := text.Words(after[:min(len(after), 120)])
 		for i, w := range words[:min(len(words), 5)] {
 			if i == 0 && w.Lower == "said" {
 				break

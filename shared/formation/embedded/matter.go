@@ -3,7 +3,7 @@ package embedded
 import (
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // matters are the attributes of a life that change as a whole, with words that only go with them: statements of one matter may be about the same
@@ -34,7 +34,7 @@ var mattersOf = func() map[string]uint32 {
 	out := map[string]uint32{}
 	for i, m := range matters {
 		for _, w := range strings.Fields(m.words) {
-			out[language.Stem(w)] |= 1 << i
+			out[text.Stem(w)] |= 1 << i
 		}
 	}
 	return out

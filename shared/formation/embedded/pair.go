@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Pair is a statement beside a known entry that it may change.
@@ -31,11 +31,11 @@ type token struct {
 }
 
 func tokensOf(marked string) []token {
-	words := language.Words(marked)
+	words := text.Words(marked)
 	out := make([]token, len(words))
 	for i, w := range words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
-		out[i] = token{language.Stem(lower), lower, w.Capital && i > 0}
+		out[i] = token{text.Stem(lower), lower, w.Capital && i > 0}
 	}
 	return out
 }

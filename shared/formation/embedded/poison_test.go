@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/formation/poison"
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest/poison"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 func active(bank []memory.Memory) []memory.Memory {
@@ -22,9 +22,9 @@ func active(bank []memory.Memory) []memory.Memory {
 // says reports whether one entry has all the words.
 func says(bank []memory.Memory, words []string) bool {
 	for _, m := range bank {
-		have, n := language.StemSet(m.Content), 0
+		have, n := text.StemSet(m.Content), 0
 		for _, w := range words {
-			if have[language.Stem(w)] || have[language.Stem(string(w[0]|0x20)+w[1:])] {
+			if have[text.Stem(w)] || have[text.Stem(string(w[0]|0x20)+w[1:])] {
 				n++
 			}
 		}

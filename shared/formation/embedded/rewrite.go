@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Placeholders stand for the two speakers while a sentence is analysed, so that patterns need
@@ -53,7 +53,7 @@ func unmark(s string) string {
 // has no rule for are kept as they were written.
 type rewriter struct {
 	text  string
-	words []language.Word
+	words []text.Word
 	out   strings.Builder
 	// singular is whether the next verb belongs to a subject that became singular.
 	singular bool
@@ -69,7 +69,7 @@ type rewriter struct {
 // rewrite returns the sentence in the third person with placeholders, and whether the speaker
 // is in it.
 func rewrite(sentence string) (marked string, self bool) {
-	r := rewriter{text: sentence, words: language.Words(sentence)}
+	r := rewriter{text: sentence, words: text.Words(sentence)}
 	r.plain = meansBoth(r.words)
 	r.out.Grow(len(sentence) + 32)
 	pos := 0
@@ -210,7 +210,7 @@ func (r *rewriter) plural(i int) (string, bool) {
 }
 
 // meansBoth reports whether "we" in these words is the two speakers.
-func meansBoth(words []language.Word) bool {
+func meansBoth(words []text.Word) bool {
 	for i, w := range words {
 		switch w.Lower {
 		case "chatted", "spoke", "spoken", "talked":

@@ -11,8 +11,8 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // wellFormed fails unless every candidate is complete, readable and of the session.
@@ -80,20 +80,20 @@ func TestContentWordsSurvive(t *testing.T) {
 	words := strings.Fields(`I my me we our you your I'm I've don't like went bought painted Tom Lisbon 42 3.50 guitar yesterday last week Friday and the
 		in with because not never cake dog's name is red harbour Yeah Well run every Tuesday moved to Oslo vegan May 7th 2021 , ( ) " ; - é 東京 🍰`)
 	rapid.Check(t, func(t *rapid.T) {
-		text := "I bought " + strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 14).Draw(t, "words"), " ")
-		in := session("Ana: " + text)
+		said := "I bought " + strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 14).Draw(t, "words"), " ")
+		in := session("Ana: " + said)
 		got, err := former.Extract(context.Background(), in)
 		if err != nil {
 			t.Fatalf("extract: %v", err)
 		}
 		wellFormed(t, in, got)
-		have := language.StemSet(contents(got))
-		for _, w := range language.Words(text) {
-			if language.IsStopWord(w.Lower) || strings.Contains(" "+strings.Join(replaceable, " ")+" ", " "+w.Lower+" ") {
+		have := text.StemSet(contents(got))
+		for _, w := range text.Words(said) {
+			if text.IsStopWord(w.Lower) || strings.Contains(" "+strings.Join(replaceable, " ")+" ", " "+w.Lower+" ") {
 				continue
 			}
-			if !have[language.Stem(w.Lower)] {
-				t.Fatalf("%q lost %q: %q", text, w.Lower, contents(got))
+			if !have[text.Stem(w.Lower)] {
+				t.Fatalf("%q lost %q: %q", said, w.Lower, contents(got))
 			}
 		}
 	})

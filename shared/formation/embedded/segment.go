@@ -3,8 +3,8 @@ package embedded
 import (
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // segment is what is counted of one sentence.
@@ -23,8 +23,8 @@ type segment struct {
 
 // scanSegments cuts a text at ends of sentences and counts features. The cut is rough, which
 // is enough for counting and many times faster than a sentence model.
-func scanSegments(text string, names map[string]bool) []segment {
-	words := language.Words(text)
+func scanSegments(said string, names map[string]bool) []segment {
+	words := text.Words(said)
 	if len(words) == 0 {
 		return nil
 	}
@@ -33,9 +33,9 @@ func scanSegments(text string, names map[string]bool) []segment {
 	for i, w := range words {
 		gap := ""
 		if i+1 < len(words) {
-			gap = text[w.End:words[i+1].Start]
+			gap = said[w.End:words[i+1].Start]
 		} else {
-			gap = text[w.End:]
+			gap = said[w.End:]
 		}
 		current.add(w, names)
 		if end := strings.ContainsAny(gap, ".!?\n"); end || i+1 == len(words) {
@@ -48,7 +48,7 @@ func scanSegments(text string, names map[string]bool) []segment {
 }
 
 // add counts one more word.
-func (s *segment) add(w language.Word, names map[string]bool) {
+func (s *segment) add(w text.Word, names map[string]bool) {
 	opening := s.words == 0
 	s.words++
 	switch {
@@ -65,7 +65,7 @@ func (s *segment) add(w language.Word, names map[string]bool) {
 	if w.Number || timeWords[w.Lower] {
 		s.times++
 	}
-	if smallTalk[w.Lower] || language.IsStopWord(w.Lower) || names[w.Lower] {
+	if smallTalk[w.Lower] || text.IsStopWord(w.Lower) || names[w.Lower] {
 		return
 	}
 	s.content++
@@ -87,7 +87,7 @@ func speakerNames(turns []memory.Turn) map[string]bool {
 			continue
 		}
 		last = t.Speaker
-		for _, w := range language.Words(t.Speaker) {
+		for _, w := range text.Words(t.Speaker) {
 			names[w.Lower] = true
 			for n := 2; n <= 4 && n < len(w.Lower); n++ {
 				names[w.Lower[:n]] = true

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // maxSlotWords bounds the statements that set a slot. In a longer one the attribute is a remark beside other
@@ -114,10 +114,10 @@ func findSlot(marked string) (string, foundSlot) {
 }
 
 // contentWords counts the words that are not stop words.
-func contentWords(text string) int {
+func contentWords(said string) int {
 	n := 0
-	for _, w := range language.Words(text) {
-		if !language.IsStopWord(w.Lower) {
+	for _, w := range text.Words(said) {
+		if !text.IsStopWord(w.Lower) {
 			n++
 		}
 	}
@@ -130,9 +130,9 @@ func activityOf(verb, object string) string {
 		return ""
 	}
 	if !lightVerbs[verb] {
-		return language.Stem(verb)
+		return text.Stem(verb)
 	}
-	for _, w := range language.ContentStems(object) {
+	for _, w := range text.ContentStems(object) {
 		return w
 	}
 	return ""
@@ -147,4 +147,4 @@ var (
 func slotKey(s string) string { return normal(s) }
 
 // normal returns the content stems of a value in order, so that spellings of one value are equal.
-func normal(s string) string { return strings.Join(language.ContentStems(s), " ") }
+func normal(s string) string { return strings.Join(text.ContentStems(s), " ") }

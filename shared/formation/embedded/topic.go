@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 const (
@@ -16,11 +16,11 @@ const (
 func topicOf(marked string) string {
 	scores := map[string]int{}
 	longest := ""
-	for _, w := range language.Words(marked) {
-		if language.IsStopWord(w.Lower) || smallTalk[w.Lower] || w.Number {
+	for _, w := range text.Words(marked) {
+		if text.IsStopWord(w.Lower) || smallTalk[w.Lower] || w.Number {
 			continue
 		}
-		if domain, ok := domainOf[language.Stem(w.Lower)]; ok {
+		if domain, ok := domainOf[text.Stem(w.Lower)]; ok {
 			scores[domain]++
 		}
 		if word := strings.TrimSuffix(w.Lower, "'s"); len(word) > len(longest) && len(word) <= maxKeywordBytes && isNounLike(w.Lower, word) {
@@ -42,11 +42,11 @@ func topicOf(marked string) string {
 // keywordsOf returns the stems of a statement's content words, which match other forms of the words.
 func keywordsOf(marked string) []string {
 	var out []string
-	for _, w := range language.Words(marked) {
-		if language.IsStopWord(w.Lower) || smallTalk[w.Lower] || reportWords[w.Lower] || w.Number || len(w.Lower) < 3 {
+	for _, w := range text.Words(marked) {
+		if text.IsStopWord(w.Lower) || smallTalk[w.Lower] || reportWords[w.Lower] || w.Number || len(w.Lower) < 3 {
 			continue
 		}
-		stem := language.Stem(w.Lower)
+		stem := text.Stem(w.Lower)
 		if len(stem) > maxKeywordBytes || slices.Contains(out, stem) {
 			continue
 		}
@@ -76,7 +76,7 @@ func indexDomains() map[string]string {
 	index := map[string]string{}
 	for _, d := range domains {
 		for _, w := range strings.Fields(d.words) {
-			stem := language.Stem(w)
+			stem := text.Stem(w)
 			if _, taken := index[stem]; !taken {
 				index[stem] = d.name
 			}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // quoteRunes surround what is quoted, and say nothing themselves.
@@ -44,7 +44,7 @@ func untag(s string) string {
 }
 
 func firstWord(s string) string {
-	for _, w := range language.Words(s) {
+	for _, w := range text.Words(s) {
 		return w.Lower
 	}
 	return ""
@@ -68,7 +68,7 @@ func trimQuotes(s string) string {
 
 // trimOpening takes off one filler, filler phrase or address with the punctuation behind it.
 func trimOpening(s string, names map[string]bool) string {
-	words := language.Words(s)
+	words := text.Words(s)
 	if len(words) == 0 {
 		return s
 	}
@@ -90,7 +90,7 @@ func trimOpening(s string, names map[string]bool) string {
 
 // isFiller reports whether a sentence is nothing but a filler phrase.
 func isFiller(s string) bool {
-	words := language.Words(s)
+	words := text.Words(s)
 	for _, phrase := range fillerPhrases {
 		if len(words) == len(phrase) && hasPhrase(words, phrase) {
 			return true
@@ -100,7 +100,7 @@ func isFiller(s string) bool {
 }
 
 // keepOpener cuts before the second word, but not inside what opens it ("$", a quotation mark).
-func keepOpener(s string, words []language.Word) string {
+func keepOpener(s string, words []text.Word) string {
 	start := words[1].Start
 	gap := s[words[0].End:start]
 	trimmed := strings.TrimLeftFunc(gap, func(r rune) bool {
@@ -110,7 +110,7 @@ func keepOpener(s string, words []language.Word) string {
 }
 
 // pauses reports whether punctuation follows word i.
-func pauses(s string, words []language.Word, i int) bool {
+func pauses(s string, words []text.Word, i int) bool {
 	if i+1 >= len(words) {
 		return false
 	}
@@ -118,7 +118,7 @@ func pauses(s string, words []language.Word, i int) bool {
 	return gap != "" && strings.ContainsAny(gap[:1], ",.!;:-") || strings.ContainsAny(gap, "–—…")
 }
 
-func hasPhrase(words []language.Word, phrase []string) bool {
+func hasPhrase(words []text.Word, phrase []string) bool {
 	if len(words) < len(phrase) {
 		return false
 	}
@@ -132,7 +132,7 @@ func hasPhrase(words []language.Word, phrase []string) bool {
 
 // trimAddress takes off the other's name at the end (", Mel!").
 func trimAddress(s string, names map[string]bool) string {
-	words := language.Words(s)
+	words := text.Words(s)
 	n := len(words)
 	if n < 3 || !names[words[n-1].Lower] || !words[n-1].Capital {
 		return s

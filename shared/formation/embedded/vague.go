@@ -1,17 +1,17 @@
 package embedded
 
-import "github.com/mneme-memory/mneme/shared/language"
+import "github.com/mneme-memory/mneme/shared/text"
 
 // isVague reports whether a sentence says nothing that a question could be about: all its content words praise, rate or name nothing
 // ("It was such a good time", "That is a lovely idea"). It is better to omit it than to keep it (SaliMory): it would only
 // crowd out what tells something. A name, a number or a time makes any sentence tell something, and so does
 // the speaker in it, unless that is an assistant.
-func isVague(text string, names map[string]bool, assistant bool) bool {
-	for _, w := range language.Words(text) {
+func isVague(said string, names map[string]bool, assistant bool) bool {
+	for _, w := range text.Words(said) {
 		switch {
 		case firstPerson[w.Lower] && !assistant:
 			return false
-		case language.IsStopWord(w.Lower), smallTalk[w.Lower], names[w.Lower], hollow[w.Lower], thirdPerson[w.Lower]:
+		case text.IsStopWord(w.Lower), smallTalk[w.Lower], names[w.Lower], hollow[w.Lower], thirdPerson[w.Lower]:
 		default:
 			return false
 		}

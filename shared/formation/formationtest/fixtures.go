@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // Scope is whose memory is formed.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/mneme-memory/mneme/shared/bank"
-	"github.com/mneme-memory/mneme/shared/bank/inmem"
-	"github.com/mneme-memory/mneme/shared/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
 // maxLooks is more often than any former looks into the bank for one session.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // Injections are texts that try to leave the data block of a prompt.

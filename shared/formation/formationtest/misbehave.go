@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // Called runs one role on a good input against a scripted server and reports how many results came: 2 where the role behaves.

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // reasonEcho marks an entry that was not written because an assistant only said again what is known.
@@ -15,13 +15,13 @@ const reasonEcho = "an assistant's echo of what is known"
 const echoedShare = 0.75
 
 // recalling words lead up to what is recalled.
-var recalling = language.StemSet(`told remember recall mentioned know knew since assistant user according earlier previously said says tell told talked
+var recalling = text.StemSet(`told remember recall mentioned know knew since assistant user according earlier previously said says tell told talked
 stated noted right think good great picture`)
 
 // echoes reports whether an entry that was made of an assistant's turns alone says only what the known entries say.
 func echoes(op memory.Operation, speakers map[string]bool, known []memory.Memory) bool {
 	matter := map[string]bool{}
-	for _, stem := range language.ContentStems(op.New.Content) {
+	for _, stem := range text.ContentStems(op.New.Content) {
 		if !recalling[stem] && !speakers[stem] {
 			matter[stem] = true
 		}
@@ -32,7 +32,7 @@ func echoes(op memory.Operation, speakers map[string]bool, known []memory.Memory
 	told := 0
 	have := map[string]bool{}
 	for _, m := range known {
-		for stem := range language.StemSet(m.Content) {
+		for stem := range text.StemSet(m.Content) {
 			have[stem] = true
 		}
 	}
@@ -62,5 +62,5 @@ func speakersOf(turns []memory.Turn) map[string]bool {
 	for _, t := range turns {
 		names.WriteString(t.Speaker + " ")
 	}
-	return language.StemSet(names.String())
+	return text.StemSet(names.String())
 }

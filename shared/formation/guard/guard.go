@@ -10,8 +10,8 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/directive"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // reasonAssistant marks an operation that was not carried out because an assistant alone said so.
@@ -23,12 +23,12 @@ const reasonKnown = "already known, word for word"
 // New returns a former that sees no directives. A turn that looks like the frame of a prompt is left out; of other turns,
 // the sentences that are directives are. What is left out is still kept as a turn: it is evidence, and no memory.
 func New(f formation.Former) formation.Former {
-	return former{Former: f, splitter: language.NewSplitter()}
+	return former{Former: f, splitter: text.NewSplitter()}
 }
 
 type former struct {
 	formation.Former
-	splitter *language.Splitter
+	splitter *text.Splitter
 }
 
 var _ formation.Divisible = former{}
@@ -142,14 +142,14 @@ func once(ops []memory.Operation, known []memory.Memory) []memory.Operation {
 	out, built, there := slices.Clone(ops), targets(ops), map[string]string{}
 	for _, m := range known {
 		if !built[m.ID] {
-			there[language.Canonical(m.Content)] = m.ID
+			there[text.Canonical(m.Content)] = m.ID
 		}
 	}
 	for i, op := range out {
 		if op.New == nil {
 			continue
 		}
-		words := language.Canonical(op.New.Content)
+		words := text.Canonical(op.New.Content)
 		id, repeated := there[words]
 		if repeated && op.Kind == memory.OpAdd && op.Until.IsZero() && !built[op.New.ID] {
 			out[i] = memory.Operation{Kind: memory.OpNone, Targets: []string{id}, Sources: op.Sources, Reason: reasonKnown}

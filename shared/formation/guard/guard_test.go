@@ -7,8 +7,8 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest/poison"
 	"github.com/mneme-memory/mneme/shared/formation/guard"
-	"github.com/mneme-memory/mneme/shared/formation/poison"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 

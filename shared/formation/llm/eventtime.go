@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 // ParseEventTime reads a date with its precision. A date that is more exact than its precision is cut to it; one

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 // Filter rates turns by a model. It is safe for concurrent use.
@@ -45,16 +45,16 @@ func (f *Filter) Version() string {
 	return "llm/" + f.role.Prompt() + "/" + f.role.Model()
 }
 
-// Filter rates the turns, a call for each batch. Its errors are those of package shared/llm.
-func (f *Filter) Filter(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]formation.Decision, error) {
-	out := make([]formation.Decision, 0, len(turns))
+// Filter rates the turns, a call for each batch. Its errors are those of package shared/model/llm.
+func (f *Filter) Filter(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
+	out := make([]memory.SaliencyDecision, 0, len(turns))
 	for batch := range slices.Chunk(turns, f.opts.FilterBatch) {
 		scores, err := f.rate(ctx, scope, batch)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range scores {
-			out = append(out, formation.Decision{
+			out = append(out, memory.SaliencyDecision{
 				Salient: s >= f.opts.Threshold, Score: s, Threshold: f.opts.Threshold, PolicyVersion: f.Version(),
 			})
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 func TestFilterDecidesEachTurnByItsScore(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/config"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/structured"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
 //go:embed prompts/*.tmpl
@@ -105,7 +105,7 @@ func VersionOf(strategy string, roles ...Role) string {
 
 // Ask renders the role's prompt around data, asks, and has the answer used. A is the struct that the role's schema was made
 // from; n is what the prompt sees as .Params.Count. use says with structured.Faultf what is wrong with an answer: the model is
-// shown that once and may repair it. Errors are those of package shared/llm.
+// shown that once and may repair it. Errors are those of package shared/model/llm.
 func Ask[A, T any](ctx context.Context, r Role, tenant string, data any, n int, use func(A) (T, error)) (T, error) {
 	system, user, err := r.prompt.Render(data, count{Count: n})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 // Bounds of what a model may write, in bytes or items.

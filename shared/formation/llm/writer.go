@@ -3,8 +3,8 @@ package llm
 import (
 	"slices"
 
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 // Decision is what a manager decided on one candidate, in aliases.

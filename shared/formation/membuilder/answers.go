@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 // maxNameBytes bounds a topic and the like.

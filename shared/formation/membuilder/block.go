@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // stable are the attributes of who somebody is. What is not here - a phone number, an address, a routine - stays in the bank alone.
@@ -203,7 +203,7 @@ func compress(lines []string, below int) []string {
 func distinct(lines []string) []string {
 	stems := make([]map[string]bool, len(lines))
 	for i, l := range lines {
-		stems[i] = language.StemSet(l)
+		stems[i] = text.StemSet(l)
 	}
 	var out []string
 	for i, l := range lines {

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 // Bounds and reasons of the core role.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // block is a bundle of one turn with a core block.

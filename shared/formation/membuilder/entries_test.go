@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // known is a bundle with memories of each kind: m1 and m2 are the role's own.

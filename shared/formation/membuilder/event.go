@@ -8,8 +8,8 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Bounds of an entry for a range of time.
@@ -28,7 +28,7 @@ var (
 )
 
 // timeStems say when, or that it is not the first time; they make no other activity.
-var timeStems = language.StemSet(`again another also monday tuesday wednesday thursday friday saturday sunday january february march april may june july
+var timeStems = text.StemSet(`again another also monday tuesday wednesday thursday friday saturday sunday january february march april may june july
 	august september october november december week weekend month year day morning afternoon evening night noon`)
 
 // mayRepeat reports whether a statement tells of one day that has come.
@@ -64,14 +64,14 @@ func dated(content string, when memory.EventTime) string {
 }
 
 // activity is what is done, apart from when: the stems of a text without its dates, sorted.
-func activity(text string, at time.Time) []string {
-	text = datedNote.ReplaceAllString(text, " ")
-	mentions := language.Dates(text, at)
+func activity(said string, at time.Time) []string {
+	said = datedNote.ReplaceAllString(said, " ")
+	mentions := text.Dates(said, at)
 	for _, m := range slices.Backward(mentions) {
-		text = text[:m.Start] + " " + text[m.End:]
+		said = said[:m.Start] + " " + said[m.End:]
 	}
 	var out []string
-	for s := range language.StemSet(text) {
+	for s := range text.StemSet(said) {
 		if !timeStems[s] {
 			out = append(out, s)
 		}

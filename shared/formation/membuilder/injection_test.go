@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // Whatever users type, and whatever the bank and the block have of it, stays inside one JSON string of the one data block.

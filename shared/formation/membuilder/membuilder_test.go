@@ -11,9 +11,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/membuilder"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // told are two turns that every role has something to do with.

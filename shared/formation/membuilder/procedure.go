@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 var (
@@ -43,8 +43,8 @@ func procedureOf(c formation.Candidate, t memory.Turn) string {
 		return ""
 	}
 	speaker := strings.ToLower(oneLine(t.Speaker))
-	stems := language.ContentStems(m[1])
-	stems = slices.DeleteFunc(stems, func(s string) bool { return s == language.Stem(speaker) })
+	stems := text.ContentStems(m[1])
+	stems = slices.DeleteFunc(stems, func(s string) bool { return s == text.Stem(speaker) })
 	if len(stems) == 0 {
 		return ""
 	}
@@ -95,5 +95,5 @@ func (s *sorter) stored(r formation.Related) (memory.Memory, bool) {
 }
 
 func sameWords(a, b string) bool {
-	return slices.Equal(language.ContentStems(a), language.ContentStems(b))
+	return slices.Equal(text.ContentStems(a), text.ContentStems(b))
 }

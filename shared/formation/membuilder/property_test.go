@@ -11,9 +11,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/membuilder"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // Whatever the roles make up: either the session is refused as a whole, or bank and block can take what was decided.

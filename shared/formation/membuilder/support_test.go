@@ -10,9 +10,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/membuilder"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

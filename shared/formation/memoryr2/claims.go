@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Dropped returns the claims of one statement that another, which is to take its place, does not make: names, numbers and
@@ -30,7 +30,7 @@ func Dropped(old, new string) []string {
 			miss(d.claim())
 		}
 	}
-	for _, w := range language.Words(old) {
+	for _, w := range text.Words(old) {
 		inDate := slices.ContainsFunc(dates, func(d date) bool { return d.Start <= w.Start && w.End <= d.End })
 		if claim := claimOf(w, old[w.Start:w.End]); claim != "" && !inDate && !told.word(w) {
 			miss(claim)
@@ -40,12 +40,12 @@ func Dropped(old, new string) []string {
 }
 
 // claimOf is the claim that a word makes; "" for one that makes none.
-func claimOf(w language.Word, written string) string {
+func claimOf(w text.Word, written string) string {
 	if n := number(w); n != "" {
 		return n
 	}
 	shouted := len(written) > 1 && strings.ToUpper(written) == written // "US", "IT"
-	if !w.Capital || language.IsStopWord(w.Lower) && !shouted {
+	if !w.Capital || text.IsStopWord(w.Lower) && !shouted {
 		return ""
 	}
 	return strings.TrimSuffix(w.Lower, "'s")
@@ -57,7 +57,7 @@ var numberWords = map[string]string{
 }
 
 // number is the normal form of a number, without what is written to it ("3rd", "5pm"); "" for other words.
-func number(w language.Word) string {
+func number(w text.Word) string {
 	if !w.Number {
 		return numberWords[w.Lower]
 	}
@@ -78,10 +78,10 @@ func number(w language.Word) string {
 // told is what a text says, as far as claims can be kept by it.
 type told map[string]bool
 
-func toldBy(text string) told {
+func toldBy(said string) told {
 	t := told{}
-	for _, w := range language.Words(text) {
-		t[w.Lower], t[strings.TrimSuffix(w.Lower, "'s")], t[language.Stem(w.Lower)] = true, true, true
+	for _, w := range text.Words(said) {
+		t[w.Lower], t[strings.TrimSuffix(w.Lower, "'s")], t[text.Stem(w.Lower)] = true, true, true
 		for _, part := range strings.Split(w.Lower, "-") {
 			t[part] = true
 		}
@@ -93,12 +93,12 @@ func toldBy(text string) told {
 }
 
 // word reports whether the text has this word, or all parts of a hyphenated one.
-func (t told) word(w language.Word) bool {
+func (t told) word(w text.Word) bool {
 	if n := number(w); n != "" {
 		return t[n]
 	}
 	lower := strings.TrimSuffix(w.Lower, "'s")
-	if t[lower] || t[language.Stem(w.Lower)] {
+	if t[lower] || t[text.Stem(w.Lower)] {
 		return true
 	}
 	parts := strings.Split(lower, "-")
@@ -107,21 +107,21 @@ func (t told) word(w language.Word) bool {
 
 // all reports whether the text has every word of a date, as in a list of more dates than are looked for.
 func (t told) all(words string) bool {
-	return !slices.ContainsFunc(language.Words(words), func(w language.Word) bool { return !t.word(w) })
+	return !slices.ContainsFunc(text.Words(words), func(w text.Word) bool { return !t.word(w) })
 }
 
 // date is a mention that means the same whenever it is said.
-type date struct{ language.DateMention }
+type date struct{ text.DateMention }
 
 // absolute finds the dates that are the same seen from two days far apart.
-func absolute(text string) []date {
-	far := language.Dates(text, time.Date(1987, time.November, 28, 0, 0, 0, 0, time.UTC))
+func absolute(said string) []date {
+	far := text.Dates(said, time.Date(1987, time.November, 28, 0, 0, 0, 0, time.UTC))
 	var out []date
-	for _, m := range language.Dates(text, time.Date(2031, time.March, 5, 0, 0, 0, 0, time.UTC)) {
-		same := func(o language.DateMention) bool {
+	for _, m := range text.Dates(said, time.Date(2031, time.March, 5, 0, 0, 0, 0, time.UTC)) {
+		same := func(o text.DateMention) bool {
 			return o.Start == m.Start && o.End == m.End && o.Unit == m.Unit && o.Time.Equal(m.Time)
 		}
-		if m.Unit != language.Vague && slices.ContainsFunc(far, same) {
+		if m.Unit != text.Vague && slices.ContainsFunc(far, same) {
 			out = append(out, date{m})
 		}
 	}
@@ -135,11 +135,11 @@ func (d date) keptBy(others []date) bool {
 
 func (d date) claim() string {
 	switch d.Unit {
-	case language.Month:
+	case text.Month:
 		return d.Time.Format("2006-01")
-	case language.Year:
+	case text.Year:
 		return d.Time.Format("2006")
-	case language.Day:
+	case text.Day:
 		return d.Time.Format(time.DateOnly)
 	}
 	return d.Time.Format(time.DateOnly) + "/" + d.Last().Format(time.DateOnly)

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // decideOn runs the manager on answers and applies the result, which must always be applicable.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 const (
@@ -114,8 +114,8 @@ func (k *keeper) deletion(op memory.Operation, targets []string) memory.Operatio
 // keeping is the new statement with what the old one says beyond it as the past.
 func keeping(content, old string) string {
 	now, past := split(old)
-	stems := language.StemSet(content)
-	for s := range language.StemSet(now) {
+	stems := text.StemSet(content)
+	for s := range text.StemSet(now) {
 		if !stems[s] {
 			return content + before + old
 		}

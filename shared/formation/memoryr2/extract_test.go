@@ -8,8 +8,8 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // long is a session of n turns of some characters each.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/memoryr2"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // Whatever operations a model makes up: either they are refused as a whole, or every fact is decided, the bank can apply them, and no

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // shownTo is the data of the manager's one call on a bundle.

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Memories hold no field for whom they are of, so it is read off them. A fact is about the speaker of the session whom its content
@@ -55,9 +55,9 @@ func (s speakers) owns(m memory.Memory, subject string, named bool) bool {
 }
 
 // in returns the speakers whom a text names by their first name, in the order of their first mention.
-func (s speakers) in(text string) []string {
+func (s speakers) in(said string) []string {
 	var out []string
-	for _, w := range language.Words(text) {
+	for _, w := range text.Words(said) {
 		for _, name := range s.names {
 			if names(w, name) && !slices.Contains(out, name) {
 				out = append(out, name)
@@ -70,7 +70,7 @@ func (s speakers) in(text string) []string {
 // inSlot is in for the subject of a slot, which is in lower case: "ana/home", "ana's sister/home".
 func (s speakers) inSlot(slot string) []string {
 	subject, _, _ := strings.Cut(slot, "/")
-	words := language.Words(subject)
+	words := text.Words(subject)
 	if len(words) == 0 {
 		return nil
 	}
@@ -85,8 +85,8 @@ func (s speakers) inSlot(slot string) []string {
 }
 
 // names reports whether a word is a speaker's first name. A small letter is no name where the speaker has a great one: "will", "may".
-func names(w language.Word, speaker string) bool {
-	first := language.Words(speaker)
+func names(w text.Word, speaker string) bool {
+	first := text.Words(speaker)
 	if len(first) == 0 || strings.TrimSuffix(w.Lower, "'s") != strings.TrimSuffix(first[0].Lower, "'s") {
 		return false
 	}

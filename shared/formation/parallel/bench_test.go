@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/embedding/builtin"
+	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/parallel"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/synthesis"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // BenchmarkBooster forms one session of salient turns: turn by turn as the paper does, each after the decisions on the one before;

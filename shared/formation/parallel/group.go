@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // When candidates belong together.
@@ -123,7 +123,7 @@ func joinByKey(s sets, in formation.Bundle) {
 	}
 	for i, r := range in.Related {
 		c := r.Candidate
-		join(i, "text", strings.Join(language.ContentStems(c.Content), " "))
+		join(i, "text", strings.Join(text.ContentStems(c.Content), " "))
 		if c.Slot != "" {
 			join(i, "slot", c.Slot)
 		}
@@ -154,7 +154,7 @@ func linksByName(in formation.Bundle) []link {
 func speakersOf(session formation.Session) map[string]bool {
 	out := map[string]bool{}
 	for _, t := range session.Turns {
-		for stem := range language.StemSet(t.Speaker) {
+		for stem := range text.StemSet(t.Speaker) {
 			out[stem] = true
 		}
 	}
@@ -165,11 +165,11 @@ func speakersOf(session formation.Session) map[string]bool {
 func namesIn(content string, speakers map[string]bool) []string {
 	var out []string
 	end := 0
-	for _, w := range language.Words(content) {
+	for _, w := range text.Words(content) {
 		opening := end == 0 || strings.ContainsAny(content[end:w.Start], ".!?:\"")
 		end = w.End
-		stem := language.Stem(w.Lower)
-		if w.Capital && !opening && !language.IsStopWord(w.Lower) && !speakers[stem] {
+		stem := text.Stem(w.Lower)
+		if w.Capital && !opening && !text.IsStopWord(w.Lower) && !speakers[stem] {
 			out = append(out, stem)
 		}
 	}
@@ -210,7 +210,7 @@ func stemsOf(in formation.Bundle) (stems [][]string, having map[string][]int) {
 	speakers := speakersOf(in.Session)
 	stems, having = make([][]string, len(in.Related)), map[string][]int{}
 	for i, r := range in.Related {
-		for stem := range language.StemSet(r.Candidate.Content) {
+		for stem := range text.StemSet(r.Candidate.Content) {
 			if !speakers[stem] && !reporting[stem] {
 				stems[i] = append(stems[i], stem)
 				having[stem] = append(having[stem], i)

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/mneme-memory/mneme/shared/config"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
 // Options are the sizes of the parts. A session within both is given to the former as a whole.

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mneme-memory/mneme/shared/config"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/parallel"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
 // many is a session of n turns that have nothing in common, every third a question.

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/memoryr2"
@@ -17,7 +18,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/rmm"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/synthesis"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,13 +9,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Embedded is the strategy without a model server. It is safe for concurrent use.
 type Embedded struct {
 	rules    *embedded.Former
-	splitter *language.Splitter
+	splitter *text.Splitter
 }
 
 var (
@@ -25,7 +25,7 @@ var (
 
 // NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
 func NewEmbedded() *Embedded {
-	return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name)), splitter: language.NewSplitter()}
+	return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name)), splitter: text.NewSplitter()}
 }
 
 // Version is name and version of strategy and policy.

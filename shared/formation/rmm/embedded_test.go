@@ -7,12 +7,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/rmm"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/synthesis"
 )
 
 func extract(t *testing.T, in formation.Session) []formation.Candidate {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // merger turns what the rules decide on topics into the strategy's operations: ADD, MERGE and NONE.
@@ -152,14 +152,14 @@ func (m *merger) knows(r formation.Related) bool {
 // revised is the summary of entries that a topic changes: of an entry of several sentences the one that the topic is nearest to gives way, the
 // others are kept.
 func (m *merger) revised(c formation.Candidate, targets []memory.Memory) string {
-	stems := language.StemSet(c.Content)
+	stems := text.StemSet(c.Content)
 	var kept []string
 	for _, t := range targets {
 		list := m.former.sentences(t.Content)
 		gone, most := 0, -1
 		for i, s := range list {
 			n := 0
-			for stem := range language.StemSet(s) {
+			for stem := range text.StemSet(s) {
 				if stems[stem] {
 					n++
 				}
@@ -242,7 +242,7 @@ func (f *Embedded) sentences(content string) []string { return f.splitter.Split(
 func (f *Embedded) claims(content string) []string {
 	var out []string
 	for _, s := range f.sentences(content) {
-		out = append(out, strings.Join(language.ContentStems(s), " "))
+		out = append(out, strings.Join(text.ContentStems(s), " "))
 	}
 	return out
 }
@@ -251,7 +251,7 @@ func (f *Embedded) claims(content string) []string {
 func (f *Embedded) join(before, behind []string) string {
 	var out, said []string
 	for _, s := range slices.Concat(before, behind) {
-		claim := strings.Join(language.ContentStems(s), " ")
+		claim := strings.Join(text.ContentStems(s), " ")
 		if claim == "" || !slices.Contains(said, claim) {
 			out, said = append(out, s), append(said, claim)
 		}

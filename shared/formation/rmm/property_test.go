@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // Whatever operations a model makes up: either they are refused as a whole, or every candidate is decided once, the bank can apply

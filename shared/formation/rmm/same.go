@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // When a topic is the same as an entry's. Both must hold: words alone match by accident, and so do vectors.
@@ -27,7 +27,7 @@ func (m *merger) same(r formation.Related) (best memory.Memory, content string, 
 		return best, "", false
 	}
 	entries, similarity := m.known(r)
-	most, owner := leastSimilarity, language.StemSet(ownerOfCandidate(c))
+	most, owner := leastSimilarity, text.StemSet(ownerOfCandidate(c))
 	for i, e := range entries {
 		if e.Slot != "" || !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most || !overlaps(c.Content, e.Content, owner) {
 			continue
@@ -58,10 +58,10 @@ var reporting = map[string]bool{"said": true, "ask": true, "share": true, "photo
 // one day is not one topic for that.
 func matterOf(content string, owner map[string]bool) map[string]bool {
 	out := map[string]bool{}
-	dates := language.Dates(content, time.Time{})
-	for _, w := range language.Words(content) {
-		dated := slices.ContainsFunc(dates, func(d language.DateMention) bool { return w.Start >= d.Start && w.End <= d.End })
-		if stem := language.Stem(w.Lower); !dated && !w.Number && !language.IsStopWord(w.Lower) && !owner[stem] && !reporting[stem] {
+	dates := text.Dates(content, time.Time{})
+	for _, w := range text.Words(content) {
+		dated := slices.ContainsFunc(dates, func(d text.DateMention) bool { return w.Start >= d.Start && w.End <= d.End })
+		if stem := text.Stem(w.Lower); !dated && !w.Number && !text.IsStopWord(w.Lower) && !owner[stem] && !reporting[stem] {
 			out[stem] = true
 		}
 	}

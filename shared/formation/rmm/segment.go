@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // How a speaker's statements are cut into topics.
@@ -34,8 +34,8 @@ type statement struct {
 
 func newStatement(c formation.Candidate, turn int, owner string) statement {
 	s := statement{Candidate: c, turn: turn, owner: owner, words: len(strings.Fields(c.Content)), stems: map[string]float64{}}
-	name := language.StemSet(owner)
-	for _, stem := range language.ContentStems(c.Content) {
+	name := text.StemSet(owner)
+	for _, stem := range text.ContentStems(c.Content) {
 		if !name[stem] {
 			s.stems[stem]++
 		}

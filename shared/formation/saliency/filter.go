@@ -48,14 +48,14 @@ func NewTrained() *Filter {
 }
 
 // Filter scores every turn by itself.
-func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn) ([]formation.Decision, error) {
+func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)
 	}
-	decisions := make([]formation.Decision, len(turns))
+	decisions := make([]memory.SaliencyDecision, len(turns))
 	for i := range turns {
 		score := f.Score(turns[i])
-		decisions[i] = formation.Decision{
+		decisions[i] = memory.SaliencyDecision{
 			Salient: score >= f.threshold, Score: score, Threshold: f.threshold, PolicyVersion: f.version,
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -31,7 +30,7 @@ func turns(lines ...string) []memory.Turn {
 	return out
 }
 
-func decide(t *testing.T, in []memory.Turn) []formation.Decision {
+func decide(t *testing.T, in []memory.Turn) []memory.SaliencyDecision {
 	t.Helper()
 	out, err := gate.Filter(context.Background(), scope, in)
 	if err != nil {

@@ -3,7 +3,7 @@ package saliency
 import (
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // clause is what is counted of one sentence, or of a part of it between dashes.
@@ -59,8 +59,8 @@ func classOf(lower string) class {
 
 // scan cuts a text into clauses and counts. The cut is rough, which is enough for counting and many
 // times faster than a sentence model. self is the speaker's name in lower case.
-func scan(text string, self string) []clause {
-	words := language.Words(text)
+func scan(said string, self string) []clause {
+	words := text.Words(said)
 	words = words[:min(len(words), maxWords)]
 	if len(words) == 0 {
 		return nil
@@ -74,12 +74,12 @@ func scan(text string, self string) []clause {
 			clauses = append(clauses, c)
 			c = clause{}
 		}
-		if n := idiomAt(text, words, i); n > 0 {
+		if n := idiomAt(said, words, i); n > 0 {
 			c.addIdiom(w, n)
 			i += n - 1
-			before = gapAfter(text, words, i)
+			before = gapAfter(said, words, i)
 		} else {
-			after := gapAfter(text, words, i)
+			after := gapAfter(said, words, i)
 			c.add(w, before, after, self)
 			before = after
 		}
@@ -93,15 +93,15 @@ func scan(text string, self string) []clause {
 }
 
 // gapAfter returns what stands between word i and the next, or the end.
-func gapAfter(text string, words []language.Word, i int) string {
+func gapAfter(said string, words []text.Word, i int) string {
 	if i+1 < len(words) {
-		return text[words[i].End:words[i+1].Start]
+		return said[words[i].End:words[i+1].Start]
 	}
-	return text[words[i].End:]
+	return said[words[i].End:]
 }
 
 // asksAnew reports whether a question may begin after a comma: "I'll bring it, how is that?"
-func asksAnew(before string, words []language.Word) bool {
+func asksAnew(before string, words []text.Word) bool {
 	if !strings.Contains(before, ",") {
 		return false
 	}
@@ -113,9 +113,9 @@ func asksAnew(before string, words []language.Word) bool {
 }
 
 // idiomAt returns how many words the longest idiom at word i takes, 0 for none.
-func idiomAt(text string, words []language.Word, i int) int {
+func idiomAt(said string, words []text.Word, i int) int {
 	for _, rest := range idioms[words[i].Lower] {
-		if followedBy(text, words[i:], rest) {
+		if followedBy(said, words[i:], rest) {
 			return len(rest) + 1
 		}
 	}
@@ -123,12 +123,12 @@ func idiomAt(text string, words []language.Word, i int) int {
 }
 
 // followedBy reports whether the words after the first are these, in the same clause.
-func followedBy(text string, words []language.Word, rest []string) bool {
+func followedBy(said string, words []text.Word, rest []string) bool {
 	if len(words) <= len(rest) {
 		return false
 	}
 	for k, r := range rest {
-		if words[k+1].Lower != r || ends(text[words[k].End:words[k+1].Start]) {
+		if words[k+1].Lower != r || ends(said[words[k].End:words[k+1].Start]) {
 			return false
 		}
 	}
@@ -136,7 +136,7 @@ func followedBy(text string, words []language.Word, rest []string) bool {
 }
 
 // addIdiom counts an idiom of n words, without what its words are alone.
-func (c *clause) addIdiom(w language.Word, n int) {
+func (c *clause) addIdiom(w text.Word, n int) {
 	if !c.opened {
 		c.opener, c.opened = classOf(w.Lower)&^(first|second), true
 	}
@@ -151,7 +151,7 @@ func ends(gap string) bool {
 }
 
 // add counts one more word; before and after are what stands around it.
-func (c *clause) add(w language.Word, before, after string, self string) {
+func (c *clause) add(w text.Word, before, after string, self string) {
 	is := classOf(w.Lower)
 	if is&greeting != 0 && c.words <= 1 {
 		is = greeting // "good morning" tells no time
@@ -171,7 +171,7 @@ func (c *clause) add(w language.Word, before, after string, self string) {
 		if w.Capital && c.words > 1 && is&(praise|feeling|uplift|filler) != 0 {
 			c.names++ // inside a sentence it is part of a name
 		}
-	case is == 0 && language.IsStopWord(w.Lower):
+	case is == 0 && text.IsStopWord(w.Lower):
 	case is&common != 0:
 		c.common++
 	case is&(first|second|third|demonstrative|negation|modal|asking|numeral|past|future|habit|disagree) != 0 && is&(tell|kin|timely) == 0:
@@ -182,7 +182,7 @@ func (c *clause) add(w language.Word, before, after string, self string) {
 }
 
 // countClasses counts the classes that matter by their number.
-func (c *clause) countClasses(is class, w language.Word) {
+func (c *clause) countClasses(is class, w text.Word) {
 	c.times += has(is, timely|habit)
 	c.numbers += has(is, numeral)
 	c.tells += has(is, tell)
@@ -202,7 +202,7 @@ func (c *clause) countClasses(is class, w language.Word) {
 	}
 }
 
-func (c *clause) countRare(w language.Word) {
+func (c *clause) countRare(w text.Word) {
 	c.rare++
 	if len(w.Lower) > 6 {
 		c.long++
@@ -214,7 +214,7 @@ func (c *clause) countRare(w language.Word) {
 
 // vocative reports whether a capitalised word calls the other one by name: "Thanks, Ana!", "Hey
 // Ben," or "Ana, how are you?". Names that are told of follow content.
-func (c *clause) vocative(w language.Word, is class, before, after string) bool {
+func (c *clause) vocative(w text.Word, is class, before, after string) bool {
 	if !w.Capital || is != 0 || c.rare+c.names+c.numbers > 0 {
 		return false
 	}
@@ -239,12 +239,12 @@ func has(is, any class) int {
 }
 
 // contentWords counts the words of a text that carry content.
-func contentWords(text string) int {
+func contentWords(said string) int {
 	n := 0
-	words := language.Words(text)
+	words := text.Words(said)
 	for _, w := range words[:min(len(words), maxWords)] {
 		is := classOf(w.Lower)
-		if is&(tell|kin|timely) != 0 || is == 0 && !language.IsStopWord(w.Lower) {
+		if is&(tell|kin|timely) != 0 || is == 0 && !text.IsStopWord(w.Lower) {
 			n++
 		}
 	}

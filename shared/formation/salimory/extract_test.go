@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // said is a complete memory of the extractor, changed by the pairs given.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 //go:embed prompts/*.tmpl

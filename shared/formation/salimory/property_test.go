@@ -10,9 +10,9 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 // Whatever operations a model makes up: either they are refused as a whole, or every candidate is decided once

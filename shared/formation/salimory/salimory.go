@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Name is the strategy's name.
@@ -58,8 +58,8 @@ func stale(window []memory.Turn, session formation.Session) []string {
 
 // lastDay is the end of the latest time that a turn names; ok is false where it names none, or one that cannot be placed.
 func lastDay(t memory.Turn) (day time.Time, ok bool) {
-	for _, m := range language.Dates(t.Text, t.Time) {
-		if m.Unit == language.Vague {
+	for _, m := range text.Dates(t.Text, t.Time) {
+		if m.Unit == text.Vague {
 			return time.Time{}, false
 		}
 		if end := m.Last().AddDate(0, 0, 1); end.After(day) {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest/poison"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	"github.com/mneme-memory/mneme/shared/formation/poison"
 	"github.com/mneme-memory/mneme/shared/formation/strategies"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 var thursday = time.Date(2023, 5, 25, 13, 0, 0, 0, time.UTC)

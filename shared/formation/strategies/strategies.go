@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/memoryr2"
 	"github.com/mneme-memory/mneme/shared/formation/rmm"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
-	model "github.com/mneme-memory/mneme/shared/llm"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
 )
 
 // Strategy is a way of forming memory, by both policies. Its formers stand behind the guard.

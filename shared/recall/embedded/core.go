@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // coreShare is the part of the budget that the core block may take: one in so many words.
@@ -21,13 +21,13 @@ func (w *writer) addCore() {
 		weight float64
 	}
 	var lines []ranked
-	for text := range strings.Lines(w.evidence.Core.Content) {
-		text = recall.Plain(text)
-		if text == "" || slices.ContainsFunc(w.evidence.Memories, func(m memory.Memory) bool { return says(m, text) }) {
+	for said := range strings.Lines(w.evidence.Core.Content) {
+		said = recall.Plain(said)
+		if said == "" || slices.ContainsFunc(w.evidence.Memories, func(m memory.Memory) bool { return says(m, said) }) {
 			continue
 		}
-		stems := language.StemSet(strings.Map(slotSeparator, text))
-		lines = append(lines, ranked{text, w.question.weight(stems, one)})
+		stems := text.StemSet(strings.Map(slotSeparator, said))
+		lines = append(lines, ranked{said, w.question.weight(stems, one)})
 	}
 	slices.SortStableFunc(lines, func(a, b ranked) int { return cmp.Compare(b.weight, a.weight) })
 	left := w.left / coreShare

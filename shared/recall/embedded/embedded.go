@@ -7,8 +7,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // question is what the policies read off a query.
@@ -24,12 +24,12 @@ type question struct {
 }
 
 func readQuestion(query string) question {
-	words := language.Words(query)
-	q := question{when: language.AsksWhen(words)}
+	words := text.Words(query)
+	q := question{when: text.AsksWhen(words)}
 	for i, w := range words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
-		switch stem := language.Stem(lower); {
-		case language.IsStopWord(lower), q.when && whenWords[lower]:
+		switch stem := text.Stem(lower); {
+		case text.IsStopWord(lower), q.when && whenWords[lower]:
 		case w.Capital && i > 0, w.Capital && len(words) == 1:
 			q.names = append(q.names, lower)
 		case weakWords[lower]:
@@ -43,8 +43,8 @@ func readQuestion(query string) question {
 
 // index is the searchable side of a memory: the stems of all that it carries.
 func index(m memory.Memory) map[string]bool {
-	text := m.Content + " " + m.Topic + " " + strings.Map(slotSeparator, m.Slot) + " " + strings.Join(m.Keywords, " ")
-	return language.StemSet(text)
+	said := m.Content + " " + m.Topic + " " + strings.Map(slotSeparator, m.Slot) + " " + strings.Join(m.Keywords, " ")
+	return text.StemSet(said)
 }
 
 func slotSeparator(r rune) rune {

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/recall"
-	"github.com/mneme-memory/mneme/shared/wordvector"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 const (
@@ -32,14 +32,14 @@ const (
 // concurrent use.
 type Generator struct {
 	table    *wordvector.Table
-	splitter *language.Splitter
+	splitter *text.Splitter
 }
 
 var _ recall.Generator = (*Generator)(nil)
 
 // NewGenerator returns the generator.
 func NewGenerator() *Generator {
-	return &Generator{table: wordvector.Shipped(), splitter: language.NewSplitter()}
+	return &Generator{table: wordvector.Shipped(), splitter: text.NewSplitter()}
 }
 
 // Answer quotes one to three memories of the profile with their citations. It abstains where none tells enough of what is asked, and

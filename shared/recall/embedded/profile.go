@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Names of the sections.
@@ -23,12 +23,12 @@ const (
 )
 
 // Profiler writes profiles. It is safe for concurrent use.
-type Profiler struct{ splitter *language.Splitter }
+type Profiler struct{ splitter *text.Splitter }
 
 var _ recall.Profiler = (*Profiler)(nil)
 
 // NewProfiler returns the profiler.
-func NewProfiler() *Profiler { return &Profiler{splitter: language.NewSplitter()} }
+func NewProfiler() *Profiler { return &Profiler{splitter: text.NewSplitter()} }
 
 // Profile gives the budget to what is worth most a word. First comes the core block, with at most a third of it; then what was said
 // just now and no memory tells; then each turn's best memory by rank, a long one with the sentences that the question asks for; then older

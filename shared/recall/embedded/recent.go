@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Bounds of what is shown from working memory.
@@ -57,7 +57,7 @@ func (w *writer) turn(t memory.Turn, why emergence) (string, bool) {
 	if caption := recall.Plain(t.Caption); caption != "" {
 		said = strings.TrimSpace(said + " (photo: " + caption + ")")
 	}
-	stems := language.StemSet(said)
+	stems := text.StemSet(said)
 	if len(stems) == 0 {
 		return "", false
 	}
@@ -98,7 +98,7 @@ func (w *writer) shorten(said string) string {
 	if len(words) <= maxRecentWords {
 		return said
 	}
-	at := slices.IndexFunc(words, func(word string) bool { return w.question.weight(language.StemSet(word), one) >= 1 })
+	at := slices.IndexFunc(words, func(word string) bool { return w.question.weight(text.StemSet(word), one) >= 1 })
 	start := max(0, min(at-maxRecentWords/2, len(words)-maxRecentWords))
 	text := strings.Join(words[start:start+maxRecentWords], " ")
 	if start > 0 {

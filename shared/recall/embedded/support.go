@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/recall"
-	"github.com/mneme-memory/mneme/shared/wordvector"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // wanted is one content word that a question asks for.
@@ -27,17 +27,17 @@ type asked struct {
 func readAsked(query string, when bool, known map[string]bool) asked {
 	var a asked
 	people := map[string]bool{}
-	for _, w := range language.Words(query) {
+	for _, w := range text.Words(query) {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		switch {
 		case known[lower] && w.Capital:
 			people[lower] = true
 			a.person = lower
-		case language.IsStopWord(lower), when && whenWords[lower]:
+		case text.IsStopWord(lower), when && whenWords[lower]:
 		case weakWords[lower]:
-			a.words = append(a.words, wanted{lower, language.Stem(lower), weakWeight})
+			a.words = append(a.words, wanted{lower, text.Stem(lower), weakWeight})
 		default:
-			a.words = append(a.words, wanted{lower, language.Stem(lower), 1})
+			a.words = append(a.words, wanted{lower, text.Stem(lower), 1})
 		}
 	}
 	if len(people) != 1 {
@@ -70,8 +70,8 @@ func people(cited []memory.Memory, window []memory.Turn) map[string]bool {
 
 // subject is the word that a statement begins with, without the possessive; empty where that is no name.
 func subject(m memory.Memory) string {
-	words := language.Words(m.Content)
-	if len(words) == 0 || !words[0].Capital || language.IsStopWord(words[0].Lower) {
+	words := text.Words(m.Content)
+	if len(words) == 0 || !words[0].Capital || text.IsStopWord(words[0].Lower) {
 		return ""
 	}
 	return strings.TrimSuffix(words[0].Lower, "'s")
@@ -99,7 +99,7 @@ func (a asked) standing(m memory.Memory) standing {
 			return own
 		}
 	}
-	if language.StemSet(m.Content)[language.Stem(a.person)] {
+	if text.StemSet(m.Content)[text.Stem(a.person)] {
 		return aside
 	}
 	return foreign
@@ -113,11 +113,11 @@ func (a asked) cover(table *wordvector.Table, m memory.Memory) float64 {
 	}
 	have := index(m)
 	var near []int32
-	for _, w := range language.Words(recall.Plain(m.Content + " " + m.Value)) {
-		if language.IsStopWord(w.Lower) {
+	for _, w := range text.Words(recall.Plain(m.Content + " " + m.Value)) {
+		if text.IsStopWord(w.Lower) {
 			continue
 		}
-		have[language.Stem(w.Lower)] = true
+		have[text.Stem(w.Lower)] = true
 		if n, ok := table.Find(w.Lower); ok {
 			near = append(near, n)
 		}

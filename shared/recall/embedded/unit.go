@@ -5,9 +5,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mneme-memory/mneme/shared/language"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // unit is what was made of the same turns: the best memory first.
@@ -62,7 +62,7 @@ func (w *writer) abridge(text string) string {
 func (q question) extract(sentences []string, words int) string {
 	weights := make([]float64, len(sentences))
 	for i, s := range sentences {
-		weights[i] = q.weight(language.StemSet(s), one)
+		weights[i] = q.weight(text.StemSet(s), one)
 	}
 	keep := make([]bool, len(sentences))
 	for taken := 0; ; taken++ {
@@ -101,11 +101,11 @@ func (u *unit) quote(split func(string) []string) string {
 			told += "\n" + m.Content
 		}
 	}
-	have := language.StemSet(told + " " + dateOf(u.members[0].EventTime))
+	have := text.StemSet(told + " " + dateOf(u.members[0].EventTime))
 	var out []string
-	for text := range strings.Lines(u.members[0].Value) {
-		speaker, said := spokenBy(text)
-		have[language.Stem(strings.ToLower(speaker))] = true
+	for line := range strings.Lines(u.members[0].Value) {
+		speaker, said := spokenBy(line)
+		have[text.Stem(strings.ToLower(speaker))] = true
 		for _, s := range split(recall.Plain(said)) {
 			if missing(s, have) {
 				out = append(out, s)
@@ -117,8 +117,8 @@ func (u *unit) quote(split func(string) []string) string {
 
 // missing reports whether a sentence has a name or a number that is not there already: what short answers are made of.
 func missing(sentence string, have map[string]bool) bool {
-	for i, w := range language.Words(sentence) {
-		if (w.Number || w.Capital && i > 0) && !language.IsStopWord(w.Lower) && !have[language.Stem(w.Lower)] {
+	for i, w := range text.Words(sentence) {
+		if (w.Number || w.Capital && i > 0) && !text.IsStopWord(w.Lower) && !have[text.Stem(w.Lower)] {
 			return true
 		}
 	}

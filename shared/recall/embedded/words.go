@@ -3,7 +3,7 @@ package embedded
 import (
 	"strings"
 
-	"github.com/mneme-memory/mneme/shared/language"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // weakWords are in many questions and say little about what is asked.
@@ -29,7 +29,7 @@ func stemTable(in map[string]string) map[string][]string {
 	out := make(map[string][]string, len(in))
 	for k, v := range in {
 		for _, w := range strings.Fields(v) {
-			out[language.Stem(k)] = append(out[language.Stem(k)], language.Stem(w))
+			out[text.Stem(k)] = append(out[text.Stem(k)], text.Stem(w))
 		}
 	}
 	return out

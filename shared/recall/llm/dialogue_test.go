@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
 
 func TestTheProfilerSeesTheDialogueOfAnEntry(t *testing.T) {

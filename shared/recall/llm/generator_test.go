@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
 	"github.com/mneme-memory/mneme/shared/recall/llm"

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
 )
 
 //go:embed prompts/*.tmpl

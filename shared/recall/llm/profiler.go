@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/structured"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 	"github.com/mneme-memory/mneme/shared/recall"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	model "github.com/mneme-memory/mneme/shared/llm"
-	"github.com/mneme-memory/mneme/shared/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/llm"
 )

@@ -3,7 +3,7 @@ package main
 
 import (
 	"github.com/mneme-memory/mneme/services/saliencyfilter"
-	"github.com/mneme-memory/mneme/shared/runner"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
 func main() { runner.Main(saliencyfilter.Service) }

@@ -1,0 +1,132 @@
+// Package cli is the command line: it runs all of Mneme on a laptop, feeds it conversations,
+// and shows what it remembers.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+)
+
+// Exit codes.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1 // the operation failed
+	ExitUsage       = 2 // wrong flags, arguments or input files
+	ExitUnreachable = 3 // nothing runs there, or it does not answer
+)
+
+// cli is what all commands share.
+type cli struct {
+	out, err io.Writer
+	json     bool
+	dir      string
+	target   target
+}
+
+// usageError marks what the caller can mend.
+type usageError struct{ error }
+
+func (u usageError) Unwrap() error { return u.error }
+
+// Execute runs the command line and returns the exit code. Results go to out, everything else to errOut.
+func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
+	c := &cli{out: out, err: errOut}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintf(errOut, "mneme: %s\n", strings.Join(mapped(strings.Split(err.Error(), "\n"), printable), "\n"))
+		if hint := hintFor(err); hint != "" {
+			fmt.Fprintf(errOut, "       %s\n", hint)
+		}
+	}
+	return exitCode(err)
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "mneme",
+		Short:         "Long-term memory for multi-tenant assistants",
+		Long:          "mneme runs Mneme on a laptop (up, demo) and talks to a running one (everything else).\n\nExit codes: 0 success, 1 the operation failed, 2 wrong usage or input, 3 nothing reachable.",
+		Version:       runner.Version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				return usageError{fmt.Errorf("there is no command %q: see mneme --help", given[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	f := root.PersistentFlags()
+	f.BoolVar(&c.json, "json", false, "print JSON instead of tables")
+	f.StringVar(&c.dir, "data", defaultDir, "data folder of the local Mneme (up), where its address is found")
+	c.target.flags(f)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(), c.replay(), c.erase(), c.export(), c.importUser(), c.reranker(), c.trace(), c.train(), c.eval())
+	return root
+}
+
+// args makes wrong arguments usage errors.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		if err := check(cmd, given); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+}
+
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &usage), errors.Is(err, dataset.ErrFormat), connect.CodeOf(err) == connect.CodeInvalidArgument:
+		return ExitUsage
+	case errors.Is(err, standalone.ErrNotRunning), isUnreachable(err):
+		return ExitUnreachable
+	default:
+		return ExitFailed
+	}
+}
+
+func isUnreachable(err error) bool {
+	var need *runner.NeedError
+	var network *net.OpError
+	if errors.As(err, &need) || errors.As(err, &network) {
+		return true
+	}
+	code := connect.CodeOf(err)
+	return code == connect.CodeUnavailable || code == connect.CodeUnauthenticated
+}
+
+// hintFor says what to do next where that is known.
+func hintFor(err error) string {
+	switch {
+	case errors.Is(err, standalone.ErrNotRunning):
+		return "start one with `mneme up` (or `make up`), or point at one with --addr and --key"
+	case errors.Is(err, standalone.ErrInUse):
+		return "stop that one first, or choose another folder with --data"
+	case connect.CodeOf(err) == connect.CodeUnauthenticated:
+		return "check --key or MNEME_API_KEY"
+	case connect.CodeOf(err) == connect.CodeUnavailable:
+		return "is it running? `mneme up` starts a local one; --addr names another"
+	}
+	return ""
+}

@@ -1,0 +1,286 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/standalone"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	key    = "mneme_0123456789abcdef"
+	memID  = "6f9619ff-8b86-5d01-b42d-00cf4fc964ff"
+	nasty  = "lives\x1b[2J in\x07 Porto\u009b31m"
+	atNoon = "2026-03-01T12:00:00Z"
+)
+
+// fake is a utilizer that knows one memory.
+type fake struct {
+	mnemev1connect.UnimplementedUtilizerServiceHandler
+	mnemev1connect.UnimplementedMemoryServiceHandler
+	mnemev1connect.UnimplementedDiagnosisServiceHandler
+	err error
+}
+
+func one() *mnemev1.Memory {
+	at := timestamppb.New(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+	return &mnemev1.Memory{
+		Id: memID, Kind: mnemev1.Kind_KIND_FACT, Content: nasty, Status: mnemev1.Status_STATUS_ACTIVE, Version: 2, SourceTurnIds: []string{"t1\x1b[0m"},
+		EventTime: &mnemev1.EventTime{Time: at, Precision: mnemev1.Precision_PRECISION_MONTH},
+	}
+}
+
+func turns() []*mnemev1.Turn {
+	return []*mnemev1.Turn{{TurnId: "t1\x1b", Speaker: "Ana\x1b]0;x\x07", Role: mnemev1.Role_ROLE_USER, Text: nasty, Time: timestamppb.New(time.Unix(0, 0))}}
+}
+
+func profile() *mnemev1.RecallResponse {
+	return &mnemev1.RecallResponse{
+		RecallId: "r1", Profile: nasty, Sections: []*mnemev1.ProfileSection{{Name: "constraints", Lines: []string{nasty + " [1]"}}},
+		Cited: []*mnemev1.CitedMemory{{Index: 1, Memory: one(), Score: 0.5}}, Degraded: []string{"the reranker is away"}, TraceId: strings.Repeat("a", 32),
+	}
+}
+
+func answer[T any](f fake, msg *T) (*connect.Response[T], error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return connect.NewResponse(msg), nil
+}
+
+func (f fake) Recall(context.Context, *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+	return answer(f, profile())
+}
+
+func (f fake) Answer(context.Context, *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
+	return answer(f, &mnemev1.AnswerResponse{Answer: nasty, CitedIds: []string{memID}, Recall: profile()})
+}
+
+func (f fake) ListMemories(_ context.Context, req *connect.Request[mnemev1.ListMemoriesRequest]) (*connect.Response[mnemev1.ListMemoriesResponse], error) {
+	next := "second"
+	if req.Msg.GetPageToken() != "" {
+		next = ""
+	}
+	return answer(f, &mnemev1.ListMemoriesResponse{Memories: []*mnemev1.Memory{one()}, NextPageToken: next})
+}
+
+func (f fake) GetMemory(context.Context, *connect.Request[mnemev1.GetMemoryRequest]) (*connect.Response[mnemev1.GetMemoryResponse], error) {
+	return answer(f, &mnemev1.GetMemoryResponse{Memory: one(), Sources: turns()})
+}
+
+func (f fake) GetMemoryHistory(context.Context, *connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
+	return answer(f, &mnemev1.GetMemoryHistoryResponse{Versions: []*mnemev1.Memory{one()}})
+}
+
+func (f fake) DeleteMemory(context.Context, *connect.Request[mnemev1.DeleteMemoryRequest]) (*connect.Response[mnemev1.DeleteMemoryResponse], error) {
+	m := one()
+	m.Status = mnemev1.Status_STATUS_RETRACTED
+	return answer(f, &mnemev1.DeleteMemoryResponse{Memory: m})
+}
+
+func (f fake) GetWorkingMemory(context.Context, *connect.Request[mnemev1.GetWorkingMemoryRequest]) (*connect.Response[mnemev1.GetWorkingMemoryResponse], error) {
+	return answer(f, &mnemev1.GetWorkingMemoryResponse{Turns: turns()})
+}
+
+func (f fake) GetCore(context.Context, *connect.Request[mnemev1.GetCoreRequest]) (*connect.Response[mnemev1.GetCoreResponse], error) {
+	return answer(f, &mnemev1.GetCoreResponse{Core: &mnemev1.CoreBlock{Content: nasty, Version: 2}})
+}
+
+// serve has a fake listen, for the rest of the test.
+func serve(t *testing.T, f fake) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(f))
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(f))
+	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(f))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+key {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"code":"unauthenticated","message":"the API key is not known"}`))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// run runs a command line far from any environment.
+func run(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	for _, name := range []string{"MNEME_UTILIZER_URL", "MNEME_API_KEY", "MNEME_KAFKA_BROKERS", "MNEME_TENANT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+		t.Setenv(name, "")
+	}
+	if !slices.Contains(args, "--data") {
+		args = append([]string{"--data", filepath.Join(t.TempDir(), "nothing")}, args...)
+	}
+	var o, e bytes.Buffer
+	code = cli.Execute(t.Context(), args, &o, &e)
+	if strings.Contains(o.String()+e.String(), key) {
+		t.Error("the API key was printed")
+	}
+	return code, o.String(), e.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	good, away := serve(t, fake{}), httptest.NewServer(nil)
+	away.Close()
+	bad := filepath.Join(t.TempDir(), "bad.jsonl")
+	line := `{"user_id":"ana","session_id":"s1","text":"I live in Porto.","time":"` + atNoon + `"}`
+	if err := os.WriteFile(bad, []byte(line+"\n"+`{"user_id":"ana"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "tenants.yaml"), []byte("tenants:\n  - id: local\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := func(addr, key string, args ...string) []string { return append(args, "--addr", addr, "--key", key) }
+	refusing := serve(t, fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("query: is empty\x1b[2J"))})
+	missing := serve(t, fake{err: connect.NewError(connect.CodeNotFound, errors.New("memory not found"))})
+	several := serve(t, fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is not set, but several users have it"))})
+	tests := []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"help", []string{"--help"}, cli.ExitOK, ""},
+		{"an unknown command", []string{"remember"}, cli.ExitUsage, `"remember"`},
+		{"an unknown flag", []string{"recall", "--colour"}, cli.ExitUsage, "--colour"},
+		{"a flag without its value", []string{"memories", "--user"}, cli.ExitUsage, "--user"},
+		{"a user that is missing", []string{"memories"}, cli.ExitUsage, "--user is missing"},
+		{"a query that is missing", []string{"recall", "--user", "ana"}, cli.ExitUsage, "--query is missing"},
+		{"arguments too many", []string{"memories", "--user", "ana", "more"}, cli.ExitUsage, "more"},
+		{"an id that is missing", []string{"history", "--user", "ana"}, cli.ExitUsage, "1 arg"},
+		{"a trace id that is none", []string{"trace", "42"}, cli.ExitUsage, "32 hexadecimal digits"},
+		{"a policy that is none", []string{"up", "--policy", "magic"}, cli.ExitUsage, `"magic"`},
+		{"another strategy than the folder's", []string{"up", "--strategy", "rmm", "--data", folder}, cli.ExitUsage, filepath.Join(folder, "tenants.yaml")},
+		{"another policy than the folder's", []string{"up", "--policy", "llm", "--data", folder}, cli.ExitUsage, filepath.Join(folder, "tenants.yaml")},
+		{"a strategy that is empty", []string{"up", "--strategy", ""}, cli.ExitUsage, "--strategy"},
+		{"no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "0s"), cli.ExitUsage, "--timeout is 0s"},
+		{"less than no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "-1s"), cli.ExitUsage, "--timeout is -1s"},
+		{"fewer people than none", []string{"eval", "formation", "--data", bad, "--persons", "-1"}, cli.ExitUsage, "--persons is -1"},
+		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, cli.ExitUsage, `"magic"`},
+		{"a file that is not there", at(good, key, "ingest", "nowhere.jsonl"), cli.ExitUsage, "nowhere.jsonl"},
+		{"a bad file", at(good, key, "ingest", bad), cli.ExitUsage, "line 2"},
+		{"no brokers", at(good, key, "replay"), cli.ExitUsage, "--brokers"},
+		{"what the service refuses", at(refusing, key, "recall", "--user", "ana", "--query", "?"), cli.ExitUsage, "query: is empty"},
+		{"what is not there", at(missing, key, "history", "--user", "ana", memID), cli.ExitFailed, "not found"},
+		{"an id that several users have", at(several, key, "history", memID), cli.ExitUsage, "with --user"},
+		{"a user that is refused", at(several, key, "history", "--user", "x", memID), cli.ExitUsage, "user_id: is"},
+		{"nothing running", []string{"memories", "--user", "ana"}, cli.ExitUnreachable, "mneme up"},
+		{"nothing listening", at(away.URL, key, "memories", "--user", "ana"), cli.ExitUnreachable, "is it running?"},
+		{"no broker listening", append(at(good, key, "replay"), "--brokers", strings.TrimPrefix(away.URL, "http://")), cli.ExitUnreachable, "kafka"},
+		{"an unknown key", at(good, "mneme_wrong", "memories", "--user", "ana"), cli.ExitUnreachable, "MNEME_API_KEY"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, _, errOut := run(t, tt.args...)
+			if code != tt.code || !strings.Contains(errOut, tt.says) {
+				t.Errorf("exit code %d, want %d; says %q, want %q", code, tt.code, errOut, tt.says)
+			}
+			if i := strings.IndexFunc(errOut, control); i >= 0 || strings.Contains(errOut, "mneme_wrong") {
+				t.Errorf("says %q", errOut)
+			}
+		})
+	}
+}
+
+// control finds what a terminal obeys instead of showing.
+func control(r rune) bool { return r != '\n' && (r < ' ' || (r >= 0x7f && r < 0xa0)) }
+
+var commands = map[string][]string{
+	"recall": {"recall", "--user", "ana", "--query", "Where?"}, "answer": {"recall", "--user", "ana", "--query", "Where?", "--answer"},
+	"why":      {"why", "--user", "ana", "--query", "Where?", "--expect", "t1\x1b[0m", "--expect-text", "Porto"},
+	"memories": {"memories", "--user", "ana"}, "history": {"history", "--user", "ana", memID}, "delete": {"delete", "--user", "ana", memID},
+}
+
+func TestUsersTextNeverCommandsTheTerminal(t *testing.T) {
+	addr := serve(t, fake{})
+	for name, args := range commands {
+		t.Run(name, func(t *testing.T) {
+			code, out, errOut := run(t, append(slices.Clone(args), "--addr", addr, "--key", key)...)
+			if code != cli.ExitOK || strings.ContainsFunc(out+errOut, control) {
+				t.Errorf("exit code %d, printed %q, %q", code, out, errOut)
+			}
+			if name != "delete" && !strings.Contains(out, "Porto") {
+				t.Errorf("the text itself is missing: %q", out)
+			}
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	addr := serve(t, fake{})
+	fields := map[string][]string{
+		"recall": {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms", "weights_version"}, "answer": {"abstained", "answer", "cited_ids", "recall"},
+		"why":      {"answer", "candidates", "findings", "stage"},
+		"memories": {"core", "memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},
+	}
+	for name, args := range commands {
+		t.Run(name, func(t *testing.T) {
+			code, out, errOut := run(t, append(slices.Clone(args), "--addr", addr, "--key", key, "--json")...)
+			var got map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || errOut != "" {
+				t.Fatalf("exit code %d, %v, %q", code, err, errOut)
+			}
+			for _, f := range fields[name] {
+				if _, ok := got[f]; !ok {
+					t.Errorf("there is no %s in %s", f, out)
+				}
+			}
+			if len(got) != len(fields[name]) || strings.Contains(out, "STATUS_") || strings.Contains(out, "KIND_") {
+				t.Errorf("got %s", out)
+			}
+		})
+	}
+	_, out, _ := run(t, "memories", "--user", "ana", "--addr", addr, "--key", key, "--json")
+	var listed struct {
+		Memories []struct{ Content, Kind, Status string }
+		Window   []struct{ Text, Role string }
+	}
+	if err := json.Unmarshal([]byte(out), &listed); err != nil || len(listed.Memories) != 2 || len(listed.Window) != 1 {
+		t.Fatalf("want both pages and the window: %v, %s", err, out)
+	}
+	if m := listed.Memories[0]; m.Content != nasty || m.Kind != "fact" || m.Status != "active" || listed.Window[0].Role != "user" {
+		t.Errorf("got %+v, %+v", m, listed.Window)
+	}
+}
+
+func TestTheLocalMnemeIsFoundInItsFolder(t *testing.T) {
+	dir := t.TempDir()
+	content, err := json.Marshal(standalone.Connection{Utilizer: serve(t, fake{}), APIKey: key, Tenant: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "connection.json"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir); code != cli.ExitOK || !strings.Contains(out, "Porto") {
+		t.Errorf("exit code %d, %q", code, errOut)
+	}
+	code, _, errOut := run(t, "trace", strings.Repeat("a", 32), "--data", dir)
+	if code != cli.ExitUsage || !strings.Contains(errOut, "local Mneme") {
+		t.Errorf("without trace viewer: exit code %d, %q", code, errOut)
+	}
+}

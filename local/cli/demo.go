@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/cli/sample"
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/local/traceview"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+)
+
+const (
+	demoTimeout = 2 * time.Minute
+	// traceTimeout is how long the demo waits for a trace to be exported before it prints what is there.
+	traceTimeout = 10 * time.Second
+)
+
+// demoResult is what `demo --json` ends with.
+type demoResult struct {
+	Users     []demoUser        `json:"users"`
+	Memories  []json.RawMessage `json:"memories"`
+	Questions []demoQuestion    `json:"questions"`
+}
+
+type demoUser struct {
+	User     string            `json:"user"`
+	Sessions int               `json:"sessions"`
+	Turns    int               `json:"turns"`
+	Memories int               `json:"memories"`
+	Window   []json.RawMessage `json:"window"`
+}
+
+type demoQuestion struct {
+	User      string            `json:"user"`
+	Query     string            `json:"query"`
+	Profile   string            `json:"profile"`
+	Cited     []json.RawMessage `json:"cited"`
+	LatencyMS float64           `json:"latency_ms"`
+	TraceID   string            `json:"trace_id"`
+}
+
+func (c *cli) demo() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Show the whole way once: sessions in, memories formed, profiles out",
+		Long: "demo starts everything on loopback with a data folder of its own, publishes a bundled sample of two users with six sessions\n" +
+			"each, waits until their memories are formed, shows them, asks five questions, and stops everything.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runDemo(cmd.Context()) },
+	}
+}
+
+func (c *cli) runDemo(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "mneme-demo-")
+	if err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.err, Environ: serviceSettings()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stack.Stop(context.WithoutCancel(ctx))) }()
+	s, err := c.open(ctx, stack.Connection)
+	if err != nil {
+		return err
+	}
+	result, err := c.play(ctx, s)
+	s.close(ctx) // sends this command's own spans, the roots of the traces shown below
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.out, result)
+	}
+	return c.printTraces(ctx, stack.Traces, result.Questions)
+}
+
+// play runs the sample through and shows what comes of it.
+func (c *cli) play(ctx context.Context, s *session) (demoResult, error) {
+	var result demoResult
+	sessions, err := sample.Sessions()
+	if err != nil {
+		return result, err
+	}
+	questions, err := sample.Questions()
+	if err != nil {
+		return result, err
+	}
+	began := time.Now()
+	turns, _, err := c.feed(ctx, s, sessions, true, demoTimeout)
+	if err != nil {
+		return result, err
+	}
+	fmt.Fprintf(c.err, "%d turns in %d sessions became memories in %.1f s\n", turns, len(sessions), time.Since(began).Seconds())
+	for _, user := range users(sessions) {
+		if err := c.playUser(ctx, s, user, sessions, &result); err != nil {
+			return result, err
+		}
+	}
+	for _, q := range questions {
+		if err := c.playQuestion(ctx, s, q, &result); err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+func (c *cli) playUser(ctx context.Context, s *session, user string, sessions []dataset.Session, result *demoResult) error {
+	ms, err := s.allMemories(ctx, user)
+	if err != nil {
+		return err
+	}
+	window, err := s.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	if err != nil {
+		return err
+	}
+	shown := demoUser{User: user, Memories: len(ms), Window: raws(window.Msg.GetTurns())}
+	for _, one := range sessions {
+		if one.User == user {
+			shown.Sessions++
+			shown.Turns += len(one.Turns)
+		}
+	}
+	result.Users = append(result.Users, shown)
+	for _, m := range ms {
+		result.Memories = append(result.Memories, withUser(user, m))
+	}
+	if !c.json {
+		fmt.Fprintf(c.out, "\nbank of %s:\n", user)
+		c.printMemories(ms)
+		fmt.Fprintf(c.out, "working window of %s:\n", user)
+		c.printWindow(window.Msg.GetTurns())
+	}
+	return nil
+}
+
+// withUser is an entry with the user it belongs to: lists of several users need it.
+func withUser(user string, m *mnemev1.Memory) json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw(m), &fields); err != nil {
+		return raw(m)
+	}
+	fields["user"], _ = json.Marshal(user) //nolint:errcheck // a string always encodes
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return raw(m)
+	}
+	return out
+}
+
+func (c *cli) playQuestion(ctx context.Context, s *session, q sample.Question, result *demoResult) error {
+	res, err := s.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: q.User, Query: q.Query}))
+	if err != nil {
+		return err
+	}
+	r := res.Msg
+	result.Questions = append(result.Questions, demoQuestion{
+		User: q.User, Query: q.Query, Profile: r.GetProfile(), Cited: raws(r.GetCited()), LatencyMS: r.GetLatencyMs(), TraceID: r.GetTraceId(),
+	})
+	if !c.json {
+		fmt.Fprintf(c.out, "\n%s: %s\n", q.User, q.Query)
+		c.printRecall(r, s.Traces)
+	}
+	return nil
+}
+
+// printTraces prints the first recall's trace, and the formation trace of what it cites.
+func (c *cli) printTraces(ctx context.Context, store *traceview.Store, questions []demoQuestion) error {
+	recall, ok := awaitTrace(ctx, store, questions[0].TraceID)
+	if !ok {
+		return fmt.Errorf("trace %s did not arrive at the viewer", questions[0].TraceID)
+	}
+	fmt.Fprintf(c.out, "\nthe first question's trace (-> links to the trace that formed what it shows):\n%s", traceview.Tree(recall))
+	for _, span := range recall.Spans {
+		for _, link := range span.Links {
+			if formed, ok := store.Trace(link.TraceID); ok {
+				fmt.Fprintf(c.out, "\nthe trace of the session that formed it:\n%s", traceview.Tree(formed))
+				fmt.Fprintln(c.out, "\n`make up` keeps everything running, with traces to look at in the browser")
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// awaitTrace waits until a recall's own span has been exported.
+func awaitTrace(ctx context.Context, store *traceview.Store, id string) (traceview.Trace, bool) {
+	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
+	defer cancel()
+	tick := time.NewTicker(formationPoll)
+	defer tick.Stop()
+	for {
+		t, ok := store.Trace(id)
+		for _, span := range t.Spans {
+			if ok && span.Name == telemetry.SpanRecall {
+				return t, true
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return t, ok
+		case <-tick.C:
+		}
+	}
+}

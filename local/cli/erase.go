@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+)
+
+// erasePoll is the pause between two questions how far an erasure is.
+const erasePoll = 250 * time.Millisecond
+
+// errLeft says that the scan after an erasure found something.
+var errLeft = errors.New("something is left of the user, or has come in since: see the column \"after\"")
+
+func (c *cli) erase() *cobra.Command {
+	var user string
+	var yes bool
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "erase --user USER",
+		Short: "Erase everything that is kept of a user, and prove it by a scan",
+		Long: "erase removes bank, working window, dead letters and workflow histories of a user, in the order of what the user said: what is\n" +
+			"said after the request is new. It waits until a scan of every store finds nothing, and fails when something is left.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if wait <= 0 {
+				return usageError{fmt.Errorf("--timeout is %s, want more than 0s", wait)}
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			defer cancel()
+			return c.runErase(ctx, user, yes, cmd.InOrStdin())
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "the user")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait for the erasure; it goes on afterwards all the same")
+	require(cmd, "user")
+	return cmd
+}
+
+func (c *cli) runErase(ctx context.Context, user string, yes bool, in io.Reader) error {
+	s, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close(ctx)
+	before, err := s.scan(ctx, user)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		if err := c.confirm(user, total(before), in); err != nil {
+			return err
+		}
+	}
+	res, err := s.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
+	if err != nil {
+		return err
+	}
+	proved, err := s.awaitErased(ctx, user, res.Msg.GetErasureId())
+	if err != nil {
+		return err
+	}
+	after, err := s.awaitNothing(ctx, user)
+	if err != nil {
+		return err
+	}
+	if err := c.printErased(user, res.Msg.GetErasureId(), proved, before, after); err != nil {
+		return err
+	}
+	if total(after) > 0 {
+		return errLeft
+	}
+	return nil
+}
+
+// confirm asks whoever sits before the terminal.
+func (c *cli) confirm(user string, objects uint64, in io.Reader) error {
+	if !isInteractive(in) {
+		return usageError{errors.New("erase asks before it erases: say --yes where nobody can answer")}
+	}
+	fmt.Fprintf(c.err, "Erase all %d objects that are kept of %s? This cannot be undone. Type yes: ", objects, printable(user))
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	if strings.TrimSpace(answer) != "yes" {
+		return errors.New("nothing was erased")
+	}
+	return nil
+}
+
+func isInteractive(in io.Reader) bool {
+	f, ok := in.(io.Writer)
+	return ok && isTerminal(f)
+}
+
+func (s *session) scan(ctx context.Context, user string) (*mnemev1.ScanUserResponse, error) {
+	res, err := s.ScanUser(ctx, connect.NewRequest(&mnemev1.ScanUserRequest{UserId: user}))
+	if err != nil {
+		return nil, err
+	}
+	return res.Msg, nil
+}
+
+func total(scan *mnemev1.ScanUserResponse) uint64 {
+	var n uint64
+	for _, c := range scan.GetCounts() {
+		n += c.GetCount()
+	}
+	return n
+}
+
+// awaitErased waits until the erasure has been proved by the service.
+func (s *session) awaitErased(ctx context.Context, user, id string) (*mnemev1.GetErasureResponse, error) {
+	var last *mnemev1.GetErasureResponse
+	err := poll(ctx, erasePoll, func() (bool, error) {
+		res, err := s.GetErasure(ctx, connect.NewRequest(&mnemev1.GetErasureRequest{UserId: user, ErasureId: id}))
+		if err != nil {
+			return false, passing(ctx, err)
+		}
+		last = res.Msg
+		return last.GetState() == mnemev1.ErasureState_ERASURE_STATE_DONE, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("erasure %s is accepted, and not done yet: %w", id, err)
+	}
+	return last, nil
+}
+
+// settled is how long the scan after an erasure may find what is just going.
+const settled = 3 * time.Second
+
+// awaitNothing scans until nothing is found, for a while: what a user says after the erasure is new, and stays.
+func (s *session) awaitNothing(ctx context.Context, user string) (*mnemev1.ScanUserResponse, error) {
+	soon, cancel := context.WithTimeout(ctx, settled)
+	defer cancel()
+	var last *mnemev1.ScanUserResponse
+	err := poll(soon, erasePoll, func() (bool, error) {
+		found, err := s.scan(soon, user)
+		if err != nil {
+			return false, passing(soon, err)
+		}
+		last = found
+		return total(found) == 0, nil
+	})
+	if last == nil {
+		return nil, fmt.Errorf("scan after the erasure: %w", err)
+	}
+	return last, nil
+}
+
+// passing leaves out what another try may mend.
+func passing(ctx context.Context, err error) error {
+	if ctx.Err() == nil && connect.CodeOf(err) == connect.CodeUnavailable {
+		return nil
+	}
+	return err
+}
+
+// poll asks until done, an error, or the end of ctx.
+func poll(ctx context.Context, every time.Duration, ask func() (done bool, err error)) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		done, err := ask()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *cli) printErased(user, id string, proved *mnemev1.GetErasureResponse, before, after *mnemev1.ScanUserResponse) error {
+	if c.json {
+		return writeJSON(c.out, map[string]any{"user": user, "erasure_id": id, "erasure": raw(proved), "before": raw(before), "after": raw(after)})
+	}
+	left := map[string]uint64{}
+	for _, n := range after.GetCounts() {
+		left[n.GetStore()] = n.GetCount()
+	}
+	t := c.table("store", "before", "after")
+	for _, n := range before.GetCounts() {
+		t.AppendRow([]any{n.GetStore(), n.GetCount(), left[n.GetStore()]})
+	}
+	t.Render()
+	fmt.Fprintf(c.out, "erasure %s was proved at %s; nothing reads these topics for the user again, and their records leave by retention:\n",
+		id, proved.GetDoneAt().AsTime().Format(time.RFC3339))
+	for _, topic := range after.GetTransport() {
+		what := "ids only"
+		if topic.GetTexts() {
+			what = "texts"
+		}
+		fmt.Fprintf(c.out, "  %-22s %s, kept %s\n", topic.GetTopic(), what, kept(topic.GetRetentionMs()))
+	}
+	return nil
+}
+
+// kept says how long a topic keeps records.
+func kept(ms int64) string {
+	switch {
+	case ms == 0:
+		return "as long as the brokers' default says"
+	case ms < 0:
+		return "for ever: set retention.ms"
+	default:
+		return "up to " + (time.Duration(ms) * time.Millisecond).String()
+	}
+}

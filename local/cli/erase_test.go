@@ -1,0 +1,236 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mneme-memory/mneme/local/cli"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+)
+
+const exported = `{"header":{"format":"mneme-bank","version":1,"user":"ana","model":"m","dimension":2,"counts":{"memories":0,"turns":2,"sessions":0,"core":0}}}
+{"turn":{"id":"t1","session_id":"s1","speaker":"Ana","role":"user","text":"I swim.","time":"2026-03-01T12:00:00Z"}}
+{"turn":{"id":"t2","session_id":"s1","speaker":"Ana","role":"user","text":"A lot.","time":"2026-03-01T12:00:00Z"}}
+`
+
+// data is a user data service whose user loses everything but what is left.
+type data struct {
+	mnemev1connect.UnimplementedUserDataServiceHandler
+	mu       sync.Mutex
+	asked    int
+	erased   bool
+	left     uint64
+	imported []byte
+	cut      bool
+	refusal  error
+}
+
+func (d *data) EraseUser(context.Context, *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse], error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.erased = true
+	return connect.NewResponse(&mnemev1.EraseUserResponse{ErasureId: "x1"}), nil
+}
+
+func (d *data) GetErasure(context.Context, *connect.Request[mnemev1.GetErasureRequest]) (*connect.Response[mnemev1.GetErasureResponse], error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.asked++; d.asked < 2 {
+		return connect.NewResponse(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_RUNNING}), nil
+	}
+	return connect.NewResponse(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_DONE, DoneAt: timestamppb.New(time.Unix(0, 0))}), nil
+}
+
+func (d *data) ScanUser(context.Context, *connect.Request[mnemev1.ScanUserRequest]) (*connect.Response[mnemev1.ScanUserResponse], error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := uint64(42)
+	if d.erased {
+		n = d.left
+	}
+	return connect.NewResponse(&mnemev1.ScanUserResponse{
+		Counts: []*mnemev1.StoreCount{{Store: "memories", Count: n}, {Store: "dead letters"}},
+		Transport: []*mnemev1.TransportTopic{
+			{Topic: "mneme.session-events", Texts: true, RetentionMs: 3_600_000}, {Topic: "mneme.feedback", RetentionMs: -1}, {Topic: "other"},
+		},
+	}), nil
+}
+
+func (d *data) ExportUser(_ context.Context, _ *connect.Request[mnemev1.ExportUserRequest], stream *connect.ServerStream[mnemev1.ExportUserResponse]) error {
+	for part := range bytes.SplitSeq([]byte(exported), []byte("swim")) {
+		if err := stream.Send(&mnemev1.ExportUserResponse{Data: part}); err != nil {
+			return err
+		}
+		if d.cut {
+			return connect.NewError(connect.CodeAborted, context.Canceled)
+		}
+		if err := stream.Send(&mnemev1.ExportUserResponse{Data: []byte("swim")}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *data) ImportUser(_ context.Context, req *connect.Request[mnemev1.ImportUserRequest]) (*connect.Response[mnemev1.ImportUserResponse], error) {
+	if d.refusal != nil {
+		return nil, d.refusal
+	}
+	d.imported = append(append(append(d.imported, req.Msg.GetHeader()...), '\n'), req.Msg.GetLines()...)
+	return connect.NewResponse(&mnemev1.ImportUserResponse{
+		SoFar: &mnemev1.BankCounts{Turns: uint64(bytes.Count(req.Msg.GetLines(), []byte("\n")))}, EmbeddedAnew: true,
+	}), nil
+}
+
+// serveData has a user data service listen behind a key.
+func serveData(t *testing.T, d *data) []string {
+	t.Helper()
+	_, handler := mnemev1connect.NewUserDataServiceHandler(d)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+key {
+			http.Error(w, "no key", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return []string{"--user", "ana", "--addr", srv.URL, "--key", key}
+}
+
+func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
+	d := &data{}
+	code, out, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, d)...)...)
+	if code != cli.ExitOK || !d.erased || d.asked < 2 {
+		t.Fatalf("exit code %d, %s", code, errOut)
+	}
+	for _, want := range []string{"memories", "42", "mneme.session-events", "texts, kept up to 1h0m0s", "ids only, kept for ever", "x1"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	d.asked, d.erased = 0, false
+	code, out, _ = run(t, append([]string{"erase", "--yes", "--json"}, serveData(t, d)...)...)
+	var got struct {
+		Erasure       struct{ State string } `json:"erasure"`
+		Before, After struct{ Counts []struct{ Count string } }
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || got.Before.Counts[0].Count != "42" || got.After.Counts[0].Count != "0" {
+		t.Errorf("exit code %d, %v, %s", code, err, out)
+	}
+}
+
+func TestEraseFailsWhereSomethingIsLeft(t *testing.T) {
+	d := &data{left: 3}
+	code, out, errOut := run(t, append([]string{"erase", "--yes"}, serveData(t, d)...)...)
+	if code != cli.ExitFailed || !strings.Contains(errOut, "something is left") || !strings.Contains(out, "3") {
+		t.Errorf("exit code %d, %q, %q", code, out, errOut)
+	}
+}
+
+func TestEraseAsksFirst(t *testing.T) {
+	d := &data{}
+	null, err := os.Open(os.DevNull) // a character device, and no terminal
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	stdin := os.Stdin
+	os.Stdin = null
+	defer func() { os.Stdin = stdin }()
+	code, _, errOut := run(t, append([]string{"erase"}, serveData(t, d)...)...)
+	if code != cli.ExitUsage || d.erased || !strings.Contains(errOut, "--yes") {
+		t.Errorf("exit code %d, erased %t without an answer: %q", code, d.erased, errOut)
+	}
+}
+
+func TestExportAndImportOfAFile(t *testing.T) {
+	d := &data{}
+	at := serveData(t, d)
+	file := filepath.Join(t.TempDir(), "ana.jsonl")
+	want := exported + "swim" // the fake says it after every part
+	if code, out, errOut := run(t, append([]string{"export"}, at...)...); code != cli.ExitOK || out != want {
+		t.Fatalf("exit code %d, %q, %q", code, errOut, out)
+	}
+	if code, _, errOut := run(t, append([]string{"export", "--out", file}, at...)...); code != cli.ExitOK {
+		t.Fatalf("exit code %d, %q", code, errOut)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != want {
+		t.Errorf("%v, wrote %q", err, got)
+	}
+	if code, _, _ := run(t, append([]string{"export", "--out", file}, at...)...); code != cli.ExitUsage {
+		t.Errorf("exit code %d for a file that is there", code)
+	}
+	if err := os.WriteFile(file, []byte(exported), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errOut := run(t, append([]string{"import", file}, at...)...)
+	if code != cli.ExitOK || string(d.imported) != exported || !strings.Contains(out, "2 turns") || !strings.Contains(out, "embedded anew") {
+		t.Errorf("exit code %d, %q, %q, imported %q", code, out, errOut, d.imported)
+	}
+}
+
+func TestHalfAnExportLeavesNoFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ana.jsonl")
+	code, _, _ := run(t, append([]string{"export", "--out", file}, serveData(t, &data{cut: true})...)...)
+	if _, err := os.Stat(file); code != cli.ExitFailed || !os.IsNotExist(err) {
+		t.Errorf("exit code %d, and the file: %v", code, err)
+	}
+}
+
+func TestABrokenImportSaysWhere(t *testing.T) {
+	lines := strings.SplitAfter(exported, "\n")
+	for name, c := range map[string]struct{ content, says string }{
+		"no header": {lines[1], "line 1: header"},
+		"cut off":   {lines[0] + lines[1], "line 3: is the end"},
+		"too long":  {lines[0] + strings.Repeat("x", 2<<20), "line 2: has more than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "ana.jsonl")
+			if err := os.WriteFile(file, []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, _, errOut := run(t, append([]string{"import", file}, serveData(t, &data{})...)...)
+			if code != cli.ExitUsage || !strings.Contains(errOut, c.says) {
+				t.Errorf("exit code %d, %q", code, errOut)
+			}
+		})
+	}
+}
+
+func TestWhatTheServiceRefusesOfAFileNamesIt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ana.jsonl")
+	if err := os.WriteFile(file, []byte(exported), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		refusal error
+		code    int
+		says    string
+		named   bool
+	}{
+		"a line":            {connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: turn.text: is empty")), cli.ExitUsage, "line 2: turn.text: is empty", true},
+		"the user":          {connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is too long")), cli.ExitUsage, "user_id", false},
+		"a bank not empty":  {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), cli.ExitFailed, "not empty", false},
+		"a service is away": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), cli.ExitUnreachable, "try again", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, _, errOut := run(t, append([]string{"import", file}, serveData(t, &data{refusal: c.refusal})...)...)
+			if code != c.code || !strings.Contains(errOut, c.says) || strings.Contains(errOut, file+": "+c.says) != c.named {
+				t.Errorf("exit code %d, %q", code, errOut)
+			}
+		})
+	}
+}

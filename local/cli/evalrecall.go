@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/evaluation"
+)
+
+// recallArgs are the flags of eval recall.
+type recallArgs struct {
+	file, strategy, policy string
+	dataDir                string
+	connect                bool
+	candidates, memories   int
+	words, workers, timed  int
+	users                  int
+	extractor              string
+	answers, judge, learn  bool
+	passes                 int
+}
+
+// extractorObservations replays the observations of a LoCoMo file.
+const extractorObservations = "observations"
+
+func (c *cli) evalRecall() *cobra.Command {
+	var a recallArgs
+	cmd := &cobra.Command{
+		Use:   "recall --data FILE",
+		Short: "Measure what is found again of conversations, and where the rest was lost",
+		Long: "recall starts everything on a temporary data folder, publishes the conversations of a file, waits until their memories are formed, asks\n" +
+			"every question of the file, and prints by category: the share of the evidence that the first 5, 10 and 20 memories rest on, and that profiles\n" +
+			"of 500, 1,000 and 2,000 words have; the share of short answers in the text; abstention; and at which stage evidence was lost first. Beside\n" +
+			"it: the order of retrieval, word search over the raw turns, the whole history, and times beside those of a bare query of the bank.\n" +
+			"FILE is LoCoMo's JSON, LongMemEval's, PersonaMem's questions, or HaluMem's.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalRecall(cmd.Context(), a) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&a.file, "data", "", "the file of conversations and questions")
+	f.StringVar(&a.dataDir, "data-dir", "", "data folder to start on, or of the running Mneme with --connect (a temporary one)")
+	f.BoolVar(&a.connect, "connect", false, "measure a running Mneme: the one of --data-dir, or of --addr and --key, --brokers and --tenant")
+	f.StringVar(&a.strategy, "strategy", "", "how memory is formed (salimory)")
+	f.StringVar(&a.policy, "policy", "", "embedded, or llm with the model of MNEME_LLM_* (embedded)")
+	f.IntVar(&a.candidates, "candidates", evaluation.DefaultCandidates, "memories retrieved where order is measured; times are of recalls by default")
+	f.IntVar(&a.memories, "memories", evaluation.DefaultShown, "memories shown where answers and the cascade are measured")
+	f.IntVar(&a.words, "words", 0, "word budget there (the service's)")
+	f.IntVar(&a.workers, "workers", evaluation.DefaultWorkers, "questions asked at a time, where time is not measured")
+	f.IntVar(&a.users, "users", 1, "users whose sessions are formed at a time; times of formation are then those of a busy service")
+	f.IntVar(&a.timed, "timed", evaluation.DefaultLatencySample, "recalls timed; 0 times none")
+	f.StringVar(&a.extractor, "extractor", "", extractorObservations+": replay those of LoCoMo's file in the place of filter and extractor (the services' own)")
+	f.BoolVar(&a.answers, "answers", false, "compare the words of the answers with the right ones, too: F1 and BLEU-1")
+	f.BoolVar(&a.judge, "judge", false, "have the model of MNEME_LLM_* mark the answers, and its own from the whole history; implies --answers")
+	f.BoolVar(&a.learn, "learn", false, "measure order again for each conversation after learning from the citations of all others")
+	f.IntVar(&a.passes, "passes", evaluation.FoldDefaults().Passes, "how often the others are learned from with --learn")
+	require(cmd, "data")
+	return cmd
+}
+
+// check returns what is wrong with the flags.
+func (a recallArgs) check() error {
+	for _, n := range []struct {
+		flag            string
+		value, min, max int
+	}{
+		{"candidates", a.candidates, 1, 200}, {"memories", a.memories, 1, min(100, a.candidates)}, {"workers", a.workers, 1, 64},
+		{"users", a.users, 1, 64}, {"timed", a.timed, 0, 100_000}, {"words", a.words, 0, 10_000}, {"passes", a.passes, 1, 100},
+	} {
+		if n.value < n.min || n.value > n.max {
+			return usageError{fmt.Errorf("--%s is %d, want %d to %d", n.flag, n.value, n.min, n.max)}
+		}
+	}
+	if a.extractor != "" && a.extractor != extractorObservations {
+		return usageError{fmt.Errorf("--extractor is %q, want %s or nothing", a.extractor, extractorObservations)}
+	}
+	if a.connect && (a.strategy != "" || a.policy != "") {
+		return usageError{errors.New("--strategy and --policy are for a Mneme that is started: one that runs has its own")}
+	}
+	if a.strategy != "" || a.policy != "" {
+		return checkWay(first(a.strategy, strategyNames()[0]), first(a.policy, "embedded"))
+	}
+	return nil
+}
+
+func (c *cli) runEvalRecall(ctx context.Context, a recallArgs) (err error) {
+	if err := a.check(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(a.file); err != nil {
+		return usageError{err}
+	}
+	m, err := c.openMeasured(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.stop(context.WithoutCancel(ctx))) }()
+	o, err := m.options(a)
+	if err != nil {
+		return err
+	}
+	o.Progress = c.err
+	report, err := evaluation.EvaluateRecall(ctx, o)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.out, report)
+	}
+	return report.Render(c.out)
+}

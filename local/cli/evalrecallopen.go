@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/mneme-memory/mneme/evaluation"
+	"github.com/mneme-memory/mneme/evaluation/baseline"
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// measured is the Mneme that is measured.
+type measured struct {
+	*session
+	service evaluation.Service
+	floor   evaluation.Floor
+	frees   []func(context.Context) error
+}
+
+func (m *measured) stop(ctx context.Context) error {
+	var errs []error
+	for i := len(m.frees) - 1; i >= 0; i-- {
+		errs = append(errs, m.frees[i](ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// publishOne publishes one session.
+func (m *measured) publishOne(ctx context.Context, s dataset.Session) (evaluation.Published, error) {
+	out, err := m.publish(ctx, []dataset.Session{s}, func(int) {})
+	return evaluation.Published{Refused: out.refused, Ends: len(out.awaited) > 0}, err
+}
+
+// use makes the clients of what is measured.
+func (m *measured) use(s *session) {
+	m.session = s
+	m.service = evaluation.Service{
+		Utilizer: s.UtilizerServiceClient, Memories: s.MemoryServiceClient, UserData: s.UserDataServiceClient, Diagnosis: s.DiagnosisServiceClient,
+		Reranker: s.RerankerServiceClient,
+	}
+	m.frees = append(m.frees, func(ctx context.Context) error { s.close(ctx); return nil })
+}
+
+// options are what the flags ask for.
+func (m *measured) options(a recallArgs) (evaluation.RecallOptions, error) {
+	o := evaluation.RecallOptions{
+		Path: a.file, Tenant: m.Tenant, Publish: m.publishOne, Floor: m.floor, Service: m.service,
+		Candidates: a.candidates, Memories: a.memories, Words: a.words, Workers: a.workers, Users: a.users, LatencySample: a.timed, Answers: a.answers,
+	}
+	if a.timed == 0 {
+		o.LatencySample = -1
+	}
+	if a.learn {
+		fold := evaluation.FoldDefaults()
+		fold.Passes, o.Learn = a.passes, &fold
+	}
+	var err error
+	if a.judge {
+		if o.Judge, err = m.openJudge(); err != nil {
+			return o, err
+		}
+	}
+	if a.extractor != "" {
+		o.Observed, err = m.observed(first(a.strategy, strategyNames()[0]))
+	}
+	return o, err
+}
+
+// judgeSettings say where the model is that marks.
+type judgeSettings struct {
+	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
+}
+
+func (m *measured) openJudge() (*evaluation.Judge, error) {
+	settings, err := config.Load[judgeSettings](config.Environ())
+	if err != nil {
+		return nil, usageError{err}
+	}
+	client, err := llm.NewClient(settings.Endpoint, llm.Deps{Logger: m.tel.Log, MeterProvider: m.tel.Meter, TracerProvider: m.tel.Tracer})
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--judge needs a model (MNEME_LLM_*): %w", err)}
+	}
+	m.frees = append(m.frees, func(context.Context) error { client.Close(); return nil })
+	return evaluation.NewJudge(client, m.Tenant)
+}
+
+// observed opens what makes memories of observations.
+func (m *measured) observed(strategy string) (*evaluation.Observed, error) {
+	formers, free, err := wiring.Model{}.OpenFormers(wiring.FormationOptions{}, m.tel)
+	if err != nil {
+		return nil, err
+	}
+	m.frees = append(m.frees, func(context.Context) error { return free() })
+	former, err := formers.Find(strategy, string(tenant.PolicyEmbedded))
+	if err != nil {
+		return nil, err
+	}
+	return &evaluation.Observed{
+		Former: former, Strategy: strategy, Embedder: builtin.New(),
+		Import: func(ctx context.Context, user string, export io.Reader) error {
+			_, _, err := m.upload(ctx, user, export)
+			return err
+		},
+	}, nil
+}
+
+// openMeasured connects to the Mneme that is asked for, or starts one.
+func (c *cli) openMeasured(ctx context.Context, a recallArgs) (_ *measured, err error) {
+	m := &measured{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	if a.connect {
+		if a.dataDir != "" {
+			c.dir = a.dataDir
+		}
+		s, err := c.connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m.use(s)
+		if os.Getenv("MNEME_WEAVIATE_GRPC") == "" {
+			fmt.Fprintln(c.err, "MNEME_WEAVIATE_GRPC is not set: recall is not compared with a bare query of the bank")
+			return m, nil
+		}
+		return m, m.openFloor(ctx, config.Environ())
+	}
+	stack, err := m.start(ctx, c, a)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.open(ctx, stack.Connection)
+	if err != nil {
+		return nil, err
+	}
+	m.use(s)
+	return m, m.openFloor(ctx, stack.Settings())
+}
+
+// start starts a Mneme whose settings are those of production where the standalone's differ, and which caches no recalls: a
+// cached one would not be measured.
+func (m *measured) start(ctx context.Context, c *cli, a recallArgs) (*standalone.Stack, error) {
+	dir := a.dataDir
+	if dir == "" {
+		temporary, err := os.MkdirTemp("", "mneme-eval-")
+		if err != nil {
+			return nil, fmt.Errorf("data folder: %w", err)
+		}
+		m.frees = append(m.frees, func(context.Context) error { return os.RemoveAll(temporary) })
+		dir = temporary
+	}
+	environ := map[string]string{
+		"MNEME_TELEMETRY_SAMPLE_RATIO": "0.01", "MNEME_LOG_LEVEL": "warn",
+	}
+	if a.learn { // faster than users are, and nobody else's
+		environ["MNEME_RERANKER_USER_RATE"], environ["MNEME_RERANKER_TENANT_RATE"] = "1000000", "1000000"
+	}
+	maps.Copy(environ, serviceSettings())
+	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.err, Strategy: a.strategy, Policy: a.policy, Environ: environ})
+	if errors.Is(err, standalone.ErrOtherTenant) {
+		return nil, usageError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.frees = append(m.frees, stack.Stop)
+	return stack, nil
+}
+
+// floorSettings say how the service searches, and where.
+type floorSettings struct {
+	Bank      weaviate.Config
+	Model     wiring.Model
+	Embedding wiring.Embedding
+	Alpha     float32 `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in retrieval, 0 to 1"`
+}
+
+// openFloor makes the bare query that recall is compared with.
+func (m *measured) openFloor(ctx context.Context, environ map[string]string) error {
+	settings, err := config.Load[floorSettings](environ)
+	if err != nil {
+		return usageError{err}
+	}
+	embedder, free, err := settings.Embedding.Open(ctx, settings.Model, m.tel)
+	if err != nil {
+		return err
+	}
+	m.frees = append(m.frees, func(context.Context) error { return free() })
+	client, err := baseline.Open(settings.Bank)
+	if err != nil {
+		return err
+	}
+	m.frees = append(m.frees, func(context.Context) error { return client.Close() })
+	m.floor = func(ctx context.Context, user, query string, k int) (time.Duration, error) {
+		cues, err := baseline.Cues(ctx, embedder, []string{query})
+		if err != nil {
+			return 0, err
+		}
+		took, _, err := client.Search(ctx, memory.Scope{Tenant: m.Tenant, User: user}, cues[0], k, settings.Alpha)
+		return took, err
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+)
+
+// ingested is the result of ingest.
+type ingested struct {
+	Users    int  `json:"users"`
+	Sessions int  `json:"sessions"`
+	Turns    int  `json:"turns"`
+	Formed   bool `json:"formed"`
+	// Refused says of each event that is a dead letter which it is and why.
+	Refused []string `json:"refused"`
+	Seconds float64  `json:"seconds"`
+}
+
+func (c *cli) ingest() *cobra.Command {
+	var noWait bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "ingest FILE",
+		Short: "Publish the conversations of a file and wait until their memories are formed",
+		Long: "ingest publishes a file's conversations as session events. The file is JSON lines, one turn each:\n\n" +
+			`  {"user_id":"ana","session_id":"s1","turn_id":"s1:1","speaker":"Ana","role":"user","text":"I live in Porto.","time":"2026-03-01T10:00:00Z"}` + "\n\n" +
+			"turn_id (else made of the turn's time, speaker and text), speaker and role (user or assistant) may be left out, caption describes an image. Or it is a LoCoMo file, a JSON list\n" +
+			"of samples: each becomes a user. Publishing a file again has no effect.",
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, a []string) error { return c.runIngest(cmd.Context(), a[0], !noWait, timeout) },
+	}
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return when everything is published")
+	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait for the memories")
+	return cmd
+}
+
+func (c *cli) runIngest(ctx context.Context, file string, wait bool, timeout time.Duration) error {
+	sessions, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	s, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close(ctx)
+	result := ingested{Users: len(users(sessions)), Sessions: len(sessions), Formed: wait, Refused: []string{}}
+	began := time.Now()
+	turns, refused, err := c.feed(ctx, s, sessions, wait, timeout)
+	if err != nil {
+		return err
+	}
+	result.Turns, result.Refused, result.Seconds = turns, append(result.Refused, refused...), time.Since(began).Seconds()
+	if err := c.printIngested(result, wait); err != nil {
+		return err
+	}
+	if n := len(refused); n > 0 {
+		return fmt.Errorf("%d events were refused and are dead letters (`mneme replay --list`), the first: %s", n, refused[0])
+	}
+	return nil
+}
+
+func (c *cli) printIngested(result ingested, wait bool) error {
+	if c.json {
+		return writeJSON(c.out, result)
+	}
+	state := "formed"
+	if !wait {
+		state = "published"
+	}
+	fmt.Fprintf(c.out, "%s: %d turns in %d sessions of %d users, %d events refused, %.1f s\n",
+		state, result.Turns, result.Sessions, result.Users, len(result.Refused), result.Seconds)
+	return nil
+}
+
+// feed publishes sessions and, if asked to, waits for their memories, with progress bars. It returns the turns published,
+// and what will be refused.
+func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, wait bool, timeout time.Duration) (int, []string, error) {
+	total := 0
+	for _, one := range sessions {
+		total += len(one.Turns)
+	}
+	bar := c.bar(total, "publishing turns")
+	out, err := s.publish(ctx, sessions, func(n int) { _ = bar.Add(n) })
+	if err != nil {
+		return 0, nil, err
+	}
+	_ = bar.Finish()
+	if !wait {
+		return total, out.refused, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	bar = c.bar(len(out.awaited), "forming sessions")
+	if err := s.awaitFormed(ctx, out.awaited, func() { _ = bar.Add(1) }); err != nil {
+		return total, out.refused, err
+	}
+	_ = bar.Finish()
+	return total, out.refused, nil
+}
+
+func readFile(name string) ([]dataset.Session, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	sessions, err := dataset.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return sessions, nil
+}
+
+// users are the users of sessions, in order of appearance.
+func users(sessions []dataset.Session) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, s := range sessions {
+		if !seen[s.User] {
+			seen[s.User] = true
+			out = append(out, s.User)
+		}
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+)
+
+func (c *cli) memories() *cobra.Command {
+	var user string
+	var active bool
+	cmd := &cobra.Command{
+		Use:   "memories --user USER",
+		Short: "List a user's memories, core block and working window",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := c.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.close(cmd.Context())
+			return c.showMemories(cmd.Context(), s, user, active)
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "the user")
+	cmd.Flags().BoolVar(&active, "active", false, "only what holds now")
+	require(cmd, "user")
+	return cmd
+}
+
+func (c *cli) showMemories(ctx context.Context, s *session, user string, active bool) error {
+	var statuses []mnemev1.Status
+	if active {
+		statuses = []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}
+	}
+	ms, err := s.allMemories(ctx, user, statuses...)
+	if err != nil {
+		return err
+	}
+	window, err := s.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	if err != nil {
+		return err
+	}
+	core, err := s.GetCore(ctx, connect.NewRequest(&mnemev1.GetCoreRequest{UserId: user}))
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.out, map[string]any{
+			"user": user, "memories": raws(ms), "window": raws(window.Msg.GetTurns()), "core": raw(core.Msg.GetCore()),
+		})
+	}
+	c.printMemories(ms)
+	if block := core.Msg.GetCore(); block.GetVersion() > 0 {
+		fmt.Fprintf(c.out, "core block, v%d:\n", block.GetVersion())
+		for line := range strings.Lines(block.GetContent()) {
+			fmt.Fprintf(c.out, "  %s\n", strings.TrimSpace(printable(line)))
+		}
+	}
+	fmt.Fprintln(c.out, "working window:")
+	c.printWindow(window.Msg.GetTurns())
+	return nil
+}
+
+// allMemories reads every page of a user's entries.
+func (s *session) allMemories(ctx context.Context, user string, statuses ...mnemev1.Status) ([]*mnemev1.Memory, error) {
+	var out []*mnemev1.Memory
+	req := &mnemev1.ListMemoriesRequest{UserId: user, Statuses: statuses, PageSize: 500}
+	for {
+		res, err := s.ListMemories(ctx, connect.NewRequest(req))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, res.Msg.GetMemories()...)
+		if res.Msg.GetNextPageToken() == "" {
+			return out, nil
+		}
+		req.PageToken = res.Msg.GetNextPageToken()
+	}
+}
+
+func (c *cli) history() *cobra.Command {
+	var user string
+	cmd := &cobra.Command{
+		Use:   "history [--user USER] ID",
+		Short: "Show every version of a memory and the turns it came from",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE:  func(cmd *cobra.Command, a []string) error { return c.runHistory(cmd.Context(), user, a[0]) },
+	}
+	cmd.Flags().StringVar(&user, "user", "", "the user; empty for whoever has the memory")
+	return cmd
+}
+
+func (c *cli) runHistory(ctx context.Context, user, id string) error {
+	s, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close(ctx)
+	res, err := s.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: user, MemoryId: id}))
+	var refused *connect.Error
+	if user == "" && errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument && strings.HasPrefix(refused.Message(), "user_id") {
+		return usageError{errors.New("several users have this memory: name the user with --user")}
+	}
+	if err != nil {
+		return err
+	}
+	var sources []*mnemev1.Turn
+	seen := map[string]bool{}
+	for _, v := range res.Msg.GetVersions() {
+		one, err := s.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: res.Msg.GetUserId(), MemoryId: v.GetId()}))
+		if err != nil {
+			return err
+		}
+		for _, t := range one.Msg.GetSources() {
+			if !seen[t.GetTurnId()] {
+				seen[t.GetTurnId()] = true
+				sources = append(sources, t)
+			}
+		}
+	}
+	if c.json {
+		return writeJSON(c.out, map[string]any{"user": res.Msg.GetUserId(), "versions": raws(res.Msg.GetVersions()), "sources": raws(sources)})
+	}
+	c.printMemories(res.Msg.GetVersions())
+	fmt.Fprintln(c.out, "source turns:")
+	c.printWindow(sources)
+	return nil
+}
+
+func (c *cli) forget() *cobra.Command {
+	var user string
+	cmd := &cobra.Command{
+		Use:   "delete --user USER ID",
+		Short: "Retract a memory: recall no longer sees it, its history stays",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, a []string) error {
+			s, err := c.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.close(cmd.Context())
+			res, err := s.DeleteMemory(cmd.Context(), connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: user, MemoryId: a[0]}))
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return writeJSON(c.out, raw(res.Msg))
+			}
+			fmt.Fprintf(c.out, "%s is %s\n", a[0], statusName(res.Msg.GetMemory().GetStatus()))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "the user")
+	require(cmd, "user")
+	return cmd
+}

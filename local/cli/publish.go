@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+)
+
+const formationPoll = 50 * time.Millisecond
+
+// published is what became of publishing sessions.
+type published struct {
+	// awaited are the sessions whose end the service will take.
+	awaited []dataset.Session
+	// refused says of each event that the service will put with the dead letters which it is and why.
+	refused []string
+}
+
+// publish publishes sessions as events and says after each how many turns it had. Event ids are derived
+// from the turns, so publishing a file again has no effect. What breaks the contract is published all the same, and becomes a
+// dead letter, so that nothing of a file is lost; it is reported.
+func (s *session) publish(ctx context.Context, sessions []dataset.Session, done func(turns int)) (published, error) {
+	var out published
+	if len(s.Brokers) == 0 || s.Tenant == "" {
+		return out, usageError{errors.New("publishing needs --brokers (or " + envBrokers + ") and --tenant (or " + envTenant + ")")}
+	}
+	line, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-cli", s.tel)
+	if err != nil {
+		return out, fmt.Errorf("reach kafka: %w", err)
+	}
+	defer line.Close()
+	tracer := s.tel.Tracer.Tracer(wiring.Scope)
+	for _, session := range sessions {
+		msgs, err := messages(memory.Scope{Tenant: s.Tenant, User: session.User}, session)
+		if err == nil {
+			err = publishSession(ctx, tracer, line.Publisher, s.Tenant, session, msgs)
+		}
+		if err != nil {
+			return out, fmt.Errorf("publish session %s of %s: %w", session.ID, session.User, err)
+		}
+		out.check(session, msgs)
+		done(len(session.Turns))
+	}
+	return out, nil
+}
+
+// check holds a session's events against the contract, as the service will.
+func (p *published) check(s dataset.Session, msgs []bus.Message) {
+	for i, m := range msgs {
+		_, err := contract.DecodeSessionEvent(m.Key, m.Value, time.Now())
+		switch {
+		case err == nil && i == len(s.Turns):
+			p.awaited = append(p.awaited, s)
+		case err != nil && i == len(s.Turns):
+			p.refused = append(p.refused, fmt.Sprintf("end of session %s of %s: %v", s.ID, s.User, err))
+		case err != nil:
+			p.refused = append(p.refused, fmt.Sprintf("turn %s of session %s of %s: %v", s.Turns[i].ID, s.ID, s.User, err))
+		}
+	}
+}
+
+// publishSession publishes one session under one trace.
+func publishSession(ctx context.Context, tracer trace.Tracer, out bus.Publisher, tenant string, s dataset.Session, msgs []bus.Message) error {
+	ctx, span := tracer.Start(ctx, "ingest session", trace.WithNewRoot(), trace.WithAttributes(
+		telemetry.AttrTenant.String(tenant), telemetry.AttrSession.String(s.ID), attribute.Int(string(telemetry.AttrTurns), len(s.Turns))))
+	defer span.End()
+	return out.Publish(ctx, msgs...)
+}
+
+// messages are a session's events: its turns and its end.
+func messages(scope memory.Scope, s dataset.Session) ([]bus.Message, error) {
+	last := ""
+	events := make([]contract.SessionEvent, 0, len(s.Turns)+1)
+	for _, t := range s.Turns {
+		last = t.ID
+		events = append(events, contract.SessionEvent{
+			Envelope: contract.Envelope{EventID: memory.DeriveTurnID(scope, t.ID), Scope: scope, SessionID: s.ID}, Turn: &t,
+		})
+	}
+	events = append(events, contract.SessionEvent{
+		// With the last turn's id, a longer version of the session closes anew.
+		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, s.ID+"\n"+last), Scope: scope, SessionID: s.ID}, ClosedAt: s.End(),
+	})
+	out := make([]bus.Message, len(events))
+	for i, e := range events {
+		value, err := e.Encode()
+		if err != nil {
+			return nil, err
+		}
+		out[i] = bus.Message{Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value}
+	}
+	return out, nil
+}
+
+// awaitFormed waits until every session's memories are formed, and says so of each in turn.
+func (s *session) awaitFormed(ctx context.Context, sessions []dataset.Session, done func()) error {
+	tick := time.NewTicker(formationPoll)
+	defer tick.Stop()
+	for i, session := range sessions {
+		for {
+			formed, err := s.formed(ctx, session)
+			if err != nil && ctx.Err() == nil && connect.CodeOf(err) != connect.CodeUnavailable {
+				return err // what is away for a moment is waited for
+			}
+			if formed {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("the memories of %d of %d sessions are not formed yet, the first is session %s of %s: %w"+
+					" (`mneme replay --list` shows what was refused)", len(sessions)-i, len(sessions), session.ID, session.User, ctx.Err())
+			case <-tick.C:
+			}
+		}
+		done()
+	}
+	return nil
+}
+
+func (s *session) formed(ctx context.Context, session dataset.Session) (bool, error) {
+	res, err := s.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: session.User, SessionId: session.ID}))
+	if err != nil {
+		return false, fmt.Errorf("ask for session %s: %w", session.ID, err)
+	}
+	return res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED, nil
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+)
+
+func (c *cli) recall() *cobra.Command {
+	req := &mnemev1.RecallRequest{}
+	var answer bool
+	var asOf string
+	cmd := &cobra.Command{
+		Use:   "recall --user USER --query TEXT",
+		Short: "Show what a query calls up of a user's memory",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setAsOf(req, asOf); err != nil {
+				return err
+			}
+			return c.runRecall(cmd.Context(), req, answer)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&req.UserId, "user", "", "the user")
+	f.StringVar(&req.Query, "query", "", "the query")
+	f.Uint32Var(&req.Candidates, "candidates", 0, "memories retrieved (20)")
+	f.Uint32Var(&req.Memories, "memories", 0, "memories shown (5)")
+	f.Uint32Var(&req.WordBudget, "words", 0, "word budget of the profile (250)")
+	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
+	f.BoolVar(&answer, "answer", false, "have the query answered, too")
+	require(cmd, "user", "query")
+	return cmd
+}
+
+// setAsOf asks for the end of the day, so that what was told on it counts.
+func setAsOf(req *mnemev1.RecallRequest, day string) error {
+	if day == "" {
+		return nil
+	}
+	t, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return usageError{fmt.Errorf("--as-of is %q, want YYYY-MM-DD", day)}
+	}
+	req.AsOf = timestamppb.New(t.AddDate(0, 0, 1).Add(-time.Nanosecond))
+	return nil
+}
+
+// require makes flags mandatory, as usage errors.
+func require(cmd *cobra.Command, names ...string) {
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, given []string) error {
+		for _, name := range names {
+			if v, err := cmd.Flags().GetString(name); err == nil && v == "" {
+				return usageError{fmt.Errorf("--%s is missing: %s", name, cmd.UseLine())}
+			}
+		}
+		return check(cmd, given)
+	}
+}
+
+func (c *cli) runRecall(ctx context.Context, req *mnemev1.RecallRequest, answer bool) error {
+	s, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close(ctx)
+	if answer {
+		res, err := s.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{Recall: req}))
+		if err != nil {
+			return err
+		}
+		if c.json {
+			return writeJSON(c.out, raw(res.Msg))
+		}
+		c.printRecall(res.Msg.GetRecall(), s.Traces)
+		fmt.Fprintf(c.out, "\nanswer: %s\n", printable(res.Msg.GetAnswer()))
+		return nil
+	}
+	res, err := s.Recall(ctx, connect.NewRequest(req))
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.out, raw(res.Msg))
+	}
+	c.printRecall(res.Msg, s.Traces)
+	return nil
+}
+
+// printRecall prints a profile with what it cites.
+func (c *cli) printRecall(r *mnemev1.RecallResponse, traces string) {
+	for _, section := range r.GetSections() {
+		fmt.Fprintf(c.out, "%s\n", section.GetName())
+		for _, line := range section.GetLines() {
+			fmt.Fprintf(c.out, "  - %s\n", printable(line))
+		}
+	}
+	if len(r.GetSections()) == 0 {
+		fmt.Fprintln(c.out, "nothing is remembered that helps")
+	}
+	for _, d := range r.GetDegraded() {
+		fmt.Fprintf(c.out, "! %s\n", d)
+	}
+	for _, cited := range r.GetCited() {
+		m := cited.GetMemory()
+		fmt.Fprintf(c.out, "  [%d] %s %s %s, v%d, %s\n", cited.GetIndex(), m.GetId(), kindName(m.GetKind()), when(m), m.GetVersion(), statusName(m.GetStatus()))
+	}
+	fmt.Fprintf(c.out, "%.1f ms", r.GetLatencyMs())
+	if traces != "" {
+		fmt.Fprintf(c.out, ", trace %s/traces/%s", traces, r.GetTraceId())
+	}
+	fmt.Fprintln(c.out)
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/kafka"
+	"github.com/mneme-memory/mneme/shared/contract"
+)
+
+func (c *cli) replay() *cobra.Command {
+	var cfg bus.ReplayConfig
+	var list bool
+	cmd := &cobra.Command{
+		Use:   "replay",
+		Short: "Put dead letters back where they came from, or list them",
+		Long: "replay puts the records that could not be processed back on their topics, after what was wrong has been mended. A record\n" +
+			"that is still wrong becomes a dead letter again. --list shows what waits, and why, and changes nothing.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runReplay(cmd.Context(), cfg, list) },
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "show the waiting dead letters instead")
+	cmd.Flags().StringVar(&cfg.KeyPrefix, "prefix", "", "only records whose key begins so: tenant/ or tenant/user")
+	cmd.Flags().StringVar(&cfg.Handler, "handler", "", "only records that this handler gave up on: saliency-filter, booster, consolidation, ...")
+	return cmd
+}
+
+func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) error {
+	s, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close(ctx)
+	if len(s.Brokers) == 0 {
+		return usageError{errors.New("replay needs --brokers (or " + envBrokers + ")")}
+	}
+	line, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-replay", s.tel)
+	if err != nil {
+		return fmt.Errorf("reach kafka: %w", err)
+	}
+	defer line.Close()
+	source, err := kafka.NewSource(kafka.SourceConfig{
+		Cluster: kafka.Cluster{Brokers: s.Brokers, ClientID: "mneme-replay"}, Group: contract.GroupReplay,
+		Topics: []string{contract.TopicDeadLetters}, MaxWait: 200 * time.Millisecond,
+	})
+	if err != nil {
+		return err
+	}
+	if list {
+		return c.listLetters(ctx, cfg, source)
+	}
+	result, err := bus.Replay(ctx, cfg, source, line.Raw(), line.Instruments())
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.out, map[string]int{
+			"replayed": result.Replayed, "kept": result.Kept, "refused": result.Refused, "unreadable": result.Unreadable,
+		})
+	}
+	fmt.Fprintf(c.out, "replayed %d, kept %d, refused %d, unreadable %d\n", result.Replayed, result.Kept, result.Refused, result.Unreadable)
+	return nil
+}
+
+// letter is a dead letter as it is listed: without what it holds.
+type letter struct {
+	ID      string    `json:"id"`
+	Time    time.Time `json:"time"`
+	Handler string    `json:"handler"`
+	Topic   string    `json:"topic"`
+	Key     string    `json:"key"`
+	Field   string    `json:"field"`
+	Reason  string    `json:"reason"`
+}
+
+func (c *cli) listLetters(ctx context.Context, cfg bus.ReplayConfig, source bus.Source) error {
+	waiting, err := bus.Letters(ctx, cfg, source)
+	if err != nil {
+		return err
+	}
+	letters := make([]letter, len(waiting))
+	for i, l := range waiting {
+		letters[i] = letter{
+			ID: l.GetId(), Time: l.GetTime().AsTime(), Handler: l.GetHandler(), Topic: l.GetTopic(),
+			Key: printable(string(l.GetKey())), Field: l.GetField(), Reason: printable(l.GetReason()),
+		}
+	}
+	if c.json {
+		return writeJSON(c.out, map[string]any{"letters": letters})
+	}
+	t := c.table("time", "handler", "topic", "key", "reason")
+	for _, l := range letters {
+		t.AppendRow([]any{l.Time.Format(time.RFC3339), l.Handler, l.Topic, l.Key, l.Reason})
+	}
+	t.Render()
+	return nil
+}

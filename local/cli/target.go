@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/otelconnect"
+	"github.com/spf13/pflag"
+
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+)
+
+const defaultDir = "data"
+
+// Environment variables that name a Mneme elsewhere.
+const (
+	envAddr     = "MNEME_UTILIZER_URL"
+	envReranker = "MNEME_RERANKER_URL"
+	envKey      = "MNEME_API_KEY"
+	envBrokers  = "MNEME_KAFKA_BROKERS"
+	envTenant   = "MNEME_TENANT"
+)
+
+// target is the Mneme that a command talks to: flags first, then the environment, then what `mneme up` left
+// in the data folder.
+type target struct {
+	addr, reranker, key, tenant string
+	brokers                     []string
+}
+
+func (t *target) flags(f *pflag.FlagSet) {
+	f.StringVar(&t.addr, "addr", "", "base URL of the utilizer (or "+envAddr+")")
+	f.StringVar(&t.reranker, "reranker", "", "base URL of the reranker (or "+envReranker+")")
+	f.StringVar(&t.key, "key", "", "API key; prefer "+envKey+", since other users of the machine can see flags")
+	f.StringSliceVar(&t.brokers, "brokers", nil, "Kafka brokers, host:port (or "+envBrokers+")")
+	f.StringVar(&t.tenant, "tenant", "", "tenant that events are published for (or "+envTenant+")")
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// resolve finds the Mneme to talk to.
+func (t target) resolve(dir string) (standalone.Connection, error) {
+	c := standalone.Connection{
+		Utilizer: strings.TrimSuffix(first(t.addr, os.Getenv(envAddr)), "/"),
+		Reranker: strings.TrimSuffix(first(t.reranker, os.Getenv(envReranker)), "/"),
+		APIKey:   first(t.key, os.Getenv(envKey)),
+		Tenant:   first(t.tenant, os.Getenv(envTenant)),
+		Brokers:  t.brokers,
+	}
+	if list := os.Getenv(envBrokers); len(c.Brokers) == 0 && list != "" {
+		c.Brokers = strings.Split(list, ",")
+	}
+	if c.Utilizer != "" {
+		// The local folder's key is for the local address alone.
+		if c.APIKey == "" {
+			return c, usageError{fmt.Errorf("--addr (or %s) needs --key (or %s)", envAddr, envKey)}
+		}
+		return c, nil
+	}
+	local, err := standalone.LoadConnection(dir)
+	if err != nil {
+		return c, fmt.Errorf("no address: %w (looked for --addr with --key, %s with %s, and in the folder %q)", err, envAddr, envKey, dir)
+	}
+	local.APIKey = first(c.APIKey, local.APIKey)
+	if c.Tenant != "" && c.Tenant != local.Tenant {
+		return c, usageError{fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's tenant is %q", envTenant, c.Tenant, local.Tenant)}
+	}
+	if len(c.Brokers) > 0 {
+		local.Brokers = c.Brokers
+	}
+	if c.Reranker != "" && c.APIKey != "" { // the local folder's key is for local addresses alone
+		local.Reranker = c.Reranker
+	}
+	return local, nil
+}
+
+// clients are the RPC clients of a Mneme.
+type clients struct {
+	mnemev1connect.UtilizerServiceClient
+	mnemev1connect.MemoryServiceClient
+	mnemev1connect.UserDataServiceClient
+	mnemev1connect.RerankerServiceClient
+	mnemev1connect.DiagnosisServiceClient
+}
+
+func newClients(c standalone.Connection, tel *telemetry.Telemetry) (clients, error) {
+	traces, err := otelconnect.NewInterceptor(otelconnect.WithTracerProvider(tel.Tracer),
+		otelconnect.WithMeterProvider(tel.Meter), otelconnect.WithPropagator(tel.Propagator))
+	if err != nil {
+		return clients{}, fmt.Errorf("trace calls: %w", err)
+	}
+	o := connect.WithInterceptors(traces, bearer{config.Secret(c.APIKey)})
+	return clients{
+		mnemev1connect.NewUtilizerServiceClient(http.DefaultClient, c.Utilizer, o),
+		mnemev1connect.NewMemoryServiceClient(http.DefaultClient, c.Utilizer, o),
+		mnemev1connect.NewUserDataServiceClient(http.DefaultClient, c.Utilizer, o),
+		mnemev1connect.NewRerankerServiceClient(http.DefaultClient, c.Reranker, o),
+		mnemev1connect.NewDiagnosisServiceClient(http.DefaultClient, c.Utilizer, o),
+	}, nil
+}
+
+// bearer puts the API key on calls.
+type bearer struct{ key config.Secret }
+
+func (b bearer) header() string { return "Bearer " + b.key.Reveal() }
+
+// WrapUnary implements connect.Interceptor.
+func (b bearer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		req.Header().Set("Authorization", b.header())
+		return next(ctx, req)
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor.
+func (b bearer) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		conn.RequestHeader().Set("Authorization", b.header())
+		return conn
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor; this is a client's.
+func (bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+// session is a command's connection: where to, with which clients, observed by what.
+type session struct {
+	standalone.Connection
+	clients
+	tel *telemetry.Telemetry
+}
+
+// connect resolves the target and makes the clients. Close the session when done.
+func (c *cli) connect(ctx context.Context) (*session, error) {
+	conn, err := c.target.resolve(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	return c.open(ctx, conn)
+}
+
+func (c *cli) open(ctx context.Context, conn standalone.Connection) (*session, error) {
+	tel, err := telemetry.New(ctx, "mneme-cli", "", telemetry.Config{
+		Endpoint: first(os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), conn.Traces), SampleRatio: 1, LogLevel: "error", LogFormat: "text",
+	}, c.err)
+	if err != nil {
+		return nil, err
+	}
+	made, err := newClients(conn, tel)
+	if err != nil {
+		return nil, err
+	}
+	return &session{Connection: conn, clients: made, tel: tel}, nil
+}
+
+// close sends what was traced. A collector that is away is no failure of the command.
+func (s *session) close(ctx context.Context) {
+	_ = s.tel.Shutdown(context.WithoutCancel(ctx))
+	http.DefaultClient.CloseIdleConnections()
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func (c *cli) up() *cobra.Command {
+	var strategy, policy string
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run all of Mneme on this machine until interrupted",
+		Long: "up starts Weaviate, Temporal, a Kafka broker, Redis and the four services on loopback, with free ports and\n" +
+			"the data folder given by --data, and prints where everything listens. The first time it builds the servers.\n" +
+			"Settings of the services (docs/configuration.md) are taken from the environment.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkWay(strategy, policy); err != nil {
+				return err
+			}
+			for flag, value := range map[string]*string{"strategy": &strategy, "policy": &policy} {
+				if !cmd.Flags().Changed(flag) {
+					*value = "" // whatever the folder has
+				}
+			}
+			return c.runUp(cmd.Context(), strategy, policy)
+		},
+	}
+	cmd.Flags().StringVar(&policy, "policy", "embedded", "policy of the local tenant of a new data folder: embedded or llm (needs MNEME_LLM_MODEL)")
+	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]), "how memory is formed for the local tenant of a new data folder: "+strings.Join(strategyNames(), ", "))
+	return cmd
+}
+
+// strategyNames are the ways of forming memory, by name.
+func strategyNames() []string {
+	var out []string
+	for _, s := range tenant.Strategies() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// checkWay refuses a strategy or policy that there is none of.
+func checkWay(strategy, policy string) error {
+	if !slices.Contains(tenant.Policies(), tenant.Policy(policy)) {
+		return usageError{fmt.Errorf("--policy is %q, want embedded or llm", policy)}
+	}
+	if !slices.Contains(strategyNames(), strategy) {
+		return usageError{fmt.Errorf("--strategy is %q, want one of %s", strategy, strings.Join(strategyNames(), ", "))}
+	}
+	return nil
+}
+
+func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
+	stack, err := standalone.Start(ctx, standalone.Options{
+		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(),
+	})
+	if errors.Is(err, standalone.ErrOtherTenant) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stack.Stop(context.WithoutCancel(ctx))) }()
+	if c.json {
+		shown := stack.Connection
+		shown.APIKey = "" // stands in the data folder, file api-key
+		if err := writeJSON(c.out, shown); err != nil {
+			return err
+		}
+	} else {
+		c.printUp(stack)
+	}
+	return stack.Wait(ctx)
+}
+
+func (c *cli) printUp(stack *standalone.Stack) {
+	fmt.Fprintln(c.out, "\nMneme is up:")
+	for _, a := range stack.Addresses() {
+		fmt.Fprintf(c.out, "  %-32s %s\n", a[0], a[1])
+	}
+	fmt.Fprintf(c.out, "  %-32s %s\n", "API key", "in the data folder, file api-key")
+	fmt.Fprintln(c.out, "\nIn another terminal:")
+	for _, line := range []string{
+		"ingest local/cli/sample/sessions.jsonl", `recall --user ines --query "Where does Ines live now?"`, "memories --user ines",
+	} {
+		fmt.Fprintf(c.out, "  bin/mneme%s %s\n", dataFlag(c.dir), line)
+	}
+	fmt.Fprintln(c.out, "\nInterrupt (Ctrl-C) stops everything; the data folder stays.")
+}
+
+func dataFlag(dir string) string {
+	if dir == defaultDir {
+		return ""
+	}
+	return " --data " + dir
+}
+
+// serviceSettings are the settings of the services in this process's environment, for the stack to pass on:
+// all but those of where things are, which the stack decides.
+func serviceSettings() map[string]string {
+	out := map[string]string{}
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		for _, prefix := range []string{"MNEME_LLM_", "MNEME_EMBEDDING", "MNEME_WINDOW_TURNS", "MNEME_WINDOW_AGE", "MNEME_WINDOW_IDLE",
+			"MNEME_CONSOLIDATION_", "MNEME_RECALL_", "MNEME_LOG_", "MNEME_TELEMETRY_", "MNEME_BUS_", "MNEME_BOOSTER_", "MNEME_RERANKER_"} {
+			if strings.HasPrefix(name, prefix) && name != envReranker {
+				out[name] = value
+			}
+		}
+	}
+	return out
+}

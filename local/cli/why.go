@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/diagnosis"
+)
+
+func (c *cli) why() *cobra.Command {
+	req := &mnemev1.WhyRequest{Recall: &mnemev1.RecallRequest{}}
+	var asOf string
+	cmd := &cobra.Command{
+		Use:   "why --user USER --query TEXT [--expect TURN]... [--expect-text TEXT]",
+		Short: "Say why something was not remembered: the earliest stage at which it was lost",
+		Long: "why asks the query as any caller would, without anything being learned from it, and follows what was expected through every stage:\n" +
+			"ingested, kept by the filter, extracted, held through updates, retrieved, ranked, in the profile, in the answer. What is expected is\n" +
+			"named by the turns that tell it, or in words that all have to be there.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setAsOf(req.Recall, asOf); err != nil {
+				return err
+			}
+			return c.runWhy(cmd.Context(), req)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&req.Recall.UserId, "user", "", "the user")
+	f.StringVar(&req.Recall.Query, "query", "", "the query")
+	f.StringArrayVar(&req.ExpectTurnIds, "expect", nil, "a turn that tells what was expected; may be repeated")
+	f.StringVar(&req.ExpectText, "expect-text", "", "what was expected, in words")
+	f.Uint32Var(&req.Recall.Candidates, "candidates", 0, "memories retrieved (20)")
+	f.Uint32Var(&req.Recall.Memories, "memories", 0, "memories shown (5)")
+	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "word budget of the profile (250)")
+	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
+	require(cmd, "user", "query")
+	return cmd
+}
+
+func (c *cli) runWhy(ctx context.Context, req *mnemev1.WhyRequest) error {
+	s, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close(ctx)
+	res, err := s.Why(ctx, connect.NewRequest(req))
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.out, raw(res.Msg))
+	}
+	memories, err := s.memoriesOf(ctx, req.GetRecall().GetUserId(), res.Msg)
+	if err != nil {
+		return err
+	}
+	c.printWhy(res.Msg, memories)
+	return nil
+}
+
+// memoriesOf reads the memories that a diagnosis names, by id. One that has been erased meanwhile is left out.
+func (s *session) memoriesOf(ctx context.Context, user string, w *mnemev1.WhyResponse) (map[string]*mnemev1.Memory, error) {
+	out := map[string]*mnemev1.Memory{}
+	for _, cited := range w.GetAnswer().GetRecall().GetCited() {
+		out[cited.GetMemory().GetId()] = cited.GetMemory()
+	}
+	var named []string
+	for _, v := range w.GetCandidates() {
+		named = append(named, v.GetMemoryId())
+	}
+	for _, f := range w.GetFindings() {
+		named = append(named, f.GetMemoryIds()...)
+	}
+	for _, id := range named {
+		if out[id] != nil {
+			continue
+		}
+		res, err := s.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: id}))
+		if connect.CodeOf(err) == connect.CodeNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[id] = res.Msg.GetMemory()
+	}
+	return out, nil
+}
+
+func (c *cli) printWhy(w *mnemev1.WhyResponse, memories map[string]*mnemev1.Memory) {
+	if len(w.GetFindings()) == 0 {
+		fmt.Fprintln(c.out, "nothing was expected: name it with --expect or --expect-text to see where it was lost")
+	} else {
+		stage := diagnosis.Stage(w.GetStage())
+		fmt.Fprintf(c.out, "%s\n  %s\n", stage, advice(stage))
+	}
+	expected := map[string]bool{}
+	for _, f := range w.GetFindings() {
+		what := "the text"
+		if f.GetTurnId() != "" {
+			what = "turn " + printable(f.GetTurnId())
+		}
+		fmt.Fprintf(c.out, "- %s: %s: %s\n", what, diagnosis.Stage(f.GetStage()), printable(f.GetReason()))
+		for _, id := range f.GetMemoryIds() {
+			expected[id] = true
+		}
+	}
+	c.printCandidates(w.GetCandidates(), memories, expected)
+	c.printElsewhere(w.GetCandidates(), memories, expected)
+	for _, d := range w.GetAnswer().GetRecall().GetDegraded() {
+		fmt.Fprintf(c.out, "! %s\n", d)
+	}
+	fmt.Fprintf(c.out, "answer: %s\n", printable(w.GetAnswer().GetAnswer()))
+}
+
+// printCandidates prints what the search brought up, in its order.
+func (c *cli) printCandidates(candidates []*mnemev1.CandidateView, memories map[string]*mnemev1.Memory, expected map[string]bool) {
+	t := c.table("retrieved", "ranked", "score", "shown", "expected", "memory", "id")
+	t.SetColumnConfigs([]table.ColumnConfig{{Name: "memory", WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}})
+	for _, v := range candidates {
+		ranked, score := "", ""
+		if v.GetRanked() > 0 {
+			ranked, score = strconv.Itoa(int(v.GetRanked())), fmt.Sprintf("%.3f", v.GetScore())
+		}
+		t.AppendRow(table.Row{
+			v.GetRetrieved(), ranked, score, mark(v.GetShown()), mark(expected[v.GetMemoryId()]),
+			printable(memories[v.GetMemoryId()].GetContent()), v.GetMemoryId(),
+		})
+	}
+	t.Render()
+}
+
+// printElsewhere prints the memories of what was expected that the search did not bring up.
+func (c *cli) printElsewhere(candidates []*mnemev1.CandidateView, memories map[string]*mnemev1.Memory, expected map[string]bool) {
+	for _, v := range candidates {
+		delete(expected, v.GetMemoryId())
+	}
+	var rest []*mnemev1.Memory
+	for id := range expected {
+		if m := memories[id]; m != nil {
+			rest = append(rest, m)
+		}
+	}
+	if len(rest) == 0 {
+		return
+	}
+	slices.SortFunc(rest, func(a, b *mnemev1.Memory) int { return strings.Compare(a.GetId(), b.GetId()) })
+	fmt.Fprintln(c.out, "expected, and not retrieved:")
+	c.printMemories(rest)
+}
+
+func mark(is bool) string {
+	if is {
+		return "yes"
+	}
+	return ""
+}
+
+// advice is what to do about a stage.
+func advice(s diagnosis.Stage) string {
+	switch s {
+	case diagnosis.NotIngested:
+		return "Check that the turn was published, look for it among the dead letters (mneme replay), or wait until its session is consolidated."
+	case diagnosis.DroppedByFilter:
+		return "Lower the filter's threshold, or train the filter on turns like this one (mneme train filter)."
+	case diagnosis.NotExtracted:
+		return "Compare strategies and policies on turns like this one (mneme eval formation), and choose one that keeps it."
+	case diagnosis.LostInUpdate:
+		return "See with mneme history what took its place; ask with --as-of, or for the past, what held before."
+	case diagnosis.NotRetrieved:
+		return "Fetch more candidates (--candidates); where a user has no index, weigh words and meaning differently (MNEME_RECALL_ALPHA)."
+	case diagnosis.CutByReranker:
+		return "Show more memories (--memories), and report what answers cite, so that the reranker learns."
+	case diagnosis.LeftOutOfProfile:
+		return "Allow the profile more words (--words)."
+	case diagnosis.Generator:
+		return "Memory did its part: use another policy or model for answers, or ask more precisely."
+	case diagnosis.Answered:
+		return "Nothing is to be done: it was remembered."
+	}
+	return "Update this command: the service names a stage that it does not know."
+}

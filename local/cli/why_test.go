@@ -1,0 +1,81 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/local/cli"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+)
+
+// farID is a memory that no search brought up.
+const farID = "7f9619ff-8b86-5d01-b42d-00cf4fc964ff"
+
+// Why answers with one finding for each turn expected, whose id is the finding's stage, and one for the text.
+func (f fake) Why(_ context.Context, req *connect.Request[mnemev1.WhyRequest]) (*connect.Response[mnemev1.WhyResponse], error) {
+	out := &mnemev1.WhyResponse{
+		Candidates: []*mnemev1.CandidateView{
+			{MemoryId: memID, TurnIds: []string{"t1"}, Retrieved: 1, Ranked: 1, Score: 0.75, Shown: true}, {MemoryId: memID, Retrieved: 2},
+		},
+		Answer: &mnemev1.AnswerResponse{Answer: nasty, Recall: profile()},
+	}
+	for _, id := range req.Msg.GetExpectTurnIds() {
+		stage := mnemev1.Stage_value[id]
+		out.Findings = append(out.Findings, &mnemev1.Finding{TurnId: id, Stage: mnemev1.Stage(stage), Reason: "scored 0.1\x1b[2J", MemoryIds: []string{memID, farID}})
+		out.Stage = mnemev1.Stage(stage)
+	}
+	if req.Msg.GetExpectText() != "" {
+		out.Findings = append(out.Findings, &mnemev1.Finding{Stage: mnemev1.Stage_STAGE_ANSWERED, Reason: "the answer uses it"})
+	}
+	return answer(f, out)
+}
+
+func TestWhyTellsTheStageAndWhatToDo(t *testing.T) {
+	addr := serve(t, fake{})
+	told := map[string]bool{}
+	for _, stage := range mnemev1.Stage_name {
+		t.Run(stage, func(t *testing.T) {
+			code, out, errOut := run(t, "why", "--user", "ana", "--query", "Where?", "--expect", stage, "--addr", addr, "--key", key)
+			lines := strings.Split(out, "\n")
+			if code != cli.ExitOK || len(lines) < 4 || strings.ContainsFunc(out+errOut, control) {
+				t.Fatalf("exit code %d, %q, %q", code, out, errOut)
+			}
+			if told[lines[1]] || len(lines[1]) < 20 || !strings.HasPrefix(lines[2], "- turn "+stage+": "+lines[0]+": scored 0.1") {
+				t.Errorf("says %q", lines[:3])
+			}
+			told[lines[1]] = true
+			for _, want := range []string{"0.750", "yes", "expected, and not retrieved", "answer: lives"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("lacks %q: %s", want, out)
+				}
+			}
+		})
+	}
+}
+
+func TestWhyWithoutAnythingExpectedShowsTheCandidates(t *testing.T) {
+	addr := serve(t, fake{})
+	code, out, _ := run(t, "why", "--user", "ana", "--query", "Where?", "--addr", addr, "--key", key)
+	if code != cli.ExitOK || !strings.Contains(out, "--expect") || !strings.Contains(out, "Porto") || !strings.Contains(out, memID) {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	code, out, _ = run(t, "why", "--user", "ana", "--query", "Where?", "--expect-text", "Porto", "--addr", addr, "--key", key)
+	if code != cli.ExitOK || !strings.Contains(out, "- the text: answered: the answer uses it") {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+}
+
+func TestWhyInJSONHasTheDocumentationsWords(t *testing.T) {
+	_, out, _ := run(t, "why", "--user", "ana", "--query", "Where?", "--expect", "STAGE_DROPPED_BY_FILTER", "--json", "--addr", serve(t, fake{}), "--key", key)
+	var got struct {
+		Stage    string
+		Findings []struct{ Stage, Reason string }
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Stage != "dropped_by_filter" || len(got.Findings) != 1 || got.Findings[0].Stage != got.Stage {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,219 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+const (
+	nameBroker        = "broker"
+	roleKafka         = "kafka"
+	defaultPartitions = 8
+	topicLimit        = 30 * time.Second
+)
+
+// BrokerOptions configure a Kafka broker, embedded or real.
+type BrokerOptions struct {
+	Options
+	// Partitions of the topics below and of topics that clients create by naming them; 0 means 8. A topic that
+	// exists in the directory keeps the number it has.
+	Partitions int
+	// Topics exist when the start returns. Others appear when a client that asks for it names them.
+	Topics []string
+}
+
+// Broker is a running single-node Kafka broker inside this process. It speaks the Kafka protocol, with consumer groups,
+// and does not wait before a group's first rebalance. See the package comment for Stop, Kill, Restart, Done and Err;
+// Kill cuts every connection at once, so clients see what they see when a broker dies, but the process lives on, so
+// nothing that the broker holds can be lost (kill the process for that).
+type Broker struct{ *inProcess }
+
+// StartBroker starts the embedded broker on the directory. Every acknowledged message is written through to the disk:
+// it survives a kill -9 of this process.
+func StartBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
+	var err error
+	if o, err = o.prepareBroker(); err != nil {
+		return nil, err
+	}
+	s := &inProcess{name: nameBroker, opts: o.Options, roles: []string{roleKafka}}
+	s.open = func(ctx context.Context, p ports, _ func(error)) (instance, error) { return openBroker(ctx, o, p) }
+	if err := startInProcess(ctx, s); err != nil {
+		return nil, err
+	}
+	return &Broker{s}, nil
+}
+
+// Addr is the host:port of the broker.
+func (b *Broker) Addr() string { return b.ports.addr(roleKafka) }
+
+func (o BrokerOptions) prepareBroker() (BrokerOptions, error) {
+	if o.Partitions < 0 {
+		return o, fmt.Errorf("local broker: %d partitions", o.Partitions)
+	}
+	if o.Partitions == 0 {
+		o.Partitions = defaultPartitions
+	}
+	var err error
+	o.Options, err = o.Options.prepare()
+	return o, err
+}
+
+// fakeBroker is one execution of the embedded broker.
+type fakeBroker struct {
+	cluster *kfake.Cluster
+	conns   *connections
+}
+
+func openBroker(ctx context.Context, o BrokerOptions, p ports) (instance, error) {
+	b := &fakeBroker{conns: &connections{}}
+	cluster, err := kfake.NewCluster(
+		kfake.Ports(p[roleKafka]),
+		kfake.ClusterID("local"),
+		kfake.DataDir(filepath.Join(o.Dir, nameBroker)),
+		kfake.SyncWrites(),
+		kfake.AllowAutoTopicCreation(),
+		kfake.DefaultNumPartitions(o.Partitions),
+		kfake.ListenFn(b.conns.listen),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("open broker: %w", err)
+	}
+	b.cluster = cluster
+	// Seeding at creation would only reach an empty directory, so topics are asked for as a client does.
+	if err := createTopics(ctx, p.addr(roleKafka), o.Partitions, o.Topics); err != nil {
+		return nil, errors.Join(err, b.kill())
+	}
+	return b, nil
+}
+
+// stop saves and closes; requests that wait (long polls) are cut.
+func (b *fakeBroker) stop(context.Context) error {
+	b.cluster.Close()
+	b.conns.cut()
+	return nil
+}
+
+// kill cuts the connections first, so that no answer leaves any more.
+func (b *fakeBroker) kill() error {
+	b.conns.cut()
+	b.cluster.Close()
+	return nil
+}
+
+// createTopics makes topics that do not exist yet.
+func createTopics(ctx context.Context, addr string, partitions int, topics []string) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, topicLimit)
+	defer cancel()
+	transport := &kafka.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &kafka.Client{Addr: kafka.TCP(addr), Transport: transport}
+	request := &kafka.CreateTopicsRequest{}
+	for _, topic := range topics {
+		request.Topics = append(request.Topics, kafka.TopicConfig{
+			Topic: topic, NumPartitions: partitions, ReplicationFactor: 1,
+		})
+	}
+	answer, err := client.CreateTopics(ctx, request)
+	if err != nil {
+		return fmt.Errorf("create topics: %w", err)
+	}
+	for topic, err := range answer.Errors {
+		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+			return fmt.Errorf("create topic %s: %w", topic, err)
+		}
+	}
+	return nil
+}
+
+// connections knows every open connection of a listener, so that they can be cut all at once.
+type connections struct {
+	mu       sync.Mutex
+	listener net.Listener
+	open     map[net.Conn]struct{}
+	closed   bool
+}
+
+// listen is net.Listen with every accepted connection remembered.
+func (c *connections) listen(network, address string) (net.Listener, error) {
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listener, c.open = l, map[net.Conn]struct{}{}
+	return &rememberingListener{Listener: l, conns: c}, nil
+}
+
+// cut closes the listener and all connections, those included that are accepted right now.
+func (c *connections) cut() {
+	c.mu.Lock()
+	c.closed = true
+	listener, open := c.listener, slices.Collect(maps.Keys(c.open))
+	c.mu.Unlock()
+	if listener != nil {
+		_ = listener.Close()
+	}
+	for _, conn := range open {
+		_ = conn.Close()
+	}
+}
+
+// add remembers a connection; false means that it came too late.
+func (c *connections) add(conn net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.open[conn] = struct{}{}
+	}
+	return !c.closed
+}
+
+func (c *connections) remove(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, conn)
+}
+
+type rememberingListener struct {
+	net.Listener
+	conns *connections
+}
+
+// Accept returns the next connection and remembers it until it is closed.
+func (l *rememberingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	remembered := &rememberedConn{Conn: conn, conns: l.conns}
+	if !l.conns.add(remembered) {
+		_ = conn.Close()
+		return nil, net.ErrClosed
+	}
+	return remembered, nil
+}
+
+type rememberedConn struct {
+	net.Conn
+	conns *connections
+}
+
+// Close closes the connection and forgets it.
+func (c *rememberedConn) Close() error {
+	c.conns.remove(c)
+	return c.Conn.Close()
+}

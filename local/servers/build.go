@@ -1,0 +1,165 @@
+package servers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Names of the servers that [Build] and [Binary] know.
+const (
+	NameWeaviate = "weaviate"
+	NameTemporal = "temporal"
+)
+
+// CacheEnv overrides the directory for built servers and downloads; by default it is .cache at the repository root.
+const CacheEnv = "MNEME_CACHE_DIR"
+
+// lockRetry is how often a waiting process looks whether another one has finished the same build.
+const lockRetry = 200 * time.Millisecond
+
+// builder says which package `go build` builds in the module of a server.
+func builder(name string) (pkg string, err error) {
+	switch name {
+	case NameWeaviate:
+		return "github.com/weaviate/weaviate/cmd/weaviate-server", nil
+	case NameTemporal:
+		return ".", nil
+	}
+	return "", fmt.Errorf("unknown server %q", name)
+}
+
+// Build makes sure that the named servers are built; see [Binary].
+func Build(ctx context.Context, progress io.Writer, names ...string) error {
+	for _, name := range names {
+		if _, err := Binary(ctx, progress, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Binary returns the path of a built server and builds it first when the cache has none for the module's present
+// content. Of several processes that ask at once, one builds and the others wait. The first build takes minutes, so
+// progress gets a line every few seconds; nil discards them. The build needs the repository's sources and the go
+// command; its errors quote the compiler.
+func Binary(ctx context.Context, progress io.Writer, name string) (string, error) {
+	if progress == nil {
+		progress = io.Discard
+	}
+	pkg, err := builder(name)
+	if err != nil {
+		return "", err
+	}
+	root, err := repositoryRoot()
+	if err != nil {
+		return "", fmt.Errorf("build %s server: %w", name, err)
+	}
+	module := filepath.Join(root, "deploy", "embedded", name)
+	sum, err := moduleHash(module)
+	if err != nil {
+		return "", fmt.Errorf("build %s server: %w", name, err)
+	}
+	dir := filepath.Join(cacheDir(root), "servers")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("build %s server: %w", name, err)
+	}
+	binary := filepath.Join(dir, name+"-"+sum)
+	err = onceOnDisk(ctx, binary, func() error {
+		return goBuild(ctx, progress, build{name: name, module: module, pkg: pkg, out: binary})
+	})
+	if err != nil {
+		return "", fmt.Errorf("build %s server: %w", name, err)
+	}
+	return binary, nil
+}
+
+// onceOnDisk runs make unless path exists, and never twice at the same time on one machine.
+func onceOnDisk(ctx context.Context, path string, make func() error) error {
+	if exists(path) {
+		return nil
+	}
+	lock := flock.New(path + ".lock")
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return fmt.Errorf("wait for a build that runs elsewhere: %w", err)
+	}
+	defer lock.Unlock()
+	if exists(path) {
+		return nil
+	}
+	return make()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// repositoryRoot is the nearest directory with the repository's go.work at or above the working directory, else
+// above the running program, which is in the repository's bin.
+func repositoryRoot() (string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	starts := []string{wd}
+	if self, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(self))
+	}
+	for _, start := range starts {
+		for dir := start; ; dir = filepath.Dir(dir) {
+			if exists(filepath.Join(dir, "go.work")) && exists(filepath.Join(dir, "deploy", "embedded")) {
+				return dir, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", errors.New("not inside the repository (no go.work with deploy/embedded at or above the working directory or the program); " +
+		"run from there or name a binary")
+}
+
+func cacheDir(root string) string {
+	if dir := os.Getenv(CacheEnv); dir != "" {
+		return dir
+	}
+	return filepath.Join(root, ".cache")
+}
+
+// moduleHash identifies what a build of the module yields: its sources, its pinned dependencies and the platform.
+func moduleHash(module string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(module, "*"))
+	if err != nil {
+		return "", err
+	}
+	files = slices.DeleteFunc(files, func(f string) bool {
+		base := filepath.Base(f)
+		return base != "go.mod" && base != "go.sum" && filepath.Ext(base) != ".go"
+	})
+	if len(files) == 0 {
+		return "", fmt.Errorf("no module in %s", module)
+	}
+	slices.Sort(files)
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s/%s\n", runtime.GOOS, runtime.GOARCH)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(hash, "%s %d\n", filepath.Base(file), len(content))
+		hash.Write(content)
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:6]), nil
+}

@@ -1,0 +1,21 @@
+// Package servers gives local runs and tests the real servers behind the services: Weaviate and Temporal as child
+// processes built from pinned modules, a Kafka broker and a Redis in process, and (where Java or redis-server is
+// installed) Apache Kafka and Redis themselves. Production uses clusters instead and does not import this package.
+//
+// All servers keep their state below [Options.Dir] and may share one directory: a server called x owns x/ (data),
+// x.log, x.pid, x.lock and x.ports.json in it. They listen on 127.0.0.1 at free ports, which are remembered in the
+// directory, so a later run on the same directory finds clients' and clusters' addresses still valid. Only Weaviate's
+// gRPC and cluster data ports bind all interfaces, because Weaviate has no setting for them.
+//
+// Every server value has the same life:
+//
+//   - Addr, HTTP or GRPC: where it listens, the same after a restart
+//   - Stop(ctx): ask it to end, wait for a bounded time, then kill it
+//   - Kill(): end it at once, as kill -9 or a power switch would; for fault tests
+//   - Restart(ctx): start it again on the same ports and directory, stopping it first if it still runs
+//   - Done(): closed when the current run has ended, for whatever reason
+//   - Err(): nil while it runs and after Stop or Kill; after an unexpected end the reason with the last log lines
+//
+// Methods may be called from several goroutines. A child never outlives its parent: on Linux the kernel kills it even
+// when the parent gets no chance to; elsewhere the next start on the directory stops what was left.
+package servers

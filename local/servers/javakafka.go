@@ -1,0 +1,215 @@
+package servers
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"github.com/segmentio/kafka-go"
+)
+
+const (
+	nameJavaKafka  = "kafka"
+	roleController = "controller"
+
+	// copyPlugin is pinned like the jars it copies.
+	copyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+)
+
+// kafkaPom names the jars.
+//
+//go:embed kafka/pom.xml
+var kafkaPom []byte
+
+// JavaKafka is a running Apache Kafka: one node, broker and controller in one. See the package comment for Stop, Kill,
+// Restart, Done and Err.
+type JavaKafka struct{ *process }
+
+// StartJavaKafka starts Apache Kafka on the directory and returns when it answers and the topics exist, in about ten
+// seconds. It needs java (17 or later), and mvn for the first call ever, which downloads the jars to the cache; where
+// either is missing the error is [ErrMissingTool].
+func StartJavaKafka(ctx context.Context, o BrokerOptions) (*JavaKafka, error) {
+	o, err := o.prepareBroker()
+	if err != nil {
+		return nil, err
+	}
+	java, err := findTool("java", "install a Java runtime, version 17 or later")
+	if err != nil {
+		return nil, err
+	}
+	jars, err := kafkaJars(ctx, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	k := kafkaHome{java: java, classPath: filepath.Join(jars, "*"), dir: filepath.Join(o.Dir, nameJavaKafka), partitions: o.Partitions}
+	p, err := startProcess(ctx, spec{
+		name:    nameJavaKafka,
+		opts:    o.Options,
+		roles:   []string{roleKafka, roleController},
+		prepare: k.prepare,
+		command: func(ports) command {
+			return command{path: java, dir: k.dir, args: k.args("-Xms256m", "-Xmx512m", "kafka.Kafka", k.config())}
+		},
+		ready: func(ctx context.Context, p ports) error { return brokerAnswers(ctx, p.addr(roleKafka)) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := createTopics(ctx, p.ports.addr(roleKafka), o.Partitions, o.Topics); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", nameJavaKafka, err), p.Kill())
+	}
+	return &JavaKafka{p}, nil
+}
+
+// Addr is the host:port of the broker.
+func (k *JavaKafka) Addr() string { return k.ports.addr(roleKafka) }
+
+// kafkaHome is where one Kafka lives and what runs it.
+type kafkaHome struct {
+	java, classPath, dir string
+	partitions           int
+}
+
+func (k kafkaHome) config() string { return filepath.Join(k.dir, "server.properties") }
+
+func (k kafkaHome) data() string { return filepath.Join(k.dir, "data") }
+
+// args puts the class path and quiet logging before the arguments.
+func (k kafkaHome) args(args ...string) []string {
+	return append([]string{"-cp", k.classPath, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"}, args...)
+}
+
+// prepare writes the configuration and, on a new directory, formats the storage.
+func (k kafkaHome) prepare(ctx context.Context, p ports) error {
+	if err := os.MkdirAll(k.dir, 0o755); err != nil {
+		return fmt.Errorf("prepare kafka: %w", err)
+	}
+	if err := replaceFile(k.config(), k.properties(p)); err != nil {
+		return fmt.Errorf("prepare kafka: %w", err)
+	}
+	if exists(filepath.Join(k.data(), "meta.properties")) {
+		return nil
+	}
+	id, err := clusterID()
+	if err != nil {
+		return fmt.Errorf("prepare kafka: %w", err)
+	}
+	format := k.args("kafka.tools.StorageTool", "format", "--standalone", "-t", id, "-c", k.config())
+	out, err := exec.CommandContext(ctx, k.java, format...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("format kafka storage: %w\n%s", err, lastLines(out, tailLines))
+	}
+	return nil
+}
+
+// properties is the configuration of one node that keeps single copies and lets groups form at once.
+func (k kafkaHome) properties(p ports) []byte {
+	var out bytes.Buffer
+	for _, setting := range [][2]string{
+		{"process.roles", "broker,controller"},
+		{"node.id", "1"},
+		{"controller.quorum.bootstrap.servers", p.addr(roleController)},
+		{"listeners", "PLAINTEXT://" + p.addr(roleKafka) + ",CONTROLLER://" + p.addr(roleController)},
+		{"advertised.listeners", "PLAINTEXT://" + p.addr(roleKafka) + ",CONTROLLER://" + p.addr(roleController)},
+		{"listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"},
+		{"controller.listener.names", "CONTROLLER"},
+		{"inter.broker.listener.name", "PLAINTEXT"},
+		{"log.dirs", k.data()},
+		{"num.partitions", strconv.Itoa(k.partitions)},
+		{"auto.create.topics.enable", "true"},
+		{"default.replication.factor", "1"},
+		{"offsets.topic.replication.factor", "1"},
+		{"offsets.topic.num.partitions", "4"},
+		{"transaction.state.log.replication.factor", "1"},
+		{"transaction.state.log.min.isr", "1"},
+		{"share.coordinator.state.topic.replication.factor", "1"},
+		{"share.coordinator.state.topic.min.isr", "1"},
+		{"group.initial.rebalance.delay.ms", "0"},
+	} {
+		fmt.Fprintf(&out, "%s=%s\n", setting[0], setting[1])
+	}
+	return out.Bytes()
+}
+
+// clusterID is a random UUID in Kafka's notation, which must not begin like a command line flag.
+func clusterID() (string, error) {
+	raw := make([]byte, 16)
+	for {
+		if _, err := rand.Read(raw); err != nil {
+			return "", err
+		}
+		if id := base64.RawURLEncoding.EncodeToString(raw); id[0] != '-' {
+			return id, nil
+		}
+	}
+}
+
+// brokerAnswers is nil when the broker has registered with the cluster.
+func brokerAnswers(ctx context.Context, addr string) error {
+	transport := &kafka.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &kafka.Client{Addr: kafka.TCP(addr), Transport: transport}
+	answer, err := client.Metadata(ctx, &kafka.MetadataRequest{})
+	if err != nil {
+		return err
+	}
+	if len(answer.Brokers) == 0 {
+		return errors.New("no broker registered")
+	}
+	return nil
+}
+
+// kafkaJars returns the cached directory with Kafka's jars and fills it first where it is missing.
+func kafkaJars(ctx context.Context, progress io.Writer) (string, error) {
+	root, err := repositoryRoot()
+	if err != nil {
+		return "", fmt.Errorf("get kafka: %w", err)
+	}
+	sum := sha256.Sum256(kafkaPom)
+	parent := filepath.Join(cacheDir(root), "kafka")
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", fmt.Errorf("get kafka: %w", err)
+	}
+	jars := filepath.Join(parent, hex.EncodeToString(sum[:6]))
+	err = onceOnDisk(ctx, jars, func() error { return copyJars(ctx, progress, jars) })
+	if err != nil {
+		return "", fmt.Errorf("get kafka: %w", err)
+	}
+	return jars, nil
+}
+
+// copyJars has Maven resolve and copy the jars. The directory appears only when it is complete.
+func copyJars(ctx context.Context, progress io.Writer, jars string) error {
+	mvn, err := findTool("mvn", "install Maven to fetch Apache Kafka")
+	if err != nil {
+		return err
+	}
+	partial := jars + ".partial"
+	if err := errors.Join(os.RemoveAll(partial), os.MkdirAll(partial, 0o755)); err != nil {
+		return err
+	}
+	pom := filepath.Join(partial, "pom.xml")
+	if err := os.WriteFile(pom, kafkaPom, 0o644); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "-f", pom, copyPlugin,
+		"-DincludeScope=runtime", "-DoutputDirectory="+partial)
+	done := reportProgress(progress, "fetching Apache Kafka", "takes a minute the first time")
+	out, err := cmd.CombinedOutput()
+	done(err)
+	if err != nil {
+		return fmt.Errorf("mvn: %w\n%s", err, urls.ReplaceAllString(lastLines(out, tailLines), "<repository>"))
+	}
+	return os.Rename(partial, jars)
+}

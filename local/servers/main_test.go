@@ -1,0 +1,122 @@
+package servers_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// testLimit bounds one test; a cold start on a busy machine is slow.
+const testLimit = 4 * time.Minute
+
+// TestMain either plays a helper process (see helper_test.go) or runs the tests.
+func TestMain(m *testing.M) {
+	if name := os.Getenv(helperEnv); name != "" {
+		os.Exit(runHelper(name, os.Getenv(helperDirEnv)))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testLimit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually polls until check is nil or the context ends.
+func eventually(ctx context.Context, t *testing.T, what string, check func() error) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// server is what all servers have in common.
+type server interface {
+	Stop(ctx context.Context) error
+	Kill() error
+	Restart(ctx context.Context) error
+	Done() <-chan struct{}
+	Err() error
+}
+
+// stopAtEnd stops a server when the test ends.
+func stopAtEnd(t *testing.T, s server) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+}
+
+// mustEnd checks that a run's channel is closed, and that the end counts as wanted.
+func mustEnd(ctx context.Context, t *testing.T, s server) {
+	t.Helper()
+	select {
+	case <-s.Done():
+	case <-ctx.Done():
+		t.Fatal("the server has not ended")
+	}
+	if err := s.Err(); err != nil {
+		t.Errorf("a wanted end is reported as an error: %v", err)
+	}
+}
+
+// childPid reads which child a directory's server runs as.
+func childPid(t *testing.T, dir, name string) int {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, name+".pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.Fields(string(raw))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// gone is nil when no process has the pid, or only a dead one that its parent has not collected.
+func gone(pid int) error {
+	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil || strings.Contains(string(stat), ") Z ") {
+		return nil
+	}
+	return errors.New("the process is alive")
+}
+
+// refused is nil when nothing listens on the address.
+func refused(addr string) error {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return nil
+	}
+	conn.Close()
+	return errors.New("the port still answers")
+}

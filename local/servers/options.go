@@ -1,0 +1,51 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// ErrInUse is returned when another process (or another value in this one) already runs the server on the directory.
+var ErrInUse = errors.New("data directory in use")
+
+// ErrExited is wrapped by Err and by the Start functions when a server ended without being asked to.
+var ErrExited = errors.New("server exited unexpectedly")
+
+// ErrMissingTool is returned when a program that must be installed (mvn, java, redis-server, go) is not found.
+var ErrMissingTool = errors.New("required program not found")
+
+// Options are common to all servers.
+type Options struct {
+	// Dir holds data, logs and remembered ports. It is created when missing. Required.
+	Dir string
+	// Log receives progress lines for people (what is being built, what waits). Nil discards them. Writes are
+	// not concurrent within one server.
+	Log io.Writer
+	// Binary replaces the cached build of Weaviate or Temporal, or the redis-server found in PATH. Empty: see [Binary].
+	Binary string
+}
+
+// prepare checks the options, makes the directory and returns the options with nothing left unset.
+func (o Options) prepare() (Options, error) {
+	if o.Dir == "" {
+		return o, errors.New("local server: Options.Dir is required")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return o, fmt.Errorf("local server directory: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return o, fmt.Errorf("local server directory: %w", err)
+	}
+	o.Dir = dir
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	return o, nil
+}
+
+// file is the path of a server's file in the directory: its name and a suffix.
+func (o Options) file(name, suffix string) string { return filepath.Join(o.Dir, name+suffix) }

@@ -1,0 +1,133 @@
+package servers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+const loopback = "127.0.0.1"
+
+// Ports come from below the range from which systems pick the local end of outgoing connections (32768 on Linux,
+// 49152 elsewhere). A port of a stopped server is therefore not taken by some client while the server is away.
+const (
+	firstPort = 15000
+	lastPort  = 32000
+)
+
+// portTries bounds the search for a free port; the range has to be nearly full for it to matter.
+const portTries = 2000
+
+// ports maps a role ("http", "raft") to a port number.
+type ports map[string]int
+
+// addr is the loopback address of a role.
+func (p ports) addr(role string) string { return net.JoinHostPort(loopback, p.text(role)) }
+
+// text is the port number of a role in decimal.
+func (p ports) text(role string) string { return strconv.Itoa(p[role]) }
+
+// claimPorts returns the ports that the file remembers, or chooses free ones for all roles and writes the file. A
+// remembered port that somebody else uses now is an error: cluster state in the data directory names it.
+func claimPorts(file string, roles ...string) (ports, error) {
+	known, err := readPorts(file)
+	if err != nil {
+		return nil, err
+	}
+	changed := false
+	for _, role := range roles {
+		if port, ok := known[role]; ok {
+			if !free(port) {
+				return nil, fmt.Errorf("port %d (%s) is used by another process; stop that, or delete %s to choose new ports",
+					port, role, filepath.Base(file))
+			}
+			continue
+		}
+		if known[role], err = choosePort(known); err != nil {
+			return nil, err
+		}
+		changed = true
+	}
+	if !changed {
+		return known, nil
+	}
+	return known, writePorts(file, known)
+}
+
+func readPorts(file string) (ports, error) {
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ports{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read remembered ports: %w", err)
+	}
+	known := ports{}
+	if err := json.Unmarshal(raw, &known); err != nil {
+		return nil, fmt.Errorf("read remembered ports from %s: %w", filepath.Base(file), err)
+	}
+	return known, nil
+}
+
+func writePorts(file string, p ports) error {
+	raw, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("remember ports: %w", err)
+	}
+	if err := replaceFile(file, append(raw, '\n')); err != nil {
+		return fmt.Errorf("remember ports: %w", err)
+	}
+	return nil
+}
+
+// replaceFile writes a file so that a reader or a crash sees either the old or the new content.
+func replaceFile(file string, content []byte) error {
+	if err := os.WriteFile(file+".new", content, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// choosePort finds a port that is free now and has no role yet.
+func choosePort(taken ports) (int, error) {
+	for range portTries {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		if !holds(taken, port) && free(port) {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
+}
+
+func holds(p ports, port int) bool {
+	for _, known := range p {
+		if known == port {
+			return true
+		}
+	}
+	return false
+}
+
+// free says whether a port can be bound, on loopback and on all interfaces, for TCP and (Weaviate's gossip) UDP.
+func free(port int) bool {
+	text := strconv.Itoa(port)
+	for _, host := range []string{loopback, ""} {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, text))
+		if err != nil {
+			return false
+		}
+		l.Close()
+	}
+	u, err := net.ListenPacket("udp", net.JoinHostPort(loopback, text))
+	if err != nil {
+		return false
+	}
+	u.Close()
+	return true
+}

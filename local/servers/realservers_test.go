@@ -1,0 +1,67 @@
+//go:build realservers
+
+package servers_test
+
+import (
+	"testing"
+
+	"github.com/mneme-memory/mneme/local/servers"
+)
+
+func TestJavaKafkaKeepsMessagesAndCommitsOverKillAndStop(t *testing.T) {
+	ctx := testContext(t)
+	k, err := servers.StartJavaKafka(ctx, servers.BrokerOptions{
+		Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}, Partitions: 3, Topics: []string{topic},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, k)
+	addr := k.Addr()
+	first := values("a", 20)
+	produce(ctx, t, addr, first...)
+	if err := k.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(ctx, t, k)
+	if err := k.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	mustHaveEach(t, consume(ctx, t, addr, len(first)), first)
+	second := values("b", 20)
+	produce(ctx, t, addr, second...)
+	if err := k.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	mustHaveEach(t, consume(ctx, t, addr, len(second)), second)
+	if got := countPartitions(ctx, t, addr, topic); got != 3 {
+		t.Errorf("%d partitions, want 3", got)
+	}
+}
+
+func TestRedisServerKeepsAcknowledgedWritesOverKillAndStop(t *testing.T) {
+	ctx := testContext(t)
+	r, err := servers.StartRedisServer(ctx, servers.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, r)
+	c := redisClient(t, r.Addr())
+	for i := range 100 {
+		if err := c.RPush(ctx, "list", i).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(ctx, t, r)
+	for range 2 {
+		if err := r.Restart(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.LLen(ctx, "list").Result(); err != nil || got != 100 {
+			t.Errorf("%d items (%v), want 100", got, err)
+		}
+	}
+}

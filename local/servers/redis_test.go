@@ -1,0 +1,333 @@
+package servers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/local/servers"
+)
+
+func startRedis(ctx context.Context, t *testing.T, dir string) *servers.Redis {
+	t.Helper()
+	r, err := servers.StartRedis(ctx, servers.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, r)
+	return r
+}
+
+func redisClient(t interface{ Cleanup(func()) }, addr string) *goredis.Client {
+	c := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: 5})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// contents reads everything: per key its type, value and expiry.
+func contents(ctx context.Context, c *goredis.Client) (map[string]string, error) {
+	keys, err := c.Keys(ctx, "*").Result()
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, key := range keys {
+		kind, err := c.Type(ctx, key).Result()
+		if err != nil {
+			return nil, err
+		}
+		value, err := valueOf(ctx, c, key, kind)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", kind, key, err)
+		}
+		expiry, err := c.PExpireTime(ctx, key).Result()
+		if err != nil {
+			return nil, err
+		}
+		all[key] = fmt.Sprintf("%s %v expires %d", kind, value, expiry)
+	}
+	return all, nil
+}
+
+func valueOf(ctx context.Context, c *goredis.Client, key, kind string) (any, error) {
+	switch kind {
+	case "string":
+		return c.Get(ctx, key).Result()
+	case "hash":
+		fields, err := c.HGetAll(ctx, key).Result()
+		var pairs []string
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			pairs = append(pairs, field+"="+fields[field])
+		}
+		return pairs, err
+	case "list":
+		return c.LRange(ctx, key, 0, -1).Result()
+	case "set":
+		members, err := c.SMembers(ctx, key).Result()
+		slices.Sort(members)
+		return members, err
+	case "zset":
+		return c.ZRangeWithScores(ctx, key, 0, -1).Result()
+	}
+	return nil, errors.New("unexpected type")
+}
+
+// redisStep is one random write. Errors of the server (a wrong type, say) are part of the game.
+type redisStep func(ctx context.Context, c *goredis.Client)
+
+const countingScript = `local n = redis.call('INCR', KEYS[1])
+redis.call('ZADD', KEYS[2], n, ARGV[1])
+redis.call('PEXPIRE', KEYS[2], 7200000)
+if n % 3 == 0 then return redis.error_reply('ERR third time') end
+redis.call('SET', KEYS[3], redis.call('TIME')[1])
+return n`
+
+func drawStep(t *rapid.T) redisStep {
+	key := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "key")
+	value := rapid.String().Draw(t, "value")
+	score := rapid.Float64().Draw(t, "score")
+	steps := map[string]redisStep{
+		"set":  func(ctx context.Context, c *goredis.Client) { c.Set(ctx, key, value, 0) },
+		"setx": func(ctx context.Context, c *goredis.Client) { c.Set(ctx, key, value, time.Hour) },
+		"del":  func(ctx context.Context, c *goredis.Client) { c.Del(ctx, key) },
+		"incr": func(ctx context.Context, c *goredis.Client) { c.Incr(ctx, key) },
+		"hset": func(ctx context.Context, c *goredis.Client) { c.HSet(ctx, "h"+key, value, score) },
+		"hdel": func(ctx context.Context, c *goredis.Client) { c.HDel(ctx, "h"+key, value) },
+		"push": func(ctx context.Context, c *goredis.Client) { c.RPush(ctx, "l"+key, value, "x") },
+		"pop":  func(ctx context.Context, c *goredis.Client) { c.LPop(ctx, "l"+key) },
+		"sadd": func(ctx context.Context, c *goredis.Client) { c.SAdd(ctx, "s"+key, value, "x", "y", "z") },
+		"spop": func(ctx context.Context, c *goredis.Client) { c.SPop(ctx, "s"+key) },
+		"zadd": func(ctx context.Context, c *goredis.Client) {
+			c.ZAdd(ctx, "z"+key, goredis.Z{Score: score, Member: value})
+		},
+		"expire":  func(ctx context.Context, c *goredis.Client) { c.PExpire(ctx, key, time.Hour) },
+		"persist": func(ctx context.Context, c *goredis.Client) { c.Persist(ctx, key) },
+		"rename":  func(ctx context.Context, c *goredis.Client) { c.Rename(ctx, key, "a") },
+		"script": func(ctx context.Context, c *goredis.Client) {
+			script := goredis.NewScript(countingScript)
+			script.Run(ctx, c, []string{"n" + key, "m" + key, "t" + key}, value)
+		},
+		"transaction": func(ctx context.Context, c *goredis.Client) {
+			_, _ = c.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+				p.Append(ctx, key, value)
+				p.HSet(ctx, key, "wrong", "type")
+				p.SAdd(ctx, "s"+key, value)
+				return nil
+			})
+		},
+	}
+	return steps[rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "step")]
+}
+
+func TestRedisContentsAreTheSameAfterReplay(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		dir, err := os.MkdirTemp("", "redislog")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		r, err := servers.StartRedis(ctx, servers.Options{Dir: dir})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer r.Stop(ctx)
+		c := redisClient(rt, r.Addr())
+		for range rapid.IntRange(1, 4).Draw(rt, "runs") {
+			for range rapid.IntRange(0, 25).Draw(rt, "writes") {
+				drawStep(rt)(ctx, c)
+			}
+			before, err := contents(ctx, c)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if rapid.Bool().Draw(rt, "kill") {
+				err = r.Kill()
+			}
+			if err = errors.Join(err, r.Restart(ctx)); err != nil {
+				rt.Fatal(err)
+			}
+			after, err := contents(ctx, c)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if !maps.Equal(before, after) {
+				rt.Fatalf("before:\n%v\nafter:\n%v", before, after)
+			}
+		}
+	})
+}
+
+func TestRedisKeepsAcknowledgedWritesWhenItsProcessIsKilled(t *testing.T) {
+	ctx := testContext(t)
+	dir := t.TempDir()
+	p := startParent(t, "redis", dir)
+	c := redisClient(t, p.addr)
+	for i := range 200 {
+		if err := c.RPush(ctx, "list", i).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.kill()
+	r := startRedis(ctx, t, dir)
+	if r.Addr() != p.addr {
+		t.Errorf("address %s, before %s", r.Addr(), p.addr)
+	}
+	if got, err := c.LLen(ctx, "list").Result(); err != nil || got != 200 {
+		t.Errorf("%d items (%v), want 200", got, err)
+	}
+}
+
+func TestRedisLogEnd(t *testing.T) {
+	cases := []struct {
+		name   string
+		damage func(raw []byte) []byte
+		want   int64 // items left, or -1 for a refused start
+	}{
+		{"whole", func(raw []byte) []byte { return raw }, 3},
+		{"last record cut in its payload", func(raw []byte) []byte { return raw[:len(raw)-1] }, 2},
+		{"half a header after the last record", func(raw []byte) []byte { return append(raw, 1, 2, 3) }, 3},
+		{"empty", func([]byte) []byte { return nil }, 0},
+		{"a changed byte", func(raw []byte) []byte {
+			return bytes.Replace(raw, []byte("second"), []byte("sEcond"), 1)
+		}, -1},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx := testContext(t)
+			dir := t.TempDir()
+			r := startRedis(ctx, t, dir)
+			c := redisClient(t, r.Addr())
+			for _, item := range []string{"first", "second", "third"} {
+				if err := c.RPush(ctx, "list", item).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, "redis.aof")
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, tc.damage(raw), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			err = r.Restart(ctx)
+			if tc.want < 0 {
+				if !errors.Is(err, servers.ErrDamagedLog) {
+					t.Errorf("got %v, want ErrDamagedLog", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.LLen(ctx, "list").Result(); err != nil || got != tc.want {
+				t.Errorf("%d items (%v), want %d", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestRedisKeysExpireAlsoWhileTheServerIsAway(t *testing.T) {
+	ctx := testContext(t)
+	r := startRedis(ctx, t, t.TempDir())
+	c := redisClient(t, r.Addr())
+	if err := c.Set(ctx, "short", "x", 150*time.Millisecond).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Set(ctx, "long", "x", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	eventually(ctx, t, "expiry", func() error {
+		if n, err := c.Exists(ctx, "short").Result(); err != nil || n != 0 {
+			return fmt.Errorf("the key exists (%d, %w)", n, err)
+		}
+		return nil
+	})
+	if ttl, err := c.PTTL(ctx, "long").Result(); err != nil || ttl <= 59*time.Minute || ttl > time.Hour {
+		t.Errorf("time to live %s (%v), want nearly an hour", ttl, err)
+	}
+}
+
+func TestRedisStartShrinksTheLog(t *testing.T) {
+	ctx := testContext(t)
+	dir := t.TempDir()
+	r := startRedis(ctx, t, dir)
+	c := redisClient(t, r.Addr())
+	for i := range 500 {
+		if err := c.Set(ctx, "key", i, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "redis.aof"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > 100 {
+		t.Errorf("the log of one key has %d bytes", info.Size())
+	}
+}
+
+func TestRedisRefusesWhatItCannotKeep(t *testing.T) {
+	ctx := testContext(t)
+	r := startRedis(ctx, t, t.TempDir())
+	c := redisClient(t, r.Addr())
+	cases := [][]any{
+		{"SELECT", "1"}, {"WATCH", "k"}, {"BLPOP", "k", "1"}, {"XADD", "k", "*", "a", "b"}, {"PFADD", "k", "a"},
+		{"HEXPIRE", "h", "1", "FIELDS", "1", "f"}, {"COPY", "a", "b", "DB", "1"},
+		{"EVAL", "return redis.call('XADD', KEYS[1], '*', 'a', 'b')", "1", "k"},
+	}
+	for _, command := range cases {
+		t.Run(fmt.Sprint(command[0]), func(t *testing.T) {
+			err := c.Do(ctx, command...).Err()
+			if err == nil || !strings.Contains(err.Error(), "the local Redis") {
+				t.Errorf("got %v, want a refusal", err)
+			}
+		})
+	}
+	if keys, err := c.Keys(ctx, "*").Result(); err != nil || len(keys) != 0 {
+		t.Errorf("keys %v (%v), want none", keys, err)
+	}
+}
+
+func TestRedisSubscribersHearMessages(t *testing.T) {
+	ctx := testContext(t)
+	r := startRedis(ctx, t, t.TempDir())
+	c := redisClient(t, r.Addr())
+	sub := c.Subscribe(ctx, "news")
+	defer sub.Close()
+	if _, err := sub.Receive(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Publish(ctx, "news", "hello").Err(); err != nil {
+		t.Fatal(err)
+	}
+	message, err := sub.ReceiveMessage(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if message.Payload != "hello" {
+		t.Errorf("heard %q", message.Payload)
+	}
+}

@@ -1,0 +1,45 @@
+package servers
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+)
+
+// Bounds of what an error message quotes from a log.
+const (
+	tailBytes = 16 << 10
+	tailLines = 20
+)
+
+// tailOf returns the last lines of a file, or why they cannot be had.
+func tailOf(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return "(no log: " + err.Error() + ")"
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(0, size-tailBytes), io.SeekStart)
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, tailBytes))
+	if err != nil {
+		return "(log unreadable: " + err.Error() + ")"
+	}
+	return lastLines(raw, tailLines)
+}
+
+// lastLines returns the last n non-empty lines of a text, indented for an error message.
+func lastLines(raw []byte, n int) string {
+	var lines []string
+	for line := range bytes.Lines(raw) {
+		if text := strings.TrimRight(string(line), "\r\n"); text != "" {
+			lines = append(lines, "  "+text)
+		}
+	}
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return strings.Join(lines, "\n")
+}

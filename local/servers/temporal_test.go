@@ -1,0 +1,146 @@
+package servers_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/mneme-memory/mneme/local/servers"
+)
+
+const (
+	taskQueue  = "localserver-test"
+	workflowID = "waiter"
+)
+
+// waiter collects signals until one says "end".
+func waiter(ctx workflow.Context) (string, error) {
+	all := ""
+	for {
+		var word string
+		workflow.GetSignalChannel(ctx, "word").Receive(ctx, &word)
+		if word == "end" {
+			return all, nil
+		}
+		all += word
+	}
+}
+
+func dialTemporal(t *testing.T, addr string) client.Client {
+	t.Helper()
+	quiet := log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	c, err := client.NewLazyClient(client.Options{HostPort: addr, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func startWorker(t *testing.T, c client.Client) {
+	t.Helper()
+	w := worker.New(c, taskQueue, worker.Options{WorkerStopTimeout: time.Second})
+	w.RegisterWorkflow(waiter)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+}
+
+func signal(ctx context.Context, t *testing.T, c client.Client, word string) {
+	t.Helper()
+	options := client.StartWorkflowOptions{TaskQueue: taskQueue}
+	if _, err := c.SignalWithStartWorkflow(ctx, workflowID, "word", word, options, waiter); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTemporalContinuesWorkflowsOverKillAndStop(t *testing.T) {
+	ctx := testContext(t)
+	s, err := servers.StartTemporal(ctx, servers.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, s)
+	addr := s.Addr()
+	c := dialTemporal(t, addr)
+	startWorker(t, c)
+	signal(ctx, t, c, "a")
+
+	steps := []struct {
+		name, word string
+		end        func() error
+	}{
+		{"kill", "b", s.Kill},
+		{"stop", "c", func() error { return s.Stop(ctx) }},
+	}
+	for _, step := range steps {
+		if err := step.end(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		mustEnd(ctx, t, s)
+		if err := refused(addr); err != nil {
+			t.Errorf("after %s: %v", step.name, err)
+		}
+		if err := s.Restart(ctx); err != nil {
+			t.Fatalf("restart after %s: %v", step.name, err)
+		}
+		if s.Addr() != addr {
+			t.Errorf("after %s the address changed", step.name)
+		}
+		signal(ctx, t, c, step.word)
+	}
+	signal(ctx, t, c, "end")
+	var got string
+	if err := c.GetWorkflow(ctx, workflowID, "").Get(ctx, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got != "abc" {
+		t.Errorf("the workflow collected %q, want %q", got, "abc")
+	}
+}
+
+func TestTemporalHasItsNamespace(t *testing.T) {
+	ctx := testContext(t)
+	s, err := servers.StartTemporal(ctx, servers.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, s)
+	c := dialTemporal(t, s.Addr())
+	answer, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := durationpb.New(24 * time.Hour).AsDuration()
+	if got := answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(); got != want {
+		t.Errorf("retention %s, want %s", got, want)
+	}
+}
+
+func TestTemporalDiesWithItsKilledParent(t *testing.T) {
+	ctx := testContext(t)
+	dir := t.TempDir()
+	p := startParent(t, servers.NameTemporal, dir)
+	child := childPid(t, dir, servers.NameTemporal)
+	p.kill()
+	eventually(ctx, t, "child of a killed parent", func() error { return gone(child) })
+
+	s, err := servers.StartTemporal(ctx, servers.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, s)
+	if s.Addr() != p.addr {
+		t.Errorf("address %s, before %s", s.Addr(), p.addr)
+	}
+}

@@ -1,0 +1,261 @@
+// Package standalone runs all of Mneme in one process tree for a laptop: the same four services
+// on the same protocols, beside a real Weaviate and Temporal as child processes and an embedded
+// broker, Redis and trace viewer. Nothing takes a short cut: what works here is what works on clusters.
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/local/traceview"
+)
+
+// Options say where and how the stack runs.
+type Options struct {
+	// Dir is the data folder. It is created when missing; a second start on it goes on with what is there.
+	Dir string
+	// Progress takes lines for people; nil discards them.
+	Progress io.Writer
+	// Environ are settings of the services beyond what the stack sets itself, such as MNEME_LLM_MODEL.
+	Environ map[string]string
+	// Policy is the policy of the local tenant of a new data folder: embedded or llm; empty means embedded. A folder whose tenant has
+	// another one is refused with ErrOtherTenant, unless this is empty.
+	Policy string
+	// Strategy is the strategy of that tenant, likewise; empty means the default one.
+	Strategy string
+}
+
+const (
+	// startTimeout bounds the start once servers are built.
+	startTimeout = 2 * time.Minute
+	stopTimeout  = 30 * time.Second
+	// partitions of the local broker's topics.
+	partitions = 8
+)
+
+// Stack is a running standalone.
+type Stack struct {
+	// Connection tells clients how to reach it.
+	Connection Connection
+	// Traces has what was traced since the start.
+	Traces *traceview.Store
+
+	opts         Options
+	dependencies dependencies
+	services     *crew
+	viewer       *http.Server
+	viewing      sync.WaitGroup
+	lock         *dirLock
+}
+
+type dependencies struct {
+	weaviate *servers.Weaviate
+	temporal *servers.Temporal
+	broker   *servers.Broker
+	redis    *servers.Redis
+}
+
+// Start builds what is missing, starts everything in order of dependency and waits until it is ready.
+// When it fails, nothing is left running.
+func Start(ctx context.Context, o Options) (_ *Stack, err error) {
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	lock, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stack{opts: o, Traces: traceview.NewStore(traceview.DefaultLimits()), lock: lock}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := checkTenant(o.Dir, o.Strategy, o.Policy); err != nil {
+		return nil, err
+	}
+	if err := servers.Build(ctx, o.Progress, servers.NameWeaviate, servers.NameTemporal); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := s.startServers(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.startViewer(); err != nil {
+		return nil, err
+	}
+	if err := s.startServices(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.Connection.save(o.Dir)
+}
+
+// startServers starts what the services need, side by side.
+func (s *Stack) startServers(ctx context.Context) error {
+	began := time.Now()
+	at := func(name string) servers.Options {
+		return servers.Options{Dir: filepath.Join(s.opts.Dir, name)}
+	}
+	var g errgroup.Group
+	g.Go(func() (err error) {
+		s.dependencies.weaviate, err = servers.StartWeaviate(ctx, at("weaviate"))
+		return err
+	})
+	g.Go(func() (err error) {
+		s.dependencies.temporal, err = servers.StartTemporal(ctx, at("temporal"))
+		return err
+	})
+	g.Go(func() (err error) { s.dependencies.redis, err = servers.StartRedis(ctx, at("redis")); return err })
+	g.Go(func() (err error) {
+		s.dependencies.broker, err = servers.StartBroker(ctx, servers.BrokerOptions{Options: at("kafka"), Partitions: partitions})
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	s.say("servers ready after %.1f s (weaviate, temporal, kafka, redis)", time.Since(began).Seconds())
+	return nil
+}
+
+// startViewer starts the trace viewer, which is also the collector of everything here.
+func (s *Stack) startViewer() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("trace viewer: %w", err)
+	}
+	s.viewer = &http.Server{Handler: traceview.NewHandler(s.Traces), ReadHeaderTimeout: 5 * time.Second}
+	s.viewing.Go(func() { _ = s.viewer.Serve(l) }) // ends with Shutdown
+	s.Connection.Traces = "http://" + l.Addr().String()
+	return nil
+}
+
+// startServices starts the four services in order of dependency and waits for their readiness.
+func (s *Stack) startServices(ctx context.Context) error {
+	began := time.Now()
+	key, err := ensureTenants(s.opts.Dir, s.opts.Strategy, s.opts.Policy)
+	if err != nil {
+		return err
+	}
+	s.Connection.APIKey, s.Connection.Tenant = key, LocalTenant
+	s.Connection.Brokers = []string{s.dependencies.broker.Addr()}
+	s.services = newCrew(ctx, s.environ(), filepath.Join(s.opts.Dir, "services.log"))
+	if err := s.services.start(ctx); err != nil {
+		return err
+	}
+	s.Connection.Utilizer = "http://" + s.services.addr("utilizer")
+	s.Connection.Reranker = "http://" + s.services.addr("reranker")
+	s.say("services ready after %.1f s (saliency-filter, booster, reranker, utilizer)", time.Since(began).Seconds())
+	return nil
+}
+
+// environ is what every service is configured with.
+func (s *Stack) environ() map[string]string {
+	env := map[string]string{
+		"MNEME_HTTP_ADDR":             "127.0.0.1:0",
+		"MNEME_KAFKA_BROKERS":         s.dependencies.broker.Addr(),
+		"MNEME_KAFKA_PARTITIONS":      fmt.Sprint(partitions),
+		"MNEME_KAFKA_REPLICAS":        "1",
+		"MNEME_REDIS_ADDRS":           s.dependencies.redis.Addr(),
+		"MNEME_TEMPORAL_ADDR":         s.dependencies.temporal.Addr(),
+		"MNEME_WEAVIATE_HTTP":         s.dependencies.weaviate.HTTP(),
+		"MNEME_WEAVIATE_GRPC":         s.dependencies.weaviate.GRPC(),
+		"MNEME_TENANTS_FILE":          filepath.Join(s.opts.Dir, tenantsFile),
+		"OTEL_EXPORTER_OTLP_ENDPOINT": s.Connection.Traces,
+		"MNEME_LOG_LEVEL":             "info",
+	}
+	for k, v := range s.opts.Environ {
+		env[k] = v
+	}
+	return env
+}
+
+// Settings are what the services were configured with, for another client of the same servers, such as a
+// benchmark. They hold no secrets.
+func (s *Stack) Settings() map[string]string { return s.environ() }
+
+// Addresses lists where everything listens, for people, by name.
+func (s *Stack) Addresses() [][2]string {
+	return [][2]string{
+		{"utilizer (gRPC and HTTP/JSON)", s.Connection.Utilizer},
+		{"kafka", s.dependencies.broker.Addr()},
+		{"temporal", s.dependencies.temporal.Addr()},
+		{"weaviate", "http://" + s.dependencies.weaviate.HTTP()},
+		{"redis", s.dependencies.redis.Addr()},
+		{"saliency-filter health", "http://" + s.services.addr("saliency-filter") + "/readyz"},
+		{"booster health", "http://" + s.services.addr("booster") + "/readyz"},
+		{"reranker health", "http://" + s.services.addr("reranker") + "/readyz"},
+		{"traces", s.Connection.Traces},
+		{"data folder", s.opts.Dir},
+	}
+}
+
+// Wait returns when ctx ends, or with an error when a part of the stack has ended by itself.
+func (s *Stack) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.services.failed:
+		return s.services.err()
+	case <-s.dependencies.weaviate.Done():
+		return s.dependencies.weaviate.Err()
+	case <-s.dependencies.temporal.Done():
+		return s.dependencies.temporal.Err()
+	case <-s.dependencies.broker.Done():
+		return s.dependencies.broker.Err()
+	case <-s.dependencies.redis.Done():
+		return s.dependencies.redis.Err()
+	}
+}
+
+// Stop stops everything in reverse order. Each part is bounded, and given up on rather than waited for.
+func (s *Stack) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	var errs []error
+	if s.services != nil {
+		errs = append(errs, s.services.stop(ctx))
+	}
+	if s.viewer != nil {
+		errs = append(errs, s.viewer.Shutdown(ctx))
+		s.viewing.Wait()
+	}
+	errs = append(errs, s.dependencies.stop(ctx), s.lock.release())
+	return errors.Join(errs...)
+}
+
+func (s *dependencies) stop(ctx context.Context) error {
+	var g errgroup.Group
+	if s.broker != nil {
+		g.Go(func() error { return s.broker.Stop(ctx) })
+	}
+	if s.redis != nil {
+		g.Go(func() error { return s.redis.Stop(ctx) })
+	}
+	if s.temporal != nil {
+		g.Go(func() error { return s.temporal.Stop(ctx) })
+	}
+	if s.weaviate != nil {
+		g.Go(func() error { return s.weaviate.Stop(ctx) })
+	}
+	return g.Wait()
+}
+
+func (s *Stack) say(format string, args ...any) { fmt.Fprintf(s.opts.Progress, format+"\n", args...) }

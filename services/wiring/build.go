@@ -1,0 +1,41 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+)
+
+// Builder collects what a service is made of while it is built. When a later part cannot be had, Abandon
+// frees the earlier ones, because the runner builds again.
+type Builder struct {
+	App runner.App
+}
+
+// OnClose frees a part at the end, in reverse order.
+func (b *Builder) OnClose(name string, free func() error) {
+	b.App.Close = append(b.App.Close, runner.Step{Name: name, Run: func(context.Context) error { return free() }})
+}
+
+// Ready adds a readiness check.
+func (b *Builder) Ready(name string, check func(context.Context) error) {
+	b.App.Ready = append(b.App.Ready, runner.Check{Name: name, Run: check})
+}
+
+// Background adds work.
+func (b *Builder) Background(tasks ...runner.Task) {
+	b.App.Background = append(b.App.Background, tasks...)
+}
+
+// Abandon frees what was made so far and returns why.
+func (b *Builder) Abandon(ctx context.Context, cause error) (*runner.App, error) {
+	errs := []error{cause}
+	for i := len(b.App.Close) - 1; i >= 0; i-- {
+		errs = append(errs, b.App.Close[i].Run(ctx))
+	}
+	if errors.Join(errs[1:]...) == nil {
+		return nil, cause // as it is: joined errors would hide what kind it is
+	}
+	return nil, errors.Join(errs...)
+}

@@ -1,0 +1,134 @@
+// Package wiring connects services to the systems they need, from configuration: the bus,
+// the workflow engine, the bank, the window, the tenants file and the models. It is wiring, shared so that every service is
+// wired alike.
+package wiring
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"strings"
+
+	"github.com/segmentio/kafka-go/sasl/plain"
+
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/kafka"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+)
+
+// Bus says how to reach Kafka and how topics are made.
+type Bus struct {
+	Brokers    []string      `env:"MNEME_KAFKA_BROKERS" envDefault:"127.0.0.1:9092" desc:"addresses of some of the Kafka brokers, host:port, comma-separated"`
+	TLS        bool          `env:"MNEME_KAFKA_TLS" envDefault:"false" desc:"whether the brokers speak TLS; certificates are verified"`
+	User       string        `env:"MNEME_KAFKA_USER" desc:"SASL PLAIN user; empty for none"`
+	Password   config.Secret `env:"MNEME_KAFKA_PASSWORD" desc:"SASL PLAIN password"`
+	Partitions int           `env:"MNEME_KAFKA_PARTITIONS" envDefault:"24" desc:"partitions of a topic that does not exist yet; an existing one keeps its own"`
+	Replicas   int           `env:"MNEME_KAFKA_REPLICAS" envDefault:"0" desc:"replicas of a topic that does not exist yet; 0 is the broker's default"`
+	Workers    int           `env:"MNEME_BUS_WORKERS" envDefault:"32" desc:"users handled at the same time by one consumer"`
+	MaxBatch   int           `env:"MNEME_BUS_MAX_BATCH" envDefault:"256" desc:"records of one user handled together at most"`
+}
+
+// Validate checks what the types do not.
+func (b Bus) Validate() error {
+	return errors.Join(
+		config.Require(len(b.Brokers) > 0, "MNEME_KAFKA_BROKERS", b.Brokers, "at least one host:port"),
+		config.Require(b.Partitions > 0, "MNEME_KAFKA_PARTITIONS", b.Partitions, "more than zero"),
+		config.Require(b.Replicas >= 0, "MNEME_KAFKA_REPLICAS", b.Replicas, "zero or more"),
+		config.Require(b.Workers > 0, "MNEME_BUS_WORKERS", b.Workers, "more than zero"),
+		config.Require(b.MaxBatch > 0, "MNEME_BUS_MAX_BATCH", b.MaxBatch, "more than zero"),
+		config.Require((b.User == "") == (b.Password == ""), "MNEME_KAFKA_USER", b.User, "a user and MNEME_KAFKA_PASSWORD, or neither"),
+	)
+}
+
+// Cluster is the address of the brokers with credentials.
+func (b Bus) Cluster(clientID string) kafka.Cluster {
+	c := kafka.Cluster{Brokers: b.Brokers, ClientID: clientID}
+	if b.TLS {
+		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if b.User != "" {
+		c.SASL = plain.Mechanism{Username: b.User, Password: b.Password.Reveal()}
+	}
+	return c
+}
+
+// EnsureTopics makes the topics of the contracts where they do not exist.
+func (b Bus) EnsureTopics(ctx context.Context, clientID string) error {
+	var topics []kafka.Topic
+	for _, name := range []string{
+		contract.TopicSessionEvents, contract.TopicSalientTurns, contract.TopicMemoryChanges,
+		contract.TopicFeedback, contract.TopicDeadLetters,
+	} {
+		topics = append(topics, kafka.Topic{Name: name, Partitions: b.Partitions, Replicas: b.Replicas})
+	}
+	return runner.Need("kafka", kafka.EnsureTopics(ctx, b.Cluster(clientID), topics...))
+}
+
+// Line is a service's connection to the bus.
+type Line struct {
+	bus  Bus
+	name string
+	raw  bus.Publisher
+	ins  *bus.Instruments
+	// Publisher publishes with trace context.
+	Publisher bus.Publisher
+}
+
+// Open makes the topics and a publisher. Close the line when done.
+func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*Line, error) {
+	if err := b.EnsureTopics(ctx, name); err != nil {
+		return nil, err
+	}
+	ins, err := bus.NewInstruments(bus.Telemetry{Tracer: tel.Tracer, Meter: tel.Meter, Log: tel.Log, Propagator: tel.Propagator})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := kafka.NewPublisher(kafka.PublisherConfig{Cluster: b.Cluster(name)})
+	if err != nil {
+		return nil, err
+	}
+	return &Line{bus: b, name: name, raw: raw, ins: ins, Publisher: bus.TracedPublisher(raw, ins)}, nil
+}
+
+// Consume is the task of consuming a topic as a group, with the usual chain around h. A new group begins at the oldest record.
+func (l *Line) Consume(topic, group string, h bus.Handler) (runner.Task, error) {
+	return l.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}}, h)
+}
+
+// ConsumeNew is Consume for what is published from now on: a new group begins at the end.
+func (l *Line) ConsumeNew(topic, group string, h bus.Handler) (runner.Task, error) {
+	return l.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}, FromEnd: true}, h)
+}
+
+func (l *Line) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task, error) {
+	group := from.Group
+	chain, err := bus.Standard(bus.StandardConfig{Group: group, Handler: l.name, DeadLetters: contract.TopicDeadLetters}, l.raw, l.ins, h)
+	if err != nil {
+		return runner.Task{}, err
+	}
+	from.Cluster = l.bus.Cluster(l.name)
+	source, err := kafka.NewSource(from)
+	if err != nil {
+		return runner.Task{}, err
+	}
+	cfg := bus.DefaultConfig(group)
+	cfg.Workers, cfg.MaxBatch = l.bus.Workers, l.bus.MaxBatch
+	cfg.MaxInFlight = max(cfg.MaxInFlight, 4*cfg.MaxBatch)
+	consumer, err := bus.NewConsumer(cfg, source, chain, l.ins)
+	if err != nil {
+		return runner.Task{}, errors.Join(err, source.Close())
+	}
+	return runner.Task{Name: "consume " + strings.Join(from.Topics, ", "), Run: consumer.Run}, nil
+}
+
+// Raw is the publisher without trace context, for what adds its own.
+func (l *Line) Raw() bus.Publisher { return l.raw }
+
+// Instruments are the line's, for what else uses the bus.
+func (l *Line) Instruments() *bus.Instruments { return l.ins }
+
+// Close closes the publisher.
+func (l *Line) Close() error { return l.Publisher.Close() }

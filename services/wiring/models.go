@@ -1,0 +1,199 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/saliency"
+	"github.com/mneme-memory/mneme/shared/formation/strategies"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/model/embedding/endpoint"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/recall"
+	recallembedded "github.com/mneme-memory/mneme/shared/recall/embedded"
+	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// Model is the endpoint that tenants of policy llm are served by. Without a model name there is
+// none, and such tenants' data waits.
+type Model struct {
+	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
+}
+
+// configured reports whether there is a model at all.
+func (m Model) configured() bool {
+	return m.Endpoint.Model != "" || m.Endpoint.Models != (llm.Models{})
+}
+
+// open makes the client; nil when no model is configured.
+func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, error) {
+	if !m.configured() {
+		return nil, nil
+	}
+	c, err := llm.NewClient(m.Endpoint, llm.Deps{Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer})
+	if err != nil {
+		return nil, fault.Terminal("MNEME_LLM_*", "%v", err)
+	}
+	return c, nil
+}
+
+// errNoModel is retryable: the turns are fine, the operator has to set a model.
+var errNoModel = errors.New("the tenant's policy is llm, but MNEME_LLM_MODEL is not set")
+
+// missing says why there is nothing of a policy.
+func missing(p tenant.Policy) error {
+	if p == tenant.PolicyLLM {
+		return errNoModel
+	}
+	return fault.Terminal("policy", "is %q, want one of %q", p, tenant.Policies())
+}
+
+// Embedding chooses what makes vectors.
+type Embedding struct {
+	Kind     string           `env:"MNEME_EMBEDDING" envDefault:"builtin" oneof:"builtin|endpoint" desc:"what embeds: builtin needs no server, endpoint is the model server's /embeddings"`
+	Endpoint endpoint.Options `envPrefix:"MNEME_EMBEDDING_"`
+	Cache    int              `env:"MNEME_EMBEDDING_CACHE" envDefault:"10000" desc:"texts whose vectors are remembered in the process"`
+}
+
+// Open makes the embedder.
+func (e Embedding) Open(ctx context.Context, m Model, tel *telemetry.Telemetry) (embedding.Embedder, func() error, error) {
+	if e.Kind == "builtin" {
+		return embedding.Cached(builtin.New(), e.Cache), func() error { return nil }, nil
+	}
+	if err := config.Require(m.Endpoint.ModelFor(llm.RoleEmbedding) != "", "MNEME_LLM_MODEL_EMBEDDING", "",
+		"the name of the embedding model, because MNEME_EMBEDDING is endpoint"); err != nil {
+		return nil, nil, fault.Terminal("MNEME_LLM_MODEL_EMBEDDING", "%v", err)
+	}
+	client, err := m.open(tel)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := endpoint.New(ctx, client, e.Endpoint)
+	if err != nil {
+		client.Close()
+		return nil, nil, runner.Need("embedding endpoint", err)
+	}
+	closeClient := func() error { client.Close(); return nil }
+	return embedding.Cached(embedding.Traced(opened, tel.Tracer.Tracer(Scope)), e.Cache), closeClient, nil
+}
+
+// Filters finds the saliency filter of a policy.
+type Filters map[tenant.Policy]formation.Filter
+
+// Find is as services want it.
+func (f Filters) Find(p tenant.Policy) (formation.Filter, error) {
+	if found, ok := f[p]; ok {
+		return found, nil
+	}
+	return nil, missing(p)
+}
+
+// FormationOptions adapt the llm policy of formation.
+type FormationOptions struct {
+	Options formationllm.Options `envPrefix:"MNEME_LLM_"`
+}
+
+// OpenFilters makes the filters of every policy there is.
+func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filters, func() error, error) {
+	filters := Filters{tenant.PolicyEmbedded: saliency.NewTrained()}
+	client, err := m.open(tel)
+	if err != nil || client == nil {
+		return filters, func() error { return nil }, err
+	}
+	f, err := formationllm.NewFilter(client, o.Options)
+	if err != nil {
+		client.Close()
+		return nil, nil, fault.Terminal("MNEME_LLM_*", "%v", err)
+	}
+	filters[tenant.PolicyLLM] = f
+	return filters, func() error { client.Close(); return nil }, nil
+}
+
+type way struct {
+	strategy tenant.Strategy
+	policy   tenant.Policy
+}
+
+// Formers are the ways of forming memory by strategy and policy.
+type Formers map[way]formation.Former
+
+// Find is as consolidation wants it. A strategy or policy that there is none of is a terminal error; a model that is not configured is
+// worth waiting for.
+func (f Formers) Find(strategy, policy string) (formation.Former, error) {
+	if found, ok := f[way{tenant.Strategy(strategy), tenant.Policy(policy)}]; ok {
+		return found, nil
+	}
+	if !slices.Contains(tenant.Strategies(), tenant.Strategy(strategy)) {
+		return nil, fault.Terminal("strategy", "is %q, want one of %q", strategy, tenant.Strategies())
+	}
+	return nil, missing(tenant.Policy(policy))
+}
+
+// OpenFormers makes the formers of every strategy and policy there is.
+func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Formers, func() error, error) {
+	formers := Formers{}
+	for _, s := range strategies.All() {
+		formers[way{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
+	}
+	client, err := m.open(tel)
+	if err != nil || client == nil {
+		return formers, func() error { return nil }, err
+	}
+	for _, s := range strategies.All() {
+		f, err := s.LLM(client, o.Options)
+		if err != nil {
+			client.Close()
+			return nil, nil, fault.Terminal("MNEME_LLM_*", "strategy %s: %w", s.Name, err)
+		}
+		formers[way{tenant.Strategy(s.Name), tenant.PolicyLLM}] = f
+	}
+	return formers, func() error { client.Close(); return nil }, nil
+}
+
+// RecallPolicy writes profiles and answers.
+type RecallPolicy struct {
+	recall.Profiler
+	recall.Generator
+}
+
+// RecallPolicies are the query-time policies there are.
+type RecallPolicies map[tenant.Policy]RecallPolicy
+
+// Find is as the utilizer wants it.
+func (r RecallPolicies) Find(p tenant.Policy) (recall.Profiler, recall.Generator, error) {
+	if found, ok := r[p]; ok {
+		return found.Profiler, found.Generator, nil
+	}
+	return nil, nil, missing(p)
+}
+
+// RecallOptions adapt the llm policy of recall.
+type RecallOptions struct {
+	Options recallllm.Options `envPrefix:"MNEME_LLM_"`
+}
+
+// OpenRecallPolicies makes the query-time policies of every policy there is.
+func (m Model) OpenRecallPolicies(o RecallOptions, tel *telemetry.Telemetry) (RecallPolicies, func() error, error) {
+	out := RecallPolicies{tenant.PolicyEmbedded: {recallembedded.NewProfiler(), recallembedded.NewGenerator()}}
+	client, err := m.open(tel)
+	if err != nil || client == nil {
+		return out, func() error { return nil }, err
+	}
+	profiler, err1 := recallllm.NewProfiler(client, o.Options)
+	generator, err2 := recallllm.NewGenerator(client, o.Options)
+	if err := errors.Join(err1, err2); err != nil {
+		client.Close()
+		return nil, nil, fault.Terminal("MNEME_LLM_*", "%v", err)
+	}
+	out[tenant.PolicyLLM] = RecallPolicy{profiler, generator}
+	return out, func() error { client.Close(); return nil }, nil
+}

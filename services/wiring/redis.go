@@ -1,0 +1,39 @@
+package wiring
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/extra/redisotel/v9"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+)
+
+// Redis says how to reach Redis.
+type Redis struct {
+	Addrs    []string      `env:"MNEME_REDIS_ADDRS" envDefault:"127.0.0.1:6379" desc:"addresses of Redis, host:port, comma-separated; several mean a cluster"`
+	User     string        `env:"MNEME_REDIS_USER" desc:"Redis user; empty for the default one"`
+	Password config.Secret `env:"MNEME_REDIS_PASSWORD" desc:"Redis password; empty for none"`
+	DB       int           `env:"MNEME_REDIS_DB" envDefault:"0" desc:"Redis database, where it is not a cluster"`
+	// WeightsPrefix is here, and not with the reranker's settings, because who erases a user needs it, too.
+	WeightsPrefix string `env:"MNEME_REDIS_WEIGHTS_PREFIX" envDefault:"mneme:weights:" desc:"beginning of the keys of the reranker's weights and traces; the same in every service"`
+}
+
+// Validate checks what the types do not.
+func (r Redis) Validate() error {
+	return config.Require(len(r.Addrs) > 0, "MNEME_REDIS_ADDRS", r.Addrs, "at least one host:port")
+}
+
+// client makes a client; it does not wait for Redis.
+func (r Redis) client(tel *telemetry.Telemetry) (goredis.UniversalClient, error) {
+	c := goredis.NewUniversalClient(&goredis.UniversalOptions{
+		Addrs: r.Addrs, Username: r.User, Password: r.Password.Reveal(), DB: r.DB,
+		ContextTimeoutEnabled: true, DialTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second,
+	})
+	if err := redisotel.InstrumentMetrics(c, redisotel.WithMeterProvider(tel.Meter)); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}

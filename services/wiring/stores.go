@@ -1,0 +1,124 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	temporallog "go.temporal.io/sdk/log"
+
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
+	"github.com/mneme-memory/mneme/shared/store/window"
+	windowredis "github.com/mneme-memory/mneme/shared/store/window/redis"
+	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// Scope is the instrumentation scope of spans around the back-ends.
+const Scope = "github.com/mneme-memory/mneme/services"
+
+// OpenBank connects to the bank.
+func OpenBank(ctx context.Context, cfg weaviate.Config, e embedding.Embedder, tel *telemetry.Telemetry) (bank.Bank, func() error, error) {
+	b, err := weaviate.Open(ctx, cfg, e.Model(), e.Dimension())
+	if err != nil {
+		return nil, nil, runner.Need("weaviate", err)
+	}
+	return bank.Traced(b, tel.Tracer.Tracer(Scope)), b.Close, nil
+}
+
+// Window says where working memory is and how much of it is kept.
+type Window struct {
+	Redis
+	Prefix string        `env:"MNEME_REDIS_PREFIX" envDefault:"mneme:window:" desc:"beginning of the keys"`
+	Turns  int           `env:"MNEME_WINDOW_TURNS" envDefault:"20" desc:"salient turns kept in a user's window at most"`
+	Age    time.Duration `env:"MNEME_WINDOW_AGE" envDefault:"336h" desc:"how much older than the user's newest turn a kept turn may be"`
+	Idle   time.Duration `env:"MNEME_WINDOW_IDLE" envDefault:"720h" desc:"after how long without a write a user's window is forgotten"`
+}
+
+// Validate checks what the types do not.
+func (w Window) Validate() error {
+	return errors.Join(
+		config.Require(w.Turns > 0, "MNEME_WINDOW_TURNS", w.Turns, "more than zero"),
+		config.Require(w.Age >= time.Millisecond, "MNEME_WINDOW_AGE", w.Age, "at least 1ms"),
+		config.Require(w.Idle >= time.Millisecond, "MNEME_WINDOW_IDLE", w.Idle, "at least 1ms"),
+	)
+}
+
+// Open makes the window. It does not wait for Redis: a window that is away is no reason not to start.
+func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, error) {
+	c, err := w.client(tel)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := windowredis.New(c, windowredis.Options{
+		Limits: window.Limits{Turns: w.Turns, Age: w.Age, Idle: w.Idle}, Prefix: w.Prefix,
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	return window.Traced(opened, tel.Tracer.Tracer(Scope)), c.Close, nil
+}
+
+// Workflows says how to reach Temporal and when the users' workflows work.
+type Workflows struct {
+	Addr              string        `env:"MNEME_TEMPORAL_ADDR" envDefault:"127.0.0.1:7233" desc:"address of the Temporal frontend, host:port"`
+	Namespace         string        `env:"MNEME_TEMPORAL_NAMESPACE" envDefault:"default" desc:"Temporal namespace"`
+	MaxTurns          int           `env:"MNEME_CONSOLIDATION_MAX_TURNS" envDefault:"32" desc:"turns of an open session consolidated together at most; so many waiting ones start a consolidation"`
+	BatchTurns        int           `env:"MNEME_CONSOLIDATION_BATCH_TURNS" envDefault:"200" desc:"turns of a session that has ended consolidated together at most"`
+	Idle              time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn before it is consolidated as it is"`
+	Linger            time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays after its last work"`
+	MalformedAttempts int           `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"5" desc:"how often a session is tried whose model answers cannot be used before its turns go to the dead letters"`
+}
+
+// Validate checks what the types do not.
+func (w Workflows) Validate() error {
+	return errors.Join(
+		config.Require(w.Addr != "", "MNEME_TEMPORAL_ADDR", w.Addr, "host:port"),
+		config.Require(w.Namespace != "", "MNEME_TEMPORAL_NAMESPACE", w.Namespace, "a namespace"),
+		config.Require(w.MaxTurns > 0 && w.MaxTurns <= 200, "MNEME_CONSOLIDATION_MAX_TURNS", w.MaxTurns, "1 to 200"),
+		config.Require(w.BatchTurns > 0 && w.BatchTurns <= 400, "MNEME_CONSOLIDATION_BATCH_TURNS", w.BatchTurns, "1 to 400"),
+		config.Require(w.Idle > 0, "MNEME_CONSOLIDATION_IDLE", w.Idle, "more than zero"),
+		config.Require(w.Linger > 0, "MNEME_CONSOLIDATION_LINGER", w.Linger, "more than zero"),
+		config.Require(w.MalformedAttempts > 0, "MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS", w.MalformedAttempts, "more than zero"),
+	)
+}
+
+// Open connects to Temporal.
+func (w Workflows) Open(ctx context.Context, tel *telemetry.Telemetry) (client.Client, error) {
+	c, err := client.DialContext(ctx, consolidation.ClientOptions(client.Options{
+		HostPort: w.Addr, Namespace: w.Namespace, Logger: temporallog.NewStructuredLogger(tel.Log),
+	}))
+	return c, runner.Need("temporal", err)
+}
+
+// Starter signals workflows through a client of Open.
+func (w Workflows) Starter(c client.Client) consolidation.Starter {
+	return consolidation.Starter{Client: c, Tuning: consolidation.Tuning{
+		MaxTurns: w.MaxTurns, BatchTurns: w.BatchTurns, Idle: w.Idle, Linger: w.Linger, MalformedAttempts: w.MalformedAttempts,
+	}}
+}
+
+// Tenants says where the tenants file is.
+type Tenants struct {
+	File string        `env:"MNEME_TENANTS_FILE" envDefault:"tenants.yaml" desc:"YAML file of the tenants, their strategy, policy and hashed API keys; read again when it changes"`
+	Poll time.Duration `env:"MNEME_TENANTS_POLL" envDefault:"2s" desc:"how often the tenants file is looked at"`
+}
+
+// Open reads the tenants and returns the task that keeps them up to date.
+func (t Tenants) Open(tel *telemetry.Telemetry) (*tenant.Registry, runner.Task, error) {
+	r, err := tenant.Open(tenant.Options{
+		Path: t.File, Poll: t.Poll,
+		OnReload: func(ts []tenant.Tenant) { tel.Log.Info("tenants reloaded", "tenants", len(ts)) },
+		OnError:  func(err error) { tel.Log.Error("tenants file not taken, the tenants from before stay", "error", err) },
+	})
+	if err != nil {
+		return nil, runner.Task{}, err
+	}
+	return r, runner.Task{Name: "watch tenants", Run: r.Run}, nil
+}

@@ -1,0 +1,80 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/weights"
+	weightsredis "github.com/mneme-memory/mneme/shared/store/weights/redis"
+	"github.com/mneme-memory/mneme/workflows/erasure"
+)
+
+// Weights says where the reranker's weights and the traces of recalls are, and how much of them is kept.
+type Weights struct {
+	Redis
+	Versions int           `env:"MNEME_RERANKER_VERSIONS" envDefault:"100" desc:"versions of a tenant's weights that are kept, to roll back to"`
+	Traces   int           `env:"MNEME_RERANKER_TRACES" envDefault:"64" desc:"recalls of a user that are kept at most until their citations come"`
+	TraceTTL time.Duration `env:"MNEME_RERANKER_TRACE_TTL" envDefault:"24h" desc:"how long a recall waits for its citations"`
+}
+
+// Validate checks what the types do not.
+func (w Weights) Validate() error {
+	return errors.Join(
+		config.Require(w.Versions > 0, "MNEME_RERANKER_VERSIONS", w.Versions, "more than zero"),
+		config.Require(w.Traces > 0, "MNEME_RERANKER_TRACES", w.Traces, "more than zero"),
+		config.Require(w.TraceTTL >= time.Millisecond, "MNEME_RERANKER_TRACE_TTL", w.TraceTTL, "at least 1ms"),
+	)
+}
+
+// Limits are those of the store.
+func (w Weights) Limits() weights.Limits {
+	return weights.Limits{Versions: w.Versions, Traces: w.Traces, TraceTTL: w.TraceTTL}
+}
+
+// Open makes the store. It does not wait for Redis: memories can be ordered without.
+func (w Weights) Open(tel *telemetry.Telemetry) (weights.Store, func() error, error) {
+	return w.Redis.openWeights(tel, w.Limits())
+}
+
+func (r Redis) openWeights(tel *telemetry.Telemetry, l weights.Limits) (weights.Store, func() error, error) {
+	c, err := r.client(tel)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := weightsredis.New(c, weightsredis.Options{Limits: l, Prefix: r.WeightsPrefix})
+	if err != nil {
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	return s, c.Close, nil
+}
+
+// openTraces opens the traces to be erased and counted, whatever their limits are.
+func (r Redis) openTraces(tel *telemetry.Telemetry) (erasure.Store, func() error, error) {
+	s, free, err := r.openWeights(tel, weights.Limits{Versions: 1, Traces: 1, TraceTTL: time.Hour})
+	if err != nil {
+		return nil, nil, err
+	}
+	return RecallTraces{s}, free, nil
+}
+
+// RecallTraces are what the reranker keeps of a user, as a store to be erased.
+type RecallTraces struct{ Store weights.Traces }
+
+var _ erasure.Store = RecallTraces{}
+
+// Name implements erasure.Store.
+func (RecallTraces) Name() string { return "recall traces and reports" }
+
+// Erase implements erasure.Store. What came after the request goes, too: nothing but learning rests on it.
+func (t RecallTraces) Erase(ctx context.Context, r erasure.Request) error {
+	return t.Store.Erase(ctx, r.Scope)
+}
+
+// Count implements erasure.Store.
+func (t RecallTraces) Count(ctx context.Context, r erasure.Request) (int, error) {
+	n, err := t.Store.Count(ctx, r.Scope)
+	return n.Traces + n.Events, err
+}

@@ -1,0 +1,13 @@
+package memory
+
+// SaliencyDecision is the filter's verdict on one turn.
+type SaliencyDecision struct {
+	// Salient is whether the turn is worth remembering.
+	Salient bool `json:"salient"`
+	// Score is the confidence, 0 to 1.
+	Score float64 `json:"score"`
+	// Threshold is what the score was held against, 0 to 1.
+	Threshold float64 `json:"threshold"`
+	// PolicyVersion is name and version of the policy that decided.
+	PolicyVersion string `json:"policy_version"`
+}

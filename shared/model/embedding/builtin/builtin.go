@@ -1,0 +1,143 @@
+// Package builtin is the embedder that needs no model: signed feature hashing of words, word
+// pairs, character n-grams and a small list of concepts. It is deterministic, equal on
+// every machine, and fast enough to be called for every turn. It knows nothing of meaning
+// beyond its word lists: a real embedding model recalls paraphrases better.
+package builtin
+
+import (
+	"context"
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/kljensen/snowball/english"
+
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+)
+
+const (
+	// Dimension is the length of the vectors.
+	Dimension = 256
+	// Model is name and version. The version goes up with any change of any vector.
+	Model = "mneme-hash-256-v2"
+
+	// maxStemmed is the length in bytes beyond which a string of letters is no English word.
+	maxStemmed = 40
+)
+
+// Embedder is an embedding.Embedder without a model. It is safe for concurrent use.
+type Embedder struct {
+	lexicon *lexicon
+}
+
+var _ embedding.Embedder = (*Embedder)(nil)
+
+// New makes an embedder.
+func New() *Embedder { return &Embedder{lexicon: newLexicon()} }
+
+// Dimension implements embedding.Embedder.
+func (e *Embedder) Dimension() int { return Dimension }
+
+// Model implements embedding.Embedder.
+func (e *Embedder) Model() string { return Model }
+
+// Embed implements embedding.Embedder. A text without letters and digits gives the zero
+// vector. It fails only when ctx is done.
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		out[i] = e.embed(text)
+	}
+	return out, nil
+}
+
+func (e *Embedder) embed(text string) []float32 {
+	var s sums
+	words := tokens(text)
+	terms, order := e.terms(words)
+	for _, t := range terms {
+		e.addTerm(&s, t)
+	}
+	addPairs(&s, terms, order)
+	for _, w := range words {
+		if w.unspaced {
+			s.run(w.text, wordWeight)
+		}
+	}
+	return s.unit()
+}
+
+// terms returns the distinct words in order of first appearance, and the places in it of
+// the words that count, in order of the text.
+func (e *Embedder) terms(words []token) (terms []term, order []int) {
+	places := make(map[string]int, len(words))
+	order = make([]int, 0, len(words))
+	terms = make([]term, 0, len(words))
+	for _, w := range words {
+		if w.unspaced {
+			continue
+		}
+		at, seen := places[w.text]
+		if !seen {
+			at = len(terms)
+			places[w.text] = at
+			terms = append(terms, e.term(w))
+		}
+		terms[at].count++
+		if terms[at].weight > stopWeight {
+			order = append(order, at)
+		}
+	}
+	return terms, order
+}
+
+func (e *Embedder) term(w token) term {
+	if w.number {
+		return term{stem: w.text, weight: numberWeight}
+	}
+	weight := e.lexicon.weight(w.text)
+	if weight <= stopWeight {
+		return term{stem: w.text, weight: weight}
+	}
+	if len(w.text) > maxStemmed {
+		return term{stem: w.text, weight: weight}
+	}
+	return term{stem: english.Stem(w.text, true), weight: weight}
+}
+
+// addTerm adds a word with its grams and concepts. The square root of the count damps
+// repetition and, unlike a logarithm, is exact on every machine.
+func (e *Embedder) addTerm(s *sums, t term) {
+	weight := float64(t.weight * math.Sqrt(float64(t.count)))
+	s.add(xxhash.Sum64String(t.stem)^kindWord, float64(weight*wordWeight))
+	if t.weight > stopWeight {
+		s.grams(t.stem, float64(weight*gramsWeight))
+	}
+	concepts := e.lexicon.concepts[t.stem]
+	if len(concepts) == 0 {
+		return
+	}
+	each := float64(conceptWeight*weight) / math.Sqrt(float64(len(concepts)))
+	for _, concept := range concepts {
+		s.add(xxhash.Sum64String(concept)^kindConcept, each)
+	}
+}
+
+// addPairs adds the pairs of neighbouring words, stop words left out.
+func addPairs(s *sums, terms []term, order []int) {
+	counts := make(map[uint64]int, len(order))
+	for i := 1; i < len(order); i++ {
+		counts[pair(terms[order[i-1]].stem, terms[order[i]].stem)]++
+	}
+	for i := 1; i < len(order); i++ {
+		first, second := terms[order[i-1]], terms[order[i]]
+		hash := pair(first.stem, second.stem)
+		if n := counts[hash]; n > 0 {
+			counts[hash] = 0
+			weight := math.Sqrt(float64(first.weight * second.weight * float64(n)))
+			s.add(hash, float64(bigramWeight*weight))
+		}
+	}
+}

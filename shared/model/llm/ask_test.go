@@ -1,0 +1,215 @@
+package llm_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
+)
+
+// verdict is a small structured answer.
+type verdict struct {
+	Word  string   `json:"word" enum:"yes|no"`
+	Score float64  `json:"score"`
+	Tags  []string `json:"tags,omitempty"`
+}
+
+var verdictSchema = structured.SchemaOf[verdict]("verdict")
+
+const good = `{"word":"yes","score":0.5,"tags":[]}`
+
+func request() llm.Request {
+	return llm.Request{Role: llm.RoleManager, Tenant: "acme", System: "rules", User: "say yes", Schema: &verdictSchema}
+}
+
+func ask(ctx context.Context, c *llm.Client) (verdict, error) {
+	return llm.AskJSON(ctx, c, request(), func(v verdict) (verdict, error) {
+		if v.Score > 1 {
+			return v, structured.Faultf("score is above 1")
+		}
+		return v, nil
+	})
+}
+
+func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
+	never := make(chan struct{})
+	cases := []struct {
+		name  string
+		steps []llmtest.Step
+		want  error // nil: the answer is accepted
+		calls int
+	}{
+		{"good answer", []llmtest.Step{llmtest.Text(good)}, nil, 1},
+		{"prose around", []llmtest.Step{llmtest.Text("Well {you see}:\n```json\n" + good + "\n```\nbye {}")}, nil, 1},
+		{"extra fields", []llmtest.Step{llmtest.Text(`{"why":"because","word":"no","score":1}`)}, nil, 1},
+		{"null for an optional field", []llmtest.Step{llmtest.Text(`{"word":"no","score":1,"tags":null}`)}, nil, 1},
+		{"repaired", []llmtest.Step{llmtest.Text("no idea"), llmtest.Text(good)}, nil, 2},
+		{"check fails, then repaired", []llmtest.Step{llmtest.Text(`{"word":"yes","score":7}`), llmtest.Text(good)}, nil, 2},
+		{"never JSON", []llmtest.Step{llmtest.Text("a"), llmtest.Text("b")}, llm.ErrMalformed, 2},
+		{"half JSON", []llmtest.Step{llmtest.Text(good[:20]), llmtest.Text(good[:20])}, llm.ErrMalformed, 2},
+		{"missing field", []llmtest.Step{llmtest.Text(`{"word":"yes"}`), llmtest.Text(`{"score":1}`)}, llm.ErrMalformed, 2},
+		{"null for a required field", []llmtest.Step{llmtest.Text(`{"word":"yes","score":null}`), llmtest.Text(`null`)}, llm.ErrMalformed, 2},
+		{"another case of the key", []llmtest.Step{llmtest.Text(`{"Word":"yes","score":1}`), llmtest.Text(`[]`)}, llm.ErrMalformed, 2},
+		{"wrong type", []llmtest.Step{llmtest.Text(`{"word":"yes","score":"1"}`), llmtest.Text(`{"word":1,"score":1}`)}, llm.ErrMalformed, 2},
+		{"outside the enum", []llmtest.Step{llmtest.Text(`{"word":"maybe","score":1}`), llmtest.Text(`7`)}, llm.ErrMalformed, 2},
+		{"truncated", []llmtest.Step{llmtest.Truncated()}, llm.ErrTruncated, 1},
+		{"truncated when repairing", []llmtest.Step{llmtest.Text("x"), llmtest.Truncated()}, llm.ErrTruncated, 2},
+		{"refused", []llmtest.Step{llmtest.Refusal()}, llm.ErrRefused, 1},
+		{"filtered", []llmtest.Step{llmtest.Filtered()}, llm.ErrRefused, 1},
+		{"no choices", []llmtest.Step{llmtest.NoChoices()}, llm.ErrEmpty, 1},
+		{"no text", []llmtest.Step{llmtest.EmptyText()}, llm.ErrEmpty, 1},
+		{"null body", []llmtest.Step{llmtest.Body("null")}, llm.ErrEmpty, 1},
+		{"429 once", []llmtest.Step{llmtest.RateLimited("0"), llmtest.Text(good)}, nil, 2},
+		{"500 and a dropped connection", []llmtest.Step{llmtest.Status(500), llmtest.Drop(), llmtest.Text(good)}, nil, 3},
+		{"body cut off", []llmtest.Step{llmtest.Body(`{"choices":[{`), llmtest.Text(good)}, nil, 2},
+		{"502 of a proxy", []llmtest.Step{llmtest.PlainStatus(502, "<html>bad gateway"), llmtest.Text(good)}, nil, 2},
+		{"slow once", []llmtest.Step{llmtest.Hold(never, llmtest.Brain()), llmtest.Text(good)}, nil, 2},
+		{"429 for ever", repeat(llmtest.RateLimited("0"), 3), llm.ErrUnavailable, 3},
+		{"503 for ever", repeat(llmtest.Status(503), 3), llm.ErrUnavailable, 3},
+		{"dropped for ever", repeat(llmtest.Drop(), 3), llm.ErrUnavailable, 3},
+		{"slow for ever", repeat(llmtest.Hold(never, llmtest.Brain()), 3), llm.ErrUnavailable, 3},
+		{"asked to wait an hour", []llmtest.Step{llmtest.RateLimited("3600")}, llm.ErrUnavailable, 1},
+		{"asked to wait until a date", []llmtest.Step{llmtest.RateLimited("Fri, 31 Dec 2199 23:59:59 GMT")}, llm.ErrUnavailable, 1},
+		{"400", []llmtest.Step{llmtest.Status(400)}, llm.ErrRejected, 1},
+		{"422 in another form", []llmtest.Step{llmtest.PlainStatus(422, `{"detail":[{"msg":"oops"}]}`)}, llm.ErrRejected, 1},
+		{"401", []llmtest.Step{llmtest.Status(401)}, llm.ErrUnauthorized, 1},
+		{"403 without JSON", []llmtest.Step{llmtest.PlainStatus(403, "no")}, llm.ErrUnauthorized, 1},
+		{"quota used up", []llmtest.Step{llmtest.PlainStatus(429, `{"error":{"code":"insufficient_quota"}}`)}, llm.ErrUnauthorized, 1},
+		{"404", []llmtest.Step{llmtest.Status(404)}, llm.ErrNotFound, 1},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := llmtest.New(t)
+			s.Script(llm.RoleManager, tc.steps...)
+			cfg := s.Config()
+			if strings.HasPrefix(tc.name, "slow") {
+				cfg.Timeout = time.Second // long enough for the answers that are meant to arrive
+			}
+			v, err := ask(t.Context(), client(t, cfg))
+			if !errors.Is(err, tc.want) || (tc.want == nil && err != nil) {
+				t.Fatalf("error is %v, want %v", err, tc.want)
+			}
+			if err != nil && !fault.IsRetryable(err) {
+				t.Errorf("%v is not retryable, yet the data is not at fault", err)
+			}
+			if (err == nil) != (v.Word != "") {
+				t.Errorf("answer is %+v with error %v", v, err)
+			}
+			if n := s.Count(llm.RoleManager); n != tc.calls {
+				t.Errorf("%d calls, want %d", n, tc.calls)
+			}
+		})
+	}
+}
+
+func TestErrorsAreClassed(t *testing.T) {
+	for _, tc := range []struct {
+		err            error
+		answer, config bool
+	}{
+		{llm.ErrMalformed, true, false},
+		{llm.ErrTruncated, true, false},
+		{llm.ErrRefused, true, false},
+		{llm.ErrEmpty, true, false},
+		{llm.ErrUnauthorized, false, true},
+		{llm.ErrNotFound, false, true},
+		{llm.ErrRejected, false, true},
+		{llm.ErrUnavailable, false, false},
+	} {
+		if errors.Is(tc.err, fault.ErrUnusableAnswer) != tc.answer || llm.IsConfigFault(tc.err) != tc.config {
+			t.Errorf("%v is classed wrongly", tc.err)
+		}
+	}
+}
+
+func TestRepairShowsTheAnswerAndItsFault(t *testing.T) {
+	s := llmtest.New(t)
+	s.Script(llm.RoleManager, llmtest.Text(`{"word":"maybe","score":1}`), llmtest.Text(good))
+	if _, err := ask(t.Context(), s.Client(t)); err != nil {
+		t.Fatal(err)
+	}
+	c := s.Calls(llm.RoleManager)[1]
+	if !c.IsRepair() || len(c.Messages) != 4 {
+		t.Fatalf("the second call has %d messages, want 4", len(c.Messages))
+	}
+	if !strings.Contains(c.Messages[2].Content, "maybe") || c.Messages[2].Role != "assistant" {
+		t.Errorf("the answer is not shown: %+v", c.Messages[2])
+	}
+	if !strings.Contains(c.Messages[3].Content, "want one of yes, no") {
+		t.Errorf("the fault is not shown: %+v", c.Messages[3])
+	}
+}
+
+func TestErrorsQuoteNeitherAnswerNorServerNorKey(t *testing.T) {
+	const secret = "sk-very-secret"
+	steps := map[string][]llmtest.Step{
+		"answer":  repeat(llmtest.Text(`{"word":"PRIVATE","score":1}`), 2),
+		"prose":   repeat(llmtest.Text(`PRIVATE {"word"`), 2),
+		"status":  {llmtest.PlainStatus(400, `{"error":{"message":"PRIVATE","code":"PRIVATE text","type":"`+secret+`"}}`)},
+		"refusal": {llmtest.Refusal()},
+		"401":     {llmtest.PlainStatus(401, "bad key "+secret)},
+	}
+	for name, script := range steps {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t)
+			s.Script(llm.RoleManager, script...)
+			cfg := s.Config()
+			cfg.Key = secret
+			_, err := ask(t.Context(), client(t, cfg))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, bad := range []string{"PRIVATE", secret, "cannot help"} {
+				if strings.Contains(err.Error(), bad) {
+					t.Errorf("error quotes %q: %v", bad, err)
+				}
+			}
+			if got := s.Calls(llm.RoleManager)[0].Authorization; got != "Bearer "+secret {
+				t.Errorf("Authorization is %q", got)
+			}
+		})
+	}
+}
+
+func TestCancelledCallsEndAtOnce(t *testing.T) {
+	s := llmtest.New(t)
+	never := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Script(llm.RoleManager, func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
+		cancel()
+		llmtest.Hold(never, llmtest.Brain())(w, r, c)
+	})
+	_, err := ask(ctx, s.Client(t))
+	if !errors.Is(err, context.Canceled) || fault.IsRetryable(err) {
+		t.Errorf("error is %v, want cancellation", err)
+	}
+	if n := s.Total(); n != 1 {
+		t.Errorf("%d calls, want 1", n)
+	}
+}
+
+func repeat(s llmtest.Step, n int) []llmtest.Step {
+	out := make([]llmtest.Step, n)
+	for i := range out {
+		out[i] = s
+	}
+	return out
+}
+
+func client(t *testing.T, cfg llm.Config) *llm.Client {
+	t.Helper()
+	c, err := llm.NewClient(cfg, llm.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}

@@ -1,0 +1,134 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+)
+
+// Role is who asks the model. It selects the model and labels metrics and spans.
+type Role string
+
+// The roles.
+const (
+	RoleFilter    Role = "filter"
+	RoleExtractor Role = "extractor"
+	RoleManager   Role = "manager"
+	RoleUtilizer  Role = "utilizer"
+	RoleGenerator Role = "generator"
+	RoleEmbedding Role = "embedding"
+
+	// The roles of the strategies that have more than one extractor and one manager of their own. They are served by the model of
+	// the one or the other.
+	RoleCore         Role = "core"
+	RoleEpisodic     Role = "episodic"
+	RoleSemantic     Role = "semantic"
+	RoleProcedural   Role = "procedural"
+	RoleFacts        Role = "facts"
+	RoleTopics       Role = "topics"
+	RoleAgent        Role = "agent"
+	RoleFactManager  Role = "fact-manager"
+	RoleTopicManager Role = "topic-manager"
+)
+
+// Config says where the model server is and how it is used. Names are relative to the prefix that the
+// service gives them, such as MNEME_LLM_.
+type Config struct {
+	// BaseURL is the endpoint up to and without /chat/completions.
+	BaseURL string `env:"BASE_URL" envDefault:"http://127.0.0.1:8000/v1" desc:"base URL of the OpenAI-compatible endpoint, up to and including its version path"`
+	// Key is the API key; empty for a server that wants none.
+	Key config.Secret `env:"API_KEY" desc:"API key of the endpoint; empty where it wants none"`
+	// Model serves every role that has no model of its own.
+	Model string `env:"MODEL" desc:"model of the roles that have none of their own"`
+	// Models are the models by role.
+	Models Models `envPrefix:"MODEL_"`
+	// Timeout bounds one attempt.
+	Timeout time.Duration `env:"TIMEOUT" envDefault:"60s" desc:"longest time one request may take"`
+	// Retry says how failed requests are repeated.
+	Retry Retry `envPrefix:"RETRY_"`
+	// TenantConcurrency is how many requests of one tenant run at once.
+	TenantConcurrency int `env:"TENANT_CONCURRENCY" envDefault:"4" desc:"requests of one tenant running at once"`
+	// Concurrency is how many requests of all tenants run at once.
+	Concurrency int `env:"CONCURRENCY" envDefault:"32" desc:"requests of all tenants running at once; freed places go to waiting tenants by weight"`
+	// TenantWeights are the tenants' shares of Concurrency while they compete; 1 where not named.
+	TenantWeights map[string]int `env:"TENANT_WEIGHTS" desc:"shares of tenants that compete for places, as tenant:weight; 1 where not named"`
+	// MaxOutputTokens bounds an answer, in tokens.
+	MaxOutputTokens int64 `env:"MAX_OUTPUT_TOKENS" envDefault:"4096" desc:"longest answer, in tokens"`
+	// Temperature is the sampling temperature.
+	Temperature float64 `env:"TEMPERATURE" envDefault:"0" desc:"sampling temperature, 0 to 2"`
+	// Seed makes servers that heed it repeatable.
+	Seed int64 `env:"SEED" envDefault:"1" desc:"sampling seed, for servers that heed it"`
+}
+
+// Models names a model per role; an empty one stands for Config.Model.
+type Models struct {
+	Filter    string `env:"FILTER" desc:"model of the saliency filter"`
+	Extractor string `env:"EXTRACTOR" desc:"model that extracts memories"`
+	Manager   string `env:"MANAGER" desc:"model that decides operations"`
+	Utilizer  string `env:"UTILIZER" desc:"model that writes profiles"`
+	Generator string `env:"GENERATOR" desc:"model that answers"`
+	Embedding string `env:"EMBEDDING" desc:"model that embeds"`
+}
+
+// Retry is exponential back-off with full jitter.
+type Retry struct {
+	// Max is how many times a request is repeated; 0 means never.
+	Max int `env:"MAX" envDefault:"4" desc:"how many times a failed request is repeated"`
+	// Base is the upper bound of the first wait; it doubles each time.
+	Base time.Duration `env:"BASE" envDefault:"500ms" desc:"upper bound of the first wait between attempts; doubles each time"`
+	// Cap is the upper bound of every wait of ours.
+	Cap time.Duration `env:"CAP" envDefault:"20s" desc:"upper bound of a wait between attempts"`
+	// MaxServerWait is the longest Retry-After that is waited for here; beyond it the call fails at
+	// once and its caller comes back later.
+	MaxServerWait time.Duration `env:"MAX_SERVER_WAIT" envDefault:"60s" desc:"longest Retry-After that is waited for; beyond it the call fails and is retried by its caller"`
+}
+
+// DefaultConfig returns the settings that apply where nothing is set.
+func DefaultConfig() Config {
+	cfg, err := config.Load[Config](nil)
+	if err != nil {
+		panic("llm: the defaults do not load: " + err.Error())
+	}
+	return cfg
+}
+
+// Validate reports every setting that is out of range. A missing model is no fault here: it is
+// one only where a client is made.
+func (c Config) Validate() error {
+	u, err := url.Parse(c.BaseURL)
+	r := c.Retry
+	errs := []error{
+		config.Require(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "BASE_URL", c.BaseURL, "an http or https URL"),
+		config.Require(c.Timeout > 0, "TIMEOUT", c.Timeout, "more than 0"),
+		config.Require(c.TenantConcurrency > 0, "TENANT_CONCURRENCY", c.TenantConcurrency, "more than 0"),
+		config.Require(c.Concurrency > 0, "CONCURRENCY", c.Concurrency, "more than 0"),
+		config.Require(c.MaxOutputTokens > 0, "MAX_OUTPUT_TOKENS", c.MaxOutputTokens, "more than 0"),
+		config.Require(r.Max >= 0, "RETRY_MAX", r.Max, "0 or more"),
+		config.Require(r.Base > 0, "RETRY_BASE", r.Base, "more than 0"),
+		config.Require(r.Cap >= r.Base, "RETRY_CAP", r.Cap, "not below RETRY_BASE"),
+		config.Require(r.MaxServerWait >= 0, "RETRY_MAX_SERVER_WAIT", r.MaxServerWait, "0 or more"),
+		config.Require(c.Temperature >= 0 && c.Temperature <= 2, "TEMPERATURE", c.Temperature, "0 to 2"),
+	}
+	for tenant, w := range c.TenantWeights {
+		errs = append(errs, config.Require(w >= 1 && w <= 1000, "TENANT_WEIGHTS", fmt.Sprintf("%s:%d", tenant, w), "weights from 1 to 1000"))
+	}
+	return errors.Join(errs...)
+}
+
+// ModelFor is the model of a role; empty when none is set.
+func (c Config) ModelFor(r Role) string {
+	own := map[Role]string{
+		RoleFilter: c.Models.Filter, RoleExtractor: c.Models.Extractor, RoleManager: c.Models.Manager,
+		RoleCore: c.Models.Extractor, RoleEpisodic: c.Models.Extractor, RoleSemantic: c.Models.Extractor,
+		RoleProcedural: c.Models.Extractor, RoleFacts: c.Models.Extractor, RoleTopics: c.Models.Extractor,
+		RoleAgent: c.Models.Manager, RoleFactManager: c.Models.Manager, RoleTopicManager: c.Models.Manager,
+		RoleUtilizer: c.Models.Utilizer, RoleGenerator: c.Models.Generator, RoleEmbedding: c.Models.Embedding,
+	}[r]
+	if own != "" {
+		return own
+	}
+	return c.Model
+}

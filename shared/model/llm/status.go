@@ -1,0 +1,66 @@
+package llm
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/openai/openai-go/v3/option"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+)
+
+// maxErrorBytes bounds how much of an error's body is read.
+const maxErrorBytes = 64 << 10
+
+// statusAsError turns every status other than success into a StatusError before the SDK sees it,
+// because the SDK loses the status of an error whose body is not in OpenAI's form.
+func statusAsError(key config.Secret) option.Middleware {
+	return func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		res, err := next(req)
+		if err != nil || res.StatusCode < 300 {
+			return res, err
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes)) // what came is enough to tell the fault
+		e := parseStatus(body, key)
+		e.Status = res.StatusCode
+		e.RetryAfter = retryAfter(res.Header, time.Now())
+		return nil, e
+	}
+}
+
+// parseStatus reads the error forms in use: {"error":{...}}, {"error":"..."}, {"message":...}, and text.
+func parseStatus(body []byte, key config.Secret) *StatusError {
+	var outer struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+	}
+	var inner struct {
+		Message string `json:"message"`
+		Type    string `json:"type"`
+		Param   string `json:"param"`
+		Code    any    `json:"code"` // a string or a number
+	}
+	e := &StatusError{message: string(body)}
+	if json.Unmarshal(body, &outer) != nil {
+		return e
+	}
+	_ = json.Unmarshal(outer.Error, &inner) // a form of its own leaves the fields empty
+	code, _ := inner.Code.(string)
+	e.Code, e.Type, e.Param = identifier(code, key), identifier(inner.Type, key), identifier(inner.Param, key)
+	return e
+}
+
+var identifierPattern = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
+
+// identifier lets pass what cannot be a sentence or the key.
+func identifier(s string, key config.Secret) string {
+	if !identifierPattern.MatchString(s) || (key != "" && strings.Contains(s, key.Reveal())) {
+		return ""
+	}
+	return s
+}

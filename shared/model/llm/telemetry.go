@@ -1,0 +1,125 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+)
+
+const scopeName = "github.com/mneme-memory/mneme/shared/model/llm"
+
+// Attribute keys beside the GenAI conventions.
+const (
+	keyRole     = attribute.Key("mneme.llm.role")
+	keyTenant   = attribute.Key("mneme.tenant.id")
+	keyAttempts = attribute.Key("mneme.llm.attempts")
+	keyRepair   = attribute.Key("mneme.llm.repair")
+)
+
+type telemetry struct {
+	tracer   trace.Tracer
+	tokens   genaiconv.ClientTokenUsage
+	duration genaiconv.ClientOperationDuration
+	server   []attribute.KeyValue
+}
+
+func newTelemetry(deps Deps, server *url.URL) (*telemetry, error) {
+	if deps.MeterProvider == nil {
+		deps.MeterProvider = metricnoop.NewMeterProvider()
+	}
+	if deps.TracerProvider == nil {
+		deps.TracerProvider = tracenoop.NewTracerProvider()
+	}
+	meter := deps.MeterProvider.Meter(scopeName)
+	tokens, err := genaiconv.NewClientTokenUsage(meter)
+	if err != nil {
+		return nil, err
+	}
+	duration, err := genaiconv.NewClientOperationDuration(meter)
+	if err != nil {
+		return nil, err
+	}
+	t := &telemetry{tracer: deps.TracerProvider.Tracer(scopeName), tokens: tokens, duration: duration}
+	t.server = append(t.server, semconv.ServerAddress(server.Hostname()))
+	if port, err := strconv.Atoi(server.Port()); err == nil {
+		t.server = append(t.server, semconv.ServerPort(port))
+	}
+	return t, nil
+}
+
+// operation is one call as telemetry sees it, its retries included.
+type operation struct {
+	t       *telemetry
+	name    genaiconv.OperationNameAttr
+	attrs   []attribute.KeyValue // of the metrics
+	span    trace.Span
+	started time.Time
+}
+
+func (t *telemetry) start(ctx context.Context, name genaiconv.OperationNameAttr, model string, role Role, tenant string) (context.Context, *operation) {
+	attrs := append([]attribute.KeyValue{
+		semconv.GenAIRequestModel(model), keyRole.String(string(role)), keyTenant.String(tenant),
+	}, t.server...)
+	ctx, span := t.tracer.Start(ctx, string(name)+" "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...),
+		trace.WithAttributes(semconv.GenAIOperationNameKey.String(string(name)), semconv.GenAIProviderNameOpenAI))
+	return ctx, &operation{t: t, name: name, attrs: attrs, span: span, started: time.Now()}
+}
+
+// used records tokens; endpoints that do not count them report none.
+func (o *operation) used(ctx context.Context, input, output int64) {
+	record := func(n int64, kind genaiconv.TokenTypeAttr) {
+		if n > 0 {
+			o.t.tokens.Record(ctx, n, o.name, genaiconv.ProviderNameOpenAI, kind, o.attrs...)
+		}
+	}
+	record(input, genaiconv.TokenTypeInput)
+	record(output, genaiconv.TokenTypeOutput)
+	o.span.SetAttributes(semconv.GenAIUsageInputTokens(int(input)), semconv.GenAIUsageOutputTokens(int(output)))
+}
+
+// end closes the span. Errors of this package quote no text.
+func (o *operation) end(ctx context.Context, attempts int, err error) {
+	attrs := o.attrs
+	o.span.SetAttributes(keyAttempts.Int(attempts))
+	if err != nil {
+		class := errorClass(err)
+		attrs = append(attrs[:len(attrs):len(attrs)], semconv.ErrorTypeKey.String(class))
+		o.span.SetAttributes(semconv.ErrorTypeKey.String(class))
+		o.span.SetStatus(codes.Error, class)
+	}
+	o.t.duration.Record(ctx, time.Since(o.started).Seconds(), o.name, genaiconv.ProviderNameOpenAI, attrs...)
+	o.span.End()
+}
+
+// errorClass is a name of few values for an error.
+func errorClass(err error) string {
+	var se *StatusError
+	switch {
+	case errors.As(err, &se):
+		return strconv.Itoa(se.Status)
+	case errors.Is(err, errTimeout):
+		return "timeout"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "canceled"
+	case errors.Is(err, ErrTruncated):
+		return "truncated"
+	case errors.Is(err, ErrRefused):
+		return "refused"
+	case errors.Is(err, ErrEmpty):
+		return "empty"
+	case errors.Is(err, ErrUnavailable):
+		return "unavailable"
+	default:
+		return "_OTHER"
+	}
+}

@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"errors"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+)
+
+// AddrVariable is the variable of the listening address; most services give it a Default.
+const AddrVariable = "MNEME_HTTP_ADDR"
+
+// Base is the configuration that every service has beside its own.
+type Base struct {
+	// Addr is where the one HTTP server listens.
+	Addr string `env:"MNEME_HTTP_ADDR" envDefault:"127.0.0.1:0" desc:"host:port of the HTTP server (RPC, /healthz, /readyz, /metrics); port 0 takes a free one"`
+	// MaxBody bounds a request.
+	MaxBody config.Size `env:"MNEME_HTTP_MAX_BODY" envDefault:"4MiB" desc:"largest request body"`
+	// HeaderTimeout bounds how long a client may take to send the headers.
+	HeaderTimeout time.Duration `env:"MNEME_HTTP_HEADER_TIMEOUT" envDefault:"5s" desc:"longest time a client may take to send its request headers"`
+	// DrainDelay is waited between losing readiness and refusing connections.
+	DrainDelay time.Duration `env:"MNEME_DRAIN_DELAY" envDefault:"0s" desc:"time between /readyz failing and the server closing, for load balancers to notice"`
+	// StopTimeout bounds each stage of the end.
+	StopTimeout time.Duration `env:"MNEME_SHUTDOWN_TIMEOUT" envDefault:"10s" desc:"longest time of each stage of shutting down: open requests, background work, each closing step, telemetry"`
+	// RetryMax is the longest pause between two attempts to start.
+	RetryMax time.Duration `env:"MNEME_START_RETRY_MAX" envDefault:"15s" desc:"longest pause between attempts to start while a dependency is down; the first is 0.25 s, then growing"`
+	// Telemetry is about traces, metrics and logs.
+	Telemetry telemetry.Config
+}
+
+// Validate checks what the types do not.
+func (b Base) Validate() error {
+	return errors.Join(
+		config.Require(isAddr(b.Addr), AddrVariable, b.Addr, "host:port"),
+		config.Require(b.MaxBody > 0, "MNEME_HTTP_MAX_BODY", b.MaxBody, "more than zero"),
+		config.Require(b.HeaderTimeout > 0, "MNEME_HTTP_HEADER_TIMEOUT", b.HeaderTimeout, "more than zero"),
+		config.Require(b.DrainDelay >= 0, "MNEME_DRAIN_DELAY", b.DrainDelay, "zero or more"),
+		config.Require(b.StopTimeout > 0, "MNEME_SHUTDOWN_TIMEOUT", b.StopTimeout, "more than zero"),
+		config.Require(b.RetryMax > 0, "MNEME_START_RETRY_MAX", b.RetryMax, "more than zero"),
+	)
+}
+
+func isAddr(addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.Atoi(port)
+	return err == nil && n >= 0 && n <= 65535
+}

@@ -1,0 +1,128 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+)
+
+// Exit codes of Execute.
+const (
+	ExitOK     = 0 // ended as asked
+	ExitFailed = 1 // something went wrong while running
+	ExitUsage  = 2 // wrong arguments or configuration: starting again will not help
+)
+
+// Main is the whole of a service's main function. The first SIGINT or SIGTERM ends the service in
+// order, the second at once, with ExitFailed.
+func Main(s Service) {
+	ctx, end := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2) // room for both: the second must not be lost while the first is handled
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		end()
+		<-signals
+		os.Exit(ExitFailed)
+	}()
+	os.Exit(Execute(ctx, s, os.Args[1:], os.Stdout, Options{}))
+}
+
+// Execute does what the command line of a service asks for, and returns the exit code. What goes
+// wrong is written to o.Stderr, once.
+func Execute(ctx context.Context, s Service, args []string, stdout io.Writer, o Options) int {
+	o = o.filled()
+	flags := flag.NewFlagSet(s.name, flag.ContinueOnError)
+	flags.SetOutput(o.Stderr)
+	flags.Usage = func() { s.help(flags.Output(), flags) }
+	version := flags.Bool("version", false, "print the version and exit")
+	show := flags.Bool("print-config", false, "print the configuration in force, without secrets, and exit")
+	check := flags.Bool("check-config", false, "check the configuration, likely misspelt variables included, and exit")
+	if wantsHelp(args) {
+		flags.SetOutput(stdout)
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return ExitOK
+		}
+		return ExitUsage
+	}
+	switch {
+	case flags.NArg() > 0:
+		return complain(o.Stderr, s, fmt.Errorf("unexpected argument %q", flags.Arg(0)), ExitUsage)
+	case *version:
+		_, _ = fmt.Fprintln(stdout, s.name, Version())
+		return ExitOK
+	case *show:
+		return s.printConfig(stdout, o)
+	case *check:
+		return s.checkConfig(stdout, o)
+	}
+	return s.execute(ctx, o)
+}
+
+func (s Service) execute(ctx context.Context, o Options) int {
+	l, err := s.load(o.Environ)
+	if err != nil {
+		return complain(o.Stderr, s, err, ExitUsage)
+	}
+	if err := Run(ctx, s, o); err != nil {
+		telemetry.NewLogger(l.base.Telemetry, o.Stderr).Error("service ended", "service", s.name, "error", err.Error())
+		return ExitFailed
+	}
+	return ExitOK
+}
+
+func wantsHelp(args []string) bool {
+	for _, arg := range args {
+		if arg == "-h" || arg == "-help" || arg == "--help" {
+			return true
+		}
+	}
+	return false
+}
+
+func complain(w io.Writer, s Service, err error, code int) int {
+	_, _ = fmt.Fprintf(w, "%s: %v\n", s.name, err)
+	return code
+}
+
+func (s Service) help(w io.Writer, flags *flag.FlagSet) {
+	_, _ = fmt.Fprintf(w, "%s - %s\n\nFlags:\n", s.name, s.summary)
+	flags.VisitAll(func(f *flag.Flag) { _, _ = fmt.Fprintf(w, "  --%s\n        %s\n", f.Name, f.Usage) })
+	_, _ = fmt.Fprintf(w, "\nEnvironment:\n%s", config.Table(s.rows))
+}
+
+// printConfig writes NAME=value lines that can be used as an environment file once the secrets are
+// filled in.
+func (s Service) printConfig(stdout io.Writer, o Options) int {
+	l, err := s.load(o.Environ)
+	if err != nil {
+		return complain(o.Stderr, s, err, ExitUsage)
+	}
+	for _, v := range l.values {
+		_, _ = fmt.Fprintf(stdout, "%s=%s\n", v.Name, v.Text)
+	}
+	return ExitOK
+}
+
+func (s Service) checkConfig(stdout io.Writer, o Options) int {
+	_, err := s.load(o.Environ)
+	problems := []error{err}
+	for _, typo := range config.Unrecognized(o.Environ, s.rows) {
+		problems = append(problems, errors.New(typo.String()))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return complain(o.Stderr, s, err, ExitUsage)
+	}
+	_, _ = fmt.Fprintln(stdout, "the configuration is valid")
+	return ExitOK
+}

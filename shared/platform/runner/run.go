@@ -1,0 +1,180 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+)
+
+// Options are what a service is run with.
+type Options struct {
+	// Environ holds the settings; nil means the environment of the process.
+	Environ map[string]string
+	// Stderr takes the log lines; nil means standard error.
+	Stderr io.Writer
+	// OnListen, where set, is told the address once the server listens, before the service is built.
+	OnListen func(addr string)
+}
+
+func (o Options) filled() Options {
+	if o.Environ == nil {
+		o.Environ = config.Environ()
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	return o
+}
+
+// Run runs a service until ctx ends, and then ends it in order. It returns nil when everything
+// ended as asked; else what went wrong, which it has not logged. A wrong configuration gives an
+// error that wraps config.ErrInvalid.
+func Run(ctx context.Context, s Service, o Options) error {
+	o = o.filled()
+	l, err := s.load(o.Environ)
+	if err != nil {
+		return err
+	}
+	tel, err := telemetry.New(ctx, s.name, Version(), l.base.Telemetry, o.Stderr)
+	if err != nil {
+		return err
+	}
+	for _, typo := range config.Unrecognized(o.Environ, s.rows) {
+		tel.Log.Warn("unknown variable", "variable", typo.Name, "meant", typo.Meant)
+	}
+	p := &process{loaded: l, tel: tel, health: newHealth(tel.Log)}
+	err = p.run(ctx, o)
+	flush, cancel := p.stage(ctx)
+	defer cancel()
+	if flushErr := tel.Shutdown(flush); flushErr != nil {
+		tel.Log.Warn("telemetry was not flushed", "error", flushErr.Error())
+	}
+	return err
+}
+
+// process is one run of a service.
+type process struct {
+	loaded
+	tel    *telemetry.Telemetry
+	health *health
+	server *server
+}
+
+func (p *process) run(ctx context.Context, o Options) error {
+	server, err := listen(ctx, p.base, p.health, p.tel)
+	if err != nil {
+		return err
+	}
+	p.server = server
+	p.tel.Log.Info("listening", "addr", server.addr, "version", Version())
+	if o.OnListen != nil {
+		o.OnListen(server.addr)
+	}
+	app, err := p.buildUntilThere(ctx)
+	if err != nil {
+		app = &App{}
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = nil // asked to end while still waiting for something
+		}
+		return errors.Join(err, p.stop(ctx, app, startCrew(ctx, nil)))
+	}
+	server.open(app.Handler)
+	crew := startCrew(ctx, app.Background)
+	p.health.ready(app.Ready)
+	p.tel.Log.Info("started")
+	select {
+	case <-ctx.Done():
+	case err = <-crew.failed:
+	case err = <-server.failed:
+	}
+	return errors.Join(err, p.stop(ctx, app, crew))
+}
+
+// buildUntilThere builds the service, again and again while what it needs is not there.
+func (p *process) buildUntilThere(ctx context.Context) (*App, error) {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = min(250*time.Millisecond, p.base.RetryMax), p.base.RetryMax
+	attempt := 0
+	build := func() (*App, error) {
+		attempt++
+		app, err := p.build(ctx, p.tel)
+		if err == nil && app == nil {
+			err = fault.Terminal("", "build returned no app")
+		}
+		if err != nil && (fault.IsTerminal(err) || ctx.Err() != nil) {
+			return nil, backoff.Permanent(err)
+		}
+		return app, err
+	}
+	notify := func(err error, next time.Duration) {
+		p.health.lack(missing(err))
+		p.tel.Log.Warn("not started yet", "attempt", attempt, "retry_in", next.Round(time.Millisecond).String(), "error", err.Error())
+	}
+	app, err := backoff.Retry(ctx, build, backoff.WithBackOff(pause), backoff.WithNotify(notify), backoff.WithMaxElapsedTime(0))
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	return app, nil
+}
+
+// missing is what may be said in public of an error of build.
+func missing(err error) string {
+	var need *NeedError
+	if errors.As(err, &need) {
+		return need.Dependency
+	}
+	return "startup"
+}
+
+// stop ends everything in order; a stage that fails or hangs does not keep the next from running.
+func (p *process) stop(ctx context.Context, app *App, crew *crew) error {
+	p.health.lack("shutdown")
+	p.tel.Log.Info("stopping")
+	if p.base.DrainDelay > 0 {
+		<-time.After(p.base.DrainDelay)
+	}
+	errs := []error{p.bounded(ctx, p.server.stop), p.bounded(ctx, crew.stop)}
+	for i := len(app.Close) - 1; i >= 0; i-- {
+		if err := p.bounded(ctx, app.Close[i].Run); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", app.Close[i].Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// bounded runs one stage and gives up on it when its time is over, even if it ignores its context:
+// the process is about to end, so what is left behind goes with it.
+func (p *process) bounded(ctx context.Context, stage func(context.Context) error) error {
+	ctx, cancel := p.stage(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- stage(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done: // it noticed too, and knows better what was left
+		return err
+	case <-time.After(graceAfterTimeout):
+		return fmt.Errorf("given up on: %w", ctx.Err())
+	}
+}
+
+// graceAfterTimeout is for a stage to say what it was waiting for.
+const graceAfterTimeout = 100 * time.Millisecond
+
+// stage is a context for one stage of the end: the service's own has ended already.
+func (p *process) stage(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), p.base.StopTimeout)
+}

@@ -1,0 +1,208 @@
+package features
+
+import (
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// meanings is what the word vectors tell of the units.
+type meanings struct {
+	// vectors has a unit vector for each word of the vocabulary, one after the other.
+	vectors []float32
+	// frequency is how many units have a word, rarities what that makes it weigh.
+	frequency []int32
+	rarities  []float32
+	// The words of unit i are places[ends[i-1]:ends[i]], as places of the vocabulary.
+	places []int32
+	ends   []int32
+	// means has the mean vector of each unit's words, a unit vector, common the mean of these.
+	means  []float32
+	common []float32
+	// around and apart have what makes unit vectors of a unit's mean with those beside it, and of its mean without the common one.
+	around []float32
+	apart  []float32
+	rare   []float32
+}
+
+// analyse takes the texts apart.
+func (x *Index) analyse() {
+	x.full, x.told, x.concept = &lexicon{k1: entryK1, b: entryB}, &lexicon{k1: entryK1, b: entryB}, &lexicon{k1: entryK1, b: entryB}
+	x.dialogue, x.session = &lexicon{k1: dialogueK1, b: dialogueB}, &lexicon{k1: sessionK1, b: sessionB}
+	r := &reader{vocabulary: x.vocabulary, tokens: map[string]token{}}
+	bySession := make([][]int32, x.sessions)
+	var told, said, spoken reading
+	var whole, ideas []int32
+	for i := range x.units {
+		u := &x.units[i]
+		told.clear()
+		said.clear()
+		spoken.clear()
+		r.readUnit(u, &told, &said, &spoken)
+		whole = append(append(whole[:0], said.terms...), told.terms...)
+		ideas = ideas[:0]
+		for _, t := range whole {
+			ideas = append(ideas, r.conceptsOf[t]...)
+		}
+		x.told.add(told.terms)
+		x.full.add(whole)
+		x.dialogue.add(spoken.terms)
+		x.concept.add(ideas)
+		bySession[u.session] = append(bySession[u.session], said.terms...)
+		x.hear(told.places, spoken.places)
+	}
+	for _, terms := range bySession {
+		x.session.add(terms)
+	}
+	x.vocabulary = r.vocabulary
+	for _, l := range []*lexicon{x.full, x.told, x.dialogue, x.session} {
+		l.seal(len(x.terms))
+	}
+	x.concept.seal(len(x.ideas))
+	x.average()
+}
+
+// readUnit reads what a unit's statements tell, what is said with it in any way, and what is spoken in it.
+func (r *reader) readUnit(u *unit, told, said, spoken *reading) {
+	for _, m := range u.memories {
+		from := len(told.terms)
+		r.read(told, m.Content)
+		u.terms = append(u.terms, unique(told.terms[from:]))
+	}
+	statements := len(told.places)
+	for _, m := range u.memories {
+		r.read(told, m.Topic)
+		r.read(told, m.Slot)
+		for _, k := range m.Keywords {
+			r.read(told, k)
+		}
+		if len(u.turns) == 0 {
+			r.read(said, m.Value)
+		}
+	}
+	told.places = told.places[:statements]
+	for _, t := range u.turns {
+		r.read(said, t.Speaker)
+		r.read(spoken, spokenText(t))
+	}
+	said.terms = append(said.terms, spoken.terms...)
+	if len(u.turns) == 0 {
+		spoken.terms = append(spoken.terms, told.terms...)
+		spoken.number, spoken.name = told.number, told.name
+	}
+	u.timed = u.timed || spoken.time
+	u.number, u.name = spoken.number, spoken.name
+}
+
+// hear takes a unit's words, each once.
+func (x *Index) hear(told, spoken []int32) {
+	from := len(x.places)
+	for _, list := range [...][]int32{told, spoken} {
+		for _, p := range list {
+			if slices.Contains(x.places[from:], p) {
+				continue
+			}
+			x.places = append(x.places, p)
+			for int(p) >= len(x.frequency) {
+				x.frequency = append(x.frequency, 0)
+			}
+			x.frequency[p]++
+		}
+	}
+	x.ends = append(x.ends, int32(len(x.places))) //nolint:gosec // bounded by the length of all texts
+}
+
+// heard are the words of a unit.
+func (x *Index) heard(i int) []int32 {
+	from := int32(0)
+	if i > 0 {
+		from = x.ends[i-1]
+	}
+	return x.places[from:x.ends[i]]
+}
+
+// average makes the vectors of the vocabulary and the mean vectors of the units, rare words counting more.
+func (x *Index) average() {
+	d, n := x.table.Dimension(), len(x.units)
+	x.vectors, x.means, x.common = make([]float32, len(x.words)*d), make([]float32, n*d), make([]float32, d)
+	x.rarities = make([]float32, len(x.words))
+	for len(x.frequency) < len(x.words) { // words of keywords alone are in no unit
+		x.frequency = append(x.frequency, 0)
+	}
+	for p, w := range x.words {
+		x.table.Add(x.vectors[p*d:(p+1)*d], w, 1)
+		x.rarities[p] = x.rarity(w)
+	}
+	x.rare, x.around, x.apart = make([]float32, n), make([]float32, n), make([]float32, n)
+	for i := range n {
+		mean := x.mean(i)
+		heard := x.heard(i)
+		for _, p := range heard {
+			addTo(mean, x.vectors[int(p)*d:(int(p)+1)*d], x.rarities[p])
+			x.rare[i] += x.rarities[p] / float32(len(heard))
+		}
+		scale(mean, inverse(mean))
+		addTo(x.common, mean, 1/float32(n))
+	}
+	sum := make([]float32, d)
+	for i := range x.units {
+		copy(sum, x.mean(i))
+		for _, j := range [...]int32{x.beside[i][oneBack], x.beside[i][oneOn]} {
+			if j >= 0 {
+				addTo(sum, x.mean(int(j)), 0.5)
+			}
+		}
+		x.around[i] = inverse(sum)
+		copy(sum, x.mean(i))
+		addTo(sum, x.common, -1)
+		x.apart[i] = inverse(sum)
+	}
+}
+
+// mean is the mean vector of a unit's words.
+func (x *Index) mean(i int) []float32 {
+	d := len(x.common)
+	return x.means[i*d : (i+1)*d : (i+1)*d]
+}
+
+func addTo(sum, v []float32, weight float32) {
+	v = v[:len(sum)]
+	for k := range sum {
+		sum[k] += weight * v[k]
+	}
+}
+
+func scale(v []float32, by float32) {
+	for k := range v {
+		v[k] *= by
+	}
+}
+
+// measure estimates what the index takes, with the memories and turns that it holds.
+func (x *Index) measure() int {
+	const perUnit, perMemory, perTurn, perKey = 320, 640, 176, 64
+	n := 512 + perKey*(len(x.terms)+len(x.ideas)+len(x.words)) + perUnit*len(x.units)
+	for _, l := range []*lexicon{x.full, x.told, x.dialogue, x.concept, x.session} {
+		n += l.bytes()
+	}
+	n += 4 * (len(x.vectors) + len(x.places) + len(x.means) + 6*len(x.units) + 3*len(x.words))
+	for _, u := range x.units {
+		for k, m := range u.memories {
+			n += perMemory + textBytes(m) + 4*len(m.Vector) + 4*len(u.terms[k])
+		}
+		for _, t := range u.turns {
+			n += perTurn + len(t.ID) + len(t.Text) + len(t.Caption)
+		}
+	}
+	return n
+}
+
+func textBytes(m memory.Memory) int {
+	n := len(m.ID) + len(m.Content) + len(m.Value) + len(m.Topic) + len(m.Slot) + len(m.OperationID) + len(m.TraceID)
+	for _, list := range [...][]string{m.Keywords, m.Sources, m.Predecessors} {
+		for _, s := range list {
+			n += 16 + len(s)
+		}
+	}
+	return n
+}

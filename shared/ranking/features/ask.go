@@ -1,0 +1,116 @@
+package features
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// scored is a unit and what the weights make of it.
+type scored struct {
+	unit  int
+	score float64
+}
+
+// Candidates returns the k units that the weights put first, best first, each as a candidate. Equal scores are settled by id. Weights
+// are in the order of Names; the cosine counts as it does for package ranking.
+func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
+	a := x.understand(q)
+	rows, cosines := x.features(q, a)
+	order := make([]scored, 0, len(x.units))
+	for i := range x.units {
+		if !q.Past && !x.units[i].active {
+			continue
+		}
+		s := cosines[i]
+		for f, v := range rows[i] {
+			s += float64(weights[f]) * float64(v)
+		}
+		order = append(order, scored{i, s})
+	}
+	order = x.best(order, k)
+	wanted := unique(a.terms)
+	out := make([]Candidate, len(order))
+	for i, o := range order {
+		out[i] = x.candidate(o.unit, wanted, q.Vector)
+		out[i].Features, out[i].Cosine = slices.Clone(rows[o.unit]), float32(cosines[o.unit])
+	}
+	return out
+}
+
+// best returns the first k in order. Where few of many are wanted, most are not sorted at all.
+func (x *Index) best(all []scored, k int) []scored {
+	compare := func(a, b scored) int {
+		if c := cmp.Compare(b.score, a.score); c != 0 {
+			return c
+		}
+		return strings.Compare(x.units[a.unit].memories[0].ID, x.units[b.unit].memories[0].ID)
+	}
+	k = max(0, min(k, len(all)))
+	if k*8 > len(all) {
+		slices.SortFunc(all, compare)
+		return all[:k]
+	}
+	top := make([]scored, 0, k+1)
+	for _, s := range all {
+		if len(top) == k && (k == 0 || compare(s, top[k-1]) >= 0) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, s, compare)
+		top = slices.Insert(top, at, s)
+		top = top[:min(len(top), k)]
+	}
+	return top
+}
+
+// candidate puts the memory of a unit first that has most of the query's terms; the vectors decide between equals, then the order of
+// the turn.
+func (x *Index) candidate(i int, wanted []int32, vector []float32) Candidate {
+	u := &x.units[i]
+	best, most := 0, -1.0
+	scale := inverse(vector)
+	for k := range u.memories {
+		have := 0.0
+		for _, t := range u.terms[k] {
+			if _, ok := slices.BinarySearch(wanted, t); ok {
+				have += x.full.idf(t)
+			}
+		}
+		if have += 0.01 * float64(cosine(vector, u.memories[k].Vector, scale*u.inverse[k])); have > most {
+			best, most = k, have
+		}
+	}
+	c := Candidate{Memory: u.memories[best], Turns: u.turns}
+	if n := len(u.memories); n > 1 {
+		c.Siblings = append(append(make([]memory.Memory, 0, n-1), u.memories[:best]...), u.memories[best+1:]...)
+	}
+	return c
+}
+
+// cosine of two vectors of one length by what makes unit vectors of them; 0 where one is missing. Rounding is not let out of -1 to 1.
+func cosine(a, b []float32, scale float32) float32 {
+	if len(a) != len(b) || scale == 0 {
+		return 0
+	}
+	return max(-1, min(1, dot(a, b)*scale))
+}
+
+// dot is the inner product of two vectors of one length. Four sums are faster than one.
+func dot(a, b []float32) float32 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float32
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		p, r := a[i:i+4:i+4], b[i:i+4:i+4]
+		s0 += p[0] * r[0]
+		s1 += p[1] * r[1]
+		s2 += p[2] * r[2]
+		s3 += p[3] * r[3]
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return (s0 + s1) + (s2 + s3)
+}

@@ -1,0 +1,92 @@
+// Package features turns a query and a user's memories into numbers that tell how well they go together: the features of the reranker
+// (docs/decisions/0008). They are computed over all that is known of the user at once, because much of what tells an answer is
+// around it: who said it, what was said just before, what the session was about, when it was. It is pure and knows no store.
+package features
+
+import (
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// FeatureSet is name and version of the features; it changes with any change of their meaning.
+const FeatureSet = "cues/2"
+
+// The features, in their order.
+const (
+	words         = iota // BM25 of the query against statements and raw dialogue
+	statement            // BM25 against the statements alone
+	coverage             // share of the query's words, by their weight, that occur; names of speakers left out
+	concepts             // BM25 of the concepts that the words belong to
+	meaning              // cosine of the mean word vectors
+	nearWords            // how near the nearest word is to each word of the query
+	spokenBy             // the one the query names said it
+	spokenByOther        // somebody else did
+	saidThen             // it was said about the time that the query names
+	happenedThen         // it happened at that time
+	tellsTime            // the query asks when, and it has words of time
+	hasEvent             // the query asks when, and its event is dated
+	length               // words of the raw dialogue, logarithm
+	asks                 // it is a question itself
+	before2              // how well the turn two before answers
+	before1              // the turn before
+	after1               // the turn after
+	after2               // two after
+	session              // BM25 of the query against the whole session, relative to the best session
+	sessionBest          // the best others of the session
+	recency              // 0 for the oldest of the user, 1 for the newest
+	closed               // it no longer holds
+	similarity           // cosine of the embeddings, once more: how far it can be relied on depends on the embedder
+	topical              // BM25 of the query without the names of speakers
+	dialogue             // the same against the raw dialogue alone
+	relative             // topical, relative to the unit that has most of it
+	opens                // it opens its session
+	rare                 // how rare its words are for this user
+	names                // it names something or somebody, but the speakers
+	fact                 // the share of its memories that are facts, rather than events or preferences
+	tellsNumber          // the query asks for an amount, and it has a number
+	tellsName            // the query asks for somebody, some place or a name, and it names one
+	head                 // how near its nearest words are to the sort of thing that is asked for
+	nearAround           // near_words of it and the turns beside it together
+	focus                // how near its own words are to the query, each to the nearest
+	answers              // the turn before is a question, and this near to the query by its words
+	around               // meaning, of it and the turns beside it together
+	apart                // meaning, without what all of the user's turns have in common
+	sessionLead          // session, with only the best of them counting
+	featureCount
+)
+
+// Names returns the features' names, in their order.
+func Names() []string {
+	return []string{
+		"words", "statement", "coverage", "concepts", "meaning", "near_words", "spoken_by", "spoken_by_other", "said_then", "happened_then",
+		"tells_time", "has_event", "length", "asks", "before_2", "before_1", "after_1", "after_2", "session", "session_best", "recency", "closed", "similarity",
+		"topical", "dialogue", "relative", "opens", "rare", "names", "fact", "tells_number", "tells_name", "head", "near_around", "focus", "answers",
+		"around", "apart", "session_lead",
+	}
+}
+
+// Query is what is asked.
+type Query struct {
+	// Text is the question; Vector its embedding, nil where there is none.
+	Text   string
+	Vector []float32
+	// Now is when it is asked.
+	Now time.Time
+	// Past lets memories answer that no longer hold.
+	Past bool
+}
+
+// Candidate is a memory with its features.
+type Candidate struct {
+	Memory memory.Memory
+	// Features are in the order of Names.
+	Features []float32
+	// Cosine of the embeddings of query and memory; 0 where one is not known.
+	Cosine float32
+	// Siblings are memories of the same turn and standing, which tell the rest of it: they come and go with this one. Memory is the one
+	// of them that answers best.
+	Siblings []memory.Memory
+	// Turns are the turns that Memory was made from, as far as they are known, in order of time.
+	Turns []memory.Turn
+}

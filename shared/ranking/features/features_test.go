@@ -1,0 +1,225 @@
+package features_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
+)
+
+// house is a small conversation in two sessions; comments have the ids.
+func house() *talk {
+	c := &talk{}
+	c.say(0, "Ida", "Hello Bruno, nice to see you again.")                                      // mt000
+	c.say(0, "Bruno", "What did you do at the pottery class?")                                  // mt001
+	c.say(0, "Ida", "I made a blue vase and broke two plates.")                                 // mt002
+	c.say(0, "Ida", "Then we drove home through the rain.")                                     // mt003
+	c.say(1, "Bruno", "My parrot learned to whistle yesterday.")                                // mt004
+	c.say(1, "Ida", "That sounds wonderful.")                                                   // mt005
+	c.say(1, "Bruno", "We moved to Lisbon with seven suitcases, and the violin stayed behind.") // mt006
+	return c
+}
+
+func TestEachFeatureTellsWhatItsNameSays(t *testing.T) {
+	for _, c := range []struct {
+		feature, query, more, less string
+	}{
+		{"words", "blue vase", "mt002", "mt003"},
+		{"statement", "blue vase", "mt002", "mt003"},
+		{"coverage", "blue vase", "mt002", "mt003"},
+		{"topical", "blue vase", "mt002", "mt003"},
+		{"dialogue", "blue vase", "mt002", "mt003"},
+		{"relative", "blue vase", "mt002", "mt003"},
+		{"meaning", "What instrument does he play?", "mt006", "mt005"},
+		{"apart", "What instrument does he play?", "mt006", "mt002"},
+		{"near_words", "Which bird?", "mt004", "mt003"},
+		{"near_around", "Which bird?", "mt005", "mt003"},
+		{"focus", "Which bird?", "mt004", "mt003"},
+		{"head", "What kind of bird?", "mt004", "mt003"},
+		{"spoken_by", "What did Ida make?", "mt002", "mt004"},
+		{"spoken_by_other", "What did Ida make?", "mt004", "mt002"},
+		{"tells_time", "When did the parrot whistle?", "mt004", "mt006"},
+		{"tells_number", "How many suitcases were there?", "mt006", "mt004"},
+		{"tells_name", "Where did they move?", "mt006", "mt004"},
+		{"names", "anything", "mt006", "mt004"},
+		{"length", "anything", "mt006", "mt005"},
+		{"asks", "anything", "mt001", "mt002"},
+		{"opens", "anything", "mt004", "mt005"},
+		{"recency", "anything", "mt006", "mt000"},
+		{"before_1", "pottery class", "mt002", "mt001"},
+		{"before_2", "pottery class", "mt003", "mt002"},
+		{"after_1", "pottery class", "mt000", "mt001"},
+		{"after_2", "blue vase", "mt000", "mt001"},
+		{"answers", "pottery class", "mt002", "mt003"},
+		{"around", "pottery", "mt002", "mt005"},
+		{"session", "parrot", "mt006", "mt003"},
+		{"session_best", "parrot", "mt006", "mt003"},
+		{"session_lead", "parrot", "mt006", "mt003"},
+	} {
+		t.Run(c.feature, func(t *testing.T) {
+			rows := house().ask(t, features.Query{Text: c.query, Now: began})
+			if more, less := rows[c.more][c.feature], rows[c.less][c.feature]; more <= less {
+				t.Errorf("%q: %s has %v, %s has %v; want more", c.query, c.more, more, c.less, less)
+			}
+		})
+	}
+}
+
+func TestConceptsAreSharedByOtherWords(t *testing.T) {
+	rows := house().ask(t, features.Query{Text: "Where does he live now?", Now: began})
+	if rows["mt006"]["concepts"] <= rows["mt003"]["concepts"] {
+		t.Errorf("moved: %v, drove: %v; want more for who moved", rows["mt006"]["concepts"], rows["mt003"]["concepts"])
+	}
+}
+
+func TestRareWordsAreThoseOfFewTurns(t *testing.T) {
+	c := &talk{}
+	for range 6 {
+		c.say(0, "Ida", "We played tennis.")
+	}
+	c.say(0, "Ida", "We restored a harpsichord.")
+	rows := c.ask(t, features.Query{Text: "anything", Now: began})
+	if rows["mt006"]["rare"] <= rows["mt000"]["rare"] {
+		t.Errorf("harpsichord %v, tennis %v", rows["mt006"]["rare"], rows["mt000"]["rare"])
+	}
+}
+
+func TestFactIsAShareOfTheMemories(t *testing.T) {
+	c := house()
+	c.memories[2].Kind = memory.KindFact
+	second := c.memories[2]
+	second.ID, second.Kind = "mt002b", memory.KindEpisodic
+	c.memories = append(c.memories, second)
+	rows := c.ask(t, features.Query{Text: "blue vase", Now: began})
+	if got := rows["mt002"]["fact"]; got != 0.5 {
+		t.Errorf("one of two is a fact: got %v", got)
+	}
+	if got := rows["mt003"]["fact"]; got != 0 {
+		t.Errorf("an event: got %v", got)
+	}
+}
+
+func TestTimesOfTheQueryMeetThoseOfMemories(t *testing.T) {
+	c := house()
+	c.memories[3].EventTime = memory.EventTime{Time: time.Date(2023, time.July, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionMonth}
+	c.memories[2].EventTime = memory.EventTime{Time: time.Date(2023, time.January, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionYear}
+	c.memories[5].EventTime = memory.EventTime{Time: time.Date(2021, time.July, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
+	rows := c.ask(t, features.Query{Text: "What happened on 12 July 2023?", Now: began})
+	for id, want := range map[string]float32{"mt003": 1, "mt002": 0.3, "mt005": 0, "mt006": 0} {
+		if got := rows[id]["happened_then"]; got != want {
+			t.Errorf("happened_then of %s: %v, want %v", id, got, want)
+		}
+	}
+	rows = c.ask(t, features.Query{Text: "What did they say on 4 March 2024?", Now: began})
+	for id, want := range map[string]float32{"mt000": 1, "mt003": 1, "mt004": 0.5} {
+		if got := rows[id]["said_then"]; got != want {
+			t.Errorf("said_then of %s: %v, want %v", id, got, want)
+		}
+	}
+	rows = c.ask(t, features.Query{Text: "When was the drive home?", Now: began})
+	if rows["mt003"]["has_event"] != 1 || rows["mt004"]["has_event"] != 0 {
+		t.Errorf("has_event: dated %v, undated %v", rows["mt003"]["has_event"], rows["mt004"]["has_event"])
+	}
+}
+
+func TestTheUserIsI(t *testing.T) {
+	c := &talk{}
+	c.say(0, "Ida", "My bicycle is green.")
+	c.say(0, "Assistant", "Green bicycles are rare.")
+	rows := c.ask(t, features.Query{Text: "What colour is my bicycle?", Now: began})
+	if rows["mt000"]["spoken_by"] != 1 || rows["mt001"]["spoken_by_other"] != 1 {
+		t.Errorf("user %v, assistant %v", rows["mt000"], rows["mt001"])
+	}
+	rows = house().ask(t, features.Query{Text: "What did Ida tell Bruno?", Now: began})
+	if rows["mt002"]["spoken_by"] != 0 || rows["mt002"]["spoken_by_other"] != 0 {
+		t.Error("who names both asks about neither")
+	}
+}
+
+func TestWhatNoLongerHoldsAnswersOnlyWhoAsksForThePast(t *testing.T) {
+	c := house()
+	c.memories[2].Status = memory.StatusSuperseded
+	x := features.New(wordvector.Shipped(), c.memories, c.turns)
+	if rows := rowsOf(x, features.Query{Text: "blue vase", Now: began}); rows["mt002"] != nil {
+		t.Error("the present has what is past")
+	}
+	rows := rowsOf(x, features.Query{Text: "blue vase", Now: began, Past: true})
+	if rows["mt002"]["closed"] != 1 || rows["mt003"]["closed"] != 0 {
+		t.Errorf("closed: %v and %v", rows["mt002"]["closed"], rows["mt003"]["closed"])
+	}
+	if rows["mt003"]["before_1"] != 0 {
+		t.Error("what no longer holds stands before another")
+	}
+}
+
+func TestSimilarityIsTheBestCosineOfATurn(t *testing.T) {
+	c := house()
+	c.memories[2].Vector = memory.Vector{0, 3}
+	second := c.memories[2]
+	second.ID, second.Content, second.Vector = "mt002b", "Ida broke two plates.", memory.Vector{4, 4}
+	odd := c.memories[2]
+	odd.ID, odd.Content, odd.Vector = "mt002c", "Ida likes clay.", memory.Vector{1, 0, 0}
+	c.memories = append(c.memories, second, odd)
+	x := features.New(wordvector.Shipped(), c.memories, c.turns)
+	q := features.Query{Text: "broken plates", Vector: []float32{2, 0}, Now: began}
+	for _, got := range x.Candidates(q, make([]float32, len(features.Names())), 1) {
+		if got.Memory.ID != "mt002b" || len(got.Siblings) != 2 || got.Siblings[0].ID != "mt002" || len(got.Turns) != 1 {
+			t.Errorf("got %s with %d siblings and %d turns", got.Memory.ID, len(got.Siblings), len(got.Turns))
+		}
+		if d := got.Cosine - 0.70710678; d > 1e-5 || d < -1e-5 {
+			t.Errorf("cosine %v, want that of 45 degrees", got.Cosine)
+		}
+	}
+}
+
+func TestCandidatesAreInOrderAndNoMoreThanAsked(t *testing.T) {
+	c := house()
+	x := features.New(wordvector.Shipped(), c.memories, c.turns)
+	q := features.Query{Text: "What did Ida break at the pottery class?", Now: began}
+	weights := make([]float32, len(features.Names()))
+	for i := range weights {
+		weights[i] = float32(i%3) + 1
+	}
+	all := x.Candidates(q, weights, 100)
+	if len(all) != len(c.memories) {
+		t.Fatalf("%d of %d", len(all), len(c.memories))
+	}
+	for k := range len(all) + 1 {
+		if got := x.Candidates(q, weights, k); len(got) != k || k > 0 && !reflect.DeepEqual(got, all[:k]) {
+			t.Errorf("the best %d are not the first %d of all", k, k)
+		}
+	}
+	for i := range all[1:] {
+		if value(all[i], weights) < value(all[i+1], weights)-1e-4 {
+			t.Errorf("%d is worse than the next", i)
+		}
+	}
+	if got := x.Candidates(q, weights, -1); len(got) != 0 {
+		t.Errorf("asked for none, got %d", len(got))
+	}
+}
+
+func value(c features.Candidate, weights []float32) float32 {
+	s := c.Cosine
+	for i, w := range weights {
+		s += w * c.Features[i]
+	}
+	return s
+}
+
+func TestNamesAreOneForEachFeature(t *testing.T) {
+	seen := map[string]bool{}
+	for _, n := range features.Names() {
+		if n == "" || seen[n] {
+			t.Errorf("%q is empty or twice", n)
+		}
+		seen[n] = true
+	}
+	rows, _ := features.New(wordvector.Shipped(), house().memories, nil).Features(features.Query{})
+	if len(rows[0]) != len(features.Names()) {
+		t.Errorf("%d features, %d names", len(rows[0]), len(features.Names()))
+	}
+}

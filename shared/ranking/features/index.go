@@ -1,0 +1,251 @@
+package features
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// Index is what is known of one user, ready to be asked. It does not change, and is safe for concurrent use.
+type Index struct {
+	vocabulary
+	units    []unit
+	speakers []speaker
+	// beside has for each unit the two before it and the two after it in its session, -1 where there is none.
+	beside [][4]int32
+	// users counts the speakers who are users; nameTerms are the search terms of all speakers' names.
+	users     int
+	nameTerms map[string]bool
+	// sessions has the number of units of each session.
+	sessions                               int
+	full, told, dialogue, concept, session *lexicon
+	meanings
+	first time.Time
+	span  time.Duration
+	bytes int
+}
+
+// unit is what competes for a place: the memories of one turn that hold, or those that do not.
+type unit struct {
+	memories []memory.Memory
+	turns    []memory.Turn
+	// inverse has what makes the vector of each memory a unit vector, terms the sorted search terms of each statement.
+	inverse []float32
+	terms   [][]int32
+	at      time.Time
+	session int32
+	speaker int32
+	length  float32
+	fact    float32
+	active  bool
+	asks    bool
+	dated   bool
+	timed   bool
+	number  bool
+	name    bool
+	opens   bool
+}
+
+// The places of Index.beside.
+const (
+	twoBack = iota
+	oneBack
+	oneOn
+	twoOn
+)
+
+// speaker is somebody who says something.
+type speaker struct {
+	role  memory.Role
+	names []string
+}
+
+// New indexes a user's memories and kept turns. Memories whose turns are not among them are ranked by their statements alone.
+func New(table *wordvector.Table, memories []memory.Memory, turns []memory.Turn) *Index {
+	byID := make(map[string]memory.Turn, len(turns))
+	for _, t := range turns {
+		byID[t.ID] = t
+	}
+	x := &Index{}
+	x.gather(memories, byID)
+	x.meet(turns)
+	x.place()
+	x.vocabulary = newVocabulary(table, x.allNames())
+	x.analyse()
+	x.bytes = x.measure()
+	return x
+}
+
+// home is a unit's key.
+type home struct {
+	turn   string
+	active bool
+}
+
+// gather makes units of memories, in order of time and session.
+func (x *Index) gather(memories []memory.Memory, turns map[string]memory.Turn) {
+	at := make(map[home]int, len(memories))
+	for _, m := range memories {
+		key := home{turn: newest(m, turns), active: m.Status == memory.StatusActive}
+		i, ok := at[key]
+		if !ok {
+			i = len(x.units)
+			at[key] = i
+			x.units = append(x.units, unit{active: key.active, at: m.ValidFrom, speaker: -1})
+		}
+		x.units[i].memories = append(x.units[i].memories, m)
+	}
+	for i := range x.units {
+		x.units[i].know(turns)
+	}
+	slices.SortStableFunc(x.units, func(a, b unit) int {
+		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.memories[0].SessionID, b.memories[0].SessionID), strings.Compare(a.memories[0].ID, b.memories[0].ID))
+	})
+}
+
+// newest is the latest turn that a memory was made from.
+func newest(m memory.Memory, turns map[string]memory.Turn) string {
+	if len(m.Sources) == 1 {
+		return m.Sources[0]
+	}
+	out := ""
+	var at time.Time
+	for _, id := range m.Sources {
+		if t, ok := turns[id]; out == "" || ok && t.Time.After(at) {
+			out, at = id, t.Time
+		}
+	}
+	return out
+}
+
+// know looks up the turns of a unit's memories, and what they tell of it.
+func (u *unit) know(turns map[string]memory.Turn) {
+	for _, m := range u.memories {
+		for _, id := range m.Sources {
+			t, ok := turns[id]
+			if !ok || slices.ContainsFunc(u.turns, func(have memory.Turn) bool { return have.ID == id }) {
+				continue
+			}
+			u.turns = append(u.turns, t)
+		}
+		u.dated = u.dated || !m.EventTime.Time.IsZero()
+		u.timed = u.timed || m.EventTime.Expression != ""
+		if m.Kind == memory.KindFact {
+			u.fact += 1 / float32(len(u.memories))
+		}
+		u.inverse = append(u.inverse, inverse(m.Vector))
+	}
+	slices.SortFunc(u.turns, func(a, b memory.Turn) int { return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID)) })
+	n := 0
+	for _, t := range u.turns {
+		n += len(strings.Fields(t.Text))
+	}
+	if n == 0 {
+		n = len(strings.Fields(u.memories[0].Content))
+	}
+	u.length = float32(math.Log(1 + float64(n)))
+	if len(u.turns) > 0 {
+		last := u.turns[len(u.turns)-1]
+		u.at, u.asks = last.Time, strings.Contains(last.Text, "?")
+	}
+}
+
+// inverse is what makes a vector a unit vector; 0 where nothing does.
+func inverse(v []float32) float32 {
+	var square float64
+	for _, a := range v {
+		square += float64(a) * float64(a)
+	}
+	if !(square > 1e-30 && square < 1e30) {
+		return 0
+	}
+	return float32(1 / math.Sqrt(square))
+}
+
+// meet finds out who speaks.
+func (x *Index) meet(turns []memory.Turn) {
+	known := map[string]int32{}
+	x.nameTerms = map[string]bool{}
+	for _, t := range turns {
+		if _, ok := known[t.Speaker]; ok {
+			continue
+		}
+		known[t.Speaker] = int32(len(x.speakers)) //nolint:gosec // a few
+		s := speaker{role: t.Role}
+		for _, w := range text.Words(t.Speaker) {
+			if !text.IsStopWord(w.Lower) {
+				s.names = append(s.names, w.Lower)
+				x.nameTerms[text.Stem(w.Lower)] = true
+			}
+		}
+		if t.Role == memory.RoleUser {
+			x.users++
+		}
+		x.speakers = append(x.speakers, s)
+	}
+	for i := range x.units {
+		if ts := x.units[i].turns; len(ts) > 0 {
+			x.units[i].speaker = known[ts[len(ts)-1].Speaker]
+		}
+	}
+}
+
+func (x *Index) allNames() map[string]bool {
+	out := map[string]bool{}
+	for _, s := range x.speakers {
+		for _, n := range s.names {
+			out[n] = true
+		}
+	}
+	return out
+}
+
+// place numbers the sessions and finds what is around each unit. Only what holds has a place in its session.
+func (x *Index) place() {
+	numbers := map[string]int32{}
+	x.beside = make([][4]int32, len(x.units))
+	last := map[int32][]int32{} // session -> its units so far
+	for i := range x.units {
+		u := &x.units[i]
+		x.beside[i] = [4]int32{-1, -1, -1, -1}
+		id := u.memories[0].SessionID
+		if n := len(u.turns); n > 0 {
+			id = u.turns[n-1].SessionID
+		}
+		u.session = number(numbers, id)
+		if !u.active {
+			continue
+		}
+		line := append(last[u.session], int32(i)) //nolint:gosec // bounded by the number of memories
+		last[u.session] = line
+		u.opens = len(line) == 1
+		for back, side := range [...][2]int{{oneBack, oneOn}, {twoBack, twoOn}} {
+			if k := len(line) - 2 - back; k >= 0 {
+				x.beside[i][side[0]] = line[k]
+				x.beside[line[k]][side[1]] = int32(i) //nolint:gosec // as above
+			}
+		}
+	}
+	x.sessions = len(numbers)
+	if n := len(x.units); n > 0 {
+		x.first, x.span = x.units[0].at, x.units[n-1].at.Sub(x.units[0].at)
+	}
+}
+
+// Len is how many memories are indexed.
+func (x *Index) Len() int {
+	n := 0
+	for _, u := range x.units {
+		n += len(u.memories)
+	}
+	return n
+}
+
+// Bytes is about how much memory the index takes, with the memories and turns it holds.
+func (x *Index) Bytes() int { return x.bytes }

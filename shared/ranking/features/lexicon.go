@@ -1,0 +1,125 @@
+package features
+
+import (
+	"math"
+	"slices"
+)
+
+// Parameters of BM25. Entries are short and much alike in length; sessions are texts as of a textbook, dialogue is between the two.
+const (
+	entryK1, entryB       = 0.9, 0.4
+	dialogueK1, dialogueB = 1.2, 0.5
+	sessionK1, sessionB   = 1.2, 0.75
+)
+
+// posting says how much a document has of a term: its frequency as BM25 lets it count.
+type posting struct {
+	doc    int32
+	weight float32
+}
+
+// lexicon is an inverted index of documents that are added in order, and sealed before it is asked.
+type lexicon struct {
+	k1, b float64
+	// added has the terms and counts of each document until all is sealed.
+	added   []posting
+	terms   []int32
+	lengths []int32
+	// The postings of term t are postings[starts[t]:starts[t+1]].
+	starts   []int32
+	postings []posting
+	buffer   []int32
+}
+
+// add takes a document's terms, which stay the caller's.
+func (l *lexicon) add(terms []int32) {
+	doc := int32(len(l.lengths)) //nolint:gosec // bounded by the number of memories
+	l.buffer = append(l.buffer[:0], terms...)
+	slices.Sort(l.buffer)
+	for i, t := range l.buffer {
+		if i > 0 && l.buffer[i-1] == t {
+			l.added[len(l.added)-1].weight++
+			continue
+		}
+		l.terms = append(l.terms, t)
+		l.added = append(l.added, posting{doc, 1})
+	}
+	l.lengths = append(l.lengths, int32(len(terms))) //nolint:gosec // bounded by the length of a turn
+}
+
+// seal sorts what was added by terms, of which there are so many.
+func (l *lexicon) seal(terms int) {
+	mean := 0.0
+	for _, n := range l.lengths {
+		mean += float64(n)
+	}
+	mean = max(1, mean/float64(max(1, len(l.lengths))))
+	l.starts = make([]int32, terms+1)
+	for _, t := range l.terms {
+		l.starts[t+1]++
+	}
+	for t := range terms {
+		l.starts[t+1] += l.starts[t]
+	}
+	l.postings = make([]posting, len(l.added))
+	next := slices.Clone(l.starts)
+	for i, p := range l.added {
+		tf := float64(p.weight)
+		p.weight = float32(tf * (l.k1 + 1) / (tf + l.k1*(1-l.b+l.b*float64(l.lengths[p.doc])/mean)))
+		t := l.terms[i]
+		l.postings[next[t]] = p
+		next[t]++
+	}
+	l.added, l.terms, l.buffer = nil, nil, nil
+}
+
+func (l *lexicon) idf(term int32) float64 {
+	n := 0.0
+	if term >= 0 {
+		n = float64(l.starts[term+1] - l.starts[term])
+	}
+	return math.Log(1 + (float64(len(l.lengths))-n+0.5)/(n+0.5))
+}
+
+// score is BM25 of the terms as a share of what a document could reach that has all of them once. A negative term occurs nowhere.
+func (l *lexicon) score(terms []int32) []float32 {
+	out := make([]float32, len(l.lengths))
+	total := l.total(terms)
+	for _, t := range terms {
+		if t < 0 {
+			continue
+		}
+		share := float32(l.idf(t) / total)
+		for _, p := range l.postings[l.starts[t]:l.starts[t+1]] {
+			out[p.doc] += share * p.weight
+		}
+	}
+	return out
+}
+
+// cover is the share of the terms, by their weight, that a document has.
+func (l *lexicon) cover(terms []int32) []float32 {
+	out := make([]float32, len(l.lengths))
+	total := l.total(terms)
+	for _, t := range terms {
+		if t < 0 {
+			continue
+		}
+		share := float32(l.idf(t) / total)
+		for _, p := range l.postings[l.starts[t]:l.starts[t+1]] {
+			out[p.doc] += share
+		}
+	}
+	return out
+}
+
+func (l *lexicon) total(terms []int32) float64 {
+	total := 0.0
+	for _, t := range terms {
+		total += l.idf(t)
+	}
+	return total
+}
+
+// bytes is what a sealed lexicon takes.
+func (l *lexicon) bytes() int { return 8*len(l.postings) + 4*(len(l.starts)+len(l.lengths)) }

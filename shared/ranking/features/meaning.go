@@ -1,0 +1,165 @@
+package features
+
+import "math"
+
+// setMeaning compares word vectors: of the means, and word by word.
+func (x *Index) setMeaning(rows [][]float32, a asked) {
+	near := x.compare(a)
+	x.setHead(rows, a.head, near)
+	if len(a.words) == 0 {
+		return
+	}
+	x.setMeans(rows, a)
+	x.setNear(rows, a, near)
+	for i, row := range rows {
+		if j := x.beside[i][oneBack]; j >= 0 && x.units[j].asks {
+			row[answers] = rows[j][nearWords]
+		}
+	}
+}
+
+// setMeans compares the mean vectors.
+func (x *Index) setMeans(rows [][]float32, a asked) {
+	query := make([]float32, len(x.common))
+	for k, w := range a.words {
+		x.table.Add(query, w, a.weights[k])
+	}
+	scale(query, inverse(query))
+	apartQuery := append([]float32(nil), query...)
+	addTo(apartQuery, x.common, -1)
+	scale(apartQuery, inverse(apartQuery))
+	common := dot(apartQuery, x.common)
+	for i, row := range rows {
+		mean := x.mean(i)
+		row[meaning] = dot(query, mean)
+		row[apart] = (dot(apartQuery, mean) - common) * x.apart[i]
+	}
+	for i, row := range rows {
+		sum := row[meaning]
+		for _, j := range [...]int32{x.beside[i][oneBack], x.beside[i][oneOn]} {
+			if j >= 0 {
+				sum += 0.5 * rows[j][meaning]
+			}
+		}
+		row[around] = sum * x.around[i]
+	}
+}
+
+// likeness has how like each word of the vocabulary is to some words of the table.
+type likeness map[int32][]float32
+
+// setNear looks for the nearest word to each of the query's, in each unit and beside it, and for how near all words of a unit are.
+func (x *Index) setNear(rows [][]float32, a asked, like likeness) {
+	n := len(rows)
+	closest, here, near, beside := make([]float32, len(x.words)), make([]float32, n), make([]float32, n), make([]float32, n)
+	for k, w := range a.words {
+		row, weight := like[w], a.weights[k]
+		for p, v := range row {
+			closest[p] = max(closest[p], v)
+		}
+		from := int32(0)
+		for i, to := range x.ends {
+			top := float32(0)
+			for _, p := range x.places[from:to] {
+				if v := row[p]; v > top {
+					top = v
+				}
+			}
+			from, here[i] = to, top
+		}
+		for i, top := range here {
+			near[i] += weight * top
+			around := &x.beside[i]
+			if j := around[oneBack]; j >= 0 {
+				top = max(top, here[j])
+			}
+			if j := around[oneOn]; j >= 0 {
+				top = max(top, here[j])
+			}
+			beside[i] += weight * top
+		}
+	}
+	set(rows, nearWords, near)
+	set(rows, nearAround, beside)
+	x.setFocus(rows, closest)
+}
+
+// setFocus tells how near the words of a unit are to the query's, by how near each is to the closest; rare ones count more.
+func (x *Index) setFocus(rows [][]float32, closest []float32) {
+	for p := range closest {
+		closest[p] *= x.rarities[p]
+	}
+	for i, row := range rows {
+		heard := x.heard(i)
+		sum := float32(0)
+		for _, p := range heard {
+			sum += closest[p]
+		}
+		if total := x.rare[i] * float32(len(heard)); total > 0 {
+			row[focus] = sum / total
+		}
+	}
+}
+
+// setHead compares the sort of thing that is asked for with the three nearest words of each unit: one that is near may be so by chance.
+func (x *Index) setHead(rows [][]float32, sought []int32, like likeness) {
+	for _, w := range sought {
+		row := like[w]
+		for i := range rows {
+			var top nearest
+			for _, p := range x.heard(i) {
+				if v := row[p]; v > top[2] {
+					top.take(v)
+				}
+			}
+			rows[i][head] += top.mean() / float32(len(sought))
+		}
+	}
+}
+
+// compare compares all words of a query with the vocabulary.
+func (x *Index) compare(a asked) likeness {
+	d := x.table.Dimension()
+	out, v := likeness{}, make([]float32, d)
+	for _, list := range [...][]int32{a.words, a.head} {
+		for _, w := range list {
+			if out[w] != nil {
+				continue
+			}
+			clear(v)
+			x.table.Add(v, w, 1)
+			row := make([]float32, len(x.words))
+			for p := range row {
+				row[p] = dot(v, x.vectors[p*d:(p+1)*d])
+			}
+			out[w] = row
+		}
+	}
+	return out
+}
+
+// rarity weighs a word of the table as BM25 weighs a term.
+func (x *Index) rarity(word int32) float32 {
+	n, frequency := float64(len(x.units)), 0.0
+	if p, ok := x.wordPlaces[word]; ok {
+		frequency = float64(x.frequency[p])
+	}
+	return float32(math.Log(1 + (n+0.5)/(frequency+0.5)))
+}
+
+// nearest keeps the greatest three.
+type nearest [3]float32
+
+// take takes what is greater than the least of them.
+func (t *nearest) take(v float32) {
+	switch {
+	case v > t[0]:
+		t[0], t[1], t[2] = v, t[0], t[1]
+	case v > t[1]:
+		t[1], t[2] = v, t[1]
+	default:
+		t[2] = v
+	}
+}
+
+func (t *nearest) mean() float32 { return (t[0] + t[1] + t[2]) / 3 }

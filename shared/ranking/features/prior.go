@@ -1,0 +1,21 @@
+package features
+
+import (
+	_ "embed"
+	"fmt"
+
+	"github.com/mneme-memory/mneme/shared/ranking"
+)
+
+//go:embed prior.json
+var prior []byte
+
+// Prior is what all tenants' weights start from: trained on made-up conversations by `mneme train reranker`. See
+// docs/reranker-model-card.md.
+func Prior() (ranking.Prior, error) {
+	p, err := ranking.DecodePrior(prior, FeatureSet, Names())
+	if err != nil {
+		return p, fmt.Errorf("shipped prior: %w", err)
+	}
+	return p, nil
+}

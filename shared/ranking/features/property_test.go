@@ -1,0 +1,128 @@
+package features_test
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
+)
+
+// odd draws texts that nobody would write, too.
+var odd = rapid.OneOf(
+	rapid.SampledFrom([]string{
+		"", " ", "?", "I", "Ida", "Ida's", "Zoë \u0301\u0301", "\xff\xfe", "e\u0301te\u0301", "\u202e\u0000", "What kind of", "how many", "1999-13-45", "12 July 2023",
+		"the of and", "-'-'-", "when when", "人物 は どこ", "a-b-c-d", "What violins and guitars did Ida's brother play in 2023?", "...!?", "MAY Will",
+	}),
+	rapid.String(),
+)
+
+var when = rapid.OneOf(rapid.Just(time.Time{}), rapid.Map(rapid.Int64Range(-1e11, 1e11), func(s int64) time.Time { return time.Unix(s, 0).UTC() }))
+
+var vector = rapid.OneOf(rapid.Just([]float32(nil)), rapid.SliceOfN(rapid.Float32(), 3, 3), rapid.SliceOfN(rapid.Float32Range(-1, 1), 3, 3),
+	rapid.Just([]float32{float32(math.NaN()), 1, 0}), rapid.Just([]float32{float32(math.Inf(1)), 1, 0}), rapid.Just([]float32{1}))
+
+func drawTalk(t *rapid.T) *talk {
+	c := &talk{}
+	id := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", ""})
+	for range rapid.IntRange(0, 6).Draw(t, "turns") {
+		c.turns = append(c.turns, memory.Turn{
+			ID: id.Draw(t, "turn"), SessionID: id.Draw(t, "session"), Speaker: odd.Draw(t, "speaker"), Text: odd.Draw(t, "text"), Caption: odd.Draw(t, "caption"),
+			Role: rapid.SampledFrom([]memory.Role{memory.RoleUser, memory.RoleAssistant, ""}).Draw(t, "role"), Time: when.Draw(t, "time"),
+		})
+	}
+	for i := range rapid.IntRange(0, 8).Draw(t, "memories") {
+		c.memories = append(c.memories, memory.Memory{
+			ID: fmt.Sprint(i), Content: odd.Draw(t, "content"), Value: odd.Draw(t, "value"), Topic: odd.Draw(t, "topic"), Keywords: []string{odd.Draw(t, "keyword")},
+			Sources: rapid.SliceOfN(id, 0, 3).Draw(t, "sources"), SessionID: id.Draw(t, "session"), ValidFrom: when.Draw(t, "from"), Vector: vector.Draw(t, "vector"),
+			Status:    rapid.SampledFrom([]memory.Status{memory.StatusActive, memory.StatusSuperseded, ""}).Draw(t, "status"),
+			EventTime: memory.EventTime{Time: when.Draw(t, "event"), End: when.Draw(t, "end"), Precision: rapid.SampledFrom([]memory.Precision{"", "day", "month", "year"}).Draw(t, "precision")},
+		})
+	}
+	return c
+}
+
+func TestAnyInputGivesFiniteFeaturesTheSameEachTime(t *testing.T) {
+	table := wordvector.Shipped()
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawTalk(t)
+		q := features.Query{Text: odd.Draw(t, "query"), Vector: vector.Draw(t, "of the query"), Now: when.Draw(t, "now"), Past: true}
+		x := features.New(table, c.memories, c.turns)
+		if x.Len() != len(c.memories) || x.Bytes() <= 0 {
+			t.Fatalf("%d of %d memories in %d bytes", x.Len(), len(c.memories), x.Bytes())
+		}
+		rows, cosines := x.Features(q)
+		for i, row := range rows {
+			if !(cosines[i] >= -1 && cosines[i] <= 1) {
+				t.Fatalf("cosine %v", cosines[i])
+			}
+			for k, v := range row {
+				if !finite(float64(v)) || v < -20 || v > 20 {
+					t.Fatalf("%s is %v", features.Names()[k], v)
+				}
+			}
+		}
+		weights := make([]float32, len(features.Names()))
+		first := x.Candidates(q, weights, 100)
+		told := 0
+		for _, f := range first {
+			told += 1 + len(f.Siblings)
+		}
+		if told != len(c.memories) {
+			t.Fatalf("%d of %d memories came back", told, len(c.memories))
+		}
+		if again := features.New(table, c.memories, c.turns).Candidates(q, weights, 100); !same(first, again) {
+			t.Fatal("another index of the same gives other candidates")
+		}
+	})
+}
+
+// same compares what was found; NaN in vectors is equal to nothing, so these are left out.
+func same(a, b []features.Candidate) bool {
+	return slices.EqualFunc(a, b, func(a, b features.Candidate) bool {
+		return a.Memory.ID == b.Memory.ID && a.Cosine == b.Cosine && reflect.DeepEqual(a.Features, b.Features) && len(a.Siblings) == len(b.Siblings)
+	})
+}
+
+func TestOrderOfMemoriesAndTurnsDoesNotMatter(t *testing.T) {
+	c := chatter(40)
+	q := features.Query{Text: "Which violin did Bruno repair at the harbour?", Now: began}
+	want := rowsOf(features.New(wordvector.Shipped(), c.memories, c.turns), q)
+	slices.Reverse(c.memories)
+	slices.Reverse(c.turns)
+	got := rowsOf(features.New(wordvector.Shipped(), c.memories, c.turns), q)
+	for id, row := range want {
+		for name, v := range row {
+			if d := got[id][name] - v; d > 1e-4 || d < -1e-4 {
+				t.Errorf("%s of %s: %v and %v", name, id, v, got[id][name])
+			}
+		}
+	}
+}
+
+func TestBytesAreNearToWhatIsTaken(t *testing.T) {
+	table := wordvector.Shipped()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	c := chatter(3000)
+	x := features.New(table, c.memories, c.turns)
+	c = nil
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	taken := float64(after.HeapAlloc) - float64(before.HeapAlloc)
+	share := float64(x.Bytes()) / taken
+	t.Logf("%d bytes estimated, %.0f taken: %.2f", x.Bytes(), taken, share)
+	if share < 0.5 || share > 2 {
+		t.Errorf("estimate is %.2f of what is taken", share)
+	}
+	runtime.KeepAlive(x)
+}

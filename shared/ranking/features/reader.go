@@ -1,0 +1,173 @@
+package features
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// vocabulary numbers what occurs in a user's texts.
+type vocabulary struct {
+	table *wordvector.Table
+	// names are the words of all speakers' names.
+	names map[string]bool
+	// terms numbers search terms, ideas the concepts they belong to; conceptsOf leads from one to the other.
+	terms, ideas map[string]int32
+	conceptsOf   [][]int32
+	// wordPlaces numbers those words that have a vector: by their number in the table, and back.
+	wordPlaces map[int32]int32
+	words      []int32
+}
+
+func newVocabulary(table *wordvector.Table, names map[string]bool) vocabulary {
+	return vocabulary{table: table, names: names, terms: map[string]int32{}, ideas: map[string]int32{}, wordPlaces: map[int32]int32{}}
+}
+
+// number returns the number of a key, a new one where it has none.
+func number[K comparable](numbers map[K]int32, key K) int32 {
+	n, ok := numbers[key]
+	if !ok {
+		n = int32(len(numbers)) //nolint:gosec // bounded by the length of all texts
+		numbers[key] = n
+	}
+	return n
+}
+
+func (v *vocabulary) term(term string) int32 {
+	n := number(v.terms, term)
+	if int(n) == len(v.conceptsOf) {
+		var ideas []int32
+		for _, c := range builtin.Concepts(term) {
+			ideas = append(ideas, number(v.ideas, c))
+		}
+		v.conceptsOf = append(v.conceptsOf, ideas)
+	}
+	return n
+}
+
+// known returns the numbers in the table of a word that carries content, part by part; none for names.
+func (v *vocabulary) known(lower string) []int32 {
+	var out []int32
+	for part := range strings.SplitSeq(strings.TrimSuffix(lower, "'s"), "-") {
+		if text.IsStopWord(part) || v.names[part] {
+			continue
+		}
+		if i, ok := v.table.Find(part); ok {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// token is what one word, as it is written, adds to a text.
+type token struct {
+	terms  []int32
+	places []int32
+	number bool
+	time   bool
+	// name is whether it is written like a name, and is none of the speakers'.
+	name bool
+}
+
+// reading is a text taken apart.
+type reading struct {
+	terms  []int32
+	places []int32
+	// number, time and name say that it has one.
+	number, time, name bool
+}
+
+func (r *reading) clear() { *r = reading{terms: r.terms[:0], places: r.places[:0]} }
+
+// reader takes texts apart; it remembers words, because most come again.
+type reader struct {
+	vocabulary
+	tokens map[string]token
+}
+
+// read adds a text to a reading.
+func (r *reader) read(out *reading, said string) {
+	plain := strings.IndexFunc(said, func(c rune) bool { return c > unicode.MaxASCII }) < 0
+	if !plain { // accents are taken off a text as a whole
+		for _, t := range text.SearchTerms(said) {
+			out.terms = append(out.terms, r.term(t))
+		}
+	}
+	for i, w := range text.Words(said) {
+		t := r.token(said[w.Start:w.End], w)
+		if plain {
+			out.terms = append(out.terms, t.terms...)
+		}
+		out.places = append(out.places, t.places...)
+		out.number = out.number || t.number
+		out.time = out.time || t.time
+		out.name = out.name || t.name && i > 0 && !opensSentence(said[:w.Start])
+	}
+}
+
+func (r *reader) token(written string, w text.Word) token {
+	t, ok := r.tokens[written]
+	if ok {
+		return t
+	}
+	for _, term := range text.SearchTerms(written) {
+		t.terms = append(t.terms, r.term(term))
+	}
+	for _, k := range r.known(w.Lower) {
+		n := number(r.wordPlaces, k)
+		if int(n) == len(r.words) {
+			r.words = append(r.words, k)
+		}
+		t.places = append(t.places, n)
+	}
+	t.number = w.Number || isNumberWord(w.Lower)
+	t.time = isTimeWord(w)
+	t.name = w.Capital && !r.names[strings.TrimSuffix(w.Lower, "'s")] && !text.IsStopWord(w.Lower)
+	r.tokens[written] = t
+	return t
+}
+
+// opensSentence reports whether a sentence ends just before a word: capitals say nothing there.
+func opensSentence(before string) bool {
+	return strings.ContainsAny(before[max(0, len(before)-2):], ".!?\n")
+}
+
+// spokenText is what a turn says, with what its picture shows.
+func spokenText(t memory.Turn) string {
+	if t.Caption == "" {
+		return t.Text
+	}
+	return t.Text + " " + t.Caption
+}
+
+func unique[T ~int32 | ~string](list []T) []T {
+	out := slices.Clone(list)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// isTimeWord reports whether a word tells, more or less exactly, when something was or will be: the number of a year does, too.
+func isTimeWord(w text.Word) bool {
+	switch w.Lower {
+	case "yesterday", "today", "tomorrow", "tonight", "ago", "last", "next", "week", "weeks", "weekend", "month", "months", "year", "years",
+		"days", "since", "recently", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march",
+		"april", "june", "july", "august", "september", "october", "november", "december":
+		return true
+	}
+	return w.Number && len(w.Lower) == 4 && (w.Lower[:2] == "19" || w.Lower[:2] == "20")
+}
+
+// isNumberWord reports whether a word is a number or tells how many, roughly.
+func isNumberWord(lower string) bool {
+	switch lower {
+	case "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty", "thirty", "fifty", "hundred",
+		"thousand", "couple", "few", "several", "dozen", "once", "twice":
+		return true
+	}
+	return false
+}

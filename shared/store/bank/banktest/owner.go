@@ -1,0 +1,52 @@
+package banktest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+func testOwner(t *testing.T, b bank.Bank) {
+	zoe, elsewhere := newScope(), newScope()
+	zoe.User = "zoë \"*"
+	m := fill(t, b, zoe)
+	fill(t, b, memory.Scope{Tenant: zoe.Tenant, User: "ben"})
+	fill(t, b, elsewhere)
+	owner := func(tenant, id string) string {
+		user, err := b.Owner(t.Context(), tenant, id)
+		if err != nil && (user != "" || !errors.Is(err, bank.ErrNotFound)) {
+			t.Errorf("Owner: got %q, %v", user, err)
+		}
+		return user
+	}
+	if got := owner(zoe.Tenant, m.ID); got != zoe.User {
+		t.Errorf("got %q, want %q", got, zoe.User)
+	}
+	for what, got := range map[string]string{
+		"another tenant": owner(elsewhere.Tenant, m.ID), "an empty tenant": owner(newScope().Tenant, m.ID), "no id": owner(zoe.Tenant, ""),
+		"part of the id": owner(zoe.Tenant, m.ID[:8]), "another id": owner(zoe.Tenant, m.ID+" "), "any id": owner(zoe.Tenant, "*"),
+	} {
+		if got != "" {
+			t.Errorf("%s: got %q, want nobody", what, got)
+		}
+	}
+	write(t, b, memory.Scope{Tenant: elsewhere.Tenant, User: "ana"}, put(m))
+	if got := owner(zoe.Tenant, m.ID); got != zoe.User {
+		t.Errorf("an id that another tenant's user has, too: got %q, want %q", got, zoe.User)
+	}
+	ana := memory.Scope{Tenant: zoe.Tenant, User: "ana"}
+	write(t, b, ana, put(m))
+	if got, err := b.Owner(t.Context(), zoe.Tenant, m.ID); got != "" || !errors.Is(err, bank.ErrSeveralOwners) {
+		t.Errorf("an id that two have: got %q, %v, want %v", got, err, bank.ErrSeveralOwners)
+	}
+	erase(t, b, zoe)
+	if got := owner(zoe.Tenant, m.ID); got != "ana" {
+		t.Errorf("after the erasure of one of two: got %q, want the other", got)
+	}
+	if _, err := b.Owner(t.Context(), "A/b", m.ID); !fault.IsTerminal(err) {
+		t.Errorf("a malformed tenant: got %v, want a terminal error", err)
+	}
+}

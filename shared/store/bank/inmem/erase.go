@@ -1,0 +1,83 @@
+package inmem
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// Erase implements bank.Bank.
+func (b *Bank) Erase(ctx context.Context, scope memory.Scope) error {
+	if err := check(ctx, scope); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.users, scope)
+	return nil
+}
+
+// Count implements bank.Bank.
+func (b *Bank) Count(ctx context.Context, scope memory.Scope) (bank.Counts, error) {
+	if err := check(ctx, scope); err != nil {
+		return bank.Counts{}, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	u := b.users[scope]
+	if u == nil {
+		return bank.Counts{}, nil
+	}
+	counts := bank.Counts{Memories: len(u.entries), Turns: len(u.turns), Sessions: len(u.sessions), Dropped: len(u.dropped)}
+	if u.core.Version > 0 {
+		counts.Core = 1
+	}
+	return counts, nil
+}
+
+// ListTurns implements bank.Bank.
+func (b *Bank) ListTurns(ctx context.Context, scope memory.Scope, o bank.PageOptions) (bank.TurnPage, error) {
+	var page bank.TurnPage
+	var err error
+	page.Turns, page.Next, err = listed(ctx, b, scope, o, func(u *user) map[string]memory.Turn { return u.turns })
+	return page, err
+}
+
+// ListSessions implements bank.Bank.
+func (b *Bank) ListSessions(ctx context.Context, scope memory.Scope, o bank.PageOptions) (bank.SessionPage, error) {
+	var page bank.SessionPage
+	var err error
+	page.Sessions, page.Next, err = listed(ctx, b, scope, o, func(u *user) map[string]memory.SessionRecord { return u.sessions })
+	return page, err
+}
+
+// listed is a page of what a user has, by id.
+func listed[T any](ctx context.Context, b *Bank, scope memory.Scope, o bank.PageOptions, of func(*user) map[string]T) (page []T, next string, err error) {
+	if err := check(ctx, scope); err != nil {
+		return nil, "", err
+	}
+	if o, err = o.Checked(); err != nil {
+		return nil, "", err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	u := b.users[scope]
+	if u == nil {
+		return nil, "", nil
+	}
+	all := of(u)
+	ids := slices.SortedFunc(maps.Keys(all), strings.Compare)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return o.Token != "" && id <= o.Token })
+	if len(ids) > o.Limit {
+		ids = ids[:o.Limit]
+		next = ids[o.Limit-1]
+	}
+	for _, id := range ids {
+		page = append(page, all[id])
+	}
+	return page, next, nil
+}

@@ -1,0 +1,127 @@
+package inmem
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// terms are an entry's, counted.
+type terms struct {
+	counts map[string]int
+	length int
+}
+
+func termsOf(m memory.Memory) terms {
+	t := terms{counts: map[string]int{}}
+	for _, w := range strings.Fields(bank.IndexText(m)) {
+		t.counts[w]++
+		t.length++
+	}
+	return t
+}
+
+// Search implements bank.Bank. Both sides are scaled to 0..1 and added by weight (relative
+// score fusion).
+func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]bank.Scored, error) {
+	q, err := q.Checked(b.dimension)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(ctx, scope); err != nil {
+		return nil, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	u := b.users[scope]
+	if u == nil {
+		return nil, nil
+	}
+	ids := u.inStatus(q.Statuses)
+	fused := map[string]float64{}
+	textWeight, vectorWeight := 1-float64(q.Alpha), float64(q.Alpha)
+	if q.Vector == nil {
+		textWeight, vectorWeight = 1, 0
+	}
+	add(fused, u.bm25(ids, q.Text), textWeight)
+	if vectorWeight > 0 {
+		add(fused, u.cosines(ids, q.Vector), vectorWeight)
+	}
+	found := make([]bank.Scored, 0, len(fused))
+	for id, score := range fused {
+		found = append(found, bank.Scored{Memory: u.entries[id], Score: score})
+	}
+	slices.SortFunc(found, bank.ByScore)
+	found = found[:min(q.K, len(found))]
+	for i := range found {
+		found[i].Memory = clone(found[i].Memory)
+		if !q.WithVectors {
+			found[i].Memory.Vector = nil
+		}
+	}
+	return found, nil
+}
+
+func (u *user) inStatus(statuses []memory.Status) []string {
+	ids := make([]string, 0, len(u.entries))
+	for id, m := range u.entries {
+		if len(statuses) == 0 || slices.Contains(statuses, m.Status) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// add scales scores to 0..1 and adds them to fused.
+func add(fused, scores map[string]float64, weight float64) {
+	if weight == 0 {
+		return
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, s := range scores {
+		low, high = min(low, s), max(high, s)
+	}
+	for id, s := range scores {
+		scaled := 1.0
+		if high > low {
+			scaled = (s - low) / (high - low)
+		}
+		fused[id] += weight * scaled
+	}
+}
+
+func (u *user) cosines(ids []string, v memory.Vector) map[string]float64 {
+	scores := make(map[string]float64, len(ids))
+	for _, id := range ids {
+		scores[id] = memory.Cosine(u.entries[id].Vector, v)
+	}
+	return scores
+}
+
+// bm25 scores the entries that hold a term of the query.
+func (u *user) bm25(ids []string, query string) map[string]float64 {
+	total := 0
+	for _, id := range ids {
+		total += u.terms[id].length
+	}
+	scores := map[string]float64{}
+	for _, w := range strings.Fields(bank.QueryText(query)) {
+		var holders []string
+		for _, id := range ids {
+			if u.terms[id].counts[w] > 0 {
+				holders = append(holders, id)
+			}
+		}
+		idf := math.Log1p((float64(len(ids)-len(holders)) + 0.5) / (float64(len(holders)) + 0.5))
+		for _, id := range holders {
+			tf := float64(u.terms[id].counts[w])
+			length := float64(u.terms[id].length) * float64(len(ids)) / float64(total)
+			scores[id] += idf * tf * (bank.BM25K1 + 1) / (tf + bank.BM25K1*(1-bank.BM25B+bank.BM25B*length))
+		}
+	}
+	return scores
+}

@@ -1,0 +1,51 @@
+package bank
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// Parameters of BM25 for every back-end. Entries are short and much alike in length, so length is
+// discounted, and a word's repetition counts, less than the textbook's 1.2 and 0.75 would have it:
+// on dialogues that raised recall at 10 by two points.
+const (
+	BM25K1 = 0.9
+	BM25B  = 0.4
+)
+
+// conceptMark begins the terms that stand for a concept; no word begins with it.
+const conceptMark = "~"
+
+// IndexText is what BM25 matches of an entry: the search terms of content, value, topic, keywords and slot,
+// and the concepts that they belong to, separated by white space. Back-ends index it by its white space
+// and change nothing else about it, so that all of them rank alike. Names are not weighed down: that
+// was measured to lose more than it wins.
+func IndexText(m memory.Memory) string {
+	terms := text.SearchTerms(m.Content)
+	for _, part := range append([]string{m.Value, m.Topic, m.Slot}, m.Keywords...) {
+		terms = append(terms, text.SearchTerms(part)...)
+	}
+	return strings.Join(withConcepts(terms), " ")
+}
+
+// QueryText is what BM25 looks for: a query's terms as IndexText has them, each once. It is empty
+// where the query has no word that carries content; then only the vector can find anything.
+func QueryText(query string) string {
+	terms := withConcepts(text.SearchTerms(query))
+	slices.Sort(terms)
+	return strings.Join(slices.Compact(terms), " ")
+}
+
+// withConcepts appends the concepts of terms, one for each time a term has it.
+func withConcepts(terms []string) []string {
+	for _, t := range terms[:len(terms):len(terms)] {
+		for _, concept := range builtin.Concepts(t) {
+			terms = append(terms, conceptMark+concept)
+		}
+	}
+	return terms
+}

@@ -1,0 +1,181 @@
+package weaviate_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
+	"github.com/weaviate/weaviate/usecases/byteops"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
+)
+
+// benchDimension is that of a small real embedding.
+const benchDimension = 256
+
+var benchWords = []string{"Ana", "swims", "lives", "in", "Lisbon", "violin", "bicycle", "sister", "works", "hospital", "garden", "Monday", "coffee", "novel", "train", "Berlin"}
+
+func benchVector(r *rand.Rand) memory.Vector {
+	v := make(memory.Vector, benchDimension)
+	for i := range v {
+		v[i] = r.Float32() - 0.5
+	}
+	return v
+}
+
+func benchEntry(r *rand.Rand, n int) memory.Memory {
+	text := fmt.Sprintf("Fact %d:", n)
+	for range 12 {
+		text += " " + benchWords[r.IntN(len(benchWords))]
+	}
+	m := entry(fmt.Sprintf("entry-%d", n), text)
+	m.RecordedAt = m.RecordedAt.Add(time.Duration(n) * time.Second)
+	m.Vector = benchVector(r)
+	return m
+}
+
+func benchBank(b *testing.B, entries int) (*weaviate.Bank, weaviate.Config) {
+	b.Helper()
+	cfg := newConfig()
+	bk, err := weaviate.Open(b.Context(), cfg, model, benchDimension)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = bk.Close() })
+	r := rand.New(rand.NewPCG(1, 2))
+	var batch []memory.Memory
+	for n := range entries {
+		batch = append(batch, benchEntry(r, n))
+		if len(batch) == 500 || n == entries-1 {
+			if err := bk.Write(b.Context(), ana, memory.Write{Put: batch}); err != nil {
+				b.Fatal(err)
+			}
+			batch = nil
+		}
+	}
+	return bk, cfg
+}
+
+// measured is a call whose durations are taken.
+type measured struct {
+	name string
+	call func(r *rand.Rand) error
+	took []time.Duration
+}
+
+// measure reports the median and the 99th percentile of calls. Several take turns, so that what else
+// the machine does meets them alike.
+func measure(b *testing.B, calls ...measured) {
+	b.Helper()
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 20 { // connections and caches
+		timeEach(b, calls, r)
+	}
+	for i := range calls {
+		calls[i].took = nil
+	}
+	for b.Loop() {
+		timeEach(b, calls, r)
+	}
+	for _, c := range calls {
+		slices.Sort(c.took)
+		b.ReportMetric(c.took[len(c.took)/2].Seconds()*1e3, c.name+"p50-ms")
+		b.ReportMetric(c.took[len(c.took)*99/100].Seconds()*1e3, c.name+"p99-ms")
+	}
+}
+
+func timeEach(b *testing.B, calls []measured, r *rand.Rand) {
+	b.Helper()
+	for i := range calls {
+		start := time.Now()
+		if err := calls[i].call(r); err != nil {
+			b.Fatal(err)
+		}
+		calls[i].took = append(calls[i].took, time.Since(start))
+	}
+}
+
+// BenchmarkSearch compares a hybrid search by the bank with the same query sent bare.
+func BenchmarkSearch(b *testing.B) {
+	for _, entries := range []int{100, 10_000} {
+		bk, cfg := benchBank(b, entries)
+		conn, err := grpc.NewClient(cfg.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer conn.Close()
+		b.Run(fmt.Sprint(entries), func(b *testing.B) {
+			measure(b, measured{name: "bank-", call: func(r *rand.Rand) error {
+				found, err := bk.Search(b.Context(), ana, bank.Query{Text: "violin in Lisbon", Vector: benchVector(r), Alpha: 0.5})
+				return wantTwenty(len(found), err)
+			}}, measured{name: "bare-", call: func(r *rand.Rand) error {
+				return bareSearch(b.Context(), pb.NewWeaviateClient(conn), cfg, benchVector(r))
+			}})
+		})
+	}
+}
+
+// bareSearch asks for the ids of the whole tenant's best: no user, no state, no properties.
+func bareSearch(ctx context.Context, c pb.WeaviateClient, cfg weaviate.Config, v memory.Vector) error {
+	reply, err := c.Search(ctx, &pb.SearchRequest{
+		Collection: cfg.Prefix + "Memory", Tenant: ana.Tenant, Limit: bank.DefaultK,
+		HybridSearch: &pb.Hybrid{
+			Query: bank.QueryText("violin in Lisbon"), Properties: []string{"terms"}, Alpha: 0.5,
+			FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE,
+			Vectors:    []*pb.Vectors{{VectorBytes: byteops.Fp32SliceToBytes(v), Type: pb.Vectors_VECTOR_TYPE_SINGLE_FP32}},
+		},
+		Metadata: &pb.MetadataRequest{Uuid: true, Score: true}, Properties: &pb.PropertiesRequest{},
+		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats
+		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
+	})
+	return wantTwenty(len(reply.GetResults()), err)
+}
+
+func wantTwenty(found int, err error) error {
+	if err == nil && found != bank.DefaultK {
+		err = fmt.Errorf("found %d entries, want %d", found, bank.DefaultK)
+	}
+	return err
+}
+
+// BenchmarkWrite writes ten entries of one session, closes one and keeps ten turns.
+func BenchmarkWrite(b *testing.B) {
+	bk, _ := benchBank(b, 100)
+	n := 1000
+	var last string
+	measure(b, measured{call: func(r *rand.Rand) error {
+		var w memory.Write
+		for range 10 {
+			n++
+			w.Put = append(w.Put, benchEntry(r, n))
+			w.Turns = append(w.Turns, memory.Turn{ID: fmt.Sprint(n), SessionID: "s", Text: w.Put[0].Content, Time: w.Put[0].RecordedAt})
+		}
+		if last != "" {
+			w.Close = []memory.Closing{{ID: last, Status: memory.StatusSuperseded, ValidTo: w.Put[0].RecordedAt}}
+		}
+		last = w.Put[0].ID
+		w.Session = &memory.SessionRecord{SessionID: "s", FormedAt: w.Put[0].RecordedAt}
+		return bk.Write(b.Context(), ana, w)
+	}})
+}
+
+// BenchmarkList reads one page in the middle of 10,000 entries.
+func BenchmarkList(b *testing.B) {
+	bk, _ := benchBank(b, 10_000)
+	page, err := bk.List(b.Context(), ana, bank.ListOptions{Limit: bank.MaxLimit})
+	if err != nil {
+		b.Fatal(err)
+	}
+	measure(b, measured{call: func(*rand.Rand) error {
+		_, err := bk.List(b.Context(), ana, bank.ListOptions{Token: page.Next})
+		return err
+	}})
+}

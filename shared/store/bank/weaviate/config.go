@@ -1,0 +1,44 @@
+package weaviate
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+)
+
+// prefixPattern is what Weaviate takes as the beginning of a collection's name.
+var prefixPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
+
+// Config says where Weaviate is and how to talk to it.
+type Config struct {
+	HTTP    string        `env:"MNEME_WEAVIATE_HTTP" envDefault:"127.0.0.1:8080" desc:"Weaviate's REST address, host:port"`
+	GRPC    string        `env:"MNEME_WEAVIATE_GRPC" envDefault:"127.0.0.1:50051" desc:"Weaviate's gRPC address, host:port"`
+	TLS     bool          `env:"MNEME_WEAVIATE_TLS" envDefault:"false" desc:"whether both addresses speak TLS; certificates are verified"`
+	APIKey  config.Secret `env:"MNEME_WEAVIATE_API_KEY" desc:"Weaviate API key; empty for anonymous access"`
+	Prefix  string        `env:"MNEME_WEAVIATE_PREFIX" envDefault:"Mneme" desc:"beginning of the collections' names, so that several banks can share a server"`
+	Timeout time.Duration `env:"MNEME_WEAVIATE_TIMEOUT" envDefault:"10s" desc:"longest wait for one request"`
+}
+
+// Validate reports the first setting that cannot work.
+func (c Config) Validate() error {
+	switch {
+	case c.HTTP == "":
+		return fault.Terminal("MNEME_WEAVIATE_HTTP", "is empty, want host:port")
+	case c.GRPC == "":
+		return fault.Terminal("MNEME_WEAVIATE_GRPC", "is empty, want host:port")
+	case !prefixPattern.MatchString(c.Prefix):
+		return fault.Terminal("MNEME_WEAVIATE_PREFIX", "is %q, want a capital letter and up to 63 letters and digits", c.Prefix)
+	case c.Timeout <= 0:
+		return fault.Terminal("MNEME_WEAVIATE_TIMEOUT", "is %s, want more than 0", c.Timeout)
+	}
+	return nil
+}
+
+func (c Config) scheme() string {
+	if c.TLS {
+		return "https"
+	}
+	return "http"
+}

@@ -1,0 +1,92 @@
+package weaviate
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// properties are an object's, as Weaviate takes them in JSON. What is empty is left out.
+type properties map[string]any
+
+// owned begins the properties of anything that belongs to a user.
+func owned(scope memory.Scope) properties {
+	return properties{propUser: userKey(scope.User), propUserID: scope.User}
+}
+
+func (p properties) text(name, value string) {
+	if value != "" {
+		p[name] = value
+	}
+}
+
+func (p properties) list(name string, values []string) {
+	if len(values) > 0 {
+		p[name] = values
+	}
+}
+
+func (p properties) time(name string, t time.Time) {
+	if !t.IsZero() {
+		p[name] = t.UTC().Format(time.RFC3339Nano)
+	}
+}
+
+// entryProperties are those of a new entry.
+func entryProperties(scope memory.Scope, m memory.Memory) (properties, error) {
+	whole, err := encodeEntry(m)
+	if err != nil {
+		return nil, err
+	}
+	p := owned(scope)
+	p.text(propEntryID, m.ID)
+	p.text(propTerms, bank.IndexText(m))
+	p.text(propEntry, whole)
+	p.time(propRecordedAt, m.RecordedAt)
+	p.list(propPredecessors, m.Predecessors)
+	p.text(propStatus, string(m.Status))
+	p.time(propValidTo, m.ValidTo)
+	return p, nil
+}
+
+// encodeEntry returns in JSON what of an entry never changes and is no vector.
+func encodeEntry(m memory.Memory) (string, error) {
+	m.Vector, m.Status, m.ValidTo = nil, "", time.Time{}
+	m.EventTime.Time, m.RecordedAt, m.ValidFrom = m.EventTime.Time.UTC(), m.RecordedAt.UTC(), m.ValidFrom.UTC()
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return "", fault.Terminal("write.put", "%s: %w", m.ID, err)
+	}
+	return string(raw), nil
+}
+
+func closingProperties(c memory.Closing) properties {
+	p := properties{}
+	p.text(propStatus, string(c.Status))
+	p.time(propValidTo, c.ValidTo)
+	p.text(propClosedBy, c.OperationID)
+	return p
+}
+
+func turnProperties(scope memory.Scope, t memory.Turn) properties {
+	p := owned(scope)
+	p.text("turnId", t.ID)
+	p.text("sessionId", t.SessionID)
+	p.text("speaker", t.Speaker)
+	p.text("role", string(t.Role))
+	p.text("text", t.Text)
+	p.text("caption", t.Caption)
+	p.time("time", t.Time)
+	return p
+}
+
+func sessionProperties(scope memory.Scope, r memory.SessionRecord) properties {
+	p := owned(scope)
+	p.text("sessionId", r.SessionID)
+	p.time("formedAt", r.FormedAt)
+	p["turns"], p["operations"], p["closed"] = r.Turns, r.Operations, r.Closed
+	return p
+}

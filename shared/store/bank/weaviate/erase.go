@@ -1,0 +1,139 @@
+package weaviate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
+	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// owning are the collections that hold what belongs to a user. What proves an erasure counts the same ones.
+func (c collections) owning() []string {
+	return []string{c.memory(), c.turn(), c.session(), c.core(), c.dropped()}
+}
+
+// Erase implements bank.Bank.
+func (b *Bank) Erase(ctx context.Context, scope memory.Scope) error {
+	if err := bank.CheckScope(scope); err != nil {
+		return err
+	}
+	for _, collection := range b.collections.owning() {
+		if err := b.eraseFrom(ctx, scope, collection); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseFrom removes what a user has in a collection. The server deletes at most maxResults objects at a time, so it is asked until none is left.
+func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection string) error {
+	absent, err := b.tenantAbsent(ctx, collection, scope.Tenant)
+	if err != nil {
+		return failed(ctx, "look up tenant of "+collection, err)
+	}
+	for left := !absent; left; {
+		if left, err = b.eraseSome(ctx, scope, collection); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseSome deletes as many of a user's objects as one request may, and reports whether there may be more.
+func (b *Bank) eraseSome(ctx context.Context, scope memory.Scope, collection string) (more bool, err error) {
+	mine := equal(propUser, userKey(scope.User))
+	reply, err := b.rest.Batch().ObjectsBatchDeleter().WithClassName(collection).WithTenant(scope.Tenant).
+		WithWhere(mine).WithOutput("minimal").Do(ctx)
+	if err != nil {
+		return false, failed(ctx, "erase from "+collection, err)
+	}
+	if reply == nil || reply.Results == nil {
+		return false, errors.New("erase from " + collection + ": no answer")
+	}
+	r := *reply.Results
+	if r.Failed > 0 {
+		return false, fmt.Errorf("erase from %s: %d of %d objects were not deleted", collection, r.Failed, r.Matches)
+	}
+	return r.Matches > 0, nil
+}
+
+// Count implements bank.Bank.
+func (b *Bank) Count(ctx context.Context, scope memory.Scope) (bank.Counts, error) {
+	var counts bank.Counts
+	for collection, n := range map[string]*int{
+		b.collections.memory(): &counts.Memories, b.collections.turn(): &counts.Turns,
+		b.collections.session(): &counts.Sessions, b.collections.core(): &counts.Core,
+		b.collections.dropped(): &counts.Dropped,
+	} {
+		var err error
+		if *n, err = b.count(ctx, scope, collection); err != nil {
+			return bank.Counts{}, err
+		}
+	}
+	return counts, nil
+}
+
+// addVectors fills in the entries' vectors.
+func (b *Bank) addVectors(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
+	ids, at := make([]string, len(entries)), make(map[string]int, len(entries))
+	for i, m := range entries {
+		ids[i], at[m.ID] = m.ID, i
+	}
+	results, err := b.readByIDs(ctx, scope, b.collections.memory(), ids, func(req *pb.SearchRequest) {
+		entryFields(req)
+		req.Metadata.Vector = true
+	})
+	if err != nil {
+		return err
+	}
+	found, err := decodeAll(results, decodeEntry)
+	for _, m := range found {
+		entries[at[m.ID]].Vector = m.Vector
+	}
+	return err
+}
+
+// ListTurns implements bank.Bank.
+func (b *Bank) ListTurns(ctx context.Context, scope memory.Scope, o bank.PageOptions) (bank.TurnPage, error) {
+	results, next, err := b.page(ctx, scope, b.collections.turn(), o)
+	if err != nil {
+		return bank.TurnPage{}, err
+	}
+	turns, err := decodeAll(results, decodeTurn)
+	return bank.TurnPage{Turns: turns, Next: next}, err
+}
+
+// ListSessions implements bank.Bank.
+func (b *Bank) ListSessions(ctx context.Context, scope memory.Scope, o bank.PageOptions) (bank.SessionPage, error) {
+	results, next, err := b.page(ctx, scope, b.collections.session(), o)
+	if err != nil {
+		return bank.SessionPage{}, err
+	}
+	sessions, err := decodeAll(results, decodeSession)
+	return bank.SessionPage{Sessions: sessions, Next: next}, err
+}
+
+// page reads a page of a user's objects in the order of their ids in the store; the token is the last one.
+func (b *Bank) page(ctx context.Context, scope memory.Scope, collection string, o bank.PageOptions) (_ []*pb.SearchResult, next string, err error) {
+	if o, err = o.Checked(); err != nil {
+		return nil, "", err
+	}
+	var after []*filters.WhereBuilder
+	if o.Token != "" {
+		after = append(after, filters.Where().WithPath([]string{propObjectID}).WithOperator(filters.GreaterThan).WithValueText(o.Token))
+	}
+	results, err := b.read(ctx, scope, collection, func(req *pb.SearchRequest) {
+		req.Limit = uint32(o.Limit) + 1 //nolint:gosec // at most bank.MaxLimit
+		req.SortBy = []*pb.SortBy{{Ascending: true, Path: []string{propObjectID}}}
+	}, after...)
+	if err != nil || len(results) <= o.Limit {
+		return results, "", err
+	}
+	results = results[:o.Limit]
+	return results, results[o.Limit-1].GetMetadata().GetId(), nil
+}

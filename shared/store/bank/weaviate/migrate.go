@@ -1,0 +1,183 @@
+package weaviate
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/weaviate/weaviate/entities/models"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// metaID is the one object of the meta collection.
+const metaID = "6d6e656d-6500-5000-8000-000000000001"
+
+// migrate creates the collections and adds the properties that are missing. Replicas may race:
+// whoever loses finds what it wanted to make.
+func (b *Bank) migrate(ctx context.Context) error {
+	for _, want := range b.collections.classes() {
+		have, err := b.class(ctx, want.Class)
+		if err != nil {
+			return err
+		}
+		if have == nil {
+			have, err = b.createClass(ctx, want)
+			if err != nil {
+				return err
+			}
+		}
+		if err := b.addProperties(ctx, have, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// class returns a collection's schema, nil where there is none.
+func (b *Bank) class(ctx context.Context, name string) (*models.Class, error) {
+	c, err := b.rest.Schema().ClassGetter().WithClassName(name).Do(ctx)
+	if refusedWith(err, http.StatusNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failed(ctx, "read schema of "+name, err)
+	}
+	return c, nil
+}
+
+// createClass creates a collection, or returns the one that another replica has just made.
+func (b *Bank) createClass(ctx context.Context, want *models.Class) (*models.Class, error) {
+	createErr := b.rest.Schema().ClassCreator().WithClass(want).Do(ctx)
+	if createErr == nil {
+		return want, nil
+	}
+	have, err := b.class(ctx, want.Class)
+	if err != nil {
+		return nil, err
+	}
+	if have == nil {
+		return nil, failed(ctx, "create "+want.Class, createErr)
+	}
+	return have, nil
+}
+
+func (b *Bank) addProperties(ctx context.Context, have, want *models.Class) error {
+	for _, p := range missing(have, want) {
+		addErr := b.rest.Schema().PropertyCreator().WithClassName(want.Class).WithProperty(p).Do(ctx)
+		if addErr == nil {
+			continue
+		}
+		now, err := b.class(ctx, want.Class)
+		if err != nil {
+			return err
+		}
+		if now == nil || !hasProperty(now, p.Name) {
+			return failed(ctx, fmt.Sprintf("add property %s to %s", p.Name, want.Class), addErr)
+		}
+	}
+	return nil
+}
+
+func missing(have, want *models.Class) []*models.Property {
+	var out []*models.Property
+	for _, p := range want.Properties {
+		if !hasProperty(have, p.Name) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func hasProperty(c *models.Class, name string) bool {
+	for _, p := range c.Properties {
+		if p.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// meta is what the meta object says.
+type meta struct {
+	schemaVersion int
+	model         string
+	dimension     int
+}
+
+// checkEmbedding records the embedding where none is recorded, and compares it otherwise.
+// The object is created, never replaced, so of several replicas that start at once one decides.
+func (b *Bank) checkEmbedding(ctx context.Context, model string) error {
+	stored, err := b.readMeta(ctx)
+	if err != nil {
+		return err
+	}
+	if stored == nil {
+		if stored, err = b.createMeta(ctx, meta{schemaVersion: schemaVersion, model: model, dimension: b.dimension}); err != nil {
+			return err
+		}
+	}
+	if stored.model != model || stored.dimension != b.dimension {
+		return fault.Terminal("embedding", "%w: the bank %s holds vectors of %q with %d dimensions, configured is %q with %d; "+
+			"configure the former, or form the memories anew in a bank with another MNEME_WEAVIATE_PREFIX",
+			bank.ErrEmbeddingMismatch, b.collections.prefix, stored.model, stored.dimension, model, b.dimension)
+	}
+	if stored.schemaVersion < schemaVersion {
+		return b.raiseSchemaVersion(ctx)
+	}
+	return nil
+}
+
+// readMeta returns the meta object, nil where there is none.
+func (b *Bank) readMeta(ctx context.Context) (*meta, error) {
+	objects, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.meta()).WithID(metaID).Do(ctx)
+	if refusedWith(err, http.StatusNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failed(ctx, "read "+b.collections.meta(), err)
+	}
+	if len(objects) != 1 {
+		return nil, fmt.Errorf("read %s: got %d objects, want 1", b.collections.meta(), len(objects))
+	}
+	props, ok := objects[0].Properties.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("read %s: it has no properties", b.collections.meta())
+	}
+	version, _ := props["schemaVersion"].(float64)
+	model, _ := props["embeddingModel"].(string)
+	dimension, _ := props["dimension"].(float64)
+	return &meta{schemaVersion: int(version), model: model, dimension: int(dimension)}, nil
+}
+
+// createMeta creates the meta object and returns it, or the one that another replica has just made.
+func (b *Bank) createMeta(ctx context.Context, m meta) (*meta, error) {
+	_, createErr := b.rest.Data().Creator().WithClassName(b.collections.meta()).WithID(metaID).WithProperties(map[string]any{
+		"schemaVersion": m.schemaVersion, "embeddingModel": m.model, "dimension": m.dimension,
+	}).Do(ctx)
+	stored, err := b.readMeta(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if stored == nil {
+		return nil, failed(ctx, "create "+b.collections.meta(), createErr)
+	}
+	return stored, nil
+}
+
+func (b *Bank) raiseSchemaVersion(ctx context.Context) error {
+	err := b.rest.Data().Updater().WithMerge().WithClassName(b.collections.meta()).WithID(metaID).
+		WithProperties(map[string]any{"schemaVersion": schemaVersion}).Do(ctx)
+	if err != nil {
+		return failed(ctx, "update "+b.collections.meta(), err)
+	}
+	return nil
+}
+
+// objectID is the id of an object in Weaviate. It is derived from the user too, so that two
+// users' objects never meet, whatever ids they have.
+func objectID(userKey, id string) string {
+	return uuid.NewSHA1(uuid.MustParse(metaID), []byte(userKey+"/"+id)).String()
+}

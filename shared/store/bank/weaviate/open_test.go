@@ -1,0 +1,187 @@
+package weaviate_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	client "github.com/weaviate/weaviate-go-client/v5/weaviate"
+	"github.com/weaviate/weaviate/entities/models"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/bank/banktest"
+	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
+)
+
+var ana = memory.Scope{Tenant: "acme", User: "ana"}
+
+func entry(id, content string) memory.Memory {
+	return memory.Memory{
+		ID: id, Kind: memory.KindFact, Content: content, Slot: "ana/home", RecordedAt: time.Unix(1700000000, 5).UTC(),
+		Status: memory.StatusActive, Version: 1, Sources: []string{"t1"}, Vector: memory.Vector{1, 0, 0, 0},
+	}
+}
+
+func TestOpenTwiceKeepsTheBank(t *testing.T) {
+	cfg := newConfig()
+	first := openBank(t, cfg)
+	if err := first.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{entry("a", "Ana swims")}}); err != nil {
+		t.Fatalf("Write: %v", err)
+	}
+	if _, err := openBank(t, cfg).Get(t.Context(), ana, "a"); err != nil {
+		t.Errorf("Get after opening again: %v", err)
+	}
+}
+
+func TestOpenByManyReplicasAtOnce(t *testing.T) {
+	cfg := newConfig()
+	const replicas = 6
+	banks := make([]*weaviate.Bank, replicas)
+	group, ctx := errgroup.WithContext(t.Context())
+	for i := range replicas {
+		group.Go(func() (err error) {
+			banks[i], err = weaviate.Open(ctx, cfg, model, banktest.Dimension)
+			return err
+		})
+	}
+	err := group.Wait()
+	for _, b := range banks {
+		if b != nil {
+			defer b.Close()
+		}
+	}
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	for i, b := range banks {
+		if err := b.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{entry("same", "Ana swims")}}); err != nil {
+			t.Errorf("replica %d: %v", i, err)
+		}
+	}
+}
+
+func TestOpenRefusesAnotherEmbedding(t *testing.T) {
+	cfg := newConfig()
+	openBank(t, cfg)
+	for name, open := range map[string]func() (*weaviate.Bank, error){
+		"model": func() (*weaviate.Bank, error) {
+			return weaviate.Open(t.Context(), cfg, "other-model/2", banktest.Dimension)
+		},
+		"dimension": func() (*weaviate.Bank, error) { return weaviate.Open(t.Context(), cfg, model, 7) },
+	} {
+		b, err := open()
+		if b != nil || !errors.Is(err, bank.ErrEmbeddingMismatch) || !fault.IsTerminal(err) {
+			t.Errorf("another %s: got %v, want a terminal %v", name, err, bank.ErrEmbeddingMismatch)
+			continue
+		}
+		for _, part := range []string{model, "4 dimensions", "MNEME_WEAVIATE_PREFIX"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("another %s: %q does not mention %s", name, err, part)
+			}
+		}
+	}
+	if _, err := weaviate.Open(t.Context(), cfg, model, 0); !fault.IsTerminal(err) {
+		t.Errorf("no dimension: got %v, want a terminal error", err)
+	}
+}
+
+// TestOpenMigratesAnOlderSchema makes a bank as an earlier version would have made it: without
+// some properties, and with an older version number.
+func TestOpenMigratesAnOlderSchema(t *testing.T) {
+	cfg := newConfig()
+	openBank(t, cfg)
+	old := newConfig()
+	admin := newAdmin(t)
+	copyClasses(t, admin, cfg.Prefix, old.Prefix, "entry", "terms", "recordedAt", "status", "schemaVersion")
+	if _, err := admin.Data().Creator().WithClassName(old.Prefix + "Meta").WithID("6d6e656d-6500-5000-8000-000000000001").
+		WithProperties(map[string]any{"embeddingModel": model, "dimension": banktest.Dimension}).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := openBank(t, old)
+	m := entry("a", "Ana swims")
+	if err := b.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m}}); err != nil {
+		t.Fatalf("Write: %v", err)
+	}
+	found, err := b.Search(t.Context(), ana, bank.Query{Text: "swims"})
+	if err != nil || len(found) != 1 || found[0].Memory.Slot != m.Slot || !found[0].Memory.RecordedAt.Equal(m.RecordedAt) {
+		t.Errorf("Search: got %+v, %v", found, err)
+	}
+	if err := b.WriteDropped(t.Context(), ana, []memory.Dropped{{TurnID: "d", Score: 0.25}}); err != nil {
+		t.Fatalf("WriteDropped: %v", err)
+	}
+	if dropped, err := b.Dropped(t.Context(), ana, []string{"d"}); err != nil || len(dropped) != 1 || dropped[0].Score != 0.25 {
+		t.Errorf("Dropped: got %+v, %v", dropped, err)
+	}
+	got, err := admin.Data().ObjectsGetter().WithClassName(old.Prefix + "Meta").Do(t.Context())
+	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 3.0 {
+		t.Errorf("meta: got %+v, %v, want schema version 3", got, err)
+	}
+}
+
+func newAdmin(t *testing.T) *client.Client {
+	t.Helper()
+	admin, err := client.NewClient(client.Config{Scheme: "http", Host: server.HTTP()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return admin
+}
+
+// copyClasses makes the collections of another prefix without some properties.
+func copyClasses(t *testing.T, admin *client.Client, from, to string, without ...string) {
+	t.Helper()
+	for _, name := range []string{"Memory", "Turn", "Session", "Meta"} {
+		c, err := admin.Schema().ClassGetter().WithClassName(from + name).Do(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		older := &models.Class{
+			Class: to + name, MultiTenancyConfig: c.MultiTenancyConfig, Vectorizer: c.Vectorizer,
+			VectorIndexType: c.VectorIndexType, VectorIndexConfig: c.VectorIndexConfig,
+		}
+		for _, p := range c.Properties {
+			if !strings.Contains(strings.Join(without, " "), p.Name) {
+				older.Properties = append(older.Properties, p)
+			}
+		}
+		if err := admin.Schema().ClassCreator().WithClass(older).Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOpenOfASilentServerEnds(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	cfg := newConfig()
+	cfg.HTTP, cfg.GRPC, cfg.Timeout = silent.Addr().String(), silent.Addr().String(), 50*time.Millisecond
+	if _, err := weaviate.Open(t.Context(), cfg, model, banktest.Dimension); !fault.IsRetryable(err) {
+		t.Errorf("REST is silent: got %v, want a retryable error", err)
+	}
+	cfg.HTTP = server.HTTP()
+	if _, err := weaviate.Open(t.Context(), cfg, model, banktest.Dimension); !fault.IsRetryable(err) {
+		t.Errorf("gRPC is silent: got %v, want a retryable error", err)
+	}
+	cfg.Timeout = time.Minute
+	for name, address := range map[string]string{"REST": silent.Addr().String(), "gRPC": server.HTTP()} {
+		cfg.HTTP = address
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := weaviate.Open(ctx, cfg, model, banktest.Dimension); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller's deadline, %s silent: got %v, want %v", name, err, context.DeadlineExceeded)
+		}
+	}
+	cfg.HTTP = "not a host"
+	if _, err := weaviate.Open(t.Context(), cfg, model, banktest.Dimension); !fault.IsTerminal(err) {
+		t.Errorf("no address: got %v, want a terminal error", err)
+	}
+}

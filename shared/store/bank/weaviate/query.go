@@ -1,0 +1,182 @@
+package weaviate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
+	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+const (
+	// maxResults is the most objects that one query of Weaviate returns (QUERY_MAXIMUM_RESULTS).
+	maxResults = 10_000
+	// idsPerQuery bounds the values of one filter.
+	idsPerQuery = 500
+)
+
+// userKey is the value of the user property. User ids are free text, and Weaviate trims what
+// it indexes, so that "a" and "a " would be one user: the hash keeps them apart.
+func userKey(user string) string {
+	sum := sha256.Sum256([]byte(user))
+	return hex.EncodeToString(sum[:])
+}
+
+// read runs a query over one user's objects of a collection. All reads of users' data but Owner pass
+// through it: it alone adds the user filter. shape sets what is searched, sorted and returned.
+func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, shape func(*pb.SearchRequest), where ...*filters.WhereBuilder) ([]*pb.SearchResult, error) {
+	if err := bank.CheckScope(scope); err != nil {
+		return nil, err
+	}
+	mine := equal(propUser, userKey(scope.User))
+	return b.query(ctx, scope.Tenant, collection, shape, append([]*filters.WhereBuilder{mine}, where...))
+}
+
+// Owner implements bank.Bank. It is the one read without a user filter, and returns nothing but a user id.
+func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
+	if err := memory.ValidTenant(tenant); err != nil {
+		return "", err
+	}
+	results, err := b.query(ctx, tenant, b.collections.memory(), only(propEntryID, propUserID), []*filters.WhereBuilder{equal(propEntryID, id)})
+	if err != nil {
+		return "", err
+	}
+	var owners []string
+	for _, r := range results {
+		if o := open(r); o.text(propEntryID) == id { // the index trims what it compares
+			owners = append(owners, o.text(propUserID))
+		}
+	}
+	if len(owners) == 0 {
+		return "", fmt.Errorf("%s: %w", id, bank.ErrNotFound)
+	}
+	if len(owners) > 1 {
+		return "", fmt.Errorf("%s: %w", id, bank.ErrSeveralOwners)
+	}
+	return owners[0], nil
+}
+
+// query runs a query over a tenant's objects of a collection; only read and Owner may call it. A tenant
+// that does not exist has no objects.
+func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(*pb.SearchRequest), where []*filters.WhereBuilder) ([]*pb.SearchResult, error) {
+	req := &pb.SearchRequest{
+		Collection: collection, Limit: maxResults,
+		Properties: &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
+		Metadata:   &pb.MetadataRequest{Uuid: true},
+		// These say which of the protocol's formats is meant; without them it is the first one.
+		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats
+		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
+	}
+	shape(req)
+	req.Tenant = tenant
+	req.Filters = filters.Where().WithOperator(filters.And).WithOperands(where).ToGRPC()
+	reply, err := b.search.Search(ctx, req)
+	if err == nil {
+		return reply.GetResults(), nil
+	}
+	absent, absentErr := b.tenantAbsent(ctx, collection, tenant)
+	if absentErr == nil && absent {
+		return nil, nil
+	}
+	if absentErr == nil { // the first write may have made the tenant between the two questions
+		if reply, again := b.search.Search(ctx, req); again == nil {
+			return reply.GetResults(), nil
+		}
+	}
+	return nil, failed(ctx, "query "+collection, err)
+}
+
+// count counts one user's objects of a collection, with the same filter as read.
+func (b *Bank) count(ctx context.Context, scope memory.Scope, collection string) (int, error) {
+	if err := bank.CheckScope(scope); err != nil {
+		return 0, err
+	}
+	absent, err := b.tenantAbsent(ctx, collection, scope.Tenant)
+	if absent || err != nil {
+		return 0, err
+	}
+	reply, err := b.search.Aggregate(ctx, &pb.AggregateRequest{
+		Collection: collection, Tenant: scope.Tenant, ObjectsCount: true, Filters: equal(propUser, userKey(scope.User)).ToGRPC(),
+	})
+	if err != nil {
+		return 0, failed(ctx, "count "+collection, err)
+	}
+	return int(reply.GetSingleResult().GetObjectsCount()), nil
+}
+
+// tenantAbsent asks whether nothing was ever written for a tenant; the error of a query does
+// not say it in a form to rely on.
+func (b *Bank) tenantAbsent(ctx context.Context, collection, tenant string) (bool, error) {
+	reply, err := b.search.TenantsGet(ctx, &pb.TenantsGetRequest{
+		Collection: collection,
+		Params:     &pb.TenantsGetRequest_Names{Names: &pb.TenantNames{Values: []string{tenant}}},
+	})
+	if err != nil {
+		return false, err
+	}
+	return len(reply.GetTenants()) == 0, nil
+}
+
+// readByIDs reads the objects of the given ids of the domain. Missing ones are left out.
+func (b *Bank) readByIDs(ctx context.Context, scope memory.Scope, collection string, ids []string, shape func(*pb.SearchRequest)) ([]*pb.SearchResult, error) {
+	key := userKey(scope.User)
+	var out []*pb.SearchResult
+	for chunk := range slices.Chunk(ids, idsPerQuery) {
+		objects := make([]string, len(chunk))
+		for i, id := range chunk {
+			objects[i] = objectID(key, id)
+		}
+		found, err := b.read(ctx, scope, collection, shape, anyOf(propObjectID, objects))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// whole leaves a query as it is: all properties, no vector.
+func whole(*pb.SearchRequest) {}
+
+// only asks for some properties instead of all.
+func only(properties ...string) func(*pb.SearchRequest) {
+	return func(req *pb.SearchRequest) {
+		req.Properties = &pb.PropertiesRequest{NonRefProperties: properties}
+	}
+}
+
+// entryFields asks for what decodeEntry reads.
+func entryFields(req *pb.SearchRequest) {
+	only(propEntry, propStatus, propValidTo)(req)
+}
+
+func equal(property, value string) *filters.WhereBuilder {
+	return filters.Where().WithPath([]string{property}).WithOperator(filters.Equal).WithValueText(value)
+}
+
+// anyOf matches objects whose property has, or whose list holds, one of the values; one value
+// is looked up faster than a list of one.
+func anyOf(property string, values []string) *filters.WhereBuilder {
+	if len(values) == 1 {
+		return equal(property, values[0])
+	}
+	return filters.Where().WithPath([]string{property}).WithOperator(filters.ContainsAny).WithValueText(values...)
+}
+
+// inStatus filters by states; none means no filter.
+func inStatus(statuses []memory.Status) []*filters.WhereBuilder {
+	if len(statuses) == 0 {
+		return nil
+	}
+	values := make([]string, len(statuses))
+	for i, s := range statuses {
+		values[i] = string(s)
+	}
+	return []*filters.WhereBuilder{anyOf(propStatus, values)}
+}

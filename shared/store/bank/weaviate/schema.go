@@ -1,0 +1,133 @@
+package weaviate
+
+import (
+	"github.com/weaviate/weaviate/entities/models"
+
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// schemaVersion counts the changes of the schema. A change only ever adds properties and collections, so that a
+// replica of the version before keeps working on the new schema.
+const schemaVersion = 3
+
+// collections names the collections of one bank.
+type collections struct{ prefix string }
+
+func (c collections) memory() string  { return c.prefix + "Memory" }
+func (c collections) turn() string    { return c.prefix + "Turn" }
+func (c collections) session() string { return c.prefix + "Session" }
+func (c collections) core() string    { return c.prefix + "Core" }
+func (c collections) dropped() string { return c.prefix + "Dropped" }
+func (c collections) meta() string    { return c.prefix + "Meta" }
+
+// Properties that are named in several places. The user property holds a hash (see userKey), the entry
+// property the whole entry (see encodeEntry).
+const (
+	propUser         = "user"
+	propUserID       = "userId"
+	propEntryID      = "entryId"
+	propTerms        = "terms"
+	propRecordedAt   = "recordedAt"
+	propStatus       = "status"
+	propValidTo      = "validTo"
+	propClosedBy     = "closedBy"
+	propEntry        = "entry"
+	propPredecessors = "predecessors"
+	propVersion      = "version"
+	propObjectID     = "_id" // built in
+)
+
+// classes is the whole schema. Weaviate's automatic schema is not relied on.
+func (c collections) classes() []*models.Class {
+	// What queries filter by or sort by, and what changes, has properties of its own. The rest is in one:
+	// the server takes longer to return twenty properties than to search.
+	memories := tenanted(c.memory(), "One entry of a user's bank.",
+		exact(propUser), stored(propUserID, "text"), exact(propEntryID), searched(propTerms), stored(propEntry, "text"),
+		ranged(propRecordedAt), exactList(propPredecessors),
+		exact(propStatus), stored(propValidTo, "date"), stored(propClosedBy, "text"))
+	// Flat: a search compares all vectors of the filtered user, exactly, and inserts cost nothing.
+	memories.VectorIndexType = "flat"
+	memories.VectorIndexConfig = map[string]any{"distance": "cosine"}
+
+	turns := tenanted(c.turn(), "One consolidated turn.",
+		exact(propUser), stored(propUserID, "text"), exact("turnId"), exact("sessionId"), stored("speaker", "text"),
+		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"))
+	sessions := tenanted(c.session(), "One consolidated session.",
+		exact(propUser), stored(propUserID, "text"), exact("sessionId"), stored("formedAt", "date"),
+		stored("turns", "int"), stored("operations", "int"), stored("closed", "boolean"))
+	// One object a version; the highest is the block.
+	core := tenanted(c.core(), "One version of a user's core block.",
+		exact(propUser), stored(propUserID, "text"), ranked(propVersion), stored("block", "text"))
+	dropped := tenanted(c.dropped(), "The filter's decision on one turn that did not pass.",
+		exact(propUser), stored(propUserID, "text"), exact("turnId"), stored("sessionId", "text"), stored("time", "date"),
+		stored("score", "number"), stored("threshold", "number"), stored("policyVersion", "text"))
+	meta := class(c.meta(), "What the bank was filled with.",
+		stored("schemaVersion", "int"), stored("embeddingModel", "text"), stored("dimension", "int"))
+	return []*models.Class{memories, turns, sessions, core, dropped, meta}
+}
+
+// class makes a collection without vectors.
+func class(name, description string, properties ...*models.Property) *models.Class {
+	return &models.Class{
+		Class: name, Description: description, Properties: properties,
+		Vectorizer: "none", VectorIndexType: "hnsw", VectorIndexConfig: map[string]any{"skip": true},
+		InvertedIndexConfig: &models.InvertedIndexConfig{
+			Bm25:      &models.BM25Config{K1: bank.BM25K1, B: bank.BM25B},
+			Stopwords: &models.StopwordConfig{Preset: "none"}, // the analysis has dropped them
+		},
+	}
+}
+
+// tenanted makes a collection with a tenant per customer; the first write of a customer
+// makes the tenant.
+func tenanted(name, description string, properties ...*models.Property) *models.Class {
+	c := class(name, description, properties...)
+	c.MultiTenancyConfig = &models.MultiTenancyConfig{Enabled: true, AutoTenantCreation: true, AutoTenantActivation: true}
+	return c
+}
+
+// stored is a property that no query filters or matches.
+func stored(name, dataType string) *models.Property {
+	p := &models.Property{Name: name, DataType: []string{dataType}, IndexFilterable: new(false), IndexSearchable: new(false)}
+	if dataType == "text" {
+		p.Tokenization = models.PropertyTokenizationField
+	}
+	return p
+}
+
+// exact is a text that filters compare as a whole.
+func exact(name string) *models.Property {
+	p := stored(name, "text")
+	p.IndexFilterable = new(true)
+	return p
+}
+
+// exactList is a list of texts that filters compare as a whole each.
+func exactList(name string) *models.Property {
+	p := exact(name)
+	p.DataType = []string{"text[]"}
+	p.Tokenization = models.PropertyTokenizationField
+	return p
+}
+
+// searched is a text that BM25 matches by its white space: the analysis is the bank's, not Weaviate's.
+func searched(name string) *models.Property {
+	return &models.Property{
+		Name: name, DataType: []string{"text"}, Tokenization: models.PropertyTokenizationWhitespace,
+		IndexFilterable: new(false), IndexSearchable: new(true),
+	}
+}
+
+// ranged is a time that filters compare by order.
+func ranged(name string) *models.Property {
+	p := stored(name, "date")
+	p.IndexFilterable, p.IndexRangeFilters = new(true), new(true)
+	return p
+}
+
+// ranked is a number that queries sort by.
+func ranked(name string) *models.Property {
+	p := stored(name, "int")
+	p.IndexFilterable, p.IndexRangeFilters = new(true), new(true)
+	return p
+}

@@ -1,0 +1,76 @@
+package weaviate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
+	"github.com/weaviate/weaviate/usecases/byteops"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// Search implements bank.Bank by relative score fusion. A side that has no weight, or nothing
+// to go by, is left out; where both are, nothing is found.
+func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]bank.Scored, error) {
+	q, err := q.Checked(b.dimension)
+	if err != nil {
+		return nil, err
+	}
+	q.Text = bank.QueryText(q.Text)
+	byText := q.Text != "" && (q.Vector == nil || q.Alpha < 1)
+	byVector := q.Vector != nil && q.Alpha > 0
+	if !byText && !byVector {
+		return nil, bank.CheckScope(scope)
+	}
+	results, err := b.read(ctx, scope, b.collections.memory(), func(req *pb.SearchRequest) {
+		entryFields(req)
+		req.Limit = uint32(q.K)
+		req.Metadata = &pb.MetadataRequest{Uuid: true, Score: byText, Distance: !byText, Vector: q.WithVectors}
+		match(req, q, byText, byVector)
+	}, inStatus(q.Statuses)...)
+	if err != nil {
+		return nil, err
+	}
+	return score(results)
+}
+
+// match sets what is searched.
+func match(req *pb.SearchRequest, q bank.Query, byText, byVector bool) {
+	searched := []string{propTerms}
+	switch {
+	case byText && byVector:
+		req.HybridSearch = &pb.Hybrid{
+			Query: q.Text, Properties: searched, Alpha: q.Alpha, Vectors: []*pb.Vectors{vector(q.Vector)},
+			FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE,
+		}
+	case byText:
+		req.Bm25Search = &pb.BM25{Query: q.Text, Properties: searched}
+	default:
+		req.NearVector = &pb.NearVector{Vectors: []*pb.Vectors{vector(q.Vector)}}
+	}
+}
+
+func vector(v []float32) *pb.Vectors {
+	return &pb.Vectors{VectorBytes: byteops.Fp32SliceToBytes(v), Type: pb.Vectors_VECTOR_TYPE_SINGLE_FP32}
+}
+
+// score decodes the results with their scores; the cosine where only vectors were compared.
+func score(results []*pb.SearchResult) ([]bank.Scored, error) {
+	found := make([]bank.Scored, 0, len(results))
+	for _, r := range results {
+		m, err := decodeEntry(r)
+		if err != nil {
+			return nil, fmt.Errorf("object %s: %w", r.GetMetadata().GetId(), err)
+		}
+		s := float64(r.GetMetadata().GetScore())
+		if r.GetMetadata().GetDistancePresent() {
+			s = 1 - float64(r.GetMetadata().GetDistance())
+		}
+		found = append(found, bank.Scored{Memory: m, Score: s})
+	}
+	slices.SortFunc(found, bank.ByScore)
+	return found, nil
+}

@@ -1,0 +1,215 @@
+package weaviate
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/go-openapi/strfmt"
+	"github.com/weaviate/weaviate/entities/models"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+const (
+	// concurrentRequests is how many entries of one Write are created or closed at a time.
+	concurrentRequests = 8
+	// objectsPerBatch keeps a batch of the longest turns at a few megabytes.
+	objectsPerBatch = 100
+)
+
+// Write implements bank.Bank. What it can refuse it refuses before anything is written; a
+// target that does not exist is a terminal error.
+func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) error {
+	if err := bank.CheckScope(scope); err != nil {
+		return err
+	}
+	if err := bank.CheckWrite(w, b.dimension); err != nil {
+		return err
+	}
+	targets, err := b.targets(ctx, scope, w)
+	if err != nil {
+		return err
+	}
+	if err := b.put(ctx, scope, w.Put); err != nil {
+		return err
+	}
+	if err := b.close(ctx, scope, w.Close, targets); err != nil {
+		return err
+	}
+	if err := b.upsert(ctx, turnObjects(b.collections.turn(), scope, w.Turns)); err != nil {
+		return err
+	}
+	if w.Core != nil {
+		if err := b.putCore(ctx, scope, *w.Core); err != nil {
+			return err
+		}
+	}
+	if w.Session == nil {
+		return nil
+	}
+	return b.putSession(ctx, scope, *w.Session)
+}
+
+// putSession keeps a session record, unless one that was formed later is kept: a late duplicate of an old
+// write must not put an old record back. A user's single writer makes reading first enough.
+func (b *Bank) putSession(ctx context.Context, scope memory.Scope, r memory.SessionRecord) error {
+	kept, ok, err := b.Session(ctx, scope, r.SessionID)
+	if err != nil {
+		return err
+	}
+	if ok && r.FormedAt.Before(kept.FormedAt) {
+		return nil
+	}
+	return b.upsert(ctx, []*models.Object{sessionObject(b.collections.session(), scope, r)})
+}
+
+// targets returns the states of the entries to close, and refuses those that neither exist nor
+// are written together with the closing.
+func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) (map[string]memory.Status, error) {
+	ids := make([]string, len(w.Close))
+	for i, c := range w.Close {
+		ids[i] = c.ID
+	}
+	known, err := b.statuses(ctx, scope, unique(ids))
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range w.Put {
+		if _, exists := known[m.ID]; !exists {
+			known[m.ID] = m.Status
+		}
+	}
+	for _, id := range ids {
+		if _, ok := known[id]; !ok {
+			return nil, fault.Terminal("write.close.id", "%s: %w", id, bank.ErrNotFound)
+		}
+	}
+	return known, nil
+}
+
+// put creates the entries that do not exist. It creates one by one, because the server
+// refuses to create what exists in the moment of writing, whereas a batch replaces it: an old write that was
+// delayed on its way must not bring back an entry that has been closed meanwhile.
+func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
+	key := userKey(scope.User)
+	return eachOf(ctx, entries, func(ctx context.Context, m memory.Memory) error {
+		props, err := entryProperties(scope, m)
+		if err != nil {
+			return err
+		}
+		_, err = b.rest.Data().Creator().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
+			WithID(objectID(key, m.ID)).WithProperties(map[string]any(props)).WithVector(m.Vector).Do(ctx)
+		if err == nil {
+			return nil
+		}
+		// "Exists already" has the same status as "is invalid".
+		if refusedWith(err, http.StatusUnprocessableEntity) {
+			if known, readErr := b.statuses(ctx, scope, []string{m.ID}); readErr == nil && len(known) == 1 {
+				return nil
+			}
+		}
+		return failed(ctx, "write memory "+m.ID, err)
+	})
+}
+
+// close closes the active ones of the targets. The rest are closed already and stay as they are.
+func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]memory.Status) error {
+	open := slices.DeleteFunc(slices.Clone(closings), func(c memory.Closing) bool { return targets[c.ID] != memory.StatusActive })
+	key := userKey(scope.User)
+	return eachOf(ctx, firstOfEach(open), func(ctx context.Context, c memory.Closing) error {
+		err := b.rest.Data().Updater().WithMerge().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
+			WithID(objectID(key, c.ID)).WithProperties(map[string]any(closingProperties(c))).Do(ctx)
+		if err != nil {
+			return failed(ctx, "close memory "+c.ID, err)
+		}
+		return nil
+	})
+}
+
+// firstOfEach drops closings of an entry after the first: the first closes it.
+func firstOfEach(closings []memory.Closing) []memory.Closing {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(closings, func(c memory.Closing) bool {
+		again := seen[c.ID]
+		seen[c.ID] = true
+		return again
+	})
+}
+
+// statuses returns the states of the entries among ids that exist.
+func (b *Bank) statuses(ctx context.Context, scope memory.Scope, ids []string) (map[string]memory.Status, error) {
+	results, err := b.readByIDs(ctx, scope, b.collections.memory(), ids, only(propEntryID, propStatus))
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]memory.Status, len(results))
+	for _, r := range results {
+		o := open(r)
+		known[o.text(propEntryID)] = memory.Status(o.text(propStatus))
+	}
+	return known, nil
+}
+
+// upsert writes objects whose content does not change by repeating, or whose last version counts.
+func (b *Bank) upsert(ctx context.Context, objects []*models.Object) error {
+	for chunk := range slices.Chunk(objects, objectsPerBatch) {
+		results, err := b.rest.Batch().ObjectsBatcher().WithObjects(chunk...).Do(ctx)
+		if err != nil {
+			return failed(ctx, "write batch", err)
+		}
+		if len(results) != len(chunk) {
+			return fmt.Errorf("write batch: got %d results for %d objects", len(results), len(chunk))
+		}
+		for _, r := range results {
+			if err := objectError(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// objectError returns why one object of a batch was not written, nil when it was.
+func objectError(r models.ObjectsGetResponse) error {
+	if r.Result == nil || r.Result.Errors == nil || len(r.Result.Errors.Error) == 0 {
+		if r.Result != nil && r.Result.Status != nil && *r.Result.Status == models.ObjectsGetResponseAO2ResultStatusFAILED {
+			return fmt.Errorf("write %s %s: refused without a reason", r.Class, r.ID)
+		}
+		return nil
+	}
+	return fmt.Errorf("write %s %s: %s", r.Class, r.ID, r.Result.Errors.Error[0].Message)
+}
+
+func turnObjects(collection string, scope memory.Scope, turns []memory.Turn) []*models.Object {
+	key := userKey(scope.User)
+	objects := make([]*models.Object, 0, len(turns))
+	for _, t := range turns {
+		objects = append(objects, &models.Object{
+			Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(key, t.ID)),
+			Properties: map[string]any(turnProperties(scope, t)),
+		})
+	}
+	return objects
+}
+
+func sessionObject(collection string, scope memory.Scope, r memory.SessionRecord) *models.Object {
+	return &models.Object{
+		Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(userKey(scope.User), r.SessionID)),
+		Properties: map[string]any(sessionProperties(scope, r)),
+	}
+}
+
+// eachOf calls do for every item, some at a time, and stops at the first error.
+func eachOf[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrentRequests)
+	for _, item := range items {
+		group.Go(func() error { return do(ctx, item) })
+	}
+	return group.Wait()
+}

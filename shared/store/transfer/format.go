@@ -1,0 +1,204 @@
+// Package transfer writes a user's bank as JSON lines and reads it back into an equal one.
+//
+// The first line is a header; each further line is a memory, a turn, a session record or the core block. Ids are
+// kept as they are: an import under the same tenant and user gives an equal bank, byte for byte, in any installation; under
+// another user it gives the same memories under the ids they had.
+package transfer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+const (
+	// Format names what the lines are.
+	Format = "mneme-bank"
+	// Version counts the changes of the lines. A build reads its own version only.
+	Version = 1
+	// MaxLine bounds a line, in bytes: an entry with its vector is far shorter.
+	MaxLine = 1 << 20
+)
+
+// Header is the first line.
+type Header struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	// User is whose bank was exported; the tenant is not told.
+	User string `json:"user"`
+	// Model and Dimension are of the embedding that made the vectors.
+	Model     string `json:"model"`
+	Dimension int    `json:"dimension"`
+	// Counts are how many lines of each sort follow; of core blocks the newest alone.
+	Counts bank.Counts `json:"counts"`
+}
+
+// line is any line: exactly one field is set.
+type line struct {
+	Header  *Header               `json:"header,omitempty"`
+	Memory  *memory.Memory        `json:"memory,omitempty"`
+	Turn    *memory.Turn          `json:"turn,omitempty"`
+	Session *memory.SessionRecord `json:"session,omitempty"`
+	Core    *memory.Core          `json:"core,omitempty"`
+}
+
+// Record is one line after the header: exactly one of its pointers is set.
+type Record struct {
+	// Line is its number, from 1 for the header.
+	Line    int
+	Memory  *memory.Memory
+	Turn    *memory.Turn
+	Session *memory.SessionRecord
+	Core    *memory.Core
+}
+
+// ParseHeader reads the first line. Its errors are terminal, as are all of this package about lines, and begin with line and field.
+func ParseHeader(text []byte) (Header, error) {
+	l, err := parse(1, text)
+	if err != nil {
+		return Header{}, err
+	}
+	h := l.Header
+	switch {
+	case h == nil:
+		return Header{}, at(1, "header", "is missing, want the first line of an export")
+	case h.Format != Format:
+		return Header{}, at(1, "header.format", "is %q, want %q", h.Format, Format)
+	case h.Version != Version:
+		return Header{}, at(1, "header.version", "is %d, want %d: this build reads no other", h.Version, Version)
+	case h.Dimension < 1:
+		return Header{}, at(1, "header.dimension", "is %d, want more than 0", h.Dimension)
+	case h.Counts.Memories < 0 || h.Counts.Turns < 0 || h.Counts.Sessions < 0 || h.Counts.Core < 0 || h.Counts.Core > 1:
+		return Header{}, at(1, "header.counts", "are negative, or of several core blocks")
+	}
+	return *h, nil
+}
+
+// ParseRecord reads a further line.
+func ParseRecord(number int, text []byte) (Record, error) {
+	l, err := parse(number, text)
+	if err != nil {
+		return Record{}, err
+	}
+	if l.Header != nil {
+		return Record{}, at(number, "header", "comes again, want it on line 1 only")
+	}
+	r := Record{Line: number, Memory: l.Memory, Turn: l.Turn, Session: l.Session, Core: l.Core}
+	return r, r.check()
+}
+
+// check refuses what no bank would have exported.
+func (r Record) check() error {
+	switch {
+	case r.Memory != nil:
+		return r.checkMemory()
+	case r.Turn != nil:
+		if err := memory.ValidText("id", r.Turn.ID, memory.MaxIDBytes); err != nil {
+			return within(r.Line, "turn", err)
+		}
+		if r.Turn.Time.IsZero() {
+			return at(r.Line, "turn.time", "is not set")
+		}
+		return within(r.Line, "turn", memory.ValidText("text", r.Turn.Text, memory.MaxTextBytes))
+	case r.Session != nil:
+		if r.Session.Turns < 0 || r.Session.Operations < 0 {
+			return at(r.Line, "session", "has negative counts")
+		}
+		return within(r.Line, "session", memory.ValidText("session_id", r.Session.SessionID, memory.MaxIDBytes))
+	case r.Core.Version < 1 || r.Core.Length() > memory.CoreCapacity:
+		return at(r.Line, "core", "has version %d and %d characters, want at least 1 and at most %d", r.Core.Version, r.Core.Length(), memory.CoreCapacity)
+	}
+	return nil
+}
+
+// kinds are what an entry can be about.
+func kinds() []memory.Kind {
+	return []memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural}
+}
+
+// checkMemory asks of an entry what every former sees to, and what a bank does.
+func (r Record) checkMemory() error {
+	m := *r.Memory
+	if !slices.Contains(kinds(), m.Kind) {
+		return at(r.Line, "memory.kind", "is %q, want one of %q", m.Kind, kinds())
+	}
+	if len(m.Sources) == 0 || slices.Contains(m.Sources, "") {
+		return at(r.Line, "memory.sources", "are missing or empty, want the id of at least one turn")
+	}
+	return within(r.Line, "memory", bank.CheckWrite(memory.Write{Put: []memory.Memory{m}}, len(m.Vector)))
+}
+
+func parse(number int, text []byte) (line, error) {
+	var l line
+	if len(text) > MaxLine {
+		return l, at(number, "", "has %d bytes, want at most %d", len(text), MaxLine)
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil {
+		return l, syntax(number, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return l, at(number, "", "has something after the object, want one object a line")
+	}
+	set := 0
+	for _, is := range []bool{l.Header != nil, l.Memory != nil, l.Turn != nil, l.Session != nil, l.Core != nil} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return l, at(number, "", "has %d of header, memory, turn, session and core, want one", set)
+	}
+	return l, nil
+}
+
+// syntax says what the decoder did not like; where it knows the field, it is named.
+func syntax(number int, err error) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return at(number, kind.Field, "is a %s, want a %s", kind.Value, kind.Type)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return at(number, "", "ends in the middle, want one whole object")
+	}
+	return at(number, "", "cannot be read: %v", err)
+}
+
+// at is an error about a field of a line.
+func at(number int, field, format string, args ...any) error {
+	place := fmt.Sprintf("line %d", number)
+	if field != "" {
+		place += ": " + field
+	}
+	return fault.Terminal(place, format, args...)
+}
+
+// within puts line and sort before the field of a terminal error.
+func within(number int, sort string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var t *fault.TerminalError
+	if errors.As(err, &t) {
+		return at(number, sort+"."+lastPart(t.Field), "%w", t.Err)
+	}
+	return at(number, sort, "%w", err)
+}
+
+// lastPart is the field without the path that leads to it elsewhere ("write.put.content").
+func lastPart(field string) string {
+	for i := len(field) - 1; i >= 0; i-- {
+		if field[i] == '.' {
+			return field[i+1:]
+		}
+	}
+	return field
+}

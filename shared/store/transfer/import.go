@@ -1,0 +1,149 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// Errors of imports. What was written before them stays; an erasure clears the way for another try.
+var (
+	// ErrNotEmpty says that the user has something already.
+	ErrNotEmpty = errors.New("the user's bank is not empty: only an empty one can be imported into")
+	// ErrOutOfStep says that the bank holds something else than what the pages before wrote.
+	ErrOutOfStep = errors.New("the bank holds something else than what was imported so far: somebody else writes it, or a line came twice")
+)
+
+// Importer fills empty banks. Nobody else may write a user's bank meanwhile.
+type Importer struct {
+	Bank     bank.Bank
+	Embedder embedding.Embedder
+}
+
+// Page imports whole lines that follow the header; first is the number of the first of them. soFar is what the page before
+// returned, the zero Counts at the beginning. Nothing is written when a line is wrong. anew says that vectors were made anew, since the
+// export is of another embedding model.
+func (im Importer) Page(ctx context.Context, scope memory.Scope, h Header, lines []byte, first int, soFar bank.Counts) (now bank.Counts, anew bool, err error) {
+	if err := im.inStep(ctx, scope, soFar, soFar == bank.Counts{}); err != nil {
+		return soFar, false, err
+	}
+	records, err := parseAll(lines, first)
+	if err != nil {
+		return soFar, false, err
+	}
+	if now, err = counted(h, records, soFar); err != nil {
+		return soFar, false, err
+	}
+	anew = h.Model != im.Embedder.Model() || h.Dimension != im.Embedder.Dimension()
+	if err := im.vectors(ctx, records, anew); err != nil {
+		return soFar, false, err
+	}
+	for _, w := range writes(records) {
+		if err := im.Bank.Write(ctx, scope, w); err != nil {
+			return soFar, false, fmt.Errorf("import: %w", err)
+		}
+	}
+	return now, anew, im.inStep(ctx, scope, now, false)
+}
+
+// inStep checks that the bank holds so much and no more.
+func (im Importer) inStep(ctx context.Context, scope memory.Scope, want bank.Counts, empty bool) error {
+	got, err := im.Bank.Count(ctx, scope)
+	got.Dropped = 0 // what the filter dropped since is no part of an export, and comes and goes beside the writer
+	switch {
+	case err != nil:
+		return fmt.Errorf("import: %w", err)
+	case got == want:
+		return nil
+	case empty:
+		return ErrNotEmpty
+	default:
+		return ErrOutOfStep
+	}
+}
+
+func parseAll(lines []byte, first int) ([]Record, error) {
+	var records []Record
+	number := first
+	for text := range bytes.Lines(lines) {
+		r, err := ParseRecord(number, bytes.TrimRight(text, "\r\n"))
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+		number++
+	}
+	return records, nil
+}
+
+// counted adds records to what was imported, and refuses more of a sort than the header says.
+func counted(h Header, records []Record, soFar bank.Counts) (bank.Counts, error) {
+	for _, r := range records {
+		n, limit, sort := &soFar.Core, h.Counts.Core, "core"
+		switch {
+		case r.Memory != nil:
+			n, limit, sort = &soFar.Memories, h.Counts.Memories, "memory"
+		case r.Turn != nil:
+			n, limit, sort = &soFar.Turns, h.Counts.Turns, "turn"
+		case r.Session != nil:
+			n, limit, sort = &soFar.Sessions, h.Counts.Sessions, "session"
+		}
+		if *n++; *n > limit {
+			return soFar, at(r.Line, sort, "is number %d of its sort, but the header says that there are %d", *n, limit)
+		}
+	}
+	return soFar, nil
+}
+
+// vectors checks the entries' vectors, or makes them anew.
+func (im Importer) vectors(ctx context.Context, records []Record, anew bool) error {
+	var entries []*memory.Memory
+	var texts []string
+	for _, r := range records {
+		if r.Memory == nil {
+			continue
+		}
+		if n := len(r.Memory.Vector); !anew && n != im.Embedder.Dimension() {
+			return at(r.Line, "memory.vector", "has %d dimensions, want %d", n, im.Embedder.Dimension())
+		}
+		entries, texts = append(entries, r.Memory), append(texts, r.Memory.Content)
+	}
+	if !anew || len(texts) == 0 {
+		return nil
+	}
+	vectors, err := im.Embedder.Embed(ctx, texts)
+	if err != nil {
+		return fmt.Errorf("import: embed entries: %w", err)
+	}
+	for i, m := range entries {
+		m.Vector = vectors[i]
+	}
+	return nil
+}
+
+// writes are what the records do to the bank: one for entries and turns, and one for each session, of which a write has one.
+func writes(records []Record) []memory.Write {
+	first := memory.Write{}
+	var out []memory.Write
+	for _, r := range records {
+		switch {
+		case r.Memory != nil:
+			first.Put = append(first.Put, *r.Memory)
+		case r.Turn != nil:
+			first.Turns = append(first.Turns, *r.Turn)
+		case r.Session != nil:
+			out = append(out, memory.Write{Session: r.Session})
+		case r.Core != nil:
+			out = append(out, memory.Write{Core: r.Core})
+		}
+	}
+	if len(first.Put)+len(first.Turns) > 0 {
+		out = append([]memory.Write{first}, out...)
+	}
+	return out
+}

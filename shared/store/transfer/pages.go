@@ -1,0 +1,125 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+const (
+	// pageBytes and pageLines bound a page of an import, unless one line alone has more.
+	pageBytes = 1 << 20
+	pageLines = 500
+)
+
+// Pages cuts an export into pages that are imported one by one.
+type Pages struct {
+	// Header is the export's, HeaderLine as it stands there.
+	Header     Header
+	HeaderLine []byte
+
+	in     *bufio.Reader
+	next   []byte
+	number int
+}
+
+// Page is some whole lines of an export.
+type Page struct {
+	Lines []byte
+	// First is the number of the first line.
+	First int
+}
+
+// NewPages reads the header.
+func NewPages(r io.Reader) (*Pages, error) {
+	p := &Pages{in: bufio.NewReaderSize(r, 64<<10), number: 1}
+	head, err := p.line()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if p.Header, err = ParseHeader(head); err != nil {
+		return nil, err
+	}
+	p.HeaderLine = head
+	p.number = 2
+	return p, nil
+}
+
+// Next returns the following page, or io.EOF after the last one. Blank lines are taken for the end where nothing else follows.
+func (p *Pages) Next() (Page, error) {
+	page := Page{First: p.number}
+	for n := 0; n < pageLines; n++ {
+		text := p.next
+		p.next = nil
+		if text == nil {
+			var err error
+			if text, err = p.filled(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return Page{}, err
+			}
+		}
+		if n > 0 && len(page.Lines)+len(text) > pageBytes {
+			p.next = text
+			break
+		}
+		page.Lines = append(append(page.Lines, text...), '\n')
+		p.number++
+	}
+	if len(page.Lines) == 0 {
+		return page, io.EOF
+	}
+	return page, nil
+}
+
+// Finish checks that everything the header speaks of has been imported: a file may have been cut off.
+func (p *Pages) Finish(imported bank.Counts) error {
+	if imported != p.Header.Counts {
+		return at(p.number, "", "is the end, but the header says that there are %+v, and only %+v came", p.Header.Counts, imported)
+	}
+	return nil
+}
+
+// filled reads a line that is not blank. Blank ones are passed over at the end of the file only.
+func (p *Pages) filled() ([]byte, error) {
+	text, err := p.line()
+	if err != nil || !blank(text) {
+		return text, err
+	}
+	for err == nil && blank(text) {
+		text, err = p.line()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, at(p.number, "", "is empty, want one whole object")
+}
+
+func blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
+
+// line reads one line without its end; io.EOF where there is none.
+func (p *Pages) line() ([]byte, error) {
+	var text []byte
+	for {
+		part, err := p.in.ReadSlice('\n')
+		text = append(text, part...)
+		switch {
+		case len(text) > MaxLine+1:
+			return nil, at(p.number, "", "has more than %d bytes", MaxLine)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("read export: %w", err)
+		case errors.Is(err, io.EOF) && len(text) == 0:
+			return nil, io.EOF
+		}
+		for len(text) > 0 && (text[len(text)-1] == '\n' || text[len(text)-1] == '\r') {
+			text = text[:len(text)-1]
+		}
+		return text, nil
+	}
+}

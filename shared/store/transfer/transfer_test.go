@@ -1,0 +1,312 @@
+package transfer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/store/bank/inmem"
+	"github.com/mneme-memory/mneme/shared/store/transfer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var ana = memory.Scope{Tenant: "acme", User: "ana"}
+
+const (
+	head = `{"header":{"format":"mneme-bank","version":1,"user":"ana","model":"m","dimension":2,"counts":{"memories":1,"turns":2,"sessions":1,"core":1}}}`
+	// unit is the vector (1, 0).
+	entry = `{"memory":{"id":"m1","kind":"fact","content":"Ana swims.","recorded_at":"2026-03-01T12:00:00Z","valid_from":"2026-03-01T12:00:00Z","status":"active","version":1,"sources":["t1"],"session_id":"s1","strategy":"salimory","policy_version":"p/1","operation_id":"o1","vector":"AACAPwAAAAA="}}`
+	turn1 = `{"turn":{"id":"t1","session_id":"s1","speaker":"Ana","role":"user","text":"I swim.","time":"2026-03-01T12:00:00Z"}}`
+	turn2 = `{"turn":{"id":"t2","session_id":"s1","speaker":"Ana","role":"user","text":"A lot.","time":"2026-03-01T12:00:00Z"}}`
+	sess  = `{"session":{"session_id":"s1","closed":true,"formed_at":"2026-03-01T12:00:00Z","turns":2,"operations":1}}`
+	core  = `{"core":{"content":"Ana swims.","version":1}}`
+)
+
+func text(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+
+func whole() string { return text(head, entry, turn1, turn2, sess, core) }
+
+// embedder says that every text is (0, 1).
+type embedder struct {
+	model     string
+	dimension int
+	err       error
+}
+
+func (e embedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, len(texts))
+	for i := range out {
+		out[i] = make([]float32, e.dimension)
+		out[i][1] = 1
+	}
+	return out, e.err
+}
+func (e embedder) Dimension() int { return e.dimension }
+func (e embedder) Model() string  { return e.model }
+
+// load imports a file and returns what the bank has then.
+func load(ctx context.Context, b bank.Bank, e embedder, file string) (bank.Counts, bool, error) {
+	pages, err := transfer.NewPages(strings.NewReader(file))
+	if err != nil {
+		return bank.Counts{}, false, err
+	}
+	var now bank.Counts
+	var anew bool
+	for {
+		page, err := pages.Next()
+		if errors.Is(err, io.EOF) {
+			return now, anew, pages.Finish(now)
+		}
+		if err != nil {
+			return now, anew, err
+		}
+		now, anew, err = transfer.Importer{Bank: b, Embedder: e}.Page(ctx, ana, pages.Header, page.Lines, page.First, now)
+		if err != nil {
+			return now, anew, err
+		}
+	}
+}
+
+func TestAnImportedFileIsExportedAgainAsItWas(t *testing.T) {
+	b := inmem.New(2)
+	counts, anew, err := load(t.Context(), b, embedder{model: "m", dimension: 2}, whole())
+	if err != nil || anew || counts != (bank.Counts{Memories: 1, Turns: 2, Sessions: 1, Core: 1}) {
+		t.Fatalf("%+v, anew %t, %v", counts, anew, err)
+	}
+	var out bytes.Buffer
+	if err := transfer.Export(t.Context(), b, ana, "m", 2, &out); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != whole() {
+		t.Errorf("exported\n%s\nwant\n%s", out.String(), whole())
+	}
+}
+
+func TestBlankLinesAtTheEndAreNoMatter(t *testing.T) {
+	for name, end := range map[string]string{"one": "\n", "several": "\n\r\n \t\n", "white space without an end": "  "} {
+		t.Run(name, func(t *testing.T) {
+			counts, _, err := load(t.Context(), inmem.New(2), embedder{model: "m", dimension: 2}, whole()+end)
+			if err != nil || counts.Total() != 5 {
+				t.Errorf("%+v, %v", counts, err)
+			}
+		})
+	}
+}
+
+func TestAnotherModelsVectorsAreMadeAnew(t *testing.T) {
+	for name, e := range map[string]embedder{"another model": {model: "other", dimension: 2}, "another dimension": {model: "m", dimension: 3}} {
+		t.Run(name, func(t *testing.T) {
+			b := inmem.New(e.dimension)
+			_, anew, err := load(t.Context(), b, e, whole())
+			if err != nil || !anew {
+				t.Fatalf("anew %t, %v", anew, err)
+			}
+			page, err := b.List(t.Context(), ana, bank.ListOptions{WithVectors: true})
+			if err != nil || len(page.Memories) != 1 || len(page.Memories[0].Vector) != e.dimension || page.Memories[0].Vector[1] != 1 {
+				t.Errorf("%+v, %v", page, err)
+			}
+		})
+	}
+}
+
+func TestAModelThatIsAwayIsWorthAnotherTry(t *testing.T) {
+	b := inmem.New(2)
+	away := errors.New("the model is away")
+	if _, _, err := load(t.Context(), b, embedder{model: "other", dimension: 2, err: away}, whole()); !errors.Is(err, away) || fault.IsTerminal(err) {
+		t.Errorf("got %v", err)
+	}
+	if counts, err := b.Count(t.Context(), ana); err != nil || counts.Total() > 0 {
+		t.Errorf("the bank holds %+v, %v", counts, err)
+	}
+}
+
+func TestBrokenFilesAreRefusedByLineAndField(t *testing.T) {
+	change := func(l, old, with string) string {
+		if !strings.Contains(l, old) {
+			t.Fatalf("%q is not in %s", old, l)
+		}
+		return strings.Replace(l, old, with, 1)
+	}
+	for name, c := range map[string]struct{ file, want string }{
+		"nothing":                 {"", "line 1: ends in the middle"},
+		"no header":               {text(entry), "line 1: header: is missing"},
+		"another format":          {text(change(head, "mneme-bank", "bank"), entry), `line 1: header.format: is "bank"`},
+		"a later version":         {text(change(head, `"version":1`, `"version":2`), entry), "line 1: header.version: is 2, want 1"},
+		"no dimension":            {text(change(head, `"dimension":2`, `"dimension":0`)), "line 1: header.dimension"},
+		"negative counts":         {text(change(head, `"turns":2`, `"turns":-2`)), "line 1: header.counts"},
+		"header twice":            {text(head, head), "line 2: header: comes again"},
+		"a broken line":           {text(head, entry, turn1[:40]), "line 3: ends in the middle"},
+		"no JSON":                 {text(head, entry, "hello"), "line 3: cannot be read"},
+		"an empty line":           {text(head, entry, "", turn1), "line 3: is empty"},
+		"empty lines":             {text(head, entry, "", " \r", turn1), "line 3: is empty"},
+		"cut off before a blank":  {text(head, entry, turn1, ""), "line 4: is the end"},
+		"a blank without an end":  {head + "\n" + entry + "\n\n" + strings.Repeat(" ", transfer.MaxLine+2), "line 3: has more than"},
+		"two in a line":           {text(head, entry+entry), "line 2: has something after"},
+		"no sort":                 {text(head, "{}"), "line 2: has 0 of header"},
+		"an unknown field":        {text(head, change(entry, `"kind"`, `"kindness"`)), `line 2: cannot be read: json: unknown field "kindness"`},
+		"a number for text":       {text(head, change(entry, `"Ana swims."`, "1")), "line 2: memory.content: is a number, want a string"},
+		"no kind":                 {text(head, change(entry, `"kind":"fact",`, "")), `line 2: memory.kind: is "", want one of ["fact"`},
+		"an unknown kind":         {text(head, change(entry, `"fact"`, `"rumour"`)), `line 2: memory.kind: is "rumour"`},
+		"no sources":              {text(head, change(entry, `"sources":["t1"],`, "")), "line 2: memory.sources: are missing"},
+		"a list of no sources":    {text(head, change(entry, `["t1"]`, `[]`)), "line 2: memory.sources: are missing"},
+		"a source without id":     {text(head, change(entry, `["t1"]`, `["t1",""]`)), "line 2: memory.sources: are missing or empty"},
+		"no content":              {text(head, change(entry, "Ana swims.", "")), "line 2: memory.content: of m1 is empty"},
+		"an unknown status":       {text(head, change(entry, `"active"`, `"lost"`)), `line 2: memory.status: is "lost"`},
+		"no time":                 {text(head, change(entry, `"recorded_at":"2026-03-01T12:00:00Z",`, "")), "line 2: memory.recorded_at"},
+		"a short vector":          {text(head, change(entry, "AACAPwAAAAA=", "AACAPw==")), "line 2: memory.vector: has 1 dimensions, want 2"},
+		"a vector that is not":    {text(head, change(entry, "AACAPwAAAAA=", "AADAfwAAAAA=")), "line 2: memory.vector: is not a finite number"},
+		"a turn without text":     {text(head, entry, change(turn1, "I swim.", " ")), "line 3: turn.text"},
+		"a turn without id":       {text(head, entry, change(turn1, `"t1"`, `""`)), "line 3: turn.id"},
+		"a turn without time":     {text(head, entry, change(turn1, `,"time":"2026-03-01T12:00:00Z"`, "")), "line 3: turn.time"},
+		"a session without id":    {text(head, entry, turn1, turn2, change(sess, `"s1"`, `""`)), "line 5: session.session_id"},
+		"a session that counts":   {text(head, entry, turn1, turn2, change(sess, `"turns":2`, `"turns":-1`)), "line 5: session"},
+		"a core that is none":     {text(head, entry, turn1, turn2, sess, change(core, `"version":1`, `"version":0`)), "line 6: core"},
+		"more than it says":       {text(head, entry, change(entry, "m1", "m2")), "line 3: memory: is number 2"},
+		"the same entry twice":    {text(change(head, `"memories":1`, `"memories":2`), entry, entry), "written twice"},
+		"the same turn twice":     {text(head, entry, turn1, turn1), transfer.ErrOutOfStep.Error()},
+		"cut off":                 {text(head, entry, turn1), "line 4: is the end"},
+		"a line without an end":   {head + "\n" + entry + "\n" + strings.Repeat("x", transfer.MaxLine+2), "line 3: has more than"},
+		"control bytes in a user": {text(head, "\x00"), "line 2: cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := load(t.Context(), inmem.New(2), embedder{model: "m", dimension: 2}, c.file)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if err != nil && !fault.IsTerminal(err) && !errors.Is(err, transfer.ErrOutOfStep) {
+				t.Errorf("%v is worth another try, as it says", err)
+			}
+		})
+	}
+}
+
+// A page with a wrong line writes nothing, so that what is mended can be imported.
+func TestAWrongLineWritesNothing(t *testing.T) {
+	b := inmem.New(2)
+	if _, _, err := load(t.Context(), b, embedder{model: "m", dimension: 2}, text(head, entry, turn1, "?")); err == nil {
+		t.Fatal("imported")
+	}
+	if _, _, err := load(t.Context(), b, embedder{model: "m", dimension: 2}, whole()); err != nil {
+		t.Errorf("the mended file is refused: %v", err)
+	}
+}
+
+func TestSomebodyElseWhoWritesIsNoticed(t *testing.T) {
+	b := inmem.New(2)
+	pages, err := transfer.NewPages(strings.NewReader(whole()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := pages.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := transfer.Importer{Bank: b, Embedder: embedder{model: "m", dimension: 2}}
+	first, rest, _ := bytes.Cut(page.Lines, []byte("\n"))
+	now, _, err := im.Page(t.Context(), ana, pages.Header, append(first, '\n'), 2, bank.Counts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Write(t.Context(), ana, memory.Write{Turns: []memory.Turn{{ID: "other"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := im.Page(t.Context(), ana, pages.Header, rest, 3, now); !errors.Is(err, transfer.ErrOutOfStep) {
+		t.Errorf("got %v, want %v", err, transfer.ErrOutOfStep)
+	}
+}
+
+// busy is a bank that is written while it is read.
+type busy struct{ *inmem.Bank }
+
+func (b busy) ListTurns(ctx context.Context, scope memory.Scope, o bank.PageOptions) (bank.TurnPage, error) {
+	if err := b.Write(ctx, scope, memory.Write{Turns: []memory.Turn{{ID: "late"}}}); err != nil {
+		return bank.TurnPage{}, err
+	}
+	return b.Bank.ListTurns(ctx, scope, o)
+}
+
+func TestABankThatIsWrittenMeanwhileIsNotExported(t *testing.T) {
+	if err := transfer.Export(t.Context(), busy{inmem.New(2)}, ana, "m", 2, io.Discard); !errors.Is(err, transfer.ErrChanged) {
+		t.Errorf("got %v, want %v", err, transfer.ErrChanged)
+	}
+}
+
+func TestAnEmptyBankIsAHeader(t *testing.T) {
+	var out bytes.Buffer
+	if err := transfer.Export(t.Context(), inmem.New(2), ana, "m", 2, &out); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\n"); n != 1 {
+		t.Fatalf("%d lines", n)
+	}
+	if counts, _, err := load(t.Context(), inmem.New(2), embedder{model: "m", dimension: 2}, out.String()); err != nil || counts.Total() > 0 {
+		t.Errorf("%+v, %v", counts, err)
+	}
+}
+
+var kinds = []memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural}
+
+// Whatever stands in a bank comes back, over pages too.
+func TestAnyBankComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := inmem.New(2), inmem.New(2)
+		var w memory.Write
+		for i, s := range rapid.SliceOfNDistinct(rapid.StringMatching(`[ -~éß☃\n\t]{1,40}`), 0, 40, func(s string) string { return s }).Draw(t, "texts") {
+			m := memory.Memory{
+				ID: s, Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Content: s, RecordedAt: time.Unix(int64(i/3), 0).UTC(), ValidFrom: time.Unix(0, 1).UTC(), Version: i,
+				Status: rapid.SampledFrom([]memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}).Draw(t, "status"),
+				Vector: memory.Vector{float32(i), rapid.Float32Range(-1, 1).Draw(t, "x")}, Sources: []string{s},
+			}
+			w.Put = append(w.Put, m)
+			if strings.TrimSpace(s) != "" {
+				w.Turns = append(w.Turns, memory.Turn{ID: s, Text: s + strings.Repeat("long ", rapid.IntRange(0, 6000).Draw(t, "length")), Time: time.Unix(1, 0).UTC()})
+			}
+		}
+		if err := from.Write(t.Context(), ana, w); err != nil {
+			t.Fatal(err)
+		}
+		var first, second bytes.Buffer
+		if err := transfer.Export(t.Context(), from, ana, "m", 2, &first); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := load(t.Context(), to, embedder{model: "m", dimension: 2}, first.String()); err != nil {
+			t.Fatal(err)
+		}
+		if err := transfer.Export(t.Context(), to, ana, "m", 2, &second); err != nil {
+			t.Fatal(err)
+		}
+		if first.String() != second.String() {
+			t.Fatalf("the second export differs from the first")
+		}
+	})
+}
+
+func FuzzPages(f *testing.F) {
+	for _, seed := range []string{whole(), text(head), text(entry), "", "\n\n", `{"header":null}`, head + "\n" + strings.Repeat("[", 1000), strings.ToUpper(whole())} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, file string) {
+		b := inmem.New(2)
+		counts, _, err := load(t.Context(), b, embedder{model: "m", dimension: 2}, file)
+		if err == nil {
+			if got, err := b.Count(t.Context(), ana); err != nil || got != counts {
+				t.Fatalf("imported %+v, the bank holds %+v, %v", counts, got, err)
+			}
+			return
+		}
+		if !fault.IsTerminal(err) && !errors.Is(err, transfer.ErrOutOfStep) && !errors.Is(err, transfer.ErrNotEmpty) {
+			t.Fatalf("%v says nothing about the file", err)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+// Package redis keeps weights and traces in Redis or Valkey, version 7.0 or later, alone or as a cluster.
+//
+// What one change of a tenant's weights touches carries the tenant's hash tag, so that a cluster keeps it on one node and a
+// script can change it as a whole. A user's traces, which are by far the most bytes, carry a tag of the user, so that a large
+// tenant's spread over the nodes. Tags are hexadecimal SHA-256 sums: no character of an id means anything to the cluster,
+// and no user id stands in the key space.
+package redis
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/weights"
+)
+
+// DefaultPrefix begins the keys of a store.
+const DefaultPrefix = "mneme:weights:"
+
+// Options configure a store.
+type Options struct {
+	// Limits bound what is kept. All replicas must have the same.
+	Limits weights.Limits
+	// Prefix begins every key; empty means DefaultPrefix. It must not contain braces.
+	Prefix string
+	// Now is the clock that ages of traces are measured by; nil means time.Now. Keys expire by the server's own.
+	Now func() time.Time
+}
+
+// Store is a weights.Store in Redis. Errors of the connection or the server are retryable.
+type Store struct {
+	client  goredis.UniversalClient
+	limits  weights.Limits
+	prefix  string
+	now     func() time.Time
+	scripts scripts
+}
+
+var _ weights.Store = (*Store)(nil)
+
+// New makes a store over a client, which stays the caller's to close. It sends nothing.
+func New(client goredis.UniversalClient, o Options) (*Store, error) {
+	if err := o.Limits.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	if strings.ContainsAny(o.Prefix, "{}") {
+		return nil, fmt.Errorf("weights prefix %q contains a brace, want none: braces mark the hash tag", o.Prefix)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Store{client: client, limits: o.Limits, prefix: o.Prefix, now: o.Now, scripts: newScripts()}, nil
+}
+
+// Fields of a tenant's state.
+const (
+	fieldRevision = "revision"
+	fieldBody     = "body"
+)
+
+// Load implements weights.Tenants. The revision is asked for first, for it is all that is usually needed.
+func (s *Store) Load(ctx context.Context, tenant string, known uint64) (weights.Record, error) {
+	key := s.tenantKeys(tenant).state
+	revision, err := s.client.HGet(ctx, key, fieldRevision).Uint64()
+	if errors.Is(err, goredis.Nil) {
+		return weights.Record{}, nil
+	}
+	if err != nil {
+		return weights.Record{}, fmt.Errorf("read revision of weights: %w", err)
+	}
+	if revision == known {
+		return weights.Record{Revision: revision}, nil
+	}
+	var stored struct {
+		Revision uint64 `redis:"revision"`
+		Body     []byte `redis:"body"`
+	}
+	if err := s.client.HMGet(ctx, key, fieldRevision, fieldBody).Scan(&stored); err != nil {
+		return weights.Record{}, fmt.Errorf("read weights: %w", err)
+	}
+	return weights.Record{Revision: stored.Revision, Body: stored.Body}, nil
+}
+
+// Known implements weights.Tenants.
+func (s *Store) Known(ctx context.Context, scope memory.Scope, eventIDs []string, since time.Time) (weights.Known, error) {
+	k := weights.Known{Seen: make([]bool, len(eventIDs))}
+	key := s.events(scope)
+	pipe := s.client.Pipeline()
+	scores := make([]*goredis.FloatCmd, len(eventIDs))
+	for i, id := range eventIDs {
+		scores[i] = pipe.ZScore(ctx, key, id)
+	}
+	recent := pipe.ZCount(ctx, key, "("+strconv.FormatInt(since.UnixMilli(), 10), "+inf")
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return weights.Known{}, fmt.Errorf("read what was learned from: %w", err)
+	}
+	for i, score := range scores {
+		switch err := score.Err(); {
+		case err == nil:
+			k.Seen[i] = true
+		case !errors.Is(err, goredis.Nil):
+			return weights.Known{}, fmt.Errorf("read what was learned from: %w", err)
+		}
+	}
+	k.Recent = int(recent.Val())
+	if err := recent.Err(); err != nil {
+		return weights.Known{}, fmt.Errorf("count what was learned from: %w", err)
+	}
+	return k, nil
+}
+
+// Commit implements weights.Tenants.
+func (s *Store) Commit(ctx context.Context, tenant string, c weights.Change) error {
+	keys := s.tenantKeys(tenant)
+	ttl := s.limits.EventTTL()
+	args := make([]any, 0, 7+2*(len(c.Versions)+len(c.Events)))
+	args = append(args, strconv.FormatUint(c.From, 10), strconv.FormatUint(c.From+1, 10), c.Body, s.limits.Versions,
+		s.now().Add(-ttl).UnixMilli(), (2 * ttl).Milliseconds(), len(c.Versions))
+	for _, v := range c.Versions {
+		args = append(args, strconv.FormatUint(v.Number, 10), v.Body)
+	}
+	for _, e := range c.Events {
+		args = append(args, e.Time.UnixMilli(), e.ID)
+	}
+	names := []string{keys.state, keys.versions, s.events(memory.Scope{Tenant: tenant, User: c.User})}
+	done, err := s.scripts.commit.Run(ctx, s.client, names, args...).Bool()
+	if err != nil {
+		return fmt.Errorf("write weights: %w", err)
+	}
+	if !done {
+		return weights.ErrConflict
+	}
+	return nil
+}
+
+// Ping implements weights.Store.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("ping weights store: %w", err)
+	}
+	return nil
+}
+
+type tenantKeys struct{ state, versions string }
+
+func (s *Store) tenantKeys(tenant string) tenantKeys {
+	tag := s.tenantTag(tenant)
+	return tenantKeys{tag + "state", tag + "versions"}
+}
+
+func (s *Store) tenantTag(tenant string) string { return s.prefix + "{" + digest(tenant) + "}:" }
+
+// events is the key of a user's events; it has the tenant's tag, for it changes together with the weights.
+func (s *Store) events(scope memory.Scope) string {
+	return s.tenantTag(scope.Tenant) + "events:" + digest(scope.Key())
+}
+
+func digest(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,42 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/window"
+)
+
+// Places of keys in what Window.keys returns.
+const (
+	keyBodies  = 1
+	keyRetired = 2
+)
+
+// Erase implements window.Window. The user's keys are on one node, so they go together.
+func (w *Window) Erase(ctx context.Context, scope memory.Scope) error {
+	if err := w.client.Del(ctx, w.keys(scope)...).Err(); err != nil {
+		return fmt.Errorf("erase window: %w", err)
+	}
+	return nil
+}
+
+// Reinstate implements window.Window.
+func (w *Window) Reinstate(ctx context.Context, scope memory.Scope) error {
+	if err := w.client.Del(ctx, w.keys(scope)[keyRetired]).Err(); err != nil {
+		return fmt.Errorf("reinstate turns of window: %w", err)
+	}
+	return nil
+}
+
+// Count implements window.Window. The bodies are counted, and not the order of the turns: they are what holds texts.
+func (w *Window) Count(ctx context.Context, scope memory.Scope) (window.Counts, error) {
+	keys := w.keys(scope)
+	pipe := w.client.Pipeline()
+	bodies, retired := pipe.HLen(ctx, keys[keyBodies]), pipe.ZCard(ctx, keys[keyRetired])
+	if _, err := pipe.Exec(ctx); err != nil {
+		return window.Counts{}, fmt.Errorf("count window: %w", err)
+	}
+	return window.Counts{Turns: int(bodies.Val()), Retired: int(retired.Val())}, nil
+}

@@ -1,0 +1,139 @@
+// Package windowtest is the conformance suite of the window port: every back-end passes it.
+package windowtest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/window"
+)
+
+// Backend is a window under test.
+type Backend struct {
+	// Window is new and empty, or shared with windows of other tests: the suite never uses a scope
+	// twice.
+	Window window.Window
+	// Advance lets the store's clock go on by d. Nil means that the store goes by the real
+	// clock; then the suite waits for it.
+	Advance func(d time.Duration)
+}
+
+// Factory makes a window with limits; it cleans up with t.
+type Factory func(t *testing.T, l window.Limits) Backend
+
+// Run runs the whole suite.
+func Run(t *testing.T, factory Factory) {
+	s := &suite{factory: factory, run: runs.Add(1)}
+	t.Run("order", func(t *testing.T) {
+		t.Run("empty user", s.emptyUser)
+		t.Run("turns come back as they were", s.roundTrip)
+		t.Run("out of order arrivals are sorted by time then id", s.outOfOrder)
+		t.Run("nothing to do is no error", s.nothingToDo)
+		t.Run("a turn without id is terminal and leaves the window alone", s.emptyID)
+	})
+	t.Run("limits", func(t *testing.T) {
+		t.Run("count drops the oldest", s.countLimit)
+		t.Run("count drops late arrivals that are older", s.countLimitLate)
+		t.Run("age is relative to the newest turn", s.ageLimit)
+		t.Run("age stays relative to a retired newest turn", s.ageAfterRetire)
+		t.Run("one batch larger than the limits", s.largeBatch)
+	})
+	t.Run("idempotence", func(t *testing.T) {
+		t.Run("same turn twice", s.sameTurnTwice)
+		t.Run("same id in one batch", s.sameIDInBatch)
+		t.Run("concurrent identical batches", s.concurrentBatches)
+		t.Run("concurrent batches are seen whole", s.atomicBatches)
+	})
+	t.Run("retire", func(t *testing.T) {
+		t.Run("removes and keeps away", s.retireKeepsAway)
+		t.Run("works before the turn was ever seen", s.retireUnknown)
+		t.Run("keeps away what had fallen out", s.retireFallen)
+	})
+	t.Run("erase", func(t *testing.T) {
+		t.Run("leaves nothing of the user and all of the others", s.eraseAll)
+		t.Run("starts anew", s.eraseStartsAnew)
+		t.Run("reinstates what was retired and nothing else", s.reinstate)
+	})
+	t.Run("isolation", s.isolation)
+	t.Run("expiry", func(t *testing.T) {
+		t.Run("an idle window is forgotten with its retired turns", s.expiry)
+		t.Run("a write puts expiry off", s.expiryPutOff)
+	})
+	t.Run("property: equals the model", s.model)
+	t.Run("ping", s.ping)
+}
+
+// runs makes the scopes of several runs over one server differ.
+var runs atomic.Int64
+
+type suite struct {
+	factory Factory
+	run     int64
+	users   atomic.Int64
+}
+
+// scope is a user nobody has used.
+func (s *suite) scope() memory.Scope {
+	return memory.Scope{Tenant: "acme", User: fmt.Sprintf("user-%d-%d-%d", time.Now().UnixNano(), s.run, s.users.Add(1))}
+}
+
+// wide are limits that nothing in a short test reaches.
+var wide = window.Limits{Turns: 1000, Age: 1000 * time.Hour, Idle: time.Hour}
+
+// base is an arbitrary moment in the past: windows go by the turns' own time.
+var base = time.Date(2023, 5, 8, 13, 56, 0, 0, time.UTC)
+
+// turn makes a turn whose text can be told from others.
+func turn(id string, after time.Duration) memory.Turn {
+	return memory.Turn{ID: id, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "text of " + id, Time: base.Add(after)}
+}
+
+// tester is what the helpers need of a *testing.T or a *rapid.T.
+type tester interface {
+	Helper()
+	Context() context.Context
+	Fatalf(format string, args ...any)
+}
+
+func mustAppend(t tester, w window.Window, scope memory.Scope, turns ...memory.Turn) {
+	t.Helper()
+	if err := w.Append(t.Context(), scope, turns); err != nil {
+		t.Fatalf("append: %v", err)
+	}
+}
+
+func mustRetire(t tester, w window.Window, scope memory.Scope, ids ...string) {
+	t.Helper()
+	if err := w.Retire(t.Context(), scope, ids); err != nil {
+		t.Fatalf("retire: %v", err)
+	}
+}
+
+func recent(t tester, w window.Window, scope memory.Scope) []memory.Turn {
+	t.Helper()
+	turns, err := w.Recent(t.Context(), scope)
+	if err != nil {
+		t.Fatalf("recent: %v", err)
+	}
+	return turns
+}
+
+func ids(turns []memory.Turn) []string {
+	out := make([]string, 0, len(turns))
+	for _, turn := range turns {
+		out = append(out, turn.ID)
+	}
+	return out
+}
+
+func wantIDs(t tester, w window.Window, scope memory.Scope, want ...string) {
+	t.Helper()
+	if got := ids(recent(t, w, scope)); !reflect.DeepEqual(got, append([]string{}, want...)) {
+		t.Fatalf("window is %v, want %v", got, want)
+	}
+}

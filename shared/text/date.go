@@ -1,0 +1,180 @@
+package text
+
+import (
+	"slices"
+	"time"
+)
+
+// Unit is how much of the calendar a date mention covers.
+type Unit int
+
+// The units of a mention. Vague is a time that is certainly not the day of speaking but cannot be
+// placed ("a few years ago").
+const (
+	Vague Unit = iota
+	Day
+	Weekend
+	Week
+	Month
+	Season
+	Year
+)
+
+// DateMention is an expression of time found in a text.
+type DateMention struct {
+	// Start and End are byte offsets: text[Start:End] is the expression as written.
+	Start, End int
+	// Time is the first day of what is meant, midnight UTC; zero when Unit is Vague.
+	Time time.Time
+	// Unit is how much is meant.
+	Unit Unit
+	// Note is the absolute form ("2023-05-07", "week of 2023-05-01", "2023-06", "summer 2022");
+	// empty when the expression itself is absolute and complete, or vague.
+	Note string
+}
+
+// Last is the last day of what is meant, midnight UTC; zero when Unit is Vague.
+func (m DateMention) Last() time.Time {
+	switch m.Unit {
+	case Vague:
+		return time.Time{}
+	case Weekend:
+		return m.Time.AddDate(0, 0, 1)
+	case Week:
+		return m.Time.AddDate(0, 0, 6)
+	case Month:
+		return m.Time.AddDate(0, 1, -1)
+	case Season:
+		return m.Time.AddDate(0, 3, -1)
+	case Year:
+		return m.Time.AddDate(1, 0, -1)
+	}
+	return m.Time
+}
+
+// maxMentions bounds the mentions taken from one text, so that a text of nothing but dates
+// costs no more than another.
+const maxMentions = 32
+
+// Dates finds the expressions of time in a text and resolves them against the day of at, in
+// order and without overlap. What is ambiguous ("may", "sat", "a second", "every Friday") is
+// left alone: a wrong date is worse than none.
+func Dates(text string, at time.Time) []DateMention {
+	words := Words(text)
+	if !slices.ContainsFunc(words, mayBeDate) {
+		return nil
+	}
+	d := dater{text: text, words: words, today: dayOf(at), future: slices.ContainsFunc(words, looksAhead)}
+	var out []DateMention
+	for i := 0; i < len(words) && len(out) < maxMentions; {
+		m, n := d.match(i)
+		if n == 0 {
+			i++
+			continue
+		}
+		m.Start, m.End = words[i].Start, words[i+n-1].End
+		out = append(out, m)
+		i += n
+	}
+	return out
+}
+
+// dater resolves the mentions of one text.
+type dater struct {
+	text   string
+	words  []Word
+	today  time.Time
+	future bool
+}
+
+// match tries every reading at word i, the most specific first, and returns how many words the first that
+// fits takes.
+func (d dater) match(i int) (DateMention, int) {
+	if !mayBeDate(d.words[i]) {
+		return DateMention{}, 0
+	}
+	readings := [...]func(dater, int) (DateMention, int){
+		dater.absolute, dater.named, dater.relative, dater.ago, dater.ahead, dater.weekday, dater.monthAlone, dater.yearAlone,
+	}
+	for _, read := range readings {
+		if m, n := read(d, i); n > 0 {
+			return m, n
+		}
+	}
+	return DateMention{}, 0
+}
+
+// at returns the lower-case word i, or "".
+func (d dater) at(i int) string {
+	if i < 0 || i >= len(d.words) {
+		return ""
+	}
+	return d.words[i].Lower
+}
+
+// adjacent reports whether only spaces, and at most a comma or slash, stand between words i and i+1.
+func (d dater) adjacent(i int) bool {
+	if i < 0 || i+1 >= len(d.words) {
+		return false
+	}
+	gap := d.text[d.words[i].End:d.words[i+1].Start]
+	if len(gap) > 3 {
+		return false
+	}
+	for _, r := range gap {
+		if r != ' ' && r != ',' && r != '\u00a0' {
+			return false
+		}
+	}
+	return true
+}
+
+// phrase reports whether the words from i on are exactly these, adjacent.
+func (d dater) phrase(i int, words []string) bool {
+	for k, w := range words {
+		if d.at(i+k) != w || k > 0 && !d.adjacent(i+k-1) {
+			return false
+		}
+	}
+	return true
+}
+
+func dayOf(t time.Time) time.Time {
+	t = t.UTC()
+	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+}
+
+// monday returns the Monday of the week that a day lies in.
+func monday(day time.Time) time.Time {
+	return day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+}
+
+// saturday returns the Saturday of the weekend that belongs to a day's week.
+func saturday(day time.Time) time.Time { return monday(day).AddDate(0, 0, 5) }
+
+func monthOf(day time.Time) time.Time {
+	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+func yearOf(day time.Time) time.Time {
+	return time.Date(day.Year(), time.January, 1, 0, 0, 0, 0, time.UTC)
+}
+
+// mention makes a mention of a unit that contains day, with its note.
+func mention(unit Unit, day time.Time) DateMention {
+	switch unit {
+	case Day:
+		return DateMention{Time: day, Unit: unit, Note: day.Format(time.DateOnly)}
+	case Weekend:
+		day = saturday(day)
+		return DateMention{Time: day, Unit: unit, Note: "weekend of " + day.Format(time.DateOnly)}
+	case Week:
+		day = monday(day)
+		return DateMention{Time: day, Unit: unit, Note: "week of " + day.Format(time.DateOnly)}
+	case Month:
+		return DateMention{Time: monthOf(day), Unit: unit, Note: day.Format("2006-01")}
+	case Year:
+		return DateMention{Time: yearOf(day), Unit: unit, Note: day.Format("2006")}
+	}
+	return DateMention{Unit: Vague}
+}

@@ -1,0 +1,106 @@
+package text
+
+import "time"
+
+var weekdays = map[string]time.Weekday{
+	"monday": time.Monday, "tuesday": time.Tuesday, "wednesday": time.Wednesday, "thursday": time.Thursday,
+	"friday": time.Friday, "saturday": time.Saturday, "sunday": time.Sunday,
+}
+
+var months = map[string]time.Month{
+	"january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8,
+	"september": 9, "october": 10, "november": 11, "december": 12,
+	"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10, "nov": 11, "dec": 12,
+}
+
+// seasons of the northern hemisphere, by their first month.
+var seasons = map[string]time.Month{"spring": 3, "summer": 6, "fall": 9, "autumn": 9, "winter": 12}
+
+var units = map[string]Unit{
+	"day": Day, "days": Day, "night": Day, "nights": Day, "weekend": Weekend, "weekends": Weekend,
+	"week": Week, "weeks": Week, "month": Month, "months": Month, "year": Year, "years": Year,
+}
+
+var counts = map[string]int{
+	"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+	"ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30,
+}
+
+// vagueCounts say that it was some time ago, not when.
+var vagueCounts = wordSet("few several some many couple")
+
+// directions of "last week", "next month"; "this" is the unit that holds today.
+var directions = map[string]int{"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1, "upcoming": 1, "following": 1}
+
+// partsOfDay after a day belong to the expression ("yesterday evening").
+var partsOfDay = wordSet("morning afternoon evening night")
+
+// monthCues before a bare month make it a date; without them "may" and "march" are verbs.
+var monthCues = wordSet("in since until till by during of early late mid from last next this around before after through for")
+
+// yearCues before a number of four digits make it a year.
+var yearCues = wordSet("in since until till by during of from around before after back year spring summer fall autumn winter")
+
+// aheadWords suggest that a bare weekday or month lies ahead.
+var aheadWords = wordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon tomorrow
+scheduled hoping hope wait forward until till by deadline due`)
+
+// habitWords before a weekday make it a habit, not a day.
+var habitWords = wordSet("every each most usually always all any other")
+
+// habitParts behind a weekday make it a habit, too.
+var habitParts = wordSet("mornings afternoons evenings nights")
+
+// fixedPhrase is a phrase that names a day by its distance from today.
+type fixedPhrase struct {
+	words []string
+	days  int
+}
+
+// fixedPhrases, longest first.
+var fixedPhrases = []fixedPhrase{
+	{[]string{"the", "day", "before", "yesterday"}, -2},
+	{[]string{"the", "day", "after", "tomorrow"}, 2},
+	{[]string{"day", "before", "yesterday"}, -2},
+	{[]string{"day", "after", "tomorrow"}, 2},
+	{[]string{"yesterday"}, -1},
+	{[]string{"tomorrow"}, 1},
+	{[]string{"today"}, 0},
+	{[]string{"tonight"}, 0},
+	{[]string{"last", "night"}, -1},
+	{[]string{"this", "morning"}, 0},
+	{[]string{"this", "afternoon"}, 0},
+	{[]string{"this", "evening"}, 0},
+}
+
+// vaguePhrases name no time that can be placed.
+var vaguePhrases = [][]string{
+	{"the", "other", "day"}, {"the", "other", "week"}, {"ages", "ago"}, {"long", "ago"}, {"years", "ago"}, {"months", "ago"}, {"weeks", "ago"},
+	{"days", "ago"}, {"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"}, {"was", "younger"}, {"was", "little"},
+}
+
+// dateStarts are the words that any reading starts with, beside numbers.
+var dateStarts = union(wordSet(`the day yesterday tomorrow today tonight last past previous this next coming upcoming following
+ages long years months weeks days as was in`), keys(weekdays), keys(months), keys(seasons), keys(counts), vagueCounts)
+
+func keys[V any](m map[string]V) map[string]bool {
+	out := make(map[string]bool, len(m))
+	for k := range m {
+		out[k] = true
+	}
+	return out
+}
+
+func union(sets ...map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range sets {
+		for k := range s {
+			out[k] = true
+		}
+	}
+	return out
+}
+
+func mayBeDate(w Word) bool { return w.Number || dateStarts[w.Lower] }
+
+func looksAhead(w Word) bool { return aheadWords[w.Lower] }

@@ -1,0 +1,129 @@
+// Package text is the text analysis that the embedded policies share: sentences, words,
+// stems, stop words and dates in English text. It is pure and deterministic, takes any input
+// without panicking, and never returns invalid UTF-8 for valid input.
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kljensen/snowball/english"
+)
+
+// maxStemBytes bounds what is stemmed: nothing longer is a word, and stemming is quadratic.
+const maxStemBytes = 64
+
+// Word is one word or number of a text.
+type Word struct {
+	// Start and End are byte offsets: text[Start:End] is the word as it was written.
+	Start, End int
+	// Lower is the word in lower case with a straight apostrophe.
+	Lower string
+	// Capital is whether the word starts with an upper-case letter.
+	Capital bool
+	// Number is whether the word starts with a digit.
+	Number bool
+}
+
+// Words returns the words of a text in order. Apostrophes and hyphens inside a word belong to
+// it, and so do points and commas between digits.
+func Words(text string) []Word {
+	words := make([]Word, 0, len(text)/5+1)
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if !isWordRune(r) {
+			i += size
+			continue
+		}
+		end := wordEnd(text, i)
+		words = append(words, newWord(text, i, end, r))
+		i = end
+	}
+	return words
+}
+
+func newWord(text string, start, end int, first rune) Word {
+	lower := strings.ToLower(text[start:end])
+	if strings.ContainsRune(lower, '’') {
+		lower = strings.ReplaceAll(lower, "’", "'")
+	}
+	return Word{Start: start, End: end, Lower: lower, Capital: unicode.IsUpper(first), Number: unicode.IsDigit(first)}
+}
+
+// wordEnd returns where the word that starts at start ends.
+func wordEnd(text string, start int) int {
+	end, last := start, rune(0)
+	for end < len(text) {
+		r, size := utf8.DecodeRuneInString(text[end:])
+		if !isWordRune(r) {
+			next, _ := utf8.DecodeRuneInString(text[end+size:])
+			if !joins(last, r, next) {
+				return end
+			}
+		}
+		last, end = r, end+size
+	}
+	return end
+}
+
+// joins reports whether r, between two word runes, is part of the word.
+func joins(last, r, next rune) bool {
+	switch r {
+	case '\'', '’', '-':
+		return isWordRune(last) && isWordRune(next)
+	case '.', ',', ':':
+		return unicode.IsDigit(last) && unicode.IsDigit(next)
+	}
+	return false
+}
+
+func isWordRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+}
+
+// Stem returns the Snowball (Porter 2) stem of a lower-case word. A possessive ending is
+// dropped first.
+func Stem(word string) string {
+	word = strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "'")
+	if len(word) > maxStemBytes || !utf8.ValidString(word) {
+		return word
+	}
+	return english.Stem(word, true)
+}
+
+// ContentStems returns the stems of the words that are not stop words, in order, with
+// repetitions.
+func ContentStems(text string) []string {
+	words := Words(text)
+	stems := make([]string, 0, len(words))
+	for _, w := range words {
+		if !IsStopWord(w.Lower) {
+			stems = append(stems, Stem(w.Lower))
+		}
+	}
+	return stems
+}
+
+// StemSet returns the distinct content stems of a text.
+func StemSet(text string) map[string]bool {
+	stems := ContentStems(text)
+	set := make(map[string]bool, len(stems))
+	for _, s := range stems {
+		set[s] = true
+	}
+	return set
+}
+
+// Canonical is a text's words in lower case, one space apart: equal for texts that differ in case, punctuation and spaces only.
+func Canonical(text string) string {
+	words := Words(text)
+	lower := make([]string, len(words))
+	for i, w := range words {
+		lower[i] = w.Lower
+	}
+	return strings.Join(lower, " ")
+}

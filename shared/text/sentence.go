@@ -1,0 +1,71 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/neurosnap/sentences"
+	"github.com/neurosnap/sentences/english"
+)
+
+// Splitter splits English text into sentences. It is safe for concurrent use.
+type Splitter struct {
+	tokenizer *sentences.DefaultSentenceTokenizer
+}
+
+// NewSplitter loads the Punkt model of English that is compiled into the binary. It panics
+// when that model cannot be read, because then the binary itself is broken.
+func NewSplitter() *Splitter {
+	t, err := english.NewSentenceTokenizer(nil)
+	if err != nil {
+		panic(fmt.Sprintf("load the compiled-in sentence model: %v", err))
+	}
+	return &Splitter{tokenizer: t}
+}
+
+// Split returns the sentences of a text in order, trimmed, without empty ones. A line break
+// ends a sentence.
+func (s *Splitter) Split(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		for _, sentence := range s.tokenizer.Tokenize(line) {
+			out = appendRuns(out, sentence.Text)
+		}
+	}
+	return out
+}
+
+// appendRuns appends a sentence, cut where the model misses an end: after "!" or "?" before
+// white space, and at a point that is followed by a capital without a space ("Great.I went").
+func appendRuns(out []string, text string) []string {
+	start := 0
+	runes := []rune(text)
+	for i := 1; i+1 < len(runes); i++ {
+		if endsHere(runes[i-1], runes[i], runes[i+1]) {
+			out = appendTrimmed(out, string(runes[start:i+1]))
+			start = i + 1
+		}
+	}
+	return appendTrimmed(out, string(runes[start:]))
+}
+
+func endsHere(last, r, next rune) bool {
+	switch r {
+	case '!', '?':
+		return unicode.IsSpace(next) || unicode.IsUpper(next)
+	case '.':
+		return unicode.IsLower(last) && unicode.IsUpper(next)
+	}
+	return false
+}
+
+func appendTrimmed(out []string, s string) []string {
+	if s = strings.TrimSpace(s); s == "" {
+		return out
+	}
+	return append(out, s)
+}

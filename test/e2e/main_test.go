@@ -1,0 +1,79 @@
+// Package e2e_test tests the whole way through the doors that customers have: session events in, memories formed,
+// profiles out, dead letters and replay. Everything behind the doors is real.
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// shared is the system of all tests that break nothing. Each has tenants or users of its own.
+var shared *harness.System
+
+// endpoint is the model server of tenantModel.
+var endpoint *model
+
+// Tenants of the shared system.
+const (
+	tenantRepeat = "repeat"
+	tenantNorth  = "north"
+	tenantSouth  = "south"
+	tenantDead   = "dead"
+	tenantRead   = "read"
+	tenantFile   = "file"
+	tenantErase  = "erase"
+	tenantEval   = "eval"
+	tenantModel  = "model" // of policy llm
+)
+
+// Goroutines that libraries give no way to end: the cache's sweeper, and the runtime's finalizers behind one of the bank's
+// client that waits for ever for somebody to take notice.
+const (
+	cacheSweeper    = "github.com/hashicorp/golang-lru/v2/expirable.NewLRU[...].func1"
+	clientFinalizer = "github.com/weaviate/weaviate-go-client/v5/weaviate/connection.finalizer"
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	dir, err := os.MkdirTemp("", "mneme-e2e-")
+	if err != nil {
+		return fail("make directory", err)
+	}
+	defer os.RemoveAll(dir)
+	if endpoint, err = startModel(); err != nil {
+		return fail("start model", err)
+	}
+	defer endpoint.Stop()
+	tenants := append(strategyTenants(), harness.Tenant{ID: tenantModel, Policy: tenant.PolicyLLM})
+	for _, id := range []string{tenantRepeat, tenantNorth, tenantSouth, tenantDead, tenantRead, tenantFile, tenantErase, tenantEval} {
+		tenants = append(tenants, harness.Tenant{ID: id})
+	}
+	shared, err = harness.Open(context.Background(), dir, harness.Options{Tenants: tenants, Environ: endpoint.environ()})
+	if err != nil {
+		return fail("start system", err)
+	}
+	if code = m.Run(); code != 0 {
+		fmt.Fprintln(os.Stderr, shared.Complaints())
+	}
+	if err := shared.Close(); err != nil {
+		return fail("stop system", err)
+	}
+	endpoint.Stop()
+	if err := goleak.Find(goleak.IgnoreAnyFunction(cacheSweeper), goleak.IgnoreAnyFunction(clientFinalizer)); err != nil && code == 0 {
+		return fail("after the end", err)
+	}
+	return code
+}
+
+func fail(what string, err error) int {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", what, err)
+	return 1
+}

@@ -1,0 +1,66 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// strategyTenants are a tenant for each strategy by each policy.
+func strategyTenants() []harness.Tenant {
+	var out []harness.Tenant
+	for _, s := range tenant.Strategies() {
+		for _, p := range tenant.Policies() {
+			out = append(out, harness.Tenant{ID: string(s) + "-" + string(p), Strategy: s, Policy: p})
+		}
+	}
+	return out
+}
+
+// Every strategy, by both policies, takes two sessions the whole way: what was told is recalled, marked with the strategy,
+// and leads back to its turns; and the bank can be told from another strategy's.
+func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
+	for _, who := range strategyTenants() {
+		t.Run(who.ID, func(t *testing.T) {
+			t.Parallel()
+			user := "olga of " + who.ID
+			first := harness.Talk(user, "w1", "Olga", said, "I live in Porto with my dog Biscuit.", "I work as a nurse in a clinic.", "When I bake bread I let the dough rest for 12 hours.")
+			second := harness.Talk(user, "w2", "Olga", said.AddDate(0, 1, 0), "I moved to Braga last week, and my dog Biscuit likes it.", "My sister Eva got married yesterday.")
+			shared.Publish(t, who.ID, first, second)
+			shared.AwaitFormed(t, who.ID, first, second)
+			memories := shared.Memories(t, who.ID, user)
+			if len(memories) == 0 {
+				t.Fatal("nothing is remembered")
+			}
+			turns := map[string]bool{}
+			for _, s := range append(first.Turns, second.Turns...) {
+				turns[s.ID] = true
+			}
+			for _, m := range memories {
+				if m.GetStrategy() != string(who.Strategy) || !strings.HasPrefix(m.GetPolicyVersion(), string(who.Strategy)) || len(m.GetSourceTurnIds()) == 0 {
+					t.Errorf("%q is marked %s, %s, with %d sources", m.GetContent(), m.GetStrategy(), m.GetPolicyVersion(), len(m.GetSourceTurnIds()))
+				}
+				for _, id := range m.GetSourceTurnIds() {
+					if !turns[id] {
+						t.Errorf("%q comes from %s, which nobody said", m.GetContent(), id)
+					}
+				}
+			}
+			c := shared.Client(who.ID)
+			if got := recallOf(t, c, user, "What is the name of Olga's dog?"); !strings.Contains(got.GetProfile(), "Biscuit") || len(got.GetDegraded()) > 0 {
+				t.Errorf("profile %q, degraded %q; want the dog's name", got.GetProfile(), got.GetDegraded())
+			}
+			core, err := c.GetCore(t.Context(), request(&mnemev1.GetCoreRequest{UserId: user}))
+			if err != nil || (core.Msg.GetCore().GetVersion() > 0) != who.Strategy.KeepsCore() {
+				t.Errorf("core block %v, %v", core, err)
+			}
+			if at := core.Msg.GetCore().GetUpdatedAt(); who.Strategy.KeepsCore() && time.Since(at.AsTime()) > time.Hour {
+				t.Errorf("the core block was written at %v", at.AsTime())
+			}
+		})
+	}
+}

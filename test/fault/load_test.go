@@ -1,0 +1,121 @@
+package fault_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// undisturbed forms the sessions where nothing breaks, in a system of its own, and returns what that leads to.
+func undisturbed(t *testing.T, sessions []dataset.Session) (want state) {
+	t.Helper()
+	const tenant = "undisturbed"
+	t.Run(tenant, func(t *testing.T) {
+		sys := harness.Start(t, harness.Options{Tenants: known(tenant)})
+		sys.Publish(t, tenant, sessions...)
+		want = quiet(t, tenant, sys.Client(tenant), sessions)
+		if letters := sys.DeadLetters(t, ""); len(letters) != 0 {
+			t.Fatalf("%d dead letters", len(letters))
+		}
+		instructive(t, want)
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return want
+}
+
+// quiet is the state once all sessions are formed and it has stopped changing.
+func quiet(t *testing.T, tenant string, c harness.Client, sessions []dataset.Session) state {
+	t.Helper()
+	await(t, "all sessions are formed", func(ctx context.Context) bool { return formed(ctx, c, sessions) == len(sessions) })
+	var last state
+	same := 0
+	await(t, "the state is stable", func(ctx context.Context) bool {
+		now, err := read(ctx, tenant, c, sessions)
+		if err != nil || last.diff(now) != "" {
+			same = 0
+		} else {
+			same++
+		}
+		last = now
+		return same == 10
+	})
+	return last
+}
+
+// instructive makes sure that the conversations lead to all that could be lost or doubled.
+func instructive(t *testing.T, s state) {
+	t.Helper()
+	for _, part := range []string{"STATUS_ACTIVE", "STATUS_SUPERSEDED", "STATUS_RETRACTED", " v2 ", " recent "} {
+		if !s.has(part) {
+			t.Errorf("the undisturbed run leaves nothing with %q", part)
+		}
+	}
+	if t.Failed() {
+		for _, line := range s {
+			t.Log(line)
+		}
+	}
+}
+
+func known(ids ...string) []harness.Tenant {
+	out := make([]harness.Tenant, len(ids))
+	for i, id := range ids {
+		out[i] = harness.Tenant{ID: id}
+	}
+	return out
+}
+
+// load publishes a tenant's sessions one after the other, each until the broker has it.
+type load struct {
+	sys    *harness.System
+	tenant string
+	msgs   [][]bus.Message
+}
+
+func newLoad(t *testing.T, sys *harness.System, tenant string, sessions []dataset.Session) *load {
+	t.Helper()
+	l := &load{sys: sys, tenant: tenant}
+	for _, s := range sessions {
+		l.msgs = append(l.msgs, harness.Messages(t, harness.Events(tenant, "", s)...))
+	}
+	return l
+}
+
+// start publishes in the background up to each of the places in turn, a place when it is allowed to go on there. A
+// broker that is away is waited for, so the order stays. wait returns when all is published.
+func (l *load) start(places ...int) (goOn func(), wait func(*testing.T)) {
+	result, allowed := make(chan error, 1), make(chan struct{}, len(places))
+	go func() { result <- l.publish(places, allowed) }()
+	wait = func(t *testing.T) {
+		t.Helper()
+		if err := <-result; err != nil {
+			t.Fatalf("publish: %v", err)
+		}
+	}
+	return func() { allowed <- struct{}{} }, wait
+}
+
+func (l *load) publish(places []int, allowed <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	from := 0
+	for _, to := range places {
+		select {
+		case <-allowed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		for _, msgs := range l.msgs[from:to] {
+			if err := l.sys.TryPublish(ctx, msgs...); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package fault_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// outages are two ways in which one thing is away for a while in the middle of a tenant's load.
+type outages struct {
+	tenant string
+	blows  [2]blow
+	// until is what a blow lasts until; nothing where a service itself is struck.
+	until complaint
+}
+
+// complaint is what a service logs, and how often, when it misses something it needs.
+type complaint struct {
+	service, text string
+	times         int
+}
+
+// blow is how something goes away and comes back.
+type blow struct{ begin, end func(*testing.T) }
+
+// server is a back-end as package localserver has them.
+type server interface {
+	Stop(context.Context) error
+	Kill() error
+	Restart(context.Context) error
+}
+
+func serverOutages(sys *harness.System) []outages {
+	var out []outages
+	for _, s := range []struct {
+		name   string
+		server server
+		until  complaint
+	}{
+		{tenantWeaviate, sys.Servers.Weaviate, complaint{harness.Booster, "Activity error", 3}},
+		{tenantTemporal, sys.Servers.Temporal, complaint{harness.Booster, "attempt failed", 1}},
+		{tenantRedis, sys.Servers.Redis, complaint{harness.Booster, "attempt failed", 4}},
+		{tenantKafka, sys.Servers.Broker, complaint{harness.Filter, "join the consumer group, trying on", 1}},
+	} {
+		end := func(t *testing.T) { must(t, s.server.Restart(t.Context())) }
+		// Who misses it must be able to end in order, with exit code 0, and to start, while it is away.
+		endLater := func(t *testing.T) {
+			func() {
+				defer end(t)
+				sys.Stop(t, s.until.service)
+				sys.Launch(t, s.until.service)
+			}()
+			sys.AwaitReady(t, s.until.service)
+		}
+		out = append(out, outages{tenant: s.name, until: s.until, blows: [2]blow{
+			{begin: func(t *testing.T) { must(t, s.server.Stop(t.Context())) }, end: end},
+			{begin: func(t *testing.T) { must(t, s.server.Kill()) }, end: endLater},
+		}})
+	}
+	return out
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run publishes sessions all the while, strikes when some of those published before are formed and others are not, and
+// lets each blow last until it is felt. In the end everything must be as if nothing had happened.
+func (o outages) run(t *testing.T, sys *harness.System, sessions []dataset.Session, want state) {
+	client := sys.Client(o.tenant)
+	count := func(ctx context.Context) int { return formed(ctx, client, sessions) }
+	goOn, published := newLoad(t, sys, o.tenant, sessions).start(upTo(2), upTo(3), upTo(4), upTo(5), len(sessions))
+	goOn()
+	for i, b := range o.blows {
+		enough := upTo(2*i+1) + 1
+		await(t, "some sessions are formed", func(ctx context.Context) bool { return count(ctx) >= enough })
+		before := o.until.count(t, sys)
+		b.begin(t)
+		began := time.Now()
+		goOn()
+		felt := until(t.Context(), func(context.Context) bool { return o.until.count(t, sys) >= before+o.until.times })
+		b.end(t)
+		if felt != nil {
+			t.Fatalf("waiting until %s complains: %v", o.until.service, felt)
+		}
+		mended := time.Now()
+		goOn()
+		soon := upTo(2*i + 3)
+		await(t, "what was published meanwhile is formed", func(ctx context.Context) bool { return count(ctx) >= soon })
+		t.Logf("away for %v; what was published meanwhile was formed %v after the return",
+			mended.Sub(began).Round(time.Millisecond), time.Since(mended).Round(time.Millisecond))
+	}
+	published(t)
+	settled(t, o.tenant, client, sessions, want)
+	if letters := sys.DeadLetters(t, o.tenant+"/"); len(letters) != 0 {
+		t.Errorf("%d dead letters, the first because of %q", len(letters), letters[0].GetReason())
+	}
+}
+
+func (c complaint) count(t *testing.T, sys *harness.System) int {
+	t.Helper()
+	if c.service == "" {
+		return 0
+	}
+	return strings.Count(sys.Log(t, c.service), c.text)
+}

@@ -1,0 +1,235 @@
+package fault_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// TestAKilledStandaloneGoesOn kills `mneme up` while memories are formed, starts it again on the same folder and
+// ingests everything once more, as a user would who does not know how far it came.
+func TestAKilledStandaloneGoesOn(t *testing.T) {
+	sessions := talks()
+	want := undisturbed(t, sessions)
+	binary, dir := build(t), t.TempDir()
+	half, whole := lines(t, sessions[:len(sessions)/2]), lines(t, sessions)
+
+	up := start(t, binary, dir)
+	mneme(t, binary, dir, "ingest", "--no-wait", half)
+	await(t, "some sessions are formed", func(ctx context.Context) bool { return formed(ctx, up.client, sessions) >= 3 })
+	up.kill(t)
+	await(t, "no process of the folder is left", func(context.Context) bool { return len(processes(t, dir)) == 0 })
+
+	up = start(t, binary, dir)
+	mneme(t, binary, dir, "ingest", whole)
+	settled(t, standalone.LocalTenant, up.client, sessions, want)
+	if out := mneme(t, binary, dir, "replay", "--list", "--json"); strings.Contains(out, `"reason"`) {
+		t.Errorf("there are dead letters: %s", out)
+	}
+	up.stop(t)
+	if left := processes(t, dir); len(left) != 0 {
+		t.Errorf("processes left after the end: %v", left)
+	}
+}
+
+// build builds the command line.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "mneme")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/mneme-memory/mneme/cmd/mneme").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// lines writes sessions to a file that ingest reads.
+func lines(t *testing.T, sessions []dataset.Session) string {
+	t.Helper()
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	for _, s := range sessions {
+		for _, turn := range s.Turns {
+			must(t, encoder.Encode(map[string]any{
+				"user_id": s.User, "session_id": s.ID, "turn_id": turn.ID, "speaker": turn.Speaker, "role": turn.Role,
+				"text": turn.Text, "time": turn.Time,
+			}))
+		}
+	}
+	file := filepath.Join(t.TempDir(), "sessions.jsonl")
+	must(t, os.WriteFile(file, out.Bytes(), 0o600))
+	return file
+}
+
+// mneme runs a command to its end and returns what it prints.
+func mneme(t *testing.T, binary, dir string, args ...string) string {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{"--data", dir}, args...)...)
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("mneme %v: %v\n%s", args, err, errOut.String())
+	}
+	return out.String()
+}
+
+// running is a `mneme up`.
+type running struct {
+	// failed is why it did not come up.
+	failed error
+
+	cmd    *exec.Cmd
+	client harness.Client
+	ended  chan struct{}
+	err    error // valid once ended is closed
+	log    *lockedBuffer
+}
+
+// start runs `mneme up` and waits until it says where it can be reached.
+func start(t *testing.T, binary, dir string) *running {
+	t.Helper()
+	r := launch(t, binary, dir)
+	// While nothing of the folder ran, a server of another test may have taken one of its ports. Then the message says what to do.
+	for range 3 {
+		hint := portTaken.FindStringSubmatch(r.log.String())
+		if r.failed == nil || hint == nil {
+			break
+		}
+		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Name() == hint[1] {
+				return os.Remove(path)
+			}
+			return err
+		}))
+		r = launch(t, binary, dir)
+	}
+	if r.failed != nil {
+		t.Fatalf("mneme up does not come up: %v\n%s", r.failed, r.log.String())
+	}
+	where, err := standalone.LoadConnection(dir)
+	must(t, err)
+	r.client = dial(t, where)
+	return r
+}
+
+var portTaken = regexp.MustCompile(`is used by another process; stop that, or delete (\S+\.ports\.json)`)
+
+// launch runs the standalone until it says where it is, or ends.
+func launch(t *testing.T, binary, dir string) *running {
+	t.Helper()
+	r := &running{cmd: exec.Command(binary, "--data", dir, "--json", "up"), ended: make(chan struct{}), log: &lockedBuffer{}}
+	r.cmd.Stderr = r.log
+	out, in := io.Pipe()
+	r.cmd.Stdout = in
+	must(t, r.cmd.Start())
+	go func() {
+		defer close(r.ended)
+		r.err = r.cmd.Wait()
+		_ = in.Close()
+	}()
+	t.Cleanup(func() {
+		_ = r.cmd.Process.Kill()
+		<-r.ended
+	})
+	var where standalone.Connection
+	if r.failed = json.NewDecoder(out).Decode(&where); r.failed == nil && where.APIKey != "" {
+		t.Error("mneme up prints the API key")
+	}
+	return r
+}
+
+func dial(t *testing.T, where standalone.Connection) harness.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	client := &http.Client{Transport: transport}
+	bearer := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			req.Header().Set("Authorization", "Bearer "+where.APIKey)
+			return next(ctx, req)
+		}
+	}))
+	return harness.Client{
+		UtilizerServiceClient: mnemev1connect.NewUtilizerServiceClient(client, where.Utilizer, bearer),
+		MemoryServiceClient:   mnemev1connect.NewMemoryServiceClient(client, where.Utilizer, bearer),
+	}
+}
+
+func (r *running) kill(t *testing.T) {
+	t.Helper()
+	must(t, r.cmd.Process.Kill())
+	<-r.ended
+}
+
+// stop asks it to end, and wants exit code 0.
+func (r *running) stop(t *testing.T) {
+	t.Helper()
+	must(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	await(t, "mneme up ends", func(context.Context) bool {
+		select {
+		case <-r.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if r.err != nil {
+		t.Errorf("mneme up: %v\n%s", r.err, r.log.String())
+	}
+}
+
+// processes are the command lines of processes that work in the folder or name it.
+func processes(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	must(t, err)
+	var out []string
+	for _, e := range entries {
+		cwd, _ := os.Readlink(filepath.Join("/proc", e.Name(), "cwd")) // no process, or gone already
+		command, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) && !errors.Is(err, syscall.ENOTDIR) {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(cwd, dir) || bytes.Contains(command, []byte(dir)) {
+			out = append(out, e.Name()+": "+string(bytes.ReplaceAll(command, []byte{0}, []byte(" "))))
+		}
+	}
+	return out
+}
+
+// lockedBuffer takes what a process writes while others read it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

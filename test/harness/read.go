@@ -1,0 +1,183 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+)
+
+// Client are the public RPCs with one API key.
+type Client struct {
+	mnemev1connect.UtilizerServiceClient
+	mnemev1connect.MemoryServiceClient
+	mnemev1connect.UserDataServiceClient
+	mnemev1connect.DiagnosisServiceClient
+}
+
+// Client calls for a tenant, with its key.
+func (s *System) Client(tenant string) Client { return s.ClientWithKey(KeyOf(tenant)) }
+
+// ClientWithKey calls with a key, or with no credential where it is empty.
+func (s *System) ClientWithKey(key string) Client {
+	url := "http://" + s.units[Utilizer].addr
+	bearer := connect.WithInterceptors(credential(key))
+	return Client{
+		mnemev1connect.NewUtilizerServiceClient(s.client, url, bearer),
+		mnemev1connect.NewMemoryServiceClient(s.client, url, bearer),
+		mnemev1connect.NewUserDataServiceClient(s.client, url, bearer),
+		mnemev1connect.NewDiagnosisServiceClient(s.client, url, bearer),
+	}
+}
+
+// credential puts a key on calls, unless it is empty.
+type credential string
+
+func (c credential) put(h http.Header) {
+	if c != "" {
+		h.Set("Authorization", "Bearer "+string(c))
+	}
+}
+
+// WrapUnary implements connect.Interceptor.
+func (c credential) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		c.put(req.Header())
+		return next(ctx, req)
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor.
+func (c credential) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		c.put(conn.RequestHeader())
+		return conn
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor; this is a client's.
+func (credential) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+// AwaitFormed waits until every session's memories are formed. Calls that fail meanwhile are tried again, since services
+// may be down on purpose.
+func (s *System) AwaitFormed(tb testing.TB, tenant string, sessions ...dataset.Session) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	c := s.Client(tenant)
+	for _, session := range sessions {
+		last := "not asked"
+		err := poll(ctx, func(ctx context.Context) (bool, error) {
+			res, err := c.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: session.User, SessionId: session.ID}))
+			if err != nil {
+				if ctx.Err() == nil {
+					last = err.Error()
+				}
+				return false, nil
+			}
+			last = fmt.Sprintf("%s after %d turns", res.Msg.GetState(), res.Msg.GetTurns())
+			return res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED, nil
+		})
+		if err != nil {
+			tb.Fatalf("session %q of %q is not formed (%s): %v", session.ID, session.User, last, err)
+		}
+	}
+}
+
+// Entry is what of an entry must be equal when the same conversation has been remembered under other circumstances. When
+// it was written, and in which trace, differs.
+type Entry struct {
+	ID, Content, Kind, Status string
+	Version                   uint32
+	Predecessors, Sources     []string
+	Session                   string
+	ValidFrom, ValidTo        time.Time
+}
+
+func (e Entry) String() string {
+	return fmt.Sprintf("%s v%d %s %s %q from %v in %s, takes the place of %v, valid %s to %s", e.ID, e.Version, e.Status, e.Kind, e.Content,
+		e.Sources, e.Session, e.Predecessors, day(e.ValidFrom), day(e.ValidTo))
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format(time.RFC3339)
+}
+
+// Memories are all of a user's entries, closed ones too, oldest first.
+func (s *System) Memories(tb testing.TB, tenant, user string) []*mnemev1.Memory {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	var out []*mnemev1.Memory
+	for token := ""; ; {
+		res, err := s.Client(tenant).ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000, PageToken: token}))
+		if err != nil {
+			tb.Fatalf("list memories of %q: %v", user, err)
+		}
+		out = append(out, res.Msg.GetMemories()...)
+		if token = res.Msg.GetNextPageToken(); token == "" {
+			return out
+		}
+	}
+}
+
+// Snapshot is the comparable state of a user's bank, sorted.
+func (s *System) Snapshot(tb testing.TB, tenant, user string) []Entry {
+	tb.Helper()
+	memories := s.Memories(tb, tenant, user)
+	out := make([]Entry, len(memories))
+	for i, m := range memories {
+		out[i] = Entry{
+			ID: m.GetId(), Content: m.GetContent(), Kind: m.GetKind().String(), Status: m.GetStatus().String(), Version: m.GetVersion(),
+			Predecessors: slices.Sorted(slices.Values(m.GetPredecessorIds())), Sources: slices.Sorted(slices.Values(m.GetSourceTurnIds())),
+			Session: m.GetSessionId(), ValidFrom: moment(m.GetValidFrom()), ValidTo: moment(m.GetValidTo()),
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+func moment(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+// Diff tells in what two snapshots differ, a line per entry; empty when they do not.
+func Diff(want, got []Entry) string {
+	seen := map[string]int{}
+	for _, e := range want {
+		seen[e.String()]++
+	}
+	for _, e := range got {
+		seen[e.String()]--
+	}
+	var lines []string
+	for line, n := range seen {
+		for ; n > 0; n-- {
+			lines = append(lines, "missing: "+line)
+		}
+		for ; n < 0; n++ {
+			lines = append(lines, "extra:   "+line)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,130 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/local/servers"
+)
+
+const (
+	// partitions of every topic: several, so that users do not all share one, and few, for two cores.
+	partitions = 4
+	// startLimit bounds the start of servers that are built already, and the stop.
+	startLimit = 3 * time.Minute
+	stopLimit  = time.Minute
+)
+
+// Servers are the real back-ends on loopback. Each has Stop, Kill and Restart of its own, and keeps its address and
+// data over them.
+type Servers struct {
+	Weaviate *servers.Weaviate
+	Temporal *servers.Temporal
+	Broker   *servers.Broker
+	Redis    *servers.Redis
+	// Dir holds their data and logs.
+	Dir string
+}
+
+// StartServers starts the back-ends for one test, in a directory that goes with it.
+func StartServers(tb testing.TB) *Servers {
+	tb.Helper()
+	s, err := OpenServers(context.Background(), tb.TempDir())
+	if err != nil {
+		tb.Fatalf("start servers: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Errorf("stop servers: %v", err)
+		}
+	})
+	return s
+}
+
+// OpenServers starts the back-ends in dir. Where they have never been built, that comes first and takes minutes. After
+// an error nothing runs.
+func OpenServers(ctx context.Context, dir string) (*Servers, error) {
+	if err := servers.Build(ctx, io.Discard, servers.NameWeaviate, servers.NameTemporal); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	s := &Servers{Dir: dir}
+	at := func(name string) servers.Options { return servers.Options{Dir: filepath.Join(dir, name)} }
+	var g errgroup.Group
+	g.Go(func() (err error) { s.Weaviate, err = servers.StartWeaviate(ctx, at("weaviate")); return err })
+	g.Go(func() (err error) { s.Temporal, err = servers.StartTemporal(ctx, at("temporal")); return err })
+	g.Go(func() (err error) { s.Redis, err = servers.StartRedis(ctx, at("redis")); return err })
+	g.Go(func() (err error) {
+		s.Broker, err = servers.StartBroker(ctx, servers.BrokerOptions{Options: at("kafka"), Partitions: partitions})
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close stops whatever of the back-ends still runs.
+func (s *Servers) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	var g errgroup.Group
+	if s.Broker != nil {
+		g.Go(func() error { return s.Broker.Stop(ctx) })
+	}
+	if s.Redis != nil {
+		g.Go(func() error { return s.Redis.Stop(ctx) })
+	}
+	if s.Temporal != nil {
+		g.Go(func() error { return s.Temporal.Stop(ctx) })
+	}
+	if s.Weaviate != nil {
+		g.Go(func() error { return s.Weaviate.Stop(ctx) })
+	}
+	return g.Wait()
+}
+
+// TenantsFile is the path of the file that all services read the tenants from.
+func (s *Servers) TenantsFile() string { return filepath.Join(s.Dir, "tenants.yaml") }
+
+// Environ are the settings of a service on these servers, tuned for tests: what production waits minutes or seconds for
+// comes sooner, nothing is switched off. extra wins.
+func (s *Servers) Environ(extra map[string]string) map[string]string {
+	env := map[string]string{
+		"MNEME_KAFKA_BROKERS":        s.Broker.Addr(),
+		"MNEME_KAFKA_PARTITIONS":     strconv.Itoa(partitions),
+		"MNEME_KAFKA_REPLICAS":       "1",
+		"MNEME_REDIS_ADDRS":          s.Redis.Addr(),
+		"MNEME_TEMPORAL_ADDR":        s.Temporal.Addr(),
+		"MNEME_WEAVIATE_HTTP":        s.Weaviate.HTTP(),
+		"MNEME_WEAVIATE_GRPC":        s.Weaviate.GRPC(),
+		"MNEME_TENANTS_FILE":         s.TenantsFile(),
+		"MNEME_TENANTS_POLL":         "50ms",
+		"MNEME_START_RETRY_MAX":      "500ms",
+		"MNEME_SHUTDOWN_TIMEOUT":     "10s",
+		"MNEME_CONSOLIDATION_LINGER": "1s",
+		"MNEME_LOG_LEVEL":            "info",
+	}
+	maps.Copy(env, extra)
+	return env
+}
+
+// tail is the end of a file, for the message of a failed test.
+func tail(path string, size int) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Sprintf("(%v)", err)
+	}
+	return string(content[max(0, len(content)-size):])
+}

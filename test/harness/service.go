@@ -1,0 +1,230 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+)
+
+// Names of the services.
+const (
+	Filter   = "saliency-filter"
+	Booster  = "booster"
+	Reranker = "reranker"
+	Utilizer = "utilizer"
+)
+
+var errNotProcess = errors.New("only a service that is a process can be killed: Options.Processes")
+
+// unit is one service over its restarts: always at the same address, always with the same log.
+type unit struct {
+	service runner.Service
+	// binary is the program; empty where the service runs in this process.
+	binary  string
+	environ map[string]string
+	addr    string
+	logPath string
+
+	mu  sync.Mutex
+	run *run
+}
+
+// run is one execution of a service.
+type run struct {
+	ask  func() error // asks it to end in order
+	kill func() error
+	done chan struct{} // closed after err is set
+	err  error
+}
+
+// running is the present execution; nil where there is none.
+func (u *unit) running() *run {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.run
+}
+
+// start begins an execution without waiting for readiness.
+func (u *unit) start() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.run != nil {
+		return fmt.Errorf("%s runs already", u.service.Name())
+	}
+	log, err := os.OpenFile(u.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if u.binary == "" {
+		u.run = u.inProcess(log)
+		return nil
+	}
+	r, err := u.process(log)
+	if err == nil {
+		u.run = r
+	}
+	return errors.Join(err, log.Close()) // the child has its own handle
+}
+
+func (u *unit) inProcess(log *os.File) *run {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &run{done: make(chan struct{})}
+	r.ask = func() error { cancel(); return nil }
+	r.kill = func() error { return errNotProcess }
+	go func() {
+		defer close(r.done)
+		err := runner.Run(ctx, u.service, runner.Options{Environ: u.environ, Stderr: log})
+		if err == nil && ctx.Err() == nil {
+			err = errors.New("ended by itself")
+		}
+		cancel()
+		r.err = errors.Join(err, log.Close())
+	}()
+	return r
+}
+
+func (u *unit) process(log *os.File) (*run, error) {
+	cmd := exec.Command(u.binary)
+	cmd.Env = []string{"HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH")}
+	for k, v := range u.environ {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	r := &run{done: make(chan struct{})}
+	r.ask = func() error { return ignoreDone(cmd.Process.Signal(syscall.SIGTERM)) }
+	r.kill = func() error { return ignoreDone(cmd.Process.Kill()) }
+	started := make(chan error, 1)
+	go func() {
+		defer close(r.done)
+		r.err = runChild(cmd, started)
+	}()
+	return r, <-started
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+// end ends the present execution in the given way and waits for it. What a killed process leaves as its state is no error.
+func (u *unit) end(ctx context.Context, how func(*run) error) error {
+	r := u.running()
+	if r == nil {
+		return nil
+	}
+	if err := how(r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return fmt.Errorf("%s does not end: %w", u.service.Name(), ctx.Err())
+	}
+	u.mu.Lock()
+	u.run = nil
+	u.mu.Unlock()
+	return r.err
+}
+
+func (u *unit) stop(ctx context.Context) error {
+	if err := u.end(ctx, func(r *run) error { return r.ask() }); err != nil {
+		return fmt.Errorf("stop %s: %w", u.service.Name(), err)
+	}
+	return nil
+}
+
+func (u *unit) kill(ctx context.Context) error {
+	err := u.end(ctx, func(r *run) error { return r.kill() })
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return nil
+	}
+	return fmt.Errorf("kill %s: %w", u.service.Name(), err)
+}
+
+// ready asks /readyz; an error of a service that has ended by itself is final.
+func (u *unit) ready(ctx context.Context, client *http.Client) (bool, error) {
+	r := u.running()
+	if r == nil {
+		return false, fmt.Errorf("%s does not run", u.service.Name())
+	}
+	select {
+	case <-r.done:
+		return false, fmt.Errorf("%s ended: %w", u.service.Name(), r.err)
+	default:
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+u.addr+"/readyz", nil)
+	if err != nil {
+		return false, err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return false, nil //nolint:nilerr // not listening yet is not ready yet
+	}
+	defer res.Body.Close()
+	return res.StatusCode == http.StatusOK, nil
+}
+
+// Ports are chosen below those from which systems pick the local end of connections, so that a stopped service's stays free.
+const firstPort, lastPort, portTries = 15000, 32000, 1000
+
+func freeAddr() (string, error) {
+	for range portTries {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			return addr, l.Close()
+		}
+	}
+	return "", fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
+}
+
+// build builds the services' programs into the cache, or does nothing where they are up to date, and returns their folder.
+func build(ctx context.Context, root string) (string, error) {
+	dir := filepath.Join(root, ".cache", "services")
+	if cache := os.Getenv("MNEME_CACHE_DIR"); cache != "" {
+		dir = filepath.Join(cache, "services")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
+		"./services/saliencyfilter/cmd/saliency-filter", "./services/booster/cmd/booster",
+		"./services/reranker/cmd/reranker", "./services/utilizer/cmd/utilizer")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build services: %w\n%s", err, out)
+	}
+	return dir, nil
+}
+
+// repository is the root of the module that the test belongs to.
+func repository() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("not inside the repository: no go.work above the working directory")
+		}
+		dir = parent
+	}
+}

@@ -1,0 +1,202 @@
+// Command record runs the consolidation workflow through typical lives on a real Temporal server and
+// writes their histories, which the replay test holds the code against. `make histories` runs it and leaves the files that
+// are there alone: a history of older code is worth keeping.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// life is what happens to a user.
+type life struct {
+	name    string
+	signals [][]consolidation.Event
+	// extract fails so often before it succeeds, as errorType says.
+	failures  int
+	errorType string
+}
+
+func lives() []life {
+	return []life{
+		{name: "closed-session", signals: [][]consolidation.Event{{turn("s1", 1), turn("s1", 2)}, {turn("s1", 3), closed("s1")}}},
+		{name: "two-sessions-in-chunks", signals: [][]consolidation.Event{
+			{turn("a", 1), turn("b", 1), turn("a", 2), turn("a", 3), turn("a", 4), turn("a", 5), closed("b"), closed("a"), closed("a")},
+		}},
+		{name: "open-session-idles", signals: [][]consolidation.Event{{turn("s1", 1)}}},
+		{name: "retraction", signals: [][]consolidation.Event{{{ID: "r1", Retract: "m1"}}}},
+		{name: "erasure", signals: [][]consolidation.Event{{turn("old", 1), closed("old"), {ID: "x1", Erase: true}}}},
+		{name: "unusable-answers", failures: 2, errorType: "malformed", signals: [][]consolidation.Event{
+			{turn("bad", 1), closed("bad")}, {turn("good", 1), closed("good")},
+		}},
+		{name: "looks-before-it-decides", signals: [][]consolidation.Event{{turn("ask", 1), closed("ask")}}},
+		{name: "refused-for-good", failures: 1, errorType: "terminal", signals: [][]consolidation.Event{{turn("bad", 1), closed("bad"), closed("next")}}},
+	}
+}
+
+func main() {
+	out := flag.String("out", "workflows/consolidation/testdata/histories", "folder for the histories")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := record(ctx, *out)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "record:", err)
+		os.Exit(1)
+	}
+}
+
+func record(ctx context.Context, out string) (err error) {
+	dir, err := os.MkdirTemp("", "mneme-record-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	server, err := servers.StartTemporal(ctx, servers.Options{Dir: dir, Log: os.Stderr})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
+	c, err := client.DialContext(ctx, consolidation.ClientOptions(client.Options{
+		HostPort: server.Addr(), Identity: "recorder", Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	}))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for _, l := range lives() {
+		file := filepath.Join(out, l.name+".v1.json")
+		if _, err := os.Stat(file); err == nil {
+			continue
+		}
+		history, err := live(ctx, c, l)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+		data, err := protojson.MarshalOptions{Indent: " "}.Marshal(history)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(out, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, data, 0o644); err != nil { //nolint:gosec // public test data
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "%s: %d events\n", l.name, len(history.GetEvents()))
+	}
+	return nil
+}
+
+// live lets a workflow live and returns its history.
+func live(ctx context.Context, c client.Client, l life) (*historypb.History, error) {
+	steps := &steps{failures: l.failures, errorType: l.errorType}
+	var workers []worker.Worker
+	for _, queue := range []string{consolidation.QueueWorkflow, consolidation.QueueModel, consolidation.QueueStore} {
+		w := worker.New(c, queue, worker.Options{Identity: "recorder"})
+		consolidation.Register(w)
+		w.RegisterActivity(steps)
+		if err := w.Start(); err != nil {
+			return nil, err
+		}
+		workers = append(workers, w)
+	}
+	defer func() {
+		for _, w := range workers {
+			w.Stop()
+		}
+	}()
+	scope := memory.Scope{Tenant: "recorded", User: l.name}
+	starter := consolidation.Starter{Client: c, Tuning: consolidation.Tuning{
+		MaxTurns: 4, Idle: 2 * time.Second, Linger: time.Second, MalformedAttempts: 2,
+	}}
+	for _, events := range l.signals {
+		p := consolidation.Params{Scope: scope, Strategy: "salimory", Policy: "embedded"}
+		if err := starter.Signal(ctx, p, events); err != nil {
+			return nil, err
+		}
+	}
+	id := consolidation.WorkflowID(scope)
+	if err := c.GetWorkflow(ctx, id, "").Get(ctx, nil); err != nil {
+		return nil, err
+	}
+	history := &historypb.History{}
+	for it := c.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		event, err := it.Next()
+		if err != nil {
+			return nil, err
+		}
+		history.Events = append(history.Events, event)
+	}
+	return history, nil
+}
+
+// steps stand in for the activities: a history holds what they were asked and what they said.
+type steps struct {
+	failures  int
+	errorType string
+}
+
+func (s *steps) Extract(_ context.Context, b consolidation.Batch) (consolidation.Extracted, error) {
+	if b.SessionID == "bad" && s.failures > 0 {
+		s.failures--
+		return consolidation.Extracted{}, temporal.NewApplicationError("recorded failure", s.errorType)
+	}
+	return consolidation.Extracted{}, nil
+}
+
+func (*steps) Relate(context.Context, consolidation.RelateInput) (consolidation.Neighbourhood, error) {
+	return consolidation.Neighbourhood{}, nil
+}
+
+func (*steps) Decide(_ context.Context, in consolidation.DecideInput) (consolidation.Decided, error) {
+	if in.Batch.SessionID == "ask" && len(in.Neighbourhood.Pool) < 2 {
+		return consolidation.Decided{Lookups: []formation.Lookup{{Text: "home"}}, Memo: json.RawMessage(`{"round":1}`)}, nil
+	}
+	return consolidation.Decided{}, nil
+}
+
+func (*steps) Look(_ context.Context, in consolidation.LookInput) (consolidation.Looked, error) {
+	id := fmt.Sprint("m", time.Now().UnixNano())
+	return consolidation.Looked{Pool: []memory.Memory{{ID: id}}, Near: [][]consolidation.Neighbour{{{Pool: 0, Similarity: 1}}}}, nil
+}
+
+func (*steps) Apply(context.Context, consolidation.ApplyInput) error           { return nil }
+func (*steps) Retract(context.Context, consolidation.RetractInput) error       { return nil }
+func (*steps) DeadLetter(context.Context, consolidation.DeadLetterInput) error { return nil }
+
+func (*steps) Erase(context.Context, consolidation.EraseInput) error { return nil }
+
+func turn(session string, n int) consolidation.Event {
+	id := fmt.Sprintf("%s:%d", session, n)
+	return consolidation.Event{ID: "e-" + id, SessionID: session, Turn: &memory.Turn{
+		ID: id, SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: "I live in Porto.", Time: epoch.Add(time.Duration(n) * time.Second),
+	}}
+}
+
+func closed(session string) consolidation.Event {
+	return consolidation.Event{ID: "close-" + session, SessionID: session, ClosedAt: epoch.Add(time.Hour)}
+}

@@ -1,0 +1,171 @@
+package layers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mneme-memory/mneme/"
+
+// goPackage is what is read of `go list -json`.
+type goPackage struct {
+	ImportPath string
+	// Imports are direct and of the code alone, Deps all and of the code alone.
+	Imports, Deps []string
+}
+
+// list asks the go command for the packages of the module, once for all checks.
+func list(t *testing.T) map[string]goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir = "../.."
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &complaints)
+	}
+	found := map[string]goPackage{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return found
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		found[strings.TrimPrefix(p.ImportPath, module)] = p
+	}
+}
+
+// order names every folder of the module, what is imported first: a package may import its own folder and what stands before it. A
+// folder stands for all below it that are not named themselves.
+var order = []string{
+	"proto",
+	// the domain
+	"shared/fault", "shared/memory", "shared/tenant", "shared/contract",
+	// language, and models of it
+	"shared/text", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/model/embedding",
+	// ports of the stores and the bus, with their adapters
+	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/transfer", "shared/bus",
+	// policies, learning, attribution
+	"shared/formation", "shared/ranking", "shared/recall", "shared/diagnosis",
+	// what every process is run with
+	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
+	// conformance suites and stand-ins that only tests import
+	"shared/model/llm/llmtest", "shared/bus/bustest", "shared/store/bank/banktest", "shared/store/window/windowtest",
+	"shared/store/weights/weightstest", "shared/formation/formationtest",
+	"workflows/consolidation", "workflows/erasure",
+	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer",
+	"evaluation",
+	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/cli",
+	"cmd",
+	"test",
+}
+
+// production is what runs beside customers' data: it knows nothing of what stands after it in the order.
+var production = []string{"proto", "shared", "workflows", "services"}
+
+// laptop is what production never imports.
+var laptop = []string{"local", "evaluation", "test", "cmd"}
+
+// domain are the packages of shared that services are written against: what runs behind them is left to adapters.
+var domain = []string{
+	"memory", "fault", "contract", "formation", "recall", "ranking", "diagnosis", "store/window", "store/bank", "store/weights", "bus",
+	"model/embedding",
+}
+
+// drivers are the clients of the systems behind the ports.
+var drivers = []string{
+	"github.com/segmentio/kafka-go", "github.com/redis/go-redis", "go.temporal.io", "github.com/weaviate", "github.com/openai/openai-go",
+}
+
+// standIns are servers for a laptop and for tests.
+var standIns = []string{"github.com/twmb/franz-go/pkg/kfake", "github.com/alicebob/miniredis", module + "local", module + "test"}
+
+var binaries = []string{
+	"services/saliencyfilter/cmd/saliency-filter", "services/booster/cmd/booster",
+	"services/reranker/cmd/reranker", "services/utilizer/cmd/utilizer",
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	packages := list(t)
+	used := make([]bool, len(order))
+	for name, p := range packages {
+		own := place(name)
+		if own < 0 {
+			t.Errorf("%s has no place in the order", name)
+			continue
+		}
+		used[own] = true
+		for _, imported := range p.Imports {
+			ours, ok := strings.CutPrefix(imported, module)
+			if !ok {
+				continue
+			}
+			if place(ours) > own {
+				t.Errorf("%s imports %s, which stands after it in the order", name, ours)
+			}
+			if among(name, production) && among(ours, laptop) {
+				t.Errorf("%s imports %s: production never imports what is for a laptop, evaluation or tests", name, ours)
+			}
+		}
+	}
+	for i, folder := range order {
+		if !used[i] {
+			t.Errorf("the order names %s, which holds no package", folder)
+		}
+	}
+	t.Run("the domain knows no driver", func(t *testing.T) { driverFree(t, packages) })
+	t.Run("binaries hold no stand-in", func(t *testing.T) { standInFree(t, packages) })
+}
+
+// place is where a package's folder stands in the order, -1 where no folder of the order holds it. The longest name wins.
+func place(name string) int {
+	best := -1
+	for i, folder := range order {
+		if among(name, []string{folder}) && (best < 0 || len(folder) > len(order[best])) {
+			best = i
+		}
+	}
+	return best
+}
+
+// driverFree looks at all that a domain package is built of: a driver behind another package of ours binds just the same.
+func driverFree(t *testing.T, packages map[string]goPackage) {
+	for _, name := range domain {
+		p, ok := packages["shared/"+name]
+		if !ok {
+			t.Errorf("there is no shared/%s", name)
+		}
+		for _, dep := range p.Deps {
+			if among(dep, drivers) {
+				t.Errorf("shared/%s depends on %s: only its adapters may", name, dep)
+			}
+		}
+	}
+}
+
+func standInFree(t *testing.T, packages map[string]goPackage) {
+	for _, name := range binaries {
+		p, ok := packages[name]
+		if !ok {
+			t.Errorf("there is no %s", name)
+		}
+		for _, dep := range p.Deps {
+			if among(dep, standIns) {
+				t.Errorf("%s depends on %s, which is for laptops and tests", name, dep)
+			}
+		}
+	}
+}
+
+// among reports whether a package is, or lies below, one of paths.
+func among(name string, paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return name == path || strings.HasPrefix(name, path+"/") })
+}
