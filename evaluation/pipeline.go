@@ -151,7 +151,7 @@ func (r *run) decide(ctx context.Context, in consolidation.DecideInput) (consoli
 		if err != nil || len(decided.Lookups) == 0 {
 			return decided, err
 		}
-		looked, err := r.activities.Look(ctx, consolidation.LookInput{Scope: r.subject.Scope, Lookups: decided.Lookups})
+		looked, err := r.activities.Search(ctx, consolidation.SearchInput{Scope: r.subject.Scope, Lookups: decided.Lookups})
 		if err != nil {
 			return consolidation.Decided{}, err
 		}

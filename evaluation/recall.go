@@ -42,8 +42,8 @@ type Published struct {
 	Ends bool
 }
 
-// Floor asks the bank's server itself for a user's memories: how long it took, with the answer in hand.
-type Floor func(ctx context.Context, user, query string, k int) (time.Duration, error)
+// Baseline asks the bank's server itself for a user's memories: how long it took, with the answer in hand.
+type Baseline func(ctx context.Context, user, query string, k int) (time.Duration, error)
 
 // Defaults of RecallOptions.
 const (
@@ -62,7 +62,7 @@ type RecallOptions struct {
 	// Service is measured; Publish feeds it; Floor is measured beside it, nil where the bank's server is not known.
 	Service Service
 	Publish Publisher
-	Floor   Floor
+	Floor   Baseline
 	// Observed replays what the file's authors had a model extract, in the place of the services' filter and extractor; nil for the services.
 	Observed *Observed
 	// Candidates are fetched from the bank where order is measured; 0 means DefaultCandidates.

@@ -24,8 +24,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
 )
 
-// Cue is a query with what the bank makes of it.
-type Cue struct {
+// Query is a query with what the bank makes of it.
+type Query struct {
 	// Text is the query as it is asked.
 	Text string
 	// Terms are what BM25 looks for, Vector what cosine compares.
@@ -33,15 +33,15 @@ type Cue struct {
 	Vector []float32
 }
 
-// Cues embeds queries and analyses them as the bank does.
-func Cues(ctx context.Context, e embedding.Embedder, texts []string) ([]Cue, error) {
+// Queries embeds queries and analyses them as the bank does.
+func Queries(ctx context.Context, e embedding.Embedder, texts []string) ([]Query, error) {
 	vectors, err := e.Embed(ctx, texts)
 	if err != nil {
 		return nil, fmt.Errorf("embed queries: %w", err)
 	}
-	out := make([]Cue, len(texts))
+	out := make([]Query, len(texts))
 	for i, text := range texts {
-		out[i] = Cue{Text: text, Terms: bank.QueryText(text), Vector: vectors[i]}
+		out[i] = Query{Text: text, Terms: bank.QueryText(text), Vector: vectors[i]}
 	}
 	return out, nil
 }
@@ -72,7 +72,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 
 // Search asks for a user's k best active memories with their texts and returns how long the server took and how many came. With the
 // texts, because a query that returns ids alone is no use to anybody, and takes about two thirds of the time.
-func (c *Client) Search(ctx context.Context, scope memory.Scope, q Cue, k int, alpha float32) (took time.Duration, found int, err error) {
+func (c *Client) Search(ctx context.Context, scope memory.Scope, q Query, k int, alpha float32) (took time.Duration, found int, err error) {
 	user := sha256.Sum256([]byte(scope.User)) // as the bank keeps it
 	text := func(property, value string) *filters.WhereBuilder {
 		return filters.Where().WithPath([]string{property}).WithOperator(filters.Equal).WithValueText(value)

@@ -26,7 +26,7 @@ import (
 type measured struct {
 	*session
 	service evaluation.Service
-	floor   evaluation.Floor
+	floor   evaluation.Baseline
 	frees   []func(context.Context) error
 }
 
@@ -207,7 +207,7 @@ func (m *measured) openFloor(ctx context.Context, environ map[string]string) err
 	}
 	m.frees = append(m.frees, func(context.Context) error { return client.Close() })
 	m.floor = func(ctx context.Context, user, query string, k int) (time.Duration, error) {
-		cues, err := baseline.Cues(ctx, embedder, []string{query})
+		cues, err := baseline.Queries(ctx, embedder, []string{query})
 		if err != nil {
 			return 0, err
 		}

@@ -80,7 +80,7 @@ type letter struct {
 }
 
 func (c *cli) listLetters(ctx context.Context, cfg bus.ReplayConfig, source bus.Source) error {
-	waiting, err := bus.Letters(ctx, cfg, source)
+	waiting, err := bus.DeadLetters(ctx, cfg, source)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,8 @@ func Services() []runner.Service {
 
 const readyPoll = 20 * time.Millisecond
 
-// crew runs the services in this process, each by the same runner as its own binary.
-type crew struct {
+// serviceGroup runs the services in this process, each by the same runner as its own binary.
+type serviceGroup struct {
 	environ map[string]string
 	logPath string
 	log     *os.File
@@ -42,14 +42,14 @@ type crew struct {
 	errs  []error
 }
 
-func newCrew(ctx context.Context, environ map[string]string, logPath string) *crew {
-	c := &crew{environ: environ, logPath: logPath, addrs: map[string]string{}, failed: make(chan struct{})}
+func newServiceGroup(ctx context.Context, environ map[string]string, logPath string) *serviceGroup {
+	c := &serviceGroup{environ: environ, logPath: logPath, addrs: map[string]string{}, failed: make(chan struct{})}
 	c.run, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return c
 }
 
 // start starts the services one after another, for later ones need the address of earlier ones.
-func (c *crew) start(ctx context.Context) error {
+func (c *serviceGroup) start(ctx context.Context) error {
 	log, err := os.OpenFile(c.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("log of the services: %w", err)
@@ -83,7 +83,7 @@ func (c *crew) start(ctx context.Context) error {
 }
 
 // settings is the environment of the next service.
-func (c *crew) settings() map[string]string {
+func (c *serviceGroup) settings() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	env := map[string]string{}
@@ -96,7 +96,7 @@ func (c *crew) settings() map[string]string {
 	return env
 }
 
-func (c *crew) ended(name string, err error) {
+func (c *serviceGroup) ended(name string, err error) {
 	if c.run.Err() != nil && err == nil {
 		return
 	}
@@ -109,7 +109,7 @@ func (c *crew) ended(name string, err error) {
 	c.once.Do(func() { close(c.failed) })
 }
 
-func (c *crew) ready(ctx context.Context, name string) error {
+func (c *serviceGroup) ready(ctx context.Context, name string) error {
 	url := "http://" + c.addr(name) + "/readyz"
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
@@ -140,20 +140,20 @@ func isReady(ctx context.Context, url string) bool {
 	return res.StatusCode == http.StatusOK
 }
 
-func (c *crew) addr(name string) string {
+func (c *serviceGroup) addr(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.addrs[name]
 }
 
-func (c *crew) err() error {
+func (c *serviceGroup) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(c.errs...)
 }
 
 // stop asks all services to end and waits for them.
-func (c *crew) stop(ctx context.Context) error {
+func (c *serviceGroup) stop(ctx context.Context) error {
 	c.cancel()
 	done := make(chan struct{})
 	go func() { c.wg.Wait(); close(done) }()

@@ -53,7 +53,7 @@ type Stack struct {
 
 	opts         Options
 	dependencies dependencies
-	services     *crew
+	services     *serviceGroup
 	viewer       *http.Server
 	viewing      sync.WaitGroup
 	lock         *dirLock
@@ -156,7 +156,7 @@ func (s *Stack) startServices(ctx context.Context) error {
 	}
 	s.Connection.APIKey, s.Connection.Tenant = key, LocalTenant
 	s.Connection.Brokers = []string{s.dependencies.broker.Addr()}
-	s.services = newCrew(ctx, s.environ(), filepath.Join(s.opts.Dir, "services.log"))
+	s.services = newServiceGroup(ctx, s.environ(), filepath.Join(s.opts.Dir, "services.log"))
 	if err := s.services.start(ctx); err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func TestAReplayedDeadLetterIsTheSalientTurnAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	letters, err := bus.Letters(t.Context(), bus.ReplayConfig{}, broker.Source("list", contract.TopicDeadLetters))
+	letters, err := bus.DeadLetters(t.Context(), bus.ReplayConfig{}, broker.Source("list", contract.TopicDeadLetters))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ const (
 	locks = 64
 )
 
-// Keeper changes tenants' weights, one change after another, whoever else does.
-type Keeper struct {
+// Updater changes tenants' weights, one change after another, whoever else does.
+type Updater struct {
 	// Store has them, Cache is told of changes.
 	Store weights.Tenants
 	Cache *Cache
@@ -37,13 +37,13 @@ type Keeper struct {
 	busy [locks]sync.Mutex
 }
 
-// NewKeeper makes a keeper.
-func NewKeeper(store weights.Tenants, c *Cache, versions int) *Keeper {
-	return &Keeper{Store: store, Cache: c, Prior: c.prior, Versions: versions, Now: c.now, seed: maphash.MakeSeed()}
+// NewUpdater makes a keeper.
+func NewUpdater(store weights.Tenants, c *Cache, versions int) *Updater {
+	return &Updater{Store: store, Cache: c, Prior: c.prior, Versions: versions, Now: c.now, seed: maphash.MakeSeed()}
 }
 
-// draft is a change that is being made.
-type draft struct {
+// pendingUpdate is a change that is being made.
+type pendingUpdate struct {
 	tenantState
 	versions []version
 	user     string
@@ -52,7 +52,7 @@ type draft struct {
 
 // change has decide make a change of what is stored, as often as it takes until nobody else changed it meanwhile. A draft without
 // versions and events is no change.
-func (k *Keeper) change(ctx context.Context, tenant string, decide func(from tenantState) (*draft, error)) error {
+func (k *Updater) change(ctx context.Context, tenant string, decide func(from tenantState) (*pendingUpdate, error)) error {
 	lock := &k.busy[maphash.String(k.seed, tenant)%locks]
 	lock.Lock()
 	defer lock.Unlock()
@@ -79,7 +79,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (k *Keeper) try(ctx context.Context, tenant string, decide func(tenantState) (*draft, error)) error {
+func (k *Updater) try(ctx context.Context, tenant string, decide func(tenantState) (*pendingUpdate, error)) error {
 	r, err := k.Store.Load(ctx, tenant, 0)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (k *Keeper) try(ctx context.Context, tenant string, decide func(tenantState
 
 // begin is what a change goes out from. Weights of other features are left behind: the shared prior becomes a new version, for
 // numbers of versions are never given twice.
-func (k *Keeper) begin(ctx context.Context, tenant string, r weights.Record) (tenantState, []version, error) {
+func (k *Updater) begin(ctx context.Context, tenant string, r weights.Record) (tenantState, []version, error) {
 	if r.Revision == 0 {
 		return tenantState{State: ranking.NewState(k.Prior.Weights)}, nil, nil
 	}
@@ -135,7 +135,7 @@ func (k *Keeper) begin(ctx context.Context, tenant string, r weights.Record) (te
 }
 
 // newest is the highest number that a version has, 0 where there is none.
-func (k *Keeper) newest(ctx context.Context, tenant string) (uint64, error) {
+func (k *Updater) newest(ctx context.Context, tenant string) (uint64, error) {
 	stored, err := k.Store.Versions(ctx, tenant)
 	if err != nil || len(stored) == 0 {
 		return 0, err

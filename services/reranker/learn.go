@@ -19,14 +19,14 @@ type Learner struct {
 	// Tenants are those whose feedback is taken.
 	Tenants *tenant.Registry
 	// Keeper changes weights.
-	Keeper *Keeper
+	Keeper *Updater
 	// Traces are what feedback is about.
 	Traces weights.Traces
 	// Settings say how fast is learned.
 	Settings Settings
 	// Limits are those of the store.
 	Limits weights.Limits
-	Meters Meters
+	Meters Metrics
 }
 
 // Handle is the bus handler: one user's reports of citations make one change of the tenant's weights. A record that is not valid
@@ -50,7 +50,7 @@ func (l *Learner) Handle(ctx context.Context, batch []bus.Message) error {
 		return fmt.Errorf("learn: %w", err)
 	}
 	var done *lesson
-	err = l.Keeper.change(ctx, scope.Tenant, func(from tenantState) (*draft, error) {
+	err = l.Keeper.change(ctx, scope.Tenant, func(from tenantState) (*pendingUpdate, error) {
 		if from.unreadable != nil {
 			return nil, from.unreadable
 		}
@@ -58,11 +58,11 @@ func (l *Learner) Handle(ctx context.Context, batch []bus.Message) error {
 		if err != nil {
 			return nil, err
 		}
-		done = &lesson{Learner: l, draft: draft{tenantState: from, user: scope.User}, known: known, ids: map[string]bool{}, outcomes: map[string]int{}}
+		done = &lesson{Learner: l, pendingUpdate: pendingUpdate{tenantState: from, user: scope.User}, known: known, ids: map[string]bool{}, outcomes: map[string]int{}}
 		for i, f := range reports {
 			done.outcomes[done.take(i, f, traces[i])]++
 		}
-		return &done.draft, nil
+		return &done.pendingUpdate, nil
 	})
 	if err != nil {
 		return fmt.Errorf("learn: %w", err)
@@ -96,7 +96,7 @@ func (l *Learner) known(ctx context.Context, scope memory.Scope, reports []contr
 // lesson is what a batch of one user's reports comes to. It may be made several times, until nobody changes the weights meanwhile.
 type lesson struct {
 	*Learner
-	draft
+	pendingUpdate
 	known                   weights.Known
 	ids                     map[string]bool // of the reports learned from
 	outcomes                map[string]int

@@ -9,21 +9,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
-// Meters are what is counted.
-type Meters struct {
+// Metrics are what is counted.
+type Metrics struct {
 	Memories, Reports, Steps, Traces, Degraded metric.Int64Counter
 	Update                                     metric.Float64Histogram
 }
 
-// NewMeters makes the instruments.
-func NewMeters(m metric.Meter) (Meters, error) {
+// NewMetrics makes the instruments.
+func NewMetrics(m metric.Meter) (Metrics, error) {
 	memories, err1 := telemetry.MetricFeedback.Counter(m)
 	reports, err2 := telemetry.MetricReports.Counter(m)
 	steps, err3 := telemetry.MetricWeightSteps.Counter(m)
 	traces, err4 := telemetry.MetricRecallTraces.Counter(m)
 	degraded, err5 := telemetry.MetricRerankDegraded.Counter(m)
 	update, err6 := telemetry.MetricWeightUpdate.Histogram(m)
-	return Meters{Memories: memories, Reports: reports, Steps: steps, Traces: traces, Degraded: degraded, Update: update},
+	return Metrics{Memories: memories, Reports: reports, Steps: steps, Traces: traces, Degraded: degraded, Update: update},
 		errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
@@ -72,14 +72,14 @@ func add(ctx context.Context, c metric.Int64Counter, tenant, outcome string, n i
 	}
 }
 
-func (m Meters) trace(ctx context.Context, tenant, outcome string) {
+func (m Metrics) trace(ctx context.Context, tenant, outcome string) {
 	add(ctx, m.Traces, tenant, outcome, 1)
 }
 
-func (m Meters) degraded(ctx context.Context, tenant, what string) {
+func (m Metrics) degraded(ctx context.Context, tenant, what string) {
 	add(ctx, m.Degraded, tenant, what, 1)
 }
 
-func (m Meters) steps(ctx context.Context, tenant, how string, n int) {
+func (m Metrics) steps(ctx context.Context, tenant, how string, n int) {
 	add(ctx, m.Steps, tenant, how, n)
 }

@@ -29,11 +29,11 @@ type Server struct {
 	// Recorder keeps what was decided on.
 	Recorder *Recorder
 	// Keeper changes weights.
-	Keeper *Keeper
+	Keeper *Updater
 	// Explore is the share of orders that are drawn, Settings says how.
 	Explore  float64
 	Settings ranking.Settings
-	Meters   Meters
+	Meters   Metrics
 	Log      *slog.Logger
 }
 

@@ -104,12 +104,12 @@ type Parts struct {
 
 // Assemble makes the two sides of the reranker over one store. Close the server's recorder when done.
 func Assemble(p Parts, tel *telemetry.Telemetry) (*Server, *Learner, error) {
-	meters, err1 := NewMeters(tel.Meter.Meter(wiring.Scope))
+	meters, err1 := NewMetrics(tel.Meter.Meter(wiring.Scope))
 	cache, err2 := NewCache(p.Store, p.Prior, p.Settings, p.Now, tel.Log)
 	if err := errors.Join(err1, err2, p.Settings.ranking().Validate()); err != nil {
 		return nil, nil, err
 	}
-	keeper := NewKeeper(p.Store, cache, p.Limits.Versions)
+	keeper := NewUpdater(p.Store, cache, p.Limits.Versions)
 	learner := &Learner{Tenants: p.Tenants, Keeper: keeper, Traces: p.Store, Settings: p.Settings, Limits: p.Limits, Meters: meters}
 	server := &Server{
 		Cache: cache, Recorder: NewRecorder(p.Store, p.Settings.TraceQueue, meters, tel.Log), Keeper: keeper,

@@ -24,7 +24,7 @@ const (
 // Recorder writes traces in the background, so that an order does not wait for it.
 type Recorder struct {
 	store  weights.Traces
-	meters Meters
+	meters Metrics
 	log    *slog.Logger
 
 	ctx    context.Context // of the writes; it ends when there is no more time to flush
@@ -41,7 +41,7 @@ type kept struct {
 }
 
 // NewRecorder starts the writers. Close it when done.
-func NewRecorder(store weights.Traces, queue int, m Meters, log *slog.Logger) *Recorder {
+func NewRecorder(store weights.Traces, queue int, m Metrics, log *slog.Logger) *Recorder {
 	r := &Recorder{store: store, meters: m, log: log, queue: make(chan kept, queue)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	for range traceWriters {

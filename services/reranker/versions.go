@@ -70,7 +70,7 @@ func (v version) message() *mnemev1.WeightsVersion {
 
 // list returns the weights in use, and the versions that can be used, newest first. What is for other
 // features, or cannot be read, is left out.
-func (k *Keeper) list(ctx context.Context, tenant string) (inUse ranking.Weights, versions []version, err error) {
+func (k *Updater) list(ctx context.Context, tenant string) (inUse ranking.Weights, versions []version, err error) {
 	// The versions first: one that is made meanwhile is not in the list, and then not in use, either.
 	stored, err := k.Store.Versions(ctx, tenant)
 	if err != nil {
@@ -88,9 +88,9 @@ func (k *Keeper) list(ctx context.Context, tenant string) (inUse ranking.Weights
 }
 
 // rollback makes a new version of the weights of an earlier one. What was learned and not applied is dropped.
-func (k *Keeper) rollback(ctx context.Context, tenant string, to uint64) (version, error) {
+func (k *Updater) rollback(ctx context.Context, tenant string, to uint64) (version, error) {
 	var made version
-	err := k.change(ctx, tenant, func(from tenantState) (*draft, error) {
+	err := k.change(ctx, tenant, func(from tenantState) (*pendingUpdate, error) {
 		w, err := k.find(ctx, tenant, to)
 		if err != nil {
 			return nil, err
@@ -102,13 +102,13 @@ func (k *Keeper) rollback(ctx context.Context, tenant string, to uint64) (versio
 			fisher = nil // all begins anew
 		}
 		from.State = ranking.State{Weights: w, Learned: from.Learned, Fisher: fisher}
-		return &draft{tenantState: from, versions: []version{made}}, nil
+		return &pendingUpdate{tenantState: from, versions: []version{made}}, nil
 	})
 	return made, err
 }
 
 // find returns the weights of a version that is kept, and of these features.
-func (k *Keeper) find(ctx context.Context, tenant string, number uint64) (ranking.Weights, error) {
+func (k *Updater) find(ctx context.Context, tenant string, number uint64) (ranking.Weights, error) {
 	if number == 0 {
 		return k.Prior.Weights.Clone(), nil
 	}

@@ -83,7 +83,7 @@ func life(tb testing.TB, n int) (b bank.Bank, questions []string) {
 func BenchmarkRecall(b *testing.B) {
 	all, questions := life(b, remembered)
 	for name, c := range map[string]struct {
-		room    utilizer.ShelfOptions
+		room    utilizer.IndexCacheOptions
 		changes bool
 	}{"warm": {room: roomy}, "searched": {}, "changed": {room: roomy, changes: true}} {
 		b.Run(name, func(b *testing.B) {
@@ -112,7 +112,7 @@ func BenchmarkShelf(b *testing.B) {
 	all, _ := life(b, remembered)
 	of := anybody{all}
 	for b.Loop() {
-		s := newShelf(b, of, utilizer.ShelfOptions{Bytes: 1 << 30, Entries: 20_000, Fresh: roomy.Fresh})
+		s := newShelf(b, of, utilizer.IndexCacheOptions{Bytes: 1 << 30, Entries: 20_000, Fresh: roomy.Fresh})
 		before := heap()
 		for u := range users {
 			<-s.Fetch(one(u))

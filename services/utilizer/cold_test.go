@@ -28,7 +28,7 @@ func recalled(t *testing.T, r *utilizer.Recaller, scope memory.Scope) utilizer.R
 }
 
 // newCounted is a recaller whose bank is counted.
-func newCounted(t *testing.T, o utilizer.ShelfOptions) (*utilizer.Recaller, *counting) {
+func newCounted(t *testing.T, o utilizer.IndexCacheOptions) (*utilizer.Recaller, *counting) {
 	t.Helper()
 	r := newRecaller(t)
 	b := &counting{Bank: r.Bank}
@@ -104,7 +104,7 @@ func TestWhoIsTooLargeIsSearchedAndNotReadAgain(t *testing.T) {
 	few.Entries = len(facts) - 1
 	small.Bytes = 4 << 10  // more than is read is too much
 	narrow.Bytes = 5 << 10 // only the index is
-	for name, o := range map[string]utilizer.ShelfOptions{"too many": few, "too much": small, "too much when indexed": narrow} {
+	for name, o := range map[string]utilizer.IndexCacheOptions{"too many": few, "too much": small, "too much when indexed": narrow} {
 		t.Run(name, func(t *testing.T) {
 			table()
 			synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestWhoSaysTooMuchIsSearchedToo(t *testing.T) {
 }
 
 func TestNoShelf(t *testing.T) {
-	r, b := newCounted(t, utilizer.ShelfOptions{})
+	r, b := newCounted(t, utilizer.IndexCacheOptions{})
 	for range 2 {
 		recalled(t, r, ana)
 	}

@@ -31,22 +31,22 @@ func NewMemoryServer(r *Recaller, writer Signaller, log *slog.Logger) mnemev1con
 }
 
 // DropChanged handles memory changes.
-func DropChanged(s *Shelf) bus.Handler { return dropChanged(s) }
+func DropChanged(s *IndexCache) bus.Handler { return dropChanged(s) }
 
 // NewRemoteRanker asks a reranker.
 func NewRemoteRanker(c mnemev1connect.RerankerServiceClient) Ranker { return remoteRanker{c} }
 
 // Fetch makes a user's index ready, as a first recall does.
-func (s *Shelf) Fetch(scope memory.Scope) <-chan struct{} { return s.fetch(scope) }
+func (s *IndexCache) Fetch(scope memory.Scope) <-chan struct{} { return s.fetch(scope) }
 
 // Has says whether a user's index is ready.
-func (s *Shelf) Has(scope memory.Scope) bool {
+func (s *IndexCache) Has(scope memory.Scope) bool {
 	_, ok, _ := s.get(scope)
 	return ok
 }
 
 // Held is what a shelf takes by its own account, what the entries that it has add up to, and how many there are.
-func (s *Shelf) Held() (account, sum, entries int) {
+func (s *IndexCache) Held() (account, sum, entries int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.kept.Values() {

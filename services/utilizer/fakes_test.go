@@ -134,7 +134,7 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 	if err := win.Append(t.Context(), ana, []memory.Turn{turn}); err != nil {
 		t.Fatal(err)
 	}
-	meters, err := utilizer.NewMeters(noop.NewMeterProvider().Meter("test"))
+	meters, err := utilizer.NewMetrics(noop.NewMeterProvider().Meter("test"))
 	if err != nil {
 		t.Fatal(err)
 	}

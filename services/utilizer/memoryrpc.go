@@ -38,7 +38,7 @@ type memoryServer struct {
 	bank   bank.Bank
 	window window.Window
 	writer Signaller
-	shelf  *Shelf
+	shelf  *IndexCache
 	log    *slog.Logger
 }
 

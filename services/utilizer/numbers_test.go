@@ -86,7 +86,7 @@ func TestTheWeightsAreNotNamedWhereTheyDidNotOrder(t *testing.T) {
 }
 
 func TestMemoriesOfOneTurnTakeOnePlace(t *testing.T) {
-	for name, room := range map[string]utilizer.ShelfOptions{"all that is remembered": roomy, "the bank's search": {}} {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecaller(t)
 			ranker := listen(r)

@@ -33,7 +33,7 @@ func move(t *testing.T, r *utilizer.Recaller) {
 }
 
 func TestQuestionsAboutThePastAreAnsweredFromSupersededVersions(t *testing.T) {
-	for name, room := range map[string]utilizer.ShelfOptions{"all that is remembered": roomy, "the bank's search": {}} {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecaller(t)
 			r.Shelf = newShelf(t, r.Bank, room)

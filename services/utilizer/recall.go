@@ -34,12 +34,12 @@ type Recaller struct {
 	// Fallback writes the profile when the tenant's own policy cannot.
 	Fallback recall.Profiler
 	// Shelf has the memories of users who were asked lately.
-	Shelf *Shelf
+	Shelf *IndexCache
 	// Prior is the shared start of the reranker's weights: it chooses the candidates, and orders them while the reranker is away.
 	Prior     ranking.Weights
 	Projector *ranking.Projector
 	Tracer    trace.Tracer
-	Meters    Meters
+	Meters    Metrics
 	Log       *slog.Logger
 	// Alpha weighs vector against words in retrieval, 0 to 1.
 	Alpha float32

@@ -116,7 +116,7 @@ func withoutOdd(memories []memory.Memory) []memory.Memory {
 func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found) error {
 	if q.Unranked {
 		hits, err := r.search(ctx, scope, q, h, f.vector)
-		for _, s := range h.Sift(hits) {
+		for _, s := range h.Filter(hits) {
 			f.candidates, f.scores = append(f.candidates, candidate{Memory: s.Memory}), append(f.scores, s.Score)
 		}
 		return err
@@ -213,7 +213,7 @@ func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, vector
 		}
 	}
 	keep := map[string]bool{}
-	for _, s := range h.Sift(hits) {
+	for _, s := range h.Filter(hits) {
 		keep[s.Memory.ID] = true
 	}
 	var out []candidate

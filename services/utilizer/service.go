@@ -127,7 +127,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 }
 
 // userData opens what the user data service needs beside what recall does.
-func (c Config) userData(b *wiring.Builder, line *wiring.Line, temporal client.Client, r *Recaller, tel *telemetry.Telemetry) (*userDataServer, error) {
+func (c Config) userData(b *wiring.Builder, line *wiring.BusClient, temporal client.Client, r *Recaller, tel *telemetry.Telemetry) (*userDataServer, error) {
 	stores, free, err := wiring.OpenErasureStores(line, c.Workflows, c.Window.Redis, temporal, tel)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.
 	if err != nil {
 		return nil, err
 	}
-	meters, err := NewMeters(tel.Meter.Meter(wiring.Scope))
+	meters, err := NewMetrics(tel.Meter.Meter(wiring.Scope))
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.
 	if err != nil {
 		return nil, err
 	}
-	shelf := NewShelf(bank, wordvector.Shipped(), ShelfOptions{Bytes: int(c.ShelfSize), Entries: c.ShelfEntries, Fresh: c.ShelfFresh}, tel.Log)
+	shelf := NewIndexCache(bank, wordvector.Shipped(), IndexCacheOptions{Bytes: int(c.ShelfSize), Entries: c.ShelfEntries, Fresh: c.ShelfFresh}, tel.Log)
 	b.OnClose("shelf", shelf.Close)
 	return &Recaller{
 		Bank: bank, Window: win, Embedder: embedder, Policies: policies.Find, Fallback: recallembedded.NewProfiler(),
@@ -196,7 +196,7 @@ func interceptor(tel *telemetry.Telemetry) (*otelconnect.Interceptor, error) {
 }
 
 // dropChanged is the bus handler for memory changes. A change that cannot be read is a terminal error.
-func dropChanged(s *Shelf) bus.Handler {
+func dropChanged(s *IndexCache) bus.Handler {
 	return func(_ context.Context, batch []bus.Message) error {
 		for _, m := range batch {
 			change, err := contract.DecodeMemoryChange(m.Key, m.Value)

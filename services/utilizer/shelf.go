@@ -16,8 +16,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// ShelfOptions bound a shelf.
-type ShelfOptions struct {
+// IndexCacheOptions bound a shelf.
+type IndexCacheOptions struct {
 	// Bytes is about how much all indexes may take, as they are estimated; 0 keeps none.
 	Bytes int
 	// Entries is how many memories, or turns, a user may have to be indexed as a whole.
@@ -26,12 +26,12 @@ type ShelfOptions struct {
 	Fresh time.Duration
 }
 
-// Shelf keeps what users remember ready to be asked as a whole, for those who were asked lately: within what it may take, until the
+// IndexCache keeps what users remember ready to be asked as a whole, for those who were asked lately: within what it may take, until the
 // user's memory changes. It is safe for concurrent use.
-type Shelf struct {
+type IndexCache struct {
 	bank    bank.Bank
 	table   *wordvector.Table
-	options ShelfOptions
+	options IndexCacheOptions
 	log     *slog.Logger
 	turns   *semaphore.Weighted
 	stop    context.CancelFunc
@@ -62,19 +62,19 @@ type load struct {
 	dropped bool
 }
 
-// NewShelf makes a shelf; Close it. It panics on a negative bound.
-func NewShelf(b bank.Bank, table *wordvector.Table, o ShelfOptions, log *slog.Logger) *Shelf {
+// NewIndexCache makes a shelf; Close it. It panics on a negative bound.
+func NewIndexCache(b bank.Bank, table *wordvector.Table, o IndexCacheOptions, log *slog.Logger) *IndexCache {
 	kept, err := simplelru.NewLRU[string, *shelved](1<<30, nil) // bounded by bytes, below
 	if err != nil || o.Bytes < 0 || o.Entries < 0 {
 		panic(fmt.Sprintf("shelf of %+v: %v", o, err))
 	}
-	s := &Shelf{bank: b, table: table, options: o, log: log, turns: semaphore.NewWeighted(loads), kept: kept, loading: map[string]*load{}}
+	s := &IndexCache{bank: b, table: table, options: o, log: log, turns: semaphore.NewWeighted(loads), kept: kept, loading: map[string]*load{}}
 	s.life, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
 // Close ends what is on its way.
-func (s *Shelf) Close() error {
+func (s *IndexCache) Close() error {
 	s.mu.Lock()
 	s.stop() // no load begins after this
 	s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Shelf) Close() error {
 }
 
 // get returns a user's index; ok is false where there is none, and large says that there will be none.
-func (s *Shelf) get(scope memory.Scope) (found *shelved, ok, large bool) {
+func (s *IndexCache) get(scope memory.Scope) (found *shelved, ok, large bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found = s.fresh(scope.Key())
@@ -91,7 +91,7 @@ func (s *Shelf) get(scope memory.Scope) (found *shelved, ok, large bool) {
 }
 
 // fresh returns what is kept and still good; nil where there is nothing.
-func (s *Shelf) fresh(key string) *shelved {
+func (s *IndexCache) fresh(key string) *shelved {
 	found, ok := s.kept.Get(key)
 	if ok && time.Now().After(found.until) {
 		s.remove(key)
@@ -101,7 +101,7 @@ func (s *Shelf) fresh(key string) *shelved {
 }
 
 // fetch makes a user's index ready, unless it is or that is being done, and returns what is closed then: with an index, or without.
-func (s *Shelf) fetch(scope memory.Scope) <-chan struct{} {
+func (s *IndexCache) fetch(scope memory.Scope) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := scope.Key()
@@ -119,7 +119,7 @@ func (s *Shelf) fetch(scope memory.Scope) <-chan struct{} {
 }
 
 // keep makes room for an index. Of one that is larger than all the room, it is remembered that it is.
-func (s *Shelf) keep(key string, e *shelved) {
+func (s *IndexCache) keep(key string, e *shelved) {
 	s.remove(key)
 	if e.bytes > s.options.Bytes {
 		e = newShelved(key, nil, e.until)
@@ -138,7 +138,7 @@ func (s *Shelf) keep(key string, e *shelved) {
 	}
 }
 
-func (s *Shelf) remove(key string) {
+func (s *IndexCache) remove(key string) {
 	if old, ok := s.kept.Peek(key); ok {
 		s.kept.Remove(key)
 		s.bytes -= old.bytes
@@ -146,7 +146,7 @@ func (s *Shelf) remove(key string) {
 }
 
 // Drop forgets the index of a user, whose memory has changed. That one is too large is remembered: to find it out again takes long.
-func (s *Shelf) Drop(scope memory.Scope) {
+func (s *IndexCache) Drop(scope memory.Scope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := scope.Key()

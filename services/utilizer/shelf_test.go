@@ -28,12 +28,12 @@ var (
 
 	table = sync.OnceValue(wordvector.Shipped)
 	// roomy is a shelf that has room for all of a test.
-	roomy = utilizer.ShelfOptions{Bytes: 64 << 20, Entries: 20_000, Fresh: time.Hour}
+	roomy = utilizer.IndexCacheOptions{Bytes: 64 << 20, Entries: 20_000, Fresh: time.Hour}
 )
 
-func newShelf(t testing.TB, b bank.Bank, o utilizer.ShelfOptions) *utilizer.Shelf {
+func newShelf(t testing.TB, b bank.Bank, o utilizer.IndexCacheOptions) *utilizer.IndexCache {
 	t.Helper()
-	s := utilizer.NewShelf(b, table(), o, slog.New(slog.DiscardHandler))
+	s := utilizer.NewIndexCache(b, table(), o, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -126,7 +126,7 @@ func TestTheShelfNeverTakesMoreThanItsBytes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := roomy
 		o.Bytes = rapid.SampledFrom([]int{0, 100, 1 << 10, 20 << 10, 150 << 10, 1 << 20}).Draw(rt, "bytes")
-		s := utilizer.NewShelf(b, table(), o, slog.New(slog.DiscardHandler))
+		s := utilizer.NewIndexCache(b, table(), o, slog.New(slog.DiscardHandler))
 		defer s.Close()
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			user := one(rapid.IntRange(0, users-1).Draw(rt, "user"))

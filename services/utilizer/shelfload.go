@@ -32,7 +32,7 @@ func newShelved(key string, index *features.Index, until time.Time) *shelved {
 	return e
 }
 
-func (s *Shelf) load(scope memory.Scope, l *load) {
+func (s *IndexCache) load(scope memory.Scope, l *load) {
 	defer close(l.done)
 	ctx, cancel := context.WithTimeout(s.life, loadTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (s *Shelf) load(scope memory.Scope, l *load) {
 }
 
 // read makes the index of all that a user remembers.
-func (s *Shelf) read(ctx context.Context, scope memory.Scope) (*features.Index, error) {
+func (s *IndexCache) read(ctx context.Context, scope memory.Scope) (*features.Index, error) {
 	if err := s.turns.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Shelf) read(ctx context.Context, scope memory.Scope) (*features.Index, 
 	return features.New(s.table, memories, turns), nil
 }
 
-func (s *Shelf) memories(ctx context.Context, scope memory.Scope) (out []memory.Memory, err error) {
+func (s *IndexCache) memories(ctx context.Context, scope memory.Scope) (out []memory.Memory, err error) {
 	room := s.options.Bytes
 	for m, err := range bank.EachMemory(ctx, s.bank, scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
 		if err != nil {
@@ -84,7 +84,7 @@ func (s *Shelf) memories(ctx context.Context, scope memory.Scope) (out []memory.
 	return withoutOdd(out), nil
 }
 
-func (s *Shelf) turnsOf(ctx context.Context, scope memory.Scope) (out []memory.Turn, err error) {
+func (s *IndexCache) turnsOf(ctx context.Context, scope memory.Scope) (out []memory.Turn, err error) {
 	room := s.options.Bytes
 	for t, err := range bank.EachTurn(ctx, s.bank, scope, bank.PageOptions{Limit: bank.MaxLimit}) {
 		if err != nil {

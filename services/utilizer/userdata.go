@@ -42,7 +42,7 @@ type userDataServer struct {
 	importer  transfer.Importer
 	// writes reports whether the user's writer is at work.
 	writes func(context.Context, memory.Scope) (bool, error)
-	shelf  *Shelf
+	shelf  *IndexCache
 	now    func() time.Time
 	log    *slog.Logger
 }

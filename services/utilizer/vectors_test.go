@@ -37,7 +37,7 @@ func TestTheQueryIsEmbeddedOnce(t *testing.T) {
 	r := newRecaller(t)
 	e := &embeddings{Embedder: r.Embedder}
 	r.Embedder = e
-	for i, room := range []utilizer.ShelfOptions{roomy, {}} {
+	for i, room := range []utilizer.IndexCacheOptions{roomy, {}} {
 		r.Shelf = newShelf(t, r.Bank, room)
 		for n := range 2 { // cold, then warm
 			recalled(t, r, ana)
@@ -81,7 +81,7 @@ func TestStoredVectorsThatCannotBeComparedAreLeftOut(t *testing.T) {
 		"none": nil, "of another model": {1, 0, 0}, "no number": append(make(memory.Vector, builtin.Dimension-1), nan),
 		"endless": append(make(memory.Vector, builtin.Dimension-1), inf), "huge": huge,
 	} {
-		for where, room := range map[string]utilizer.ShelfOptions{"all": roomy, "searched": {}} {
+		for where, room := range map[string]utilizer.IndexCacheOptions{"all": roomy, "searched": {}} {
 			t.Run(fmt.Sprint(name, "/", where), func(t *testing.T) {
 				r := newRecaller(t)
 				ranker := listen(r)
@@ -132,7 +132,7 @@ func TestAQueryWithoutAVectorIsAskedByItsWords(t *testing.T) {
 		"no number":        func(v [][]float32) [][]float32 { v[0][7] = nan; return v },
 		"endless":          func(v [][]float32) [][]float32 { v[0][7] = -inf; return v },
 	} {
-		for kind, room := range map[string]utilizer.ShelfOptions{"all": roomy, "searched": {}} {
+		for kind, room := range map[string]utilizer.IndexCacheOptions{"all": roomy, "searched": {}} {
 			t.Run(fmt.Sprint(name, "/", kind), func(t *testing.T) {
 				r := newRecaller(t)
 				ranker := listen(r)

@@ -9,7 +9,7 @@ import (
 )
 
 // OpenAttributionStore opens what an erasure waits for until decisions on dropped turns are gone, too: the group that keeps them.
-func OpenAttributionStore(line *Line, group string) (erasure.Store, func() error, error) {
+func OpenAttributionStore(line *BusClient, group string) (erasure.Store, func() error, error) {
 	cluster := line.bus.Cluster(line.name)
 	offsets, err := kafka.NewOffsets(cluster, group, contract.TopicSalientTurns)
 	if err != nil {

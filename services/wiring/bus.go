@@ -67,8 +67,8 @@ func (b Bus) EnsureTopics(ctx context.Context, clientID string) error {
 	return runner.Need("kafka", kafka.EnsureTopics(ctx, b.Cluster(clientID), topics...))
 }
 
-// Line is a service's connection to the bus.
-type Line struct {
+// BusClient is a service's connection to the bus.
+type BusClient struct {
 	bus  Bus
 	name string
 	raw  bus.Publisher
@@ -78,7 +78,7 @@ type Line struct {
 }
 
 // Open makes the topics and a publisher. Close the line when done.
-func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*Line, error) {
+func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*BusClient, error) {
 	if err := b.EnsureTopics(ctx, name); err != nil {
 		return nil, err
 	}
@@ -90,20 +90,20 @@ func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Line{bus: b, name: name, raw: raw, ins: ins, Publisher: bus.TracedPublisher(raw, ins)}, nil
+	return &BusClient{bus: b, name: name, raw: raw, ins: ins, Publisher: bus.TracedPublisher(raw, ins)}, nil
 }
 
 // Consume is the task of consuming a topic as a group, with the usual chain around h. A new group begins at the oldest record.
-func (l *Line) Consume(topic, group string, h bus.Handler) (runner.Task, error) {
+func (l *BusClient) Consume(topic, group string, h bus.Handler) (runner.Task, error) {
 	return l.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}}, h)
 }
 
 // ConsumeNew is Consume for what is published from now on: a new group begins at the end.
-func (l *Line) ConsumeNew(topic, group string, h bus.Handler) (runner.Task, error) {
+func (l *BusClient) ConsumeNew(topic, group string, h bus.Handler) (runner.Task, error) {
 	return l.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}, FromEnd: true}, h)
 }
 
-func (l *Line) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task, error) {
+func (l *BusClient) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task, error) {
 	group := from.Group
 	chain, err := bus.Standard(bus.StandardConfig{Group: group, Handler: l.name, DeadLetters: contract.TopicDeadLetters}, l.raw, l.ins, h)
 	if err != nil {
@@ -125,10 +125,10 @@ func (l *Line) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task, err
 }
 
 // Raw is the publisher without trace context, for what adds its own.
-func (l *Line) Raw() bus.Publisher { return l.raw }
+func (l *BusClient) Raw() bus.Publisher { return l.raw }
 
 // Instruments are the line's, for what else uses the bus.
-func (l *Line) Instruments() *bus.Instruments { return l.ins }
+func (l *BusClient) Instruments() *bus.Instruments { return l.ins }
 
 // Close closes the publisher.
-func (l *Line) Close() error { return l.Publisher.Close() }
+func (l *BusClient) Close() error { return l.Publisher.Close() }

@@ -16,7 +16,7 @@ import (
 )
 
 // OpenErasureStores opens what keeps something of users beside bank and window. A further store is one more line.
-func OpenErasureStores(line *Line, w Workflows, redis Redis, temporal client.Client, tel *telemetry.Telemetry) ([]erasure.Store, func() error, error) {
+func OpenErasureStores(line *BusClient, w Workflows, redis Redis, temporal client.Client, tel *telemetry.Telemetry) ([]erasure.Store, func() error, error) {
 	traces, free, err := redis.openTraces(tel)
 	if err != nil {
 		return nil, nil, err
@@ -27,7 +27,7 @@ func OpenErasureStores(line *Line, w Workflows, redis Redis, temporal client.Cli
 		return nil, nil, errors.Join(err, free())
 	}
 	return []erasure.Store{
-		erasure.NewLetters(erasure.LettersConfig{
+		erasure.NewDeadLetterStore(erasure.DeadLettersConfig{
 			Join: func() (bus.Source, error) {
 				return kafka.NewSource(kafka.SourceConfig{
 					Cluster: cluster, Group: contract.GroupReplay, Topics: []string{contract.TopicDeadLetters}, MaxWait: 200 * time.Millisecond,
@@ -50,7 +50,7 @@ type TransportTopic struct {
 }
 
 // TransportTopics says what records may remain where no service reads them again.
-func (l *Line) TransportTopics(ctx context.Context) ([]TransportTopic, error) {
+func (l *BusClient) TransportTopics(ctx context.Context) ([]TransportTopic, error) {
 	topics := []TransportTopic{
 		{Name: contract.TopicSessionEvents, Texts: true}, {Name: contract.TopicSalientTurns, Texts: true},
 		{Name: contract.TopicMemoryChanges}, {Name: contract.TopicFeedback},

@@ -163,11 +163,11 @@ func TestStandardNeedsItsParts(t *testing.T) {
 }
 
 func TestLetterIDIsStableAndDistinct(t *testing.T) {
-	if got, want := bus.LetterID("t", 1, 23), bus.LetterID("t", 1, 23); got != want {
+	if got, want := bus.DeadLetterID("t", 1, 23), bus.DeadLetterID("t", 1, 23); got != want {
 		t.Errorf("%s and %s for one record", got, want)
 	}
 	seen := make(map[string]bool)
-	for _, id := range []string{bus.LetterID("t", 1, 23), bus.LetterID("t", 12, 3), bus.LetterID("t/1", 2, 3), bus.LetterID("t", 1, 2)} {
+	for _, id := range []string{bus.DeadLetterID("t", 1, 23), bus.DeadLetterID("t", 12, 3), bus.DeadLetterID("t/1", 2, 3), bus.DeadLetterID("t", 1, 2)} {
 		if seen[id] {
 			t.Errorf("%s names two records", id)
 		}

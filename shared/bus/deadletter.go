@@ -35,9 +35,9 @@ type DeadLetterConfig struct {
 	Now func() time.Time
 }
 
-// LetterID returns the identifier of the dead letter of a record: a UUID version 5, equal for
+// DeadLetterID returns the identifier of the dead letter of a record: a UUID version 5, equal for
 // equal records, so that a letter published twice is one letter.
-func LetterID(topic string, partition int, offset int64) string {
+func DeadLetterID(topic string, partition int, offset int64) string {
 	name := strconv.Itoa(len(topic)) + ":" + topic + "/" + strconv.Itoa(partition) + "/" + strconv.FormatInt(offset, 10)
 	return uuid.NewSHA1(letterNamespace, []byte(name)).String()
 }
@@ -86,7 +86,7 @@ func (cfg DeadLetterConfig) letter(m Message, cause error) *mnemev1.DeadLetter {
 	}
 	letter := &mnemev1.DeadLetter{
 		SchemaVersion: 1,
-		Id:            LetterID(m.Topic, m.Partition, m.Offset),
+		Id:            DeadLetterID(m.Topic, m.Partition, m.Offset),
 		Reason:        text(cause.Error(), maxReason),
 		Field:         text(fault.Field(cause), maxReason),
 		Handler:       cfg.Handler,

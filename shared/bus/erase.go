@@ -23,14 +23,14 @@ type EraseConfig struct {
 	Idle, MaxIdle time.Duration
 }
 
-// EraseLetters removes the chosen letters from their topic for good, replayed ones too. A topic cannot lose
+// EraseDeadLetters removes the chosen letters from their topic for good, replayed ones too. A topic cannot lose
 // single records, so waiting letters that stay are appended again, unchanged, and the partition is cut off before them.
 //
 // join makes a membership in the group of the replay: a partition is in the hands of one member at a time, so no replay
 // and no other erasure holds a letter meanwhile that it would put back. Letters that were replayed before are cut off with the rest. An
 // erasure that is interrupted may leave one letter per partition twice, and loses none. When it returns nil, a scan has found no
 // chosen letter; what arrives meanwhile may be left.
-func EraseLetters(ctx context.Context, cfg EraseConfig, join func() (Source, error), log Log, pub Publisher, ins *Instruments) (erased int, err error) {
+func EraseDeadLetters(ctx context.Context, cfg EraseConfig, join func() (Source, error), log Log, pub Publisher, ins *Instruments) (erased int, err error) {
 	if cfg.Idle <= 0 {
 		cfg.Idle = 500 * time.Millisecond
 	}
@@ -134,11 +134,11 @@ func (e *erasure) clear(ctx context.Context, gen Generation, p Partition) error 
 }
 
 func (e *erasure) chosen(m Message) bool {
-	return e.cfg.Match(m.Key, DecodeLetter(m.Value))
+	return e.cfg.Match(m.Key, DecodeDeadLetter(m.Value))
 }
 
-// DecodeLetter decodes a record of the letters' topic; nil where it is no letter.
-func DecodeLetter(value []byte) *mnemev1.DeadLetter {
+// DecodeDeadLetter decodes a record of the letters' topic; nil where it is no letter.
+func DecodeDeadLetter(value []byte) *mnemev1.DeadLetter {
 	letter := new(mnemev1.DeadLetter)
 	if proto.Unmarshal(value, letter) != nil {
 		return nil

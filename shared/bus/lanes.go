@@ -7,9 +7,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus/internal/prefix"
 )
 
-// lanes runs the work of one partition: a queue for each key that has records, and workers
+// keyedWorkers runs the work of one partition: a queue for each key that has records, and workers
 // that exist only while a queue is ready. A key is in the hands of one worker at a time.
-type lanes struct {
+type keyedWorkers struct {
 	cfg    Config
 	limit  int
 	handle func(ctx context.Context, batch []Message) bool
@@ -29,10 +29,10 @@ type lane struct {
 	busy    bool
 }
 
-// newLanes runs at most limit workers. handle reports whether the batch is finished; it is
+// newKeyedWorkers runs at most limit workers. handle reports whether the batch is finished; it is
 // false only when ctx is done.
-func newLanes(cfg Config, limit int, handle func(context.Context, []Message) bool) *lanes {
-	return &lanes{
+func newKeyedWorkers(cfg Config, limit int, handle func(context.Context, []Message) bool) *keyedWorkers {
+	return &keyedWorkers{
 		cfg: cfg, limit: limit, handle: handle,
 		byKey: make(map[string]*lane), room: make(chan struct{}, 1),
 	}
@@ -40,7 +40,7 @@ func newLanes(cfg Config, limit int, handle func(context.Context, []Message) boo
 
 // admit queues a message once the bounds leave room for it. ctx ends the waiting, work is
 // what the handlers see. It reports whether the message was queued.
-func (l *lanes) admit(ctx, work context.Context, m Message) bool {
+func (l *keyedWorkers) admit(ctx, work context.Context, m Message) bool {
 	for {
 		if ctx.Err() != nil {
 			return false
@@ -55,7 +55,7 @@ func (l *lanes) admit(ctx, work context.Context, m Message) bool {
 	}
 }
 
-func (l *lanes) tryAdmit(work context.Context, m Message) bool {
+func (l *keyedWorkers) tryAdmit(work context.Context, m Message) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	full := l.tracker.Len() >= l.cfg.MaxInFlight || l.tracker.Bytes()+m.Size() > l.cfg.MaxInFlightBytes
@@ -81,7 +81,7 @@ func (l *lanes) tryAdmit(work context.Context, m Message) bool {
 	return true
 }
 
-func (l *lanes) run(ctx context.Context) {
+func (l *keyedWorkers) run(ctx context.Context) {
 	for {
 		ln, batch := l.take(ctx)
 		if ln == nil {
@@ -94,7 +94,7 @@ func (l *lanes) run(ctx context.Context) {
 
 // take gives the caller the next batch, or ends its run. Both happen under the lock, so that
 // admit never counts on a worker that is about to leave.
-func (l *lanes) take(ctx context.Context) (*lane, []Message) {
+func (l *keyedWorkers) take(ctx context.Context) (*lane, []Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ready) == 0 || ctx.Err() != nil {
@@ -119,7 +119,7 @@ func (l *lanes) take(ctx context.Context) (*lane, []Message) {
 
 // finish counts the batch as done and puts its lane behind the others that are ready. A lane
 // whose batch is unfinished is not continued: its later records must not overtake.
-func (l *lanes) finish(ln *lane, batch []Message, finished bool) {
+func (l *keyedWorkers) finish(ln *lane, batch []Message, finished bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !finished {
@@ -141,14 +141,14 @@ func (l *lanes) finish(ln *lane, batch []Message, finished bool) {
 }
 
 // next returns the offset that may be committed, and whether there is one.
-func (l *lanes) next() (int64, bool) {
+func (l *keyedWorkers) next() (int64, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tracker.Next()
 }
 
 // idle returns a channel that is closed when no worker runs. No message may be admitted later.
-func (l *lanes) idle() <-chan struct{} {
+func (l *keyedWorkers) idle() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		l.workers.Wait()

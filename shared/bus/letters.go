@@ -10,10 +10,10 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
-// Letters lists the dead letters that a Replay with the same choices and group would put back, in order
+// DeadLetters lists the dead letters that a Replay with the same choices and group would put back, in order
 // within each partition. It changes nothing: source is closed without a commit. What is no dead letter
 // is left out.
-func Letters(ctx context.Context, cfg ReplayConfig, source Source) (_ []*mnemev1.DeadLetter, err error) {
+func DeadLetters(ctx context.Context, cfg ReplayConfig, source Source) (_ []*mnemev1.DeadLetter, err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	gen, err := source.Next(ctx)
 	if err != nil {

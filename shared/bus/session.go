@@ -13,7 +13,7 @@ import (
 type session struct {
 	*Consumer
 	gen   Generation
-	parts map[Partition]*lanes
+	parts map[Partition]*keyedWorkers
 	// committed is what the last commits stored; only the committing goroutine touches it.
 	committed map[Partition]int64
 	commits   outage
@@ -22,13 +22,13 @@ type session struct {
 
 func (c *Consumer) newSession(gen Generation) *session {
 	s := &session{
-		Consumer: c, gen: gen, parts: make(map[Partition]*lanes),
+		Consumer: c, gen: gen, parts: make(map[Partition]*keyedWorkers),
 		committed: make(map[Partition]int64), outcomes: make(map[string]outcomes),
 	}
 	assigned := gen.Partitions()
 	share := max(1, c.cfg.Workers/max(1, len(assigned)))
 	for _, p := range assigned {
-		s.parts[p] = newLanes(c.cfg, share, s.deliver)
+		s.parts[p] = newKeyedWorkers(c.cfg, share, s.deliver)
 		s.outcomes[p.Topic] = newOutcomes(c.cfg.Group, p.Topic)
 	}
 	return s
@@ -70,7 +70,7 @@ func (c *Consumer) serve(ctx context.Context, gen Generation) error {
 }
 
 // fetch moves the records of one partition into its lanes until ctx is done.
-func (s *session) fetch(ctx, work context.Context, p Partition, l *lanes) {
+func (s *session) fetch(ctx, work context.Context, p Partition, l *keyedWorkers) {
 	var away outage
 	place := []any{slog.String("topic", p.Topic), slog.Int("partition", p.ID)}
 	for ctx.Err() == nil {

@@ -64,11 +64,11 @@ func ReadHorizon(query string, asOf, now time.Time) Horizon {
 	return h
 }
 
-// Sift leaves of what was found what the horizon asks for, in its order. Of the versions of one memory it keeps one: with a time
+// Filter leaves of what was found what the horizon asks for, in its order. Of the versions of one memory it keeps one: with a time
 // asked about, the one that held then, or the first where none had been told yet; without, those that no longer hold, because the one that
 // does is not what is asked for. A memory of one version is kept, unless it no longer held at the time asked about, or was taken back
 // as if it had never held.
-func (h Horizon) Sift(found []bank.Scored) []bank.Scored {
+func (h Horizon) Filter(found []bank.Scored) []bank.Scored {
 	if !h.Past {
 		return found
 	}

@@ -77,7 +77,7 @@ func TestSift(t *testing.T) {
 		"exactly then, nothing was told":     {recall.Horizon{Past: true, At: day(1999, 1, 1), Exact: true}, nil},
 	} {
 		var got []string
-		for _, s := range c.h.Sift(found) {
+		for _, s := range c.h.Filter(found) {
 			got = append(got, s.Memory.ID)
 		}
 		if !slices.Equal(got, c.want) {
@@ -91,7 +91,7 @@ func TestSiftFollowsAMergeToAllItsVersions(t *testing.T) {
 		version("a", day(2021, 1, 1), memory.StatusSuperseded), version("b", day(2021, 2, 1), memory.StatusSuperseded),
 		version("c", day(2021, 3, 1), memory.StatusSuperseded, "b"), version("d", day(2022, 1, 1), memory.StatusActive, "a", "c"),
 	}
-	got := recall.Horizon{Past: true, At: day(2023, 1, 1)}.Sift(found)
+	got := recall.Horizon{Past: true, At: day(2023, 1, 1)}.Filter(found)
 	if len(got) != 1 || got[0].Memory.ID != "d" {
 		t.Errorf("got %+v, want the merged version alone", got)
 	}
@@ -110,7 +110,7 @@ func TestSiftLeavesOutWhatDidNotHoldThen(t *testing.T) {
 		"when it was over":    {recall.Horizon{Past: true, At: day(2023, 6, 1)}, 0},
 		"before it was known": {recall.Horizon{Past: true, At: day(2020, 6, 1)}, 2},
 	} {
-		got := c.h.Sift(found)
+		got := c.h.Filter(found)
 		if len(got) != c.want {
 			t.Errorf("%s: %d memories, want %d: %+v", name, len(got), c.want, got)
 		}

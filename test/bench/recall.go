@@ -55,7 +55,7 @@ func recallOf(memories int) measure {
 }
 
 // fill gives a user memories and returns as many different queries as asked for.
-func (b *bench) fill(ctx context.Context, scope memory.Scope, memories, queries int) ([]baseline.Cue, error) {
+func (b *bench) fill(ctx context.Context, scope memory.Scope, memories, queries int) ([]baseline.Query, error) {
 	entries, questions := b.corpus.memories(scope, memories, time.Now().Add(-24*time.Hour).UTC().Truncate(time.Millisecond))
 	texts := make([]string, len(entries))
 	for i, m := range entries {
@@ -81,12 +81,12 @@ func (b *bench) fill(ctx context.Context, scope memory.Scope, memories, queries 
 	return b.cues(ctx, questions, queries)
 }
 
-func (b *bench) cues(ctx context.Context, questions []string, n int) ([]baseline.Cue, error) {
+func (b *bench) cues(ctx context.Context, questions []string, n int) ([]baseline.Query, error) {
 	texts := make([]string, n)
 	for i := range texts {
 		texts[i] = fmt.Sprintf("%s (%s)", questions[i%len(questions)], b.corpus.name()) // never the same twice
 	}
-	return baseline.Cues(ctx, b.embedder, texts)
+	return baseline.Queries(ctx, b.embedder, texts)
 }
 
 func (b *bench) recall(ctx context.Context, scope memory.Scope, query string) (time.Duration, error) {

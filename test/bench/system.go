@@ -40,7 +40,7 @@ type system struct {
 	access
 	stack    *standalone.Stack
 	tel      *telemetry.Telemetry
-	line     *wiring.Line
+	line     *wiring.BusClient
 	window   window.Window
 	bank     bank.Bank
 	embedder embedding.Embedder

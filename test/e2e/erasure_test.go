@@ -31,7 +31,7 @@ func tellAll(t *testing.T, user, city string) {
 	shared.Publish(t, tenantErase, talk...)
 	shared.PublishRaw(t, contract.TopicSessionEvents, []byte(tenantErase+"/"+user), []byte("\xff\xfe I live in "+city))
 	shared.AwaitFormed(t, tenantErase, talk...)
-	shared.AwaitLetter(t, tenantErase+"/"+user, "SessionEvent")
+	shared.AwaitDeadLetter(t, tenantErase+"/"+user, "SessionEvent")
 }
 
 // lettersWith counts the records of the dead letters, from the beginning of the topic, that hold a text.

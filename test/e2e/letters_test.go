@@ -146,7 +146,7 @@ func TestARefusedSalientRecordBecomesALetterToo(t *testing.T) {
 	const user = "salient"
 	shared.PublishRaw(t, contract.TopicSalientTurns, []byte(tenantDead+"/"+user), []byte("\xff\xfe"))
 	shared.Publish(t, tenantDead, goodTalk(user))
-	l := shared.AwaitLetter(t, tenantDead+"/"+user, "SalientEvent")
+	l := shared.AwaitDeadLetter(t, tenantDead+"/"+user, "SalientEvent")
 	if l.GetHandler() != harness.Booster || l.GetTopic() != contract.TopicSalientTurns {
 		t.Errorf("a letter of %s from %s", l.GetHandler(), l.GetTopic())
 	}

@@ -54,7 +54,7 @@ func (m *model) step(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
 		p.step(w, r, c)
 		return
 	}
-	llmtest.Brain()(w, r, c)
+	llmtest.FakeModel()(w, r, c)
 }
 
 func (m *model) next(c llmtest.Call) *plan {
@@ -140,7 +140,7 @@ var misbehaviours = []struct {
 	calls int
 	seen  bool
 }{
-	{"too slow", func(llm.Role) llmtest.Step { return llmtest.Hold(nil, llmtest.Brain()) }, 1, true},
+	{"too slow", func(llm.Role) llmtest.Step { return llmtest.Hold(nil, llmtest.FakeModel()) }, 1, true},
 	{"rate limit", func(llm.Role) llmtest.Step { return llmtest.RateLimited("0") }, 4, true},
 	{"server error", func(llm.Role) llmtest.Step { return llmtest.Status(http.StatusInternalServerError) }, 4, true},
 	{"cut connection", func(llm.Role) llmtest.Step { return llmtest.Drop() }, 4, true},

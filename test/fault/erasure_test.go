@@ -21,7 +21,7 @@ func TestAnErasureOutlivesTheDeathOfTheBooster(t *testing.T) {
 		sys.Publish(t, tenant, talk...)
 		sys.PublishRaw(t, contract.TopicSessionEvents, []byte(tenant+"/"+u), []byte("\xff\xfe nothing that can be read"))
 		sys.AwaitFormed(t, tenant, talk...)
-		sys.AwaitLetter(t, tenant+"/"+u, "SessionEvent")
+		sys.AwaitDeadLetter(t, tenant+"/"+u, "SessionEvent")
 	}
 	before := sys.Snapshot(t, tenant, other)
 	res, err := sys.Client(tenant).EraseUser(t.Context(), connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))

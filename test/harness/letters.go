@@ -30,15 +30,15 @@ func (s *System) DeadLetters(tb testing.TB, keyPrefix string) []*mnemev1.DeadLet
 	if err != nil {
 		tb.Fatal(err)
 	}
-	letters, err := bus.Letters(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source)
+	letters, err := bus.DeadLetters(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source)
 	if err != nil {
 		tb.Fatalf("list dead letters: %v", err)
 	}
 	return letters
 }
 
-// AwaitLetter waits for a letter of such a record whose reason contains a text, and returns it.
-func (s *System) AwaitLetter(tb testing.TB, keyPrefix, reason string) *mnemev1.DeadLetter {
+// AwaitDeadLetter waits for a letter of such a record whose reason contains a text, and returns it.
+func (s *System) AwaitDeadLetter(tb testing.TB, keyPrefix, reason string) *mnemev1.DeadLetter {
 	tb.Helper()
 	var found *mnemev1.DeadLetter
 	Await(tb, "there is a dead letter of "+keyPrefix+" that says "+reason, func(context.Context) (bool, error) {

@@ -39,7 +39,7 @@ type System struct {
 	units   map[string]*unit
 	client  *http.Client
 	tel     *telemetry.Telemetry
-	line    *wiring.Line
+	line    *wiring.BusClient
 	viewer  *http.Server
 	viewing sync.WaitGroup
 	traces  string

@@ -179,9 +179,9 @@ func (*steps) Decide(_ context.Context, in consolidation.DecideInput) (consolida
 	return consolidation.Decided{}, nil
 }
 
-func (*steps) Look(_ context.Context, in consolidation.LookInput) (consolidation.Looked, error) {
+func (*steps) Search(_ context.Context, in consolidation.SearchInput) (consolidation.SearchResult, error) {
 	id := fmt.Sprint("m", time.Now().UnixNano())
-	return consolidation.Looked{Pool: []memory.Memory{{ID: id}}, Near: [][]consolidation.Neighbour{{{Pool: 0, Similarity: 1}}}}, nil
+	return consolidation.SearchResult{Pool: []memory.Memory{{ID: id}}, Near: [][]consolidation.Neighbour{{{Pool: 0, Similarity: 1}}}}, nil
 }
 
 func (*steps) Apply(context.Context, consolidation.ApplyInput) error           { return nil }

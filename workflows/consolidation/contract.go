@@ -156,14 +156,14 @@ type DecideInput struct {
 	Memo json.RawMessage `json:"memo,omitempty"`
 }
 
-// LookInput is the argument of Look.
-type LookInput struct {
+// SearchInput is the argument of Look.
+type SearchInput struct {
 	Scope   memory.Scope       `json:"scope"`
 	Lookups []formation.Lookup `json:"lookups"`
 }
 
-// Looked is the result of Look: the entries found, each once, and which of them each lookup found.
-type Looked struct {
+// SearchResult is the result of Look: the entries found, each once, and which of them each lookup found.
+type SearchResult struct {
 	Pool []memory.Memory `json:"pool,omitempty"`
 	Near [][]Neighbour   `json:"near"`
 }

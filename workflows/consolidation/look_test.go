@@ -33,8 +33,8 @@ func (a *asker) Decide(_ context.Context, in consolidation.DecideInput) (consoli
 	}, nil
 }
 
-func (a *asker) Look(_ context.Context, in consolidation.LookInput) (consolidation.Looked, error) {
-	out := consolidation.Looked{}
+func (a *asker) Look(_ context.Context, in consolidation.SearchInput) (consolidation.SearchResult, error) {
+	out := consolidation.SearchResult{}
 	for i, l := range in.Lookups {
 		out.Pool = append(out.Pool, memory.Memory{ID: l.Text})
 		out.Near = append(out.Near, []consolidation.Neighbour{{Pool: i, Similarity: 0.5}})

@@ -60,13 +60,13 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 	return n, nil
 }
 
-// Look makes the searches that a former asked for. Store-bound.
-func (a *Activities) Look(ctx context.Context, in LookInput) (Looked, error) {
+// Search makes the searches that a former asked for. Store-bound.
+func (a *Activities) Search(ctx context.Context, in SearchInput) (SearchResult, error) {
 	entries, near, err := a.search(ctx, in.Scope, in.Lookups)
 	if err != nil {
-		return Looked{}, classify(fmt.Errorf("look up: %w", err))
+		return SearchResult{}, classify(fmt.Errorf("look up: %w", err))
 	}
-	return Looked{Pool: entries, Near: near}, nil
+	return SearchResult{Pool: entries, Near: near}, nil
 }
 
 // search looks several things up, some at a time, and pools what is found.

@@ -61,7 +61,7 @@ func Workers(c client.Client, r Roles, a *Activities, o *Observer) []worker.Work
 		o.MaxConcurrentActivityExecutionSize = orDefault(r.StoreParallel, 64)
 		w := worker.New(c, QueueStore, o)
 		w.RegisterActivity(a.Relate)
-		w.RegisterActivity(a.Look)
+		w.RegisterActivity(a.Search)
 		w.RegisterActivity(a.Apply)
 		w.RegisterActivity(a.Retract)
 		w.RegisterActivity(a.DeadLetter)

@@ -204,8 +204,8 @@ func decide(ctx workflow.Context, b Batch, near Neighbourhood) (Decided, error) 
 		if len(decided.Lookups) == 0 {
 			return decided, nil
 		}
-		var looked Looked
-		if err := workflow.ExecuteActivity(storeOptions(ctx), a.Look, LookInput{b.Scope, decided.Lookups}).Get(ctx, &looked); err != nil {
+		var looked SearchResult
+		if err := workflow.ExecuteActivity(storeOptions(ctx), a.Search, SearchInput{b.Scope, decided.Lookups}).Get(ctx, &looked); err != nil {
 			return Decided{}, err
 		}
 		in.Found, in.Memo = in.Neighbourhood.Extend(looked), decided.Memo
@@ -215,7 +215,7 @@ func decide(ctx workflow.Context, b Batch, near Neighbourhood) (Decided, error) 
 
 // Extend adds what a look found to the pool, as long as it is no more than two full looks together, and returns the look's lists by
 // their places there.
-func (n *Neighbourhood) Extend(looked Looked) [][]Neighbour {
+func (n *Neighbourhood) Extend(looked SearchResult) [][]Neighbour {
 	at, bytes := make(map[string]int, len(n.Pool)), 0
 	for i, m := range n.Pool {
 		at[m.ID] = i

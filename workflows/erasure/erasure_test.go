@@ -212,7 +212,7 @@ func TestLettersAreFoundByKeyAndByWhatTheyHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := erasure.NewLetters(erasure.LettersConfig{
+	s := erasure.NewDeadLetterStore(erasure.DeadLettersConfig{
 		Join: func() (bus.Source, error) { return broker.Source(contract.GroupReplay, contract.TopicDeadLetters), nil },
 		Log:  broker.Log(contract.TopicDeadLetters), Out: out, Instruments: ins,
 	})

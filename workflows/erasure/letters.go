@@ -9,8 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// LettersConfig is what Letters work with.
-type LettersConfig struct {
+// DeadLettersConfig is what Letters work with.
+type DeadLettersConfig struct {
 	// Join makes a membership in the group of the replay on the letters' topic.
 	Join func() (bus.Source, error)
 	// Log is the letters' topic.
@@ -20,38 +20,38 @@ type LettersConfig struct {
 	Instruments *bus.Instruments
 }
 
-// Letters are the dead letters: they hold the records that could not be processed.
-type Letters struct {
-	cfg LettersConfig
+// DeadLetterStore are the dead letters: they hold the records that could not be processed.
+type DeadLetterStore struct {
+	cfg DeadLettersConfig
 	// turn is held while this process erases: members of one group would only get into each other's way.
 	turn chan struct{}
 }
 
-// NewLetters returns the store. It does not close what it is given.
-func NewLetters(cfg LettersConfig) *Letters { return &Letters{cfg: cfg, turn: make(chan struct{}, 1)} }
+// NewDeadLetterStore returns the store. It does not close what it is given.
+func NewDeadLetterStore(cfg DeadLettersConfig) *DeadLetterStore { return &DeadLetterStore{cfg: cfg, turn: make(chan struct{}, 1)} }
 
-var _ Store = (*Letters)(nil)
+var _ Store = (*DeadLetterStore)(nil)
 
 // Name implements Store.
-func (l *Letters) Name() string { return "dead letters" }
+func (l *DeadLetterStore) Name() string { return "dead letters" }
 
 // Erase implements Store. A letter that was written while the erasure was on its way goes, too.
-func (l *Letters) Erase(ctx context.Context, r Request) error {
+func (l *DeadLetterStore) Erase(ctx context.Context, r Request) error {
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_, err := bus.EraseLetters(ctx, bus.EraseConfig{Match: of(r.Scope)}, l.cfg.Join, l.cfg.Log, l.cfg.Out, l.cfg.Instruments)
+	_, err := bus.EraseDeadLetters(ctx, bus.EraseConfig{Match: of(r.Scope)}, l.cfg.Join, l.cfg.Log, l.cfg.Out, l.cfg.Instruments)
 	return err
 }
 
 // Count implements Store.
-func (l *Letters) Count(ctx context.Context, r Request) (int, error) {
+func (l *DeadLetterStore) Count(ctx context.Context, r Request) (int, error) {
 	n, match := 0, of(r.Scope)
 	err := bus.ScanLog(ctx, l.cfg.Log, func(m bus.Message) {
-		if match(m.Key, bus.DecodeLetter(m.Value)) {
+		if match(m.Key, bus.DecodeDeadLetter(m.Value)) {
 			n++
 		}
 	})

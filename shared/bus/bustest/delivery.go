@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 )
 
-func orderOfKey(r *rig) {
+func orderOfKey(r *fixture) {
 	const n, keys = 2000, 40
 	r.tr.CreateTopic(r, r.topic, 4)
 	rec := new(recorder)
@@ -43,7 +43,7 @@ func orderOfKey(r *rig) {
 }
 
 // parallelKeys can only pass when both keys of one partition are handled at the same time.
-func parallelKeys(r *rig) {
+func parallelKeys(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	here := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
 	met := make(chan struct{}, 2)
@@ -63,7 +63,7 @@ func parallelKeys(r *rig) {
 	within(r, "the other key meets the one", met)
 }
 
-func batchBounds(r *rig) {
+func batchBounds(r *fixture) {
 	const n = 60
 	r.tr.CreateTopic(r, r.topic, 1)
 	rec := new(recorder)
@@ -90,7 +90,7 @@ func batchBounds(r *rig) {
 }
 
 // javaPartitions uses keys with the hashes that the Java client's own tests state.
-func javaPartitions(r *rig) {
+func javaPartitions(r *fixture) {
 	const partitions = 12
 	hashes := map[string]int32{
 		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
@@ -113,7 +113,7 @@ func javaPartitions(r *rig) {
 }
 
 // backPressure holds the first record and counts what is delivered beyond it.
-func backPressure(r *rig) {
+func backPressure(r *fixture) {
 	const bound, n = 16, 200
 	r.tr.CreateTopic(r, r.topic, 1)
 	rec := new(recorder)
@@ -145,7 +145,7 @@ func backPressure(r *rig) {
 }
 
 // drain stops the consumer while one record is being handled and another one of the same key waits.
-func drain(r *rig) {
+func drain(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	rec := new(recorder)
 	started, open := make(chan struct{}), make(chan struct{})
@@ -180,7 +180,7 @@ func drain(r *rig) {
 }
 
 // restart publishes through an outage, and expects everybody to find the broker again.
-func restart(r *rig) {
+func restart(r *fixture) {
 	const n, keys = 300, 10
 	r.tr.CreateTopic(r, r.topic, 2)
 	rec := new(recorder)
@@ -208,7 +208,7 @@ func restart(r *rig) {
 
 // fromEnd publishes until something arrives, because nobody is told when the member has begun. What it has received
 // and not finished must come again after an outage: a membership begins at the end only once.
-func fromEnd(r *rig) {
+func fromEnd(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	for range 20 {
 		r.publish(r.say("tenant/user", "old"))

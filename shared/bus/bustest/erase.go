@@ -15,14 +15,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 )
 
-func (r *rig) log(topic string) bus.Log {
+func (r *fixture) log(topic string) bus.Log {
 	l := r.tr.Log(r, topic)
 	r.Cleanup(func() { r.must(l.Close()) })
 	return l
 }
 
 // scanned are the values of a topic, by key, in order.
-func (r *rig) scanned(l bus.Log) map[string][]string {
+func (r *fixture) scanned(l bus.Log) map[string][]string {
 	out := map[string][]string{}
 	r.must(bus.ScanLog(r.context(), l, func(m bus.Message) {
 		value := string(m.Value)
@@ -35,7 +35,7 @@ func (r *rig) scanned(l bus.Log) map[string][]string {
 	return out
 }
 
-func logs(r *rig) {
+func logs(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 3)
 	l := r.log(r.topic)
 	ids, err := l.Partitions(r.context())
@@ -77,18 +77,18 @@ func logs(r *rig) {
 	r.eventually("a new group reads what is left", func() bool { return slices.Equal(rec.values(), []string{"next"}) })
 }
 
-func (r *rig) erase(ctx context.Context, l bus.Log, key string) (int, error) {
+func (r *fixture) erase(ctx context.Context, l bus.Log, key string) (int, error) {
 	join := func() (bus.Source, error) {
 		src, _ := r.tr.Source(r, r.id+".replay", r.letterTopic())
 		return src, nil
 	}
-	return bus.EraseLetters(ctx, bus.EraseConfig{
+	return bus.EraseDeadLetters(ctx, bus.EraseConfig{
 		Match: func(k []byte, _ *mnemev1.DeadLetter) bool { return string(k) == key }, Idle: 50 * time.Millisecond,
 	}, join, l, r.pub, r.ins)
 }
 
 // eraseLetters erases one user's letters, replayed ones and waiting ones, and looks what is left for readers and replays.
-func eraseLetters(r *rig) {
+func eraseLetters(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 2)
 	r.tr.CreateTopic(r, r.letterTopic(), 3)
 	l := r.log(r.letterTopic())
@@ -119,7 +119,7 @@ func eraseLetters(r *rig) {
 		}
 	}
 	src, _ := r.tr.Source(r, r.id+".replay", r.letterTopic())
-	waiting, err := bus.Letters(r.context(), bus.ReplayConfig{}, src)
+	waiting, err := bus.DeadLetters(r.context(), bus.ReplayConfig{}, src)
 	r.must(err)
 	if len(waiting) != 9 {
 		r.Errorf("%d letters wait, want 9", len(waiting))
@@ -135,7 +135,7 @@ func eraseLetters(r *rig) {
 }
 
 // eraseTogether erases users at the same time: nobody's letter comes back by another erasure's hand, and none is lost.
-func eraseTogether(r *rig) {
+func eraseTogether(r *fixture) {
 	r.tr.CreateTopic(r, r.letterTopic(), 3)
 	for i := range 60 {
 		r.letterFor("filter", fmt.Sprintf("tenant/user-%d", i%6), fmt.Sprint(i), int64(i))
@@ -161,7 +161,7 @@ func eraseTogether(r *rig) {
 }
 
 // replayAfterCut reads on where a group's offset lies before the cut.
-func replayAfterCut(r *rig) {
+func replayAfterCut(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.letterTopic(), 1)
 	for i := range 3 {
@@ -173,7 +173,7 @@ func replayAfterCut(r *rig) {
 	}
 	r.must(r.log(r.letterTopic()).Cut(r.context(), 0, 6))
 	src, _ := r.tr.Source(r, r.id+".replay", r.letterTopic())
-	waiting, err := bus.Letters(r.context(), bus.ReplayConfig{}, src)
+	waiting, err := bus.DeadLetters(r.context(), bus.ReplayConfig{}, src)
 	if err != nil || len(waiting) != 3 {
 		r.Errorf("%d letters wait, %v, want 3", len(waiting), err)
 	}

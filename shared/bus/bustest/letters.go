@@ -17,10 +17,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-func (r *rig) letterTopic() string { return r.id + ".dead" }
+func (r *fixture) letterTopic() string { return r.id + ".dead" }
 
 // standard surrounds h with the usual chain and short pauses.
-func (r *rig) standard(name string, pub bus.Publisher, h bus.Handler) bus.Handler {
+func (r *fixture) standard(name string, pub bus.Publisher, h bus.Handler) bus.Handler {
 	chain, err := bus.Standard(bus.StandardConfig{
 		Group: r.group, Handler: name, DeadLetters: r.letterTopic(),
 		Retry: bus.RetryConfig{Initial: time.Millisecond, Max: 20 * time.Millisecond, Panics: 3},
@@ -30,7 +30,7 @@ func (r *rig) standard(name string, pub bus.Publisher, h bus.Handler) bus.Handle
 }
 
 // letters collects the dead letters in a group of its own.
-func (r *rig) letters() func() []*mnemev1.DeadLetter {
+func (r *fixture) letters() func() []*mnemev1.DeadLetter {
 	rec := new(recorder)
 	other := *r
 	other.topic, other.group = r.letterTopic(), r.id+".letters"
@@ -61,7 +61,7 @@ func poison(next bus.Handler) bus.Handler {
 	}
 }
 
-func letterContent(r *rig) {
+func letterContent(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.letterTopic(), 2)
 	letters := r.letters()
@@ -82,7 +82,7 @@ func letterContent(r *rig) {
 		got.Headers = slices.Delete(got.Headers, i, i+1)
 	}
 	want := &mnemev1.DeadLetter{
-		SchemaVersion: 1, Id: bus.LetterID(r.topic, 0, 1), Reason: "decode: turn.text: must not be bad",
+		SchemaVersion: 1, Id: bus.DeadLetterID(r.topic, 0, 1), Reason: "decode: turn.text: must not be bad",
 		Field: "turn.text", Handler: "filter", Topic: r.topic, Partition: 0, Offset: 1,
 		Key: bad.Key, Value: bad.Value, Attempts: 1,
 		Headers: []*mnemev1.Header{{Key: "source", Value: []byte("\x00one")}, {Key: "source", Value: []byte("two")}},
@@ -109,7 +109,7 @@ func (p *brokenPublisher) Publish(ctx context.Context, msgs ...bus.Message) erro
 	return errors.New("not now")
 }
 
-func lettersUnavailable(r *rig) {
+func lettersUnavailable(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.letterTopic(), 1)
 	letters := r.letters()
@@ -128,7 +128,7 @@ func lettersUnavailable(r *rig) {
 
 // isolation makes sure that the poison is in a batch with others: the key is held until a
 // record of another key that came later is delivered.
-func isolation(r *rig) {
+func isolation(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.letterTopic(), 1)
 	letters := r.letters()
@@ -146,7 +146,7 @@ func isolation(r *rig) {
 	}
 }
 
-func retries(r *rig) {
+func retries(r *fixture) {
 	const failures = 12
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.letterTopic(), 1)
@@ -168,7 +168,7 @@ func retries(r *rig) {
 	}
 }
 
-func panics(r *rig) {
+func panics(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.letterTopic(), 1)
 	letters := r.letters()
@@ -184,7 +184,7 @@ func panics(r *rig) {
 	}
 }
 
-func largeRecords(r *rig) {
+func largeRecords(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.letterTopic(), 1)
 	letters := r.letters()
@@ -203,7 +203,7 @@ func largeRecords(r *rig) {
 	r.committedReaches(0, 3)
 }
 
-func tooLarge(r *rig) {
+func tooLarge(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	rec := new(recorder)
 	r.consume(rec.handle)
@@ -216,8 +216,8 @@ func tooLarge(r *rig) {
 }
 
 // letterFor writes the dead letter of a record that never was, and returns its id.
-func (r *rig) letterFor(handler, key, value string, offset int64) string {
-	id := bus.LetterID(r.topic, 0, offset)
+func (r *fixture) letterFor(handler, key, value string, offset int64) string {
+	id := bus.DeadLetterID(r.topic, 0, offset)
 	data, err := proto.Marshal(&mnemev1.DeadLetter{
 		SchemaVersion: 1, Id: id, Handler: handler, Topic: r.topic, Offset: offset,
 		Key: []byte(key), Value: []byte(value), Headers: []*mnemev1.Header{
@@ -229,7 +229,7 @@ func (r *rig) letterFor(handler, key, value string, offset int64) string {
 	return id
 }
 
-func (r *rig) replay(cfg bus.ReplayConfig, want bus.ReplayResult) {
+func (r *fixture) replay(cfg bus.ReplayConfig, want bus.ReplayResult) {
 	r.Helper()
 	src, _ := r.tr.Source(r, r.id+".replay", r.letterTopic())
 	got, err := bus.Replay(r.context(), cfg, src, r.pub, r.ins)
@@ -239,7 +239,7 @@ func (r *rig) replay(cfg bus.ReplayConfig, want bus.ReplayResult) {
 	}
 }
 
-func replayAll(r *rig) {
+func replayAll(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 2)
 	r.tr.CreateTopic(r, r.letterTopic(), 3)
 	rec := new(recorder)
@@ -265,7 +265,7 @@ func replayAll(r *rig) {
 	r.replay(bus.ReplayConfig{}, bus.ReplayResult{})
 }
 
-func replayChoice(r *rig) {
+func replayChoice(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	r.tr.CreateTopic(r, r.letterTopic(), 1)
 	rec := new(recorder)

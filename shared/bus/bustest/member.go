@@ -11,7 +11,7 @@ import (
 
 // member is a running consumer.
 type member struct {
-	rig    *rig
+	rig    *fixture
 	cancel context.CancelFunc
 	kill   func()
 	done   chan struct{}
@@ -19,14 +19,14 @@ type member struct {
 }
 
 // consume starts a consumer of the case's topic; it is stopped with the case at the latest.
-func (r *rig) consume(h bus.Handler, change ...func(*bus.Config)) *member {
+func (r *fixture) consume(h bus.Handler, change ...func(*bus.Config)) *member {
 	r.Helper()
 	src, kill := r.tr.Source(r, r.group, r.topic)
 	return r.consumeFrom(src, kill, h, change...)
 }
 
 // consumeFrom starts a consumer of a source.
-func (r *rig) consumeFrom(src bus.Source, kill func(), h bus.Handler, change ...func(*bus.Config)) *member {
+func (r *fixture) consumeFrom(src bus.Source, kill func(), h bus.Handler, change ...func(*bus.Config)) *member {
 	r.Helper()
 	cfg := r.config()
 	for _, f := range change {
@@ -97,7 +97,7 @@ func (rec *recorder) values() []string {
 }
 
 // checkOrder fails when first deliveries of a key are not in the order of their numbers.
-func (rec *recorder) checkOrder(r *rig) {
+func (rec *recorder) checkOrder(r *fixture) {
 	r.Helper()
 	last := make(map[string]int)
 	seen := make(map[string]bool)

@@ -27,7 +27,7 @@ func hold(rec *recorder, limit int) bus.Handler {
 	}
 }
 
-func crash(r *rig) {
+func crash(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	before, after := new(recorder), new(recorder)
 	first := r.consume(hold(before, 5))
@@ -44,7 +44,7 @@ func crash(r *rig) {
 	}
 }
 
-func prefixOnly(r *rig) {
+func prefixOnly(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	rec := new(recorder)
 	open := make(chan struct{})
@@ -72,7 +72,7 @@ func prefixOnly(r *rig) {
 }
 
 // revocation lets a handler claim success after its partition was revoked.
-func revocation(r *rig) {
+func revocation(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
 	revoked := make(chan error, 1)
 	var calls atomic.Int32
@@ -107,7 +107,7 @@ func revocation(r *rig) {
 }
 
 // churn publishes while members join, leave and die.
-func churn(r *rig) {
+func churn(r *fixture) {
 	const n, keys, partitions = 900, 30, 6
 	r.tr.CreateTopic(r, r.topic, partitions)
 	rec := new(recorder)

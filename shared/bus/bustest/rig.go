@@ -38,7 +38,7 @@ const patience = 60 * time.Second
 func Run(t *testing.T, tr Transport) {
 	for _, c := range []struct {
 		name string
-		run  func(*rig)
+		run  func(*fixture)
 	}{
 		{"keeps the order of a key", orderOfKey},
 		{"handles keys in parallel", parallelKeys},
@@ -73,8 +73,8 @@ func Run(t *testing.T, tr Transport) {
 	}
 }
 
-// rig is one case's playground.
-type rig struct {
+// fixture is one case's playground.
+type fixture struct {
 	*testing.T
 	tr    Transport
 	id    string
@@ -84,16 +84,16 @@ type rig struct {
 	group string
 }
 
-func newRig(t *testing.T, tr Transport) *rig {
+func newRig(t *testing.T, tr Transport) *fixture {
 	id := fmt.Sprintf("t%d", time.Now().UnixNano())
-	r := &rig{T: t, tr: tr, id: id, topic: id + ".in", group: id + ".group"}
+	r := &fixture{T: t, tr: tr, id: id, topic: id + ".in", group: id + ".group"}
 	r.pub = tr.Publisher(t)
 	t.Cleanup(func() { r.must(r.pub.Close()) })
 	r.instrument(bus.Telemetry{})
 	return r
 }
 
-func (r *rig) instrument(tel bus.Telemetry) {
+func (r *fixture) instrument(tel bus.Telemetry) {
 	if tel.Log == nil {
 		tel.Log = slog.New(slog.NewTextHandler(r.Output(), nil))
 	}
@@ -102,7 +102,7 @@ func (r *rig) instrument(tel bus.Telemetry) {
 	r.ins = ins
 }
 
-func (r *rig) must(err error) {
+func (r *fixture) must(err error) {
 	r.Helper()
 	if err != nil {
 		r.Fatal(err)
@@ -110,24 +110,24 @@ func (r *rig) must(err error) {
 }
 
 // context is bounded by patience and ends with the case.
-func (r *rig) context() context.Context {
+func (r *fixture) context() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	r.Cleanup(cancel)
 	return ctx
 }
 
-func (r *rig) publish(msgs ...bus.Message) {
+func (r *fixture) publish(msgs ...bus.Message) {
 	r.Helper()
 	r.must(r.pub.Publish(r.context(), msgs...))
 }
 
 // say makes a record of the case's topic.
-func (r *rig) say(key, value string) bus.Message {
+func (r *fixture) say(key, value string) bus.Message {
 	return bus.Message{Topic: r.topic, Key: []byte(key), Value: []byte(value)}
 }
 
 // numbered makes n records with the values 0 to n-1, spread over the keys in turn.
-func (r *rig) numbered(n, keys int) []bus.Message {
+func (r *fixture) numbered(n, keys int) []bus.Message {
 	msgs := make([]bus.Message, n)
 	for i := range msgs {
 		msgs[i] = r.say(fmt.Sprintf("tenant/user-%d", i%keys), fmt.Sprint(i))
@@ -136,7 +136,7 @@ func (r *rig) numbered(n, keys int) []bus.Message {
 }
 
 // eventually polls until ready.
-func (r *rig) eventually(what string, ready func() bool) {
+func (r *fixture) eventually(what string, ready func() bool) {
 	r.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -152,7 +152,7 @@ func (r *rig) eventually(what string, ready func() bool) {
 }
 
 // within waits for a channel to be closed or to give.
-func within[T any](r *rig, what string, c <-chan T) T {
+func within[T any](r *fixture, what string, c <-chan T) T {
 	r.Helper()
 	select {
 	case v := <-c:
@@ -163,11 +163,11 @@ func within[T any](r *rig, what string, c <-chan T) T {
 	}
 }
 
-func (r *rig) committed(partition int) int64 {
+func (r *fixture) committed(partition int) int64 {
 	return r.tr.Committed(r, r.group, bus.Partition{Topic: r.topic, ID: partition})
 }
 
-func (r *rig) committedReaches(partition int, offset int64) {
+func (r *fixture) committedReaches(partition int, offset int64) {
 	r.Helper()
 	r.eventually(fmt.Sprintf("offset %d of partition %d is committed", offset, partition), func() bool {
 		return r.committed(partition) == offset
@@ -175,7 +175,7 @@ func (r *rig) committedReaches(partition int, offset int64) {
 }
 
 // config has short intervals, so that cases need not wait.
-func (r *rig) config() bus.Config {
+func (r *fixture) config() bus.Config {
 	cfg := bus.DefaultConfig(r.group)
 	cfg.CommitInterval = 10 * time.Millisecond
 	cfg.RedeliverDelay = 20 * time.Millisecond

@@ -14,7 +14,7 @@ import (
 )
 
 // traces follows one trace through send and process spans.
-func traces(r *rig) {
+func traces(r *fixture) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	r.instrument(bus.Telemetry{Tracer: provider})
@@ -47,7 +47,7 @@ func traces(r *rig) {
 }
 
 // links hands records of two traces over in one batch.
-func links(r *rig) {
+func links(r *fixture) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	r.instrument(bus.Telemetry{Tracer: provider})
@@ -90,7 +90,7 @@ func spansByName(spans *tracetest.SpanRecorder) map[string][]sdktrace.ReadOnlySp
 	return out
 }
 
-func checkAttributes(r *rig, got []attribute.KeyValue) {
+func checkAttributes(r *fixture, got []attribute.KeyValue) {
 	r.Helper()
 	set := attribute.NewSet(got...)
 	for key, want := range map[attribute.Key]string{
@@ -105,7 +105,7 @@ func checkAttributes(r *rig, got []attribute.KeyValue) {
 }
 
 // lag holds every record up and reads the gauge.
-func lag(r *rig) {
+func lag(r *fixture) {
 	reader := sdkmetric.NewManualReader()
 	r.instrument(bus.Telemetry{Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})
 	r.tr.CreateTopic(r, r.topic, 1)
@@ -129,7 +129,7 @@ func lag(r *rig) {
 }
 
 // gauge returns the lag that is reported, -1 when none is.
-func gauge(r *rig, reader sdkmetric.Reader) int64 {
+func gauge(r *fixture, reader sdkmetric.Reader) int64 {
 	var data metricdata.ResourceMetrics
 	r.must(reader.Collect(context.Background(), &data))
 	for _, scope := range data.ScopeMetrics {

@@ -70,11 +70,11 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"500 and a dropped connection", []llmtest.Step{llmtest.Status(500), llmtest.Drop(), llmtest.Text(good)}, nil, 3},
 		{"body cut off", []llmtest.Step{llmtest.Body(`{"choices":[{`), llmtest.Text(good)}, nil, 2},
 		{"502 of a proxy", []llmtest.Step{llmtest.PlainStatus(502, "<html>bad gateway"), llmtest.Text(good)}, nil, 2},
-		{"slow once", []llmtest.Step{llmtest.Hold(never, llmtest.Brain()), llmtest.Text(good)}, nil, 2},
+		{"slow once", []llmtest.Step{llmtest.Hold(never, llmtest.FakeModel()), llmtest.Text(good)}, nil, 2},
 		{"429 for ever", repeat(llmtest.RateLimited("0"), 3), llm.ErrUnavailable, 3},
 		{"503 for ever", repeat(llmtest.Status(503), 3), llm.ErrUnavailable, 3},
 		{"dropped for ever", repeat(llmtest.Drop(), 3), llm.ErrUnavailable, 3},
-		{"slow for ever", repeat(llmtest.Hold(never, llmtest.Brain()), 3), llm.ErrUnavailable, 3},
+		{"slow for ever", repeat(llmtest.Hold(never, llmtest.FakeModel()), 3), llm.ErrUnavailable, 3},
 		{"asked to wait an hour", []llmtest.Step{llmtest.RateLimited("3600")}, llm.ErrUnavailable, 1},
 		{"asked to wait until a date", []llmtest.Step{llmtest.RateLimited("Fri, 31 Dec 2199 23:59:59 GMT")}, llm.ErrUnavailable, 1},
 		{"400", []llmtest.Step{llmtest.Status(400)}, llm.ErrRejected, 1},
@@ -185,7 +185,7 @@ func TestCancelledCallsEndAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Script(llm.RoleManager, func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
 		cancel()
-		llmtest.Hold(never, llmtest.Brain())(w, r, c)
+		llmtest.Hold(never, llmtest.FakeModel())(w, r, c)
 	})
 	_, err := ask(ctx, s.Client(t))
 	if !errors.Is(err, context.Canceled) || fault.IsRetryable(err) {

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// crew runs the background tasks of a service.
-type crew struct {
+// taskGroup runs the background tasks of a service.
+type taskGroup struct {
 	cancel context.CancelFunc
 	failed chan error // room for every task, so that none blocks
 	done   chan struct{}
@@ -21,9 +21,9 @@ type crew struct {
 	running map[string]int
 }
 
-func startCrew(ctx context.Context, tasks []Task) *crew {
+func startTaskGroup(ctx context.Context, tasks []Task) *taskGroup {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ends by stop alone, after the open requests
-	c := &crew{cancel: cancel, failed: make(chan error, len(tasks)), done: make(chan struct{}), running: make(map[string]int)}
+	c := &taskGroup{cancel: cancel, failed: make(chan error, len(tasks)), done: make(chan struct{}), running: make(map[string]int)}
 	var all sync.WaitGroup
 	for _, task := range tasks {
 		c.count(task.Name, 1)
@@ -52,7 +52,7 @@ func guarded(ctx context.Context, task Task) (err error) {
 	return fmt.Errorf("background task %s: %w", task.Name, err)
 }
 
-func (c *crew) count(name string, n int) {
+func (c *taskGroup) count(name string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running[name] += n; c.running[name] == 0 {
@@ -62,7 +62,7 @@ func (c *crew) count(name string, n int) {
 
 // stop cancels the tasks and waits for them until ctx ends; it returns what they failed with and
 // has not been received yet.
-func (c *crew) stop(ctx context.Context) error {
+func (c *taskGroup) stop(ctx context.Context) error {
 	c.cancel()
 	select {
 	case <-c.done:

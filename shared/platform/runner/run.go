@@ -85,10 +85,10 @@ func (p *process) run(ctx context.Context, o Options) error {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err = nil // asked to end while still waiting for something
 		}
-		return errors.Join(err, p.stop(ctx, app, startCrew(ctx, nil)))
+		return errors.Join(err, p.stop(ctx, app, startTaskGroup(ctx, nil)))
 	}
 	server.open(app.Handler)
-	crew := startCrew(ctx, app.Background)
+	crew := startTaskGroup(ctx, app.Background)
 	p.health.ready(app.Ready)
 	p.tel.Log.Info("started")
 	select {
@@ -136,7 +136,7 @@ func missing(err error) string {
 }
 
 // stop ends everything in order; a stage that fails or hangs does not keep the next from running.
-func (p *process) stop(ctx context.Context, app *App, crew *crew) error {
+func (p *process) stop(ctx context.Context, app *App, crew *taskGroup) error {
 	p.health.lack("shutdown")
 	p.tel.Log.Info("stopping")
 	if p.base.DrainDelay > 0 {

@@ -9,8 +9,8 @@ import (
 // Step is what the endpoint does with one call.
 type Step func(w http.ResponseWriter, r *http.Request, c Call)
 
-// Brain answers as the built-in model does.
-func Brain() Step { return func(w http.ResponseWriter, _ *http.Request, c Call) { c.answer(w, same) } }
+// FakeModel answers as the built-in model does.
+func FakeModel() Step { return func(w http.ResponseWriter, _ *http.Request, c Call) { c.answer(w, same) } }
 
 func same(s string) string { return s }
 
