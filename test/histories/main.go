@@ -52,7 +52,7 @@ func lives() []life {
 		{name: "unusable-answers", failures: 2, errorType: "malformed", signals: [][]consolidation.Event{
 			{turn("bad", 1), closed("bad")}, {turn("good", 1), closed("good")},
 		}},
-		{name: "looks-before-it-decides", signals: [][]consolidation.Event{{turn("ask", 1), closed("ask")}}},
+		{name: "searches-before-it-decides", signals: [][]consolidation.Event{{turn("ask", 1), closed("ask")}}},
 		{name: "refused-for-good", failures: 1, errorType: "terminal", signals: [][]consolidation.Event{{turn("bad", 1), closed("bad"), closed("next")}}},
 	}
 }

@@ -16,16 +16,17 @@ import (
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// asker looks into the bank so often before it decides, each time for two things: what every look finds, and something of its own.
+// asker searches the bank so often before it decides, each time for two things: what every search finds, and something
+// of its own.
 type asker struct {
-	looks int
-	seen  []consolidation.DecideInput
+	searches int
+	seen     []consolidation.DecideInput
 }
 
 func (a *asker) Decide(_ context.Context, in consolidation.DecideInput) (consolidation.Decided, error) {
 	a.seen = append(a.seen, in)
 	round := len(a.seen)
-	if round > a.looks {
+	if round > a.searches {
 		return consolidation.Decided{Write: memory.Write{Retire: []string{fmt.Sprint("after ", round)}}}, nil
 	}
 	return consolidation.Decided{
@@ -33,7 +34,7 @@ func (a *asker) Decide(_ context.Context, in consolidation.DecideInput) (consoli
 	}, nil
 }
 
-func (a *asker) Look(_ context.Context, in consolidation.SearchInput) (consolidation.SearchResult, error) {
+func (a *asker) Search(_ context.Context, in consolidation.SearchInput) (consolidation.SearchResult, error) {
 	out := consolidation.SearchResult{}
 	for i, l := range in.Lookups {
 		out.Pool = append(out.Pool, memory.Memory{ID: l.Text})
@@ -42,12 +43,12 @@ func (a *asker) Look(_ context.Context, in consolidation.SearchInput) (consolida
 	return out, nil
 }
 
-func lookInto(t *testing.T, looks int) (*asker, *steps) {
+func search(t *testing.T, searches int) (*asker, *steps) {
 	t.Helper()
 	env, s := newRun(t)
-	a := &asker{looks: looks}
+	a := &asker{searches: searches}
 	env.RegisterActivityWithOptions(a.Decide, activity.RegisterOptions{Name: "Decide", DisableAlreadyRegisteredCheck: true})
-	env.RegisterActivityWithOptions(a.Look, activity.RegisterOptions{Name: "Look"})
+	env.RegisterActivityWithOptions(a.Search, activity.RegisterOptions{Name: "Search"})
 	env.RegisterDelayedCallback(func() {
 		env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{Events: []consolidation.Event{turn("s1", 1), closed("s1")}})
 	}, 0)
@@ -58,8 +59,8 @@ func lookInto(t *testing.T, looks int) (*asker, *steps) {
 	return a, s
 }
 
-func TestAFormerIsToldWhatItLookedFor(t *testing.T) {
-	a, s := lookInto(t, 2)
+func TestAFormerGetsWhatItSearchedFor(t *testing.T) {
+	a, s := search(t, 2)
 	if len(a.seen) != 3 || len(s.applied) != 1 || s.applied[0].Decided.Write.Retire[0] != "after 3" {
 		t.Fatalf("asked %d times, applied %+v", len(a.seen), s.applied)
 	}
@@ -80,7 +81,7 @@ func TestAFormerIsToldWhatItLookedFor(t *testing.T) {
 }
 
 func TestAFormerThatNeverDecidesGoesToTheDeadLetters(t *testing.T) {
-	a, s := lookInto(t, 1000)
+	a, s := search(t, 1000)
 	if len(s.letters) != 1 || !strings.Contains(s.letters[0].Reason, "no decision") || len(s.applied) != 0 {
 		t.Errorf("letters %+v after %d questions", s.letters, len(a.seen))
 	}
