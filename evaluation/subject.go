@@ -65,6 +65,8 @@ type Formed struct {
 	Entries []memory.Memory
 	// Operations in the order they were decided. See OperationsOf where only the bank is known.
 	Operations []memory.Operation
+	// DeadLetters counts the batches of turns that could not be formed.
+	DeadLetters int
 }
 
 // OperationsOf reads operations off the entries of a bank: an entry with predecessors updated or merged them, a

@@ -1,15 +1,10 @@
 package consolidation
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-
-	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // Named changes of the workflow's code, for workflow.GetVersion. A running workflow keeps the
@@ -18,10 +13,6 @@ const (
 	changePipeline  = "pipeline"
 	pipelineVersion = 1
 )
-
-// MaxRounds bounds how often a former may look into the bank before it decides. Formers have tighter bounds of their own; this one
-// keeps a broken one from running for ever.
-const MaxRounds = 32
 
 // maxSignals ends a run well before the server's limit of 10,000 signals a run.
 const maxSignals = 5000
@@ -125,120 +116,8 @@ func (r *run) consolidateNext(ctx workflow.Context) bool {
 	if session == nil {
 		return false
 	}
-	n, _ := session.batch(r.params.Tuning.turns(closes))
-	batch := Batch{
-		Scope: r.params.Scope, Strategy: r.params.Strategy, Policy: r.params.Policy, SessionID: session.ID,
-		Turns: byTime(session.Turns[:n]), EventIDs: slices.Clone(session.EventIDs[:n]),
-		Closes: closes && n == len(session.Turns), ClosedAt: session.ClosedAt,
-	}
-	err := consolidate(withTraceParent(ctx, session.TraceParent), batch)
-	switch {
-	case err == nil:
-		r.state.LastFailure = ""
-	case ctx.Err() != nil:
-		return true
-	case isType(err, errorTooLarge) && n > 1:
-		session.Limit = n / 2
-		return true
-	default:
-		r.state.LastFailure = reason(err)
-		session.Failures++
-		if isType(err, errorMalformed) && session.Failures < r.params.Tuning.MalformedAttempts {
-			r.pause(ctx, session.Failures)
-			return true
-		}
-		r.giveUp(ctx, session, batch, err)
-	}
-	r.state.done(session, n)
+	_ = r.state.consolidate(activities{withTraceParent(ctx, session.TraceParent)}, r.params, session, closes) // cancelled: the loop sees it
 	return true
-}
-
-// pause waits before the next try of a session, longer each time. Signals that come meanwhile stay
-// in their channel, so the session keeps its place in the state.
-func (r *run) pause(ctx workflow.Context, failures int) {
-	_ = workflow.Sleep(ctx, min(time.Duration(1<<failures)*time.Second, time.Minute)) // cancelled: the loop sees it
-}
-
-// giveUp sends a batch to the dead letters, where a replay finds it.
-func (r *run) giveUp(ctx workflow.Context, session *Session, b Batch, cause error) {
-	ctx = withTraceParent(ctx, session.TraceParent)
-	in := DeadLetterInput{Batch: b, Reason: reason(cause), Now: workflow.Now(ctx)}
-	var a *Activities
-	_ = workflow.ExecuteActivity(storeOptions(ctx), a.DeadLetter, in).Get(ctx, nil) // retried for ever; only cancellation ends it
-	r.state.forget(append(b.EventIDs, b.CloseID()))
-}
-
-// consolidate runs the four steps on a batch.
-func consolidate(ctx workflow.Context, b Batch) error {
-	var (
-		a         *Activities
-		extracted Extracted
-		near      Neighbourhood
-		decided   Decided
-	)
-	model, store := modelOptions(ctx), storeOptions(ctx)
-	if len(b.Turns) > 0 {
-		if err := workflow.ExecuteActivity(model, a.Extract, b).Get(ctx, &extracted); err != nil {
-			return err
-		}
-		if err := workflow.ExecuteActivity(store, a.Relate, RelateInput{b, extracted.Candidates}).Get(ctx, &near); err != nil {
-			return err
-		}
-		var err error
-		if decided, err = decide(ctx, b, near); err != nil {
-			return err
-		}
-	}
-	return workflow.ExecuteActivity(store, a.Apply, ApplyInput{b, decided, workflow.Now(ctx), near.Known}).Get(ctx, nil)
-}
-
-// decide asks for a decision, making the lookups that the former wants first.
-func decide(ctx workflow.Context, b Batch, near Neighbourhood) (Decided, error) {
-	var a *Activities
-	in := DecideInput{Batch: b, Neighbourhood: near, Now: workflow.Now(ctx)}
-	for range MaxRounds {
-		var decided Decided
-		if err := workflow.ExecuteActivity(modelOptions(ctx), a.Decide, in).Get(ctx, &decided); err != nil {
-			return Decided{}, err
-		}
-		if len(decided.Lookups) == 0 {
-			return decided, nil
-		}
-		var looked SearchResult
-		if err := workflow.ExecuteActivity(storeOptions(ctx), a.Search, SearchInput{b.Scope, decided.Lookups}).Get(ctx, &looked); err != nil {
-			return Decided{}, err
-		}
-		in.Found, in.Memo = in.Neighbourhood.Extend(looked), decided.Memo
-	}
-	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d looks into the bank", MaxRounds), errorTerminal, nil)
-}
-
-// Extend adds what a look found to the pool, as long as it is no more than two full looks together, and returns the look's lists by
-// their places there.
-func (n *Neighbourhood) Extend(looked SearchResult) [][]Neighbour {
-	at, bytes := make(map[string]int, len(n.Pool)), 0
-	for i, m := range n.Pool {
-		at[m.ID] = i
-		bytes += entryBytes + len(m.Content) + len(m.Value)
-	}
-	out := make([][]Neighbour, len(looked.Near))
-	for i, near := range looked.Near {
-		for _, hit := range near {
-			m := looked.Pool[hit.Pool]
-			place, ok := at[m.ID]
-			if !ok && bytes+len(m.Content)+len(m.Value) > 2*maxPoolBytes {
-				continue
-			}
-			if !ok {
-				place = len(n.Pool)
-				at[m.ID] = place
-				bytes += entryBytes + len(m.Content) + len(m.Value)
-				n.Pool = append(n.Pool, m)
-			}
-			out[i] = append(out[i], Neighbour{Pool: place, Similarity: hit.Similarity})
-		}
-	}
-	return out
 }
 
 // retract works off the requests to retract an entry.
@@ -280,24 +159,4 @@ func retryPolicy() *temporal.RetryPolicy {
 		InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second,
 		NonRetryableErrorTypes: []string{errorTerminal, errorMalformed, errorTooLarge},
 	}
-}
-
-func byTime(turns []memory.Turn) []memory.Turn {
-	out := slices.Clone(turns)
-	slices.SortStableFunc(out, func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
-	return out
-}
-
-func isType(err error, name string) bool {
-	var app *temporal.ApplicationError
-	return errors.As(err, &app) && app.Type() == name
-}
-
-// reason is the innermost message of an activity's failure.
-func reason(err error) string {
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) {
-		return app.Message()
-	}
-	return err.Error()
 }

@@ -1,0 +1,231 @@
+package consolidation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// MaxRounds bounds how often a former may look into the bank before it decides. Formers have tighter bounds of their own; this one
+// keeps a broken one from running for ever.
+const MaxRounds = 32
+
+// steps carries out the steps of a consolidation: activities in a workflow, direct calls in Form.
+type steps interface {
+	extract(Batch) (Extracted, error)
+	relate(RelateInput) (Neighbourhood, error)
+	decide(DecideInput) (Decided, error)
+	search(SearchInput) (SearchResult, error)
+	apply(ApplyInput) error
+	deadLetter(DeadLetterInput) error
+	// pause waits before another attempt; now is the clock of what is recorded.
+	pause(time.Duration)
+	now() time.Time
+	// stopped says that a failure ended the whole run, not this batch alone.
+	stopped(error) bool
+}
+
+// consolidate works on the next batch of a session. A failure is settled here: with a smaller batch, another attempt, or the dead
+// letters. Only an error that stops the run is returned.
+func (s *State) consolidate(do steps, p Params, session *Session, closes bool) error {
+	n, _ := session.batch(p.Tuning.turns(closes))
+	batch := Batch{
+		Scope: p.Scope, Strategy: p.Strategy, Policy: p.Policy, SessionID: session.ID,
+		Turns: byTime(session.Turns[:n]), EventIDs: slices.Clone(session.EventIDs[:n]),
+		Closes: closes && n == len(session.Turns), ClosedAt: session.ClosedAt,
+	}
+	err := consolidate(do, batch)
+	switch {
+	case err == nil:
+		s.LastFailure = ""
+	case do.stopped(err):
+		return err
+	case isType(err, errorTooLarge) && n > 1:
+		session.Limit = n / 2
+		return nil
+	default:
+		s.LastFailure = reason(err)
+		session.Failures++
+		if isType(err, errorMalformed) && session.Failures < p.Tuning.MalformedAttempts {
+			// Longer each time. Signals that come meanwhile stay in their channel, so the session keeps its place in the state.
+			do.pause(min(time.Duration(1<<session.Failures)*time.Second, time.Minute))
+			return nil
+		}
+		// To the dead letters, where a replay finds it.
+		if err := do.deadLetter(DeadLetterInput{Batch: batch, Reason: reason(err), Now: do.now()}); do.stopped(err) {
+			return err
+		}
+		s.forget(append(batch.EventIDs, batch.CloseID()))
+	}
+	s.done(session, n)
+	return nil
+}
+
+// consolidate runs the four steps on a batch.
+func consolidate(do steps, b Batch) error {
+	var near Neighbourhood
+	var decided Decided
+	if len(b.Turns) > 0 {
+		extracted, err := do.extract(b)
+		if err != nil {
+			return err
+		}
+		if near, err = do.relate(RelateInput{b, extracted.Candidates}); err != nil {
+			return err
+		}
+		if decided, err = decide(do, b, near); err != nil {
+			return err
+		}
+	}
+	return do.apply(ApplyInput{b, decided, do.now(), near.Known})
+}
+
+// decide asks for a decision, making the lookups that the former wants first.
+func decide(do steps, b Batch, near Neighbourhood) (Decided, error) {
+	in := DecideInput{Batch: b, Neighbourhood: near, Now: do.now()}
+	for range MaxRounds {
+		decided, err := do.decide(in)
+		if err != nil || len(decided.Lookups) == 0 {
+			return decided, err
+		}
+		found, err := do.search(SearchInput{b.Scope, decided.Lookups})
+		if err != nil {
+			return Decided{}, err
+		}
+		in.Found, in.Memo = in.Neighbourhood.Extend(found), decided.Memo
+	}
+	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d looks into the bank", MaxRounds), errorTerminal, nil)
+}
+
+// Extend adds what a look found to the pool, as long as it is no more than two full looks together, and returns the look's lists by
+// their places there.
+func (n *Neighbourhood) Extend(looked SearchResult) [][]Neighbour {
+	at, bytes := make(map[string]int, len(n.Pool)), 0
+	for i, m := range n.Pool {
+		at[m.ID] = i
+		bytes += entryBytes + len(m.Content) + len(m.Value)
+	}
+	out := make([][]Neighbour, len(looked.Near))
+	for i, near := range looked.Near {
+		for _, hit := range near {
+			m := looked.Pool[hit.Pool]
+			place, ok := at[m.ID]
+			if !ok && bytes+len(m.Content)+len(m.Value) > 2*maxPoolBytes {
+				continue
+			}
+			if !ok {
+				place = len(n.Pool)
+				at[m.ID] = place
+				bytes += entryBytes + len(m.Content) + len(m.Value)
+				n.Pool = append(n.Pool, m)
+			}
+			out[i] = append(out[i], Neighbour{Pool: place, Similarity: hit.Similarity})
+		}
+	}
+	return out
+}
+
+func byTime(turns []memory.Turn) []memory.Turn {
+	out := slices.Clone(turns)
+	slices.SortStableFunc(out, func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
+	return out
+}
+
+func isType(err error, name string) bool {
+	var app *temporal.ApplicationError
+	return errors.As(err, &app) && app.Type() == name
+}
+
+// reason is the innermost message of an activity's failure.
+func reason(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Message()
+	}
+	return err.Error()
+}
+
+// activities has Temporal carry out the steps.
+type activities struct{ ctx workflow.Context }
+
+func (a activities) extract(in Batch) (out Extracted, err error) {
+	err = workflow.ExecuteActivity(modelOptions(a.ctx), (*Activities)(nil).Extract, in).Get(a.ctx, &out)
+	return out, err
+}
+
+func (a activities) relate(in RelateInput) (out Neighbourhood, err error) {
+	err = workflow.ExecuteActivity(storeOptions(a.ctx), (*Activities)(nil).Relate, in).Get(a.ctx, &out)
+	return out, err
+}
+
+func (a activities) decide(in DecideInput) (out Decided, err error) {
+	err = workflow.ExecuteActivity(modelOptions(a.ctx), (*Activities)(nil).Decide, in).Get(a.ctx, &out)
+	return out, err
+}
+
+func (a activities) search(in SearchInput) (out SearchResult, err error) {
+	err = workflow.ExecuteActivity(storeOptions(a.ctx), (*Activities)(nil).Search, in).Get(a.ctx, &out)
+	return out, err
+}
+
+func (a activities) apply(in ApplyInput) error {
+	return workflow.ExecuteActivity(storeOptions(a.ctx), (*Activities)(nil).Apply, in).Get(a.ctx, nil)
+}
+
+// deadLetter is tried for ever; only cancellation ends it.
+func (a activities) deadLetter(in DeadLetterInput) error {
+	return workflow.ExecuteActivity(storeOptions(a.ctx), (*Activities)(nil).DeadLetter, in).Get(a.ctx, nil)
+}
+
+func (a activities) pause(d time.Duration) { _ = workflow.Sleep(a.ctx, d) } // cancelled: the loop sees it
+
+func (a activities) now() time.Time { return workflow.Now(a.ctx) }
+
+func (a activities) stopped(error) bool { return a.ctx.Err() != nil }
+
+// Form does with a user's events what a run of the workflow does, without Temporal: the same batches, steps and failure handling, one
+// call after the other, at a clock that stands still. What a workflow would try again until it works is an error here.
+func Form(ctx context.Context, a *Activities, p Params, events []Event, now time.Time) error {
+	s := p.State
+	s.add(events, now)
+	for {
+		session, closes := s.ready(p.Tuning, now)
+		if session == nil {
+			return nil
+		}
+		if err := s.consolidate(calls{ctx, a, now}, p, session, closes); err != nil {
+			return err
+		}
+	}
+}
+
+// calls carries out the steps at once.
+type calls struct {
+	ctx  context.Context
+	a    *Activities
+	time time.Time
+}
+
+func (c calls) extract(in Batch) (Extracted, error)          { return c.a.Extract(c.ctx, in) }
+func (c calls) relate(in RelateInput) (Neighbourhood, error) { return c.a.Relate(c.ctx, in) }
+func (c calls) decide(in DecideInput) (Decided, error)       { return c.a.Decide(c.ctx, in) }
+func (c calls) search(in SearchInput) (SearchResult, error)  { return c.a.Search(c.ctx, in) }
+func (c calls) apply(in ApplyInput) error                    { return c.a.Apply(c.ctx, in) }
+func (c calls) pause(time.Duration)                          {}
+func (c calls) now() time.Time                               { return c.time }
+func (c calls) deadLetter(in DeadLetterInput) error {
+	return c.a.Announce.DeadLetter(c.ctx, in.Batch, in.Reason, in.Now)
+}
+
+// stopped is true of all that the activities do not classify: Temporal would try it again.
+func (c calls) stopped(err error) bool {
+	var app *temporal.ApplicationError
+	return err != nil && !errors.As(err, &app)
+}
