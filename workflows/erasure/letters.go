@@ -28,7 +28,9 @@ type DeadLetterStore struct {
 }
 
 // NewDeadLetterStore returns the store. It does not close what it is given.
-func NewDeadLetterStore(cfg DeadLettersConfig) *DeadLetterStore { return &DeadLetterStore{cfg: cfg, turn: make(chan struct{}, 1)} }
+func NewDeadLetterStore(cfg DeadLettersConfig) *DeadLetterStore {
+	return &DeadLetterStore{cfg: cfg, turn: make(chan struct{}, 1)}
+}
 
 var _ Store = (*DeadLetterStore)(nil)
 

@@ -10,7 +10,9 @@ import (
 type Step func(w http.ResponseWriter, r *http.Request, c Call)
 
 // FakeModel answers as the built-in model does.
-func FakeModel() Step { return func(w http.ResponseWriter, _ *http.Request, c Call) { c.answer(w, same) } }
+func FakeModel() Step {
+	return func(w http.ResponseWriter, _ *http.Request, c Call) { c.answer(w, same) }
+}
 
 func same(s string) string { return s }
 
