@@ -31,7 +31,8 @@ const (
 // many records the producer puts in one request at most: 1 for latency, bareBatch for throughput.
 func openBareBus(ctx context.Context, s *system, batch int) (*bareBus, error) {
 	topic := "bench." + uuid.NewString()
-	if err := kafka.EnsureTopics(ctx, s.Bus.Cluster("bench"), kafka.Topic{Name: topic, Partitions: s.Bus.Partitions, Replicas: 1}); err != nil {
+	made := kafka.Topic{Name: topic, Partitions: s.Bus.Partitions, Replicas: 1}
+	if err := kafka.EnsureTopics(ctx, s.Bus.Cluster("bench"), made); err != nil {
 		return nil, err
 	}
 	b := &bareBus{

@@ -1,4 +1,4 @@
-// Package bench measures how fast Mneme is. Every figure stands beside a floor: what the systems under Mneme (Kafka,
+// Package bench measures how fast Mneme is. Every figure stands beside a baseline: what the systems under Mneme (Kafka,
 // Redis, Temporal, Weaviate) take for the bare minimum of the same work, in the same run on the same machine.
 package bench
 
@@ -44,7 +44,7 @@ type options struct {
 	json, quick          bool
 }
 
-// Execute runs the command and returns its exit code: 0 when all was measured, whether or not the aims were met, 1 when
+// Execute runs the command and returns its exit code: 0 when all was measured, whether or not the targets were met, 1 when
 // something failed and 2 for wrong usage. The table goes to out, everything else to errOut.
 func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	o, chosen, err := parse(args, errOut)

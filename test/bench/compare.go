@@ -18,27 +18,27 @@ type plan struct {
 	warm int
 }
 
-// sides are the figures of measured and floor.
-type sides struct{ ours, floor float64 }
+// sides are the figures of measured and baseline.
+type sides struct{ ours, baseline float64 }
 
-// latencies takes samples of ours and floor in turns, the first of the two changing, because the machine is shared
+// latencies takes samples of ours and baseline in turns, the first of the two changing, because the machine is shared
 // and whatever slows it must slow both alike.
-func latencies(ctx context.Context, p plan, ours, floor sample) (Row, error) {
+func latencies(ctx context.Context, p plan, ours, baseline sample) (Row, error) {
 	var all, bare, perRound, barePerRound []float64
 	next := 0
 	for range p.warm {
-		if _, err := both(ctx, next, ours, floor); err != nil {
+		if _, err := both(ctx, next, ours, baseline); err != nil {
 			return Row{}, err
 		}
 		next++
 	}
 	for range p.rounds {
 		for range p.each {
-			took, err := both(ctx, next, ours, floor)
+			took, err := both(ctx, next, ours, baseline)
 			if err != nil {
 				return Row{}, err
 			}
-			all, bare = append(all, took.ours), append(bare, took.floor)
+			all, bare = append(all, took.ours), append(bare, took.baseline)
 			next++
 		}
 		perRound = append(perRound, median(all[len(all)-p.each:]))
@@ -46,12 +46,12 @@ func latencies(ctx context.Context, p plan, ours, floor sample) (Row, error) {
 	}
 	return Row{
 		N: len(all), Rounds: p.rounds, Unit: unitMilliseconds, P50: percentile(all, 0.5), P99: percentile(all, 0.99),
-		Floor: percentile(bare, 0.5), FloorP99: percentile(bare, 0.99), Ratio: ratioOfRounds(perRound, barePerRound),
+		Baseline: percentile(bare, 0.5), BaselineP99: percentile(bare, 0.99), Ratio: ratioOfRounds(perRound, barePerRound),
 	}, nil
 }
 
 // both takes one sample of each side.
-func both(ctx context.Context, i int, ours, floor sample) (sides, error) {
+func both(ctx context.Context, i int, ours, baseline sample) (sides, error) {
 	var out sides
 	one := func(name string, s sample, into *float64) error {
 		took, err := s(ctx, i)
@@ -62,7 +62,7 @@ func both(ctx context.Context, i int, ours, floor sample) (sides, error) {
 		return nil
 	}
 	if i%2 == 1 {
-		if err := one("floor", floor, &out.floor); err != nil {
+		if err := one("baseline", baseline, &out.baseline); err != nil {
 			return out, err
 		}
 		return out, one("measured", ours, &out.ours)
@@ -70,24 +70,24 @@ func both(ctx context.Context, i int, ours, floor sample) (sides, error) {
 	if err := one("measured", ours, &out.ours); err != nil {
 		return out, err
 	}
-	return out, one("floor", floor, &out.floor)
+	return out, one("baseline", baseline, &out.baseline)
 }
 
 // rates has each side do the same amount of work (units a round) in turns and compares how much they did a second.
-func rates(ctx context.Context, p plan, units int, unit string, ours, floor sample) (Row, error) {
+func rates(ctx context.Context, p plan, units int, unit string, ours, baseline sample) (Row, error) {
 	var all, bare []float64
 	for i := range p.warm + p.rounds {
-		took, err := both(ctx, i, ours, floor)
+		took, err := both(ctx, i, ours, baseline)
 		if err != nil {
 			return Row{}, err
 		}
 		if i >= p.warm {
 			all = append(all, float64(units)/took.ours*1000)
-			bare = append(bare, float64(units)/took.floor*1000)
+			bare = append(bare, float64(units)/took.baseline*1000)
 		}
 	}
 	return Row{
-		N: units * p.rounds, Rounds: p.rounds, Unit: unit, Rate: median(all), Floor: median(bare), Ratio: ratioOfRounds(all, bare),
+		N: units * p.rounds, Rounds: p.rounds, Unit: unit, Rate: median(all), Baseline: median(bare), Ratio: ratioOfRounds(all, bare),
 	}, nil
 }
 

@@ -27,7 +27,9 @@ func (c *corpus) speaker() string {
 func (c *corpus) name() string {
 	var b strings.Builder
 	for range 2 + c.random.IntN(2) {
-		b.WriteString(one(c.random, "b", "d", "k", "l", "m", "n", "r", "s", "t", "v", "z") + one(c.random, "a", "e", "i", "o", "u", "ai", "or"))
+		b.WriteString(
+			one(c.random, "b", "d", "k", "l", "m", "n", "r", "s", "t", "v", "z") + one(c.random, "a", "e", "i", "o", "u", "ai", "or"),
+		)
 	}
 	s := b.String()
 	return strings.ToUpper(s[:1]) + s[1:]
@@ -52,9 +54,11 @@ func (c *corpus) fact() (clause, question string) {
 	case 3:
 		return "is allergic to peanuts and sees doctor " + name + " in " + place, "which doctor in " + place + " looks after the allergy?"
 	case 4:
-		return "prefers the " + name + " restaurant in " + place + " for birthdays", "which restaurant in " + place + " is preferred for a birthday?"
+		return "prefers the " + name + " restaurant in " + place + " for birthdays",
+			"which restaurant in " + place + " is preferred for a birthday?"
 	default:
-		return "finished a marathon in " + place + " together with " + name + " last " + month, "with whom was the marathon in " + place + " finished?"
+		return "finished a marathon in " + place + " together with " + name + " last " + month,
+			"with whom was the marathon in " + place + " finished?"
 	}
 }
 

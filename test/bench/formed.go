@@ -22,28 +22,28 @@ const (
 	bankPoll = 4 * time.Millisecond
 )
 
-// formed measures from publishing a session's end until recall can see its memories. The floor is a bare
+// formed measures from publishing a session's end until recall can see its memories. The baseline is a bare
 // workflow with four empty activities. Both workflows live already when the clock starts, as in a conversation.
 func formed(ctx context.Context, b *bench) (Row, error) {
-	floor, err := startBareFlow(b.temporal)
+	baseline, err := startBareFlow(b.temporal)
 	if err != nil {
 		return Row{}, err
 	}
-	defer floor.stop()
+	defer baseline.stop()
 	p := b.scaled(plan{rounds: 5, each: 12, warm: 3})
 	row, err := latencies(ctx, p, b.profiled("formed", b.closeAndFind), func(ctx context.Context, _ int) (time.Duration, error) {
 		id := "bench/" + uuid.NewString()
-		if err := floor.signal(ctx, id, false); err != nil {
+		if err := baseline.signal(ctx, id, false); err != nil {
 			return 0, err
 		}
-		if err := floor.awake(ctx, id); err != nil {
+		if err := baseline.awake(ctx, id); err != nil {
 			return 0, err
 		}
 		began := time.Now()
-		err := floor.run(ctx, id)
+		err := baseline.run(ctx, id)
 		return time.Since(began), err
 	})
-	row.What, row.FloorWhat = "session closed -> found by search", "bare workflow, 4 empty activities"
+	row.What, row.BaselineWhat = "session closed -> found by search", "bare workflow, 4 empty activities"
 	row.judge(atMost(3))
 	return row, err
 }
@@ -125,13 +125,13 @@ func (b *bench) find(ctx context.Context, scope memory.Scope, text string) error
 }
 
 // sessions measures how many sessions of different users are consolidated a second, all published at once. The
-// floor is as many bare workflows.
+// baseline is as many bare workflows.
 func sessions(ctx context.Context, b *bench) (Row, error) {
-	floor, err := startBareFlow(b.temporal)
+	baseline, err := startBareFlow(b.temporal)
 	if err != nil {
 		return Row{}, err
 	}
-	defer floor.stop()
+	defer baseline.stop()
 	n := 60
 	if b.quick {
 		n = 20
@@ -144,12 +144,12 @@ func sessions(ctx context.Context, b *bench) (Row, error) {
 		var g errgroup.Group
 		g.SetLimit(b.Bus.Workers)
 		for range n {
-			g.Go(func() error { return floor.run(ctx, "bench/"+uuid.NewString()) })
+			g.Go(func() error { return baseline.run(ctx, "bench/"+uuid.NewString()) })
 		}
 		err := g.Wait()
 		return time.Since(began), err
 	})
-	row.What, row.FloorWhat = fmt.Sprintf("sessions of %d turns formed", turnsPerSession), "bare workflows, 4 empty activities"
+	row.What, row.BaselineWhat = fmt.Sprintf("sessions of %d turns formed", turnsPerSession), "bare workflows, 4 empty activities"
 	row.judge(atLeast(1.0 / 3))
 	return row, err
 }

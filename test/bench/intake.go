@@ -17,13 +17,13 @@ import (
 )
 
 // intake measures how many turns a second pass filter and booster until each is in W and its user's workflow
-// is signalled. The floor is the same records through the bare bus, once.
+// is signalled. The baseline is the same records through the bare bus, once.
 func intake(ctx context.Context, b *bench) (row Row, err error) {
-	floor, err := openBareBus(ctx, b.system, bareBatch)
+	baseline, err := openBareBus(ctx, b.system, bareBatch)
 	if err != nil {
 		return Row{}, err
 	}
-	defer func() { err = errors.Join(err, floor.Close()) }()
+	defer func() { err = errors.Join(err, baseline.Close()) }()
 	users, each := 200, 50
 	if b.quick {
 		users = 40
@@ -38,10 +38,10 @@ func intake(ctx context.Context, b *bench) (row Row, err error) {
 		}
 		records := bare(msgs)
 		began := time.Now()
-		err = floor.pass(ctx, records)
+		err = baseline.pass(ctx, records)
 		return time.Since(began), err
 	})
-	row.What, row.FloorWhat = fmt.Sprintf("turns of %d users in W and signalled", users), "bare produce + consume"
+	row.What, row.BaselineWhat = fmt.Sprintf("turns of %d users in W and signalled", users), "bare produce + consume"
 	row.judge(atLeast(0.5))
 	return row, err
 }

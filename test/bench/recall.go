@@ -29,26 +29,26 @@ const (
 func recallOf(memories int) measure {
 	return func(ctx context.Context, b *bench) (row Row, err error) {
 		scope := b.scope(fmt.Sprintf("recaller-%d", memories))
-		floor, err := baseline.Open(b.Bank)
+		bare, err := baseline.Open(b.Bank)
 		if err != nil {
 			return Row{}, err
 		}
-		defer func() { err = errors.Join(err, floor.Close()) }()
+		defer func() { err = errors.Join(err, bare.Close()) }()
 		p := b.scaled(plan{rounds: 5, each: 60, warm: 40})
-		cues, err := b.fill(ctx, scope, memories, p.warm+p.rounds*p.each)
+		asked, err := b.fill(ctx, scope, memories, p.warm+p.rounds*p.each)
 		if err != nil {
 			return Row{}, err
 		}
 		row, err = latencies(ctx, p, b.profiled(fmt.Sprintf("recall-%d", memories), func(ctx context.Context, i int) (time.Duration, error) {
-			return b.recall(ctx, scope, cues[i].Text)
+			return b.recall(ctx, scope, asked[i].Text)
 		}), func(ctx context.Context, i int) (time.Duration, error) {
-			took, found, err := floor.Search(ctx, scope, cues[i], candidates, alpha)
+			took, found, err := bare.Search(ctx, scope, asked[i], candidates, alpha)
 			if err == nil && found != candidates {
 				err = fmt.Errorf("the bare query found %d, want %d", found, candidates)
 			}
 			return took, err
 		})
-		row.What, row.FloorWhat = fmt.Sprintf("recall among %d memories", memories), "bare hybrid query with its texts"
+		row.What, row.BaselineWhat = fmt.Sprintf("recall among %d memories", memories), "bare hybrid query with its texts"
 		row.judge(atMost(1.5))
 		return row, err
 	}
@@ -78,10 +78,10 @@ func (b *bench) fill(ctx context.Context, scope memory.Scope, memories, queries 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return b.cues(ctx, questions, queries)
+	return b.embed(ctx, questions, queries)
 }
 
-func (b *bench) cues(ctx context.Context, questions []string, n int) ([]baseline.Query, error) {
+func (b *bench) embed(ctx context.Context, questions []string, n int) ([]baseline.Query, error) {
 	texts := make([]string, n)
 	for i := range texts {
 		texts[i] = fmt.Sprintf("%s (%s)", questions[i%len(questions)], b.corpus.name()) // never the same twice

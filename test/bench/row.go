@@ -10,7 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-// Row is one measurement beside its floor.
+// Row is one measurement beside its baseline.
 type Row struct {
 	// Name is what --only takes; What says it for people.
 	Name string `json:"name"`
@@ -23,38 +23,38 @@ type Row struct {
 	P50  float64 `json:"p50,omitempty"`
 	P99  float64 `json:"p99,omitempty"`
 	Rate float64 `json:"rate,omitempty"`
-	// Floor is what FloorWhat took in the same run: the p50, or the median rate.
-	Floor     float64 `json:"floor"`
-	FloorP99  float64 `json:"floor_p99,omitempty"`
-	FloorWhat string  `json:"floor_what"`
-	// Ratio is the median over the rounds of measured to floor.
-	Ratio float64 `json:"ratio"`
-	Aim   string  `json:"aim"`
-	Met   bool    `json:"met"`
+	// Baseline is what BaselineWhat took in the same run: the p50, or the median rate.
+	Baseline     float64 `json:"baseline"`
+	BaselineP99  float64 `json:"baseline_p99,omitempty"`
+	BaselineWhat string  `json:"baseline_what"`
+	// Ratio is the median over the rounds of measured to baseline.
+	Ratio  float64 `json:"ratio"`
+	Target string  `json:"target"`
+	Met    bool    `json:"met"`
 }
 
-// aim is what a row is to reach.
-type aim struct {
+// target is what a row is to reach.
+type target struct {
 	text string
 	met  func(Row) bool
 }
 
-// atMost bounds how many times its floor a time may be.
-func atMost(times float64) aim {
-	return aim{fmt.Sprintf("p50 <= %g x floor", times), func(r Row) bool { return r.Ratio <= times }}
+// atMost bounds how many times its baseline a time may be.
+func atMost(times float64) target {
+	return target{fmt.Sprintf("p50 <= %g x baseline", times), func(r Row) bool { return r.Ratio <= times }}
 }
 
-// atLeast is the share of its floor that a rate must be.
-func atLeast(share float64) aim {
-	return aim{fmt.Sprintf("rate >= %.2g x floor", share), func(r Row) bool { return r.Ratio >= share }}
+// atLeast is the share of its baseline that a rate must be.
+func atLeast(share float64) target {
+	return target{fmt.Sprintf("rate >= %.2g x baseline", share), func(r Row) bool { return r.Ratio >= share }}
 }
 
 // faster bounds the p50 itself, in milliseconds.
-func faster(ms float64) aim {
-	return aim{fmt.Sprintf("p50 <= %g ms", ms), func(r Row) bool { return r.P50 <= ms }}
+func faster(ms float64) target {
+	return target{fmt.Sprintf("p50 <= %g ms", ms), func(r Row) bool { return r.P50 <= ms }}
 }
 
-func (r *Row) judge(a aim) { r.Aim, r.Met = a.text, a.met(*r) }
+func (r *Row) judge(a target) { r.Target, r.Met = a.text, a.met(*r) }
 
 const unitMilliseconds = "ms"
 
@@ -70,7 +70,7 @@ func writeTable(w io.Writer, rows []Row) {
 	t := table.NewWriter()
 	t.SetOutputMirror(w)
 	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"what", "n", "p50 or rate", "p99", "floor", "floor p99", "ratio", "aim", "met"})
+	t.AppendHeader(table.Row{"what", "n", "p50 or rate", "p99", "baseline", "baseline p99", "ratio", "target", "met"})
 	for _, r := range rows {
 		met := "yes"
 		if !r.Met {
@@ -82,7 +82,7 @@ func writeTable(w io.Writer, rows []Row) {
 		}
 		t.AppendRow(table.Row{
 			r.What, r.N, figure(value) + " " + r.Unit, figure(r.P99),
-			figure(r.Floor) + " (" + r.FloorWhat + ")", figure(r.FloorP99), figure(r.Ratio), r.Aim, met,
+			figure(r.Baseline) + " (" + r.BaselineWhat + ")", figure(r.BaselineP99), figure(r.Ratio), r.Target, met,
 		})
 	}
 	t.Render()

@@ -28,12 +28,12 @@ func median(values []float64) float64 {
 	return (sorted[m-1] + sorted[m]) / 2
 }
 
-// ratioOfRounds is the median over the rounds of ours to floor. Both of a round were measured side by side, so
+// ratioOfRounds is the median over the rounds of ours to baseline. Both of a round were measured side by side, so
 // what slows the machine for a while slows both and leaves their ratio alone.
-func ratioOfRounds(ours, floor []float64) float64 {
+func ratioOfRounds(ours, baseline []float64) float64 {
 	ratios := make([]float64, 0, len(ours))
-	for i := range min(len(ours), len(floor)) {
-		ratios = append(ratios, ours[i]/floor[i])
+	for i := range min(len(ours), len(baseline)) {
+		ratios = append(ratios, ours[i]/baseline[i])
 	}
 	return median(ratios)
 }

@@ -82,11 +82,11 @@ func TestMedian(t *testing.T) {
 
 func TestRatioOfRoundsIgnoresASlowRound(t *testing.T) {
 	ours := []float64{2, 40, 2.2}
-	floor := []float64{1, 20, 1} // the machine was busy in the second round
-	if got := ratioOfRounds(ours, floor); got != 2 {
+	baseline := []float64{1, 20, 1} // the machine was busy in the second round
+	if got := ratioOfRounds(ours, baseline); got != 2 {
 		t.Errorf("ratio = %v, want 2", got)
 	}
 	if got := ratioOfRounds([]float64{30, 1}, []float64{10}); got != 3 {
-		t.Errorf("ratio with a missing floor = %v, want 3: only whole rounds count", got)
+		t.Errorf("ratio with a missing baseline = %v, want 3: only whole rounds count", got)
 	}
 }

@@ -14,14 +14,14 @@ import (
 // windowPoll is how often W is looked at: often enough for the figure, seldom enough to leave the machine alone.
 const windowPoll = 200 * time.Microsecond
 
-// visible measures from publishing a salient turn until W shows it. The floor is one record through the bare bus
+// visible measures from publishing a salient turn until W shows it. The baseline is one record through the bare bus
 // and one append to W.
 func visible(ctx context.Context, b *bench) (row Row, err error) {
-	floor, err := openBareBus(ctx, b.system, 1)
+	baseline, err := openBareBus(ctx, b.system, 1)
 	if err != nil {
 		return Row{}, err
 	}
-	defer func() { err = errors.Join(err, floor.Close()) }()
+	defer func() { err = errors.Join(err, baseline.Close()) }()
 	p := b.scaled(plan{rounds: 5, each: 60, warm: 20})
 	row, err = latencies(ctx, p, b.profiled("visible", b.publishAndSee), func(ctx context.Context, i int) (time.Duration, error) {
 		scope, turn := b.oneTurn("bare", i)
@@ -30,13 +30,13 @@ func visible(ctx context.Context, b *bench) (row Row, err error) {
 			return 0, err
 		}
 		began := time.Now()
-		if err := floor.pass(ctx, bare(msgs)); err != nil {
+		if err := baseline.pass(ctx, bare(msgs)); err != nil {
 			return 0, err
 		}
 		err = b.window.Append(ctx, scope, []memory.Turn{turn})
 		return time.Since(began), err
 	})
-	row.What, row.FloorWhat = "salient turn published -> in W", "1 record + 1 append"
+	row.What, row.BaselineWhat = "salient turn published -> in W", "1 record + 1 append"
 	row.judge(faster(10))
 	return row, err
 }

@@ -34,8 +34,8 @@ func tellAll(t *testing.T, user, city string) {
 	shared.AwaitDeadLetter(t, tenantErase+"/"+user, "SessionEvent")
 }
 
-// lettersWith counts the records of the dead letters, from the beginning of the topic, that hold a text.
-func lettersWith(t *testing.T, text string) int {
+// deadLettersWith counts the records of the dead letters, from the beginning of the topic, that hold a text.
+func deadLettersWith(t *testing.T, text string) int {
 	t.Helper()
 	n := 0
 	for _, m := range shared.Records(t, contract.TopicDeadLetters) {
@@ -56,21 +56,26 @@ func TestAnErasedUserIsGoneFromEveryStore(t *testing.T) {
 			t.Errorf("before the erasure the scan finds no %s: %v", store, before)
 		}
 	}
-	if len(shared.Histories(t, city)) == 0 || lettersWith(t, city) == 0 {
-		t.Fatal("before the erasure no history and no letter holds the text: the search proves nothing")
+	if len(shared.Histories(t, city)) == 0 || deadLettersWith(t, city) == 0 {
+		t.Fatal("before the erasure no history and no dead letter holds the text: the search proves nothing")
 	}
 	neighbour := shared.Snapshot(t, tenantErase, other)
 
 	shared.Erase(t, tenantErase, user)
 
-	harness.Await(t, "a scan finds nothing", func(context.Context) (bool, error) { return len(shared.Scan(t, tenantErase, user)) == 0, nil })
+	harness.Await(
+		t,
+		"a scan finds nothing",
+		func(context.Context) (bool, error) { return len(shared.Scan(t, tenantErase, user)) == 0, nil },
+	)
 	if got := shared.Histories(t, city); len(got) > 0 {
 		t.Errorf("histories of %v still hold the text", got)
 	}
-	if n := lettersWith(t, city); n > 0 {
+	if n := deadLettersWith(t, city); n > 0 {
 		t.Errorf("%d dead letters still hold the text", n)
 	}
-	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); strings.Contains(got.GetProfile(), city) || len(got.GetCited()) > 0 {
+	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); strings.Contains(got.GetProfile(), city) ||
+		len(got.GetCited()) > 0 {
 		t.Errorf("recall still says %q", got.GetProfile())
 	}
 	if result := shared.Replay(t, tenantErase+"/"+user); result.Replayed > 0 {
@@ -80,14 +85,14 @@ func TestAnErasedUserIsGoneFromEveryStore(t *testing.T) {
 	checkAnew(t, user)
 }
 
-// checkNeighbour checks that another user is as before: the bank, the letter, and that the letter can be replayed.
+// checkNeighbour checks that another user is as before: the bank, the dead letter, and that the dead letter can be replayed.
 func checkNeighbour(t *testing.T, user, city string, before []harness.Entry) {
 	t.Helper()
 	if diff := harness.Diff(before, shared.Snapshot(t, tenantErase, user)); diff != "" {
 		t.Errorf("another user's bank has changed:\n%s", diff)
 	}
 	if letters := shared.DeadLetters(t, tenantErase+"/"+user); len(letters) != 1 || !strings.Contains(string(letters[0].GetValue()), city) {
-		t.Errorf("another user has %d waiting letters, want the one as it was", len(letters))
+		t.Errorf("another user has %d waiting dead letters, want the one as it was", len(letters))
 	}
 	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); !strings.Contains(got.GetProfile(), city) {
 		t.Errorf("another user's recall says %q", got.GetProfile())
@@ -130,7 +135,8 @@ func TestAnErasureTakesItsPlaceAmongWhatIsSaid(t *testing.T) {
 		t.Errorf("histories of %v hold what was erased", got)
 	}
 	got := slices.Sorted(maps.Keys(shared.Scan(t, tenantErase, user)))
-	if want := []string{"memories", "sessions", "turns", "window turns"}; len(got) < 4 || !slices.Equal(without(got, "workflow histories"), want) {
+	if want := []string{"memories", "sessions", "turns", "window turns"}; len(got) < 4 ||
+		!slices.Equal(without(got, "workflow histories"), want) {
 		t.Errorf("the scan finds %v, want %v and the run since", got, want)
 	}
 	window, err := shared.Client(tenantErase).GetWorkingMemory(t.Context(), request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
@@ -149,7 +155,9 @@ func TestAnExportComesBackAfterAnErasure(t *testing.T) {
 	shared.Publish(t, tenantErase, talk...)
 	shared.AwaitFormed(t, tenantErase, talk...)
 	before, exported := shared.Snapshot(t, tenantErase, user), shared.Export(t, tenantErase, user)
-	if err := shared.Import(t.Context(), tenantErase, user, bytes.NewReader(exported)); connect.CodeOf(err) != connect.CodeFailedPrecondition {
+	if err := shared.Import(t.Context(), tenantErase, user, bytes.NewReader(exported)); connect.CodeOf(
+		err,
+	) != connect.CodeFailedPrecondition {
 		t.Errorf("an import into a bank that is not empty gave %v", err)
 	}
 	shared.Erase(t, tenantErase, user)

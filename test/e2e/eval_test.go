@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// evalFile is a conversation of three sessions with six questions, two of them with evidence ids written in ways to be mended.
+// evalFile is a conversation of three sessions with six questions, two of them with evidence ids written in ways to be restored.
 const evalFile = `[{"sample_id":"petra","conversation":{"speaker_a":"Petra","speaker_b":"Goran",
 "session_1_date_time":"9:10 am on 3 February, 2025","session_1":[
  {"speaker":"Petra","dia_id":"D1:1","text":"Hi Goran!"},
@@ -63,10 +63,22 @@ func TestRecallIsMeasuredOnAFile(t *testing.T) {
 	}
 	first, again := evaluate(t, file), evaluate(t, file)
 	if first.Formation.N != 3 || again.Formation.N != 0 || first.Counts.Memories != again.Counts.Memories {
-		t.Errorf("formed %d sessions, then %d; %d memories, then %d", first.Formation.N, again.Formation.N, first.Counts.Memories, again.Counts.Memories)
+		t.Errorf(
+			"formed %d sessions, then %d; %d memories, then %d",
+			first.Formation.N,
+			again.Formation.N,
+			first.Counts.Memories,
+			again.Counts.Memories,
+		)
 	}
 	if first.Counts.Questions != 6 || first.Repairs.Mended != 3 || len(first.Category) != 4 || len(first.Baselines) < 4 {
-		t.Errorf("counts %+v, repairs %+v, %d categories, %d baselines", first.Counts, first.Repairs, len(first.Category), len(first.Baselines))
+		t.Errorf(
+			"counts %+v, repairs %+v, %d categories, %d baselines",
+			first.Counts,
+			first.Repairs,
+			len(first.Category),
+			len(first.Baselines),
+		)
 	}
 	// There are hardly more memories than are shown, and what was told is plain: all but a little is found.
 	if first.RecallAt["20"] < 0.7 || first.RecallAt["20"] < first.RecallAt["5"] || first.Words["500"] < 0.7 || first.Contained < 0.6 {

@@ -33,7 +33,10 @@ func conversationFile(t *testing.T) []byte {
 			if n%2 == 0 && says[n%len(says)] != "What do you think?" {
 				text = fmt.Sprintf(text, places[n%len(places)])
 			}
-			turns = append(turns, map[string]string{"speaker": []string{"Mirela", "Tomas"}[i%2], "dia_id": fmt.Sprintf("D%d:%d", s, i), "text": text})
+			turns = append(
+				turns,
+				map[string]string{"speaker": []string{"Mirela", "Tomas"}[i%2], "dia_id": fmt.Sprintf("D%d:%d", s, i), "text": text},
+			)
 			n++
 		}
 		talk[fmt.Sprintf("session_%d", s)] = turns

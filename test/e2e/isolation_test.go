@@ -135,8 +135,10 @@ func TestASessionOfTheOtherTenantIsPending(t *testing.T) {
 	talk := harness.Talk("only-north", "north-1", "Lena", residents[0].talk()[0].Turns[0].Time, "I live in Aldermoor.")
 	shared.Publish(t, tenantNorth, talk)
 	shared.AwaitFormed(t, tenantNorth, talk)
-	res, err := shared.Client(tenantSouth).GetSession(t.Context(), request(&mnemev1.GetSessionRequest{UserId: talk.User, SessionId: talk.ID}))
-	if err != nil || res.Msg.GetState() != mnemev1.FormationState_FORMATION_STATE_PENDING || res.Msg.GetTurns() != 0 || res.Msg.GetFormedAt() != nil {
+	res, err := shared.Client(tenantSouth).
+		GetSession(t.Context(), request(&mnemev1.GetSessionRequest{UserId: talk.User, SessionId: talk.ID}))
+	if err != nil || res.Msg.GetState() != mnemev1.FormationState_FORMATION_STATE_PENDING || res.Msg.GetTurns() != 0 ||
+		res.Msg.GetFormedAt() != nil {
 		t.Fatalf("%v, %v: want pending, as if it did not exist", res.Msg, err)
 	}
 }
@@ -156,7 +158,10 @@ func TestEveryDoorAsksForAKey(t *testing.T) {
 					return err
 				},
 				"ReportCitations": func() error {
-					_, err := c.ReportCitations(ctx, request(&mnemev1.ReportCitationsRequest{UserId: "pat", RecallId: id, ShownIds: []string{id}}))
+					_, err := c.ReportCitations(
+						ctx,
+						request(&mnemev1.ReportCitationsRequest{UserId: "pat", RecallId: id, ShownIds: []string{id}}),
+					)
 					return err
 				},
 				"ListMemories": func() error {
@@ -199,7 +204,8 @@ func TestACallCannotChooseItsTenant(t *testing.T) {
 	shared.Publish(t, tenantNorth, talk)
 	shared.AwaitFormed(t, tenantNorth, talk)
 	for _, body := range []proto.Message{
-		&mnemev1.RecallRequest{}, &mnemev1.AnswerRequest{}, &mnemev1.ReportCitationsRequest{}, &mnemev1.ListMemoriesRequest{}, &mnemev1.GetMemoryRequest{},
+		&mnemev1.RecallRequest{}, &mnemev1.AnswerRequest{}, &mnemev1.ReportCitationsRequest{},
+		&mnemev1.ListMemoriesRequest{}, &mnemev1.GetMemoryRequest{},
 		&mnemev1.GetMemoryHistoryRequest{}, &mnemev1.DeleteMemoryRequest{}, &mnemev1.GetWorkingMemoryRequest{}, &mnemev1.GetSessionRequest{},
 	} {
 		fields := body.ProtoReflect().Descriptor().Fields()
@@ -317,7 +323,8 @@ func TestUserIDsThatNobodyCanHave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := shared.Client(tenantNorth).ListMemories(t.Context(), request(&mnemev1.ListMemoriesRequest{UserId: user}))
 			var refused *connect.Error
-			if err == nil || (errors.As(err, &refused) && !slices.Contains([]connect.Code{connect.CodeInvalidArgument, connect.CodeInternal}, refused.Code())) {
+			if err == nil ||
+				(errors.As(err, &refused) && !slices.Contains([]connect.Code{connect.CodeInvalidArgument, connect.CodeInternal}, refused.Code())) {
 				t.Fatalf("%v, want a refusal", err)
 			}
 		})

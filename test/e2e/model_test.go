@@ -69,8 +69,8 @@ func (m *model) next(c llmtest.Call) *plan {
 	return nil
 }
 
-// spoil makes a plan; mend ends it and tells how many calls went wrong.
-func (m *model) spoil(role llm.Role, word string, step llmtest.Step, calls int) (mend func() int) {
+// inject makes a plan; restore ends it and tells how many calls went wrong.
+func (m *model) inject(role llm.Role, word string, step llmtest.Step, calls int) (restore func() int) {
 	p := &plan{role: role, word: word, step: step, left: calls}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,7 +107,11 @@ func TestTheLLMPolicyRemembersAndAnswers(t *testing.T) {
 	shared.Publish(t, tenantModel, talk...)
 	shared.AwaitFormed(t, tenantModel, talk...)
 	got := contents(shared.Snapshot(t, tenantModel, user), mnemev1.Status_STATUS_ACTIVE)
-	want := []string{"Hanna said: I live in the old town of Ghent.", "Hanna said: I prefer green tea to coffee.", "Hanna said: I work as a carpenter in a shipyard."}
+	want := []string{
+		"Hanna said: I live in the old town of Ghent.",
+		"Hanna said: I prefer green tea to coffee.",
+		"Hanna said: I work as a carpenter in a shipyard.",
+	}
 	if !slices.Equal(got, want) {
 		t.Fatalf("remembered %q, want %q", got, want)
 	}
@@ -118,7 +122,10 @@ func TestTheLLMPolicyRemembersAndAnswers(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 	defer cancel()
-	res, err := c.Answer(ctx, request(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: user, Query: "Does Hanna work in a shipyard?"}}))
+	res, err := c.Answer(
+		ctx,
+		request(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: user, Query: "Does Hanna work in a shipyard?"}}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,12 +178,12 @@ func TestAModelThatMisbehavesForAWhileLosesAndInventsNothing(t *testing.T) {
 		for _, m := range misbehaviours {
 			speaker := "Speaker-" + string(role) + "-" + strings.ReplaceAll(m.name, " ", "-")
 			talk := modelTalk("user of "+speaker, speaker)
-			mend := endpoint.spoil(role, speaker, m.step(role), m.calls)
+			restore := endpoint.inject(role, speaker, m.step(role), m.calls)
 			shared.Publish(t, tenantModel, talk...) // all at once: they wait most of the time
 			checks = append(checks, func() {
 				t.Run(string(role)+" "+m.name, func(t *testing.T) {
 					shared.AwaitFormed(t, tenantModel, talk...)
-					if n := mend(); n != m.calls {
+					if n := restore(); n != m.calls {
 						t.Errorf("%d calls went wrong, want %d", n, m.calls)
 					}
 					got := shape(shared.Snapshot(t, tenantModel, talk[0].User))
@@ -224,7 +231,7 @@ func awaitMark(t *testing.T, user string) {
 }
 
 // What a model can make nothing of for good is put aside; what comes after it is remembered; and once the model
-// is mended, a replay brings it in.
+// is restored, a replay brings it in.
 func TestWhatTheModelNeverUnderstandsWaitsForAReplay(t *testing.T) {
 	for _, role := range []llm.Role{llm.RoleFilter, llm.RoleExtractor, llm.RoleManager} {
 		t.Run(string(role), func(t *testing.T) {
@@ -233,22 +240,24 @@ func TestWhatTheModelNeverUnderstandsWaitsForAReplay(t *testing.T) {
 			word := "Xanadu" + string(role)
 			first := harness.Talk(user, "m1", "Olga", said, "I live in the city of "+word+".", "I grew up near "+word+" too.")
 			next := harness.Talk(user, "m2", "Olga", said.AddDate(0, 0, 1), "I work as a carpenter in a shipyard.")
-			mend := endpoint.spoil(role, word, llmtest.Text("I would rather talk about the weather."), forEver)
+			restore := endpoint.inject(role, word, llmtest.Text("I would rather talk about the weather."), forEver)
 			shared.Publish(t, tenantModel, first, next)
 			shared.AwaitFormed(t, tenantModel, next)
-			if got := contents(shared.Snapshot(t, tenantModel, user), mnemev1.Status_STATUS_ACTIVE); len(got) != 1 || !strings.Contains(got[0], "shipyard") {
+			if got := contents(shared.Snapshot(t, tenantModel, user), mnemev1.Status_STATUS_ACTIVE); len(got) != 1 ||
+				!strings.Contains(got[0], "shipyard") {
 				t.Fatalf("remembered %q, want the second session alone", got)
 			}
 			prefix := tenantModel + "/" + user
-			harness.Await(t, "both turns are letters", func(context.Context) (bool, error) {
+			harness.Await(t, "both turns are dead letters", func(context.Context) (bool, error) {
 				return turnsOf(t, shared.DeadLetters(t, prefix)) == 2, nil
 			})
 			for _, l := range shared.DeadLetters(t, prefix) {
-				if !strings.Contains(l.GetReason(), "malformed") || strings.Contains(l.GetReason(), word) || strings.Contains(l.GetReason(), "weather") {
+				if !strings.Contains(l.GetReason(), "malformed") || strings.Contains(l.GetReason(), word) ||
+					strings.Contains(l.GetReason(), "weather") {
 					t.Errorf("the reason is %q, want what is wrong with the answer and no text", l.GetReason())
 				}
 			}
-			if mend() == 0 {
+			if restore() == 0 {
 				t.Fatal("the model was never asked")
 			}
 			shared.Replay(t, prefix)
@@ -257,13 +266,13 @@ func TestWhatTheModelNeverUnderstandsWaitsForAReplay(t *testing.T) {
 			})
 			shared.AwaitFormed(t, tenantModel, first)
 			if left := shared.DeadLetters(t, prefix); len(left) != 0 {
-				t.Errorf("%d letters are left", len(left))
+				t.Errorf("%d dead letters are left", len(left))
 			}
 		})
 	}
 }
 
-// turnsOf counts the letters that hold a turn.
+// turnsOf counts the dead letters that hold a turn.
 func turnsOf(t *testing.T, letters []*mnemev1.DeadLetter) int {
 	t.Helper()
 	n := 0
@@ -275,11 +284,11 @@ func turnsOf(t *testing.T, letters []*mnemev1.DeadLetter) int {
 	return n
 }
 
-// While the model is away a user's workflow says what it waits for; nothing is given up.
+// While the model is unavailable a user's workflow says what it waits for; nothing is given up.
 func TestAModelThatIsAwayIsWaitedFor(t *testing.T) {
 	const user, speaker = "waiting", "Wanda"
 	talk := modelTalk(user, speaker)
-	mend := endpoint.spoil(llm.RoleExtractor, speaker, llmtest.Status(http.StatusServiceUnavailable), forEver)
+	restore := endpoint.inject(llm.RoleExtractor, speaker, llmtest.Status(http.StatusServiceUnavailable), forEver)
 	shared.Publish(t, tenantModel, talk...)
 	temporal, err := client.Dial(consolidation.ClientOptions(client.Options{HostPort: shared.Servers.Temporal.Addr()}))
 	if err != nil {
@@ -293,7 +302,8 @@ func TestAModelThatIsAwayIsWaitedFor(t *testing.T) {
 			return false, nil //nolint:nilerr // not started yet
 		}
 		for _, a := range d.GetPendingActivities() {
-			if a.GetActivityType().GetName() == "Extract" && a.GetAttempt() > 1 && strings.Contains(a.GetLastFailure().GetMessage(), "unavailable") {
+			if a.GetActivityType().GetName() == "Extract" && a.GetAttempt() > 1 &&
+				strings.Contains(a.GetLastFailure().GetMessage(), "unavailable") {
 				return true, nil
 			}
 		}
@@ -308,9 +318,9 @@ func TestAModelThatIsAwayIsWaitedFor(t *testing.T) {
 		t.Fatalf("state %+v, error %v; want the first session with its two salient turns", state, err)
 	}
 	if n := len(shared.DeadLetters(t, tenantModel+"/"+user)); n != 0 {
-		t.Fatalf("%d letters", n)
+		t.Fatalf("%d dead letters", n)
 	}
-	mend()
+	restore()
 	shared.AwaitFormed(t, tenantModel, talk...)
 	if got := len(shared.Snapshot(t, tenantModel, user)); got != 3 {
 		t.Fatalf("%d entries, want 3", got)

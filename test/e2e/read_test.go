@@ -26,7 +26,12 @@ func TestCitationsLeadBackToWhatWasSaid(t *testing.T) {
 	c := shared.Client(tenantRead)
 	recalled := recallOf(t, c, user, "What is the name of "+life.Name+"'s dog?")
 	if len(recalled.GetDegraded()) > 0 || !strings.Contains(recalled.GetProfile(), life.Pet) || len(recalled.GetCited()) == 0 {
-		t.Fatalf("degraded %q, %d citations, profile %q; want the dog's name", recalled.GetDegraded(), len(recalled.GetCited()), recalled.GetProfile())
+		t.Fatalf(
+			"degraded %q, %d citations, profile %q; want the dog's name",
+			recalled.GetDegraded(),
+			len(recalled.GetCited()),
+			recalled.GetProfile(),
+		)
 	}
 	said := map[string]string{}
 	for _, s := range harness.Conversation(user, life) {
@@ -59,7 +64,10 @@ func TestADeletedMemoryIsRecalledNoMoreAndKeepsItsHistory(t *testing.T) {
 	life := harness.Lives(3)
 	formed(t, user, life)
 	c, query := shared.Client(tenantRead), "What is the name of "+life.Name+"'s dog?"
-	i := slices.IndexFunc(shared.Memories(t, tenantRead, user), func(m *mnemev1.Memory) bool { return strings.Contains(m.GetContent(), life.Pet) })
+	i := slices.IndexFunc(
+		shared.Memories(t, tenantRead, user),
+		func(m *mnemev1.Memory) bool { return strings.Contains(m.GetContent(), life.Pet) },
+	)
 	if i < 0 || !strings.Contains(recallOf(t, c, user, query).GetProfile(), life.Pet) {
 		t.Fatal("the dog's name is not remembered in the first place")
 	}
@@ -97,13 +105,18 @@ func TestAnUpdateKeepsWhatItTookThePlaceOf(t *testing.T) {
 	if i < 0 || strings.Contains(recalled.GetProfile(), life.Drink) {
 		t.Fatalf("profile %q, want %s and no longer %s", recalled.GetProfile(), life.NextDrink, life.Drink)
 	}
-	res, err := c.GetMemoryHistory(t.Context(), request(&mnemev1.GetMemoryHistoryRequest{UserId: user, MemoryId: recalled.GetCited()[i].GetMemory().GetId()}))
+	res, err := c.GetMemoryHistory(
+		t.Context(),
+		request(&mnemev1.GetMemoryHistoryRequest{UserId: user, MemoryId: recalled.GetCited()[i].GetMemory().GetId()}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	versions := res.Msg.GetVersions()
-	if len(versions) != 2 || !strings.Contains(versions[0].GetContent(), life.Drink) || !strings.Contains(versions[1].GetContent(), life.NextDrink) ||
-		versions[0].GetStatus() != mnemev1.Status_STATUS_SUPERSEDED || versions[1].GetStatus() != mnemev1.Status_STATUS_ACTIVE {
+	if len(versions) != 2 || !strings.Contains(versions[0].GetContent(), life.Drink) ||
+		!strings.Contains(versions[1].GetContent(), life.NextDrink) ||
+		versions[0].GetStatus() != mnemev1.Status_STATUS_SUPERSEDED ||
+		versions[1].GetStatus() != mnemev1.Status_STATUS_ACTIVE {
 		t.Fatalf("the history is %v, want the first drink superseded by the second", versions)
 	}
 }
@@ -121,7 +134,8 @@ func TestWorkingMemoryHasAnOpenSession(t *testing.T) {
 		turns = res.Msg.GetTurns()
 		return len(turns) > 0 && turns[len(turns)-1].GetTurnId() == "open:3", err
 	})
-	if turns[0].GetTurnId() != "open:1" || slices.ContainsFunc(turns, func(turn *mnemev1.Turn) bool { return turn.GetTurnId() == "open:2" }) {
+	if turns[0].GetTurnId() != "open:1" ||
+		slices.ContainsFunc(turns, func(turn *mnemev1.Turn) bool { return turn.GetTurnId() == "open:2" }) {
 		t.Errorf("the window is %v, want the two salient turns, oldest first", turns)
 	}
 	res, err := c.GetSession(t.Context(), request(&mnemev1.GetSessionRequest{UserId: user, SessionId: "open"}))
@@ -147,7 +161,10 @@ func TestATraceLeadsFromRecallToTheEvent(t *testing.T) {
 	want := [][2]string{
 		{"harness", "publish session"}, {harness.Filter, "process mneme.session-events"}, {harness.Booster, "process mneme.salient-turns"},
 		{harness.Booster, "consolidation.Extract"}, {harness.Booster, "consolidation.Relate"}, {harness.Booster, "consolidation.Decide"},
-		{harness.Booster, "consolidation.Apply"}, {harness.Booster, "memory.bank.write"}, {harness.Utilizer, "process mneme.memory-changes"},
+		{
+			harness.Booster,
+			"consolidation.Apply",
+		}, {harness.Booster, "memory.bank.write"}, {harness.Utilizer, "process mneme.memory-changes"},
 	}
 	var trace traceview.Trace
 	harness.Await(t, "the forming trace spans filter, booster, activities and bank", func(context.Context) (bool, error) {

@@ -91,7 +91,8 @@ func TestEightPublishersOfOneSessionAtOnce(t *testing.T) {
 func counted(t *testing.T, talk []dataset.Session) (sum [2]uint32) {
 	t.Helper()
 	for _, s := range talk {
-		res, err := shared.Client(tenantRepeat).GetSession(t.Context(), request(&mnemev1.GetSessionRequest{UserId: s.User, SessionId: s.ID}))
+		res, err := shared.Client(tenantRepeat).
+			GetSession(t.Context(), request(&mnemev1.GetSessionRequest{UserId: s.User, SessionId: s.ID}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,23 @@ func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
 		t.Run(who.ID, func(t *testing.T) {
 			t.Parallel()
 			user := "olga of " + who.ID
-			first := harness.Talk(user, "w1", "Olga", said, "I live in Porto with my dog Biscuit.", "I work as a nurse in a clinic.", "When I bake bread I let the dough rest for 12 hours.")
-			second := harness.Talk(user, "w2", "Olga", said.AddDate(0, 1, 0), "I moved to Braga last week, and my dog Biscuit likes it.", "My sister Eva got married yesterday.")
+			first := harness.Talk(
+				user,
+				"w1",
+				"Olga",
+				said,
+				"I live in Porto with my dog Biscuit.",
+				"I work as a nurse in a clinic.",
+				"When I bake bread I let the dough rest for 12 hours.",
+			)
+			second := harness.Talk(
+				user,
+				"w2",
+				"Olga",
+				said.AddDate(0, 1, 0),
+				"I moved to Braga last week, and my dog Biscuit likes it.",
+				"My sister Eva got married yesterday.",
+			)
 			shared.Publish(t, who.ID, first, second)
 			shared.AwaitFormed(t, who.ID, first, second)
 			memories := shared.Memories(t, who.ID, user)
@@ -41,8 +56,15 @@ func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
 				turns[s.ID] = true
 			}
 			for _, m := range memories {
-				if m.GetStrategy() != string(who.Strategy) || !strings.HasPrefix(m.GetPolicyVersion(), string(who.Strategy)) || len(m.GetSourceTurnIds()) == 0 {
-					t.Errorf("%q is marked %s, %s, with %d sources", m.GetContent(), m.GetStrategy(), m.GetPolicyVersion(), len(m.GetSourceTurnIds()))
+				if m.GetStrategy() != string(who.Strategy) || !strings.HasPrefix(m.GetPolicyVersion(), string(who.Strategy)) ||
+					len(m.GetSourceTurnIds()) == 0 {
+					t.Errorf(
+						"%q is marked %s, %s, with %d sources",
+						m.GetContent(),
+						m.GetStrategy(),
+						m.GetPolicyVersion(),
+						len(m.GetSourceTurnIds()),
+					)
 				}
 				for _, id := range m.GetSourceTurnIds() {
 					if !turns[id] {
@@ -51,7 +73,8 @@ func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
 				}
 			}
 			c := shared.Client(who.ID)
-			if got := recallOf(t, c, user, "What is the name of Olga's dog?"); !strings.Contains(got.GetProfile(), "Biscuit") || len(got.GetDegraded()) > 0 {
+			if got := recallOf(t, c, user, "What is the name of Olga's dog?"); !strings.Contains(got.GetProfile(), "Biscuit") ||
+				len(got.GetDegraded()) > 0 {
 				t.Errorf("profile %q, degraded %q; want the dog's name", got.GetProfile(), got.GetDegraded())
 			}
 			core, err := c.GetCore(t.Context(), request(&mnemev1.GetCoreRequest{UserId: user}))

@@ -37,7 +37,8 @@ func TestItIsToldWhyATurnIsNotRemembered(t *testing.T) {
 	life := harness.Lives(4)
 	formed(t, user, life)
 	small := awaitDropped(t, tenantRead, user, "s1:1") // a greeting
-	if r := small.GetReason(); !strings.Contains(r, "scored the turn 0.") || !strings.Contains(r, "below its threshold of 0.") || len(small.GetMemoryIds()) != 0 {
+	if r := small.GetReason(); !strings.Contains(r, "scored the turn 0.") || !strings.Contains(r, "below its threshold of 0.") ||
+		len(small.GetMemoryIds()) != 0 {
 		t.Errorf("of a greeting: %v", small)
 	}
 	before := len(shared.Records(t, "mneme.feedback"))

@@ -31,7 +31,8 @@ func TestAnErasureOutlivesTheDeathOfTheBooster(t *testing.T) {
 	sys.Kill(t, harness.Booster)
 	sys.Launch(t, harness.Booster)
 	harness.Await(t, "the erasure is under way", func(ctx context.Context) (bool, error) {
-		res, err := sys.Client(tenant).GetErasure(ctx, connect.NewRequest(&mnemev1.GetErasureRequest{UserId: user, ErasureId: res.Msg.GetErasureId()}))
+		res, err := sys.Client(tenant).
+			GetErasure(ctx, connect.NewRequest(&mnemev1.GetErasureRequest{UserId: user, ErasureId: res.Msg.GetErasureId()}))
 		return err == nil && res.Msg.GetState() >= mnemev1.ErasureState_ERASURE_STATE_RUNNING, nil
 	})
 	sys.Kill(t, harness.Booster)
@@ -43,6 +44,6 @@ func TestAnErasureOutlivesTheDeathOfTheBooster(t *testing.T) {
 		t.Errorf("another user's bank has changed:\n%s", diff)
 	}
 	if n := len(sys.DeadLetters(t, tenant+"/"+other)); n < 1 {
-		t.Errorf("%d letters of another user wait, want the one", n)
+		t.Errorf("%d dead letters of another user wait, want the one", n)
 	}
 }

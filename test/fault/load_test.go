@@ -87,7 +87,7 @@ func newLoad(t *testing.T, sys *harness.System, tenant string, sessions []datase
 }
 
 // start publishes in the background up to each of the places in turn, a place when it is allowed to go on there. A
-// broker that is away is waited for, so the order stays. wait returns when all is published.
+// broker that is unavailable is waited for, so the order stays. wait returns when all is published.
 func (l *load) start(places ...int) (goOn func(), wait func(*testing.T)) {
 	result, allowed := make(chan error, 1), make(chan struct{}, len(places))
 	go func() { result <- l.publish(places, allowed) }()

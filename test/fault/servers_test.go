@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// outages are two ways in which one thing is away for a while in the middle of a tenant's load.
+// outages are two ways in which one thing is unavailable for a while in the middle of a tenant's load.
 type outages struct {
 	tenant string
 	blows  [2]blow
@@ -47,7 +47,7 @@ func serverOutages(sys *harness.System) []outages {
 		{tenantKafka, sys.Servers.Broker, complaint{harness.Filter, "join the consumer group, trying on", 1}},
 	} {
 		end := func(t *testing.T) { must(t, s.server.Restart(t.Context())) }
-		// Who misses it must be able to end in order, with exit code 0, and to start, while it is away.
+		// Who misses it must be able to end in order, with exit code 0, and to start, while it is unavailable.
 		endLater := func(t *testing.T) {
 			func() {
 				defer end(t)
@@ -90,12 +90,12 @@ func (o outages) run(t *testing.T, sys *harness.System, sessions []dataset.Sessi
 		if felt != nil {
 			t.Fatalf("waiting until %s complains: %v", o.until.service, felt)
 		}
-		mended := time.Now()
+		restored := time.Now()
 		goOn()
 		soon := upTo(2*i + 3)
 		await(t, "what was published meanwhile is formed", func(ctx context.Context) bool { return count(ctx) >= soon })
-		t.Logf("away for %v; what was published meanwhile was formed %v after the return",
-			mended.Sub(began).Round(time.Millisecond), time.Since(mended).Round(time.Millisecond))
+		t.Logf("unavailable for %v; what was published meanwhile was formed %v after the return",
+			restored.Sub(began).Round(time.Millisecond), time.Since(restored).Round(time.Millisecond))
 	}
 	published(t)
 	settled(t, o.tenant, client, sessions, want)

@@ -44,7 +44,10 @@ func read(ctx context.Context, tenant string, c harness.Client, sessions []datas
 		if err != nil {
 			return nil, fmt.Errorf("read session: %w", err)
 		}
-		out = append(out, fmt.Sprintf("%s session %s %s turns=%d operations=%d", s.User, s.ID, r.Msg.GetState(), r.Msg.GetTurns(), r.Msg.GetOperations()))
+		out = append(
+			out,
+			fmt.Sprintf("%s session %s %s turns=%d operations=%d", s.User, s.ID, r.Msg.GetState(), r.Msg.GetTurns(), r.Msg.GetOperations()),
+		)
 	}
 	slices.Sort(out)
 	return out, nil

@@ -20,7 +20,13 @@ func Lives(n int) Life {
 		Name: pick(0, "Mirela", "Tomas", "Ayla", "Henrik", "Noor"),
 		City: pick(0, "Ghent", "Turku", "Split", "Graz", "Cork"), NextCity: pick(1, "Bergen", "Utrecht", "Lyon", "Gdansk", "Leeds"),
 		Job: pick(0, "carpenter", "botanist", "tailor", "pilot", "librarian"), Pet: pick(0, "Biscuit", "Maple", "Comet", "Pepper", "Olive"),
-		Drink: pick(0, "green tea", "black coffee", "apple juice", "ginger ale"), NextDrink: pick(1, "mint tea", "oat milk", "lemonade", "cocoa"),
+		Drink: pick(
+			0,
+			"green tea",
+			"black coffee",
+			"apple juice",
+			"ginger ale",
+		), NextDrink: pick(1, "mint tea", "oat milk", "lemonade", "cocoa"),
 	}
 }
 
@@ -42,7 +48,11 @@ func Talk(user, id, speaker string, at time.Time, said ...string) dataset.Sessio
 	s := dataset.Session{User: user, ID: id}
 	for i, text := range said {
 		s.Turns = append(s.Turns, memory.Turn{
-			ID: fmt.Sprintf("%s:%d", id, i+1), Speaker: speaker, Role: memory.RoleUser, Text: text, Time: at.Add(time.Duration(i) * time.Minute),
+			ID: fmt.Sprintf(
+				"%s:%d",
+				id,
+				i+1,
+			), Speaker: speaker, Role: memory.RoleUser, Text: text, Time: at.Add(time.Duration(i) * time.Minute),
 		})
 	}
 	return s

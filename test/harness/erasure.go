@@ -94,7 +94,8 @@ func (s *System) Import(ctx context.Context, tenant, user string, in io.Reader) 
 			return err
 		}
 		res, err := s.Client(tenant).ImportUser(ctx, connect.NewRequest(&mnemev1.ImportUserRequest{
-			UserId: user, Header: string(pages.HeaderLine), Lines: page.Lines, FirstLine: uint64(page.First), SoFar: now, //nolint:gosec // a line's number
+			UserId: user, Header: string(pages.HeaderLine), Lines: page.Lines,
+			FirstLine: uint64(page.First), SoFar: now, //nolint:gosec // a line's number
 		}))
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// publishLimit bounds one publication; a broker that is away is waited for so long.
+// publishLimit bounds one publication; a broker that is unavailable is waited for so long.
 const publishLimit = time.Minute
 
 // Events are a session's events: its turns and its end. Their ids derive from the turns, so that the same session gives

@@ -14,7 +14,7 @@ type Tenant struct {
 	ID string
 	// Policy is embedded or llm; empty means embedded.
 	Policy tenant.Policy
-	// Strategy is how its memory is formed; empty means the default way.
+	// Strategy is how its memory is formed; empty means the default strategy.
 	Strategy tenant.Strategy
 }
 

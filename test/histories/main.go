@@ -53,7 +53,12 @@ func lives() []life {
 			{turn("bad", 1), closed("bad")}, {turn("good", 1), closed("good")},
 		}},
 		{name: "searches-before-it-decides", signals: [][]consolidation.Event{{turn("ask", 1), closed("ask")}}},
-		{name: "refused-for-good", failures: 1, errorType: "terminal", signals: [][]consolidation.Event{{turn("bad", 1), closed("bad"), closed("next")}}},
+		{
+			name:      "refused-for-good",
+			failures:  1,
+			errorType: "terminal",
+			signals:   [][]consolidation.Event{{turn("bad", 1), closed("bad"), closed("next")}},
+		},
 	}
 }
 

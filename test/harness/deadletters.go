@@ -12,21 +12,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 )
 
-func (s *System) letterSource() (bus.Source, error) {
+func (s *System) deadLetterSource() (bus.Source, error) {
 	return kafka.NewSource(kafka.SourceConfig{
 		Cluster: kafka.Cluster{Brokers: []string{s.Servers.Broker.Addr()}, ClientID: contract.GroupReplay}, Group: contract.GroupReplay,
 		Topics: []string{contract.TopicDeadLetters}, MaxWait: 100 * time.Millisecond,
 	})
 }
 
-// DeadLetters are the waiting letters of records whose key begins with the prefix: "tenant/" or "tenant/user".
+// DeadLetters are the waiting dead letters of records whose key begins with the prefix: "tenant/" or "tenant/user".
 func (s *System) DeadLetters(tb testing.TB, keyPrefix string) []*mnemev1.DeadLetter {
 	tb.Helper()
 	s.letters.Lock()
 	defer s.letters.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	source, err := s.letterSource()
+	source, err := s.deadLetterSource()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func (s *System) DeadLetters(tb testing.TB, keyPrefix string) []*mnemev1.DeadLet
 	return letters
 }
 
-// AwaitDeadLetter waits for a letter of such a record whose reason contains a text, and returns it.
+// AwaitDeadLetter waits for a dead letter of such a record whose reason contains a text, and returns it.
 func (s *System) AwaitDeadLetter(tb testing.TB, keyPrefix, reason string) *mnemev1.DeadLetter {
 	tb.Helper()
 	var found *mnemev1.DeadLetter
@@ -53,14 +53,14 @@ func (s *System) AwaitDeadLetter(tb testing.TB, keyPrefix, reason string) *mneme
 	return found
 }
 
-// Replay puts those letters back where they came from, as `mneme replay` does.
+// Replay puts those dead letters back where they came from, as `mneme replay` does.
 func (s *System) Replay(tb testing.TB, keyPrefix string) bus.ReplayResult {
 	tb.Helper()
 	s.letters.Lock()
 	defer s.letters.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	source, err := s.letterSource()
+	source, err := s.deadLetterSource()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -22,11 +22,11 @@ var said = time.Date(2025, time.May, 5, 12, 0, 0, 0, time.UTC)
 // refused is a record that can never be processed.
 type refused struct {
 	name string
-	// field and reason are what the letter says; the reason names the field too.
+	// field and reason are what the dead letter says; the reason names the field too.
 	field, reason string
-	// change spoils a good event; where it is nil, raw is the record.
+	// change breaks a good event; where it is nil, raw is the record.
 	change func(e *mnemev1.SessionEvent)
-	// patch spoils the encoded event.
+	// patch breaks the encoded event.
 	patch func(value []byte) []byte
 	raw   []byte
 }
@@ -42,19 +42,39 @@ func refusals() []refused {
 	return []refused{
 		{name: "random bytes", reason: "SessionEvent", raw: []byte("\xff\xfe not protobuf")},
 		{name: "no bytes", reason: "SessionEvent", raw: []byte{}},
-		{name: "another version", reason: "schema_version", field: "schema_version", change: func(e *mnemev1.SessionEvent) { e.SchemaVersion = 2 }},
+		{
+			name:   "another version",
+			reason: "schema_version",
+			field:  "schema_version",
+			change: func(e *mnemev1.SessionEvent) { e.SchemaVersion = 2 },
+		},
 		{name: "no event", reason: "event", field: "event", change: func(e *mnemev1.SessionEvent) { e.Event = nil }},
 		{name: "no event id", reason: "event_id", field: "event_id", change: func(e *mnemev1.SessionEvent) { e.EventId = "" }},
 		{name: "no session id", reason: "session_id", field: "session_id", change: func(e *mnemev1.SessionEvent) { e.SessionId = "" }},
 		{name: "no user id", reason: "user_id", field: "user_id", change: func(e *mnemev1.SessionEvent) { e.UserId = "" }},
 		{name: "no tenant id", reason: "tenant_id", field: "tenant_id", change: func(e *mnemev1.SessionEvent) { e.TenantId = "" }},
 		{name: "another user's key", reason: "key", field: "key", change: func(e *mnemev1.SessionEvent) { e.UserId = "somebody else" }},
-		{name: "no turn id", reason: "turn.turn_id", field: "turn.turn_id", change: func(e *mnemev1.SessionEvent) { e.GetTurn().TurnId = "" }},
-		{name: "no speaker", reason: "turn.speaker", field: "turn.speaker", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Speaker = "" }},
+		{
+			name:   "no turn id",
+			reason: "turn.turn_id",
+			field:  "turn.turn_id",
+			change: func(e *mnemev1.SessionEvent) { e.GetTurn().TurnId = "" },
+		},
+		{
+			name:   "no speaker",
+			reason: "turn.speaker",
+			field:  "turn.speaker",
+			change: func(e *mnemev1.SessionEvent) { e.GetTurn().Speaker = "" },
+		},
 		{name: "no role", reason: "turn.role", field: "turn.role", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Role = 0 }},
 		{name: "empty text", reason: "turn.text", field: "turn.text", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Text = "" }},
 		{name: "blank text", reason: "turn.text", field: "turn.text", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Text = " \n\t" }},
-		{name: "a text of a mebibyte", reason: "turn.text", field: "turn.text", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Text = strings.Repeat("words ", 1<<20/6+1) }},
+		{
+			name:   "a text of a mebibyte",
+			reason: "turn.text",
+			field:  "turn.text",
+			change: func(e *mnemev1.SessionEvent) { e.GetTurn().Text = strings.Repeat("words ", 1<<20/6+1) },
+		},
 		{name: "a text with NUL", reason: "turn.text", field: "turn.text", patch: replaced("MAR\x00ER")},
 		{name: "a text that is not UTF-8", reason: "turn.text", field: "turn.text", patch: replaced("MAR\xc3\x28R")},
 		{name: "no time", reason: "turn.time", field: "turn.time", change: func(e *mnemev1.SessionEvent) { e.GetTurn().Time = nil }},
@@ -67,7 +87,7 @@ func refusals() []refused {
 	}
 }
 
-// record makes the spoiled record of a user, under the key of the user.
+// record makes the broken record of a user, under the key of the user.
 func (r refused) record(t *testing.T, user string) (key, value []byte) {
 	t.Helper()
 	key = []byte(tenantDead + "/" + user)
@@ -109,7 +129,7 @@ func TestARefusedRecordBecomesALetterAndHoldsUpNothing(t *testing.T) {
 		shared.Publish(t, tenantDead, goodTalk(user))
 	}
 	byKey := map[string][]*mnemev1.DeadLetter{}
-	harness.Await(t, "there is a letter for each", func(context.Context) (bool, error) {
+	harness.Await(t, "there is a dead letter for each", func(context.Context) (bool, error) {
 		byKey = map[string][]*mnemev1.DeadLetter{}
 		for _, l := range shared.DeadLetters(t, tenantDead+"/refused ") {
 			byKey[string(l.GetKey())] = append(byKey[string(l.GetKey())], l)
@@ -121,7 +141,7 @@ func TestARefusedRecordBecomesALetterAndHoldsUpNothing(t *testing.T) {
 			key, value := r.record(t, user)
 			letters := byKey[string(key)]
 			if len(letters) != 1 {
-				t.Fatalf("%d letters, want 1", len(letters))
+				t.Fatalf("%d dead letters, want 1", len(letters))
 			}
 			l := letters[0]
 			if !strings.Contains(l.GetReason(), r.reason) || l.GetField() != r.field {
@@ -131,7 +151,13 @@ func TestARefusedRecordBecomesALetterAndHoldsUpNothing(t *testing.T) {
 				t.Errorf("the reason quotes the text: %q", l.GetReason())
 			}
 			if string(l.GetValue()) != string(value) || l.GetTopic() != contract.TopicSessionEvents || l.GetHandler() != harness.Filter {
-				t.Errorf("a letter of %s from %s with %d bytes, want the record of %s as it was", l.GetHandler(), l.GetTopic(), len(l.GetValue()), contract.TopicSessionEvents)
+				t.Errorf(
+					"a dead letter of %s from %s with %d bytes, want the record of %s as it was",
+					l.GetHandler(),
+					l.GetTopic(),
+					len(l.GetValue()),
+					contract.TopicSessionEvents,
+				)
 			}
 			shared.AwaitFormed(t, tenantDead, goodTalk(user))
 			if got := contents(shared.Snapshot(t, tenantDead, user), mnemev1.Status_STATUS_ACTIVE); len(got) != 2 {
@@ -148,7 +174,7 @@ func TestARefusedSalientRecordBecomesALetterToo(t *testing.T) {
 	shared.Publish(t, tenantDead, goodTalk(user))
 	l := shared.AwaitDeadLetter(t, tenantDead+"/"+user, "SalientEvent")
 	if l.GetHandler() != harness.Booster || l.GetTopic() != contract.TopicSalientTurns {
-		t.Errorf("a letter of %s from %s", l.GetHandler(), l.GetTopic())
+		t.Errorf("a dead letter of %s from %s", l.GetHandler(), l.GetTopic())
 	}
 	shared.AwaitFormed(t, tenantDead, goodTalk(user))
 }
@@ -166,7 +192,7 @@ func TestAReplayBringsInATenantThatWasUnknown(t *testing.T) {
 		turns += len(s.Turns) + 1
 	}
 	shared.AwaitFormed(t, tenantDead, behind)
-	harness.Await(t, "every event is a letter", func(context.Context) (bool, error) {
+	harness.Await(t, "every event is a dead letter", func(context.Context) (bool, error) {
 		letters := shared.DeadLetters(t, ghost+"/")
 		for _, l := range letters {
 			if l.GetField() != "tenant_id" || !strings.Contains(l.GetReason(), "tenant_id") {
@@ -188,7 +214,7 @@ func TestAReplayBringsInATenantThatWasUnknown(t *testing.T) {
 	})
 	shared.Replay(t, ghost+"/casper")
 	if left := shared.DeadLetters(t, ghost+"/"); len(left) != 0 {
-		t.Errorf("%d letters are left", len(left))
+		t.Errorf("%d dead letters are left", len(left))
 	}
 	shared.AwaitFormed(t, ghost, talk...)
 	shared.Publish(t, tenantDead, harness.Conversation("casper", harness.Lives(4))...)
@@ -212,7 +238,7 @@ func neighbour(key string) string {
 	}
 }
 
-// holdsTurn tells whether a letter of either topic holds a turn.
+// holdsTurn tells whether a dead letter of either topic holds a turn.
 func holdsTurn(t *testing.T, l *mnemev1.DeadLetter) bool {
 	t.Helper()
 	var event mnemev1.SessionEvent
