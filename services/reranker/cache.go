@@ -5,21 +5,20 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/store/weights"
 )
 
-// nonePerTenant is how many tenants that never learned are remembered for each whose weights are: an entry of the first kind is a
-// name and two numbers.
-const nonePerTenant = 16
+// learnedWeight is what an entry with weights counts for in the bound of the cache; one of a tenant that never learned, which is a name
+// and two numbers, counts for 1.
+const learnedWeight = 16
 
-// Cache holds the weights of the tenants used last. What it says is at most Settings.Refresh old, while the store is there.
+// Cache holds the weights of the tenants used last. What it says is at most Settings.Refresh old, while the store answers.
 type Cache struct {
 	store   weights.Tenants
 	prior   ranking.Prior
@@ -28,90 +27,77 @@ type Cache struct {
 	now     func() time.Time
 	log     *slog.Logger
 
-	learned *lru.Cache[string, held]
-	none    *lru.Cache[string, checked]
+	tenants *otter.Cache[string, cached]
 	loads   singleflight.Group
-	// away is until when the store is not asked, in ns since 1970, because it did not answer: one recall in a while finds out whether
-	// it is back, and the others do not wait.
-	away  atomic.Int64
-	aside sync.Once
+	aside   sync.Once
 }
 
-// checked is what was found at the last look at the store.
-type checked struct {
+// cached is what was found when the store was asked for a tenant's weights last.
+type cached struct {
 	revision uint64
-	at       time.Time
-}
-
-type held struct {
-	checked
-	weights ranking.Weights
+	weights  ranking.Weights
+	// until is when the store is asked again. It is kept for each tenant, also where the store did not answer: one recall of the tenant in a
+	// while finds out whether it does, the others do not wait, and other tenants are not concerned.
+	until       time.Time
+	unavailable bool
 }
 
 // NewCache makes a cache of what a store keeps.
 func NewCache(store weights.Tenants, prior ranking.Prior, s Settings, now func() time.Time, log *slog.Logger) (*Cache, error) {
-	learned, err := lru.New[string, held](s.Tenants)
-	if err != nil {
-		return nil, fmt.Errorf("cache of weights: %w", err)
-	}
-	none, err := lru.New[string, checked](s.Tenants * nonePerTenant)
-	if err != nil {
-		return nil, fmt.Errorf("cache of weights: %w", err)
-	}
-	return &Cache{store: store, prior: prior, refresh: s.Refresh, timeout: s.LoadTimeout, now: now, log: log, learned: learned, none: none}, nil
-}
-
-// Len is how many tenants are held with weights, and how many are known to have none.
-func (c *Cache) Len() (learned, none int) { return c.learned.Len(), c.none.Len() }
-
-// Weights returns a tenant's weights, which nobody may change. Where the store does not answer, they are the last known ones, or the prior,
-// and away says so.
-func (c *Cache) Weights(ctx context.Context, tenant string) (_ ranking.Weights, away bool) {
-	now := c.now()
-	found, known := c.look(tenant)
-	if known && now.Sub(found.at) < c.refresh {
-		return found.weights, false
-	}
-	if now.UnixNano() < c.away.Load() {
-		return found.weights, true
-	}
-	loaded, err, _ := c.loads.Do(tenant, func() (any, error) {
-		// Whoever else waits for it shall not fail because the first one gave up.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
-		defer cancel()
-		return c.load(ctx, tenant)
+	tenants, err := otter.New(&otter.Options[string, cached]{
+		MaximumWeight: uint64(s.Tenants) * learnedWeight, //nolint:gosec // checked to be positive
+		Weigher: func(_ string, c cached) uint32 {
+			if c.weights.Version == 0 {
+				return 1
+			}
+			return learnedWeight
+		},
+		Executor: func(work func()) { work() }, // evicts where something is added, so that the bound always holds
 	})
 	if err != nil {
-		if c.away.Swap(now.Add(c.refresh).UnixNano()) < now.Add(-c.refresh).UnixNano() {
-			c.log.WarnContext(ctx, "weights not read, orders are by the last known ones or the shared prior", "error", err)
-		}
-		return found.weights, true
+		return nil, fmt.Errorf("cache of weights: %w", err)
 	}
-	return loaded.(ranking.Weights), false
+	return &Cache{store: store, prior: prior, refresh: s.Refresh, timeout: s.LoadTimeout, now: now, log: log, tenants: tenants}, nil
 }
 
-// look returns what is held of a tenant; of one that is not known, the prior.
-func (c *Cache) look(tenant string) (held, bool) {
-	if h, ok := c.learned.Get(tenant); ok {
-		return h, true
+// Weights returns a tenant's weights, which nobody may change. Where the store does not answer, they are the last known ones, or the prior,
+// and unavailable says so.
+func (c *Cache) Weights(ctx context.Context, tenant string) (_ ranking.Weights, unavailable bool) {
+	found, ok := c.tenants.GetIfPresent(tenant)
+	if !ok || !c.now().Before(found.until) {
+		loaded, _, _ := c.loads.Do(tenant, func() (any, error) {
+			// Whoever else waits for it shall not fail because the first one gave up.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+			defer cancel()
+			return c.load(ctx, tenant), nil
+		})
+		found = loaded.(cached)
 	}
-	n, ok := c.none.Get(tenant)
-	return held{checked: n, weights: c.prior.Weights}, ok
+	return found.weights, found.unavailable
 }
 
-func (c *Cache) load(ctx context.Context, tenant string) (ranking.Weights, error) {
-	found, _ := c.look(tenant)
+// load asks the store for what has changed of a tenant's weights.
+func (c *Cache) load(ctx context.Context, tenant string) cached {
+	found, ok := c.tenants.GetIfPresent(tenant)
+	if !ok {
+		found.weights = c.prior.Weights
+	}
 	r, err := c.store.Load(ctx, tenant, found.revision)
-	if err != nil {
-		return ranking.Weights{}, err
+	switch {
+	case err == nil && r.Revision != found.revision:
+		found.revision, found.weights = r.Revision, c.usable(ctx, tenant, r)
+	case err != nil && !found.unavailable: // once for an outage
+		c.log.WarnContext(ctx, "weights not read, orders are by the last known ones or the shared prior", "tenant", tenant, "error", err)
 	}
-	if r.Revision == found.revision {
-		c.hold(tenant, r.Revision, found.weights)
-		return found.weights, nil
-	}
-	w := c.usable(ctx, tenant, r)
-	c.hold(tenant, r.Revision, w)
-	return w, nil
+	found.unavailable = err != nil
+	return c.hold(tenant, found)
+}
+
+// hold takes in what was read or written.
+func (c *Cache) hold(tenant string, found cached) cached {
+	found.until = c.now().Add(c.refresh)
+	c.tenants.Set(tenant, found)
+	return found
 }
 
 // usable returns the weights of a record, or the prior where there are none of these features. A record that cannot be read is an
@@ -140,19 +126,7 @@ func (c *Cache) same(w ranking.Weights) bool {
 // sayAside says once that weights of other features are not used.
 func (c *Cache) sayAside(tenant, featureSet string) {
 	c.aside.Do(func() {
-		c.log.Warn("stored weights are for other features: they are put aside, and learning starts from the shared prior; said once, other tenants may follow",
-			"tenant", tenant, "stored", featureSet, "used", c.prior.Weights.FeatureSet)
+		c.log.Warn("stored weights are for other features: they are put aside, and learning starts from the shared prior; "+
+			"said once, other tenants may follow", "tenant", tenant, "stored", featureSet, "used", c.prior.Weights.FeatureSet)
 	})
-}
-
-// hold takes in what was read or written.
-func (c *Cache) hold(tenant string, revision uint64, w ranking.Weights) {
-	at := checked{revision: revision, at: c.now()}
-	if w.Version == 0 {
-		c.learned.Remove(tenant)
-		c.none.Add(tenant, at)
-		return
-	}
-	c.none.Remove(tenant)
-	c.learned.Add(tenant, held{checked: at, weights: w})
 }

@@ -29,7 +29,7 @@ type Settings struct {
 	Radius       float64       `env:"MNEME_RERANKER_RADIUS" envDefault:"1" desc:"how far a tenant's weights may leave the shared prior, whatever its users report: once for the features, in units of their scales, and once for the maps"`
 	UserRate     int           `env:"MNEME_RERANKER_USER_RATE" envDefault:"600" desc:"reports of citations of one user learned from in an hour at most"`
 	TenantRate   int           `env:"MNEME_RERANKER_TENANT_RATE" envDefault:"36000" desc:"reports of citations of one tenant learned from in an hour at most"`
-	Tenants      int           `env:"MNEME_RERANKER_TENANTS" envDefault:"1000" desc:"tenants whose weights are held in memory"`
+	Tenants      int           `env:"MNEME_RERANKER_TENANTS" envDefault:"1000" desc:"tenants whose weights are held in memory; 16 without weights of their own count as one"`
 	Refresh      time.Duration `env:"MNEME_RERANKER_REFRESH" envDefault:"1s" desc:"after how long it is asked whether another replica has changed a tenant's weights"`
 	LoadTimeout  time.Duration `env:"MNEME_RERANKER_LOAD_TIMEOUT" envDefault:"100ms" desc:"how long an order waits for a tenant's weights before it does with the last known ones, or the shared prior"`
 	TraceQueue   int           `env:"MNEME_RERANKER_TRACE_QUEUE" envDefault:"1024" desc:"traces of recalls that may wait to be written; more are dropped"`

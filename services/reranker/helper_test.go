@@ -69,15 +69,15 @@ func settings() reranker.Settings {
 	}
 }
 
-// rig is a reranker in a test, behind its own doors.
-type rig struct {
+// fixture is a reranker in a test, behind its own doors.
+type fixture struct {
 	t       testing.TB
 	parts   reranker.Parts
 	clock   *clock
 	client  mnemev1connect.RerankerServiceClient
 	server  *reranker.Server
 	learner *reranker.Learner
-	meters  *sdkmetric.ManualReader
+	metrics *sdkmetric.ManualReader
 	log     *lines
 	recalls int
 }
@@ -112,7 +112,7 @@ func newStore(t testing.TB, c *clock) weights.Store {
 }
 
 // start runs a reranker; change may alter what it is made of.
-func start(t testing.TB, change func(*reranker.Parts)) *rig {
+func start(t testing.TB, change func(*reranker.Parts)) *fixture {
 	t.Helper()
 	tenants, err := tenant.Static(
 		tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}, APIKeys: []string{tenant.HashKey(keyOf("acme"))}},
@@ -121,7 +121,7 @@ func start(t testing.TB, change func(*reranker.Parts)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, clock: &clock{}, meters: sdkmetric.NewManualReader(), log: &lines{}}
+	r := &fixture{t: t, clock: &clock{}, metrics: sdkmetric.NewManualReader(), log: &lines{}}
 	r.parts = reranker.Parts{Tenants: tenants, Prior: prior(), Settings: settings(), Limits: limits, Now: r.clock.Now}
 	if change != nil {
 		change(&r.parts)
@@ -133,7 +133,7 @@ func start(t testing.TB, change func(*reranker.Parts)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tel.Meter, tel.Log = sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.meters)), slog.New(slog.NewTextHandler(r.log, nil))
+	tel.Meter, tel.Log = sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.metrics)), slog.New(slog.NewTextHandler(r.log, nil))
 	if r.server, r.learner, err = reranker.Assemble(r.parts, tel); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func request(recallID string) *mnemev1.RerankRequest {
 	}
 }
 
-func (r *rig) rerank(tenantID string, req *mnemev1.RerankRequest) *mnemev1.RerankResponse {
+func (r *fixture) rerank(tenantID string, req *mnemev1.RerankRequest) *mnemev1.RerankResponse {
 	r.t.Helper()
 	res, err := r.client.Rerank(r.t.Context(), as(tenantID, req))
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *rig) rerank(tenantID string, req *mnemev1.RerankRequest) *mnemev1.Reran
 }
 
 // order is what a recall that is not kept gives.
-func (r *rig) order(tenantID string) (ids, version string) {
+func (r *fixture) order(tenantID string) (ids, version string) {
 	r.t.Helper()
 	r.recalls++
 	res := r.rerank(tenantID, request(fmt.Sprint("look-", r.recalls)))
@@ -188,7 +188,7 @@ func (r *rig) order(tenantID string) (ids, version string) {
 }
 
 // recall ranks, and waits until its trace is kept.
-func (r *rig) recall(scope memory.Scope) (recallID string) {
+func (r *fixture) recall(scope memory.Scope) (recallID string) {
 	r.t.Helper()
 	r.recalls++
 	recallID = fmt.Sprint("recall-", r.recalls)
@@ -202,7 +202,7 @@ func (r *rig) recall(scope memory.Scope) (recallID string) {
 	return recallID
 }
 
-func (r *rig) await(ok func() bool) {
+func (r *fixture) await(ok func() bool) {
 	r.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !ok(); {
 		if time.Now().After(deadline) {
@@ -217,7 +217,7 @@ var (
 )
 
 // report is a report of citations as it comes over the bus.
-func (r *rig) report(scope memory.Scope, recallID string, cited []string, shown ...string) bus.Message {
+func (r *fixture) report(scope memory.Scope, recallID string, cited []string, shown ...string) bus.Message {
 	r.t.Helper()
 	f := contract.Feedback{
 		Envelope: contract.Envelope{EventID: recallID, Scope: scope}, RecallID: recallID, Shown: shown, Cited: cited, Time: r.clock.Now(),
@@ -229,7 +229,7 @@ func (r *rig) report(scope memory.Scope, recallID string, cited []string, shown 
 	return bus.Message{Topic: contract.TopicFeedback, Key: f.Key(), Value: value}
 }
 
-func (r *rig) handle(batch ...bus.Message) {
+func (r *fixture) handle(batch ...bus.Message) {
 	r.t.Helper()
 	if err := r.learner.Handle(r.t.Context(), batch); err != nil {
 		r.t.Fatalf("handle: %v", err)
@@ -237,7 +237,7 @@ func (r *rig) handle(batch ...bus.Message) {
 }
 
 // teach has n recalls of a user cite one memory, each in a batch of its own.
-func (r *rig) teach(scope memory.Scope, cited string, n int) {
+func (r *fixture) teach(scope memory.Scope, cited string, n int) {
 	r.t.Helper()
 	for range n {
 		r.handle(r.report(scope, r.recall(scope), []string{cited}, "a", "b"))
@@ -245,10 +245,10 @@ func (r *rig) teach(scope memory.Scope, cited string, n int) {
 }
 
 // counted is what a counter says of an outcome.
-func (r *rig) counted(metric telemetry.Metric, outcome string) (n int64) {
+func (r *fixture) counted(metric telemetry.Metric, outcome string) (n int64) {
 	r.t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := r.meters.Collect(context.Background(), &all); err != nil {
+	if err := r.metrics.Collect(context.Background(), &all); err != nil {
 		r.t.Fatal(err)
 	}
 	for _, scope := range all.ScopeMetrics {
@@ -267,14 +267,14 @@ func (r *rig) counted(metric telemetry.Metric, outcome string) (n int64) {
 	return n
 }
 
-func (r *rig) wantCounted(metric telemetry.Metric, outcome string, want int64) {
+func (r *fixture) wantCounted(metric telemetry.Metric, outcome string, want int64) {
 	r.t.Helper()
 	if got := r.counted(metric, outcome); got != want {
 		r.t.Errorf("%s %q is %d, want %d", metric, outcome, got, want)
 	}
 }
 
-func (r *rig) list(tenantID string) *mnemev1.ListWeightsResponse {
+func (r *fixture) list(tenantID string) *mnemev1.ListWeightsResponse {
 	r.t.Helper()
 	res, err := r.client.ListWeights(r.t.Context(), as(tenantID, &mnemev1.ListWeightsRequest{}))
 	if err != nil {
@@ -283,7 +283,7 @@ func (r *rig) list(tenantID string) *mnemev1.ListWeightsResponse {
 	return res.Msg
 }
 
-func (r *rig) rollback(tenantID string, to uint64) *mnemev1.WeightsVersion {
+func (r *fixture) rollback(tenantID string, to uint64) *mnemev1.WeightsVersion {
 	r.t.Helper()
 	res, err := r.client.RollbackWeights(r.t.Context(), as(tenantID, &mnemev1.RollbackWeightsRequest{Version: to}))
 	if err != nil {

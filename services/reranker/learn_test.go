@@ -29,7 +29,7 @@ func TestCitationsChangeTheOrder(t *testing.T) {
 	}
 	r.wantCounted(telemetry.MetricReports, "learned", 20)
 	r.wantCounted(telemetry.MetricFeedback, "cited", 20)
-	r.wantCounted(telemetry.MetricFeedback, "not cited", 20)
+	r.wantCounted(telemetry.MetricFeedback, "not_cited", 20)
 	r.wantCounted(telemetry.MetricWeightSteps, "learned", 5)
 	if ids, version := r.order("globex"); ids != "ab" || version != "prior/0" {
 		t.Errorf("another tenant has %s by %s", ids, version)
@@ -70,22 +70,22 @@ func TestARepeatedReportChangesNothing(t *testing.T) {
 func TestNothingIsLearnedOfWhatWasNotShown(t *testing.T) {
 	r := start(t, nil)
 	r.handle(r.report(ana, "made up", []string{"b"}, "a", "b"))
-	r.wantCounted(telemetry.MetricReports, "unknown recall", 1)
+	r.wantCounted(telemetry.MetricReports, "unknown_recall", 1)
 	recallID := r.recall(ana)
 	r.handle(r.report(memory.Scope{Tenant: "acme", User: "anabel"}, recallID, []string{"b"}, "a", "b"))
 	r.handle(r.report(memory.Scope{Tenant: "globex", User: "ana"}, recallID, []string{"b"}, "a", "b"))
-	r.wantCounted(telemetry.MetricReports, "unknown recall", 3)
+	r.wantCounted(telemetry.MetricReports, "unknown_recall", 3)
 	r.handle(r.report(ana, recallID, []string{"x"}, "x", "y", "z"))
-	r.wantCounted(telemetry.MetricReports, "nothing shown", 1)
-	r.wantCounted(telemetry.MetricFeedback, "not in the recall", 3)
+	r.wantCounted(telemetry.MetricReports, "nothing_shown", 1)
+	r.wantCounted(telemetry.MetricFeedback, "not_in_recall", 3)
 	if got, err := r.parts.Store.Load(t.Context(), "acme", 0); err != nil || got.Revision != 0 {
 		t.Errorf("%d changes, %v, want none", got.Revision, err)
 	}
 	r.handle(r.report(ana, recallID, []string{"x", "b"}, "x", "b"))
 	r.wantCounted(telemetry.MetricReports, "learned", 1)
 	r.wantCounted(telemetry.MetricFeedback, "cited", 1)
-	r.wantCounted(telemetry.MetricFeedback, "not cited", 0)
-	r.wantCounted(telemetry.MetricFeedback, "not in the recall", 4)
+	r.wantCounted(telemetry.MetricFeedback, "not_cited", 0)
+	r.wantCounted(telemetry.MetricFeedback, "not_in_recall", 4)
 }
 
 func TestAReportComesTooLate(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAReportComesTooLate(t *testing.T) {
 	late := r.report(ana, r.recall(ana), []string{"b"}, "a", "b")
 	r.clock.advance(limits.TraceTTL + time.Minute)
 	r.handle(late)
-	r.wantCounted(telemetry.MetricReports, "unknown recall", 1)
+	r.wantCounted(telemetry.MetricReports, "unknown_recall", 1)
 	r.clock.advance(limits.EventTTL())
 	r.handle(late)
 	r.wantCounted(telemetry.MetricReports, "expired", 1)
@@ -104,10 +104,10 @@ func TestRates(t *testing.T) {
 	eve := memory.Scope{Tenant: "acme", User: "eve"}
 	r.teach(ana, "b", 5)
 	r.wantCounted(telemetry.MetricReports, "learned", 3)
-	r.wantCounted(telemetry.MetricReports, "rate of user", 2)
+	r.wantCounted(telemetry.MetricReports, "user_rate", 2)
 	r.teach(eve, "b", 3)
 	r.wantCounted(telemetry.MetricReports, "learned", 5)
-	r.wantCounted(telemetry.MetricReports, "rate of tenant", 1)
+	r.wantCounted(telemetry.MetricReports, "tenant_rate", 1)
 	r.teach(eva, "b", 1)
 	r.wantCounted(telemetry.MetricReports, "learned", 6)
 	r.clock.advance(61 * time.Minute)
@@ -187,13 +187,13 @@ func TestAnotherEmbeddingModel(t *testing.T) {
 	if res := r.rerank("acme", with("y", 1, 0.5, 0.25)); res.GetWeightsVersion() != "learned/1" || len(res.GetRanked()) != 2 {
 		t.Errorf("ranked by %s", res.GetWeightsVersion())
 	}
-	r.wantCounted(telemetry.MetricRerankDegraded, "maps", 1)
+	r.wantCounted(telemetry.MetricRerankDegraded, "maps_do_not_fit", 1)
 	for i := range 4 {
 		teach(fmt.Sprint("three-", i), 1, 0.5, 0.25)
 	}
 	r.wantCounted(telemetry.MetricReports, "learned", 8)
 	r.rerank("acme", with("z", 1, 0.5, 0.25))
-	r.wantCounted(telemetry.MetricRerankDegraded, "maps", 2) // and the first of three numbers
+	r.wantCounted(telemetry.MetricRerankDegraded, "maps_do_not_fit", 2) // and the first of three numbers
 }
 
 func TestOtherFeatures(t *testing.T) {
@@ -210,7 +210,7 @@ func TestOtherFeatures(t *testing.T) {
 		t.Errorf("got %s by %s, want the prior", ids(res), res.GetWeightsVersion())
 	}
 	upgraded.handle(left)
-	upgraded.wantCounted(telemetry.MetricReports, "other features", 1)
+	upgraded.wantCounted(telemetry.MetricReports, "other_features", 1)
 	if got := upgraded.list("acme"); len(got.GetVersions()) != 1 || got.GetVersions()[0].GetVersion() != 0 || got.GetFeatureSet() != "test/2" {
 		t.Errorf("listed %v", got)
 	}

@@ -28,32 +28,36 @@ type Server struct {
 	Cache *Cache
 	// Recorder keeps what was decided on.
 	Recorder *Recorder
-	// Keeper changes weights.
-	Keeper *Updater
+	// Updater changes weights.
+	Updater *Updater
 	// Explore is the share of orders that are drawn, Settings says how.
 	Explore  float64
 	Settings ranking.Settings
-	Meters   Metrics
+	Metrics  Metrics
 	Log      *slog.Logger
 }
 
 // Rerank implements the RPC.
 func (s *Server) Rerank(ctx context.Context, req *connect.Request[mnemev1.RerankRequest]) (*connect.Response[mnemev1.RerankResponse], error) {
-	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	t, err := caller(ctx)
 	if err != nil {
+		return nil, err
+	}
+	scope := memory.Scope{Tenant: t.ID, User: req.Msg.GetUserId()}
+	if err := memory.ValidUser(scope.User); err != nil {
 		return nil, rpcerror.From(err)
 	}
 	query, candidates, err := s.read(req.Msg)
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	w, away := s.Cache.Weights(ctx, scope.Tenant)
-	if away {
-		s.Meters.degraded(ctx, scope.Tenant, withoutWeights)
+	w, unavailable := s.Cache.Weights(ctx, scope.Tenant)
+	if unavailable {
+		add(ctx, s.Metrics.Degraded, scope.Tenant, weightsUnavailable, 1)
 	}
 	if !fits(w, query) {
 		w.Aq, w.Am = nil, nil
-		s.Meters.degraded(ctx, scope.Tenant, withoutMaps)
+		add(ctx, s.Metrics.Degraded, scope.Tenant, mapsDoNotFit, 1)
 	}
 	scores, err := w.Scores(query, candidates)
 	if err != nil {
@@ -65,9 +69,11 @@ func (s *Server) Rerank(ctx context.Context, req *connect.Request[mnemev1.Rerank
 		res.Ranked = append(res.Ranked, &mnemev1.RankedMemory{MemoryId: candidates[c].ID, Score: scores[c]})
 	}
 	if len(order) > 0 {
-		t := ranking.Trace{RecallID: req.Msg.GetRecallId(), FeatureSet: w.FeatureSet, WeightsVersion: w.Version, Query: query, Explored: explored}
-		t.Candidates, t.Shown = shorten(candidates, scores, order)
-		s.Recorder.Keep(ctx, scope, t)
+		trace := ranking.Trace{
+			RecallID: req.Msg.GetRecallId(), FeatureSet: w.FeatureSet, WeightsVersion: w.Version, Query: query, Explored: explored,
+		}
+		trace.Candidates, trace.Shown = shorten(candidates, scores, order)
+		s.Recorder.Keep(ctx, scope, trace)
 	}
 	return connect.NewResponse(res), nil
 }
@@ -80,13 +86,13 @@ func (s *Server) order(candidates []ranking.Candidate, scores []float64, k int) 
 	return ranking.Top(candidates, scores, k), false
 }
 
-// scopeOf is whose memory a call is about.
-func scopeOf(ctx context.Context, user string) (memory.Scope, error) {
+// caller is the tenant that a call was authenticated as.
+func caller(ctx context.Context) (tenant.Tenant, error) {
 	t, ok := tenant.FromContext(ctx)
 	if !ok {
-		return memory.Scope{}, connect.NewError(connect.CodeUnauthenticated, tenant.ErrUnknownKey)
+		return tenant.Tenant{}, connect.NewError(connect.CodeUnauthenticated, tenant.ErrUnknownKey)
 	}
-	return memory.Scope{Tenant: t.ID, User: user}, memory.ValidUser(user)
+	return t, nil
 }
 
 // fits says whether the maps of weights are as wide as a query's vector.

@@ -82,7 +82,7 @@ func TestReplicasLearnAtTheSameTime(t *testing.T) {
 	const users, each = 8, 6
 	c := &clock{}
 	addr := startRedis(t).Addr()
-	replicas := []*rig{start(t, overRedis(t, addr, c)), start(t, overRedis(t, addr, c)), start(t, overRedis(t, addr, c))}
+	replicas := []*fixture{start(t, overRedis(t, addr, c)), start(t, overRedis(t, addr, c)), start(t, overRedis(t, addr, c))}
 	var group sync.WaitGroup
 	for u := range users {
 		scope := memory.Scope{Tenant: "acme", User: fmt.Sprint("user-", u)}
@@ -136,53 +136,53 @@ func TestWeightsOutliveService(t *testing.T) {
 	again.wantCounted(telemetry.MetricReports, "duplicate", 1)
 }
 
-// away is a store that can be switched off.
-type away struct {
+// unavailable is a store that can be switched off.
+type unavailable struct {
 	weights.Store
 	mu  sync.Mutex
 	off bool
 }
 
-var errAway = errors.New("the store is away")
+var errUnavailable = errors.New("the store is unavailable")
 
-func (a *away) set(off bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.off = off
+func (u *unavailable) set(off bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.off = off
 }
 
-func (a *away) err() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.off {
-		return errAway
+func (u *unavailable) err() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.off {
+		return errUnavailable
 	}
 	return nil
 }
 
-func (a *away) Load(ctx context.Context, tenant string, known uint64) (weights.Record, error) {
-	if err := a.err(); err != nil {
+func (u *unavailable) Load(ctx context.Context, tenant string, known uint64) (weights.Record, error) {
+	if err := u.err(); err != nil {
 		return weights.Record{}, err
 	}
-	return a.Store.Load(ctx, tenant, known)
+	return u.Store.Load(ctx, tenant, known)
 }
 
-func (a *away) PutTrace(ctx context.Context, scope memory.Scope, recallID string, trace []byte) error {
-	if err := a.err(); err != nil {
+func (u *unavailable) PutTrace(ctx context.Context, scope memory.Scope, recallID string, trace []byte) error {
+	if err := u.err(); err != nil {
 		return err
 	}
-	return a.Store.PutTrace(ctx, scope, recallID, trace)
+	return u.Store.PutTrace(ctx, scope, recallID, trace)
 }
 
 func TestOrdersGoOnWithoutTheStore(t *testing.T) {
-	store := &away{}
+	store := &unavailable{}
 	r := start(t, func(p *reranker.Parts) { p.Store = store })
 	store.Store = newStore(t, r.clock)
 	store.set(true)
 	if ids, version := r.order("acme"); ids != "ab" || version != "prior/0" {
 		t.Errorf("never known: %s by %s, want the prior", ids, version)
 	}
-	r.wantCounted(telemetry.MetricRerankDegraded, "weights", 1)
+	r.wantCounted(telemetry.MetricRerankDegraded, "weights_unavailable", 1)
 	r.await(func() bool { return r.counted(telemetry.MetricRecallTraces, "failed") == 1 })
 	store.set(false)
 	r.clock.advance(time.Second)
@@ -193,7 +193,7 @@ func TestOrdersGoOnWithoutTheStore(t *testing.T) {
 	if ids, version := r.order("acme"); ids != "ba" || version != "learned/5" {
 		t.Errorf("known: %s by %s, want the last known", ids, version)
 	}
-	if err := r.learner.Handle(t.Context(), batchOf(lost)); !errors.Is(err, errAway) {
+	if err := r.learner.Handle(t.Context(), batchOf(lost)); !errors.Is(err, errUnavailable) {
 		t.Errorf("feedback: got %v, want an error, so that it comes again", err)
 	}
 	_, err := r.client.RollbackWeights(t.Context(), as("acme", rollbackTo(0)))

@@ -52,11 +52,11 @@ func build(ctx context.Context, cfg Config, prior ranking.Prior, tel *telemetry.
 	if err != nil {
 		return nil, err
 	}
-	line, err := cfg.Bus.Open(ctx, name, tel)
+	client, err := cfg.Bus.Open(ctx, name, tel)
 	if err != nil {
 		return nil, err
 	}
-	b.OnClose("bus", line.Close)
+	b.OnClose("bus", client.Close)
 	store, free, err := cfg.Weights.Open(tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
@@ -69,7 +69,7 @@ func build(ctx context.Context, cfg Config, prior ranking.Prior, tel *telemetry.
 		return b.Abandon(ctx, err)
 	}
 	b.App.Close = append(b.App.Close, runner.Step{Name: "traces", Run: server.Recorder.Close})
-	consume, err := line.Consume(contract.TopicFeedback, cfg.Group, learner.Handle)
+	consume, err := client.Consume(contract.TopicFeedback, cfg.Group, learner.Handle)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
@@ -104,16 +104,16 @@ type Parts struct {
 
 // Assemble makes the two sides of the reranker over one store. Close the server's recorder when done.
 func Assemble(p Parts, tel *telemetry.Telemetry) (*Server, *Learner, error) {
-	meters, err1 := NewMetrics(tel.Meter.Meter(wiring.Scope))
+	metrics, err1 := NewMetrics(tel.Meter.Meter(wiring.Scope))
 	cache, err2 := NewCache(p.Store, p.Prior, p.Settings, p.Now, tel.Log)
 	if err := errors.Join(err1, err2, p.Settings.ranking().Validate()); err != nil {
 		return nil, nil, err
 	}
-	keeper := NewUpdater(p.Store, cache, p.Limits.Versions)
-	learner := &Learner{Tenants: p.Tenants, Keeper: keeper, Traces: p.Store, Settings: p.Settings, Limits: p.Limits, Meters: meters}
+	updater := NewUpdater(p.Store, cache, p.Limits.Versions)
+	learner := &Learner{Tenants: p.Tenants, Updater: updater, Traces: p.Store, Settings: p.Settings, Limits: p.Limits, Metrics: metrics}
 	server := &Server{
-		Cache: cache, Recorder: NewRecorder(p.Store, p.Settings.TraceQueue, meters, tel.Log), Keeper: keeper,
-		Explore: p.Settings.Explore, Settings: p.Settings.ranking(), Meters: meters, Log: tel.Log,
+		Cache: cache, Recorder: NewRecorder(p.Store, p.Settings.TraceQueue, metrics, tel.Log), Updater: updater,
+		Explore: p.Settings.Explore, Settings: p.Settings.ranking(), Metrics: metrics, Log: tel.Log,
 	}
 	return server, learner, nil
 }

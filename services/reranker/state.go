@@ -68,7 +68,9 @@ func (v version) encode() (weights.Version, error) {
 	if err != nil {
 		return weights.Version{}, err
 	}
-	body, err := json.Marshal(versionFile{Time: v.Time.UTC(), Learned: v.Learned, Distance: v.Distance, RolledBackTo: v.RolledBackTo, Weights: state})
+	body, err := json.Marshal(versionFile{
+		Time: v.Time.UTC(), Learned: v.Learned, Distance: v.Distance, RolledBackTo: v.RolledBackTo, Weights: state,
+	})
 	return weights.Version{Number: v.Weights.Version, Body: body}, err
 }
 
@@ -84,7 +86,9 @@ func decodeVersion(stored weights.Version) (version, error) {
 	if state.Weights.Version != stored.Number {
 		return version{}, fault.Terminal("version", "is stored as %d, and says that it is %d", stored.Number, state.Weights.Version)
 	}
-	return version{Weights: state.Weights, Time: file.Time, Learned: file.Learned, Distance: file.Distance, RolledBackTo: file.RolledBackTo}, nil
+	return version{
+		Weights: state.Weights, Time: file.Time, Learned: file.Learned, Distance: file.Distance, RolledBackTo: file.RolledBackTo,
+	}, nil
 }
 
 // label names weights for callers and people.

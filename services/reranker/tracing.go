@@ -23,9 +23,9 @@ const (
 
 // Recorder writes traces in the background, so that an order does not wait for it.
 type Recorder struct {
-	store  weights.Traces
-	meters Metrics
-	log    *slog.Logger
+	store   weights.Traces
+	metrics Metrics
+	log     *slog.Logger
 
 	ctx    context.Context // of the writes; it ends when there is no more time to flush
 	cancel context.CancelFunc
@@ -42,7 +42,7 @@ type kept struct {
 
 // NewRecorder starts the writers. Close it when done.
 func NewRecorder(store weights.Traces, queue int, m Metrics, log *slog.Logger) *Recorder {
-	r := &Recorder{store: store, meters: m, log: log, queue: make(chan kept, queue)}
+	r := &Recorder{store: store, metrics: m, log: log, queue: make(chan kept, queue)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	for range traceWriters {
 		r.group.Go(r.write)
@@ -61,7 +61,7 @@ func (r *Recorder) Keep(ctx context.Context, scope memory.Scope, t ranking.Trace
 		default:
 		}
 	}
-	r.meters.trace(ctx, scope.Tenant, traceDropped)
+	add(ctx, r.metrics.Traces, scope.Tenant, traceDropped, 1)
 }
 
 func (r *Recorder) write() {
@@ -70,12 +70,12 @@ func (r *Recorder) write() {
 		err := r.put(k)
 		switch {
 		case err == nil:
-			r.meters.trace(r.ctx, k.scope.Tenant, traceKept)
+			add(r.ctx, r.metrics.Traces, k.scope.Tenant, traceKept, 1)
 		case !failing: // once for an outage
 			r.log.Warn("traces of recalls not written, nothing is learned from them", "error", err)
 			fallthrough
 		default:
-			r.meters.trace(r.ctx, k.scope.Tenant, traceFailed)
+			add(r.ctx, r.metrics.Traces, k.scope.Tenant, traceFailed, 1)
 		}
 		failing = err != nil
 	}

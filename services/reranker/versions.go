@@ -11,20 +11,21 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // ListWeights implements the RPC.
-func (s *Server) ListWeights(ctx context.Context, _ *connect.Request[mnemev1.ListWeightsRequest]) (*connect.Response[mnemev1.ListWeightsResponse], error) {
-	t, ok := tenant.FromContext(ctx)
-	if !ok {
-		return nil, connect.NewError(connect.CodeUnauthenticated, tenant.ErrUnknownKey)
+func (s *Server) ListWeights(
+	ctx context.Context, _ *connect.Request[mnemev1.ListWeightsRequest],
+) (*connect.Response[mnemev1.ListWeightsResponse], error) {
+	t, err := caller(ctx)
+	if err != nil {
+		return nil, err
 	}
-	inUse, versions, err := s.Keeper.list(ctx, t.ID)
+	inUse, versions, err := s.Updater.list(ctx, t.ID)
 	if err != nil {
 		return nil, s.fail(ctx, "list weights", err)
 	}
-	prior := s.Keeper.Prior
+	prior := s.Updater.Prior
 	res := &mnemev1.ListWeightsResponse{FeatureSet: prior.Weights.FeatureSet}
 	for _, v := range versions {
 		res.Versions = append(res.Versions, v.message())
@@ -39,16 +40,18 @@ func (s *Server) ListWeights(ctx context.Context, _ *connect.Request[mnemev1.Lis
 }
 
 // RollbackWeights implements the RPC.
-func (s *Server) RollbackWeights(ctx context.Context, req *connect.Request[mnemev1.RollbackWeightsRequest]) (*connect.Response[mnemev1.RollbackWeightsResponse], error) {
-	t, ok := tenant.FromContext(ctx)
-	if !ok {
-		return nil, connect.NewError(connect.CodeUnauthenticated, tenant.ErrUnknownKey)
+func (s *Server) RollbackWeights(
+	ctx context.Context, req *connect.Request[mnemev1.RollbackWeightsRequest],
+) (*connect.Response[mnemev1.RollbackWeightsResponse], error) {
+	t, err := caller(ctx)
+	if err != nil {
+		return nil, err
 	}
-	made, err := s.Keeper.rollback(ctx, t.ID, req.Msg.GetVersion())
+	made, err := s.Updater.rollback(ctx, t.ID, req.Msg.GetVersion())
 	if err != nil {
 		return nil, s.fail(ctx, "roll back weights", err)
 	}
-	s.Meters.steps(ctx, t.ID, stepRolledBack, 1)
+	add(ctx, s.Metrics.Steps, t.ID, stepRolledBack, 1)
 	s.Log.InfoContext(ctx, "weights rolled back", "tenant", t.ID, "to", req.Msg.GetVersion(), "version", made.Weights.Version)
 	return connect.NewResponse(&mnemev1.RollbackWeightsResponse{Version: made.message()}), nil
 }
@@ -70,33 +73,33 @@ func (v version) message() *mnemev1.WeightsVersion {
 
 // list returns the weights in use, and the versions that can be used, newest first. What is for other
 // features, or cannot be read, is left out.
-func (k *Updater) list(ctx context.Context, tenant string) (inUse ranking.Weights, versions []version, err error) {
+func (u *Updater) list(ctx context.Context, tenant string) (inUse ranking.Weights, versions []version, err error) {
 	// The versions first: one that is made meanwhile is not in the list, and then not in use, either.
-	stored, err := k.Store.Versions(ctx, tenant)
+	stored, err := u.Store.Versions(ctx, tenant)
 	if err != nil {
 		return ranking.Weights{}, nil, err
 	}
 	for _, one := range stored {
-		if v, err := decodeVersion(one); err == nil && k.Cache.same(v.Weights) {
+		if v, err := decodeVersion(one); err == nil && u.Cache.same(v.Weights) {
 			versions = append(versions, v)
 		}
 	}
 	if len(versions) == 0 {
-		return k.Prior.Weights, nil, nil
+		return u.Prior.Weights, nil, nil
 	}
 	return versions[0].Weights, versions, nil
 }
 
 // rollback makes a new version of the weights of an earlier one. What was learned and not applied is dropped.
-func (k *Updater) rollback(ctx context.Context, tenant string, to uint64) (version, error) {
+func (u *Updater) rollback(ctx context.Context, tenant string, to uint64) (version, error) {
 	var made version
-	err := k.change(ctx, tenant, func(from tenantState) (*pendingUpdate, error) {
-		w, err := k.find(ctx, tenant, to)
+	err := u.change(ctx, tenant, func(from tenantState) (*pendingUpdate, error) {
+		w, err := u.find(ctx, tenant, to)
 		if err != nil {
 			return nil, err
 		}
 		w.Version = from.Weights.Version + 1
-		made = version{Weights: w, Time: k.Now(), Learned: from.Learned, Distance: w.Distance(k.Prior.Weights), RolledBackTo: &to}
+		made = version{Weights: w, Time: u.Now(), Learned: from.Learned, Distance: w.Distance(u.Prior.Weights), RolledBackTo: &to}
 		fisher := from.Fisher // stays: without what is known of the features' spread, the next steps would be as long as the first
 		if to == 0 {
 			fisher = nil // all begins anew
@@ -108,11 +111,11 @@ func (k *Updater) rollback(ctx context.Context, tenant string, to uint64) (versi
 }
 
 // find returns the weights of a version that is kept, and of these features.
-func (k *Updater) find(ctx context.Context, tenant string, number uint64) (ranking.Weights, error) {
+func (u *Updater) find(ctx context.Context, tenant string, number uint64) (ranking.Weights, error) {
 	if number == 0 {
-		return k.Prior.Weights.Clone(), nil
+		return u.Prior.Weights.Clone(), nil
 	}
-	_, versions, err := k.list(ctx, tenant)
+	_, versions, err := u.list(ctx, tenant)
 	if err != nil {
 		return ranking.Weights{}, err
 	}
@@ -121,5 +124,6 @@ func (k *Updater) find(ctx context.Context, tenant string, number uint64) (ranki
 			return v.Weights, nil
 		}
 	}
-	return ranking.Weights{}, fault.Terminal("version", "is %d, want 0 for the shared prior or a version that is kept, for the features in use", number)
+	return ranking.Weights{}, fault.Terminal("version",
+		"is %d, want 0 for the shared prior or a version that is kept, for the features in use", number)
 }

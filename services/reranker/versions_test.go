@@ -76,7 +76,7 @@ func TestRollback(t *testing.T) {
 	if ids, version := r.order("acme"); ids != "ab" || version != "learned/7" {
 		t.Errorf("after the rollback %s by %s", ids, version)
 	}
-	r.wantCounted(telemetry.MetricWeightSteps, "rolled back", 2)
+	r.wantCounted(telemetry.MetricWeightSteps, "rolled_back", 2)
 	for _, to := range []uint64{1, 99, math.MaxUint64} {
 		if _, err := r.client.RollbackWeights(t.Context(), as("acme", rollbackTo(to))); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("to %d: got %v", to, err)
@@ -103,8 +103,8 @@ func TestPoisoning(t *testing.T) {
 		r.handle(batch...)
 	}
 	r.wantCounted(telemetry.MetricReports, "learned", 2000+4)
-	r.wantCounted(telemetry.MetricReports, "rate of user", 1000)
-	r.wantCounted(telemetry.MetricReports, "unknown recall", 3000)
+	r.wantCounted(telemetry.MetricReports, "user_rate", 1000)
+	r.wantCounted(telemetry.MetricReports, "unknown_recall", 3000)
 	l := r.list("acme")
 	for _, v := range l.GetVersions() {
 		if v.GetDistance() > radius+1e-4 {

@@ -48,11 +48,11 @@ func meanings() map[Metric]meaning {
 		MetricAnswers:    {"{answer}", "answers given, by tenant and whether they abstained"},
 		MetricFeedback:   {"{memory}", "shown memories judged by feedback, by tenant and whether they were cited"},
 
-		MetricReports:        {"{report}", "reports of citations, by tenant and what became of them: learned, duplicate, unknown recall, expired, nothing shown, rate of user, rate of tenant, other features, unusable"},
-		MetricWeightSteps:    {"{version}", "versions of weights made, by tenant and whether they were learned or rolled back"},
+		MetricReports:        {"{report}", "reports of citations, by tenant and what became of them: learned, duplicate, unknown_recall, expired ..."},
+		MetricWeightSteps:    {"{version}", "versions of weights made, by tenant and how: learned or rolled_back"},
 		MetricWeightUpdate:   {"s", "time to take in one user's reports of citations, with the change of the weights"},
 		MetricRecallTraces:   {"{trace}", "traces of recalls, by tenant and whether they were kept, dropped or failed"},
-		MetricRerankDegraded: {"{recall}", "orders made without something, by tenant and what: the tenant's weights, or the maps of another embedding model"},
+		MetricRerankDegraded: {"{recall}", "orders made without something, by tenant and why: weights_unavailable or maps_do_not_fit"},
 	}
 }
 

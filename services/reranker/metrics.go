@@ -29,22 +29,22 @@ func NewMetrics(m metric.Meter) (Metrics, error) {
 
 // Outcomes of a report of citations.
 const (
-	outcomeLearned    = "learned"
-	outcomeDuplicate  = "duplicate"
-	outcomeUnknown    = "unknown recall"
-	outcomeExpired    = "expired"
-	outcomeNotShown   = "nothing shown"
-	outcomeUserRate   = "rate of user"
-	outcomeTenantRate = "rate of tenant"
-	outcomeOtherSet   = "other features"
-	outcomeUnusable   = "unusable"
+	outcomeLearned       = "learned"
+	outcomeDuplicate     = "duplicate"
+	outcomeExpired       = "expired"
+	outcomeUnknownRecall = "unknown_recall" // its trace is not kept, or never was
+	outcomeNothingShown  = "nothing_shown"  // it speaks of no memory that the recall chose
+	outcomeUserRate      = "user_rate"      // over MNEME_RERANKER_USER_RATE
+	outcomeTenantRate    = "tenant_rate"    // over MNEME_RERANKER_TENANT_RATE
+	outcomeOtherFeatures = "other_features" // its trace is of another feature set
+	outcomeUnusable      = "unusable"       // its trace cannot be read or scored
 )
 
 // What became of a memory that a report speaks of.
 const (
-	memoryCited    = "cited"
-	memoryPassed   = "not cited"
-	memoryInvented = "not in the recall"
+	memoryCited       = "cited"
+	memoryNotCited    = "not_cited"
+	memoryNotInRecall = "not_in_recall"
 )
 
 // What became of the trace of a recall.
@@ -57,29 +57,18 @@ const (
 // How a version came about.
 const (
 	stepLearned    = "learned"
-	stepRolledBack = "rolled back"
+	stepRolledBack = "rolled_back"
 )
 
 // What an order went without.
 const (
-	withoutWeights = "weights"
-	withoutMaps    = "maps"
+	weightsUnavailable = "weights_unavailable" // the store did not answer: the last known weights, or the shared prior
+	mapsDoNotFit       = "maps_do_not_fit"     // the query's vector is of another embedding model than the maps
 )
 
+// add counts n of an outcome; none makes no series.
 func add(ctx context.Context, c metric.Int64Counter, tenant, outcome string, n int) {
 	if n > 0 {
 		c.Add(ctx, int64(n), metric.WithAttributes(telemetry.AttrTenant.String(tenant), telemetry.AttrOutcome.String(outcome)))
 	}
-}
-
-func (m Metrics) trace(ctx context.Context, tenant, outcome string) {
-	add(ctx, m.Traces, tenant, outcome, 1)
-}
-
-func (m Metrics) degraded(ctx context.Context, tenant, what string) {
-	add(ctx, m.Degraded, tenant, what, 1)
-}
-
-func (m Metrics) steps(ctx context.Context, tenant, how string, n int) {
-	add(ctx, m.Steps, tenant, how, n)
 }
