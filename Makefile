@@ -17,6 +17,7 @@ PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 PROTOC_GEN_CONNECT := connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.5.0
+REVIVE := github.com/mgechev/revive@v1.12.0
 GOTESTSUM := gotest.tools/gotestsum@v1.13.0
 
 .PHONY: help
@@ -68,11 +69,13 @@ bench: servers ## measure the speed beside the floors, as a table
 	@$(GO) run ./test/bench/cmd/bench
 
 .PHONY: lint
-lint: $(TOOLS)/staticcheck $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
+lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -v '://' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags realservers ./...
 	$(TOOLS)/staticcheck ./...
+	$(TOOLS)/revive -config revive.toml ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf breaking --against proto/released.binpb
@@ -104,6 +107,8 @@ $(TOOLS)/protoc-gen-connect-go:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(PROTOC_GEN_CONNECT)
 $(TOOLS)/staticcheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(STATICCHECK)
+$(TOOLS)/revive:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(REVIVE)
 $(TOOLS)/workflowcheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(WORKFLOWCHECK)
 $(TOOLS)/gotestsum:
