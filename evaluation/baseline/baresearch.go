@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 	"github.com/weaviate/weaviate/usecases/byteops"
 	"google.golang.org/grpc"
@@ -74,24 +73,27 @@ func (c *Client) Close() error { return c.conn.Close() }
 // texts, because a query that returns ids alone is no use to anybody, and takes about two thirds of the time.
 func (c *Client) Search(ctx context.Context, scope memory.Scope, q Query, k int, alpha float32) (took time.Duration, found int, err error) {
 	user := sha256.Sum256([]byte(scope.User)) // as the bank keeps it
-	text := func(property, value string) *filters.WhereBuilder {
-		return filters.Where().WithPath([]string{property}).WithOperator(filters.Equal).WithValueText(value)
+	equal := func(property, value string) *pb.Filters {
+		return &pb.Filters{
+			Operator: pb.Filters_OPERATOR_EQUAL, TestValue: &pb.Filters_ValueText{ValueText: value},
+			Target: &pb.FilterTarget{Target: &pb.FilterTarget_Property{Property: property}},
+		}
 	}
-	vectors := []*pb.Vectors{{VectorBytes: byteops.Fp32SliceToBytes(q.Vector), Type: pb.Vectors_VECTOR_TYPE_SINGLE_FP32}}
+	vector := byteops.Float32ToByteVector(q.Vector)
 	req := &pb.SearchRequest{
 		Collection: c.collection, Tenant: scope.Tenant, Limit: uint32(k), //nolint:gosec // at most 200
 		Properties: &pb.PropertiesRequest{NonRefProperties: []string{"entry"}}, Metadata: &pb.MetadataRequest{Uuid: true},
 		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats
 		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
-		Filters: filters.Where().WithOperator(filters.And).WithOperands([]*filters.WhereBuilder{
-			text("user", hex.EncodeToString(user[:])), text("status", string(memory.StatusActive)),
-		}).ToGRPC(),
+		Filters: &pb.Filters{Operator: pb.Filters_OPERATOR_AND, Filters: []*pb.Filters{
+			equal("user", hex.EncodeToString(user[:])), equal("status", string(memory.StatusActive)),
+		}},
 	}
 	if q.Terms == "" { // nothing to match by words
-		req.NearVector = &pb.NearVector{Vectors: vectors}
+		req.NearVector = &pb.NearVector{VectorBytes: vector}
 	} else {
 		req.HybridSearch = &pb.Hybrid{
-			Query: q.Terms, Properties: []string{"terms"}, Alpha: alpha, FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE, Vectors: vectors,
+			Query: q.Terms, Properties: []string{"terms"}, Alpha: alpha, FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE, VectorBytes: vector,
 		}
 	}
 	if c.key != "" {

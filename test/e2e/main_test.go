@@ -33,12 +33,8 @@ const (
 	tenantModel  = "model" // of policy llm
 )
 
-// Goroutines that libraries give no way to end: the cache's sweeper, and the runtime's finalizers behind one of the bank's
-// client that waits for ever for somebody to take notice.
-const (
-	cacheSweeper    = "github.com/hashicorp/golang-lru/v2/expirable.NewLRU[...].func1"
-	clientFinalizer = "github.com/weaviate/weaviate-go-client/v5/weaviate/connection.finalizer"
-)
+// cacheSweeper is a goroutine that the cache library gives no way to end.
+const cacheSweeper = "github.com/hashicorp/golang-lru/v2/expirable.NewLRU[...].func1"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -67,7 +63,7 @@ func run(m *testing.M) (code int) {
 		return fail("stop system", err)
 	}
 	endpoint.Stop()
-	if err := goleak.Find(goleak.IgnoreAnyFunction(cacheSweeper), goleak.IgnoreAnyFunction(clientFinalizer)); err != nil && code == 0 {
+	if err := goleak.Find(goleak.IgnoreAnyFunction(cacheSweeper)); err != nil && code == 0 {
 		return fail("after the end", err)
 	}
 	return code

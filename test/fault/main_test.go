@@ -14,11 +14,8 @@ import (
 // cacheSweeper is a goroutine that the cache library gives no way to end.
 const cacheSweeper = "github.com/hashicorp/golang-lru/v2/expirable.NewLRU[...].func1"
 
-// weaviateFinalizer waits for ever for a goroutine that the client library only has where it logs in.
-const weaviateFinalizer = "github.com/weaviate/weaviate-go-client/v5/weaviate/connection.finalizer"
-
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(cacheSweeper), goleak.IgnoreAnyFunction(weaviateFinalizer))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(cacheSweeper))
 }
 
 const (

@@ -1,6 +1,6 @@
 // Package weaviate keeps banks in Weaviate: one tenant per customer in collections that all
 // customers share, and a user filter that no read can go without (query.go). Writes and the schema
-// go over REST, reads over gRPC, which takes half the time of GraphQL.
+// go over REST, reads and erasures over gRPC, which takes half the time of GraphQL.
 //
 // The server must run with USE_INVERTED_SEARCHABLE=false when the collections are made, unless its version has the
 // fix of weaviate/weaviate#11780: block-max search loses matches that are not yet flushed once a result is
@@ -16,8 +16,8 @@ import (
 	"fmt"
 	"net/http"
 
-	client "github.com/weaviate/weaviate-go-client/v5/weaviate"
-	clientfault "github.com/weaviate/weaviate-go-client/v5/weaviate/fault"
+	client "github.com/weaviate/weaviate-go-client/v4/weaviate"
+	clientfault "github.com/weaviate/weaviate-go-client/v4/weaviate/fault"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"

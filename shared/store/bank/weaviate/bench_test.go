@@ -130,7 +130,7 @@ func bareSearch(ctx context.Context, c pb.WeaviateClient, cfg weaviate.Config, v
 		HybridSearch: &pb.Hybrid{
 			Query: bank.QueryText("violin in Lisbon"), Properties: []string{"terms"}, Alpha: 0.5,
 			FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE,
-			Vectors:    []*pb.Vectors{{VectorBytes: byteops.Fp32SliceToBytes(v), Type: pb.Vectors_VECTOR_TYPE_SINGLE_FP32}},
+			VectorBytes: byteops.Float32ToByteVector(v),
 		},
 		Metadata: &pb.MetadataRequest{Uuid: true, Score: true}, Properties: &pb.PropertiesRequest{},
 		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats

@@ -5,9 +5,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
-	client "github.com/weaviate/weaviate-go-client/v5/weaviate"
+	client "github.com/weaviate/weaviate-go-client/v4/weaviate"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -21,6 +22,10 @@ import (
 // maxMessage is the largest gRPC reply taken, as large as the server sends: a page of 1,000
 // entries may pass the usual 4 MiB.
 const maxMessage = 100 << 20
+
+// clients holds every client library's client for the life of the process. Its finalizer waits for ever for a goroutine that only
+// a login starts, and no other finalizer of the process would run after it.
+var clients sync.Map
 
 // connect makes the clients. The gRPC connection is our own because the client library's neither
 // verifies certificates nor can be closed. Headers carry the key because the library's auth config
@@ -43,6 +48,7 @@ func connect(ctx context.Context, cfg Config, dimension int) (*Bank, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make weaviate client: %w", err)
 	}
+	clients.Store(rest, true)
 	conn, err := dial(cfg, headers)
 	if err != nil {
 		return nil, err
@@ -78,10 +84,10 @@ func dial(cfg Config, headers map[string]string) (*grpc.ClientConn, error) {
 		security = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
 	}
 	// A restarted server is found again within two seconds; the default waits up to two minutes.
-	reconnect := grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 2 * time.Second}}
+	reconnect := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 2 * time.Second}
 	conn, err := grpc.NewClient(cfg.GRPC,
 		grpc.WithTransportCredentials(security),
-		grpc.WithConnectParams(reconnect),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithUnaryInterceptor(callWith(headers, cfg.Timeout)))
 	if err != nil {
@@ -92,7 +98,9 @@ func dial(cfg Config, headers map[string]string) (*grpc.ClientConn, error) {
 
 // callWith gives each call its headers and its longest wait.
 func callWith(headers map[string]string, timeout time.Duration) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return func(
+		ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		for k, v := range headers {

@@ -50,10 +50,8 @@ func decodeEntry(r *pb.SearchResult) (memory.Memory, error) {
 		return memory.Memory{}, fmt.Errorf("decode property %s: %w", propEntry, err)
 	}
 	m.Status, m.ValidTo = memory.Status(o.text(propStatus)), o.time(propValidTo)
-	if raw := r.GetMetadata().GetVectors(); len(raw) == 1 {
-		m.Vector = byteops.Fp32SliceFromBytes(raw[0].GetVectorBytes())
-	} else if raw := r.GetMetadata().GetVectorBytes(); len(raw) > 0 {
-		m.Vector = byteops.Fp32SliceFromBytes(raw)
+	if raw := r.GetMetadata().GetVectorBytes(); len(raw) > 0 {
+		m.Vector = byteops.Float32FromByteVector(raw)
 	}
 	return m, o.err
 }

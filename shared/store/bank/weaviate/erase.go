@@ -2,10 +2,8 @@ package weaviate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -46,20 +44,16 @@ func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection str
 
 // eraseSome deletes as many of a user's objects as one request may, and reports whether there may be more.
 func (b *Bank) eraseSome(ctx context.Context, scope memory.Scope, collection string) (more bool, err error) {
-	mine := equal(propUser, userKey(scope.User))
-	reply, err := b.rest.Batch().ObjectsBatchDeleter().WithClassName(collection).WithTenant(scope.Tenant).
-		WithWhere(mine).WithOutput("minimal").Do(ctx)
+	reply, err := b.search.BatchDelete(ctx, &pb.BatchDeleteRequest{
+		Collection: collection, Tenant: &scope.Tenant, Filters: equal(propUser, userKey(scope.User)),
+	})
 	if err != nil {
 		return false, failed(ctx, "erase from "+collection, err)
 	}
-	if reply == nil || reply.Results == nil {
-		return false, errors.New("erase from " + collection + ": no answer")
+	if reply.GetFailed() > 0 {
+		return false, fmt.Errorf("erase from %s: %d of %d objects were not deleted", collection, reply.GetFailed(), reply.GetMatches())
 	}
-	r := *reply.Results
-	if r.Failed > 0 {
-		return false, fmt.Errorf("erase from %s: %d of %d objects were not deleted", collection, r.Failed, r.Matches)
-	}
-	return r.Matches > 0, nil
+	return reply.GetMatches() > 0, nil
 }
 
 // Count implements bank.Bank.
@@ -123,9 +117,9 @@ func (b *Bank) page(ctx context.Context, scope memory.Scope, collection string, 
 	if o, err = o.Checked(); err != nil {
 		return nil, "", err
 	}
-	var after []*filters.WhereBuilder
+	var after []*pb.Filters
 	if o.Token != "" {
-		after = append(after, filters.Where().WithPath([]string{propObjectID}).WithOperator(filters.GreaterThan).WithValueText(o.Token))
+		after = append(after, compare(propObjectID, pb.Filters_OPERATOR_GREATER_THAN, o.Token))
 	}
 	results, err := b.read(ctx, scope, collection, func(req *pb.SearchRequest) {
 		req.Limit = uint32(o.Limit) + 1 //nolint:gosec // at most bank.MaxLimit

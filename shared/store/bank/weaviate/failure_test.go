@@ -202,6 +202,34 @@ func TestRefusedReadsAreNotEmpty(t *testing.T) {
 	}
 }
 
+func TestRefusedCountIsNotZero(t *testing.T) {
+	for name, answer := range map[string]string{
+		"with a reason": `{"data":{"Aggregate":null},"errors":[{"message":"shard is read-only"}]}`, "empty": `{}`,
+	} {
+		cfg := newConfig()
+		cfg.HTTP = proxy(t, func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/graphql" {
+					_, _ = io.WriteString(w, answer)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		})
+		b := openBank(t, cfg)
+		w := memory.Write{
+			Put: []memory.Memory{entry("a", "Ana swims")}, Turns: []memory.Turn{{ID: "t1", Text: "I swim"}},
+			Session: &memory.SessionRecord{SessionID: "s"}, Core: &memory.Core{Version: 1},
+		}
+		if err := b.Write(t.Context(), ana, w); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := b.Count(t.Context(), ana); !fault.IsRetryable(err) {
+			t.Errorf("%s: got %+v, %v, want a retryable error", name, n, err)
+		}
+	}
+}
+
 // serveGRPC is a healthy server with the given service, or none.
 func serveGRPC(t *testing.T, service pb.WeaviateServer, options ...grpc.ServerOption) string {
 	t.Helper()

@@ -45,10 +45,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	// The client library's finalizer waits for ever where a client is collected that has no
-	// token to refresh; services have one client for life, these tests have many.
-	abandoned := goleak.IgnoreAnyFunction("github.com/weaviate/weaviate-go-client/v5/weaviate/connection.finalizer")
-	if err := goleak.Find(abandoned); err != nil {
+	if err := goleak.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -93,9 +90,9 @@ func TestConfigRefusesWhatCannotWork(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Errorf("Validate: %v", err)
 	}
-	for field, spoil := range cases {
+	for field, inject := range cases {
 		cfg := good
-		spoil(&cfg)
+		inject(&cfg)
 		if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), field) {
 			t.Errorf("%s: got %v", field, err)
 		}

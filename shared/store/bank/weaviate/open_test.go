@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	client "github.com/weaviate/weaviate-go-client/v5/weaviate"
+	client "github.com/weaviate/weaviate-go-client/v4/weaviate"
 	"github.com/weaviate/weaviate/entities/models"
 	"golang.org/x/sync/errgroup"
 

@@ -1,13 +1,17 @@
 package weaviate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
+	"github.com/weaviate/weaviate-go-client/v4/weaviate/filters"
+	"github.com/weaviate/weaviate-go-client/v4/weaviate/graphql"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -21,6 +25,8 @@ const (
 	idsPerQuery = 500
 )
 
+var errNoCount = errors.New("no count")
+
 // userKey is the value of the user property. User ids are free text, and Weaviate trims what
 // it indexes, so that "a" and "a " would be one user: the hash keeps them apart.
 func userKey(user string) string {
@@ -30,12 +36,14 @@ func userKey(user string) string {
 
 // read runs a query over one user's objects of a collection. All reads of users' data but Owner pass
 // through it: it alone adds the user filter. shape sets what is searched, sorted and returned.
-func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, shape func(*pb.SearchRequest), where ...*filters.WhereBuilder) ([]*pb.SearchResult, error) {
+func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, shape func(*pb.SearchRequest),
+	where ...*pb.Filters,
+) ([]*pb.SearchResult, error) {
 	if err := bank.CheckScope(scope); err != nil {
 		return nil, err
 	}
 	mine := equal(propUser, userKey(scope.User))
-	return b.query(ctx, scope.Tenant, collection, shape, append([]*filters.WhereBuilder{mine}, where...))
+	return b.query(ctx, scope.Tenant, collection, shape, append([]*pb.Filters{mine}, where...))
 }
 
 // Owner implements bank.Bank. It is the one read without a user filter, and returns nothing but a user id.
@@ -43,7 +51,7 @@ func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
 	if err := memory.ValidTenant(tenant); err != nil {
 		return "", err
 	}
-	results, err := b.query(ctx, tenant, b.collections.memory(), only(propEntryID, propUserID), []*filters.WhereBuilder{equal(propEntryID, id)})
+	results, err := b.query(ctx, tenant, b.collections.memory(), only(propEntryID, propUserID), []*pb.Filters{equal(propEntryID, id)})
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +72,9 @@ func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
 
 // query runs a query over a tenant's objects of a collection; only read and Owner may call it. A tenant
 // that does not exist has no objects.
-func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(*pb.SearchRequest), where []*filters.WhereBuilder) ([]*pb.SearchResult, error) {
+func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(*pb.SearchRequest),
+	where []*pb.Filters,
+) ([]*pb.SearchResult, error) {
 	req := &pb.SearchRequest{
 		Collection: collection, Limit: maxResults,
 		Properties: &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
@@ -75,7 +85,7 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 	}
 	shape(req)
 	req.Tenant = tenant
-	req.Filters = filters.Where().WithOperator(filters.And).WithOperands(where).ToGRPC()
+	req.Filters = &pb.Filters{Operator: pb.Filters_OPERATOR_AND, Filters: where}
 	reply, err := b.search.Search(ctx, req)
 	if err == nil {
 		return reply.GetResults(), nil
@@ -92,7 +102,8 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 	return nil, failed(ctx, "query "+collection, err)
 }
 
-// count counts one user's objects of a collection, with the same filter as read.
+// count counts one user's objects of a collection, with the same filter as read. It asks by GraphQL: the client's
+// gRPC protocol cannot count.
 func (b *Bank) count(ctx context.Context, scope memory.Scope, collection string) (int, error) {
 	if err := bank.CheckScope(scope); err != nil {
 		return 0, err
@@ -101,13 +112,24 @@ func (b *Bank) count(ctx context.Context, scope memory.Scope, collection string)
 	if absent || err != nil {
 		return 0, err
 	}
-	reply, err := b.search.Aggregate(ctx, &pb.AggregateRequest{
-		Collection: collection, Tenant: scope.Tenant, ObjectsCount: true, Filters: equal(propUser, userKey(scope.User)).ToGRPC(),
-	})
+	mine := filters.Where().WithPath([]string{propUser}).WithOperator(filters.Equal).WithValueText(userKey(scope.User))
+	reply, err := b.rest.GraphQL().Aggregate().WithClassName(collection).WithTenant(scope.Tenant).WithWhere(mine).
+		WithFields(graphql.Field{Name: "meta", Fields: []graphql.Field{{Name: "count"}}}).Do(ctx)
 	if err != nil {
 		return 0, failed(ctx, "count "+collection, err)
 	}
-	return int(reply.GetSingleResult().GetObjectsCount()), nil
+	if len(reply.Errors) > 0 {
+		return 0, fmt.Errorf("count %s: %s", collection, reply.Errors[0].Message)
+	}
+	var counted map[string][]struct{ Meta struct{ Count int } }
+	raw, err := json.Marshal(reply.Data["Aggregate"])
+	if err == nil {
+		err = json.Unmarshal(raw, &counted)
+	}
+	if err != nil || len(counted[collection]) != 1 {
+		return 0, fmt.Errorf("count %s: %w in the answer %s", collection, cmp.Or(err, errNoCount), raw)
+	}
+	return counted[collection][0].Meta.Count, nil
 }
 
 // tenantAbsent asks whether nothing was ever written for a tenant; the error of a query does
@@ -156,21 +178,31 @@ func entryFields(req *pb.SearchRequest) {
 	only(propEntry, propStatus, propValidTo)(req)
 }
 
-func equal(property, value string) *filters.WhereBuilder {
-	return filters.Where().WithPath([]string{property}).WithOperator(filters.Equal).WithValueText(value)
+// compare is a filter by one property. Times are texts too, in RFC 3339.
+func compare(property string, operator pb.Filters_Operator, value string) *pb.Filters {
+	return &pb.Filters{
+		Operator: operator, TestValue: &pb.Filters_ValueText{ValueText: value},
+		Target: &pb.FilterTarget{Target: &pb.FilterTarget_Property{Property: property}},
+	}
+}
+
+func equal(property, value string) *pb.Filters {
+	return compare(property, pb.Filters_OPERATOR_EQUAL, value)
 }
 
 // anyOf matches objects whose property has, or whose list holds, one of the values; one value
 // is looked up faster than a list of one.
-func anyOf(property string, values []string) *filters.WhereBuilder {
+func anyOf(property string, values []string) *pb.Filters {
 	if len(values) == 1 {
 		return equal(property, values[0])
 	}
-	return filters.Where().WithPath([]string{property}).WithOperator(filters.ContainsAny).WithValueText(values...)
+	f := compare(property, pb.Filters_OPERATOR_CONTAINS_ANY, "")
+	f.TestValue = &pb.Filters_ValueTextArray{ValueTextArray: &pb.TextArray{Values: values}}
+	return f
 }
 
 // inStatus filters by states; none means no filter.
-func inStatus(statuses []memory.Status) []*filters.WhereBuilder {
+func inStatus(statuses []memory.Status) []*pb.Filters {
 	if len(statuses) == 0 {
 		return nil
 	}
@@ -178,5 +210,5 @@ func inStatus(statuses []memory.Status) []*filters.WhereBuilder {
 	for i, s := range statuses {
 		values[i] = string(s)
 	}
-	return []*filters.WhereBuilder{anyOf(propStatus, values)}
+	return []*pb.Filters{anyOf(propStatus, values)}
 }

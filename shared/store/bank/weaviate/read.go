@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weaviate/weaviate-go-client/v5/weaviate/filters"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -89,7 +88,7 @@ func (b *Bank) firstAfter(ctx context.Context, scope memory.Scope, statuses []me
 // sameTime returns the first count entries that were recorded at the time of a place and come
 // after it.
 func (b *Bank) sameTime(ctx context.Context, scope memory.Scope, statuses []memory.Status, place bank.PageToken, count int) ([]memory.Memory, error) {
-	at := filters.Where().WithPath([]string{propRecordedAt}).WithOperator(filters.Equal).WithValueDate(place.RecordedAt)
+	at := equal(propRecordedAt, place.RecordedAt.Format(time.RFC3339Nano))
 	results, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID), append(inStatus(statuses), at)...)
 	if err != nil {
 		return nil, err
@@ -111,7 +110,7 @@ func (b *Bank) sameTime(ctx context.Context, scope memory.Scope, statuses []memo
 func (b *Bank) later(ctx context.Context, scope memory.Scope, statuses []memory.Status, after time.Time, count int) ([]memory.Memory, error) {
 	where := inStatus(statuses)
 	if !after.IsZero() {
-		where = append(where, filters.Where().WithPath([]string{propRecordedAt}).WithOperator(filters.GreaterThan).WithValueDate(after))
+		where = append(where, compare(propRecordedAt, pb.Filters_OPERATOR_GREATER_THAN, after.Format(time.RFC3339Nano)))
 	}
 	results, err := b.read(ctx, scope, b.collections.memory(), func(req *pb.SearchRequest) {
 		entryFields(req)

@@ -43,18 +43,14 @@ func match(req *pb.SearchRequest, q bank.Query, byText, byVector bool) {
 	switch {
 	case byText && byVector:
 		req.HybridSearch = &pb.Hybrid{
-			Query: q.Text, Properties: searched, Alpha: q.Alpha, Vectors: []*pb.Vectors{vector(q.Vector)},
+			Query: q.Text, Properties: searched, Alpha: q.Alpha, VectorBytes: byteops.Float32ToByteVector(q.Vector),
 			FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE,
 		}
 	case byText:
 		req.Bm25Search = &pb.BM25{Query: q.Text, Properties: searched}
 	default:
-		req.NearVector = &pb.NearVector{Vectors: []*pb.Vectors{vector(q.Vector)}}
+		req.NearVector = &pb.NearVector{VectorBytes: byteops.Float32ToByteVector(q.Vector)}
 	}
-}
-
-func vector(v []float32) *pb.Vectors {
-	return &pb.Vectors{VectorBytes: byteops.Fp32SliceToBytes(v), Type: pb.Vectors_VECTOR_TYPE_SINGLE_FP32}
 }
 
 // score decodes the results with their scores; the cosine where only vectors were compared.
