@@ -13,7 +13,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/bus"
-	"github.com/mneme-memory/mneme/shared/bus/inmem"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -100,11 +100,8 @@ func batch() consolidation.Batch {
 
 // TestAReplayedDeadLetterIsTheSalientTurnAgain goes through the bus: letters out, a replay, and what it puts back.
 func TestAReplayedDeadLetterIsTheSalientTurnAgain(t *testing.T) {
-	broker := inmem.NewBroker()
-	broker.CreateTopic(contract.TopicSalientTurns, 1)
-	broker.CreateTopic(contract.TopicDeadLetters, 1)
+	broker := bustest.StartBroker(t, 1, contract.TopicSalientTurns, contract.TopicDeadLetters)
 	publisher := broker.Publisher()
-	defer publisher.Close()
 	if err := announcing(t, publisher).DeadLetter(t.Context(), batch(), "candidates[0]: is no object", at); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // OpenAttributionStore opens what an erasure waits for until decisions on dropped turns are gone, too: the group that keeps them.
-func OpenAttributionStore(line *BusClient, group string) (erasure.Store, func() error, error) {
-	cluster := line.bus.Cluster(line.name)
+func OpenAttributionStore(b *BusClient, group string) (erasure.Store, func() error, error) {
+	cluster := b.bus.Cluster(b.name)
 	offsets, err := kafka.NewOffsets(cluster, group, contract.TopicSalientTurns)
 	if err != nil {
 		return nil, nil, err

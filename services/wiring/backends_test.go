@@ -181,7 +181,7 @@ func TestEmbedders(t *testing.T) {
 	_, _, err = wiring.Embedding{Kind: "endpoint", Endpoint: options}.Open(t.Context(), wiring.Model{Endpoint: server.Config()}, tel)
 	var need *runner.NeedError
 	if !errors.As(err, &need) || need.Dependency != "embedding endpoint" || fault.IsTerminal(err) {
-		t.Errorf("an endpoint that is away gives %v, want to wait for it", err)
+		t.Errorf("an endpoint that is unavailable gives %v, want to wait for it", err)
 	}
 }
 

@@ -77,7 +77,7 @@ type BusClient struct {
 	Publisher bus.Publisher
 }
 
-// Open makes the topics and a publisher. Close the line when done.
+// Open makes the topics and a publisher. Close the client when done.
 func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*BusClient, error) {
 	if err := b.EnsureTopics(ctx, name); err != nil {
 		return nil, err
@@ -94,30 +94,31 @@ func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*
 }
 
 // Consume is the task of consuming a topic as a group, with the usual chain around h. A new group begins at the oldest record.
-func (l *BusClient) Consume(topic, group string, h bus.Handler) (runner.Task, error) {
-	return l.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}}, h)
+func (c *BusClient) Consume(topic, group string, h bus.Handler) (runner.Task, error) {
+	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}}, h)
 }
 
 // ConsumeNew is Consume for what is published from now on: a new group begins at the end.
-func (l *BusClient) ConsumeNew(topic, group string, h bus.Handler) (runner.Task, error) {
-	return l.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}, FromEnd: true}, h)
+func (c *BusClient) ConsumeNew(topic, group string, h bus.Handler) (runner.Task, error) {
+	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}, FromEnd: true}, h)
 }
 
-func (l *BusClient) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task, error) {
+func (c *BusClient) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task, error) {
 	group := from.Group
-	chain, err := bus.Standard(bus.StandardConfig{Group: group, Handler: l.name, DeadLetters: contract.TopicDeadLetters}, l.raw, l.ins, h)
+	standard := bus.StandardConfig{Group: group, Handler: c.name, DeadLetters: contract.TopicDeadLetters}
+	chain, err := bus.Standard(standard, c.raw, c.ins, h)
 	if err != nil {
 		return runner.Task{}, err
 	}
-	from.Cluster = l.bus.Cluster(l.name)
+	from.Cluster = c.bus.Cluster(c.name)
 	source, err := kafka.NewSource(from)
 	if err != nil {
 		return runner.Task{}, err
 	}
 	cfg := bus.DefaultConfig(group)
-	cfg.Workers, cfg.MaxBatch = l.bus.Workers, l.bus.MaxBatch
+	cfg.Workers, cfg.MaxBatch = c.bus.Workers, c.bus.MaxBatch
 	cfg.MaxInFlight = max(cfg.MaxInFlight, 4*cfg.MaxBatch)
-	consumer, err := bus.NewConsumer(cfg, source, chain, l.ins)
+	consumer, err := bus.NewConsumer(cfg, source, chain, c.ins)
 	if err != nil {
 		return runner.Task{}, errors.Join(err, source.Close())
 	}
@@ -125,10 +126,10 @@ func (l *BusClient) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task
 }
 
 // Raw is the publisher without trace context, for what adds its own.
-func (l *BusClient) Raw() bus.Publisher { return l.raw }
+func (c *BusClient) Raw() bus.Publisher { return c.raw }
 
-// Instruments are the line's, for what else uses the bus.
-func (l *BusClient) Instruments() *bus.Instruments { return l.ins }
+// Instruments are the client's, for what else uses the bus.
+func (c *BusClient) Instruments() *bus.Instruments { return c.ins }
 
 // Close closes the publisher.
-func (l *BusClient) Close() error { return l.Publisher.Close() }
+func (c *BusClient) Close() error { return c.Publisher.Close() }

@@ -16,13 +16,15 @@ import (
 )
 
 // OpenErasureStores opens what keeps something of users beside bank and window. A further store is one more line.
-func OpenErasureStores(line *BusClient, w Workflows, redis Redis, temporal client.Client, tel *telemetry.Telemetry) ([]erasure.Store, func() error, error) {
+func OpenErasureStores(
+	b *BusClient, w Workflows, redis Redis, temporal client.Client, tel *telemetry.Telemetry,
+) ([]erasure.Store, func() error, error) {
 	traces, free, err := redis.openTraces(tel)
 	if err != nil {
 		return nil, nil, err
 	}
-	cluster := line.bus.Cluster(line.name)
-	letters, err := kafka.NewLog(cluster, contract.TopicDeadLetters)
+	cluster := b.bus.Cluster(b.name)
+	deadLetters, err := kafka.NewLog(cluster, contract.TopicDeadLetters)
 	if err != nil {
 		return nil, nil, errors.Join(err, free())
 	}
@@ -33,11 +35,11 @@ func OpenErasureStores(line *BusClient, w Workflows, redis Redis, temporal clien
 					Cluster: cluster, Group: contract.GroupReplay, Topics: []string{contract.TopicDeadLetters}, MaxWait: 200 * time.Millisecond,
 				})
 			},
-			Log: letters, Out: line.raw, Instruments: line.ins,
+			Log: deadLetters, Out: b.raw, Instruments: b.ins,
 		}),
 		erasure.Histories{Client: temporal, Namespace: w.Namespace},
 		traces,
-	}, func() error { return errors.Join(letters.Close(), free()) }, nil
+	}, func() error { return errors.Join(deadLetters.Close(), free()) }, nil
 }
 
 // TransportTopic is a topic whose records leave with its retention alone.
@@ -50,13 +52,13 @@ type TransportTopic struct {
 }
 
 // TransportTopics says what records may remain where no service reads them again.
-func (l *BusClient) TransportTopics(ctx context.Context) ([]TransportTopic, error) {
+func (c *BusClient) TransportTopics(ctx context.Context) ([]TransportTopic, error) {
 	topics := []TransportTopic{
 		{Name: contract.TopicSessionEvents, Texts: true}, {Name: contract.TopicSalientTurns, Texts: true},
 		{Name: contract.TopicMemoryChanges}, {Name: contract.TopicFeedback},
 	}
 	for i := range topics {
-		log, err := kafka.NewLog(l.bus.Cluster(l.name), topics[i].Name)
+		log, err := kafka.NewLog(c.bus.Cluster(c.name), topics[i].Name)
 		if err != nil {
 			return nil, err
 		}

@@ -118,18 +118,19 @@ func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filter
 	return filters, func() error { client.Close(); return nil }, nil
 }
 
-type way struct {
+// variant is a strategy as one policy runs it.
+type variant struct {
 	strategy tenant.Strategy
 	policy   tenant.Policy
 }
 
-// Formers are the ways of forming memory by strategy and policy.
-type Formers map[way]formation.Former
+// Formers are what forms memory, by strategy and policy.
+type Formers map[variant]formation.Former
 
 // Find is as consolidation wants it. A strategy or policy that there is none of is a terminal error; a model that is not configured is
 // worth waiting for.
 func (f Formers) Find(strategy, policy string) (formation.Former, error) {
-	if found, ok := f[way{tenant.Strategy(strategy), tenant.Policy(policy)}]; ok {
+	if found, ok := f[variant{tenant.Strategy(strategy), tenant.Policy(policy)}]; ok {
 		return found, nil
 	}
 	if !slices.Contains(tenant.Strategies(), tenant.Strategy(strategy)) {
@@ -142,7 +143,7 @@ func (f Formers) Find(strategy, policy string) (formation.Former, error) {
 func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Formers, func() error, error) {
 	formers := Formers{}
 	for _, s := range strategies.All() {
-		formers[way{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
+		formers[variant{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
 	}
 	client, err := m.open(tel)
 	if err != nil || client == nil {
@@ -154,7 +155,7 @@ func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Former
 			client.Close()
 			return nil, nil, fault.Terminal("MNEME_LLM_*", "strategy %s: %w", s.Name, err)
 		}
-		formers[way{tenant.Strategy(s.Name), tenant.PolicyLLM}] = f
+		formers[variant{tenant.Strategy(s.Name), tenant.PolicyLLM}] = f
 	}
 	return formers, func() error { client.Close(); return nil }, nil
 }

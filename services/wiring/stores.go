@@ -50,7 +50,7 @@ func (w Window) Validate() error {
 	)
 }
 
-// Open makes the window. It does not wait for Redis: a window that is away is no reason not to start.
+// Open makes the window. It does not wait for Redis: a window that is unavailable is no reason not to start.
 func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, error) {
 	c, err := w.client(tel)
 	if err != nil {

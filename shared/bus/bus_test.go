@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mneme-memory/mneme/shared/bus"
-	"github.com/mneme-memory/mneme/shared/bus/inmem"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
@@ -126,7 +126,7 @@ func TestRetryStops(t *testing.T) {
 		if calls++; calls == 5 {
 			cancel()
 		}
-		return errors.New("away")
+		return errors.New("unavailable")
 	})(ctx, []bus.Message{{Topic: "t"}})
 	if err == nil || fault.IsTerminal(err) || calls != 5 {
 		t.Errorf("at the end of the context: %d calls, %v", calls, err)
@@ -141,13 +141,13 @@ func TestRetryStops(t *testing.T) {
 	}
 }
 
-// A model that never answers usably must not stall its partition, one that is away must not lose anything.
+// A model that never answers usably must not stall its partition, one that is unavailable must not lose anything.
 func TestRetryGivesUpOnUnusableAnswersAlone(t *testing.T) {
 	cfg := bus.RetryConfig{Initial: time.Microsecond, Max: time.Millisecond, Panics: 1, Unusable: 3}
 	calls := 0
 	err := bus.Retry(cfg, instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {
 		if calls++; calls%2 == 0 {
-			return errors.New("away")
+			return errors.New("unavailable")
 		}
 		return fmt.Errorf("filter turns: %w", fault.ErrUnusableAnswer)
 	})(t.Context(), []bus.Message{{Topic: "t"}})
@@ -162,12 +162,14 @@ func TestStandardNeedsItsParts(t *testing.T) {
 	}
 }
 
-func TestLetterIDIsStableAndDistinct(t *testing.T) {
+func TestDeadLetterIDIsStableAndDistinct(t *testing.T) {
 	if got, want := bus.DeadLetterID("t", 1, 23), bus.DeadLetterID("t", 1, 23); got != want {
 		t.Errorf("%s and %s for one record", got, want)
 	}
 	seen := make(map[string]bool)
-	for _, id := range []string{bus.DeadLetterID("t", 1, 23), bus.DeadLetterID("t", 12, 3), bus.DeadLetterID("t/1", 2, 3), bus.DeadLetterID("t", 1, 2)} {
+	for _, id := range []string{
+		bus.DeadLetterID("t", 1, 23), bus.DeadLetterID("t", 12, 3), bus.DeadLetterID("t/1", 2, 3), bus.DeadLetterID("t", 1, 2),
+	} {
 		if seen[id] {
 			t.Errorf("%s names two records", id)
 		}
@@ -199,8 +201,8 @@ func TestRunReturnsWhenTheConfigurationCanNeverWork(t *testing.T) {
 	}
 }
 
-// run starts a consumer on a broker in memory and returns what ends it.
-func run(t *testing.T, broker *inmem.Broker, cfg bus.Config, h bus.Handler, ins *bus.Instruments) func() error {
+// run starts a consumer on an embedded broker and returns what ends it.
+func run(t *testing.T, broker *bustest.Broker, cfg bus.Config, h bus.Handler, ins *bus.Instruments) func() error {
 	t.Helper()
 	c, err := bus.NewConsumer(cfg, broker.Source(cfg.Group, "t"), h, ins)
 	if err != nil {
@@ -221,9 +223,8 @@ func run(t *testing.T, broker *inmem.Broker, cfg bus.Config, h bus.Handler, ins 
 	}
 }
 
-func TestRunTellsOfHandlersThatIgnoreTheirContext(t *testing.T) {
-	broker := inmem.NewBroker()
-	broker.CreateTopic("t", 1)
+func TestRunReportsHandlersThatIgnoreTheirContext(t *testing.T) {
+	broker := bustest.StartBroker(t, 1, "t")
 	cfg := bus.DefaultConfig("g")
 	cfg.DrainTimeout, cfg.StopTimeout = time.Millisecond, time.Millisecond
 	started, release := make(chan struct{}), make(chan struct{})
@@ -238,16 +239,15 @@ func TestRunTellsOfHandlersThatIgnoreTheirContext(t *testing.T) {
 	}
 	<-started
 	if err := stop(); err == nil {
-		t.Error("Run does not tell that a handler is still running")
+		t.Error("Run does not report that a handler is still running")
 	}
-	if got := broker.Committed("g"); len(got) != 0 {
-		t.Errorf("committed %v for a handler that has not returned", got)
+	if got := broker.Committed("g", bus.Partition{Topic: "t"}); got != -1 {
+		t.Errorf("committed %d for a handler that has not returned", got)
 	}
 }
 
 func TestABareHandlerIsCalledAgainAfterAnError(t *testing.T) {
-	broker := inmem.NewBroker()
-	broker.CreateTopic("t", 1)
+	broker := bustest.StartBroker(t, 1, "t")
 	cfg := bus.DefaultConfig("g")
 	cfg.RedeliverDelay = time.Millisecond
 	var log bytes.Buffer
@@ -267,7 +267,7 @@ func TestABareHandlerIsCalledAgainAfterAnError(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	if got := broker.Committed("g")[bus.Partition{Topic: "t"}]; got != 1 {
+	if got := broker.Committed("g", bus.Partition{Topic: "t"}); got != 1 {
 		t.Errorf("committed %d, want 1", got)
 	}
 	if !strings.Contains(log.String(), "delivered again") || strings.Contains(log.String(), "words") {

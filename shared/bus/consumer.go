@@ -50,13 +50,13 @@ func (c *Consumer) Run(ctx context.Context) error {
 }
 
 func (c *Consumer) loop(ctx context.Context) error {
-	var away outage
+	var failing outage
 	group := slog.String("group", c.cfg.Group)
 	for ctx.Err() == nil {
 		gen, err := c.source.Next(ctx)
 		switch {
 		case err == nil:
-			away.mended(ctx, c.ins.log, "join the consumer group", group)
+			failing.repaired(ctx, c.ins.log, "join the consumer group", group)
 			if err := c.serve(ctx, gen); ctx.Err() != nil {
 				return err // Close, not Release, ends the generation of a member that leaves
 			}
@@ -66,7 +66,7 @@ func (c *Consumer) loop(ctx context.Context) error {
 		case fault.IsTerminal(err) || errors.Is(err, ErrClosed):
 			return fmt.Errorf("join group %s: %w", c.cfg.Group, err)
 		default:
-			away.failed(ctx, c.ins.log, "join the consumer group", group, slog.Any("error", err))
+			failing.failed(ctx, c.ins.log, "join the consumer group", group, slog.Any("error", err))
 			pause(ctx, c.cfg.RedeliverDelay)
 		}
 	}

@@ -22,12 +22,12 @@ import (
 // maxReason bounds the reason of a dead letter, in bytes: errors may nest without end.
 const maxReason = 2 << 10
 
-// letterNamespace separates the identifiers of dead letters from everybody else's.
-var letterNamespace = uuid.MustParse("6d6e656d-6500-5000-8000-6c6574746572")
+// deadLetterNamespace separates the identifiers of dead letters from everybody else's.
+var deadLetterNamespace = uuid.MustParse("6d6e656d-6500-5000-8000-6c6574746572")
 
 // DeadLetterConfig says where records go that can never be processed.
 type DeadLetterConfig struct {
-	// Topic receives the letters; its records may be larger than the originals by a few kilobytes.
+	// Topic receives the dead letters; its records may be larger than the originals by a few kilobytes.
 	Topic string
 	// Handler names who gives up.
 	Handler string
@@ -36,14 +36,14 @@ type DeadLetterConfig struct {
 }
 
 // DeadLetterID returns the identifier of the dead letter of a record: a UUID version 5, equal for
-// equal records, so that a letter published twice is one letter.
+// equal records, so that a dead letter published twice is one.
 func DeadLetterID(topic string, partition int, offset int64) string {
 	name := strconv.Itoa(len(topic)) + ":" + topic + "/" + strconv.Itoa(partition) + "/" + strconv.FormatInt(offset, 10)
-	return uuid.NewSHA1(letterNamespace, []byte(name)).String()
+	return uuid.NewSHA1(deadLetterNamespace, []byte(name)).String()
 }
 
 // DeadLetter publishes a record whose handler returned a terminal error to the dead letters,
-// keyed as the record is, and calls it done. When the letter cannot be published the record
+// keyed as the record is, and calls it done. When that cannot be published the record
 // stays undone, with a retryable error. A terminal error about several records passes through:
 // Isolate, outside, finds out which one it is about.
 func DeadLetter(cfg DeadLetterConfig, pub Publisher, ins *Instruments) Middleware {
@@ -62,29 +62,29 @@ func DeadLetter(cfg DeadLetterConfig, pub Publisher, ins *Instruments) Middlewar
 }
 
 func (cfg DeadLetterConfig) publish(ctx context.Context, m Message, cause error, pub Publisher, ins *Instruments) error {
-	letter := cfg.letter(m, cause)
-	value, err := proto.Marshal(letter)
+	dead := cfg.record(m, cause)
+	value, err := proto.Marshal(dead)
 	if err == nil {
 		err = pub.Publish(ctx, Message{Topic: cfg.Topic, Key: m.Key, Value: value})
 	}
 	if err != nil {
 		// Not wrapped: whatever kind of error it is, the record itself is not lost for good.
-		return fmt.Errorf("publish dead letter %s: %v", letter.Id, err)
+		return fmt.Errorf("publish dead letter %s: %v", dead.Id, err)
 	}
 	ins.dead.Add(ctx, 1, metric.WithAttributes(semconv.MessagingDestinationName(m.Topic), attrHandler.String(cfg.Handler)))
 	ins.log.WarnContext(ctx, "record went to the dead letters", batchAttrs([]Message{m},
-		slog.String("letter", letter.Id), slog.String("handler", cfg.Handler), slog.String("field", letter.Field),
-		slog.Int("attempts", int(letter.Attempts)))...)
+		slog.String("dead_letter", dead.Id), slog.String("handler", cfg.Handler), slog.String("field", dead.Field),
+		slog.Int("attempts", int(dead.Attempts)))...)
 	return nil
 }
 
-func (cfg DeadLetterConfig) letter(m Message, cause error) *mnemev1.DeadLetter {
+func (cfg DeadLetterConfig) record(m Message, cause error) *mnemev1.DeadLetter {
 	attempts := 1
 	var tried *triedError
 	if errors.As(cause, &tried) {
 		attempts = tried.attempts
 	}
-	letter := &mnemev1.DeadLetter{
+	dead := &mnemev1.DeadLetter{
 		SchemaVersion: 1,
 		Id:            DeadLetterID(m.Topic, m.Partition, m.Offset),
 		Reason:        text(cause.Error(), maxReason),
@@ -99,9 +99,9 @@ func (cfg DeadLetterConfig) letter(m Message, cause error) *mnemev1.DeadLetter {
 		Attempts:      int32(attempts),
 	}
 	for _, h := range m.Headers {
-		letter.Headers = append(letter.Headers, &mnemev1.Header{Key: text(h.Key, len(h.Key)), Value: h.Value})
+		dead.Headers = append(dead.Headers, &mnemev1.Header{Key: text(h.Key, len(h.Key)), Value: h.Value})
 	}
-	return letter
+	return dead
 }
 
 // text cuts s to what a text field of the contract may hold.

@@ -16,21 +16,23 @@ import (
 
 // EraseConfig chooses which dead letters are erased.
 type EraseConfig struct {
-	// Match tells by a record of the letters' topic whether it is to be erased. letter is nil where the record is no letter.
-	Match func(key []byte, letter *mnemev1.DeadLetter) bool
+	// Match reports whether a record of the dead letters' topic is to be erased. dead is nil where the record cannot be decoded.
+	Match func(key []byte, dead *mnemev1.DeadLetter) bool
 	// Idle is the pause before the first further attempt, where a partition was in other hands; each is about twice as long as
 	// the one before, up to MaxIdle. 0 is half a second and 15 s.
 	Idle, MaxIdle time.Duration
 }
 
-// EraseDeadLetters removes the chosen letters from their topic for good, replayed ones too. A topic cannot lose
-// single records, so waiting letters that stay are appended again, unchanged, and the partition is cut off before them.
+// EraseDeadLetters removes the chosen dead letters from their topic for good, replayed ones too. A topic cannot lose
+// single records, so those that wait and stay are appended again, unchanged, and the partition is cut off before them.
 //
 // join makes a membership in the group of the replay: a partition is in the hands of one member at a time, so no replay
-// and no other erasure holds a letter meanwhile that it would put back. Letters that were replayed before are cut off with the rest. An
-// erasure that is interrupted may leave one letter per partition twice, and loses none. When it returns nil, a scan has found no
-// chosen letter; what arrives meanwhile may be left.
-func EraseDeadLetters(ctx context.Context, cfg EraseConfig, join func() (Source, error), log Log, pub Publisher, ins *Instruments) (erased int, err error) {
+// and no other erasure holds one meanwhile that it would put back. Those that were replayed before are cut off with the rest. An
+// erasure that is interrupted may leave one dead letter per partition twice, and loses none. When it returns nil, a scan has found no
+// chosen one; what arrives meanwhile may be left.
+func EraseDeadLetters(
+	ctx context.Context, cfg EraseConfig, join func() (Source, error), log Log, pub Publisher, ins *Instruments,
+) (erased int, err error) {
 	if cfg.Idle <= 0 {
 		cfg.Idle = 500 * time.Millisecond
 	}
@@ -70,7 +72,7 @@ type erasure struct {
 	erased int
 }
 
-// find returns the partitions that hold a chosen letter, and how many.
+// find returns the partitions that hold a chosen dead letter, and how many.
 func (e *erasure) find(ctx context.Context) (map[int]int, error) {
 	left := map[int]int{}
 	err := ScanLog(ctx, e.log, func(m Message) {
@@ -137,16 +139,16 @@ func (e *erasure) chosen(m Message) bool {
 	return e.cfg.Match(m.Key, DecodeDeadLetter(m.Value))
 }
 
-// DecodeDeadLetter decodes a record of the letters' topic; nil where it is no letter.
+// DecodeDeadLetter decodes a record of the dead letters' topic; nil where it is something else.
 func DecodeDeadLetter(value []byte) *mnemev1.DeadLetter {
-	letter := new(mnemev1.DeadLetter)
-	if proto.Unmarshal(value, letter) != nil {
+	dead := new(mnemev1.DeadLetter)
+	if proto.Unmarshal(value, dead) != nil {
 		return nil
 	}
-	return letter
+	return dead
 }
 
-// one keeps a waiting letter that stays.
+// one keeps a waiting dead letter that stays.
 func (e *erasure) one(ctx context.Context, m Message) error {
 	if e.chosen(m) {
 		return nil

@@ -3,7 +3,7 @@ package bus
 import "sync"
 
 // lagTable holds, for the partitions a consumer has now, where they end and how far they are
-// finished. A partition that moved away leaves the table, so that two members never report it.
+// finished. A partition that another member has now leaves the table, so that two members never report it.
 type lagTable struct {
 	group string
 	mu    sync.Mutex

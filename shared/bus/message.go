@@ -1,9 +1,9 @@
 // Package bus moves records between Mneme's services: at least once, in order for each key.
 //
-// A Consumer takes records from a Source (the port to a transport; the adapters are the
-// packages kafka and inmem), hands batches of one key to a Handler, many keys at the same
-// time, and commits what is finished. What surrounds a handler (tracing, retries, dead
-// letters) is Middleware; Standard builds the usual chain.
+// A Consumer takes records from a Source (the port to a transport; its adapter is package
+// kafka), hands batches of one key to a Handler, many keys at the same time, and commits
+// what is finished. What surrounds a handler (tracing, retries, dead letters) is Middleware;
+// Standard builds the usual chain.
 package bus
 
 import (
@@ -70,7 +70,7 @@ func Chain(h Handler, mws ...Middleware) Handler {
 type Publisher interface {
 	// Publish returns nil when all replicas in sync hold every record. The records of one key
 	// keep the order they have in msgs, and calls that follow each other keep theirs. While the
-	// transport is away it keeps trying until ctx is done; after an error each record may or may
+	// transport is unavailable it keeps trying until ctx is done; after an error each record may or may
 	// not have been written. A terminal error (fault.IsTerminal) says that a record can never be
 	// published. Safe for concurrent use.
 	Publish(ctx context.Context, msgs ...Message) error

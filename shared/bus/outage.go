@@ -11,7 +11,7 @@ import (
 const reminder = 30 * time.Second
 
 // outage logs the beginning and the end of a failure that is tried through, instead of every
-// attempt: a broker that is away for a minute must not fill the log. The zero value is ready.
+// attempt: a broker that is unavailable for a minute must not fill the log. The zero value is ready.
 type outage struct {
 	mu     sync.Mutex
 	since  time.Time
@@ -32,7 +32,7 @@ func (o *outage) failed(ctx context.Context, log *slog.Logger, what string, attr
 	log.WarnContext(ctx, what+", trying on", attrs...)
 }
 
-func (o *outage) mended(ctx context.Context, log *slog.Logger, what string, attrs ...any) {
+func (o *outage) repaired(ctx context.Context, log *slog.Logger, what string, attrs ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.since.IsZero() {

@@ -9,14 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // ReplayedHeader names the header that tells a replayed record from a first one; its value
-// is the identifier of the dead letter.
+// is the identifier of the dead dead.
 const ReplayedHeader = "mneme-replayed"
 
 // ReplayConfig chooses what is replayed. Empty choices choose everything.
@@ -31,11 +29,11 @@ type ReplayConfig struct {
 
 // ReplayResult counts what a replay did.
 type ReplayResult struct {
-	// Replayed letters were put back on the topic they came from.
+	// Replayed were put back on the topic they came from.
 	Replayed int
-	// Kept letters were not chosen, and wait for a later run.
+	// Kept were not chosen, and wait for a later run.
 	Kept int
-	// Refused letters hold a record that its topic can never take; they wait too.
+	// Refused hold a record that its topic can never take; they wait too.
 	Refused int
 	// Unreadable records are no dead letters of a version this build knows; they wait too.
 	Unreadable int
@@ -45,11 +43,11 @@ type ReplayResult struct {
 // where each assigned partition ended when it first was seen, and puts the records back on
 // the topics they came from. It closes source.
 //
-// The group's offset moves past a letter only when its record is acknowledged. An offset
+// The group's offset moves past a dead letter only when its record is acknowledged. An offset
 // cannot leave gaps, so a letter that is not replayed is appended to the dead letters again,
 // unchanged, before the offset moves past it: a later run finds it there, and none is
 // replayed twice because another one was kept. A replay that is interrupted may repeat the
-// one letter per partition that it was working on.
+// one dead letter per partition that it was working on.
 func Replay(ctx context.Context, cfg ReplayConfig, source Source, pub Publisher, ins *Instruments) (result ReplayResult, err error) {
 	if cfg.Idle <= 0 {
 		cfg.Idle = 500 * time.Millisecond
@@ -86,7 +84,7 @@ type replay struct {
 	ins    *Instruments
 	ends   map[Partition]int64
 	result ReplayResult
-	// each is what is done with every waiting letter.
+	// each is what is done with every waiting dead letter.
 	each func(ctx context.Context, m Message) error
 }
 
@@ -156,25 +154,34 @@ func (r *replay) partition(ctx context.Context, gen Generation, p Partition, end
 	}
 }
 
-// one puts one letter's record back, or keeps the letter.
+// one puts the record of one dead letter back, or keeps the dead letter.
 func (r *replay) one(ctx context.Context, m Message) error {
-	letter := new(mnemev1.DeadLetter)
-	if proto.Unmarshal(m.Value, letter) != nil || letter.SchemaVersion != 1 || letter.Topic == "" {
+	dead := replayable(m)
+	if dead == nil {
 		return r.keep(ctx, m, &r.result.Unreadable)
 	}
-	if !r.chosen(letter) {
+	if !r.chosen(dead) {
 		return r.keep(ctx, m, &r.result.Kept)
 	}
-	err := r.pub.Publish(ctx, original(letter))
+	err := r.pub.Publish(ctx, original(dead))
 	switch {
 	case fault.IsTerminal(err):
-		r.ins.log.WarnContext(ctx, "record cannot be replayed", slog.String("letter", letter.Id), slog.Any("error", err))
+		r.ins.log.WarnContext(ctx, "record cannot be replayed", slog.String("dead_letter", dead.Id), slog.Any("error", err))
 		return r.keep(ctx, m, &r.result.Refused)
 	case err != nil:
-		return fmt.Errorf("replay dead letter %s: %w", letter.Id, err)
+		return fmt.Errorf("replay dead letter %s: %w", dead.Id, err)
 	}
 	r.result.Replayed++
 	return nil
+}
+
+// replayable decodes a dead letter; nil where it is none of a version this build knows.
+func replayable(m Message) *mnemev1.DeadLetter {
+	dead := DecodeDeadLetter(m.Value)
+	if dead.GetSchemaVersion() != 1 || dead.GetTopic() == "" {
+		return nil
+	}
+	return dead
 }
 
 // keep appends what was not replayed to the dead letters again.
@@ -186,18 +193,54 @@ func (r *replay) keep(ctx context.Context, m Message, count *int) error {
 	return nil
 }
 
-func (r *replay) chosen(letter *mnemev1.DeadLetter) bool {
-	return strings.HasPrefix(string(letter.Key), r.cfg.KeyPrefix) &&
-		(r.cfg.Handler == "" || r.cfg.Handler == letter.Handler)
+func (r *replay) chosen(dead *mnemev1.DeadLetter) bool {
+	return strings.HasPrefix(string(dead.Key), r.cfg.KeyPrefix) &&
+		(r.cfg.Handler == "" || r.cfg.Handler == dead.Handler)
 }
 
-// original returns the record a letter was made of, marked as replayed.
-func original(letter *mnemev1.DeadLetter) Message {
+// original returns the record a dead letter was made of, marked as replayed.
+func original(dead *mnemev1.DeadLetter) Message {
 	var headers []Header
-	for _, h := range letter.Headers {
+	for _, h := range dead.Headers {
 		headers = append(headers, Header{Key: h.Key, Value: h.Value})
 	}
 	headers = slices.DeleteFunc(headers, func(h Header) bool { return h.Key == ReplayedHeader })
-	headers = append(headers, Header{Key: ReplayedHeader, Value: []byte(letter.Id)})
-	return Message{Topic: letter.Topic, Key: letter.Key, Value: letter.Value, Headers: headers}
+	headers = append(headers, Header{Key: ReplayedHeader, Value: []byte(dead.Id)})
+	return Message{Topic: dead.Topic, Key: dead.Key, Value: dead.Value, Headers: headers}
+}
+
+// DeadLetters lists the dead letters that a Replay with the same choices and group would put back, in order
+// within each partition. It changes nothing: source is closed without a commit. What Replay could not
+// read is left out.
+func DeadLetters(ctx context.Context, cfg ReplayConfig, source Source) (_ []*mnemev1.DeadLetter, err error) {
+	defer func() { err = errors.Join(err, source.Close()) }()
+	gen, err := source.Next(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	defer gen.Release()
+	chosen := (&replay{cfg: cfg}).chosen
+	var out []*mnemev1.DeadLetter
+	for _, p := range gen.Partitions() {
+		end, err := gen.End(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("find end of %s/%d: %w", p.Topic, p.ID, err)
+		}
+		for next := int64(0); next < end; {
+			got, err := gen.Fetch(ctx, p)
+			if err != nil {
+				return nil, fmt.Errorf("fetch dead letters: %w", err)
+			}
+			if len(got.Messages) == 0 {
+				break // everything up to the end was committed by a replay
+			}
+			for _, m := range got.Messages {
+				next = m.Offset + 1
+				if dead := replayable(m); dead != nil && chosen(dead) {
+					out = append(out, dead)
+				}
+			}
+		}
+	}
+	return out, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/bus"
-	"github.com/mneme-memory/mneme/shared/bus/inmem"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
@@ -32,11 +32,9 @@ func (p *failingPublisher) Publish(ctx context.Context, msgs ...bus.Message) err
 	return p.Publisher.Publish(ctx, msgs...)
 }
 
-func letterBroker(t *testing.T, n int) *inmem.Broker {
+func deadLetterBroker(t *testing.T, n int) *bustest.Broker {
 	t.Helper()
-	broker := inmem.NewBroker()
-	broker.CreateTopic("t", 1)
-	broker.CreateTopic("dead", 1)
+	broker := bustest.StartBroker(t, 1, "t", "dead")
 	pub := broker.Publisher()
 	for i := range n {
 		value, err := proto.Marshal(&mnemev1.DeadLetter{SchemaVersion: 1, Id: fmt.Sprint(i), Topic: "t", Value: fmt.Append(nil, i)})
@@ -51,15 +49,15 @@ func letterBroker(t *testing.T, n int) *inmem.Broker {
 }
 
 func TestAnInterruptedReplayGoesOnWhereItStopped(t *testing.T) {
-	broker := letterBroker(t, 5)
+	broker := deadLetterBroker(t, 5)
 	ins := instruments(t, bus.Telemetry{})
 	ctx, cancel := context.WithCancel(t.Context())
-	pub := &failingPublisher{Publisher: broker.Publisher(), value: "3", err: errors.New("away"), hit: cancel}
+	pub := &failingPublisher{Publisher: broker.Publisher(), value: "3", err: errors.New("unavailable"), hit: cancel}
 	got, err := bus.Replay(ctx, bus.ReplayConfig{}, broker.Source("replay", "dead"), pub, ins)
 	if !errors.Is(err, context.Canceled) || got != (bus.ReplayResult{Replayed: 3}) {
 		t.Fatalf("interrupted: %+v, %v", got, err)
 	}
-	if next := broker.Committed("replay")[bus.Partition{Topic: "dead"}]; next != 3 {
+	if next := broker.Committed("replay", bus.Partition{Topic: "dead"}); next != 3 {
 		t.Errorf("committed %d after 3 acknowledged records", next)
 	}
 	got, err = bus.Replay(t.Context(), bus.ReplayConfig{}, broker.Source("replay", "dead"), broker.Publisher(), ins)
@@ -69,7 +67,7 @@ func TestAnInterruptedReplayGoesOnWhereItStopped(t *testing.T) {
 }
 
 func TestReplayKeepsWhatATopicRefuses(t *testing.T) {
-	broker := letterBroker(t, 3)
+	broker := deadLetterBroker(t, 3)
 	ins := instruments(t, bus.Telemetry{})
 	pub := &failingPublisher{Publisher: broker.Publisher(), value: "1", err: fault.Terminal("", "too large"), hit: func() {}}
 	got, err := bus.Replay(t.Context(), bus.ReplayConfig{}, broker.Source("replay", "dead"), pub, ins)

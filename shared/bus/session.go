@@ -69,20 +69,20 @@ func (c *Consumer) serve(ctx context.Context, gen Generation) error {
 	return err
 }
 
-// fetch moves the records of one partition into its lanes until ctx is done.
+// fetch moves the records of one partition into its keyed workers until ctx is done.
 func (s *session) fetch(ctx, work context.Context, p Partition, l *keyedWorkers) {
-	var away outage
+	var failing outage
 	place := []any{slog.String("topic", p.Topic), slog.Int("partition", p.ID)}
 	for ctx.Err() == nil {
 		got, err := s.gen.Fetch(ctx, p)
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, ErrRevoked) {
-				away.failed(ctx, s.ins.log, "fetch", append(place[:2:2], slog.Any("error", err))...)
+				failing.failed(ctx, s.ins.log, "fetch", append(place[:2:2], slog.Any("error", err))...)
 			}
 			pause(ctx, s.cfg.RedeliverDelay)
 			continue
 		}
-		away.mended(ctx, s.ins.log, "fetch", place[:2:2]...)
+		failing.repaired(ctx, s.ins.log, "fetch", place[:2:2]...)
 		s.lag.end(p, got.End)
 		if len(got.Messages) > 0 {
 			s.lag.start(p, got.Messages[0].Offset)
@@ -187,7 +187,7 @@ func (s *session) commit() {
 		}
 		return
 	}
-	s.commits.mended(ctx, s.ins.log, "commit", slog.String("group", s.cfg.Group))
+	s.commits.repaired(ctx, s.ins.log, "commit", slog.String("group", s.cfg.Group))
 	for p, next := range offsets {
 		s.committed[p] = next
 	}

@@ -29,7 +29,7 @@ type StandardConfig struct {
 //   - Recover: a panic is an error, and as such tried again a few times;
 //   - Timeout: each attempt has its own.
 //
-// Letters are published through pub, and traced.
+// Dead letters are published through pub, and traced.
 func Standard(cfg StandardConfig, pub Publisher, ins *Instruments, h Handler) (Handler, error) {
 	if cfg.Handler == "" || cfg.DeadLetters == "" || pub == nil || ins == nil || h == nil {
 		return nil, fault.Terminal("bus", "handler, its name, dead letter topic, publisher and instruments must be given")

@@ -46,7 +46,7 @@ type Telemetry struct {
 	Tracer trace.TracerProvider
 	// Meter makes the metrics.
 	Meter metric.MeterProvider
-	// Log receives what no caller is told.
+	// Log receives what no caller is notified of.
 	Log *slog.Logger
 	// Propagator carries traces in record headers.
 	Propagator propagation.TextMapPropagator

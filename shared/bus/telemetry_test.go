@@ -14,16 +14,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mneme-memory/mneme/shared/bus"
-	"github.com/mneme-memory/mneme/shared/bus/inmem"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // TestMetricsCountWhatHappened sends one record that is fine, one that fails twice, and one
 // that fails for good.
 func TestMetricsCountWhatHappened(t *testing.T) {
-	broker := inmem.NewBroker()
-	broker.CreateTopic("t", 1)
-	broker.CreateTopic("dead", 1)
+	broker := bustest.StartBroker(t, 1, "t", "dead")
+	pub := broker.Publisher()
 	reader := sdkmetric.NewManualReader()
 	ins := instruments(t, bus.Telemetry{Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})
 	failures := 2
@@ -31,11 +30,11 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 	h, err := bus.Standard(bus.StandardConfig{
 		Group: "g", Handler: "h", DeadLetters: "dead", Timeout: time.Minute,
 		Retry: bus.RetryConfig{Initial: time.Microsecond, Max: time.Microsecond, Panics: 1},
-	}, broker.Publisher(), ins, func(_ context.Context, batch []bus.Message) error {
+	}, pub, ins, func(_ context.Context, batch []bus.Message) error {
 		switch string(batch[0].Value) {
 		case "fails twice":
 			if failures--; failures >= 0 {
-				return errors.New("away")
+				return errors.New("unavailable")
 			}
 		case "fails for good":
 			return fault.Terminal("", "wrong")
@@ -52,7 +51,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 	stop := run(t, broker, cfg, h, ins)
 	for _, value := range []string{"fine", "fails twice", "fails for good", "last"} {
 		m := bus.Message{Topic: "t", Key: []byte("k"), Value: []byte(value)}
-		if err := broker.Publisher().Publish(t.Context(), m); err != nil {
+		if err := pub.Publish(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,19 +5,16 @@ import (
 	"errors"
 	"testing"
 
-	businmem "github.com/mneme-memory/mneme/shared/bus/inmem"
-
 	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
 func TestAttributionIsWaitedForUntilItHasPassedTheErasure(t *testing.T) {
-	broker := businmem.NewBroker()
-	broker.CreateTopic(contract.TopicSalientTurns, 1)
+	broker := bustest.StartBroker(t, 1, contract.TopicSalientTurns)
 	out := broker.Publisher()
-	t.Cleanup(func() { _ = out.Close() })
 	put := func(e contract.SalientEvent) {
 		value, err := e.Encode()
 		if err == nil {

@@ -18,7 +18,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/bus"
-	businmem "github.com/mneme-memory/mneme/shared/bus/inmem"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
@@ -174,12 +174,10 @@ func TestWorkflowIDsAreShortAndApart(t *testing.T) {
 }
 
 // letters is a topic of letters of two users: by key, by what they hold, and of nobody.
-func letters(t *testing.T) (*businmem.Broker, bus.Publisher) {
+func letters(t *testing.T) (*bustest.Broker, bus.Publisher) {
 	t.Helper()
-	broker := businmem.NewBroker()
-	broker.CreateTopic(contract.TopicDeadLetters, 2)
+	broker := bustest.StartBroker(t, 2, contract.TopicDeadLetters)
 	out := broker.Publisher()
-	t.Cleanup(func() { _ = out.Close() })
 	event := func(scope memory.Scope) []byte {
 		e := contract.SessionEvent{Envelope: contract.Envelope{EventID: "e", Scope: scope, SessionID: "s"}, ClosedAt: start}
 		value, err := e.Encode()

@@ -206,7 +206,7 @@ func restart(r *fixture) {
 	rec.checkOrder(r)
 }
 
-// fromEnd publishes until something arrives, because nobody is told when the member has begun. What it has received
+// fromEnd publishes until something arrives, because nobody is notified when the member has begun. What it has received
 // and not finished must come again after an outage: a membership begins at the end only once.
 func fromEnd(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)

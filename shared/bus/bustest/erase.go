@@ -26,9 +26,9 @@ func (r *fixture) scanned(l bus.Log) map[string][]string {
 	out := map[string][]string{}
 	r.must(bus.ScanLog(r.context(), l, func(m bus.Message) {
 		value := string(m.Value)
-		letter := new(mnemev1.DeadLetter)
-		if proto.Unmarshal(m.Value, letter) == nil && letter.Topic != "" {
-			value = string(letter.Value)
+		dead := new(mnemev1.DeadLetter)
+		if proto.Unmarshal(m.Value, dead) == nil && dead.Topic != "" {
+			value = string(dead.Value)
 		}
 		out[string(m.Key)] = append(out[string(m.Key)], value)
 	}))
@@ -79,7 +79,7 @@ func logs(r *fixture) {
 
 func (r *fixture) erase(ctx context.Context, l bus.Log, key string) (int, error) {
 	join := func() (bus.Source, error) {
-		src, _ := r.tr.Source(r, r.id+".replay", r.letterTopic())
+		src, _ := r.tr.Source(r, r.id+".replay", r.deadLetterTopic())
 		return src, nil
 	}
 	return bus.EraseDeadLetters(ctx, bus.EraseConfig{
@@ -87,20 +87,20 @@ func (r *fixture) erase(ctx context.Context, l bus.Log, key string) (int, error)
 	}, join, l, r.pub, r.ins)
 }
 
-// eraseLetters erases one user's letters, replayed ones and waiting ones, and looks what is left for readers and replays.
-func eraseLetters(r *fixture) {
+// eraseDeadLetters erases one user's dead letters, replayed ones and waiting ones, and looks what is left for readers and replays.
+func eraseDeadLetters(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 2)
-	r.tr.CreateTopic(r, r.letterTopic(), 3)
-	l := r.log(r.letterTopic())
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 3)
+	l := r.log(r.deadLetterTopic())
 	for i := range 12 {
-		r.letterFor("filter", fmt.Sprintf("tenant/user-%d", i%4), fmt.Sprintf("old %d", i), int64(i))
+		r.deadLetterFor("filter", fmt.Sprintf("tenant/user-%d", i%4), fmt.Sprintf("old %d", i), int64(i))
 	}
 	r.replay(bus.ReplayConfig{}, bus.ReplayResult{Replayed: 12})
 	for i := range 12 {
-		r.letterFor("filter", fmt.Sprintf("tenant/user-%d", i%4), fmt.Sprint(i), int64(100+i))
+		r.deadLetterFor("filter", fmt.Sprintf("tenant/user-%d", i%4), fmt.Sprint(i), int64(100+i))
 	}
-	r.publish(bus.Message{Topic: r.letterTopic(), Key: []byte("tenant/user-1"), Value: []byte("no letter \xff")})
-	r.publish(bus.Message{Topic: r.letterTopic(), Key: []byte("tenant/user-2"), Value: []byte("no letter \xff")})
+	r.publish(bus.Message{Topic: r.deadLetterTopic(), Key: []byte("tenant/user-1"), Value: []byte("no dead letter \xff")})
+	r.publish(bus.Message{Topic: r.deadLetterTopic(), Key: []byte("tenant/user-2"), Value: []byte("no dead letter \xff")})
 	for _, want := range []int{7, 0} {
 		if n, err := r.erase(r.context(), l, "tenant/user-1"); err != nil || n != want {
 			r.Fatalf("erased %d, %v, want %d", n, err, want)
@@ -111,18 +111,18 @@ func eraseLetters(r *fixture) {
 		r.Errorf("the scan finds %v of the erased user", left["tenant/user-1"])
 	}
 	want := map[string][]string{
-		"tenant/user-0": {"0", "4", "8"}, "tenant/user-2": {"2", "6", "10", "no letter \xff"}, "tenant/user-3": {"3", "7", "11"},
+		"tenant/user-0": {"0", "4", "8"}, "tenant/user-2": {"2", "6", "10", "no dead letter \xff"}, "tenant/user-3": {"3", "7", "11"},
 	}
 	for key, values := range want {
 		if got := left[key]; len(got) < len(values) || !slices.Equal(got[len(got)-len(values):], values) {
 			r.Errorf("the log holds %q of %s, want it to end with %q", got, key, values)
 		}
 	}
-	src, _ := r.tr.Source(r, r.id+".replay", r.letterTopic())
+	src, _ := r.tr.Source(r, r.id+".replay", r.deadLetterTopic())
 	waiting, err := bus.DeadLetters(r.context(), bus.ReplayConfig{}, src)
 	r.must(err)
 	if len(waiting) != 9 {
-		r.Errorf("%d letters wait, want 9", len(waiting))
+		r.Errorf("%d dead letters wait, want 9", len(waiting))
 	}
 	r.replay(bus.ReplayConfig{}, bus.ReplayResult{Replayed: 9, Unreadable: 1})
 	back := r.scanned(r.log(r.topic))
@@ -134,28 +134,28 @@ func eraseLetters(r *fixture) {
 	}
 }
 
-// eraseTogether erases users at the same time: nobody's letter comes back by another erasure's hand, and none is lost.
+// eraseTogether erases users at the same time: nobody's dead letter comes back by another erasure's hand, and none is lost.
 func eraseTogether(r *fixture) {
-	r.tr.CreateTopic(r, r.letterTopic(), 3)
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 3)
 	for i := range 60 {
-		r.letterFor("filter", fmt.Sprintf("tenant/user-%d", i%6), fmt.Sprint(i), int64(i))
+		r.deadLetterFor("filter", fmt.Sprintf("tenant/user-%d", i%6), fmt.Sprint(i), int64(i))
 	}
 	var all sync.WaitGroup
 	errs := make([]error, 3)
 	for i := range errs {
-		l := r.log(r.letterTopic())
+		l := r.log(r.deadLetterTopic())
 		ctx := r.context()
 		all.Go(func() { _, errs[i] = r.erase(ctx, l, fmt.Sprintf("tenant/user-%d", i)) })
 	}
 	all.Wait()
 	r.must(errors.Join(errs...))
-	left := r.scanned(r.log(r.letterTopic()))
+	left := r.scanned(r.log(r.deadLetterTopic()))
 	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, []string{"tenant/user-3", "tenant/user-4", "tenant/user-5"}) {
-		r.Errorf("letters of %v are left", got)
+		r.Errorf("dead letters of %v are left", got)
 	}
 	for key, values := range left {
 		if slices.Sort(values); len(slices.Compact(values)) != 10 {
-			r.Errorf("%s has letters %v, want 10", key, values)
+			r.Errorf("%s has dead letters %v, want 10", key, values)
 		}
 	}
 }
@@ -163,19 +163,19 @@ func eraseTogether(r *fixture) {
 // replayAfterCut reads on where a group's offset lies before the cut.
 func replayAfterCut(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
-	r.tr.CreateTopic(r, r.letterTopic(), 1)
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)
 	for i := range 3 {
-		r.letterFor("filter", "tenant/user", fmt.Sprint(i), int64(i))
+		r.deadLetterFor("filter", "tenant/user", fmt.Sprint(i), int64(i))
 	}
 	r.replay(bus.ReplayConfig{}, bus.ReplayResult{Replayed: 3})
 	for i := range 6 {
-		r.letterFor("filter", "tenant/user", fmt.Sprint(10+i), int64(10+i))
+		r.deadLetterFor("filter", "tenant/user", fmt.Sprint(10+i), int64(10+i))
 	}
-	r.must(r.log(r.letterTopic()).Cut(r.context(), 0, 6))
-	src, _ := r.tr.Source(r, r.id+".replay", r.letterTopic())
+	r.must(r.log(r.deadLetterTopic()).Cut(r.context(), 0, 6))
+	src, _ := r.tr.Source(r, r.id+".replay", r.deadLetterTopic())
 	waiting, err := bus.DeadLetters(r.context(), bus.ReplayConfig{}, src)
 	if err != nil || len(waiting) != 3 {
-		r.Errorf("%d letters wait, %v, want 3", len(waiting), err)
+		r.Errorf("%d dead letters wait, %v, want 3", len(waiting), err)
 	}
 	r.replay(bus.ReplayConfig{}, bus.ReplayResult{Replayed: 3})
 }

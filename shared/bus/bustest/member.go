@@ -11,11 +11,11 @@ import (
 
 // member is a running consumer.
 type member struct {
-	rig    *fixture
-	cancel context.CancelFunc
-	kill   func()
-	done   chan struct{}
-	err    error
+	fixture *fixture
+	cancel  context.CancelFunc
+	kill    func()
+	done    chan struct{}
+	err     error
 }
 
 // consume starts a consumer of the case's topic; it is stopped with the case at the latest.
@@ -35,7 +35,7 @@ func (r *fixture) consumeFrom(src bus.Source, kill func(), h bus.Handler, change
 	consumer, err := bus.NewConsumer(cfg, src, h, r.ins)
 	r.must(err)
 	ctx, cancel := context.WithCancel(context.Background())
-	m := &member{rig: r, cancel: cancel, kill: kill, done: make(chan struct{})}
+	m := &member{fixture: r, cancel: cancel, kill: kill, done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		m.err = consumer.Run(ctx)
@@ -49,17 +49,17 @@ func (r *fixture) consumeFrom(src bus.Source, kill func(), h bus.Handler, change
 
 // stop drains the consumer.
 func (m *member) stop() {
-	m.rig.Helper()
+	m.fixture.Helper()
 	m.cancel()
-	within(m.rig, "the consumer drains", m.done)
-	m.rig.must(m.err)
+	within(m.fixture, "the consumer drains", m.done)
+	m.fixture.must(m.err)
 }
 
 // die cuts the consumer off, then ends its goroutines.
 func (m *member) die() {
 	m.kill()
 	m.cancel()
-	within(m.rig, "the dead consumer's goroutines end", m.done)
+	within(m.fixture, "the dead consumer's goroutines end", m.done)
 }
 
 // recorder notes deliveries.

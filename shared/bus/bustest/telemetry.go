@@ -19,7 +19,7 @@ func traces(r *fixture) {
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	r.instrument(bus.Telemetry{Tracer: provider})
 	r.tr.CreateTopic(r, r.topic, 1)
-	r.tr.CreateTopic(r, r.letterTopic(), 1)
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)
 	var seen trace.SpanContext
 	r.consume(r.standard("filter", r.pub, func(ctx context.Context, _ []bus.Message) error {
 		seen = trace.SpanContextFromContext(ctx)

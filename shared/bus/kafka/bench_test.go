@@ -63,7 +63,7 @@ func produceAll(b *testing.B, produce func(from, to int) error) {
 	}
 }
 
-// BenchmarkBare is the floor: kafka-go's Writer and one Reader in a group, committing as it goes.
+// BenchmarkBare is the baseline: kafka-go's Writer and one Reader in a group, committing as it goes.
 func BenchmarkBare(b *testing.B) {
 	broker := startEmbedded(b)
 	topic := benchTopic(b, broker.addr())

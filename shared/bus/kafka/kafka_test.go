@@ -140,28 +140,9 @@ func transport(addr string, session time.Duration, restart func(testing.TB, func
 			}
 			return l
 		},
-		Committed: func(t testing.TB, group string, p bus.Partition) int64 { return committed(t, addr, group, p) },
+		Committed: func(t testing.TB, group string, p bus.Partition) int64 { return bustest.Committed(t, addr, group, p) },
 		Restart:   restart,
 	}
-}
-
-func committed(t testing.TB, addr, group string, p bus.Partition) int64 {
-	tr := new(kafkago.Transport)
-	defer tr.CloseIdleConnections()
-	client := &kafkago.Client{Addr: kafkago.TCP(addr), Transport: tr}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	res, err := client.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{p.Topic: {p.ID}}})
-	if err != nil {
-		t.Logf("fetch offsets: %v", err)
-		return -1
-	}
-	for _, o := range res.Topics[p.Topic] {
-		if o.Partition == p.ID && o.Error == nil {
-			return o.CommittedOffset
-		}
-	}
-	return -1
 }
 
 func TestConformance(t *testing.T) {

@@ -135,7 +135,7 @@ func (s *source) Next(ctx context.Context) (bus.Generation, error) {
 	return g, nil
 }
 
-// isConfigError tells what waiting does not mend.
+// isConfigError reports whether waiting cannot help.
 func isConfigError(err error) bool {
 	for _, e := range []error{
 		kafkago.InvalidSessionTimeout, kafkago.InconsistentGroupProtocol, kafkago.InvalidGroupId,

@@ -38,7 +38,7 @@ func (t *topicTable) get(ctx context.Context, topic string, timeout time.Duratio
 		t.partitions[topic], t.until[topic] = found, time.Now().Add(topicTTL)
 		return found, nil
 	case known != nil && !isRefusal(err):
-		return known, nil // the brokers are away; what they said last still holds
+		return known, nil // the brokers are unavailable; what they said last still holds
 	}
 	return nil, err
 }

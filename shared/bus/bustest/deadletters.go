@@ -17,33 +17,33 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-func (r *fixture) letterTopic() string { return r.id + ".dead" }
+func (r *fixture) deadLetterTopic() string { return r.id + ".dead" }
 
 // standard surrounds h with the usual chain and short pauses.
 func (r *fixture) standard(name string, pub bus.Publisher, h bus.Handler) bus.Handler {
 	chain, err := bus.Standard(bus.StandardConfig{
-		Group: r.group, Handler: name, DeadLetters: r.letterTopic(),
+		Group: r.group, Handler: name, DeadLetters: r.deadLetterTopic(),
 		Retry: bus.RetryConfig{Initial: time.Millisecond, Max: 20 * time.Millisecond, Panics: 3},
 	}, pub, r.ins, h)
 	r.must(err)
 	return chain
 }
 
-// letters collects the dead letters in a group of its own.
-func (r *fixture) letters() func() []*mnemev1.DeadLetter {
+// deadLetters collects the dead letters in a group of its own.
+func (r *fixture) deadLetters() func() []*mnemev1.DeadLetter {
 	rec := new(recorder)
 	other := *r
-	other.topic, other.group = r.letterTopic(), r.id+".letters"
+	other.topic, other.group = r.deadLetterTopic(), r.id+".dead-letters"
 	other.consume(rec.handle)
 	return func() []*mnemev1.DeadLetter {
 		var out []*mnemev1.DeadLetter
 		for _, m := range rec.all() {
-			letter := new(mnemev1.DeadLetter)
-			r.must(proto.Unmarshal(m.Value, letter))
-			if !bytes.Equal(m.Key, letter.Key) {
-				r.Errorf("letter has key %q, the record %q", m.Key, letter.Key)
+			dead := new(mnemev1.DeadLetter)
+			r.must(proto.Unmarshal(m.Value, dead))
+			if !bytes.Equal(m.Key, dead.Key) {
+				r.Errorf("dead letter has key %q, the record %q", m.Key, dead.Key)
 			}
-			out = append(out, letter)
+			out = append(out, dead)
 		}
 		return out
 	}
@@ -61,19 +61,19 @@ func poison(next bus.Handler) bus.Handler {
 	}
 }
 
-func letterContent(r *fixture) {
+func deadLetterContent(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
-	r.tr.CreateTopic(r, r.letterTopic(), 2)
-	letters := r.letters()
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 2)
+	deadLetters := r.deadLetters()
 	r.consume(r.standard("filter", r.pub, poison(new(recorder).handle)))
 	began := time.Now()
 	bad := r.say("tenant/user", "bad \xff bytes")
 	bad.Headers = []bus.Header{{Key: "source", Value: []byte("\x00one")}, {Key: "source", Value: []byte("two")}}
 	r.publish(r.say("tenant/user", "fine"))
 	r.publish(bad)
-	r.eventually("a letter arrives", func() bool { return len(letters()) == 1 })
+	r.eventually("a dead letter arrives", func() bool { return len(deadLetters()) == 1 })
 	r.committedReaches(0, 2)
-	got := letters()[0]
+	got := deadLetters()[0]
 	if age := got.Time.AsTime().Sub(began); age < -time.Minute || age > patience {
 		r.Errorf("time is %v", got.Time.AsTime())
 	}
@@ -88,19 +88,19 @@ func letterContent(r *fixture) {
 		Headers: []*mnemev1.Header{{Key: "source", Value: []byte("\x00one")}, {Key: "source", Value: []byte("two")}},
 	}
 	if !proto.Equal(got, want) {
-		r.Errorf("letter is\n%v\nwant\n%v", got, want)
+		r.Errorf("dead letter is\n%v\nwant\n%v", got, want)
 	}
 }
 
-// brokenPublisher fails until it is mended, with an error of either kind.
+// brokenPublisher fails until it is repaired, with an error of either kind.
 type brokenPublisher struct {
 	bus.Publisher
-	mended   atomic.Bool
+	repaired atomic.Bool
 	failures atomic.Int32
 }
 
 func (p *brokenPublisher) Publish(ctx context.Context, msgs ...bus.Message) error {
-	if p.mended.Load() {
+	if p.repaired.Load() {
 		return p.Publisher.Publish(ctx, msgs...)
 	}
 	if p.failures.Add(1)%2 == 0 {
@@ -109,37 +109,37 @@ func (p *brokenPublisher) Publish(ctx context.Context, msgs ...bus.Message) erro
 	return errors.New("not now")
 }
 
-func lettersUnavailable(r *fixture) {
+func deadLettersUnavailable(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
-	r.tr.CreateTopic(r, r.letterTopic(), 1)
-	letters := r.letters()
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)
+	deadLetters := r.deadLetters()
 	broken := &brokenPublisher{Publisher: r.pub}
 	r.consume(r.standard("filter", broken, poison(new(recorder).handle)))
 	r.publish(r.say("a", "fine"), r.say("b", "bad"), r.say("c", "fine"))
-	r.eventually("writing the letter is tried again", func() bool { return broken.failures.Load() >= 4 })
+	r.eventually("writing the dead letter is tried again", func() bool { return broken.failures.Load() >= 4 })
 	r.committedReaches(0, 1)
-	if n := len(letters()); n != 0 {
-		r.Fatalf("%d letters while none could be written", n)
+	if n := len(deadLetters()); n != 0 {
+		r.Fatalf("%d dead letters while none could be written", n)
 	}
-	broken.mended.Store(true)
+	broken.repaired.Store(true)
 	r.committedReaches(0, 3)
-	r.eventually("the letter arrives", func() bool { return len(letters()) == 1 })
+	r.eventually("the dead letter arrives", func() bool { return len(deadLetters()) == 1 })
 }
 
 // isolation makes sure that the poison is in a batch with others: the key is held until a
 // record of another key that came later is delivered.
 func isolation(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
-	r.tr.CreateTopic(r, r.letterTopic(), 1)
-	letters := r.letters()
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)
+	deadLetters := r.deadLetters()
 	rec := new(recorder)
 	r.consume(r.standard("filter", r.pub, gate(poison(rec.handle))))
 	r.publish(r.say("k", "0"), r.say("k", "1"), r.say("k", "2"), r.say("k", "bad"), r.say("k", "4"), r.say("k", "5"),
 		r.say("gate", ""))
 	r.committedReaches(0, 7)
-	r.eventually("the letter arrives", func() bool { return len(letters()) == 1 })
-	if got := letters()[0].Offset; got != 3 {
-		r.Errorf("the letter is of offset %d, want 3", got)
+	r.eventually("the dead letter arrives", func() bool { return len(deadLetters()) == 1 })
+	if got := deadLetters()[0].Offset; got != 3 {
+		r.Errorf("the dead letter is of offset %d, want 3", got)
 	}
 	if got := rec.values(); !slices.Equal(got, []string{"0", "1", "2", "4", "5"}) {
 		r.Errorf("handled %v", got)
@@ -149,7 +149,7 @@ func isolation(r *fixture) {
 func retries(r *fixture) {
 	const failures = 12
 	r.tr.CreateTopic(r, r.topic, 1)
-	r.tr.CreateTopic(r, r.letterTopic(), 1)
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)
 	rec := new(recorder)
 	var calls atomic.Int32
 	r.consume(r.standard("filter", r.pub, func(ctx context.Context, batch []bus.Message) error {
@@ -159,7 +159,7 @@ func retries(r *fixture) {
 		case n == 1:
 			return context.Canceled // of somebody else's context
 		}
-		return errors.New("the store is away")
+		return errors.New("the store is unavailable")
 	}))
 	r.publish(r.say("k", "0"))
 	r.committedReaches(0, 1)
@@ -170,24 +170,24 @@ func retries(r *fixture) {
 
 func panics(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
-	r.tr.CreateTopic(r, r.letterTopic(), 1)
-	letters := r.letters()
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)
+	deadLetters := r.deadLetters()
 	r.consume(r.standard("filter", r.pub, func(context.Context, []bus.Message) error {
 		panic("quoting the user's words")
 	}))
 	r.publish(r.say("k", "0"))
-	r.eventually("the letter arrives", func() bool { return len(letters()) == 1 })
+	r.eventually("the dead letter arrives", func() bool { return len(deadLetters()) == 1 })
 	r.committedReaches(0, 1)
-	letter := letters()[0]
-	if letter.Attempts != 3 || !strings.Contains(letter.Reason, "panicked") || strings.Contains(letter.Reason, "words") {
-		r.Errorf("attempts %d, reason %q", letter.Attempts, letter.Reason)
+	dead := deadLetters()[0]
+	if dead.Attempts != 3 || !strings.Contains(dead.Reason, "panicked") || strings.Contains(dead.Reason, "words") {
+		r.Errorf("attempts %d, reason %q", dead.Attempts, dead.Reason)
 	}
 }
 
 func largeRecords(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
-	r.tr.CreateTopic(r, r.letterTopic(), 1)
-	letters := r.letters()
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)
+	deadLetters := r.deadLetters()
 	rec := new(recorder)
 	large := strings.Repeat("0123456789abcdef", 2<<20/16)
 	r.consume(r.standard("filter", r.pub, poison(rec.handle)))
@@ -196,9 +196,9 @@ func largeRecords(r *fixture) {
 	if got := rec.all()[0].Value; string(got) != large {
 		r.Errorf("a record of %d bytes came back as %d other ones", len(large), len(got))
 	}
-	r.eventually("the letter arrives", func() bool { return len(letters()) == 1 })
-	if got := letters()[0].Value; string(got) != "bad"+large {
-		r.Errorf("the letter wraps %d other bytes", len(got))
+	r.eventually("the dead letter arrives", func() bool { return len(deadLetters()) == 1 })
+	if got := deadLetters()[0].Value; string(got) != "bad"+large {
+		r.Errorf("the dead letter wraps %d other bytes", len(got))
 	}
 	r.committedReaches(0, 3)
 }
@@ -215,8 +215,8 @@ func tooLarge(r *fixture) {
 	r.eventually("later records pass", func() bool { return slices.Equal(rec.values(), []string{"next"}) })
 }
 
-// letterFor writes the dead letter of a record that never was, and returns its id.
-func (r *fixture) letterFor(handler, key, value string, offset int64) string {
+// deadLetterFor writes the dead letter of a record that never was, and returns its id.
+func (r *fixture) deadLetterFor(handler, key, value string, offset int64) string {
 	id := bus.DeadLetterID(r.topic, 0, offset)
 	data, err := proto.Marshal(&mnemev1.DeadLetter{
 		SchemaVersion: 1, Id: id, Handler: handler, Topic: r.topic, Offset: offset,
@@ -225,13 +225,13 @@ func (r *fixture) letterFor(handler, key, value string, offset int64) string {
 		},
 	})
 	r.must(err)
-	r.publish(bus.Message{Topic: r.letterTopic(), Key: []byte(key), Value: data})
+	r.publish(bus.Message{Topic: r.deadLetterTopic(), Key: []byte(key), Value: data})
 	return id
 }
 
 func (r *fixture) replay(cfg bus.ReplayConfig, want bus.ReplayResult) {
 	r.Helper()
-	src, _ := r.tr.Source(r, r.id+".replay", r.letterTopic())
+	src, _ := r.tr.Source(r, r.id+".replay", r.deadLetterTopic())
 	got, err := bus.Replay(r.context(), cfg, src, r.pub, r.ins)
 	r.must(err)
 	if got != want {
@@ -241,13 +241,13 @@ func (r *fixture) replay(cfg bus.ReplayConfig, want bus.ReplayResult) {
 
 func replayAll(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 2)
-	r.tr.CreateTopic(r, r.letterTopic(), 3)
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 3)
 	rec := new(recorder)
 	r.consume(rec.handle)
 	ids := make(map[string]string)
 	for i := range 10 {
 		value := fmt.Sprint(i)
-		ids[value] = r.letterFor("filter", fmt.Sprintf("tenant/user-%d", i%4), value, int64(i))
+		ids[value] = r.deadLetterFor("filter", fmt.Sprintf("tenant/user-%d", i%4), value, int64(i))
 	}
 	r.replay(bus.ReplayConfig{}, bus.ReplayResult{Replayed: 10})
 	r.eventually("the records are back", func() bool { return len(rec.values()) == 10 })
@@ -267,13 +267,13 @@ func replayAll(r *fixture) {
 
 func replayChoice(r *fixture) {
 	r.tr.CreateTopic(r, r.topic, 1)
-	r.tr.CreateTopic(r, r.letterTopic(), 1)
+	r.tr.CreateTopic(r, r.deadLetterTopic(), 1)
 	rec := new(recorder)
 	r.consume(rec.handle)
-	r.letterFor("filter", "acme/a", "0", 0)
-	r.letterFor("filter", "other/b", "1", 1)
-	r.letterFor("booster", "acme/a", "2", 2)
-	r.publish(bus.Message{Topic: r.letterTopic(), Key: []byte("acme/a"), Value: []byte("no letter \xff")})
+	r.deadLetterFor("filter", "acme/a", "0", 0)
+	r.deadLetterFor("filter", "other/b", "1", 1)
+	r.deadLetterFor("booster", "acme/a", "2", 2)
+	r.publish(bus.Message{Topic: r.deadLetterTopic(), Key: []byte("acme/a"), Value: []byte("no dead letter \xff")})
 	r.replay(bus.ReplayConfig{KeyPrefix: "acme/", Handler: "filter"},
 		bus.ReplayResult{Replayed: 1, Kept: 2, Unreadable: 1})
 	r.replay(bus.ReplayConfig{Handler: "booster"}, bus.ReplayResult{Replayed: 1, Kept: 1, Unreadable: 1})

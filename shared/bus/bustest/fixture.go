@@ -1,5 +1,5 @@
-// Package bustest is the conformance suite of the bus: what every transport, the one in
-// memory included, must do together with the consumer and the middlewares.
+// Package bustest is the conformance suite of the bus: what every transport must do together with the
+// consumer and the middlewares. For tests of what uses the bus, it starts an embedded broker.
 package bustest
 
 import (
@@ -49,11 +49,11 @@ func Run(t *testing.T, tr Transport) {
 		{"commits nothing after a revocation", revocation},
 		{"loses nothing while members come and go", churn},
 		{"bounds what is in flight", backPressure},
-		{"drains when it is told to stop", drain},
+		{"drains when it is asked to stop", drain},
 		{"survives a restart of the broker", restart},
 		{"begins at the end when asked to", fromEnd},
-		{"describes a dead letter", letterContent},
-		{"keeps the offset while dead letters cannot be written", lettersUnavailable},
+		{"describes a dead letter", deadLetterContent},
+		{"keeps the offset while dead letters cannot be written", deadLettersUnavailable},
 		{"isolates the poison of a batch", isolation},
 		{"retries until success", retries},
 		{"gives up on a record that always panics", panics},
@@ -65,11 +65,11 @@ func Run(t *testing.T, tr Transport) {
 		{"replays a choice and keeps the rest", replayChoice},
 		{"reports its lag", lag},
 		{"reads and cuts a log", logs},
-		{"erases letters and keeps the rest", eraseLetters},
-		{"erases letters of several users together", eraseTogether},
+		{"erases dead letters and keeps the rest", eraseDeadLetters},
+		{"erases dead letters of several users together", eraseTogether},
 		{"replays what is left after a cut", replayAfterCut},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.run(newRig(t, tr)) })
+		t.Run(c.name, func(t *testing.T) { c.run(newFixture(t, tr)) })
 	}
 }
 
@@ -84,7 +84,7 @@ type fixture struct {
 	group string
 }
 
-func newRig(t *testing.T, tr Transport) *fixture {
+func newFixture(t *testing.T, tr Transport) *fixture {
 	id := fmt.Sprintf("t%d", time.Now().UnixNano())
 	r := &fixture{T: t, tr: tr, id: id, topic: id + ".in", group: id + ".group"}
 	r.pub = tr.Publisher(t)

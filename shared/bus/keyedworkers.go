@@ -1,0 +1,158 @@
+package bus
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mneme-memory/mneme/shared/bus/internal/prefix"
+)
+
+// keyedWorkers runs the work of one partition: a queue for each key that has records, and workers
+// that exist only while a queue is ready. A key is in the hands of one worker at a time.
+type keyedWorkers struct {
+	cfg    Config
+	limit  int
+	handle func(ctx context.Context, batch []Message) bool
+
+	mu      sync.Mutex
+	byKey   map[string]*keyQueue
+	ready   []*keyQueue
+	running int
+	tracker prefix.Tracker
+	room    chan struct{} // signalled when the tracker shrinks
+	workers sync.WaitGroup
+}
+
+type keyQueue struct {
+	key     string
+	pending []Message
+	busy    bool
+}
+
+// newKeyedWorkers runs at most limit workers. handle reports whether the batch is finished; it is
+// false only when ctx is done.
+func newKeyedWorkers(cfg Config, limit int, handle func(context.Context, []Message) bool) *keyedWorkers {
+	return &keyedWorkers{
+		cfg: cfg, limit: limit, handle: handle,
+		byKey: make(map[string]*keyQueue), room: make(chan struct{}, 1),
+	}
+}
+
+// admit queues a message once the bounds leave room for it. ctx ends the waiting, work is
+// what the handlers see. It reports whether the message was queued.
+func (w *keyedWorkers) admit(ctx, work context.Context, m Message) bool {
+	for {
+		if ctx.Err() != nil {
+			return false
+		}
+		if w.tryAdmit(work, m) {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+		case <-w.room:
+		}
+	}
+}
+
+func (w *keyedWorkers) tryAdmit(work context.Context, m Message) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	full := w.tracker.Len() >= w.cfg.MaxInFlight || w.tracker.Bytes()+m.Size() > w.cfg.MaxInFlightBytes
+	if full && w.tracker.Len() > 0 {
+		return false
+	}
+	if !w.tracker.Add(m.Offset, m.Size()) {
+		return true // delivered before in this generation: nothing to do
+	}
+	q := w.byKey[string(m.Key)]
+	if q == nil {
+		q = &keyQueue{key: string(m.Key)}
+		w.byKey[q.key] = q
+	}
+	q.pending = append(q.pending, m)
+	if !q.busy && len(q.pending) == 1 {
+		w.ready = append(w.ready, q)
+	}
+	if w.running < w.limit && len(w.ready) > 0 {
+		w.running++
+		w.workers.Go(func() { w.run(work) })
+	}
+	return true
+}
+
+func (w *keyedWorkers) run(ctx context.Context) {
+	for {
+		q, batch := w.take(ctx)
+		if q == nil {
+			return
+		}
+		finished := w.handle(ctx, batch)
+		w.finish(q, batch, finished)
+	}
+}
+
+// take gives the caller the next batch, or ends its run. Both happen under the lock, so that
+// admit never counts on a worker that is about to leave.
+func (w *keyedWorkers) take(ctx context.Context) (*keyQueue, []Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.ready) == 0 || ctx.Err() != nil {
+		w.running--
+		return nil, nil
+	}
+	q := w.ready[0]
+	w.ready = w.ready[1:]
+	q.busy = true
+	n, size := 1, q.pending[0].Size()
+	for n < len(q.pending) && n < w.cfg.MaxBatch {
+		size += q.pending[n].Size()
+		if size > w.cfg.MaxBatchBytes {
+			break
+		}
+		n++
+	}
+	batch := q.pending[:n:n]
+	q.pending = q.pending[n:]
+	return q, batch
+}
+
+// finish counts the batch as done and puts its queue behind the others that are ready. A queue
+// whose batch is unfinished is not continued: its later records must not overtake.
+func (w *keyedWorkers) finish(q *keyQueue, batch []Message, finished bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !finished {
+		return
+	}
+	for _, m := range batch {
+		w.tracker.Done(m.Offset)
+	}
+	q.busy = false
+	if len(q.pending) > 0 {
+		w.ready = append(w.ready, q)
+	} else {
+		delete(w.byKey, q.key)
+	}
+	select {
+	case w.room <- struct{}{}:
+	default:
+	}
+}
+
+// next returns the offset that may be committed, and whether there is one.
+func (w *keyedWorkers) next() (int64, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tracker.Next()
+}
+
+// idle returns a channel that is closed when no worker runs. No message may be admitted later.
+func (w *keyedWorkers) idle() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		w.workers.Wait()
+		close(done)
+	}()
+	return done
+}
