@@ -129,7 +129,7 @@ func bareSearch(ctx context.Context, c pb.WeaviateClient, cfg weaviate.Config, v
 		Collection: cfg.Prefix + "Memory", Tenant: ana.Tenant, Limit: bank.DefaultK,
 		HybridSearch: &pb.Hybrid{
 			Query: bank.QueryText("violin in Lisbon"), Properties: []string{"terms"}, Alpha: 0.5,
-			FusionType: pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE,
+			FusionType:  pb.Hybrid_FUSION_TYPE_RELATIVE_SCORE,
 			VectorBytes: byteops.Float32ToByteVector(v),
 		},
 		Metadata: &pb.MetadataRequest{Uuid: true, Score: true}, Properties: &pb.PropertiesRequest{},
