@@ -30,6 +30,9 @@ type Operation struct {
 	New *Memory `json:"new,omitempty"`
 	// Sources are the turns that the decision came from; at least one.
 	Sources []string `json:"sources"`
+	// Anew says that New tells nothing of what its targets told, as a quotation that takes the place of another: it is made from
+	// Sources alone. Every other new version is made from its targets' turns, too.
+	Anew bool `json:"anew,omitempty"`
 	// At is when the denial of a DELETE was said: from then on the targets no longer hold. Zero means when it is applied.
 	At time.Time `json:"at,omitzero"`
 	// Until is for an ADD of what had ceased to hold before it was told, as imported history may: the entry is written

@@ -131,15 +131,18 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 	}
 	m := *op.New
 	m.Status, m.Version, m.RecordedAt, m.OperationID = StatusActive, 1, p.now, operationID
-	m.Sources = sortedUnique(op.Sources)
-	m.Predecessors = nil
+	m.Sources, m.Predecessors = slices.Clone(op.Sources), nil
 	if op.Kind == OpAdd && !op.Until.IsZero() {
 		m.Status, m.ValidTo = StatusSuperseded, op.Until
 	}
 	for _, pre := range predecessors {
 		m.Predecessors = append(m.Predecessors, pre.ID)
+		if !op.Anew {
+			m.Sources = append(m.Sources, pre.Sources...)
+		}
 		m.Version = max(m.Version, pre.Version+1)
 	}
+	m.Sources = sortedUnique(m.Sources)
 	if slices.Contains(m.Predecessors, m.ID) {
 		return fault.Terminal("operation.new", "takes the place of itself: %s", m.ID)
 	}

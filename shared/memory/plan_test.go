@@ -68,6 +68,13 @@ func TestPlanUpdate(t *testing.T) {
 	if !slices.Equal(w.Retire, []string{"old-m1"}) {
 		t.Errorf("retire: got %v, want the sources of what was closed", w.Retire)
 	}
+	if !slices.Equal(w.Put[0].Sources, []string{"old-m1", "t1", "t2"}) {
+		t.Errorf("sources: got %v, want those of the operation and of what it updates", w.Put[0].Sources)
+	}
+	update.Anew = true
+	if w := plan(t, []memory.Operation{update}, stored("m1", 3)); !slices.Equal(w.Put[0].Sources, []string{"t1", "t2"}) {
+		t.Errorf("sources of what is told anew: got %v, want those of the operation", w.Put[0].Sources)
+	}
 }
 
 func TestPlanMerge(t *testing.T) {
@@ -80,6 +87,9 @@ func TestPlanMerge(t *testing.T) {
 	}
 	if !slices.Equal(w.Retire, []string{"old-m1", "old-m2"}) {
 		t.Errorf("retire: got %v", w.Retire)
+	}
+	if !slices.Equal(w.Put[0].Sources, []string{"old-m1", "old-m2", "t1", "t2"}) {
+		t.Errorf("sources: got %v, want those of the operation and of all that it merges", w.Put[0].Sources)
 	}
 }
 

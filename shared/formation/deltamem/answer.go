@@ -46,7 +46,7 @@ type next struct {
 }
 
 // take reads an answer; what is wrong with it is a fault of package structured.
-func (s *sitting) take(a answer, version string) (next, error) {
+func (s *agentSession) take(a answer, version string) (next, error) {
 	out := next{step: step{Thought: cut(a.Thought, maxThoughtBytes)}}
 	var err error
 	if a.Action == "search" {
@@ -60,7 +60,7 @@ func (s *sitting) take(a answer, version string) (next, error) {
 	return out, nil
 }
 
-func (s *sitting) queries(a answer) ([]search, error) {
+func (s *agentSession) queries(a answer) ([]search, error) {
 	left, most := s.left(), min(s.left(), s.bounds.AtOnce)
 	switch {
 	case len(a.Operations) > 0 || a.Nothing:
@@ -94,14 +94,14 @@ func (s *sitting) queries(a answer) ([]search, error) {
 	return out, nil
 }
 
-func (s *sitting) finish(a answer, version string) ([]memory.Operation, error) {
+func (s *agentSession) finish(a answer, version string) ([]memory.Operation, error) {
 	if len(a.Queries) > 0 {
 		return nil, structured.Faultf("action is finish, yet there are queries")
 	}
 	if err := llm.CheckNothing(a.Nothing, len(a.Operations)); err != nil {
 		return nil, err
 	}
-	l := newLedger(s, version)
+	l := newOperationLog(s, version)
 	for i, e := range a.Operations {
 		if err := l.enter(e); err != nil {
 			return nil, structured.Faultf("operation %d: %v", i+1, err)

@@ -69,8 +69,8 @@ func TestASessionCostsOneCallAStep(t *testing.T) {
 			t.Errorf("session %d took %d calls, want 2", i, n)
 		}
 	}
-	if l.Looks == 0 || l.Looks > 8 {
-		t.Errorf("%d searches in three sessions", l.Looks)
+	if l.Searches == 0 || l.Searches > 8 {
+		t.Errorf("%d searches in three sessions", l.Searches)
 	}
 }
 

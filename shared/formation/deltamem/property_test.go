@@ -21,7 +21,7 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	f := newFormer(t, s)
 	existing := []memory.Memory{stored("m-1", "Ana rents."), stored("m-2", "Ana lives in Rome.")}
 	start := searched(t, s, f, bundle(t, f, "I rent.", "I moved.", "I sing."), existing...)
-	accepted, looked := 0, 0
+	accepted, searches := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		answer := drawAnswer(t)
 		s.Always(llmtest.Text(answer))
@@ -33,7 +33,7 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 			return
 		}
 		if len(v.Lookups) > 0 {
-			looked++
+			searches++
 			if len(v.Lookups) > 4 || v.Operations != nil {
 				t.Fatalf("%s became %+v", answer, v)
 			}
@@ -57,8 +57,8 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 			t.Fatalf("%s decides on %v", answer, decided)
 		}
 	})
-	if accepted == 0 || looked == 0 {
-		t.Errorf("%d answers were accepted, %d searched; the generator shows too little", accepted, looked)
+	if accepted == 0 || searches == 0 {
+		t.Errorf("%d answers were accepted, %d searched; the generator shows too little", accepted, searches)
 	}
 }
 

@@ -41,8 +41,8 @@ func (t *trail) searches() (n int) {
 	return n
 }
 
-// sitting is the agent in one of its steps.
-type sitting struct {
+// agentSession is the agent in one of its steps.
+type agentSession struct {
 	in     formation.Bundle
 	bounds Bounds
 	turns  []memory.Turn
@@ -50,8 +50,8 @@ type sitting struct {
 }
 
 // resume goes on where the last step ended, with what its queries found.
-func resume(in formation.Bundle, bounds Bounds) (*sitting, error) {
-	s := &sitting{in: in, bounds: bounds, turns: waiting(in)}
+func resume(in formation.Bundle, bounds Bounds) (*agentSession, error) {
+	s := &agentSession{in: in, bounds: bounds, turns: waiting(in)}
 	if len(in.Memo) == 0 {
 		return s, nil
 	}
@@ -96,7 +96,7 @@ func (t *trail) memory(alias string) (memory.Memory, bool) {
 }
 
 // left is how many queries the agent may still make: none in its last step.
-func (s *sitting) left() int {
+func (s *agentSession) left() int {
 	if len(s.trail.Steps) >= s.bounds.Steps-1 {
 		return 0
 	}
@@ -112,7 +112,7 @@ type view struct {
 	AtOnce   int               `json:"queries_at_once"`
 }
 
-func (s *sitting) view() view {
+func (s *agentSession) view() view {
 	v := view{
 		Turns: llm.ShowTurns(s.turns), Steps: append([]step{}, s.trail.Steps...), Memories: []llm.ShownMemory{},
 		Left: s.left(), AtOnce: min(s.left(), s.bounds.AtOnce),

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation/directive"
-	"github.com/mneme-memory/mneme/shared/formation/formationtest/poison"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest/adversarial"
 )
 
 func TestEveryAttackIsADirective(t *testing.T) {
-	for _, a := range poison.Attacks() {
-		if a.Category == poison.Echo || a.Category == poison.Praise {
+	for _, a := range adversarial.Attacks() {
+		if a.Category == adversarial.Echo || a.Category == adversarial.Praise {
 			continue // worthless, not hostile
 		}
 		if !directive.Framed(a.Text) && !directive.Is(a.Text) {
@@ -20,7 +20,7 @@ func TestEveryAttackIsADirective(t *testing.T) {
 }
 
 func TestBenignSentencesAreNoDirectives(t *testing.T) {
-	benign := poison.Benign()
+	benign := adversarial.Benign()
 	if len(benign) < 80 {
 		t.Fatalf("the corpus has %d sentences", len(benign))
 	}

@@ -259,7 +259,7 @@ func (d *decider) write(p proposal, kind memory.OpKind, targets []string, reason
 	op := memory.Operation{Kind: kind, Targets: targets, Sources: slices.Clone(p.Sources), Reason: reason, Until: until}
 	if kind == memory.OpAdd || kind == memory.OpUpdate || kind == memory.OpMerge {
 		entry := d.entry(p)
-		op.New = &entry
+		op.New, op.Anew = &entry, kind != memory.OpAdd // what a new version keeps is among its sources already
 		d.fresh = append(d.fresh, entry)
 		d.closed[entry.ID] = !until.IsZero()
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank/inmem"
 )
 
-// maxLooks is more often than any former looks into the bank for one session.
-const maxLooks = 32
+// maxSearches is more often than any former searches the bank for one session.
+const maxSearches = 32
 
 // Life is one user's memory while sessions are formed into it, in process: a bank in memory and the built-in embedding.
 type Life struct {
@@ -22,8 +22,8 @@ type Life struct {
 	Former formation.Former
 	// Verdicts are what was decided on the sessions so far.
 	Verdicts []formation.Verdict
-	// Looks counts the searches that the former asked for.
-	Looks int
+	// Searches counts the searches that the former asked for.
+	Searches int
 
 	embedder *builtin.Embedder
 	core     memory.Core
@@ -45,7 +45,7 @@ func (l *Life) Form(ctx context.Context, in formation.Session) (formation.Verdic
 	b := formation.Bundle{Session: in, Core: l.core, Window: l.window}
 	shown := map[string]memory.Memory{}
 	for _, c := range candidates {
-		found, vector, err := l.look(ctx, in.Scope, c.Content, c.Neighbours, shown)
+		found, vector, err := l.search(ctx, in.Scope, c.Content, c.Neighbours, shown)
 		if err != nil {
 			return formation.Verdict{}, memory.Write{}, err
 		}
@@ -61,30 +61,30 @@ func (l *Life) Form(ctx context.Context, in formation.Session) (formation.Verdic
 	return v, w, err
 }
 
-// decide asks until the former has looked enough.
+// decide asks until the former has searched enough.
 func (l *Life) decide(ctx context.Context, b formation.Bundle, shown map[string]memory.Memory) (formation.Verdict, error) {
 	if len(b.Related) == 0 {
 		return formation.Verdict{}, nil
 	}
-	for range maxLooks {
+	for range maxSearches {
 		v, err := l.Former.Decide(ctx, b)
 		if err != nil || len(v.Lookups) == 0 {
 			return v, err
 		}
 		b.Memo, b.Found = json.RawMessage(v.Memo), nil
 		for _, lookup := range v.Lookups {
-			l.Looks++
-			found, _, err := l.look(ctx, b.Session.Scope, lookup.Text, lookup.K, shown)
+			l.Searches++
+			found, _, err := l.search(ctx, b.Session.Scope, lookup.Text, lookup.K, shown)
 			if err != nil {
 				return formation.Verdict{}, err
 			}
 			b.Found = append(b.Found, found)
 		}
 	}
-	return formation.Verdict{}, fmt.Errorf("no decision after %d looks", maxLooks)
+	return formation.Verdict{}, fmt.Errorf("no decision after %d searches", maxSearches)
 }
 
-func (l *Life) look(ctx context.Context, scope memory.Scope, text string, k int, shown map[string]memory.Memory) (formation.Found, memory.Vector, error) {
+func (l *Life) search(ctx context.Context, scope memory.Scope, text string, k int, shown map[string]memory.Memory) (formation.Found, memory.Vector, error) {
 	vectors, err := l.embedder.Embed(ctx, []string{text})
 	if err != nil || k == formation.NoNeighbours {
 		return formation.Found{}, nil, err

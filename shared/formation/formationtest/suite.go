@@ -30,6 +30,7 @@ func Run(t *testing.T, strategy string, open Factory) {
 	t.Run("the same sessions make the same memories", func(t *testing.T) { repeatable(t, open) })
 	t.Run("users at the same time do not disturb each other", func(t *testing.T) { concurrent(t, open(t)) })
 	t.Run("a session that is formed again adds nothing", func(t *testing.T) { again(t, open(t)) })
+	t.Run("a new version names the turns of what it goes on with", func(t *testing.T) { provenance(t, open(t)) })
 }
 
 // Sessions are three sessions of a month each, in which Ana tells of herself and changes some of it.
@@ -98,10 +99,12 @@ func complete(t *testing.T, strategy string, f formation.Former) {
 		}
 		for _, m := range writes[i].Put {
 			written++
-			if m.Strategy != strategy || m.PolicyVersion != f.Version() || m.SessionID != s.ID || m.Content == "" || m.Kind == "" || m.ValidFrom.IsZero() {
+			empty := m.Content == "" || m.Kind == "" || m.ValidFrom.IsZero()
+			if empty || m.Strategy != strategy || m.PolicyVersion != f.Version() || m.SessionID != s.ID {
 				t.Errorf("incomplete entry %+v", m)
 			}
-			if slices.ContainsFunc(m.Sources, func(id string) bool { return !slices.Contains(ids, id) }) {
+			foreign := func(id string) bool { return !slices.Contains(ids, id) }
+			if len(m.Predecessors) == 0 && slices.ContainsFunc(m.Sources, foreign) {
 				t.Errorf("%q comes from turns %v of another session than %s", m.Content, m.Sources, s.ID)
 			}
 		}
@@ -175,6 +178,38 @@ func again(t *testing.T, f formation.Former) {
 	}
 	if len(after) > len(before) {
 		t.Errorf("%d active memories became %d by repetition:\n%s", len(before), len(after), strings.Join(after, "\n"))
+	}
+}
+
+// provenance has Ana say more of what is known, which the fake model updates. Only a policy that quotes may tell it anew.
+func provenance(t *testing.T, f formation.Former) {
+	l := NewLife(f)
+	first, second := Session("I live in a flat in Porto."), Session("On second thought, I live in a flat in Porto and rent it from Eva.")
+	second.ID, second.Turns[0].ID, second.Turns[0].SessionID = "s2", "turn-later", "s2"
+	second.Turns[0].Time = Day().AddDate(0, 1, 0)
+	form(t, l, []formation.Session{first, second})
+	all, sources, anew := l.All(t, Scope()), map[string][]string{}, map[string]bool{}
+	for _, m := range all {
+		sources[m.ID] = m.Sources
+	}
+	quotes := !strings.Contains(f.Version(), "/llm/")
+	for _, op := range slices.Concat(l.Verdicts[0].Operations, l.Verdicts[1].Operations) {
+		if op.New != nil {
+			anew[op.New.ID] = op.Anew && quotes
+		}
+	}
+	versions := 0
+	for _, m := range all {
+		for _, p := range m.Predecessors {
+			versions++
+			named := func(id string) bool { return slices.Contains(m.Sources, id) }
+			if missing := slices.DeleteFunc(slices.Clone(sources[p]), named); len(missing) > 0 && !anew[m.ID] {
+				t.Errorf("%q names %v, not %v of the version before it", m.Content, m.Sources, missing)
+			}
+		}
+	}
+	if versions == 0 && !quotes {
+		t.Error("nothing was updated")
 	}
 }
 

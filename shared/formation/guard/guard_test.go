@@ -7,7 +7,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
-	"github.com/mneme-memory/mneme/shared/formation/formationtest/poison"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest/adversarial"
 	"github.com/mneme-memory/mneme/shared/formation/guard"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -31,8 +31,8 @@ func (s *spy) Decide(_ context.Context, in formation.Bundle) (formation.Verdict,
 func (*spy) Version() string { return "spy/1" }
 
 func TestNoDirectiveReachesAFormer(t *testing.T) {
-	for _, a := range poison.Attacks() {
-		if a.Category == poison.Echo || a.Category == poison.Praise {
+	for _, a := range adversarial.Attacks() {
+		if a.Category == adversarial.Echo || a.Category == adversarial.Praise {
 			continue // worthless, not hostile
 		}
 		s := &spy{}
@@ -75,7 +75,7 @@ func TestHonestTurnsPassUnchanged(t *testing.T) {
 
 func TestBenignTurnsPassUnchanged(t *testing.T) {
 	s := &spy{}
-	in := formationtest.Session(poison.Benign()...)
+	in := formationtest.Session(adversarial.Benign()...)
 	if _, err := guard.New(s).Extract(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}

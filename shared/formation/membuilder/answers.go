@@ -31,7 +31,7 @@ type event struct {
 	Details string `json:"details" desc:"everything else that was said of it, or empty"`
 }
 
-func (a events) actions(d *desk) (bool, []action, error) {
+func (a events) actions(d *roleInput) (bool, []action, error) {
 	out := make([]action, 0, len(a.Operations))
 	for i, e := range a.Operations {
 		act, err := e.action(d)
@@ -43,7 +43,7 @@ func (a events) actions(d *desk) (bool, []action, error) {
 	return a.Nothing, out, nil
 }
 
-func (e event) action(d *desk) (action, error) {
+func (e event) action(d *roleInput) (action, error) {
 	when, err := e.when()
 	if err != nil {
 		return action{}, err
@@ -90,7 +90,7 @@ func (e event) when() (memory.EventTime, error) {
 }
 
 // wereSaid reports whether a source has these words: an expression is kept only as a quotation.
-func (d *desk) wereSaid(words string, sources []string) bool {
+func (d *roleInput) wereSaid(words string, sources []string) bool {
 	index := llm.TurnIndex(len(d.turns))
 	for _, a := range sources {
 		if i, ok := index[a]; ok && len(words) <= maxNameBytes && strings.Contains(strings.ToLower(d.turns[i].Text), strings.ToLower(words)) {
@@ -113,7 +113,7 @@ type concept struct {
 	Content string `json:"content" desc:"the statement; empty for SKIP"`
 }
 
-func (a concepts) actions(*desk) (bool, []action, error) {
+func (a concepts) actions(*roleInput) (bool, []action, error) {
 	out := make([]action, 0, len(a.Operations))
 	for i, c := range a.Operations {
 		if skip := c.Why == "common" || c.Why == "known"; skip != (c.Action == "SKIP") {
@@ -144,7 +144,7 @@ type procedure struct {
 	Context     string   `json:"context" desc:"when, where and why, or empty"`
 }
 
-func (a procedures) actions(*desk) (bool, []action, error) {
+func (a procedures) actions(*roleInput) (bool, []action, error) {
 	out := make([]action, 0, len(a.Operations))
 	for i, p := range a.Operations {
 		content, err := p.content()

@@ -43,7 +43,7 @@ func showBlock(text string) shownBlock {
 }
 
 // block asks the core role once, and has the block compressed when it has grown beyond its capacity.
-func (f *LLM) block(ctx context.Context, d *desk) ([]memory.CoreOperation, error) {
+func (f *LLM) block(ctx context.Context, d *roleInput) ([]memory.CoreOperation, error) {
 	data := struct {
 		Core  shownBlock      `json:"core"`
 		Turns []llm.ShownTurn `json:"turns"`
@@ -70,7 +70,7 @@ func (f *LLM) block(ctx context.Context, d *desk) ([]memory.CoreOperation, error
 }
 
 // operations checks the answer: the action must have its fields and be possible on the block as it is.
-func (a coreAnswer) operations(d *desk) ([]memory.CoreOperation, error) {
+func (a coreAnswer) operations(d *roleInput) ([]memory.CoreOperation, error) {
 	if err := a.fields(); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func checkBlock(text string) error {
 }
 
 // userSaid reports whether one of the turns is the user's.
-func (d *desk) userSaid(ids []string) bool {
+func (d *roleInput) userSaid(ids []string) bool {
 	return slices.ContainsFunc(d.turns, func(t memory.Turn) bool {
 		return t.Role != memory.RoleAssistant && slices.Contains(ids, t.ID)
 	})

@@ -125,9 +125,9 @@ func newSorter(in formation.Bundle, ops []memory.Operation) *sorter {
 	return s
 }
 
-// replace makes an addition the next version of an entry.
+// replace makes an addition the next version of an entry. A range of time goes on with the entry, a procedure is told anew.
 func (s *sorter) replace(op *memory.Operation, kind memory.OpKind, m memory.Memory, reason string) {
-	op.Kind, op.Targets, op.Reason = kind, []string{m.ID}, reason
+	op.Kind, op.Targets, op.Reason, op.Anew = kind, []string{m.ID}, reason, kind == memory.OpUpdate
 	s.taken[m.ID] = true
 }
 

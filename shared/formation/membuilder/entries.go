@@ -13,7 +13,7 @@ import (
 // answer is what a role that keeps entries says.
 type answer interface {
 	// actions returns what is to be done. Errors are made with structured.Faultf.
-	actions(d *desk) (nothing bool, list []action, err error)
+	actions(d *roleInput) (nothing bool, list []action, err error)
 }
 
 // common are the fields that the actions of all these roles have.
@@ -34,7 +34,7 @@ type action struct {
 }
 
 // askEntries asks a role once and turns its answer into operations, whose new entries have no ids yet.
-func askEntries[A answer](ctx context.Context, r llm.Role, d *desk, kinds []memory.Kind) ([]memory.Operation, error) {
+func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds []memory.Kind) ([]memory.Operation, error) {
 	v := d.view(kinds)
 	return llm.Ask(ctx, r, d.session.Scope.Tenant, v, len(d.turns), func(a A) ([]memory.Operation, error) {
 		nothing, list, err := a.actions(d)
@@ -51,7 +51,7 @@ func askEntries[A answer](ctx context.Context, r llm.Role, d *desk, kinds []memo
 }
 
 // operations checks actions against what was shown. A memory can be acted on once: it is gone after that.
-func (d *desk) operations(v *view, list []action) ([]memory.Operation, error) {
+func (d *roleInput) operations(v *view, list []action) ([]memory.Operation, error) {
 	closed := map[string]bool{}
 	out := make([]memory.Operation, 0, len(list))
 	for i, a := range list {
@@ -64,7 +64,7 @@ func (d *desk) operations(v *view, list []action) ([]memory.Operation, error) {
 	return out, nil
 }
 
-func (d *desk) operation(v *view, a action, closed map[string]bool) (memory.Operation, error) {
+func (d *roleInput) operation(v *view, a action, closed map[string]bool) (memory.Operation, error) {
 	sources, newest, err := d.sources(a.Sources)
 	if err != nil {
 		return memory.Operation{}, err

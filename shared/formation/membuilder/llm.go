@@ -67,7 +67,7 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 // Decide asks the four roles side by side. The operations are in a fixed order - episodic, semantic, procedural - whichever answered
 // first. When one role fails, the session fails: a session that is formed in part would not be formed again.
 func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	d, err := newDesk(in, f.Version())
+	d, err := newRoleInput(in, f.Version())
 	if err != nil || len(d.turns) == 0 {
 		return formation.Verdict{}, err
 	}

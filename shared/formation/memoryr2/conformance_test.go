@@ -71,7 +71,7 @@ func TestTurnTextStaysInItsBlock(t *testing.T) {
 	s := llmtest.New(t)
 	former := newFormer(t, s)
 	injections := formationtest.Injections()
-	for _, text := range injections { // the brain repeats the text, NUL included, so that it is asked for no more
+	for _, text := range injections { // the fake model repeats the text, NUL included, so that it is asked for no more
 		in := session(strings.ReplaceAll(text, "\x00", ""))
 		in.Turns[0].Speaker, in.Turns[0].Caption = strings.ReplaceAll(text, "\x00", ""), text
 		if _, err := former.Extract(t.Context(), in); err != nil {

@@ -44,7 +44,7 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 
 // Decide holds the facts against the memories of the same speaker. The rules see of each memory what holds now, not what was before.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	k := keeper{contents: map[string]string{}, negates: map[string]bool{}, turns: in.Session.Turns}
+	k := monotonic{contents: map[string]string{}, negates: map[string]bool{}, turns: in.Session.Turns}
 	view := relate(in, math.MaxInt) // the bound is of a prompt, and the rules have none
 	for i, r := range view.Related {
 		view.Related[i].Memories = slices.Clone(r.Memories)
@@ -60,7 +60,7 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	}
 	var out []memory.Operation
 	for _, op := range verdict.Operations {
-		out = append(out, k.monotonic(op)...)
+		out = append(out, k.rewrite(op)...)
 	}
 	verdict.Operations = out
 	return verdict, nil
@@ -74,15 +74,15 @@ func split(content string) (now, past string) {
 	return content, ""
 }
 
-// keeper makes the rules' operations monotonic.
-type keeper struct {
+// monotonic makes the rules' operations monotonic.
+type monotonic struct {
 	contents map[string]string
 	negates  map[string]bool
 	turns    []memory.Turn
 }
 
-// monotonic returns the operation with an update that keeps all that its target says, or the deletion and insertion that it amounts to.
-func (k *keeper) monotonic(op memory.Operation) []memory.Operation {
+// rewrite returns the operation with an update that keeps all that its target says, or the deletion and insertion that it amounts to.
+func (k *monotonic) rewrite(op memory.Operation) []memory.Operation {
 	switch {
 	case op.New == nil:
 		return []memory.Operation{op}
@@ -107,7 +107,7 @@ func (k *keeper) monotonic(op memory.Operation) []memory.Operation {
 	return []memory.Operation{k.deletion(op, op.Targets[1:]), update}
 }
 
-func (k *keeper) deletion(op memory.Operation, targets []string) memory.Operation {
+func (k *monotonic) deletion(op memory.Operation, targets []string) memory.Operation {
 	return memory.Operation{Kind: memory.OpDelete, Targets: targets, Sources: op.Sources, Reason: reasonContradiction, At: newest(k.turns, op.Sources)}
 }
 

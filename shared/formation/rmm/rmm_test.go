@@ -74,7 +74,7 @@ func TestInjectedTextStaysInTheDataBlock(t *testing.T) {
 	s := llmtest.New(t)
 	former := newFormer(t, s)
 	for _, hostile := range formationtest.Injections() {
-		hostile = strings.ReplaceAll(hostile, "\x00", "") // the brain repeats it, so that the answer would be refused
+		hostile = strings.ReplaceAll(hostile, "\x00", "") // the fake model repeats it, so that the answer would be refused
 		in := formationtest.Session("I moved to Porto", hostile)
 		in.Turns[1].Speaker, in.Turns[1].Caption = hostile, hostile
 		if _, err := former.Extract(t.Context(), in); err != nil {

@@ -118,7 +118,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 	if _, err := llm.NewClient(llm.DefaultConfig(), llm.Deps{}); err == nil {
 		t.Error("a client without a model was made")
 	}
-	for name, spoil := range map[string]func(*llm.Config){
+	for name, inject := range map[string]func(*llm.Config){
 		"BASE_URL":           func(c *llm.Config) { c.BaseURL = "localhost:8000" },
 		"TIMEOUT":            func(c *llm.Config) { c.Timeout = 0 },
 		"CONCURRENCY":        func(c *llm.Config) { c.Concurrency = -1 },
@@ -130,7 +130,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 		"RETRY_MAX":          func(c *llm.Config) { c.Retry.Max = -1 },
 	} {
 		cfg := llm.DefaultConfig()
-		spoil(&cfg)
+		inject(&cfg)
 		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error is %v", name, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Vector is the brain's embedding of a text: a hashed bag of words, so that texts with words in common
+// Vector is the fake model's embedding of a text: a hashed bag of words, so that texts with words in common
 // are near to each other. It is not normalised, as some endpoints' are not.
 func Vector(text string, dimension int) []float32 {
 	v := make([]float32, dimension)

@@ -1,5 +1,5 @@
 // Package llmtest is a scripted OpenAI-compatible endpoint. Left alone it answers every role of
-// Mneme with a small deterministic brain, good enough to form and recall memories from plain
+// Mneme with a small deterministic fake model, good enough to form and recall memories from plain
 // conversations; a script makes it misbehave call by call. It is a plain http.Handler, so that it can
 // also stand in for a model server outside tests.
 package llmtest
@@ -41,7 +41,7 @@ func WithRefusedFields(fields ...string) Option {
 	}
 }
 
-// NewHandler makes a handler whose default is the brain.
+// NewHandler makes a handler whose default is the fake model.
 func NewHandler(opts ...Option) *Handler {
 	h := &Handler{dimension: 64, scripts: map[llm.Role][]Step{}, calls: map[llm.Role][]Call{}, refuses: map[string]bool{}, always: FakeModel()}
 	for _, o := range opts {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Paced answers as the brain does, after as long as a model would take: base, and perToken for every token of the answer. It is for
+// Paced answers as the fake model does, after as long as a model would take: base, and perToken for every token of the answer. It is for
 // benchmarks; no test waits on it.
 func Paced(base, perToken time.Duration) Step {
 	return func(w http.ResponseWriter, r *http.Request, c Call) {
-		answer := brain(c)
+		answer := fakeAnswer(c)
 		timer := time.NewTimer(base + time.Duration(len(answer)/4)*perToken)
 		defer timer.Stop()
 		select {

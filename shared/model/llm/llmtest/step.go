@@ -16,7 +16,7 @@ func FakeModel() Step {
 
 func same(s string) string { return s }
 
-// Altered answers as the brain does, with the text changed.
+// Altered answers as the fake model does, with the text changed.
 func Altered(change func(answer string) string) Step {
 	return func(w http.ResponseWriter, _ *http.Request, c Call) { c.answer(w, change) }
 }
@@ -29,17 +29,17 @@ func Reply(f func(Call) string) Step {
 	return func(w http.ResponseWriter, _ *http.Request, c Call) { writeChoice(w, c, f(c), "stop", "") }
 }
 
-// Prose answers as the brain does, in a code fence between sentences.
+// Prose answers as the fake model does, in a code fence between sentences.
 func Prose() Step {
 	return Altered(func(a string) string {
 		return "Sure {happy to help}! Here it is:\n```json\n" + a + "\n```\nAnything else? {}"
 	})
 }
 
-// Truncated breaks the brain's answer off in the middle, as a token limit does.
+// Truncated breaks the fake model's answer off in the middle, as a token limit does.
 func Truncated() Step {
 	return func(w http.ResponseWriter, _ *http.Request, c Call) {
-		a := brain(c)
+		a := fakeAnswer(c)
 		writeChoice(w, c, a[:len(a)/2], "length", "")
 	}
 }
@@ -134,11 +134,11 @@ func writeChoice(w http.ResponseWriter, c Call, text, finish, refusal string) {
 	})
 }
 
-// answer does what the brain would, for chats and embeddings.
+// answer does what the fake model would, for chats and embeddings.
 func (c Call) answer(w http.ResponseWriter, change func(string) string) {
 	if c.Role == "embedding" || c.Input != nil {
 		writeEmbeddings(w, c)
 		return
 	}
-	writeChoice(w, c, change(brain(c)), "stop", "")
+	writeChoice(w, c, change(fakeAnswer(c)), "stop", "")
 }

@@ -19,10 +19,10 @@ const (
 	reasonNothing = "nothing worth keeping"
 )
 
-// ledger turns the agent's operations into those of the common vocabulary, each checked against what the agent has seen and what the ones
+// operationLog turns the agent's operations into those of the common vocabulary, each checked against what the agent has seen and what the ones
 // before it did.
-type ledger struct {
-	sitting *sitting
+type operationLog struct {
+	agent   *agentSession
 	version string
 	// said has the id of the entry that says something, by its words; replaced are the entries that no longer hold.
 	said     map[string]string
@@ -33,9 +33,9 @@ type ledger struct {
 	operations []memory.Operation
 }
 
-func newLedger(s *sitting, version string) *ledger {
-	l := &ledger{
-		sitting: s, version: version, said: map[string]string{}, replaced: map[string]bool{},
+func newOperationLog(s *agentSession, version string) *operationLog {
+	l := &operationLog{
+		agent: s, version: version, said: map[string]string{}, replaced: map[string]bool{},
 		written: map[string]int{}, decided: map[string]bool{},
 	}
 	for _, m := range s.trail.Memories {
@@ -45,8 +45,8 @@ func newLedger(s *sitting, version string) *ledger {
 }
 
 // enter appends an operation.
-func (l *ledger) enter(e edit) error {
-	target, seen := l.sitting.trail.memory(e.Target)
+func (l *operationLog) enter(e edit) error {
+	target, seen := l.agent.trail.memory(e.Target)
 	switch {
 	case e.Op == "ADD" && e.Target != "":
 		return structured.Faultf("ADD has a target; UPDATE is what changes a memory")
@@ -78,9 +78,9 @@ func (l *ledger) enter(e edit) error {
 }
 
 // write appends an operation that makes an entry.
-func (l *ledger) write(e edit, entry, target memory.Memory, words string) {
+func (l *operationLog) write(e edit, entry, target memory.Memory, words string) {
 	key := strings.Join(entry.Sources, "\x00")
-	entry.ID = memory.DeriveID(l.sitting.in.Session.Scope, entry.Sources, l.written[key])
+	entry.ID = memory.DeriveID(l.agent.in.Session.Scope, entry.Sources, l.written[key])
 	l.written[key]++
 	op := memory.Operation{Kind: memory.OpAdd, New: &entry, Sources: entry.Sources, Reason: reasonNew}
 	if e.Op == "UPDATE" {
@@ -96,7 +96,7 @@ func (l *ledger) write(e edit, entry, target memory.Memory, words string) {
 }
 
 // replace notes that an entry no longer holds.
-func (l *ledger) replace(id string) {
+func (l *operationLog) replace(id string) {
 	l.replaced[id] = true
 	for words, said := range l.said {
 		if said == id {
@@ -105,7 +105,7 @@ func (l *ledger) replace(id string) {
 	}
 }
 
-func (l *ledger) none(sources []string, reason, target string) {
+func (l *operationLog) none(sources []string, reason, target string) {
 	op := memory.Operation{Kind: memory.OpNone, Sources: sources, Reason: reason}
 	if target != "" {
 		op.Targets = []string{target}
@@ -114,9 +114,9 @@ func (l *ledger) none(sources []string, reason, target string) {
 }
 
 // close returns the operations, with a NONE for the turns that none is of.
-func (l *ledger) close() []memory.Operation {
+func (l *operationLog) close() []memory.Operation {
 	var rest []string
-	for _, t := range l.sitting.turns {
+	for _, t := range l.agent.turns {
 		if !l.decided[t.ID] {
 			rest = append(rest, t.ID)
 		}
@@ -129,7 +129,7 @@ func (l *ledger) close() []memory.Operation {
 }
 
 // entry is what an operation is to write, without its id. What the agent leaves open it takes from the memory that it updates.
-func (l *ledger) entry(e edit, target memory.Memory) (memory.Memory, error) {
+func (l *operationLog) entry(e edit, target memory.Memory) (memory.Memory, error) {
 	s := llm.Statement{
 		Sources: e.Sources, Kind: e.Kind, Content: e.Content, Topic: e.Topic, Keywords: e.Keywords,
 		EventDate: e.EventDate, EventPrecision: e.EventPrecision, EventWords: e.EventWords,
@@ -137,7 +137,7 @@ func (l *ledger) entry(e edit, target memory.Memory) (memory.Memory, error) {
 	if e.Op == "NONE" { // it writes nothing, and so its sources are all that counts
 		s = llm.Statement{Sources: e.Sources, Kind: e.Kind, Content: reasonKnown}
 	}
-	c, _, err := s.Candidate(l.sitting.turns)
+	c, _, err := s.Candidate(l.agent.turns)
 	if err != nil {
 		return memory.Memory{}, err
 	}
@@ -145,7 +145,7 @@ func (l *ledger) entry(e edit, target memory.Memory) (memory.Memory, error) {
 	m := memory.Memory{
 		Kind: c.Kind, Content: c.Content, Topic: c.Topic, Slot: target.Slot, Keywords: llm.Keywords(slices.Concat(c.Keywords, target.Keywords)),
 		EventTime: c.EventTime, ValidFrom: l.newest(c.Sources), Status: memory.StatusActive, Sources: c.Sources,
-		SessionID: l.sitting.in.Session.ID, Strategy: Name, PolicyVersion: l.version,
+		SessionID: l.agent.in.Session.ID, Strategy: Name, PolicyVersion: l.version,
 	}
 	if m.Topic == "" {
 		m.Topic = target.Topic
@@ -157,8 +157,8 @@ func (l *ledger) entry(e edit, target memory.Memory) (memory.Memory, error) {
 }
 
 // newest is when the last of the sources was said.
-func (l *ledger) newest(sources []string) (at time.Time) {
-	for _, t := range l.sitting.turns {
+func (l *operationLog) newest(sources []string) (at time.Time) {
+	for _, t := range l.agent.turns {
 		if slices.Contains(sources, t.ID) && t.Time.After(at) {
 			at = t.Time
 		}

@@ -19,7 +19,7 @@ type builder struct {
 		ID, Time, Speaker, Role, Text string
 	}
 	Memories []struct {
-		ID, Content string
+		ID, Kind, Content string
 	}
 }
 
@@ -111,6 +111,10 @@ func (in builder) entries(role llm.Role) any {
 			stored = said + " | Steps: 1. As said."
 		default:
 			op["why"], op["content"] = "new", said
+			if len(in.Memories) > 0 && goesOn(said) && in.Memories[0].Kind == "semantic" {
+				op["action"], op["targets"], op["why"] = "UPDATE", []string{in.Memories[0].ID}, "more"
+				op["content"] = in.Memories[0].Content + " " + said
+			}
 		}
 		if cued(role, t.Text) && !seen[stored] {
 			seen[stored] = true

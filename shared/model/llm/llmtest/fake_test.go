@@ -95,7 +95,7 @@ func (p policy) form(t *testing.T, bank []memory.Memory) []memory.Memory {
 	return append(bank, w.Put...)
 }
 
-func TestBrainCarriesAConversationThrough(t *testing.T) {
+func TestTheFakeModelCarriesAConversationThrough(t *testing.T) {
 	s := llmtest.New(t)
 	p := newPolicy(t, s.Client(t))
 	bank := p.form(t, nil)

@@ -1,6 +1,6 @@
-// Package poison is a corpus of hostile turns for tests of every former: text that wants to steer what is remembered
+// Package adversarial is a corpus of hostile turns for tests of every former: text that wants to steer what is remembered
 // rather than to tell something. It says of each what must not come of it, and checks a bank for that.
-package poison
+package adversarial
 
 import (
 	_ "embed"

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/formation/formationtest/poison"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest/adversarial"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -35,18 +35,18 @@ func says(bank []memory.Memory, words []string) bool {
 	return false
 }
 
-func TestPoisonIsNotTaken(t *testing.T) {
-	_, known := form(t, nil, formation.Session{Scope: scope, ID: "known", Turns: poison.Known(thursday)})
+func TestAttacksAreNotTaken(t *testing.T) {
+	_, known := form(t, nil, formation.Session{Scope: scope, ID: "known", Turns: adversarial.Known(thursday)})
 	if len(known) != 7 {
 		t.Fatalf("the victim has %d memories, want 7", len(known))
 	}
-	for _, a := range poison.Attacks() {
-		in := formation.Session{Scope: scope, ID: "mixed", Turns: poison.Honest(thursday.AddDate(0, 0, 7), a)}
+	for _, a := range adversarial.Attacks() {
+		in := formation.Session{Scope: scope, ID: "mixed", Turns: adversarial.Honest(thursday.AddDate(0, 0, 7), a)}
 		_, bank := form(t, known, in)
-		for _, harm := range poison.Harm(a, known, bank) {
+		for _, harm := range adversarial.Harm(a, known, bank) {
 			t.Errorf("%s, %q: %s: %q", a.Name, a.Text, harm, contentsOf(bank[len(known):]))
 		}
-		for _, words := range poison.HonestWords() {
+		for _, words := range adversarial.HonestWords() {
 			if !says(active(bank), words) {
 				t.Errorf("%s, %q: what was honestly told of %q is missing: %q", a.Name, a.Text, words, contentsOf(bank[len(known):]))
 			}

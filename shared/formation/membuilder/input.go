@@ -12,8 +12,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
-// desk is what all four roles work on.
-type desk struct {
+// roleInput is what all four roles work on.
+type roleInput struct {
 	session formation.Session
 	core    memory.Core
 	// turns are those of the session that have not been formed before, in their order.
@@ -23,8 +23,8 @@ type desk struct {
 	version string
 }
 
-func newDesk(in formation.Bundle, version string) (*desk, error) {
-	d := &desk{session: in.Session, core: in.Core, version: version, related: pool(in.Related)}
+func newRoleInput(in formation.Bundle, version string) (*roleInput, error) {
+	d := &roleInput{session: in.Session, core: in.Core, version: version, related: pool(in.Related)}
 	cued := map[string]bool{}
 	for _, r := range in.Related {
 		if len(r.Candidate.Sources) == 0 {
@@ -92,7 +92,7 @@ type view struct {
 	other map[string]bool
 }
 
-func (d *desk) view(kinds []memory.Kind) *view {
+func (d *roleInput) view(kinds []memory.Kind) *view {
 	v := &view{Turns: llm.ShowTurns(d.turns), Memories: []shownEntry{}, kinds: kinds, own: map[string]memory.Memory{}, other: map[string]bool{}}
 	of := func(m memory.Memory) bool { return slices.Contains(kinds, m.Kind) }
 	list := slices.Clone(d.related)
@@ -115,7 +115,7 @@ func (d *desk) view(kinds []memory.Kind) *view {
 }
 
 // sources gives aliases of turns their ids back, sorted; newest is the last of them to be said.
-func (d *desk) sources(aliases []string) (ids []string, newest memory.Turn, err error) {
+func (d *roleInput) sources(aliases []string) (ids []string, newest memory.Turn, err error) {
 	if len(aliases) == 0 {
 		return nil, newest, structured.Faultf("sources is empty; name the turns it comes from")
 	}
@@ -137,7 +137,7 @@ func (d *desk) sources(aliases []string) (ids []string, newest memory.Turn, err 
 
 // number puts the roles' operations into one list and gives the new entries their ids: roles that cite the same turns must not
 // give theirs the same one.
-func (d *desk) number(lists [][]memory.Operation) []memory.Operation {
+func (d *roleInput) number(lists [][]memory.Operation) []memory.Operation {
 	out := slices.Concat(lists...)
 	next := map[string]int{}
 	for _, op := range out {

@@ -34,9 +34,12 @@ func mergeTopics(in conversation) any {
 		if known := slices.IndexFunc(c.Related, func(id string) bool { return contents[id] == c.Content }); known >= 0 {
 			target = c.Related[known]
 		}
-		if target != "" {
+		switch {
+		case target != "":
 			op["op"], op["target"], op["summary"] = "Merge", target, c.Content
-		} else {
+		case goesOn(c.Content) && len(c.Related) > 0:
+			op["op"], op["target"], op["summary"] = "Merge", c.Related[0], contents[c.Related[0]]+" "+c.Content
+		default:
 			first[c.Content] = c.ID
 		}
 		operations = append(operations, op)

@@ -85,6 +85,8 @@ func (in agentView) operations() []any {
 		}
 		if id := known[said]; id != "" || added[said] {
 			op["op"], op["target"], op["content"] = "NONE", id, ""
+		} else if goesOn(said) && len(in.Memories) > 0 {
+			op["op"], op["target"], op["content"] = "UPDATE", in.Memories[0].ID, in.Memories[0].Content+" "+said
 		}
 		added[said] = true
 		operations = append(operations, op)

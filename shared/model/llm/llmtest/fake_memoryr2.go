@@ -36,6 +36,8 @@ func manageFacts(in conversation) any {
 			op["op"], op["target"] = "NONE", c.Related[known]
 		case first[c.Content] != "":
 			op["op"], op["target"] = "NONE", first[c.Content]
+		case goesOn(c.Content) && len(c.Related) > 0:
+			op["op"], op["target"], op["content"] = "UPDATE", c.Related[0], contents[c.Related[0]]+" "+c.Content
 		default:
 			first[c.Content] = c.ID
 		}

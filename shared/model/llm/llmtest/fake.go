@@ -9,9 +9,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// brain answers a chat from the data block, by role. It understands nothing: it keeps what is said by those
+// fakeAnswer is the answer to a chat from the data block, by role. It understands nothing: it keeps what is said by those
 // who say something, and finds again what has words in common with the question.
-func brain(c Call) string {
+func fakeAnswer(c Call) string {
 	data := c.Data()
 	switch c.Role {
 	case llm.RoleFilter:
@@ -137,6 +137,9 @@ func decide(in conversation) any {
 			op["relation"], op["op"], op["targets"] = "same", "NONE", []string{c.Related[known]}
 		case first[c.Content] != "":
 			op["relation"], op["op"], op["targets"] = "same", "NONE", []string{first[c.Content]}
+		case goesOn(c.Content) && len(c.Related) > 0:
+			op["relation"], op["op"], op["targets"] = "refines", "UPDATE", c.Related[:1]
+			op["content"] = contents[c.Related[0]] + " " + c.Content
 		default:
 			first[c.Content] = c.ID
 		}
@@ -144,6 +147,9 @@ func decide(in conversation) any {
 	}
 	return map[string]any{"operations": operations, "retire": []string{}}
 }
+
+// goesOn reports whether a text goes on with what is known: the fake model then updates the first memory that it is shown for it.
+func goesOn(text string) bool { return strings.Contains(text, "On second thought") }
 
 // profile lists the memories by kind, then working memory.
 func profile(in conversation) any {
