@@ -36,25 +36,25 @@ type BrokerOptions struct {
 // and does not wait before a group's first rebalance. See the package comment for Stop, Kill, Restart, Done and Err;
 // Kill cuts every connection at once, so clients see what they see when a broker dies, but the process lives on, so
 // nothing that the broker holds can be lost (kill the process for that).
-type Broker struct{ *inProcess }
+type Broker struct{ *server }
 
 // StartBroker starts the embedded broker on the directory. Every acknowledged message is written through to the disk:
 // it survives a kill -9 of this process.
 func StartBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
-	var err error
-	if o, err = o.prepareBroker(); err != nil {
+	o, err := o.prepareBroker()
+	if err != nil {
 		return nil, err
 	}
-	s := &inProcess{name: nameBroker, opts: o.Options, roles: []string{roleKafka}}
-	s.open = func(ctx context.Context, p ports, _ func(error)) (instance, error) { return openBroker(ctx, o, p) }
-	if err := startInProcess(ctx, s); err != nil {
+	open := func(ctx context.Context, p ports, _ func(error)) (execution, error) { return openBroker(ctx, o, p) }
+	s, err := startServer(ctx, nameBroker, o.Options, open, roleKafka)
+	if err != nil {
 		return nil, err
 	}
 	return &Broker{s}, nil
 }
 
 // Addr is the host:port of the broker.
-func (b *Broker) Addr() string { return b.ports.addr(roleKafka) }
+func (b *Broker) Addr() string { return b.addr(roleKafka) }
 
 func (o BrokerOptions) prepareBroker() (BrokerOptions, error) {
 	if o.Partitions < 0 {
@@ -74,7 +74,7 @@ type fakeBroker struct {
 	conns   *connections
 }
 
-func openBroker(ctx context.Context, o BrokerOptions, p ports) (instance, error) {
+func openBroker(ctx context.Context, o BrokerOptions, p ports) (execution, error) {
 	b := &fakeBroker{conns: &connections{}}
 	cluster, err := kfake.NewCluster(
 		kfake.Ports(p[roleKafka]),

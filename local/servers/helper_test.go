@@ -58,7 +58,13 @@ func startEmbedded(ctx context.Context, name string, o servers.Options) (string,
 		}
 		return s.Addr(), nil
 	case "redis":
-		s, err := servers.StartRedis(ctx, o)
+		s, err := servers.StartEmbeddedRedis(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		return s.Addr(), nil
+	case "redis-server":
+		s, err := servers.StartRedisServer(ctx, o)
 		if err != nil {
 			return "", err
 		}

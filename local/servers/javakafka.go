@@ -34,7 +34,7 @@ var kafkaPom []byte
 
 // JavaKafka is a running Apache Kafka: one node, broker and controller in one. See the package comment for Stop, Kill,
 // Restart, Done and Err.
-type JavaKafka struct{ *process }
+type JavaKafka struct{ *server }
 
 // StartJavaKafka starts Apache Kafka on the directory and returns when it answers and the topics exist, in about ten
 // seconds. It needs java (17 or later), and mvn for the first call ever, which downloads the jars to the cache; where
@@ -53,27 +53,24 @@ func StartJavaKafka(ctx context.Context, o BrokerOptions) (*JavaKafka, error) {
 		return nil, err
 	}
 	k := kafkaHome{java: java, classPath: filepath.Join(jars, "*"), dir: filepath.Join(o.Dir, nameJavaKafka), partitions: o.Partitions}
-	p, err := startProcess(ctx, spec{
-		name:    nameJavaKafka,
-		opts:    o.Options,
-		roles:   []string{roleKafka, roleController},
+	s, err := startChild(ctx, nameJavaKafka, o.Options, spec{
 		prepare: k.prepare,
 		command: func(ports) command {
 			return command{path: java, dir: k.dir, args: k.args("-Xms256m", "-Xmx512m", "kafka.Kafka", k.config())}
 		},
 		ready: func(ctx context.Context, p ports) error { return brokerAnswers(ctx, p.addr(roleKafka)) },
-	})
+	}, roleKafka, roleController)
 	if err != nil {
 		return nil, err
 	}
-	if err := createTopics(ctx, p.ports.addr(roleKafka), o.Partitions, o.Topics); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", nameJavaKafka, err), p.Kill())
+	if err := createTopics(ctx, s.addr(roleKafka), o.Partitions, o.Topics); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", nameJavaKafka, err), s.Kill())
 	}
-	return &JavaKafka{p}, nil
+	return &JavaKafka{s}, nil
 }
 
 // Addr is the host:port of the broker.
-func (k *JavaKafka) Addr() string { return k.ports.addr(roleKafka) }
+func (k *JavaKafka) Addr() string { return k.addr(roleKafka) }
 
 // kafkaHome is where one Kafka lives and what runs it.
 type kafkaHome struct {

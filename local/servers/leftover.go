@@ -46,7 +46,7 @@ func stopLeftover(ctx context.Context, file string, log io.Writer) error {
 	if !isProcess(pid, identity) {
 		return os.Remove(file)
 	}
-	progressf(log, "stopping process %d, left over from an earlier run", pid)
+	fmt.Fprintf(log, "stopping process %d, left over from an earlier run\n", pid)
 	process, err := os.FindProcess(pid)
 	if err != nil {
 		return fmt.Errorf("find leftover process %d: %w", pid, err)

@@ -21,7 +21,7 @@ import (
 
 func startRedis(ctx context.Context, t *testing.T, dir string) *servers.Redis {
 	t.Helper()
-	r, err := servers.StartRedis(ctx, servers.Options{Dir: dir})
+	r, err := servers.StartEmbeddedRedis(ctx, servers.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +118,6 @@ func drawStep(t *rapid.T) redisStep {
 			script := goredis.NewScript(countingScript)
 			script.Run(ctx, c, []string{"n" + key, "m" + key, "t" + key}, value)
 		},
-		"transaction": func(ctx context.Context, c *goredis.Client) {
-			_, _ = c.TxPipelined(ctx, func(p goredis.Pipeliner) error {
-				p.Append(ctx, key, value)
-				p.HSet(ctx, key, "wrong", "type")
-				p.SAdd(ctx, "s"+key, value)
-				return nil
-			})
-		},
 	}
 	return steps[rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "step")]
 }
@@ -134,12 +126,12 @@ func TestRedisContentsAreTheSameAfterReplay(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		dir, err := os.MkdirTemp("", "redislog")
+		dir, err := os.MkdirTemp("", "redisjournal")
 		if err != nil {
 			rt.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		r, err := servers.StartRedis(ctx, servers.Options{Dir: dir})
+		r, err := servers.StartEmbeddedRedis(ctx, servers.Options{Dir: dir})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -190,18 +182,18 @@ func TestRedisKeepsAcknowledgedWritesWhenItsProcessIsKilled(t *testing.T) {
 	}
 }
 
-func TestRedisLogEnd(t *testing.T) {
+func TestRedisJournalEnd(t *testing.T) {
 	cases := []struct {
 		name   string
 		damage func(raw []byte) []byte
 		want   int64 // items left, or -1 for a refused start
 	}{
 		{"whole", func(raw []byte) []byte { return raw }, 3},
-		{"last record cut in its payload", func(raw []byte) []byte { return raw[:len(raw)-1] }, 2},
-		{"half a header after the last record", func(raw []byte) []byte { return append(raw, 1, 2, 3) }, 3},
+		{"last line cut", func(raw []byte) []byte { return raw[:len(raw)-1] }, 2},
+		{"half a line after the last one", func(raw []byte) []byte { return append(raw, "{\"at\":"...) }, 3},
 		{"empty", func([]byte) []byte { return nil }, 0},
-		{"a changed byte", func(raw []byte) []byte {
-			return bytes.Replace(raw, []byte("second"), []byte("sEcond"), 1)
+		{"a damaged line", func(raw []byte) []byte {
+			return bytes.Replace(raw, []byte(`"command"`), []byte(`#command"`), 1)
 		}, -1},
 	}
 	for _, tc := range cases {
@@ -218,7 +210,7 @@ func TestRedisLogEnd(t *testing.T) {
 			if err := r.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join(dir, "redis.aof")
+			file := filepath.Join(dir, "redis.journal")
 			raw, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -228,8 +220,8 @@ func TestRedisLogEnd(t *testing.T) {
 			}
 			err = r.Restart(ctx)
 			if tc.want < 0 {
-				if !errors.Is(err, servers.ErrDamagedLog) {
-					t.Errorf("got %v, want ErrDamagedLog", err)
+				if !errors.Is(err, servers.ErrDamagedJournal) {
+					t.Errorf("got %v, want ErrDamagedJournal", err)
 				}
 				return
 			}
@@ -243,7 +235,7 @@ func TestRedisLogEnd(t *testing.T) {
 	}
 }
 
-func TestRedisKeysExpireAlsoWhileTheServerIsAway(t *testing.T) {
+func TestRedisKeysExpireAlsoWhileTheServerIsStopped(t *testing.T) {
 	ctx := testContext(t)
 	r := startRedis(ctx, t, t.TempDir())
 	c := redisClient(t, r.Addr())
@@ -267,7 +259,7 @@ func TestRedisKeysExpireAlsoWhileTheServerIsAway(t *testing.T) {
 	}
 }
 
-func TestRedisStartShrinksTheLog(t *testing.T) {
+func TestRedisStartShrinksTheJournal(t *testing.T) {
 	ctx := testContext(t)
 	dir := t.TempDir()
 	r := startRedis(ctx, t, dir)
@@ -280,12 +272,12 @@ func TestRedisStartShrinksTheLog(t *testing.T) {
 	if err := r.Restart(ctx); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(filepath.Join(dir, "redis.aof"))
+	info, err := os.Stat(filepath.Join(dir, "redis.journal"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info.Size() > 100 {
-		t.Errorf("the log of one key has %d bytes", info.Size())
+		t.Errorf("the journal of one key has %d bytes", info.Size())
 	}
 }
 
@@ -294,14 +286,14 @@ func TestRedisRefusesWhatItCannotKeep(t *testing.T) {
 	r := startRedis(ctx, t, t.TempDir())
 	c := redisClient(t, r.Addr())
 	cases := [][]any{
-		{"SELECT", "1"}, {"WATCH", "k"}, {"BLPOP", "k", "1"}, {"XADD", "k", "*", "a", "b"}, {"PFADD", "k", "a"},
+		{"SELECT", "1"}, {"WATCH", "k"}, {"MULTI"}, {"XREAD", "STREAMS", "k", "0"}, {"BLPOP", "k", "1"}, {"XADD", "k", "*", "a", "b"}, {"PFADD", "k", "a"},
 		{"HEXPIRE", "h", "1", "FIELDS", "1", "f"}, {"COPY", "a", "b", "DB", "1"},
 		{"EVAL", "return redis.call('XADD', KEYS[1], '*', 'a', 'b')", "1", "k"},
 	}
 	for _, command := range cases {
 		t.Run(fmt.Sprint(command[0]), func(t *testing.T) {
 			err := c.Do(ctx, command...).Err()
-			if err == nil || !strings.Contains(err.Error(), "the local Redis") {
+			if err == nil || !strings.Contains(err.Error(), "the embedded Redis") {
 				t.Errorf("got %v, want a refusal", err)
 			}
 		})
@@ -311,23 +303,31 @@ func TestRedisRefusesWhatItCannotKeep(t *testing.T) {
 	}
 }
 
-func TestRedisSubscribersHearMessages(t *testing.T) {
+// redisOf is which server a directory's Redis runs as.
+func redisOf(dir string) string {
+	if _, err := os.Stat(filepath.Join(dir, "redis-server.log")); err == nil {
+		return "redis-server"
+	}
+	return "embedded"
+}
+
+func TestRedisIsEmbeddedWhereNoneIsInstalled(t *testing.T) {
 	ctx := testContext(t)
-	r := startRedis(ctx, t, t.TempDir())
-	c := redisClient(t, r.Addr())
-	sub := c.Subscribe(ctx, "news")
-	defer sub.Close()
-	if _, err := sub.Receive(ctx); err != nil {
+	t.Setenv("PATH", t.TempDir())
+	used := t.TempDir()
+	if err := os.Mkdir(filepath.Join(used, "redis-server"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Publish(ctx, "news", "hello").Err(); err != nil {
-		t.Fatal(err)
+	if _, err := servers.StartRedis(ctx, servers.Options{Dir: used}); !errors.Is(err, servers.ErrMissingTool) {
+		t.Errorf("on a directory of redis-server: got %v, want ErrMissingTool", err)
 	}
-	message, err := sub.ReceiveMessage(ctx)
+	dir := t.TempDir()
+	r, err := servers.StartRedis(ctx, servers.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if message.Payload != "hello" {
-		t.Errorf("heard %q", message.Payload)
+	stopAtEnd(t, r)
+	if got := redisOf(dir); got != "embedded" {
+		t.Errorf("it is %s", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Temporal is a running Temporal server with the namespace "default". See the package comment for Stop, Kill, Restart,
 // Done and Err.
-type Temporal struct{ *process }
+type Temporal struct{ *server }
 
 // frontendService is the name under which the frontend reports its health.
 const frontendService = "temporal.api.workflowservice.v1.WorkflowService"
@@ -30,10 +30,7 @@ func StartTemporal(ctx context.Context, o Options) (*Temporal, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(ctx, spec{
-		name:  NameTemporal,
-		opts:  o,
-		roles: []string{roleFrontend},
+	s, err := startChild(ctx, NameTemporal, o, spec{
 		command: func(p ports) command {
 			return command{path: binary, dir: o.Dir, args: []string{
 				"--addr", p.addr(roleFrontend),
@@ -41,15 +38,15 @@ func StartTemporal(ctx context.Context, o Options) (*Temporal, error) {
 			}}
 		},
 		ready: func(ctx context.Context, p ports) error { return frontendHealthy(ctx, p.addr(roleFrontend)) },
-	})
+	}, roleFrontend)
 	if err != nil {
 		return nil, err
 	}
-	return &Temporal{p}, nil
+	return &Temporal{s}, nil
 }
 
 // Addr is the host:port of the frontend (gRPC), as client.Options.HostPort wants it.
-func (t *Temporal) Addr() string { return t.ports.addr(roleFrontend) }
+func (t *Temporal) Addr() string { return t.addr(roleFrontend) }
 
 // frontendHealthy asks the standard gRPC health service.
 func frontendHealthy(ctx context.Context, addr string) error {

@@ -10,7 +10,7 @@ import (
 
 // Weaviate is a running Weaviate server: one node, anonymous access, no vectorizer modules. See the package comment
 // for Stop, Kill, Restart, Done and Err.
-type Weaviate struct{ *process }
+type Weaviate struct{ *server }
 
 // Ports of a Weaviate node. All but the first two serve a cluster of one.
 const (
@@ -35,10 +35,7 @@ func StartWeaviate(ctx context.Context, o Options) (*Weaviate, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(ctx, spec{
-		name:  NameWeaviate,
-		opts:  o,
-		roles: []string{roleHTTP, roleGRPC, roleGossip, roleData, roleRaft, roleRaftRPC, roleProfiler},
+	s, err := startChild(ctx, NameWeaviate, o, spec{
 		command: func(p ports) command {
 			return command{
 				path: binary,
@@ -50,18 +47,18 @@ func StartWeaviate(ctx context.Context, o Options) (*Weaviate, error) {
 		ready: func(ctx context.Context, p ports) error {
 			return getOK(ctx, "http://"+p.addr(roleHTTP)+"/v1/.well-known/ready")
 		},
-	})
+	}, roleHTTP, roleGRPC, roleGossip, roleData, roleRaft, roleRaftRPC, roleProfiler)
 	if err != nil {
 		return nil, err
 	}
-	return &Weaviate{p}, nil
+	return &Weaviate{s}, nil
 }
 
 // HTTP is the host:port of the REST and GraphQL interface.
-func (w *Weaviate) HTTP() string { return w.ports.addr(roleHTTP) }
+func (w *Weaviate) HTTP() string { return w.addr(roleHTTP) }
 
 // GRPC is the host:port of the gRPC interface.
-func (w *Weaviate) GRPC() string { return w.ports.addr(roleGRPC) }
+func (w *Weaviate) GRPC() string { return w.addr(roleGRPC) }
 
 // binary is the configured or the built server.
 func (o Options) binary(ctx context.Context, name string) (string, error) {

@@ -9,7 +9,8 @@ import (
 const hidden = "***"
 
 // Secret is a setting that must not be seen: however it is printed, logged or marshalled, three
-// stars come out. Keep it in exported fields: fmt cannot call methods of unexported ones. An empty secret prints as empty, so that one sees that it is not set.
+// stars come out. Keep it in exported fields: fmt cannot call methods of unexported ones. An empty
+// secret prints as empty, so that one sees that it is not set.
 type Secret string
 
 // Reveal returns the secret itself; call it only where it is handed to the other side.

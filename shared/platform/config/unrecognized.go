@@ -4,12 +4,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // Prefix is what the names of the project's own variables begin with.
 const Prefix = "MNEME_"
 
-// nearby is how many letters a typing mistake may have wrong.
+// nearby is how many characters a typing mistake may have wrong.
 const nearby = 2
 
 // Typo is a variable that nobody reads and that looks like a misspelt one.
@@ -46,30 +48,9 @@ func Unrecognized(environ map[string]string, known []Row) []Typo {
 func nearest(name string, known []Row) (string, bool) {
 	best, found := nearby+1, ""
 	for _, row := range known {
-		if d := distance(name, row.Name); d < best {
+		if d := levenshtein.ComputeDistance(name, row.Name); d < best {
 			best, found = d, row.Name
 		}
 	}
 	return found, found != ""
-}
-
-// distance is Levenshtein's: the least number of letters inserted, deleted or replaced.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -79,7 +79,7 @@ func TestConformanceEmbedded(t *testing.T) {
 
 func startEmbedded(t testing.TB) *servers.Redis {
 	t.Helper()
-	server, err := servers.StartRedis(t.Context(), servers.Options{Dir: t.TempDir()})
+	server, err := servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,158 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+)
+
+const (
+	// stopGrace is how long a child may take to end by itself when the caller's context sets no earlier limit.
+	stopGrace = 20 * time.Second
+	// readyLimit is how long a child may take until it answers; a busy machine needs far more than an idle one.
+	readyLimit = 3 * time.Minute
+	// probeEvery is the pause between two questions whether a child is ready.
+	probeEvery = 50 * time.Millisecond
+	// probeLimit bounds one such question.
+	probeLimit = 2 * time.Second
+)
+
+// command is what to execute.
+type command struct {
+	path string
+	args []string
+	env  []string // added to what every child inherits
+	dir  string
+}
+
+// spec describes a server that runs as a child process.
+type spec struct {
+	command func(ports) command                      // what to run on these ports
+	ready   func(ctx context.Context, p ports) error // nil once the server answers
+	prepare func(ctx context.Context, p ports) error // before each start; may be nil
+}
+
+// child is one execution of a server as a child process.
+type child struct {
+	cmd     *exec.Cmd
+	pidFile string
+	logFile string
+	gone    chan struct{}
+	exit    error // how it ended; valid once gone is closed
+}
+
+// startChild starts a server as a child process and waits until it answers.
+func startChild(ctx context.Context, name string, o Options, s spec, roles ...string) (*server, error) {
+	return startServer(ctx, name, o, func(ctx context.Context, p ports, failed func(error)) (execution, error) {
+		c := &child{pidFile: o.file(name, ".pid"), logFile: o.file(name, ".log"), gone: make(chan struct{})}
+		if s.prepare != nil {
+			if err := s.prepare(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+		err := c.fork(s.command(p), failed)
+		if err == nil {
+			err = c.awaitReady(ctx, func(ctx context.Context) error { return s.ready(ctx, p) })
+		}
+		if err != nil {
+			_ = c.kill()
+			return nil, err
+		}
+		return c, nil
+	}, roles...)
+}
+
+// fork starts the child and a goroutine that waits for its end. The goroutine keeps its thread, because the kernel
+// kills the child when the thread that forked it ends, not only when the process does.
+func (c *child) fork(what command, failed func(error)) error {
+	log, err := os.OpenFile(c.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		close(c.gone)
+		return fmt.Errorf("open log: %w", err)
+	}
+	defer log.Close()
+	c.cmd = exec.Command(what.path, what.args...)
+	c.cmd.Env = append(inheritedEnv(), what.env...)
+	c.cmd.Dir = what.dir
+	c.cmd.Stdout, c.cmd.Stderr = log, log
+	c.cmd.SysProcAttr = childAttributes()
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(c.gone)
+		if err := c.cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		started <- writePid(c.pidFile, c.cmd.Process.Pid)
+		state := "exit status 0"
+		if err := c.cmd.Wait(); err != nil {
+			state = err.Error()
+		}
+		_ = os.Remove(c.pidFile)
+		c.exit = fmt.Errorf("%s; the end of its log:\n%s", state, tailOf(c.logFile))
+		failed(c.exit)
+	}()
+	return <-started
+}
+
+// awaitReady polls until the server answers, the child ends, or time is up.
+func (c *child) awaitReady(ctx context.Context, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		probe, done := context.WithTimeout(ctx, probeLimit)
+		err := ready(probe)
+		done()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-c.gone:
+			return fmt.Errorf("%w: %w", ErrExited, c.exit)
+		case <-ctx.Done():
+			return fmt.Errorf("not ready: %w (last answer: %w); the end of its log:\n%s", ctx.Err(), err, tailOf(c.logFile))
+		case <-tick.C:
+		}
+	}
+}
+
+// stop asks the child to end; after 20 seconds, or when ctx ends, it is killed.
+func (c *child) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
+	_ = askToEnd(c.cmd.Process)
+	select {
+	case <-c.gone:
+		return nil
+	case <-ctx.Done():
+		return c.kill()
+	}
+}
+
+// kill ends the child at once. A child that is gone already is no error.
+func (c *child) kill() error {
+	if c.cmd != nil && c.cmd.Process != nil {
+		_ = c.cmd.Process.Kill()
+	}
+	<-c.gone
+	return nil
+}
+
+// inheritedEnv is the part of the environment that children get. API keys and settings meant for other programs stay
+// here.
+func inheritedEnv() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "USER", "LANG", "TZ", "JAVA_HOME", "GOMAXPROCS", "GOMEMLIMIT"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
