@@ -90,7 +90,7 @@ type embeddedRedis struct {
 	broken  error // set when the journal may end in half a line
 
 	running   atomic.Pointer[resp.Peer] // the connection whose command was let through
-	connected sync.Map                    // the *resp.Peer of every connection
+	connected sync.Map                  // the *resp.Peer of every connection
 }
 
 // openEmbeddedRedis restores the contents, rewrites the journal to them and then listens.
