@@ -2,7 +2,6 @@ package evaluation
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -61,10 +60,10 @@ func (s *TurnSearch) Find(query string) []Shown {
 	asked := s.terms(query)
 	slices.Sort(asked)
 	for _, w := range slices.Compact(asked) {
-		idf := math.Log1p((float64(len(s.shown)-s.holders[w]) + 0.5) / (float64(s.holders[w]) + 0.5))
+		idf := text.InverseFrequency(s.holders[w], len(s.shown))
 		for i, counts := range s.counts {
-			if n := float64(counts[w]); n > 0 {
-				scores[i] += idf * n * (bank.BM25K1 + 1) / (n + bank.BM25K1*(1-bank.BM25B+bank.BM25B*float64(s.lengths[i])/s.mean))
+			if n := counts[w]; n > 0 {
+				scores[i] += idf * bank.BM25.Weight(float64(n), float64(s.lengths[i])/s.mean)
 			}
 		}
 	}

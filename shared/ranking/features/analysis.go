@@ -27,8 +27,8 @@ type meanings struct {
 
 // analyse takes the texts apart.
 func (x *Index) analyse() {
-	x.full, x.told, x.concept = &lexicon{k1: entryK1, b: entryB}, &lexicon{k1: entryK1, b: entryB}, &lexicon{k1: entryK1, b: entryB}
-	x.dialogue, x.session = &lexicon{k1: dialogueK1, b: dialogueB}, &lexicon{k1: sessionK1, b: sessionB}
+	x.full, x.told, x.concept = &lexicon{bm25: entryBM25}, &lexicon{bm25: entryBM25}, &lexicon{bm25: entryBM25}
+	x.dialogue, x.session = &lexicon{bm25: dialogueBM25}, &lexicon{bm25: sessionBM25}
 	r := &reader{vocabulary: x.vocabulary, tokens: map[string]token{}}
 	bySession := make([][]int32, x.sessions)
 	var told, said, spoken reading

@@ -1,15 +1,16 @@
 package features
 
 import (
-	"math"
 	"slices"
+
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Parameters of BM25. Entries are short and much alike in length; sessions are texts as of a textbook, dialogue is between the two.
-const (
-	entryK1, entryB       = 0.9, 0.4
-	dialogueK1, dialogueB = 1.2, 0.5
-	sessionK1, sessionB   = 1.2, 0.75
+var (
+	entryBM25    = text.BM25{K1: 0.9, B: 0.4}
+	dialogueBM25 = text.BM25{K1: 1.2, B: 0.5}
+	sessionBM25  = text.BM25{K1: 1.2, B: 0.75}
 )
 
 // posting says how much a document has of a term: its frequency as BM25 lets it count.
@@ -20,7 +21,7 @@ type posting struct {
 
 // lexicon is an inverted index of documents that are added in order, and sealed before it is asked.
 type lexicon struct {
-	k1, b float64
+	bm25 text.BM25
 	// added has the terms and counts of each document until all is sealed.
 	added   []posting
 	terms   []int32
@@ -64,8 +65,7 @@ func (l *lexicon) seal(terms int) {
 	l.postings = make([]posting, len(l.added))
 	next := slices.Clone(l.starts)
 	for i, p := range l.added {
-		tf := float64(p.weight)
-		p.weight = float32(tf * (l.k1 + 1) / (tf + l.k1*(1-l.b+l.b*float64(l.lengths[p.doc])/mean)))
+		p.weight = float32(l.bm25.Weight(float64(p.weight), float64(l.lengths[p.doc])/mean))
 		t := l.terms[i]
 		l.postings[next[t]] = p
 		next[t]++
@@ -74,11 +74,11 @@ func (l *lexicon) seal(terms int) {
 }
 
 func (l *lexicon) idf(term int32) float64 {
-	n := 0.0
+	n := 0
 	if term >= 0 {
-		n = float64(l.starts[term+1] - l.starts[term])
+		n = int(l.starts[term+1] - l.starts[term])
 	}
-	return math.Log(1 + (float64(len(l.lengths))-n+0.5)/(n+0.5))
+	return text.InverseFrequency(n, len(l.lengths))
 }
 
 // score is BM25 of the terms as a share of what a document could reach that has all of them once. A negative term occurs nowhere.

@@ -9,13 +9,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Parameters of BM25 for every back-end. Entries are short and much alike in length, so length is
+// BM25 has the parameters for every back-end. Entries are short and much alike in length, so length is
 // discounted, and a word's repetition counts, less than the textbook's 1.2 and 0.75 would have it:
 // on dialogues that raised recall at 10 by two points.
-const (
-	BM25K1 = 0.9
-	BM25B  = 0.4
-)
+var BM25 = text.BM25{K1: 0.9, B: 0.4}
 
 // conceptMark begins the terms that stand for a concept; no word begins with it.
 const conceptMark = "~"

@@ -51,7 +51,7 @@ func testSearchScores(t *testing.T, b bank.Bank) {
 	write(t, b, scope, put(entries...))
 	idf := func(holders float64) float64 { return math.Log1p((3 - holders + 0.5) / (holders + 0.5)) }
 	weight := func(tf, length float64) float64 {
-		return tf * (bank.BM25K1 + 1) / (tf + bank.BM25K1*(1-bank.BM25B+bank.BM25B*length/3))
+		return tf * (bank.BM25.K1 + 1) / (tf + bank.BM25.K1*(1-bank.BM25.B+bank.BM25.B*length/3))
 	}
 	scores := map[string]float64{
 		entries[0].ID: idf(2)*weight(1, 2) + idf(3)*weight(1, 2),

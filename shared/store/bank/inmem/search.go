@@ -8,6 +8,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // terms are an entry's, counted.
@@ -116,11 +117,10 @@ func (u *user) bm25(ids []string, query string) map[string]float64 {
 				holders = append(holders, id)
 			}
 		}
-		idf := math.Log1p((float64(len(ids)-len(holders)) + 0.5) / (float64(len(holders)) + 0.5))
+		idf := text.InverseFrequency(len(holders), len(ids))
 		for _, id := range holders {
-			tf := float64(u.terms[id].counts[w])
 			length := float64(u.terms[id].length) * float64(len(ids)) / float64(total)
-			scores[id] += idf * tf * (bank.BM25K1 + 1) / (tf + bank.BM25K1*(1-bank.BM25B+bank.BM25B*length))
+			scores[id] += idf * bank.BM25.Weight(float64(u.terms[id].counts[w]), length)
 		}
 	}
 	return scores

@@ -72,7 +72,7 @@ func class(name, description string, properties ...*models.Property) *models.Cla
 		Class: name, Description: description, Properties: properties,
 		Vectorizer: "none", VectorIndexType: "hnsw", VectorIndexConfig: map[string]any{"skip": true},
 		InvertedIndexConfig: &models.InvertedIndexConfig{
-			Bm25:      &models.BM25Config{K1: bank.BM25K1, B: bank.BM25B},
+			Bm25:      &models.BM25Config{K1: float32(bank.BM25.K1), B: float32(bank.BM25.B)},
 			Stopwords: &models.StopwordConfig{Preset: "none"}, // the analysis has dropped them
 		},
 	}
