@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/utilizer"
 )
 
 func (c *cli) recall() *cobra.Command {
@@ -106,7 +107,7 @@ func (c *cli) printRecall(r *mnemev1.RecallResponse, traces string) {
 		fmt.Fprintln(c.out, "nothing is remembered that helps")
 	}
 	for _, d := range r.GetDegraded() {
-		fmt.Fprintf(c.out, "! %s\n", d)
+		fmt.Fprintf(c.out, "! %s\n", utilizer.Degradation(d))
 	}
 	for _, cited := range r.GetCited() {
 		m := cited.GetMemory()

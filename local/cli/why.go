@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/diagnosis"
 )
 
@@ -117,7 +118,7 @@ func (c *cli) printWhy(w *mnemev1.WhyResponse, memories map[string]*mnemev1.Memo
 	c.printCandidates(w.GetCandidates(), memories, expected)
 	c.printElsewhere(w.GetCandidates(), memories, expected)
 	for _, d := range w.GetAnswer().GetRecall().GetDegraded() {
-		fmt.Fprintf(c.out, "! %s\n", d)
+		fmt.Fprintf(c.out, "! %s\n", utilizer.Degradation(d))
 	}
 	fmt.Fprintf(c.out, "answer: %s\n", printable(w.GetAnswer().GetAnswer()))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/reranker"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/weights"
@@ -143,7 +144,7 @@ type unavailable struct {
 	off bool
 }
 
-var errUnavailable = errors.New("the store is unavailable")
+var errUnavailable = fmt.Errorf("the store: %w", fault.ErrUnavailable)
 
 func (u *unavailable) set(off bool) {
 	u.mu.Lock()

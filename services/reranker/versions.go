@@ -2,7 +2,6 @@ package reranker
 
 import (
 	"context"
-	"log/slog"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -58,11 +57,7 @@ func (s *Server) RollbackWeights(
 
 // fail logs what callers are not shown.
 func (s *Server) fail(ctx context.Context, what string, err error) error {
-	out := rpcerror.From(err)
-	if connect.CodeOf(out) == connect.CodeUnavailable {
-		s.Log.ErrorContext(ctx, what, "error", err, slog.String("service", name))
-	}
-	return out
+	return rpcerror.Logged(ctx, s.Log, what, err)
 }
 
 func (v version) message() *mnemev1.WeightsVersion {

@@ -88,12 +88,12 @@ func BenchmarkRecall(b *testing.B) {
 	}{"warm": {room: roomy}, "searched": {}, "changed": {room: roomy, changes: true}} {
 		b.Run(name, func(b *testing.B) {
 			r := newRecaller(b)
-			r.Bank, r.Shelf, r.Ranker = all, newShelf(b, all, c.room), local{r.Prior}
-			<-r.Shelf.Fetch(ana)
+			r.Bank, r.Indexes, r.Ranker = all, newIndexCache(b, all, c.room), local{r.Prior}
+			r.Indexes.Fetch(ana)()
 			asked := 0
 			for b.Loop() {
 				if c.changes {
-					r.Shelf.Drop(ana)
+					r.Indexes.Drop(ana)
 				}
 				q := utilizer.Request{User: ana.User, Query: questions[asked%len(questions)], Candidates: 20, Memories: 5, WordBudget: 250}
 				got, err := r.Recall(b.Context(), acme, q)
@@ -106,16 +106,16 @@ func BenchmarkRecall(b *testing.B) {
 	}
 }
 
-// BenchmarkShelf prints what users of 600 memories take on the shelf: as it is, and as the shelf counts it.
-func BenchmarkShelf(b *testing.B) {
+// BenchmarkIndexCache prints what users of 600 memories take on the index cache: as it is, and as the index cache counts it.
+func BenchmarkIndexCache(b *testing.B) {
 	const users = 100
 	all, _ := life(b, remembered)
 	of := anybody{all}
 	for b.Loop() {
-		s := newShelf(b, of, utilizer.IndexCacheOptions{Bytes: 1 << 30, Entries: 20_000, Fresh: roomy.Fresh})
+		s := newIndexCache(b, of, utilizer.IndexCacheOptions{Bytes: 1 << 30, Entries: 20_000, Fresh: roomy.Fresh})
 		before := heap()
 		for u := range users {
-			<-s.Fetch(one(u))
+			s.Fetch(one(u))()
 		}
 		b.ReportMetric(float64(heap()-before)/users/(1<<10), "KiB/user")
 		account, _, n := s.Held()

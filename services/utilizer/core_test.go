@@ -64,7 +64,7 @@ func TestTheCoreBlockIsShownWhereTheStrategyKeepsOne(t *testing.T) {
 
 func TestRecallDoesWithoutTheCoreBlock(t *testing.T) {
 	for name, change := range map[string]func(*utilizer.Recaller){
-		"away":               func(r *utilizer.Recaller) { r.Bank = awayCore{r.Bank} },
+		"unavailable":        func(r *utilizer.Recaller) { r.Bank = unavailableCore{r.Bank} },
 		"one that is silent": func(r *utilizer.Recaller) { r.Bank, r.WindowTimeout = slowCore{r.Bank}, 50*time.Millisecond },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestRecallDoesWithoutTheCoreBlock(t *testing.T) {
 			if err != nil || len(got.Profile.Cited) != 2 || !reflect.DeepEqual(got.Evidence.Core, memory.Core{}) {
 				t.Fatalf("got %+v, %v", got.Profile, err)
 			}
-			said := slices.ContainsFunc(got.Degraded, func(d string) bool { return strings.Contains(d, "the core block is away") })
+			said := slices.ContainsFunc(got.Degraded, func(d string) bool { return d == "core_unavailable" })
 			if !said || strings.Contains(strings.Join(got.Degraded, " "), "10.1.2.3") {
 				t.Errorf("says %q", got.Degraded)
 			}

@@ -2,9 +2,10 @@ package utilizer_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,7 +70,7 @@ func TestADeletionThatTakesTooLongSaysThatItIsAccepted(t *testing.T) {
 
 func TestADeletionThatNobodyTakes(t *testing.T) {
 	r := newRig(t)
-	r.writer.err = errors.New("10.1.2.3:7233 is away")
+	r.writer.err = fmt.Errorf("10.1.2.3:7233: %w", syscall.ECONNREFUSED)
 	_, err := r.as(acmeKey).DeleteMemory(t.Context(), deletion(someID()))
 	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "accepted") || strings.Contains(err.Error(), "10.1.2.3") {
 		t.Errorf("got %v", err)

@@ -27,7 +27,7 @@ func Handler(r *Recaller, feedback bus.Publisher, writer Signaller, log *slog.Lo
 
 // NewMemoryServer is the MemoryService without its door.
 func NewMemoryServer(r *Recaller, writer Signaller, log *slog.Logger) mnemev1connect.MemoryServiceHandler {
-	return &memoryServer{bank: r.Bank, window: r.Window, writer: writer, shelf: r.Shelf, log: log}
+	return &memoryServer{bank: r.Bank, window: r.Window, writer: writer, indexes: r.Indexes, log: log}
 }
 
 // DropChanged handles memory changes.
@@ -36,26 +36,33 @@ func DropChanged(s *IndexCache) bus.Handler { return dropChanged(s) }
 // NewRemoteRanker asks a reranker.
 func NewRemoteRanker(c mnemev1connect.RerankerServiceClient) Ranker { return remoteRanker{c} }
 
-// Fetch makes a user's index ready, as a first recall does.
-func (s *IndexCache) Fetch(scope memory.Scope) <-chan struct{} { return s.fetch(scope) }
+// Fetch has a user's index made, as a first recall does, and returns how to wait for it.
+func (s *IndexCache) Fetch(scope memory.Scope) (wait func()) {
+	ready := s.fetch(scope)
+	return func() {
+		if ready != nil {
+			<-ready
+		}
+	}
+}
 
 // Has says whether a user's index is ready.
 func (s *IndexCache) Has(scope memory.Scope) bool {
-	_, ok, _ := s.get(scope)
-	return ok
+	e, ok := s.cache.GetEntryQuietly(scope)
+	return ok && e.Value.index != nil
 }
 
-// Held is what a shelf takes by its own account, what the entries that it has add up to, and how many there are.
+// Held is what an index cache takes by its own account, what the entries that it has add up to, and how many there are.
 func (s *IndexCache) Held() (account, sum, entries int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.kept.Values() {
-		sum += e.bytes
+	s.cache.CleanUp()
+	for scope, e := range s.cache.All() {
+		sum += e.bytes + 2*len(scope.Key())
+		entries++
 		if e.index != nil && e.bytes < e.index.Bytes() {
 			panic("an index is not counted")
 		}
 	}
-	return s.bytes, sum, s.kept.Len()
+	return int(s.cache.WeightedSize()), sum, entries
 }
 
 // Dialogue is what a memory carries of turns.

@@ -33,7 +33,7 @@ func UserDataHandler(r *Recaller, d UserData) http.Handler {
 	}
 	_, handler := mnemev1connect.NewUserDataServiceHandler(&userDataServer{
 		out: d.Out, erasures: d.Erasures, scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window}, transport: topics,
-		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: d.Busy, shelf: r.Shelf, now: time.Now, log: d.Log,
+		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: d.Busy, indexes: r.Indexes, now: time.Now, log: d.Log,
 	}, connect.WithInterceptors(rpcauth.New(d.Auth)))
 	return handler
 }

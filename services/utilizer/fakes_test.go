@@ -40,21 +40,21 @@ func (reversing) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order,
 	return out, nil
 }
 
-// The parts that are away: at once, or only when their time is up.
+// The parts that are unavailable: at once, or only when their time is up.
 type (
-	awayBank     struct{ bank.Bank }
-	awayWindow   struct{ window.Window }
-	slowWindow   struct{ window.Window }
-	awayRanker   struct{}
-	slowRanker   struct{}
-	awayEmbedder struct{ embedding.Embedder }
-	awayProfiler struct{}
-	awayCore     struct{ bank.Bank }
-	slowCore     struct{ bank.Bank }
+	unavailableBank     struct{ bank.Bank }
+	unavailableWindow   struct{ window.Window }
+	slowWindow          struct{ window.Window }
+	unavailableRanker   struct{}
+	slowRanker          struct{}
+	unavailableEmbedder struct{ embedding.Embedder }
+	unavailableProfiler struct{}
+	unavailableCore     struct{ bank.Bank }
+	slowCore            struct{ bank.Bank }
 )
 
-func (awayCore) Core(context.Context, memory.Scope) (memory.Core, error) {
-	return memory.Core{}, errAway
+func (unavailableCore) Core(context.Context, memory.Scope) (memory.Core, error) {
+	return memory.Core{}, errUnavailable
 }
 
 func (slowCore) Core(ctx context.Context, _ memory.Scope) (memory.Core, error) {
@@ -62,23 +62,25 @@ func (slowCore) Core(ctx context.Context, _ memory.Scope) (memory.Core, error) {
 	return memory.Core{}, ctx.Err()
 }
 
-func (awayBank) List(context.Context, memory.Scope, bank.ListOptions) (bank.Page, error) {
-	return bank.Page{}, errAway
+func (unavailableBank) List(context.Context, memory.Scope, bank.ListOptions) (bank.Page, error) {
+	return bank.Page{}, errUnavailable
 }
 
-func (awayBank) Search(context.Context, memory.Scope, bank.Query) ([]bank.Scored, error) {
-	return nil, errAway
+func (unavailableBank) Search(context.Context, memory.Scope, bank.Query) ([]bank.Scored, error) {
+	return nil, errUnavailable
 }
 
-func (awayWindow) Recent(context.Context, memory.Scope) ([]memory.Turn, error) { return nil, errAway }
+func (unavailableWindow) Recent(context.Context, memory.Scope) ([]memory.Turn, error) {
+	return nil, errUnavailable
+}
 
 func (slowWindow) Recent(ctx context.Context, _ memory.Scope) ([]memory.Turn, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-func (awayRanker) Rank(context.Context, utilizer.Ask, int) (utilizer.Order, error) {
-	return utilizer.Order{}, errAway
+func (unavailableRanker) Rank(context.Context, utilizer.Ask, int) (utilizer.Order, error) {
+	return utilizer.Order{}, errUnavailable
 }
 
 func (slowRanker) Rank(ctx context.Context, _ utilizer.Ask, _ int) (utilizer.Order, error) {
@@ -86,10 +88,12 @@ func (slowRanker) Rank(ctx context.Context, _ utilizer.Ask, _ int) (utilizer.Ord
 	return utilizer.Order{}, ctx.Err()
 }
 
-func (awayEmbedder) Embed(context.Context, []string) ([][]float32, error) { return nil, errAway }
+func (unavailableEmbedder) Embed(context.Context, []string) ([][]float32, error) {
+	return nil, errUnavailable
+}
 
-func (awayProfiler) Profile(context.Context, memory.Scope, recall.Evidence) (recall.Profile, error) {
-	return recall.Profile{}, errAway
+func (unavailableProfiler) Profile(context.Context, memory.Scope, recall.Evidence) (recall.Profile, error) {
+	return recall.Profile{}, errUnavailable
 }
 
 // profiler is made once: that takes some milliseconds.
@@ -134,7 +138,7 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 	if err := win.Append(t.Context(), ana, []memory.Turn{turn}); err != nil {
 		t.Fatal(err)
 	}
-	meters, err := utilizer.NewMetrics(noop.NewMeterProvider().Meter("test"))
+	metrics, err := utilizer.NewMetrics(noop.NewMeterProvider().Meter("test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +151,7 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 		Policies: func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
 			return profiler(), embedded.NewGenerator(), nil
 		},
-		Shelf: newShelf(t, b, roomy), Prior: prior.Weights, Projector: ranking.NewProjector(), Tracer: sdktrace.NewTracerProvider().Tracer("test"), Meters: meters, Log: slog.New(slog.DiscardHandler),
-		Alpha: 0.5, RankTimeout: 10 * time.Second, WindowTimeout: 10 * time.Second, ShelfTimeout: 10 * time.Second, Reserve: time.Millisecond, Now: func() time.Time { return now },
+		Indexes: newIndexCache(t, b, roomy), Prior: prior.Weights, Projector: ranking.NewProjector(), Tracer: sdktrace.NewTracerProvider().Tracer("test"), Metrics: metrics, Log: slog.New(slog.DiscardHandler),
+		Alpha: 0.5, RankTimeout: 10 * time.Second, WindowTimeout: 10 * time.Second, IndexTimeout: 10 * time.Second, Reserve: time.Millisecond, Now: func() time.Time { return now },
 	}
 }

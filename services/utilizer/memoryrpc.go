@@ -35,11 +35,11 @@ type Signaller interface {
 // memoryServer is the MemoryService. Reads go to the stores; the one write goes through the user's
 // workflow, which is the only writer.
 type memoryServer struct {
-	bank   bank.Bank
-	window window.Window
-	writer Signaller
-	shelf  *IndexCache
-	log    *slog.Logger
+	bank    bank.Bank
+	window  window.Window
+	writer  Signaller
+	indexes *IndexCache
+	log     *slog.Logger
 }
 
 // ListMemories implements the RPC.
@@ -61,7 +61,7 @@ func (s *memoryServer) ListMemories(ctx context.Context, req *connect.Request[mn
 	}
 	page, err := s.bank.List(ctx, scope, o)
 	if err != nil {
-		return nil, s.fail(ctx, "list memories", err)
+		return nil, rpcerror.Logged(ctx, s.log, "list memories", err)
 	}
 	return connect.NewResponse(&mnemev1.ListMemoriesResponse{Memories: protos(page.Memories), NextPageToken: page.Next}), nil
 }
@@ -74,11 +74,11 @@ func (s *memoryServer) GetMemory(ctx context.Context, req *connect.Request[mneme
 	}
 	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
 	if err != nil {
-		return nil, s.fail(ctx, "get memory", err)
+		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
 	}
 	turns, err := s.bank.Turns(ctx, scope, m.Sources)
 	if err != nil {
-		return nil, s.fail(ctx, "get source turns", err)
+		return nil, rpcerror.Logged(ctx, s.log, "get source turns", err)
 	}
 	return connect.NewResponse(&mnemev1.GetMemoryResponse{Memory: contract.MemoryToProto(m), Sources: turnProtos(turns)}), nil
 }
@@ -87,11 +87,11 @@ func (s *memoryServer) GetMemory(ctx context.Context, req *connect.Request[mneme
 func (s *memoryServer) GetMemoryHistory(ctx context.Context, req *connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
 	scope, err := s.ownedEntry(ctx, req.Msg)
 	if err != nil {
-		return nil, s.fail(ctx, "find memory", err)
+		return nil, rpcerror.Logged(ctx, s.log, "find memory", err)
 	}
 	versions, err := s.bank.History(ctx, scope, req.Msg.GetMemoryId())
 	if err != nil {
-		return nil, s.fail(ctx, "get history", err)
+		return nil, rpcerror.Logged(ctx, s.log, "get history", err)
 	}
 	return connect.NewResponse(&mnemev1.GetMemoryHistoryResponse{Versions: protos(versions), UserId: scope.User}), nil
 }
@@ -105,7 +105,7 @@ func (s *memoryServer) DeleteMemory(ctx context.Context, req *connect.Request[mn
 	}
 	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
 	if err != nil {
-		return nil, s.fail(ctx, "get memory", err)
+		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
 	}
 	if m.Status == memory.StatusSuperseded {
 		return nil, connect.NewError(connect.CodeFailedPrecondition,
@@ -113,9 +113,9 @@ func (s *memoryServer) DeleteMemory(ctx context.Context, req *connect.Request[mn
 	}
 	if m.Status == memory.StatusActive {
 		if m, err = s.retract(ctx, scope, m.ID); err != nil {
-			return nil, s.fail(ctx, "retract memory", err)
+			return nil, rpcerror.Logged(ctx, s.log, "retract memory", err)
 		}
-		s.shelf.Drop(scope) // the announcement may be on its way still
+		s.indexes.Drop(scope) // the announcement may be on its way still
 	}
 	return connect.NewResponse(&mnemev1.DeleteMemoryResponse{Memory: contract.MemoryToProto(m)}), nil
 }
@@ -156,7 +156,7 @@ func (s *memoryServer) GetCore(ctx context.Context, req *connect.Request[mnemev1
 	}
 	core, err := s.bank.Core(ctx, scope)
 	if err != nil {
-		return nil, s.fail(ctx, "read core block", err)
+		return nil, rpcerror.Logged(ctx, s.log, "read core block", err)
 	}
 	return connect.NewResponse(&mnemev1.GetCoreResponse{Core: contract.CoreToProto(core)}), nil
 }
@@ -169,7 +169,7 @@ func (s *memoryServer) GetWorkingMemory(ctx context.Context, req *connect.Reques
 	}
 	turns, err := s.window.Recent(ctx, scope)
 	if err != nil {
-		return nil, s.fail(ctx, "read window", err)
+		return nil, rpcerror.Logged(ctx, s.log, "read window", err)
 	}
 	return connect.NewResponse(&mnemev1.GetWorkingMemoryResponse{Turns: turnProtos(turns)}), nil
 }
@@ -185,7 +185,7 @@ func (s *memoryServer) GetSession(ctx context.Context, req *connect.Request[mnem
 	}
 	r, ok, err := s.bank.Session(ctx, scope, req.Msg.GetSessionId())
 	if err != nil {
-		return nil, s.fail(ctx, "get session", err)
+		return nil, rpcerror.Logged(ctx, s.log, "get session", err)
 	}
 	out := &mnemev1.GetSessionResponse{State: mnemev1.FormationState_FORMATION_STATE_PENDING}
 	if ok {
@@ -196,14 +196,6 @@ func (s *memoryServer) GetSession(ctx context.Context, req *connect.Request[mnem
 		}
 	}
 	return connect.NewResponse(out), nil
-}
-
-func (s *memoryServer) fail(ctx context.Context, what string, err error) error {
-	out := rpcerror.From(err)
-	if connect.CodeOf(out) == connect.CodeUnavailable {
-		s.log.ErrorContext(ctx, what, "error", err)
-	}
-	return out
 }
 
 // entryRequest is a request that names an entry.

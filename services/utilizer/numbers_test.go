@@ -79,7 +79,7 @@ func TestWhatIsLearnedFromIsWhatWasRanked(t *testing.T) {
 
 func TestTheWeightsAreNotNamedWhereTheyDidNotOrder(t *testing.T) {
 	r := newRecaller(t)
-	r.Ranker = awayRanker{}
+	r.Ranker = unavailableRanker{}
 	if got, err := r.Recall(t.Context(), acme, where); err != nil || got.Weights != "" || len(got.Ranked) != 2 || got.Ranked[0].Score <= got.Ranked[1].Score {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -90,7 +90,7 @@ func TestMemoriesOfOneTurnTakeOnePlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRecaller(t)
 			ranker := listen(r)
-			r.Shelf = newShelf(t, r.Bank, room)
+			r.Indexes = newIndexCache(t, r.Bank, room)
 			tell(t, r, "I moved the piano upstairs, and the harp, too.", "Ana moved the piano upstairs.", "Ana moved the harp upstairs.")
 			q := where
 			q.Query, q.Memories, q.Candidates = "Where is the harp now?", 10, 10

@@ -25,7 +25,7 @@ func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) [
 		ranked, err := r.rank(ctx, q, f, out.ID)
 		order.Scores = ranked.Scores
 		if err != nil {
-			r.degrade(ctx, out, "the reranker is away: memories are in the order of its shared start", err)
+			r.degrade(ctx, out, RerankerUnavailable, err)
 		} else {
 			order, out.Weights = ranked, ranked.Version
 		}

@@ -36,8 +36,35 @@ func TestQuestionsAboutThePastAreAnsweredFromSupersededVersions(t *testing.T) {
 	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecaller(t)
-			r.Shelf = newShelf(t, r.Bank, room)
+			r.Indexes = newIndexCache(t, r.Bank, room)
 			askOfThePast(t, r)
+		})
+	}
+}
+
+func TestAProfileAsOfATimeShowsNothingLater(t *testing.T) {
+	for name, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecaller(t)
+			r.Indexes = newIndexCache(t, r.Bank, room)
+			withCore(t, r)
+			move(t, r)
+			for _, asOf := range []time.Time{now.AddDate(-1, 0, 0), now.Add(-time.Second), now} {
+				q := utilizer.Request{User: ana.User, Query: "Where does Ana live, and is she packing?", Candidates: 20, Memories: 5, WordBudget: 250, AsOf: asOf}
+				got, err := r.Recall(t.Context(), builder, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				known := !asOf.Before(now)
+				if (len(got.Evidence.Window) > 0) != known || (len(got.Profile.Sections) > 0) != known || got.Evidence.Core.Version != 0 {
+					t.Errorf("as of %v: %+v, with the window %v", asOf, got.Profile, got.Evidence.Window)
+				}
+				for _, m := range got.Evidence.Memories {
+					if m.ValidFrom.After(asOf) || strings.Contains(m.Value, "Braga") {
+						t.Errorf("as of %v: %q, which was said at %v", asOf, m.Content, m.ValidFrom)
+					}
+				}
+			}
 		})
 	}
 }

@@ -87,7 +87,7 @@ func (r remoteRanker) Rank(ctx context.Context, a Ask, m int) (Order, error) {
 }
 
 // numbers are what is sent of candidates, with the prior's scores.
-func (r *Recaller) numbers(found []candidate, from *shelved, vector []float32) (query []byte, out []Numbered, err error) {
+func (r *Recaller) numbers(found []candidate, from *cachedIndex, vector []float32) (query []byte, out []Numbered, err error) {
 	projected := r.Projector.Project(vector)
 	if query, err = ranking.EncodeVector(projected); err != nil {
 		return nil, nil, fmt.Errorf("encode query: %w", err)

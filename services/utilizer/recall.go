@@ -24,7 +24,7 @@ import (
 type Policies func(policy tenant.Policy) (recall.Profiler, recall.Generator, error)
 
 // Recaller turns a query into a profile: it searches bank and window side by side, has the candidates
-// reranked and the profile written. What is away is left out, and said to be.
+// reranked and the profile written. What is unavailable is left out, and said to be.
 type Recaller struct {
 	Bank     bank.Bank
 	Window   window.Window
@@ -33,18 +33,18 @@ type Recaller struct {
 	Policies Policies
 	// Fallback writes the profile when the tenant's own policy cannot.
 	Fallback recall.Profiler
-	// Shelf has the memories of users who were asked lately.
-	Shelf *IndexCache
-	// Prior is the shared start of the reranker's weights: it chooses the candidates, and orders them while the reranker is away.
+	// Indexes has the memories of users who were asked lately.
+	Indexes *IndexCache
+	// Prior is the shared start of the reranker's weights: it chooses the candidates, and orders them while the reranker is unavailable.
 	Prior     ranking.Weights
 	Projector *ranking.Projector
 	Tracer    trace.Tracer
-	Meters    Metrics
+	Metrics   Metrics
 	Log       *slog.Logger
 	// Alpha weighs vector against words in retrieval, 0 to 1.
 	Alpha float32
-	// RankTimeout, WindowTimeout and ShelfTimeout bound what recall can do without; WindowTimeout the core block, too.
-	RankTimeout, WindowTimeout, ShelfTimeout time.Duration
+	// RankTimeout, WindowTimeout and IndexTimeout bound what recall can do without; WindowTimeout the core block, too.
+	RankTimeout, WindowTimeout, IndexTimeout time.Duration
 	// Reserve is what is left of a caller's deadline when a profile that a model writes is given up for one that none does.
 	Reserve time.Duration
 	Now     func() time.Time
@@ -78,8 +78,8 @@ type Result struct {
 	Latency  time.Duration
 }
 
-// Recall answers a query. It fails when neither bank nor shelf has the user's memories, or the query cannot be embedded; everything else
-// degrades.
+// Recall answers a query. It fails when the user's memories are neither in the index cache nor to be had from the bank, or the query
+// cannot be embedded; everything else degrades.
 func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Result, error) {
 	start := time.Now()
 	ctx, span := r.Tracer.Start(ctx, telemetry.SpanRecall, trace.WithAttributes(telemetry.AttrTenant.String(t.ID)))
@@ -90,7 +90,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	horizon := recall.ReadHorizon(q.Query, q.AsOf, now)
 	found, err := r.retrieve(ctx, scope, q, horizon, t.Strategy.KeepsCore() && !horizon.Past, &out)
 	if err != nil {
-		span.SetStatus(codes.Error, "bank is away")
+		span.SetStatus(codes.Error, "bank unavailable")
 		return Result{}, err
 	}
 	shown := r.order(ctx, q, found, &out)
@@ -108,7 +108,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	span.SetAttributes(telemetry.AttrCandidates.Int(len(found.candidates)),
 		telemetry.AttrCited.Int(len(out.Profile.Cited)), telemetry.AttrDegraded.StringSlice(out.Degraded))
 	out.Latency = time.Since(start)
-	r.Meters.Time.Record(ctx, out.Latency.Seconds(), metric.WithAttributes(telemetry.AttrTenant.String(t.ID)))
+	r.Metrics.Time.Record(ctx, out.Latency.Seconds(), metric.WithAttributes(telemetry.AttrTenant.String(t.ID)))
 	return out, nil
 }
 
@@ -132,20 +132,23 @@ func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Sc
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	what := "the model is away: the profile lists memories as they are"
+	what := ModelUnavailable
 	if bounded.Err() != nil {
-		what = "there was no time for the model: the profile lists memories as they are"
+		what = ModelTooSlow
 	}
 	r.degrade(ctx, out, what, err)
 	out.Profile, err = r.Fallback.Profile(ctx, scope, out.Evidence)
 	return err
 }
 
-// degrade says to the caller what is missing, and to the operator why.
-func (r *Recaller) degrade(ctx context.Context, out *Result, what string, err error) {
-	out.Degraded = append(out.Degraded, what)
-	r.Meters.Degraded.Add(ctx, 1, metric.WithAttributes(telemetry.AttrDegraded.String(what)))
-	r.Log.WarnContext(ctx, "recall degraded", "what", what, "error", err)
+// degrade says to the caller what is missing, and to the operator why. Without an error, nothing is.
+func (r *Recaller) degrade(ctx context.Context, out *Result, what Degradation, err error) {
+	if err == nil {
+		return
+	}
+	out.Degraded = append(out.Degraded, string(what))
+	r.Metrics.Degraded.Add(ctx, 1, metric.WithAttributes(telemetry.AttrDegraded.String(string(what))))
+	r.Log.WarnContext(ctx, "recall degraded", "what", string(what), "meaning", what.String(), "error", err)
 }
 
 // link ties the recall's trace to those that formed the memories it shows.

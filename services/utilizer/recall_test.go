@@ -3,9 +3,11 @@ package utilizer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,10 +22,10 @@ import (
 )
 
 var (
-	now      = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	acme     = tenant.Tenant{ID: "acme", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyEmbedded}
-	errAway  = errors.New("10.1.2.3:6379 is away")
-	traceHex = "0123456789abcdef0123456789abcdef"
+	now            = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	acme           = tenant.Tenant{ID: "acme", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyEmbedded}
+	errUnavailable = fmt.Errorf("10.1.2.3:6379: %w", syscall.ECONNREFUSED)
+	traceHex       = "0123456789abcdef0123456789abcdef"
 )
 
 var where = utilizer.Request{User: "ana", Query: "Where does Ana live?", Candidates: 3, Memories: 2, WordBudget: 100}
@@ -75,7 +77,7 @@ func TestRecall(t *testing.T) {
 
 func TestAUserWithoutMemoriesHasAnEmptyProfile(t *testing.T) {
 	r := newRecaller(t)
-	r.Ranker = awayRanker{} // is not asked to rank nothing
+	r.Ranker = unavailableRanker{} // is not asked to rank nothing
 	for name, tt := range map[string]struct {
 		tenant tenant.Tenant
 		user   string
@@ -111,21 +113,21 @@ func TestWhatIsAwayIsLeftOutAndSaid(t *testing.T) {
 		window   int
 		prior    bool
 	}{
-		{"the window", func(r *utilizer.Recaller) { r.Window = awayWindow{} }, []string{"working memory is away"}, 0, false},
+		{"the window", func(r *utilizer.Recaller) { r.Window = unavailableWindow{} }, []string{"window_unavailable"}, 0, false},
 		{"a window that does not answer", func(r *utilizer.Recaller) {
 			r.Window, r.WindowTimeout = slowWindow{}, time.Millisecond
-		}, []string{"working memory is away"}, 0, false},
-		{"the reranker", func(r *utilizer.Recaller) { r.Ranker = awayRanker{} }, []string{"the reranker is away"}, 1, true},
+		}, []string{"window_unavailable"}, 0, false},
+		{"the reranker", func(r *utilizer.Recaller) { r.Ranker = unavailableRanker{} }, []string{"reranker_unavailable"}, 1, true},
 		{"a reranker that does not answer", func(r *utilizer.Recaller) {
 			r.Ranker, r.RankTimeout = slowRanker{}, time.Millisecond
-		}, []string{"the reranker is away"}, 1, true},
+		}, []string{"reranker_unavailable"}, 1, true},
 		{"the model", func(r *utilizer.Recaller) {
-			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return awayProfiler{}, nil, nil }
-		}, []string{"the model is away"}, 1, false},
+			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return unavailableProfiler{}, nil, nil }
+		}, []string{"model_unavailable"}, 1, false},
 		{"all of them", func(r *utilizer.Recaller) {
-			r.Window, r.Ranker = awayWindow{}, awayRanker{}
-			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return awayProfiler{}, nil, nil }
-		}, []string{"working memory is away", "the reranker is away", "the model is away"}, 0, true},
+			r.Window, r.Ranker = unavailableWindow{}, unavailableRanker{}
+			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return unavailableProfiler{}, nil, nil }
+		}, []string{"window_unavailable", "reranker_unavailable", "model_unavailable"}, 0, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -153,10 +155,10 @@ func TestWhatIsAwayIsLeftOutAndSaid(t *testing.T) {
 	}
 }
 
-// without takes the bank away, from the shelf, too.
+// without makes the bank unavailable, from the index cache, too.
 func without(t *testing.T, r *utilizer.Recaller) {
-	r.Bank = awayBank{}
-	r.Shelf = newShelf(t, r.Bank, roomy)
+	r.Bank = unavailableBank{}
+	r.Indexes = newIndexCache(t, r.Bank, roomy)
 }
 
 func TestRecallFailsWithoutWhatItCannotDoWithout(t *testing.T) {
@@ -166,27 +168,27 @@ func TestRecallFailsWithoutWhatItCannotDoWithout(t *testing.T) {
 	}{
 		{"the bank", func(r *utilizer.Recaller) { without(t, r) }},
 		{"the bank, while the window does not answer", func(r *utilizer.Recaller) { without(t, r); r.Window = slowWindow{} }},
-		{"the embedder", func(r *utilizer.Recaller) { r.Embedder = awayEmbedder{} }},
+		{"the embedder", func(r *utilizer.Recaller) { r.Embedder = unavailableEmbedder{} }},
 		{"the tenant's policy", func(r *utilizer.Recaller) {
-			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return nil, nil, errAway }
+			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return nil, nil, errUnavailable }
 		}},
 		{"any profile", func(r *utilizer.Recaller) {
-			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return awayProfiler{}, nil, nil }
-			r.Fallback = awayProfiler{}
+			r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return unavailableProfiler{}, nil, nil }
+			r.Fallback = unavailableProfiler{}
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRecaller(t)
 			tt.change(r)
-			if got, err := r.Recall(t.Context(), acme, where); !errors.Is(err, errAway) || got.ID != "" {
+			if got, err := r.Recall(t.Context(), acme, where); !errors.Is(err, errUnavailable) || got.ID != "" {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}
 }
 
-// leaving has its caller go away while it writes the profile.
+// leaving has its caller leave while it writes the profile.
 type leaving struct{ cancel context.CancelFunc }
 
 func (l leaving) Profile(ctx context.Context, _ memory.Scope, _ recall.Evidence) (recall.Profile, error) {
@@ -225,7 +227,7 @@ func TestASlowModelIsGivenUpInTime(t *testing.T) {
 			if err != nil || ctx.Err() != nil || len(got.Profile.Cited) != 2 {
 				t.Errorf("got %+v, %v; the caller's context: %v", got, err, ctx.Err())
 			}
-			if len(got.Degraded) != 1 || !strings.Contains(got.Degraded[0], "no time for the model") {
+			if len(got.Degraded) != 1 || got.Degraded[0] != "model_too_slow" {
 				t.Errorf("says %q", got.Degraded)
 			}
 			cancel()

@@ -25,7 +25,7 @@ type candidate = features.Candidate
 type found struct {
 	candidates []candidate
 	// from has the projected vectors; nil where the candidates come from a search.
-	from *shelved
+	from *cachedIndex
 	// scores are the search's, where nothing else orders the candidates.
 	scores []float64
 	// vector is the query's embedding; nil where there is none.
@@ -52,6 +52,7 @@ func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, 
 		wctx, cancel := context.WithTimeout(gctx, r.WindowTimeout)
 		defer cancel()
 		f.turns, windowErr = r.Window.Recent(wctx, scope)
+		f.turns = h.Turns(f.turns)
 		return nil
 	})
 	if withCore {
@@ -66,17 +67,11 @@ func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, 
 		return found{}, err
 	}
 	if f.vector == nil {
-		r.degrade(ctx, out, "the query's embedding is of no use: memories are found by their words alone", errOddVector)
+		r.degrade(ctx, out, EmbeddingUnusable, errOddVector)
 	}
-	if f.turnsErr != nil {
-		r.degrade(ctx, out, "the dialogue behind memories is away: they are ranked and shown without", f.turnsErr)
-	}
-	if windowErr != nil {
-		r.degrade(ctx, out, "working memory is away: the newest turns are missing", windowErr)
-	}
-	if coreErr != nil {
-		r.degrade(ctx, out, "the core block is away: what always holds of the user may be missing", coreErr)
-	}
+	r.degrade(ctx, out, DialogueUnavailable, f.turnsErr)
+	r.degrade(ctx, out, WindowUnavailable, windowErr)
+	r.degrade(ctx, out, CoreUnavailable, coreErr)
 	return f, nil
 }
 
@@ -102,7 +97,7 @@ func odd(v []float32) bool {
 	return !(square < longest) // NaN, too
 }
 
-// withoutOdd takes vectors away that cannot be compared: the memories are found by their words.
+// withoutOdd removes vectors that cannot be compared: the memories are found by their words.
 func withoutOdd(memories []memory.Memory) []memory.Memory {
 	for i := range memories {
 		if odd(memories[i].Vector) {
@@ -121,45 +116,51 @@ func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request
 		}
 		return err
 	}
-	kept, ok, large := r.Shelf.get(scope)
-	if !ok {
-		var ready <-chan struct{}
-		if !large {
-			ready = r.Shelf.fetch(scope)
+	known := r.Indexes.get(scope)
+	if known == nil || known.index == nil {
+		var ready <-chan *cachedIndex // from which nothing comes for who is too large
+		if known == nil {
+			ready = r.Indexes.fetch(scope)
 		}
-		hits, found, err := r.either(ctx, scope, q, h, f.vector, ready)
-		if found == nil {
+		hits, made, err := r.either(ctx, scope, q, h, f.vector, ready)
+		if made == nil {
 			r.chooseOf(ctx, scope, hits, q, h, f)
 			return err
 		}
-		kept = found
+		known = made
 	}
-	f.from, f.candidates = kept, r.choose(kept.index, q, h, f.vector)
+	f.from, f.candidates = known, r.choose(known.index, q, h, f.vector)
 	return nil
 }
 
 // either searches the bank while an index is made. It returns the index where that is ready first or soon after, and what was found otherwise.
 func (r *Recaller) either(
-	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, vector []float32, ready <-chan struct{},
-) (hits []bank.Scored, kept *shelved, err error) {
+	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, vector []float32, ready <-chan *cachedIndex,
+) (hits []bank.Scored, made *cachedIndex, err error) {
 	searching, cancel := context.WithCancel(ctx)
+	defer cancel()
 	searched := make(chan struct{})
 	go func() {
 		defer close(searched)
 		hits, err = r.search(searching, scope, q, h, vector)
 	}()
 	select {
-	case <-ready:
-		kept = r.await(ctx, scope, ready)
+	case made = <-ready:
 	case <-searched:
-		kept = r.await(ctx, scope, ready)
+		if ready == nil {
+			break
+		}
+		select {
+		case made = <-ready:
+		case <-time.After(r.IndexTimeout):
+		case <-ctx.Done():
+		}
 	}
-	if kept != nil {
-		cancel() // what it finds is not wanted
+	if made != nil {
+		cancel() // what the search finds is not wanted
 	}
 	<-searched
-	cancel()
-	return hits, kept, err
+	return hits, made, err
 }
 
 // chooseOf chooses among what a search found.
@@ -176,26 +177,7 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 	slices.Sort(sources)
 	var turns []memory.Turn
 	turns, f.turnsErr = r.Bank.Turns(ctx, scope, slices.Compact(sources))
-	f.candidates = r.choose(features.New(r.Shelf.table, withoutOdd(memories), turns), q, h, f.vector)
-}
-
-// await waits a little for an index that is being made.
-func (r *Recaller) await(ctx context.Context, scope memory.Scope, ready <-chan struct{}) *shelved {
-	if ready == nil {
-		return nil
-	}
-	timer := time.NewTimer(r.ShelfTimeout)
-	defer timer.Stop()
-	select {
-	case <-ready:
-		kept, ok, _ := r.Shelf.get(scope)
-		if ok {
-			return kept
-		}
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return nil
+	f.candidates = r.choose(features.New(r.Indexes.table, withoutOdd(memories), turns), q, h, f.vector)
 }
 
 // choose takes the candidates that the shared prior puts first. Of the versions of one memory it keeps the one that the query is about.
@@ -223,16 +205,23 @@ func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, vector
 		if len(members) == 0 {
 			continue
 		}
-		c.Memory, c.Siblings = members[0], members[1:]
+		c.Memory, c.Siblings, c.Turns = members[0], members[1:], h.Turns(c.Turns)
 		out = append(out, c)
 	}
 	return out[:min(len(out), q.Candidates)]
 }
 
+// searchDepth is how many memories the bank is asked for where they are to be ranked: what answers is often not among its first.
+const searchDepth = 200
+
 // search is the bank's own hybrid search.
 func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, vector []float32) ([]bank.Scored, error) {
+	k := q.Candidates
+	if !q.Unranked {
+		k = max(k, searchDepth)
+	}
 	hits, err := r.Bank.Search(ctx, scope, bank.Query{
-		Text: q.Query, Vector: vector, K: q.Candidates, Alpha: r.Alpha, Statuses: h.Statuses(), WithVectors: !q.Unranked,
+		Text: q.Query, Vector: vector, K: k, Alpha: r.Alpha, Statuses: h.Statuses(), WithVectors: !q.Unranked,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search bank: %w", err)

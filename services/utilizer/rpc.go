@@ -57,17 +57,14 @@ func (s *server) Answer(ctx context.Context, req *connect.Request[mnemev1.Answer
 	scope := memory.Scope{Tenant: t.ID, User: req.Msg.GetRecall().GetUserId()}
 	_, generator, err := s.recaller.Policies(t.Policy)
 	if err != nil {
-		return nil, s.fail(ctx, "choose generator", err)
+		return nil, rpcerror.Logged(ctx, s.log, "choose generator", err)
 	}
 	answer, err := generator.Answer(ctx, scope, result.Evidence, result.Profile)
 	if err != nil {
-		return nil, s.fail(ctx, "answer", err)
+		return nil, rpcerror.Logged(ctx, s.log, "answer", err)
 	}
-	s.recaller.Meters.Answers.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
-	if err := s.learn(ctx, scope, result, answer.Cited); err != nil {
-		result.Degraded = append(result.Degraded, "the citations of this answer could not be reported as feedback")
-		s.log.WarnContext(ctx, "feedback not published", "error", err)
-	}
+	s.recaller.Metrics.Answers.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
+	s.recaller.degrade(ctx, &result, FeedbackUnavailable, s.learn(ctx, scope, result, answer.Cited))
 	return connect.NewResponse(&mnemev1.AnswerResponse{
 		Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited, Recall: response(result),
 	}), nil
@@ -80,7 +77,7 @@ func (s *server) ReportCitations(ctx context.Context, req *connect.Request[mneme
 		return nil, rpcerror.From(err)
 	}
 	if err := s.publish(ctx, scope, req.Msg.GetRecallId(), req.Msg.GetShownIds(), req.Msg.GetCitedIds()); err != nil {
-		return nil, s.fail(ctx, "publish feedback", err)
+		return nil, rpcerror.Logged(ctx, s.log, "publish feedback", err)
 	}
 	return connect.NewResponse(&mnemev1.ReportCitationsResponse{}), nil
 }
@@ -97,7 +94,7 @@ func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest, answere
 	q.Answered = answered
 	result, err := s.recaller.Recall(ctx, t, q)
 	if err != nil {
-		return t, Result{}, s.fail(ctx, "recall", err)
+		return t, Result{}, rpcerror.Logged(ctx, s.log, "recall", err)
 	}
 	return t, result, nil
 }
@@ -123,15 +120,6 @@ func (s *server) publish(ctx context.Context, scope memory.Scope, recallID strin
 	ctx, cancel := context.WithTimeout(ctx, feedbackTimeout)
 	defer cancel()
 	return s.feedback.Publish(ctx, bus.Message{Topic: contract.TopicFeedback, Key: f.Key(), Value: value})
-}
-
-// fail logs what callers are not shown.
-func (s *server) fail(ctx context.Context, what string, err error) error {
-	out := rpcerror.From(err)
-	if connect.CodeOf(out) == connect.CodeUnavailable {
-		s.log.ErrorContext(ctx, what, "error", err)
-	}
-	return out
 }
 
 func requestFrom(req *mnemev1.RecallRequest) (Request, error) {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -391,10 +393,10 @@ func TestAnAnswerWithoutMemoriesIsNoFeedback(t *testing.T) {
 
 func TestAnAnswerIsGivenAlthoughNobodyLearnsFromIt(t *testing.T) {
 	r := newRig(t)
-	r.out.err = errors.New("10.1.2.3:9092 is away")
+	r.out.err = fmt.Errorf("10.1.2.3:9092: %w", syscall.ECONNREFUSED)
 	c := r.as(acmeKey)
 	got, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}}))
-	if err != nil || len(got.Msg.GetRecall().GetDegraded()) != 1 || !strings.Contains(got.Msg.GetRecall().GetDegraded()[0], "citations") {
+	if err != nil || len(got.Msg.GetRecall().GetDegraded()) != 1 || got.Msg.GetRecall().GetDegraded()[0] != "feedback_unavailable" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	_, err = c.ReportCitations(t.Context(), ask(&mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a"}}))
@@ -405,7 +407,7 @@ func TestAnAnswerIsGivenAlthoughNobodyLearnsFromIt(t *testing.T) {
 
 func TestWhatFailsIsLoggedAndNotShown(t *testing.T) {
 	r := newRig(t)
-	r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return nil, nil, errAway }
+	r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return nil, nil, errUnavailable }
 	_, err := r.as(acmeKey).Recall(t.Context(), ask(&mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}))
 	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "10.1.2.3") {
 		t.Errorf("got %v", err)
@@ -415,23 +417,23 @@ func TestWhatFailsIsLoggedAndNotShown(t *testing.T) {
 	}
 }
 
-func TestChangesDropWhatIsOnTheShelf(t *testing.T) {
+func TestChangesDropWhatIsIndexed(t *testing.T) {
 	r := newRecaller(t)
 	lists := &counting{Bank: r.Bank}
-	r.Shelf = newShelf(t, lists, roomy)
+	r.Indexes = newIndexCache(t, lists, roomy)
 	recalled(t, r, ana)
 	change := contract.MemoryChange{Envelope: contract.Envelope{EventID: "op1", Scope: ana}, Operation: memory.OpAdd, MemoryID: "m1", Time: now}
 	value, err := change.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := utilizer.DropChanged(r.Shelf)(t.Context(), []bus.Message{{Key: change.Key(), Value: value}}); err != nil {
+	if err := utilizer.DropChanged(r.Indexes)(t.Context(), []bus.Message{{Key: change.Key(), Value: value}}); err != nil {
 		t.Fatal(err)
 	}
 	if recalled(t, r, ana); lists.of(ana) != 2 {
 		t.Errorf("ana was read %d times, want once more after the change", lists.of(ana))
 	}
-	if err := utilizer.DropChanged(r.Shelf)(t.Context(), []bus.Message{{Key: change.Key(), Value: []byte("?")}}); !fault.IsTerminal(err) {
+	if err := utilizer.DropChanged(r.Indexes)(t.Context(), []bus.Message{{Key: change.Key(), Value: []byte("?")}}); !fault.IsTerminal(err) {
 		t.Errorf("a record that is no change gives %v", err)
 	}
 }

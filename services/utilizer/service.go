@@ -46,10 +46,10 @@ type Config struct {
 	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in the bank's search, 0 to 1, which serves users without an index; the default suits the built-in embedder, a real embedding model may deserve more"`
 	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it does without"`
 	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it does without"`
-	ShelfSize     config.Size   `env:"MNEME_RECALL_SHELF_SIZE" envDefault:"256MiB" desc:"about how much memory the indexes of users who were asked lately may take; 0 keeps none, and every recall searches the bank"`
-	ShelfEntries  int           `env:"MNEME_RECALL_SHELF_ENTRIES" envDefault:"20000" desc:"memories, or turns, up to which a user is indexed as a whole; beyond that every recall searches the bank"`
-	ShelfFresh    time.Duration `env:"MNEME_RECALL_SHELF_FRESH" envDefault:"5m" desc:"how long a user's index is good for at most; a memory change drops it sooner"`
-	ShelfTimeout  time.Duration `env:"MNEME_RECALL_SHELF_TIMEOUT" envDefault:"50ms" desc:"how long the first recall of a user waits for the index, beyond the bank's search, before it does with what the search found"`
+	IndexSize     config.Size   `env:"MNEME_RECALL_INDEX_SIZE" envDefault:"256MiB" desc:"about how much memory the indexes of users who were asked lately may take; 0 keeps none, and every recall searches the bank"`
+	IndexEntries  int           `env:"MNEME_RECALL_INDEX_ENTRIES" envDefault:"20000" desc:"memories, or turns, up to which a user is indexed as a whole; beyond that every recall searches the bank"`
+	IndexFresh    time.Duration `env:"MNEME_RECALL_INDEX_FRESH" envDefault:"5m" desc:"how long a user's index is good for at most; a memory change drops it sooner"`
+	IndexTimeout  time.Duration `env:"MNEME_RECALL_INDEX_TIMEOUT" envDefault:"50ms" desc:"how long the first recall of a user waits for the index, beyond the bank's search, before it does with what the search found"`
 	Reserve       time.Duration `env:"MNEME_RECALL_RESERVE" envDefault:"50ms" desc:"what is left of a caller's deadline when a profile by a model is given up for one without"`
 }
 
@@ -60,9 +60,9 @@ func (c Config) Validate() error {
 		config.Require(c.Alpha >= 0 && c.Alpha <= 1, "MNEME_RECALL_ALPHA", c.Alpha, "0 to 1"),
 		config.Require(c.RankTimeout > 0, "MNEME_RECALL_RERANK_TIMEOUT", c.RankTimeout, "more than zero"),
 		config.Require(c.WindowTimeout > 0, "MNEME_RECALL_WINDOW_TIMEOUT", c.WindowTimeout, "more than zero"),
-		config.Require(c.ShelfEntries >= 0, "MNEME_RECALL_SHELF_ENTRIES", c.ShelfEntries, "zero or more"),
-		config.Require(c.ShelfFresh > 0, "MNEME_RECALL_SHELF_FRESH", c.ShelfFresh, "more than zero"),
-		config.Require(c.ShelfTimeout > 0, "MNEME_RECALL_SHELF_TIMEOUT", c.ShelfTimeout, "more than zero"),
+		config.Require(c.IndexEntries >= 0, "MNEME_RECALL_INDEX_ENTRIES", c.IndexEntries, "zero or more"),
+		config.Require(c.IndexFresh > 0, "MNEME_RECALL_INDEX_FRESH", c.IndexFresh, "more than zero"),
+		config.Require(c.IndexTimeout > 0, "MNEME_RECALL_INDEX_TIMEOUT", c.IndexTimeout, "more than zero"),
 		config.Require(c.Reserve >= 0, "MNEME_RECALL_RESERVE", c.Reserve, "zero or more"),
 	)
 }
@@ -85,11 +85,11 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return nil, err
 	}
-	line, err := cfg.Bus.Open(ctx, name, tel)
+	client, err := cfg.Bus.Open(ctx, name, tel)
 	if err != nil {
 		return nil, err
 	}
-	b.OnClose("bus", line.Close)
+	b.OnClose("bus", client.Close)
 	recaller, err := cfg.recaller(ctx, b, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
@@ -99,9 +99,9 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("temporal", func() error { temporal.Close(); return nil })
-	// The shelf is empty, so only what changes from now on matters.
+	// The index cache is empty, so only what changes from now on concerns it.
 	group := cfg.Group + "-" + uuid.NewString()
-	consume, err := line.ConsumeNew(contract.TopicMemoryChanges, group, dropChanged(recaller.Shelf))
+	consume, err := client.ConsumeNew(contract.TopicMemoryChanges, group, dropChanged(recaller.Indexes))
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
@@ -111,11 +111,11 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	}
 	doors := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage))
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: line.Publisher, log: tel.Log}, doors))
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: client.Publisher, log: tel.Log}, doors))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
-		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), shelf: recaller.Shelf, log: tel.Log,
+		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), indexes: recaller.Indexes, log: tel.Log,
 	}, doors))
-	data, err := cfg.userData(b, line, temporal, recaller, tel)
+	data, err := cfg.userData(b, client, temporal, recaller, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
@@ -137,7 +137,7 @@ func (c Config) userData(b *wiring.Builder, line *wiring.BusClient, temporal cli
 		out: line.Publisher, erasures: erasure.Starter{Client: temporal},
 		scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window, Stores: stores}, transport: line.TransportTopics,
 		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: c.Workflows.Starter(temporal).Runs,
-		shelf: r.Shelf, now: time.Now, log: tel.Log,
+		indexes: r.Indexes, now: time.Now, log: tel.Log,
 	}, nil
 }
 
@@ -168,7 +168,7 @@ func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.
 	if err != nil {
 		return nil, err
 	}
-	meters, err := NewMetrics(tel.Meter.Meter(wiring.Scope))
+	metrics, err := NewMetrics(tel.Meter.Meter(wiring.Scope))
 	if err != nil {
 		return nil, err
 	}
@@ -178,15 +178,17 @@ func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.
 	if err != nil {
 		return nil, err
 	}
-	shelf := NewIndexCache(bank, wordvector.Shipped(), IndexCacheOptions{Bytes: int(c.ShelfSize), Entries: c.ShelfEntries, Fresh: c.ShelfFresh}, tel.Log)
-	b.OnClose("shelf", shelf.Close)
+	indexes := NewIndexCache(bank, wordvector.Shipped(),
+		IndexCacheOptions{Bytes: int(c.IndexSize), Entries: c.IndexEntries, Fresh: c.IndexFresh}, tel.Log)
+	b.OnClose("index cache", indexes.Close)
 	return &Recaller{
 		Bank: bank, Window: win, Embedder: embedder, Policies: policies.Find, Fallback: recallembedded.NewProfiler(),
 		Ranker: remoteRanker{mnemev1connect.NewRerankerServiceClient(&http.Client{Transport: transport}, c.RerankerURL,
 			connect.WithInterceptors(traces, rpcauth.Forward()))},
-		Shelf: shelf, Prior: prior.Weights, Projector: ranking.NewProjector(), Tracer: tel.Tracer.Tracer(wiring.Scope), Meters: meters, Log: tel.Log,
+		Indexes: indexes, Prior: prior.Weights, Projector: ranking.NewProjector(),
+		Tracer: tel.Tracer.Tracer(wiring.Scope), Metrics: metrics, Log: tel.Log,
 		Alpha: float32(c.Alpha), RankTimeout: c.RankTimeout, WindowTimeout: c.WindowTimeout,
-		ShelfTimeout: c.ShelfTimeout, Reserve: c.Reserve, Now: time.Now,
+		IndexTimeout: c.IndexTimeout, Reserve: c.Reserve, Now: time.Now,
 	}, nil
 }
 

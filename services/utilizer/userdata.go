@@ -41,14 +41,14 @@ type userDataServer struct {
 	transport func(context.Context) ([]wiring.TransportTopic, error)
 	importer  transfer.Importer
 	// writes reports whether the user's writer is at work.
-	writes func(context.Context, memory.Scope) (bool, error)
-	shelf  *IndexCache
-	now    func() time.Time
-	log    *slog.Logger
+	writes  func(context.Context, memory.Scope) (bool, error)
+	indexes *IndexCache
+	now     func() time.Time
+	log     *slog.Logger
 }
 
-// EraseUser implements the RPC: the request takes its place among the user's events. One that comes again under its id is told
-// of the erasure that there is: another one would take what has come since, and be proved by the report of the first.
+// EraseUser implements the RPC: the request takes its place among the user's events. One that comes again under its id is given
+// the erasure that there is: another one would take what has come since, and be proved by the report of the first.
 func (s *userDataServer) EraseUser(ctx context.Context, req *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *userDataServer) EraseUser(ctx context.Context, req *connect.Request[mne
 		err = s.out.Publish(ctx, bus.Message{Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value})
 	}
 	if err != nil {
-		return nil, s.fail(ctx, "ask for erasure", err)
+		return nil, rpcerror.Logged(ctx, s.log, "ask for erasure", err)
 	}
 	return accepted(id, nil)
 }
@@ -94,7 +94,7 @@ func (s *userDataServer) ask(ctx context.Context, scope memory.Scope, id string)
 	if errors.Is(err, erasure.ErrEnded) {
 		return state, report, connect.NewError(connect.CodeAborted, erasure.ErrEnded)
 	}
-	return state, report, s.fail(ctx, "ask for erasure", err)
+	return state, report, rpcerror.Logged(ctx, s.log, "ask for erasure", err)
 }
 
 // GetErasure implements the RPC.
@@ -129,11 +129,11 @@ func (s *userDataServer) ScanUser(ctx context.Context, req *connect.Request[mnem
 	}
 	counts, err := s.scanner.Scan(ctx, scope)
 	if err != nil {
-		return nil, s.fail(ctx, "scan user", err)
+		return nil, rpcerror.Logged(ctx, s.log, "scan user", err)
 	}
 	topics, err := s.transport(ctx)
 	if err != nil {
-		return nil, s.fail(ctx, "scan topics", err)
+		return nil, rpcerror.Logged(ctx, s.log, "scan topics", err)
 	}
 	out := &mnemev1.ScanUserResponse{}
 	for _, c := range counts {
@@ -160,7 +160,7 @@ func (s *userDataServer) ExportUser(ctx context.Context, req *connect.Request[mn
 	if errors.Is(err, transfer.ErrChanged) {
 		return connect.NewError(connect.CodeAborted, transfer.ErrChanged)
 	}
-	return s.fail(ctx, "export user", err)
+	return rpcerror.Logged(ctx, s.log, "export user", err)
 }
 
 // parts gathers what is written until it is worth a message.
@@ -201,18 +201,18 @@ func (s *userDataServer) ImportUser(ctx context.Context, req *connect.Request[mn
 	}
 	busy, err := s.writes(ctx, scope)
 	if err != nil {
-		return nil, s.fail(ctx, "look up writer", err)
+		return nil, rpcerror.Logged(ctx, s.log, "look up writer", err)
 	}
 	if busy {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, errWriting)
 	}
 	now, anew, err := s.importer.Page(ctx, scope, header, req.Msg.GetLines(), int(req.Msg.GetFirstLine()), countsFrom(req.Msg.GetSoFar())) //nolint:gosec // a line's number
-	s.shelf.Drop(scope)
+	s.indexes.Drop(scope)
 	switch {
 	case errors.Is(err, transfer.ErrNotEmpty), errors.Is(err, transfer.ErrOutOfStep):
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	case err != nil:
-		return nil, s.fail(ctx, "import user", err)
+		return nil, rpcerror.Logged(ctx, s.log, "import user", err)
 	}
 	return connect.NewResponse(&mnemev1.ImportUserResponse{SoFar: countsTo(now), EmbeddedAnew: anew}), nil
 }
@@ -223,15 +223,4 @@ func countsFrom(c *mnemev1.BankCounts) bank.Counts {
 
 func countsTo(c bank.Counts) *mnemev1.BankCounts {
 	return &mnemev1.BankCounts{Memories: uint64(c.Memories), Turns: uint64(c.Turns), Sessions: uint64(c.Sessions), Core: uint64(c.Core)} //nolint:gosec // counts
-}
-
-func (s *userDataServer) fail(ctx context.Context, what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	out := rpcerror.From(err)
-	if connect.CodeOf(out) == connect.CodeUnavailable {
-		s.log.ErrorContext(ctx, what, "error", err)
-	}
-	return out
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -106,7 +108,7 @@ func TestARequestThatComesAgainIsOneErasure(t *testing.T) {
 		"while it runs":        {&asked{state: erasure.Running}, 0, 0},
 		"when it is done":      {&asked{state: erasure.Done}, 0, 0},
 		"when it was ended":    {&asked{err: erasure.ErrEnded}, connect.CodeAborted, 0},
-		"when nobody can tell": {&asked{err: errors.New("10.1.2.3 is away")}, connect.CodeUnavailable, 0},
+		"when nobody can tell": {&asked{err: fmt.Errorf("10.1.2.3: %w", syscall.ECONNREFUSED)}, connect.CodeUnavailable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newDataRig(t)
@@ -140,7 +142,7 @@ func TestHowFarAnErasureIs(t *testing.T) {
 		"runs":            {&asked{state: erasure.Running}, mnemev1.ErasureState_ERASURE_STATE_RUNNING, 0},
 		"is done":         {&asked{state: erasure.Done, report: erasure.Report{Rounds: 3, DoneAt: done}}, mnemev1.ErasureState_ERASURE_STATE_DONE, 0},
 		"was ended":       {&asked{err: erasure.ErrEnded}, 0, connect.CodeAborted},
-		"cannot be asked": {&asked{err: errors.New("10.1.2.3 is away")}, 0, connect.CodeUnavailable},
+		"cannot be asked": {&asked{err: fmt.Errorf("10.1.2.3: %w", syscall.ECONNREFUSED)}, 0, connect.CodeUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newDataRig(t)

@@ -38,7 +38,7 @@ func TestTheQueryIsEmbeddedOnce(t *testing.T) {
 	e := &embeddings{Embedder: r.Embedder}
 	r.Embedder = e
 	for i, room := range []utilizer.IndexCacheOptions{roomy, {}} {
-		r.Shelf = newShelf(t, r.Bank, room)
+		r.Indexes = newIndexCache(t, r.Bank, room)
 		for n := range 2 { // cold, then warm
 			recalled(t, r, ana)
 			if want := int32(2*i + n + 1); e.calls.Load() != want || e.texts.Load() != want { //nolint:gosec // a few
@@ -91,7 +91,7 @@ func TestStoredVectorsThatCannotBeComparedAreLeftOut(t *testing.T) {
 					}
 					return v
 				}}
-				r.Shelf = newShelf(t, r.Bank, room)
+				r.Indexes = newIndexCache(t, r.Bank, room)
 				recalled(t, r, ana)
 				checkNumbers(t, ranker, 1)
 			})
@@ -136,7 +136,7 @@ func TestAQueryWithoutAVectorIsAskedByItsWords(t *testing.T) {
 			t.Run(fmt.Sprint(name, "/", kind), func(t *testing.T) {
 				r := newRecaller(t)
 				ranker := listen(r)
-				r.Embedder, r.Shelf = &embeddings{Embedder: r.Embedder, spoil: spoil}, newShelf(t, r.Bank, room)
+				r.Embedder, r.Indexes = &embeddings{Embedder: r.Embedder, spoil: spoil}, newIndexCache(t, r.Bank, room)
 				got, err := r.Recall(t.Context(), acme, where)
 				if err != nil || len(got.Degraded) != 1 || !strings.Contains(got.Degraded[0], "embedding") || len(got.Profile.Cited) != 2 {
 					t.Fatalf("got %+v, %v", got, err)

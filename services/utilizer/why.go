@@ -55,7 +55,7 @@ func (s *diagnosisServer) Why(ctx context.Context, req *connect.Request[mnemev1.
 		return nil, connect.NewError(connect.CodeResourceExhausted, errTooMuch)
 	}
 	if err != nil {
-		return nil, s.answers.fail(ctx, "diagnose", err)
+		return nil, rpcerror.Logged(ctx, s.answers.log, "diagnose", err)
 	}
 	out := &mnemev1.WhyResponse{
 		Stage: mnemev1.Stage(diagnosis.Earliest(findings)), Candidates: candidateViews(result), //nolint:gosec // one of ten
@@ -70,11 +70,11 @@ func (s *diagnosisServer) Why(ctx context.Context, req *connect.Request[mnemev1.
 func (s *diagnosisServer) answer(ctx context.Context, t tenant.Tenant, scope memory.Scope, result Result) (recall.Answer, error) {
 	_, generator, err := s.answers.recaller.Policies(t.Policy)
 	if err != nil {
-		return recall.Answer{}, s.answers.fail(ctx, "choose generator", err)
+		return recall.Answer{}, rpcerror.Logged(ctx, s.answers.log, "choose generator", err)
 	}
 	answer, err := generator.Answer(ctx, scope, result.Evidence, result.Profile)
 	if err != nil {
-		return recall.Answer{}, s.answers.fail(ctx, "answer", err)
+		return recall.Answer{}, rpcerror.Logged(ctx, s.answers.log, "answer", err)
 	}
 	return answer, nil
 }

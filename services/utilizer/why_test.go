@@ -260,27 +260,27 @@ func TestWhyRefusesWhatCannotBeMeant(t *testing.T) {
 
 // Banks that fail one of the reads of a diagnosis.
 type (
-	awayList    struct{ bank.Bank }
-	awayTurns   struct{ bank.Bank }
-	awayDropped struct{ bank.Bank }
-	allTurnsOff struct{ bank.Bank }
-	endless     struct{ bank.Bank }
+	awayList         struct{ bank.Bank }
+	unavailableTurns struct{ bank.Bank }
+	awayDropped      struct{ bank.Bank }
+	allTurnsOff      struct{ bank.Bank }
+	endless          struct{ bank.Bank }
 )
 
 func (awayList) List(context.Context, memory.Scope, bank.ListOptions) (bank.Page, error) {
-	return bank.Page{}, errAway
+	return bank.Page{}, errUnavailable
 }
 
-func (awayTurns) Turns(context.Context, memory.Scope, []string) ([]memory.Turn, error) {
-	return nil, errAway
+func (unavailableTurns) Turns(context.Context, memory.Scope, []string) ([]memory.Turn, error) {
+	return nil, errUnavailable
 }
 
 func (awayDropped) Dropped(context.Context, memory.Scope, []string) ([]memory.Dropped, error) {
-	return nil, errAway
+	return nil, errUnavailable
 }
 
 func (allTurnsOff) ListTurns(context.Context, memory.Scope, bank.PageOptions) (bank.TurnPage, error) {
-	return bank.TurnPage{}, errAway
+	return bank.TurnPage{}, errUnavailable
 }
 
 func (endless) List(_ context.Context, _ memory.Scope, o bank.ListOptions) (bank.Page, error) {
@@ -290,7 +290,7 @@ func (endless) List(_ context.Context, _ memory.Scope, o bank.ListOptions) (bank
 type awayGenerator struct{}
 
 func (awayGenerator) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
-	return recall.Answer{}, errAway
+	return recall.Answer{}, errUnavailable
 }
 
 func TestWhyFailsWithWhatItNeeds(t *testing.T) {
@@ -300,7 +300,7 @@ func TestWhyFailsWithWhatItNeeds(t *testing.T) {
 		want   connect.Code
 	}{
 		"the list":     {func(r *utilizer.Recaller) { r.Bank = awayList{r.Bank} }, connect.CodeUnavailable},
-		"the turns":    {func(r *utilizer.Recaller) { r.Bank = awayTurns{r.Bank} }, connect.CodeUnavailable},
+		"the turns":    {func(r *utilizer.Recaller) { r.Bank = unavailableTurns{r.Bank} }, connect.CodeUnavailable},
 		"all turns":    {func(r *utilizer.Recaller) { r.Bank = allTurnsOff{r.Bank} }, connect.CodeUnavailable},
 		"the dropped":  {func(r *utilizer.Recaller) { r.Bank = awayDropped{r.Bank} }, connect.CodeUnavailable},
 		"the search":   {func(r *utilizer.Recaller) { without(t, r) }, connect.CodeUnavailable},

@@ -3,6 +3,9 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // ErrRevoked says that a generation has ended: its partitions may belong to another member.
@@ -10,7 +13,7 @@ import (
 var ErrRevoked = errors.New("bus: the partition was revoked")
 
 // ErrClosed says that a source or publisher was used after Close.
-var ErrClosed = errors.New("bus: closed")
+var ErrClosed = fmt.Errorf("bus closed: %w", fault.ErrUnavailable)
 
 // Partition names one partition of a topic.
 type Partition struct {

@@ -14,6 +14,9 @@ import (
 // stall what comes after.
 var ErrUnusableAnswer = errors.New("model answer cannot be used")
 
+// ErrUnavailable marks errors of a dependency that cannot serve at the moment, and will again.
+var ErrUnavailable = errors.New("unavailable")
+
 // TerminalError is an error that no retry can mend: the input itself is wrong.
 type TerminalError struct {
 	// Field is the input field at fault, in contract notation ("turn.text"); empty when the whole input is.

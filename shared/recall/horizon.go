@@ -17,8 +17,8 @@ type Horizon struct {
 	Past bool
 	// At is the last day asked about; zero where the query names none.
 	At time.Time
-	// Exact says that At was asked for as such: what was told later is left out. A query's own time is taken less strictly, because people are
-	// asked about times before they told of them.
+	// Exact says that At was asked for as such: what was said later is left out. A query's own time is taken less strictly, because people
+	// are asked about times before they spoke of them.
 	Exact bool
 }
 
@@ -65,7 +65,7 @@ func ReadHorizon(query string, asOf, now time.Time) Horizon {
 }
 
 // Filter leaves of what was found what the horizon asks for, in its order. Of the versions of one memory it keeps one: with a time
-// asked about, the one that held then, or the first where none had been told yet; without, those that no longer hold, because the one that
+// asked about, the one that held then, or the first where none was known yet; without, those that no longer hold, because the one that
 // does is not what is asked for. A memory of one version is kept, unless it no longer held at the time asked about, or was taken back
 // as if it had never held.
 func (h Horizon) Filter(found []bank.Scored) []bank.Scored {
@@ -85,6 +85,14 @@ func (h Horizon) Filter(found []bank.Scored) []bank.Scored {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool { return drop[s.Memory.ID] || !h.covers(s.Memory) })
+}
+
+// Turns leaves of turns those that had been said at a time that was asked for as such.
+func (h Horizon) Turns(turns []memory.Turn) []memory.Turn {
+	if !h.Exact {
+		return turns
+	}
+	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return t.Time.After(h.At) })
 }
 
 // covers reports whether a memory may have held at the time asked about.

@@ -444,7 +444,7 @@ type RecallResponse struct {
 	Sections []*ProfileSection `protobuf:"bytes,3,rep,name=sections,proto3" json:"sections,omitempty"`
 	// The memories that the profile cites.
 	Cited []*CitedMemory `protobuf:"bytes,4,rep,name=cited,proto3" json:"cited,omitempty"`
-	// What was not available and what that means for this answer; empty when all was.
+	// What was not available, as constants such as window_unavailable; empty when all was.
 	Degraded []string `protobuf:"bytes,5,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	// The trace of this recall (32 hexadecimal digits).
 	TraceId string `protobuf:"bytes,6,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -148,6 +149,50 @@ func transport(addr string, session time.Duration, restart func(testing.TB, func
 func TestConformance(t *testing.T) {
 	b := startEmbedded(t)
 	bustest.Run(t, transport(b.addr(), time.Second, b.restart))
+}
+
+func TestAGroupOfOneMemberIsGoneWithIt(t *testing.T) {
+	b := startEmbedded(t)
+	cluster := kafka.Cluster{Brokers: []string{b.addr()}}
+	if err := kafka.EnsureTopics(t.Context(), cluster, kafka.Topic{Name: "changes", Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	tr := new(kafkago.Transport)
+	t.Cleanup(tr.CloseIdleConnections)
+	client := &kafkago.Client{Addr: kafkago.TCP(b.addr()), Transport: tr}
+	groups := func() (names []string) {
+		res, err := client.ListGroups(t.Context(), &kafkago.ListGroupsRequest{})
+		if err != nil || res.Error != nil {
+			t.Fatal(err, res)
+		}
+		for _, g := range res.Groups {
+			names = append(names, g.GroupID)
+		}
+		return names
+	}
+	for _, name := range []string{"replica-1", "replica-2"} {
+		source, err := kafka.NewSource(kafka.SourceConfig{Cluster: cluster, Group: name, Topics: []string{"changes"}, FromEnd: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		joined, err := source.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := joined.Partitions()[0]
+		if err := joined.Commit(t.Context(), map[bus.Partition]int64{at: 0}); err != nil {
+			t.Fatal(err)
+		}
+		if got := groups(); !slices.Equal(got, []string{name}) {
+			t.Errorf("while %s is a member there are the groups %q", name, got)
+		}
+		if err := source.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := groups(); len(got) != 0 {
+		t.Errorf("the groups %q are left behind", got)
+	}
 }
 
 func TestOffsetsSayHowFarAGroupIs(t *testing.T) {

@@ -24,7 +24,8 @@ type SourceConfig struct {
 	// Topics are consumed; Next waits until all of them exist.
 	Topics []string
 	// FromEnd begins a partition of which the group has committed nothing at the end that this member finds when it
-	// first reads it, instead of at the oldest record: for members that only care for what happens from now on.
+	// first reads it, instead of at the oldest record: for members that only care for what happens from now on. The group is the member's
+	// own and is deleted by Close; that of a member that was killed is left to the broker, which forgets empty groups after a while.
 	FromEnd bool
 	// SessionTimeout is how long the group waits for a member that has fallen silent; 10 s.
 	SessionTimeout time.Duration
@@ -226,10 +227,27 @@ func (s *source) Close() error {
 	defer timer.Stop()
 	select {
 	case err := <-left:
+		if s.cfg.FromEnd && err == nil {
+			err = s.deleteGroup()
+		}
 		return err
 	case <-timer.C:
 		s.net.cut()
 		<-left
 		return fmt.Errorf("leave group: no answer within %v", s.cfg.CloseTimeout)
 	}
+}
+
+// deleteGroup leaves nothing of a group behind that nobody will join again.
+func (s *source) deleteGroup() error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.CloseTimeout)
+	defer cancel()
+	res, err := s.client.DeleteGroups(ctx, &kafkago.DeleteGroupsRequest{GroupIDs: []string{s.cfg.Group}})
+	if err == nil {
+		err = res.Errors[s.cfg.Group]
+	}
+	if err != nil && !errors.Is(err, kafkago.GroupIdNotFound) {
+		return fmt.Errorf("delete group: %w", err)
+	}
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 var (
 	// ErrUnavailable says that the endpoint could not serve the request in the attempts allowed:
 	// it is overloaded, failing, too slow or out of reach.
-	ErrUnavailable = errors.New("model endpoint unavailable")
+	ErrUnavailable = fmt.Errorf("model endpoint %w", fault.ErrUnavailable)
 	// ErrUnauthorized says that the endpoint refuses the key (401, 403, or its quota is used up): the
 	// operator must mend it.
 	ErrUnauthorized = errors.New("model endpoint refuses the key, check the API key, its rights and its quota")

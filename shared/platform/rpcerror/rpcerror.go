@@ -4,16 +4,27 @@ package rpcerror
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
 
 	"connectrpc.com/connect"
+	"github.com/redis/go-redis/v9"
+	kafkago "github.com/segmentio/kafka-go"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// From returns err as a connect error. Bad input says which field; anything unknown is
-// unavailable, because a caller's retry is what may mend it. Causes that name internals
-// are not shown to callers: log them where they happen.
+// From returns err as a connect error. Bad input says which field. Only what a retry is known to mend is unavailable; anything unknown is
+// an internal error, because a bug that asks for a retry is retried for ever. Causes that name internals are not shown to callers: Logged
+// says them to operators.
 func From(err error) error {
 	var known *connect.Error
 	switch {
@@ -29,7 +40,54 @@ func From(err error) error {
 		return connect.NewError(connect.CodeCanceled, errors.New("cancelled"))
 	case errors.Is(err, context.DeadlineExceeded):
 		return connect.NewError(connect.CodeDeadlineExceeded, errors.New("deadline exceeded"))
-	default:
+	case unavailable(err):
 		return connect.NewError(connect.CodeUnavailable, errors.New("memory is not available at the moment, try again"))
 	}
+	return connect.NewError(connect.CodeInternal, errors.New("an internal error: trying again does not help, the service's log has the cause"))
+}
+
+// Logged is From that logs the cause where callers are not shown it; what names the operation.
+func Logged(ctx context.Context, log *slog.Logger, what string, err error) error {
+	out := From(err)
+	if code := connect.CodeOf(out); err != nil && (code == connect.CodeUnavailable || code == connect.CodeInternal) {
+		log.ErrorContext(ctx, what, "error", err)
+	}
+	return out
+}
+
+// retryableCodes are the answers of servers that can be reached but cannot serve at the moment.
+var retryableCodes = []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.Aborted, codes.DeadlineExceeded}
+
+// redisStates begin the answers of a Redis server that is starting, failing over, or without memory.
+var redisStates = []string{"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "NOREPLICAS", "OOM", "BUSY"}
+
+// unavailable reports whether a dependency cannot be reached or cannot serve at the moment.
+func unavailable(err error) bool {
+	for _, known := range []error{
+		fault.ErrUnavailable, fault.ErrUnusableAnswer, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, os.ErrDeadlineExceeded,
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, redis.ErrPoolTimeout, redis.ErrPoolExhausted, redis.ErrClosed,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	var dial *net.OpError
+	var lookup *net.DNSError
+	var broker kafkago.Error
+	var answer interface{ GRPCStatus() *status.Status }
+	var temporal interface{ Status() *status.Status }
+	var server redis.Error
+	switch {
+	case errors.As(err, &dial), errors.As(err, &lookup):
+		return true
+	case errors.As(err, &broker):
+		return broker.Temporary() || broker.Timeout()
+	case errors.As(err, &answer):
+		return slices.Contains(retryableCodes, answer.GRPCStatus().Code())
+	case errors.As(err, &temporal):
+		return slices.Contains(retryableCodes, temporal.Status().Code())
+	case errors.As(err, &server):
+		return slices.ContainsFunc(redisStates, func(state string) bool { return strings.HasPrefix(server.Error(), state) })
+	}
+	return false
 }

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
@@ -101,6 +102,10 @@ func (b *Bank) Ping(ctx context.Context) error {
 func failed(ctx context.Context, what string, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return fmt.Errorf("%s: %w", what, cause)
+	}
+	var e *clientfault.WeaviateClientError
+	if errors.As(err, &e) && (!e.IsUnexpectedStatusCode || e.StatusCode >= 500 || e.StatusCode == http.StatusTooManyRequests) {
+		return fmt.Errorf("%s: %w: %w", what, fault.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

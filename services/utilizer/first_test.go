@@ -32,7 +32,7 @@ func newCounted(t *testing.T, o utilizer.IndexCacheOptions) (*utilizer.Recaller,
 	t.Helper()
 	r := newRecaller(t)
 	b := &counting{Bank: r.Bank}
-	r.Bank, r.Shelf = b, newShelf(t, b, o)
+	r.Bank, r.Indexes = b, newIndexCache(t, b, o)
 	return r, b
 }
 
@@ -49,7 +49,7 @@ func TestAWarmRecallAsksNoBank(t *testing.T) {
 	}
 }
 
-func TestAUserWithoutMemoriesIsOnTheShelfToo(t *testing.T) {
+func TestAUserWithoutMemoriesHasAnIndexToo(t *testing.T) {
 	r, b := newCounted(t, roomy)
 	for range 3 {
 		if got := recalled(t, r, eva); len(got.Evidence.Memories) != 0 || got.Weights != "" {
@@ -65,23 +65,35 @@ func TestAFirstRecallWaitsForTheIndexOnlySoLong(t *testing.T) {
 	table()
 	synctest.Test(t, func(t *testing.T) {
 		r, b := newCounted(t, roomy)
-		r.ShelfTimeout = 50 * time.Millisecond
+		r.IndexTimeout = 50 * time.Millisecond
 		b.hold = make(chan struct{})
 		began := time.Now()
 		got := recalled(t, r, ana)
-		if took := time.Since(began); took != r.ShelfTimeout || len(got.Evidence.Memories) != 2 || b.searched() != 1 || got.Weights == "" {
+		if took := time.Since(began); took != r.IndexTimeout || len(got.Evidence.Memories) != 2 || b.searched() != 1 || got.Weights == "" {
 			t.Errorf("after %s and %d searches: %+v", took, b.searched(), got)
 		}
 		if !strings.HasPrefix(got.Evidence.Memories[0].Value, "Ana: I") {
 			t.Errorf("what a search found carries the dialogue %q", got.Evidence.Memories[0].Value)
 		}
 		close(b.hold)
-		<-r.Shelf.Fetch(ana)
+		r.Indexes.Fetch(ana)()
 		recalled(t, r, ana)
 		if b.searched() != 1 || b.of(ana) != 1 {
 			t.Errorf("%d searches and %d reads, want the index that came late to be used", b.searched(), b.of(ana))
 		}
 	})
+}
+
+func TestTheSearchThatServesAFirstRecallLooksDeeperThanItsCandidates(t *testing.T) {
+	r, b := newCounted(t, utilizer.IndexCacheOptions{})
+	if recalled(t, r, ana); b.depth != 200 {
+		t.Errorf("the bank is asked for %d memories, want as many as reranking can make use of", b.depth)
+	}
+	q := where
+	q.Unranked = true
+	if _, err := r.Recall(t.Context(), acme, q); err != nil || b.depth != q.Candidates {
+		t.Errorf("in the bank's order, it is asked for %d memories, want %d: %v", b.depth, q.Candidates, err)
+	}
 }
 
 func TestRecallsAtOnceMakeOneIndex(t *testing.T) {
@@ -113,7 +125,7 @@ func TestWhoIsTooLargeIsSearchedAndNotReadAgain(t *testing.T) {
 					if got := recalled(t, r, ana); len(got.Evidence.Memories) != 2 || b.searched() != i+1 {
 						t.Errorf("recall %d has %q after %d searches", i, contents(got.Evidence.Memories), b.searched())
 					}
-					r.Shelf.Drop(ana) // one more memory makes nobody smaller
+					r.Indexes.Drop(ana) // one more memory makes nobody smaller
 				}
 				if b.of(ana) != 1 {
 					t.Errorf("read %d times", b.of(ana))
@@ -142,7 +154,7 @@ func TestWhoSaysTooMuchIsSearchedToo(t *testing.T) {
 	}
 }
 
-func TestNoShelf(t *testing.T) {
+func TestNoIndexCache(t *testing.T) {
 	r, b := newCounted(t, utilizer.IndexCacheOptions{})
 	for range 2 {
 		recalled(t, r, ana)
@@ -152,9 +164,9 @@ func TestNoShelf(t *testing.T) {
 	}
 }
 
-func TestRetrievalOrderAsksNeitherRerankerNorShelf(t *testing.T) {
+func TestRetrievalOrderAsksNeitherRerankerNorIndexCache(t *testing.T) {
 	r, b := newCounted(t, roomy)
-	r.Ranker = awayRanker{}
+	r.Ranker = unavailableRanker{}
 	q := where
 	q.Unranked = true
 	got, err := r.Recall(t.Context(), acme, q)
@@ -178,21 +190,21 @@ func TestRetrievalOrderAsksNeitherRerankerNorShelf(t *testing.T) {
 
 // Banks without one of their reads.
 type (
-	awaySearch struct{ bank.Bank }
-	awayShelf  struct{ bank.Bank }
+	unavailableSearch struct{ bank.Bank }
+	unavailableList   struct{ bank.Bank }
 )
 
-func (awaySearch) Search(context.Context, memory.Scope, bank.Query) ([]bank.Scored, error) {
-	return nil, errAway
+func (unavailableSearch) Search(context.Context, memory.Scope, bank.Query) ([]bank.Scored, error) {
+	return nil, errUnavailable
 }
 
-func (awayShelf) List(context.Context, memory.Scope, bank.ListOptions) (bank.Page, error) {
-	return bank.Page{}, errAway
+func (unavailableList) List(context.Context, memory.Scope, bank.ListOptions) (bank.Page, error) {
+	return bank.Page{}, errUnavailable
 }
 
 func TestASearchThatFailsIsNotNeededWhereTheIndexIsReady(t *testing.T) {
 	r := newRecaller(t)
-	r.Bank = awaySearch{r.Bank}
+	r.Bank = unavailableSearch{r.Bank}
 	for range 2 {
 		if got := recalled(t, r, ana); len(got.Evidence.Memories) != 2 {
 			t.Errorf("got %q", contents(got.Evidence.Memories))
@@ -202,15 +214,15 @@ func TestASearchThatFailsIsNotNeededWhereTheIndexIsReady(t *testing.T) {
 
 func TestAnIndexThatCannotBeMadeIsNotNeededWhereTheSearchAnswers(t *testing.T) {
 	r := newRecaller(t)
-	r.Shelf = newShelf(t, awayShelf{r.Bank}, roomy)
+	r.Indexes = newIndexCache(t, unavailableList{r.Bank}, roomy)
 	for range 2 {
 		if got := recalled(t, r, ana); len(got.Evidence.Memories) != 2 {
 			t.Errorf("got %q", contents(got.Evidence.Memories))
 		}
 	}
-	r.Bank = awayTurns{r.Bank}
+	r.Bank = unavailableTurns{r.Bank}
 	got, err := r.Recall(t.Context(), acme, where)
-	if err != nil || len(got.Degraded) != 1 || !strings.Contains(got.Degraded[0], "the dialogue behind memories is away") || len(got.Profile.Cited) != 2 {
+	if err != nil || len(got.Degraded) != 1 || got.Degraded[0] != "dialogue_unavailable" || len(got.Profile.Cited) != 2 {
 		t.Errorf("without the turns: %+v, %v", got, err)
 	}
 }

@@ -1,0 +1,35 @@
+package utilizer
+
+// Degradation names what a recall, or an answer, had to do without: a value of RecallResponse.degraded and a label of the metric.
+type Degradation string
+
+// The degradations.
+const (
+	EmbeddingUnusable   Degradation = "embedding_unusable"
+	DialogueUnavailable Degradation = "dialogue_unavailable"
+	WindowUnavailable   Degradation = "window_unavailable"
+	CoreUnavailable     Degradation = "core_unavailable"
+	RerankerUnavailable Degradation = "reranker_unavailable"
+	ModelUnavailable    Degradation = "model_unavailable"
+	ModelTooSlow        Degradation = "model_too_slow"
+	FeedbackUnavailable Degradation = "feedback_unavailable"
+)
+
+var degradations = map[Degradation]string{
+	EmbeddingUnusable:   "the query's embedding is of no use: memories are found by their words alone",
+	DialogueUnavailable: "the dialogue behind memories is not available: they are ranked and shown without",
+	WindowUnavailable:   "working memory is not available: the newest turns are missing",
+	CoreUnavailable:     "the core block is not available: what always holds of the user may be missing",
+	RerankerUnavailable: "the reranker is not available: memories are in the order of its shared start",
+	ModelUnavailable:    "the model is not available: the profile lists memories as they are",
+	ModelTooSlow:        "there was no time for the model: the profile lists memories as they are",
+	FeedbackUnavailable: "the citations of this answer could not be reported as feedback",
+}
+
+// String says to people what is missing and what that means; a value of another version stands for itself.
+func (d Degradation) String() string {
+	if sentence, ok := degradations[d]; ok {
+		return sentence
+	}
+	return string(d)
+}

@@ -1,0 +1,191 @@
+package utilizer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+const (
+	// loads is how many indexes are made at a time, loadTimeout how long one may take.
+	loads       = 4
+	loadTimeout = 10 * time.Second
+	// entryBytes is what a user takes beside the index, vectorBytes what the reranker's form of a memory's vector takes.
+	entryBytes, vectorBytes = 1024, 128
+)
+
+// errTooLarge says that a user has more than is indexed as a whole.
+var errTooLarge = errors.New("too large for an index")
+
+// IndexCacheOptions bound an index cache.
+type IndexCacheOptions struct {
+	// Bytes is about how much all indexes may take, as they are estimated; 0 keeps none.
+	Bytes int
+	// Entries is how many memories, or turns, a user may have to be indexed as a whole.
+	Entries int
+	// Fresh is how long an index is good for; a memory change drops it sooner.
+	Fresh time.Duration
+}
+
+// IndexCache keeps the indexes of users who were asked lately or often: within its bytes, and until the user's memory changes. A user's
+// index is made by one load, however many ask for it; a load that a change overtakes is done anew. It is safe for concurrent use.
+type IndexCache struct {
+	bank    bank.Bank
+	table   *wordvector.Table
+	options IndexCacheOptions
+	log     *slog.Logger
+	slots   *semaphore.Weighted
+	cache   *otter.Cache[memory.Scope, *cachedIndex]
+
+	mu      sync.Mutex // guards running against Close
+	life    context.Context
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// cachedIndex is an index, or the knowledge that there is to be none.
+type cachedIndex struct {
+	index *features.Index // nil: the user is too large
+	bytes int
+
+	mu sync.Mutex
+	// projected has the encoded vectors that the reranker gets, by memory, as far as they were needed.
+	projected map[string][]byte
+}
+
+// NewIndexCache makes an index cache; Close it. It panics on a negative bound.
+func NewIndexCache(b bank.Bank, table *wordvector.Table, o IndexCacheOptions, log *slog.Logger) *IndexCache {
+	if o.Bytes < 0 || o.Entries < 0 {
+		panic(fmt.Sprintf("index cache of %+v", o))
+	}
+	s := &IndexCache{bank: b, table: table, options: o, log: log, slots: semaphore.NewWeighted(loads)}
+	s.cache = otter.Must(&otter.Options[memory.Scope, *cachedIndex]{
+		MaximumWeight: uint64(max(1, o.Bytes)), //nolint:gosec // not negative
+		Weigher: func(scope memory.Scope, e *cachedIndex) uint32 {
+			return uint32(min(math.MaxUint32, e.bytes+2*len(scope.Key()))) //nolint:gosec // bounded
+		},
+		ExpiryCalculator: otter.ExpiryWriting[memory.Scope, *cachedIndex](max(1, o.Fresh)),
+		Executor:         func(task func()) { task() }, // room is made before a load is done, not some time after
+	})
+	s.life, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends what is on its way.
+func (s *IndexCache) Close() error {
+	s.mu.Lock()
+	s.stop() // no load begins after this
+	s.mu.Unlock()
+	s.running.Wait()
+	s.cache.StopAllGoroutines()
+	return nil
+}
+
+// get returns what is known of a user: an index, or that there will be none; nil where nothing is.
+func (s *IndexCache) get(scope memory.Scope) *cachedIndex {
+	found, _ := s.cache.GetIfPresent(scope)
+	return found
+}
+
+// fetch has a user's index made, and returns where it comes, once; nil comes where there will be none. It never comes from a cache that
+// keeps none: the channel is nil.
+func (s *IndexCache) fetch(scope memory.Scope) <-chan *cachedIndex {
+	if s.options.Bytes == 0 {
+		return nil
+	}
+	ready := make(chan *cachedIndex, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() != nil {
+		close(ready)
+		return ready
+	}
+	s.running.Go(func() {
+		defer close(ready)
+		ctx, cancel := context.WithTimeout(s.life, loadTimeout)
+		defer cancel()
+		found, err := s.cache.Get(ctx, scope, otter.LoaderFunc[memory.Scope, *cachedIndex](s.load))
+		switch {
+		case errors.Is(err, errTooLarge):
+			s.cache.Set(scope, &cachedIndex{bytes: entryBytes})
+		case err == nil && found.index != nil:
+			ready <- found
+		case err != nil && s.life.Err() == nil:
+			s.log.Warn("memories not indexed", "tenant", scope.Tenant, "error", err)
+		}
+	})
+	return ready
+}
+
+// Drop forgets the index of a user, whose memory has changed, and has a load that is on its way done anew. That a user is too large is
+// remembered: a change makes nobody small, and finding it out again takes long.
+func (s *IndexCache) Drop(scope memory.Scope) {
+	if e, ok := s.cache.GetEntryQuietly(scope); !ok || e.Value.index != nil {
+		s.cache.Invalidate(scope)
+	}
+}
+
+// load makes the index of all that a user remembers.
+func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex, error) {
+	if err := s.slots.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.slots.Release(1)
+	room := s.options.Bytes
+	var memories []memory.Memory
+	for m, err := range bank.EachMemory(ctx, s.bank, scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
+		if err != nil {
+			return nil, err
+		}
+		room -= len(m.Content) + len(m.Value) + 4*len(m.Vector) // an index takes more
+		if memories = append(memories, m); len(memories) > s.options.Entries || room < 0 {
+			return nil, errTooLarge
+		}
+	}
+	var turns []memory.Turn
+	for t, err := range bank.EachTurn(ctx, s.bank, scope, bank.PageOptions{Limit: bank.MaxLimit}) {
+		if err != nil {
+			return nil, err
+		}
+		room -= len(t.Text)
+		if turns = append(turns, t); len(turns) > s.options.Entries || room < 0 {
+			return nil, errTooLarge
+		}
+	}
+	index := features.New(s.table, withoutOdd(memories), turns)
+	e := &cachedIndex{index: index, bytes: entryBytes + index.Bytes() + vectorBytes*index.Len(), projected: map[string][]byte{}}
+	if e.bytes+2*len(scope.Key()) > min(s.options.Bytes, math.MaxUint32) {
+		return nil, errTooLarge
+	}
+	return e, nil
+}
+
+// project returns the encoded projection of a memory's vector, from what was made before where it can.
+func (e *cachedIndex) project(p *ranking.Projector, m memory.Memory) ([]byte, error) {
+	if e == nil {
+		return ranking.EncodeVector(p.Project(m.Vector))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b, ok := e.projected[m.ID]; ok {
+		return b, nil
+	}
+	b, err := ranking.EncodeVector(p.Project(m.Vector))
+	if err == nil {
+		e.projected[m.ID] = b
+	}
+	return b, err
+}
