@@ -82,7 +82,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{opts: o, Traces: traceview.NewStore(traceview.DefaultLimits()), lock: lock}
+	s := &Stack{opts: o, Traces: traceview.NewStore(traceview.DefaultSpans), lock: lock}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)))

@@ -29,7 +29,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		store := traceview.NewStore(traceview.Limits{Spans: 100, Bytes: 1 << 20})
+		store := traceview.NewStore(100)
 		store.Add(spans)
 		h := traceview.NewHandler(store)
 		for _, sum := range store.Traces(traceview.Filter{}) {

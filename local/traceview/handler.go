@@ -34,10 +34,12 @@ func NewHandler(store *Store) http.Handler {
 	mux.HandleFunc("POST /v1/logs", h.discard)
 	mux.HandleFunc("GET /{$}", h.list)
 	mux.HandleFunc("GET /traces/{id}", h.trace)
-	mux.HandleFunc("GET /style.css", h.style)
+	mux.HandleFunc("GET /style.css", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFileFS(w, r, assets, "assets/style.css")
+	})
 	mux.HandleFunc("GET /api/traces", h.apiList)
-	mux.HandleFunc("GET /api/traces/{id}", h.apiTrace)
-	mux.HandleFunc("GET /api/traces/{id}/tree", h.apiTree)
+	mux.HandleFunc("GET /api/traces/{id}", h.found(func(w http.ResponseWriter, t Trace) { writeJSON(w, t) }))
+	mux.HandleFunc("GET /api/traces/{id}/tree", h.found(writeTree))
 	return guarded(mux)
 }
 
@@ -49,7 +51,8 @@ type handler struct {
 // guarded keeps a page from doing anything but showing itself, whatever a span is called.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'self' 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		next.ServeHTTP(w, r)
@@ -57,97 +60,58 @@ func guarded(next http.Handler) http.Handler {
 }
 
 func (h *handler) receive(w http.ResponseWriter, r *http.Request) {
-	encoding, ok := encodingOf(r)
+	contentType, body, ok := readBody(w, r)
 	if !ok {
-		http.Error(w, "content type must be application/x-protobuf or application/json", http.StatusUnsupportedMediaType)
 		return
 	}
-	body, err := readBody(w, r)
-	if err != nil {
-		http.Error(w, err.Error(), statusOf(err))
-		return
-	}
-	spans, err := Decode(encoding, body)
+	spans, err := Decode(contentType, body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	h.store.Add(spans)
-	accept(w, encoding)
+	accept(w, contentType)
 }
 
 func (h *handler) discard(w http.ResponseWriter, r *http.Request) {
-	encoding, ok := encodingOf(r)
-	if !ok {
-		http.Error(w, "content type must be application/x-protobuf or application/json", http.StatusUnsupportedMediaType)
-		return
+	if contentType, _, ok := readBody(w, r); ok {
+		accept(w, contentType)
 	}
-	if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
-		http.Error(w, err.Error(), statusOf(err))
-		return
-	}
-	accept(w, encoding)
 }
 
 // accept answers with an export response that says nothing, which means that all went well.
-func accept(w http.ResponseWriter, encoding Encoding) {
-	if encoding == JSON {
-		w.Header().Set("Content-Type", "application/json")
+func accept(w http.ResponseWriter, contentType string) {
+	w.Header().Set("Content-Type", contentType)
+	if contentType == JSON {
 		_, _ = io.WriteString(w, "{}")
-		return
-	}
-	w.Header().Set("Content-Type", "application/x-protobuf")
-}
-
-func encodingOf(r *http.Request) (Encoding, bool) {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch {
-	case err != nil:
-		return 0, false
-	case media == "application/x-protobuf":
-		return Protobuf, true
-	case media == "application/json":
-		return JSON, true
-	default:
-		return 0, false
 	}
 }
 
-var (
-	errTooLarge = errors.New("the body is too large")
-	errEncoding = errors.New("content encoding must be gzip or identity")
-)
-
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	var body io.Reader = http.MaxBytesReader(w, r.Body, maxBody)
+// readBody returns a request's content type and decompressed body; false means that it was refused.
+func readBody(w http.ResponseWriter, r *http.Request) (contentType string, body []byte, ok bool) {
+	contentType, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if contentType != Protobuf && contentType != JSON {
+		http.Error(w, "content type must be "+Protobuf+" or "+JSON, http.StatusUnsupportedMediaType)
+		return "", nil, false
+	}
+	in, err := r.Body, error(nil)
 	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
 	case "", "identity":
 	case "gzip":
-		unzipped, err := gzip.NewReader(body)
-		if err != nil {
-			return nil, err
-		}
-		body = io.LimitReader(unzipped, maxBody+1)
+		in, err = gzip.NewReader(http.MaxBytesReader(w, r.Body, maxBody))
 	default:
-		return nil, errEncoding
+		http.Error(w, "content encoding must be gzip or identity", http.StatusUnsupportedMediaType)
+		return "", nil, false
 	}
-	out, err := io.ReadAll(body)
-	if err == nil && len(out) > maxBody {
-		return nil, errTooLarge
+	if err == nil {
+		body, err = io.ReadAll(http.MaxBytesReader(w, in, maxBody))
 	}
-	return out, err
-}
-
-func statusOf(err error) int {
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge), errors.Is(err, errTooLarge):
-		return http.StatusRequestEntityTooLarge
-	case errors.Is(err, errEncoding):
-		return http.StatusUnsupportedMediaType
-	default:
-		return http.StatusBadRequest
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+	} else if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 	}
+	return contentType, body, err == nil
 }
 
 func filterOf(r *http.Request) Filter {
@@ -155,28 +119,21 @@ func filterOf(r *http.Request) Filter {
 }
 
 func (h *handler) apiList(w http.ResponseWriter, r *http.Request) {
-	found := h.store.Traces(filterOf(r))
-	if found == nil {
-		found = []Summary{}
-	}
-	writeJSON(w, map[string]any{"traces": found})
+	writeJSON(w, map[string]any{"traces": h.store.Traces(filterOf(r))})
 }
 
-func (h *handler) apiTrace(w http.ResponseWriter, r *http.Request) {
-	t, ok := h.store.Trace(r.PathValue("id"))
-	if !ok {
-		http.Error(w, "no such trace", http.StatusNotFound)
-		return
+// found calls show with the trace that the request names, where it is there.
+func (h *handler) found(show func(http.ResponseWriter, Trace)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if t, ok := h.store.Trace(r.PathValue("id")); ok {
+			show(w, t)
+		} else {
+			http.Error(w, "no such trace", http.StatusNotFound)
+		}
 	}
-	writeJSON(w, t)
 }
 
-func (h *handler) apiTree(w http.ResponseWriter, r *http.Request) {
-	t, ok := h.store.Trace(r.PathValue("id"))
-	if !ok {
-		http.Error(w, "no such trace", http.StatusNotFound)
-		return
-	}
+func writeTree(w http.ResponseWriter, t Trace) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, Tree(t))
 }
@@ -184,8 +141,4 @@ func (h *handler) apiTree(w http.ResponseWriter, r *http.Request) {
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v) // the reader has gone
-}
-
-func (h *handler) style(w http.ResponseWriter, r *http.Request) {
-	http.ServeFileFS(w, r, assets, "assets/style.css")
 }

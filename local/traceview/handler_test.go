@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	protobufType = "application/x-protobuf"
-	jsonType     = "application/json"
+	protobufType = traceview.Protobuf
+	jsonType     = traceview.JSON
 )
 
 func post(h http.Handler, path, contentType, encoding string, body []byte) *httptest.ResponseRecorder {
@@ -56,9 +56,11 @@ func zipped(t *testing.T, body []byte) []byte {
 }
 
 const jsonExport = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"booster"}}]},
-"scopeSpans":[{"spans":[{"traceId":"0000000000000000000000000000000A","spanId":"00000000000000b1","parentSpanId":"","name":"memory apply","kind":3,
+"scopeSpans":[{"spans":[{"traceId":"0000000000000000000000000000000A","spanId":"00000000000000b1","parentSpanId":"",
+"name":"memory apply","kind":3,
 "startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000002000000","status":{"code":2,"message":"boom"},"unknownField":1,
-"attributes":[{"key":"n","value":{"intValue":"7"}}],"links":[{"traceId":"0000000000000000000000000000000b","spanId":"00000000000000b2"}]}]}]}]}`
+"attributes":[{"key":"n","value":{"intValue":"7"}}],
+"links":[{"traceId":"0000000000000000000000000000000b","spanId":"00000000000000b2"}]}]}]}]}`
 
 func TestReceiverReadsBothEncodings(t *testing.T) {
 	span := wire(10, 0xb1, 0, "memory apply", 0, 2)
@@ -75,7 +77,7 @@ func TestReceiverReadsBothEncodings(t *testing.T) {
 		"JSON":            {jsonType + "; charset=utf-8", "identity", []byte(jsonExport)},
 		"zipped JSON":     {jsonType, "gzip", zipped(t, []byte(jsonExport))},
 	} {
-		store := traceview.NewStore(traceview.DefaultLimits())
+		store := traceview.NewStore(traceview.DefaultSpans)
 		if w := post(traceview.NewHandler(store), "/v1/traces", c.contentType, c.encoding, c.body); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 			continue
@@ -114,7 +116,7 @@ func TestReceiverRefusesWhatItCannotRead(t *testing.T) {
 		"zip bomb":         {protobufType, "gzip", bomb, http.StatusRequestEntityTooLarge},
 		"large body":       {protobufType, "", make([]byte, 17<<20), http.StatusRequestEntityTooLarge},
 	} {
-		store := traceview.NewStore(traceview.DefaultLimits())
+		store := traceview.NewStore(traceview.DefaultSpans)
 		if w := post(traceview.NewHandler(store), "/v1/traces", c.contentType, c.encoding, c.body); w.Code != c.want {
 			t.Errorf("%s: %d, want %d", name, w.Code, c.want)
 		}
@@ -125,7 +127,7 @@ func TestReceiverRefusesWhatItCannotRead(t *testing.T) {
 }
 
 func TestMetricsAndLogsAreAcceptedAndDropped(t *testing.T) {
-	store := traceview.NewStore(traceview.DefaultLimits())
+	store := traceview.NewStore(traceview.DefaultSpans)
 	h := traceview.NewHandler(store)
 	for _, path := range []string{"/v1/metrics", "/v1/logs"} {
 		if w := post(h, path, protobufType, "", []byte("whatever")); w.Code != http.StatusOK {
@@ -140,20 +142,23 @@ func TestMetricsAndLogsAreAcceptedAndDropped(t *testing.T) {
 	}
 }
 
-func TestSpansWithoutValidIdsAreLeftOut(t *testing.T) {
+func TestSpansWithoutIdsAreLeftOut(t *testing.T) {
 	good, zeros, short := wire(1, 1, 0, "good", 0, 1), wire(1, 2, 0, "zeros", 0, 1), wire(1, 3, 0, "short", 0, 1)
 	zeros.TraceId, short.SpanId = make([]byte, 16), []byte{1}
 	backwards := wire(1, 4, 0, "backwards", 9, 1)
-	spans, err := traceview.Decode(traceview.Protobuf, marshal(t, export("", good, zeros, short, backwards)))
+	spans, err := traceview.Decode(traceview.Protobuf, marshal(t, export("", good, zeros, backwards)))
 	if err != nil || len(spans) != 2 || spans[0].Service != "unknown" || spans[1].Duration != 0 {
 		t.Fatalf("got %+v, %v", spans, err)
+	}
+	if _, err := traceview.Decode(traceview.Protobuf, marshal(t, export("", short))); !errors.Is(err, traceview.ErrMalformed) {
+		t.Errorf("half an id gives %v", err)
 	}
 }
 
 // filled holds two traces: one formed a memory, the other one's recall links to it.
 func filled(t *testing.T) http.Handler {
 	t.Helper()
-	h := traceview.NewHandler(traceview.NewStore(traceview.DefaultLimits()))
+	h := traceview.NewHandler(traceview.NewStore(traceview.DefaultSpans))
 	evil := wire(1, 2, 1, `<script>alert("x")</script>`, 1, 2)
 	evil.Attributes = []*common.KeyValue{text("<b>key", `"><img src=x>`)}
 	evil.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: "</dd><i>"}
@@ -195,7 +200,8 @@ func TestLinksAreClickableInBothDirections(t *testing.T) {
 		t.Errorf("no link %s in\n%s", forwards, body)
 	}
 	back := `href="` + traceID(2) + `#span-` + spanID(1) + `"`
-	if body := get(h, "/traces/"+traceID(1)).Body.String(); !strings.Contains(body, back) || !strings.Contains(body, `id="span-`+spanID(1)+`"`) {
+	body := get(h, "/traces/"+traceID(1)).Body.String()
+	if !strings.Contains(body, back) || !strings.Contains(body, `id="span-`+spanID(1)+`"`) {
 		t.Errorf("no link %s in\n%s", back, body)
 	}
 	if body := get(h, "/").Body.String(); !strings.Contains(body, `href="traces/`+traceID(2)+`"`) {
@@ -206,11 +212,13 @@ func TestLinksAreClickableInBothDirections(t *testing.T) {
 func TestAPIAnswersInJSONAndText(t *testing.T) {
 	h := filled(t)
 	var list struct{ Traces []traceview.Summary }
-	if err := json.Unmarshal(get(h, "/api/traces?errors=1").Body.Bytes(), &list); err != nil || len(list.Traces) != 1 || list.Traces[0].Spans != 2 {
+	err := json.Unmarshal(get(h, "/api/traces?errors=1").Body.Bytes(), &list)
+	if err != nil || len(list.Traces) != 1 || list.Traces[0].Spans != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	var one traceview.Trace
-	if err := json.Unmarshal(get(h, "/api/traces/"+traceID(1)).Body.Bytes(), &one); err != nil || len(one.Spans) != 2 || len(one.LinkedFrom) != 1 {
+	err = json.Unmarshal(get(h, "/api/traces/"+traceID(1)).Body.Bytes(), &one)
+	if err != nil || len(one.Spans) != 2 || len(one.LinkedFrom) != 1 {
 		t.Errorf("%+v, %v", one, err)
 	}
 	if w := get(h, "/api/traces/"+traceID(1)+"/tree"); !strings.HasPrefix(w.Body.String(), "trace "+traceID(1)) {
@@ -231,7 +239,7 @@ func TestAPIAnswersInJSONAndText(t *testing.T) {
 
 // The project's own exporters and this receiver understand each other.
 func TestReceiverTakesWhatTelemetrySends(t *testing.T) {
-	store := traceview.NewStore(traceview.DefaultLimits())
+	store := traceview.NewStore(traceview.DefaultSpans)
 	server := httptest.NewServer(traceview.NewHandler(store))
 	defer server.Close()
 	tel, err := telemetry.New(t.Context(), "utilizer", "v1", telemetry.Config{Endpoint: server.URL, SampleRatio: 1}, io.Discard)
@@ -247,7 +255,7 @@ func TestReceiverTakesWhatTelemetrySends(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, ok := store.Trace(root.SpanContext().TraceID().String())
-	if !ok || len(got.Spans) != 2 || got.Summary().Name != telemetry.SpanRecall || got.Nodes()[1].Attributes[0].Value != "[a, b]" {
+	if !ok || len(got.Spans) != 2 || got.Summary().Name != telemetry.SpanRecall || got.Nodes()[1].Attributes[0].Value != `["a","b"]` {
 		t.Fatalf("got %+v", got)
 	}
 }

@@ -45,26 +45,3 @@ type Link struct {
 
 // end is when the span was over.
 func (s Span) end() time.Time { return s.Start.Add(s.Duration) }
-
-// Fixed costs of a span and of a part of one, about what the structs take.
-const (
-	spanCost = 320
-	partCost = 64
-)
-
-// weight is about how many bytes a span takes.
-func (s Span) weight() int {
-	n := spanCost + len(s.Service) + len(s.Name) + len(s.Message) + weightOf(s.Attributes)
-	for _, e := range s.Events {
-		n += partCost + len(e.Name) + weightOf(e.Attributes)
-	}
-	return n + partCost*len(s.Links)
-}
-
-func weightOf(attributes []Attribute) int {
-	n := 0
-	for _, a := range attributes {
-		n += partCost + len(a.Key) + len(a.Value)
-	}
-	return n
-}

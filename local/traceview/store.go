@@ -2,99 +2,76 @@ package traceview
 
 import (
 	"cmp"
-	"container/list"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// Limits bound a store. Both hold at once.
-type Limits struct {
-	// Spans is how many spans are kept.
-	Spans int
-	// Bytes is about how much memory they may take.
-	Bytes int
-}
-
-// DefaultLimits suit a laptop.
-func DefaultLimits() Limits { return Limits{Spans: 50_000, Bytes: 64 << 20} }
+// DefaultSpans is how many spans suit a laptop.
+const DefaultSpans = 20_000
 
 // Store keeps recent traces in memory. When it is full, the trace that has been quiet for longest
 // goes. It is safe for concurrent use.
 type Store struct {
-	limits Limits
+	limit int // spans
 
 	mu     sync.Mutex
-	traces map[string]*list.Element // of *kept
-	order  *list.List               // quiet for longest first
+	traces map[string]*kept
 	spans  int
-	bytes  int
+	added  int // counts all spans that ever came
 }
 
 // kept is a trace in the store.
 type kept struct {
-	id      string
 	spans   map[string]Span
-	bytes   int
 	dropped int
+	touched int // what Store.added was when a span came last
 }
 
-// NewStore makes an empty store.
-func NewStore(limits Limits) *Store {
-	return &Store{limits: limits, traces: make(map[string]*list.Element), order: list.New()}
-}
+// NewStore makes an empty store that holds at most so many spans.
+func NewStore(spans int) *Store { return &Store{limit: spans, traces: make(map[string]*kept)} }
 
 // Add takes spans in any order. A span that is there already is replaced.
 func (s *Store) Add(spans []Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, span := range spans {
-		s.add(span)
-	}
-}
-
-func (s *Store) add(span Span) {
-	entry, ok := s.traces[span.TraceID]
-	if !ok {
-		entry = s.order.PushBack(&kept{id: span.TraceID, spans: make(map[string]Span)})
-		s.traces[span.TraceID] = entry
-	}
-	s.order.MoveToBack(entry)
-	t := entry.Value.(*kept)
-	s.remove(t, span.ID)
-	weight := span.weight()
-	for s.spans+1 > s.limits.Spans || s.bytes+weight > s.limits.Bytes {
-		oldest := s.order.Front()
-		if oldest == entry { // this trace alone fills the store
-			t.dropped++
-			return
+		t := s.traces[span.TraceID]
+		if t == nil {
+			t = &kept{spans: make(map[string]Span)}
+			s.traces[span.TraceID] = t
 		}
-		s.evict(oldest)
+		s.added++
+		t.touched = s.added
+		if _, resent := t.spans[span.ID]; !resent {
+			if !s.makeRoom(t) {
+				t.dropped++
+				continue
+			}
+			s.spans++
+		}
+		t.spans[span.ID] = span
 	}
-	t.spans[span.ID] = span
-	t.bytes += weight
-	s.spans++
-	s.bytes += weight
 }
 
-func (s *Store) remove(t *kept, spanID string) {
-	before, ok := t.spans[spanID]
-	if !ok {
-		return
+// makeRoom lets the quietest traces go until a span more fits; false means that one trace alone fills the store.
+func (s *Store) makeRoom(keep *kept) bool {
+	for s.spans >= s.limit {
+		var quietest string
+		for id, t := range s.traces {
+			if t != keep && (quietest == "" || t.touched < s.traces[quietest].touched) {
+				quietest = id
+			}
+		}
+		if quietest == "" {
+			return false
+		}
+		s.spans -= len(s.traces[quietest].spans)
+		delete(s.traces, quietest)
 	}
-	delete(t.spans, spanID)
-	t.bytes -= before.weight()
-	s.spans--
-	s.bytes -= before.weight()
-}
-
-func (s *Store) evict(entry *list.Element) {
-	t := entry.Value.(*kept)
-	s.order.Remove(entry)
-	delete(s.traces, t.id)
-	s.spans -= len(t.spans)
-	s.bytes -= t.bytes
+	return true
 }
 
 // Size is how many traces and spans are held.
@@ -108,27 +85,27 @@ func (s *Store) Size() (traces, spans int) {
 func (s *Store) Trace(id string) (Trace, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	entry, ok := s.traces[strings.ToLower(id)]
-	if !ok {
+	id = strings.ToLower(id)
+	t := s.traces[id]
+	if t == nil || len(t.spans) == 0 {
 		return Trace{}, false
 	}
-	t := entry.Value.(*kept).snapshot()
-	if len(t.Spans) == 0 {
-		return Trace{}, false
-	}
-	t.LinkedFrom = s.linkedFrom(t.ID)
-	return t, true
+	out := t.snapshot(id)
+	out.LinkedFrom = s.linkedFrom(id)
+	return out, true
 }
 
 // linkedFrom looks through everything: links point backwards in time, so the trace that is linked
 // to cannot know.
 func (s *Store) linkedFrom(id string) []Incoming {
 	var found []Incoming
-	for entry := s.order.Front(); entry != nil; entry = entry.Next() {
-		for _, span := range entry.Value.(*kept).spans {
+	for from, t := range s.traces {
+		for _, span := range t.spans {
 			for _, link := range span.Links {
-				if link.TraceID == id && span.TraceID != id {
-					found = append(found, Incoming{To: link.SpanID, From: Link{span.TraceID, span.ID}, Service: span.Service, Name: span.Name, Start: span.Start})
+				if link.TraceID == id && from != id {
+					found = append(found, Incoming{
+						To: link.SpanID, From: Link{from, span.ID}, Service: span.Service, Name: span.Name, Start: span.Start,
+					})
 				}
 			}
 		}
@@ -156,31 +133,23 @@ func (s *Store) Traces(f Filter) []Summary {
 	if f.Limit <= 0 {
 		f.Limit = defaultListed
 	}
-	var found []Summary
-	for _, t := range s.matching(f) {
-		found = append(found, t.Summary())
+	found := []Summary{}
+	s.mu.Lock()
+	for id, t := range s.traces {
+		if t.matches(id, f) {
+			found = append(found, t.snapshot(id).Summary())
+		}
 	}
+	s.mu.Unlock()
 	slices.SortFunc(found, func(a, b Summary) int {
 		return cmp.Or(b.Start.Compare(a.Start), strings.Compare(a.ID, b.ID))
 	})
 	return found[:min(len(found), f.Limit)]
 }
 
-func (s *Store) matching(f Filter) []Trace {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found []Trace
-	for entry := s.order.Front(); entry != nil; entry = entry.Next() {
-		if t := entry.Value.(*kept); t.matches(f) {
-			found = append(found, t.snapshot())
-		}
-	}
-	return found
-}
-
-func (t *kept) matches(f Filter) bool {
+func (t *kept) matches(id string, f Filter) bool {
 	text := strings.ToLower(f.Text)
-	named, failed := strings.Contains(t.id, text), false
+	named, failed := strings.Contains(id, text), false
 	for _, span := range t.spans {
 		named = named || strings.Contains(strings.ToLower(span.Name), text) || strings.Contains(strings.ToLower(span.Service), text)
 		failed = failed || span.Error
@@ -188,17 +157,10 @@ func (t *kept) matches(f Filter) bool {
 	return len(t.spans) > 0 && named && (failed || !f.Errors)
 }
 
-func (t *kept) snapshot() Trace {
-	out := Trace{ID: t.id, Dropped: t.dropped, Spans: make([]Span, 0, len(t.spans))}
-	for _, span := range t.spans {
-		out.Spans = append(out.Spans, span)
-	}
-	slices.SortFunc(out.Spans, bySpanStart)
-	return out
-}
-
-func bySpanStart(a, b Span) int {
-	return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(b.Duration, a.Duration), strings.Compare(a.ID, b.ID))
+func (t *kept) snapshot(id string) Trace {
+	return Trace{ID: id, Dropped: t.dropped, Spans: slices.SortedFunc(maps.Values(t.spans), func(a, b Span) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(b.Duration, a.Duration), strings.Compare(a.ID, b.ID))
+	})}
 }
 
 // Incoming is a link that points to a span of the trace.

@@ -39,7 +39,7 @@ func TestSpansMayComeInAnyOrder(t *testing.T) {
 	}
 	want := []string{"0 root false", "1 early false", "1 late false", "2 inner false", "0 lost true"}
 	rapid.Check(t, func(t *rapid.T) {
-		store := traceview.NewStore(traceview.DefaultLimits())
+		store := traceview.NewStore(traceview.DefaultSpans)
 		for _, s := range rapid.Permutation(spans).Draw(t, "order") {
 			store.Add([]traceview.Span{s})
 		}
@@ -51,7 +51,7 @@ func TestSpansMayComeInAnyOrder(t *testing.T) {
 }
 
 func TestCirclesOfParentsAreShownOnce(t *testing.T) {
-	store := traceview.NewStore(traceview.DefaultLimits())
+	store := traceview.NewStore(traceview.DefaultSpans)
 	store.Add([]traceview.Span{span(1, 1, 2, "a", 0, 1), span(1, 2, 1, "b", 1, 2), span(1, 3, 3, "self", 2, 3)})
 	got, _ := store.Trace(traceID(1))
 	if want := []string{"0 a true", "1 b false", "0 self true"}; !slices.Equal(names(got.Nodes()), want) {
@@ -63,7 +63,7 @@ func TestCirclesOfParentsAreShownOnce(t *testing.T) {
 func TestNodesListEverySpanOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "spans")
-		store := traceview.NewStore(traceview.DefaultLimits())
+		store := traceview.NewStore(traceview.DefaultSpans)
 		for i := 1; i <= n; i++ {
 			parent := rapid.IntRange(0, n+2).Draw(t, "parent")
 			store.Add([]traceview.Span{span(1, i, parent, "s", rapid.IntRange(0, 5).Draw(t, "start"), 9)})
@@ -88,7 +88,7 @@ func TestNodesListEverySpanOnce(t *testing.T) {
 func TestStoreNeverHoldsMoreThanItsLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 20).Draw(t, "limit")
-		store := traceview.NewStore(traceview.Limits{Spans: limit, Bytes: 1 << 20})
+		store := traceview.NewStore(limit)
 		for range rapid.IntRange(0, 100).Draw(t, "adds") {
 			store.Add([]traceview.Span{span(rapid.IntRange(1, 6).Draw(t, "trace"), rapid.IntRange(1, 30).Draw(t, "span"), 0, "s", 0, 1)})
 			traces, spans := store.Size()
@@ -104,8 +104,10 @@ func TestStoreNeverHoldsMoreThanItsLimit(t *testing.T) {
 }
 
 func TestTheTraceQuietForLongestMakesRoom(t *testing.T) {
-	store := traceview.NewStore(traceview.Limits{Spans: 3, Bytes: 1 << 20})
-	store.Add([]traceview.Span{span(1, 1, 0, "one", 0, 1), span(2, 1, 0, "two", 5, 6), span(1, 2, 1, "one again", 7, 8), span(3, 1, 0, "three", 9, 10)})
+	store := traceview.NewStore(3)
+	store.Add([]traceview.Span{
+		span(1, 1, 0, "one", 0, 1), span(2, 1, 0, "two", 5, 6), span(1, 2, 1, "one again", 7, 8), span(3, 1, 0, "three", 9, 10),
+	})
 	if _, ok := store.Trace(traceID(2)); ok {
 		t.Error("the quiet trace is still there")
 	}
@@ -115,20 +117,18 @@ func TestTheTraceQuietForLongestMakesRoom(t *testing.T) {
 }
 
 func TestATraceLargerThanTheStoreIsCutAndSaysSo(t *testing.T) {
-	for name, limits := range map[string]traceview.Limits{"spans": {Spans: 2, Bytes: 1 << 20}, "bytes": {Spans: 100, Bytes: 700}} {
-		store := traceview.NewStore(limits)
-		for i := range 5 {
-			store.Add([]traceview.Span{span(1, i+1, 0, "s", i, i+1)})
-		}
-		got, ok := store.Trace(traceID(1))
-		if !ok || len(got.Spans) != 2 || got.Dropped != 3 || !strings.Contains(traceview.Tree(got), "3 spans not kept") {
-			t.Errorf("%s: %d spans, %d dropped", name, len(got.Spans), got.Dropped)
-		}
+	store := traceview.NewStore(2)
+	for i := range 5 {
+		store.Add([]traceview.Span{span(1, i+1, 0, "s", i, i+1)})
+	}
+	got, ok := store.Trace(traceID(1))
+	if !ok || len(got.Spans) != 2 || got.Dropped != 3 || !strings.Contains(traceview.Tree(got), "3 spans not kept") {
+		t.Errorf("%d spans, %d dropped", len(got.Spans), got.Dropped)
 	}
 }
 
 func TestResentSpansReplaceTheFirst(t *testing.T) {
-	store := traceview.NewStore(traceview.DefaultLimits())
+	store := traceview.NewStore(traceview.DefaultSpans)
 	store.Add([]traceview.Span{span(1, 1, 0, "first", 0, 1), span(1, 1, 0, "second", 0, 2)})
 	got, _ := store.Trace(traceID(1))
 	if _, spans := store.Size(); spans != 1 || got.Spans[0].Name != "second" {
@@ -137,7 +137,7 @@ func TestResentSpansReplaceTheFirst(t *testing.T) {
 }
 
 func TestTracesAreFilteredAndSorted(t *testing.T) {
-	store := traceview.NewStore(traceview.DefaultLimits())
+	store := traceview.NewStore(traceview.DefaultSpans)
 	failed := span(2, 1, 0, "Recall", 50, 60)
 	failed.Error, failed.Service = true, "utilizer"
 	store.Add([]traceview.Span{span(1, 1, 0, "extract", 0, 10), failed, span(3, 1, 0, "apply", 70, 80)})
@@ -164,7 +164,7 @@ func TestTracesAreFilteredAndSorted(t *testing.T) {
 }
 
 func TestTreeShowsLinksBothWaysAndFailures(t *testing.T) {
-	store := traceview.NewStore(traceview.DefaultLimits())
+	store := traceview.NewStore(traceview.DefaultSpans)
 	formed := span(1, 1, 0, "memory consolidate", 0, 1500)
 	child := span(1, 2, 1, "apply\x1b[31m", 10, 12)
 	child.Error, child.Message = true, "no\nbank"
@@ -190,7 +190,7 @@ func TestTreeShowsLinksBothWaysAndFailures(t *testing.T) {
 }
 
 func TestStoreIsSafeForConcurrentUse(t *testing.T) {
-	store := traceview.NewStore(traceview.Limits{Spans: 50, Bytes: 1 << 20})
+	store := traceview.NewStore(50)
 	var all sync.WaitGroup
 	for worker := range 4 {
 		all.Go(func() {

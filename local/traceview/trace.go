@@ -2,7 +2,6 @@ package traceview
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -122,5 +121,3 @@ func (w *walker) descend(from Node) {
 
 // shortID is enough of an id to tell traces apart by eye.
 func shortID(id string) string { return id[:min(len(id), 8)] }
-
-func serviceList(services []string) string { return strings.Join(services, ", ") }

@@ -19,7 +19,7 @@ func Tree(t Trace) string {
 	}
 	var b strings.Builder
 	sum := t.Summary()
-	fmt.Fprintf(&b, "trace %s  %s  %s  [%s]", plain(t.ID), human(sum.Duration), count(sum.Spans, "span"), plain(serviceList(sum.Services)))
+	fmt.Fprintf(&b, "trace %s  %s  %s  [%s]", plain(t.ID), human(sum.Duration), count(sum.Spans, "span"), plain(strings.Join(sum.Services, ", ")))
 	if sum.Errors > 0 {
 		fmt.Fprintf(&b, "  %s", count(sum.Errors, "error"))
 	}
@@ -51,7 +51,8 @@ func writeNode(b *strings.Builder, node Node, incoming []Incoming) {
 		fmt.Fprintf(b, "%s  -> trace %s span %s\n", indent, plain(link.TraceID), plain(link.SpanID))
 	}
 	for _, in := range incoming {
-		fmt.Fprintf(b, "%s  <- trace %s span %s  %s  (%s)\n", indent, plain(in.From.TraceID), plain(in.From.SpanID), plain(in.Name), plain(in.Service))
+		fmt.Fprintf(b, "%s  <- trace %s span %s  %s  (%s)\n",
+			indent, plain(in.From.TraceID), plain(in.From.SpanID), plain(in.Name), plain(in.Service))
 	}
 }
 
@@ -82,27 +83,20 @@ func count(n int, what string) string {
 
 // human writes a duration with three digits that count.
 func human(d time.Duration) string {
-	switch {
-	case d < time.Microsecond:
-		return strconv.FormatInt(int64(d), 10) + " ns"
-	case d < time.Millisecond:
-		return digits(float64(d)/1e3) + " µs"
-	case d < time.Second:
-		return digits(float64(d)/1e6) + " ms"
-	case d < time.Minute:
-		return digits(d.Seconds()) + " s"
-	default:
+	if d >= time.Minute {
 		return d.Round(time.Second).String()
 	}
-}
-
-func digits(x float64) string {
-	switch {
-	case x < 10:
-		return strconv.FormatFloat(x, 'f', 2, 64)
-	case x < 100:
-		return strconv.FormatFloat(x, 'f', 1, 64)
-	default:
-		return strconv.FormatFloat(x, 'f', 0, 64)
+	n, unit := d.Seconds(), "s"
+	for _, smaller := range []string{"ms", "µs", "ns"} {
+		if n < 1 {
+			n, unit = n*1000, smaller
+		}
 	}
+	decimals := 2
+	if unit == "ns" || n >= 100 {
+		decimals = 0
+	} else if n >= 10 {
+		decimals = 1
+	}
+	return strconv.FormatFloat(n, 'f', decimals, 64) + " " + unit
 }

@@ -71,7 +71,7 @@ func Start(tb testing.TB, o Options) *System {
 // Open starts a system in dir, for TestMain; the caller closes it. After an error nothing runs.
 func Open(ctx context.Context, dir string, o Options) (_ *System, err error) {
 	s := &System{
-		Servers: o.Servers, Traces: traceview.NewStore(traceview.DefaultLimits()), units: map[string]*unit{},
+		Servers: o.Servers, Traces: traceview.NewStore(traceview.DefaultSpans), units: map[string]*unit{},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}, owns: o.Servers == nil,
 	}
 	defer func() {
