@@ -107,7 +107,6 @@ func (p *practice) describe(ctx context.Context, o LearningOptions) (LearningTen
 		}
 	}
 	training := ranking.DefaultPretrainOptions(features.FeatureSet)
-	training.Seed = o.Seed
 	w, err := ranking.Pretrain(ctx, examples, training)
 	if err != nil {
 		return LearningTenant{}, fmt.Errorf("supervised weights of %s: %w", p.name, err)

@@ -40,13 +40,13 @@ const heldOutSeed = 1000
 
 // PriorOptions say what the ranker's prior is trained on, and how.
 type PriorOptions struct {
-	// Seed chooses the made-up conversations, and the order in which their questions are learned from.
+	// Seed chooses the made-up conversations.
 	Seed uint64
 	// Conversations is how many are learned from; a quarter as many again, in words of their own, are held out.
 	Conversations int
 	// Rates say what the conversations are like.
 	Rates questions.Rates
-	// Training are the options of the training itself; its seed is not used.
+	// Training are the options of the training itself.
 	Training ranking.PretrainOptions
 }
 
@@ -54,7 +54,7 @@ type PriorOptions struct {
 func PriorDefaults() PriorOptions {
 	o := PriorOptions{Seed: 1, Conversations: 40, Rates: questions.DefaultRates(), Training: ranking.DefaultPretrainOptions(features.FeatureSet)}
 	// Several features tell much the same; with more of a pull to zero they share the weight, and depend less on how the made talks differ from real ones.
-	o.Training.L2, o.Training.Epochs = 0.2, 20
+	o.Training.L2 = 0.2
 	return o
 }
 
@@ -90,7 +90,6 @@ func TrainPrior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport
 			report.Questions++
 		}
 	}
-	o.Training.Seed = o.Seed
 	weights, err := ranking.Pretrain(ctx, examples, o.Training)
 	if err != nil {
 		return ranking.Prior{}, report, err

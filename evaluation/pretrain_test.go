@@ -18,7 +18,7 @@ import (
 
 func TestTrainingThePriorIsDeterministic(t *testing.T) {
 	o := evaluation.PriorDefaults()
-	o.Conversations, o.Training.Epochs = 2, 5
+	o.Conversations = 2
 	var files [2][]byte
 	for i := range files {
 		p, r, err := evaluation.TrainPrior(t.Context(), o)

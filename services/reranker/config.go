@@ -20,19 +20,19 @@ type Config struct {
 
 // Settings say how an order is found and learned.
 type Settings struct {
-	Explore      float64       `env:"MNEME_RERANKER_EXPLORE" envDefault:"0" desc:"share of recalls, 0 to 1, whose order is drawn by chance around the scores, so that feedback tells of other memories, too"`
-	Temperature  float64       `env:"MNEME_RERANKER_TEMPERATURE" envDefault:"0.5" desc:"how far a drawn order leaves the scores, and how learning takes them: larger explores more"`
-	LearningRate float64       `env:"MNEME_RERANKER_LEARNING_RATE" envDefault:"0.001" desc:"step of the maps of embeddings per unit of gradient; 0 learns none"`
-	FeatureRate  float64       `env:"MNEME_RERANKER_FEATURE_RATE" envDefault:"0.15" desc:"first steps of the features' weights per unit of gradient, later ones are shorter where more is known; 0 learns none"`
-	Baseline     float64       `env:"MNEME_RERANKER_BASELINE" envDefault:"0.5" desc:"what a reward (1 cited, -1 shown and not cited) is compared with, where the order was drawn"`
-	Batch        int           `env:"MNEME_RERANKER_BATCH" envDefault:"4" desc:"reports of citations that make one step of a tenant's weights"`
-	Radius       float64       `env:"MNEME_RERANKER_RADIUS" envDefault:"1" desc:"how far a tenant's weights may leave the shared prior, whatever its users report: once for the features, in units of their scales, and once for the maps"`
-	UserRate     int           `env:"MNEME_RERANKER_USER_RATE" envDefault:"600" desc:"reports of citations of one user learned from in an hour at most"`
-	TenantRate   int           `env:"MNEME_RERANKER_TENANT_RATE" envDefault:"36000" desc:"reports of citations of one tenant learned from in an hour at most"`
-	Tenants      int           `env:"MNEME_RERANKER_TENANTS" envDefault:"1000" desc:"tenants whose weights are held in memory; 16 without weights of their own count as one"`
-	Refresh      time.Duration `env:"MNEME_RERANKER_REFRESH" envDefault:"1s" desc:"after how long it is asked whether another replica has changed a tenant's weights"`
-	LoadTimeout  time.Duration `env:"MNEME_RERANKER_LOAD_TIMEOUT" envDefault:"100ms" desc:"how long an order waits for a tenant's weights before it does with the last known ones, or the shared prior"`
-	TraceQueue   int           `env:"MNEME_RERANKER_TRACE_QUEUE" envDefault:"1024" desc:"traces of recalls that may wait to be written; more are dropped"`
+	Explore      float64       `env:"MNEME_RERANKER_EXPLORE" envDefault:"0" desc:"share of recalls whose order is drawn by chance"`
+	Temperature  float64       `env:"MNEME_RERANKER_TEMPERATURE" envDefault:"0.5" desc:"how far drawn orders leave the scores"`
+	LearningRate float64       `env:"MNEME_RERANKER_LEARNING_RATE" envDefault:"0.001" desc:"step of the embeddings' maps; 0 learns none"`
+	FeatureRate  float64       `env:"MNEME_RERANKER_FEATURE_RATE" envDefault:"0.15" desc:"first steps of the features' weights per gradient"`
+	Baseline     float64       `env:"MNEME_RERANKER_BASELINE" envDefault:"0.5" desc:"what rewards, 1 or -1, of drawn orders are compared with"`
+	Batch        int           `env:"MNEME_RERANKER_BATCH" envDefault:"4" desc:"reports of citations that make one step of weights"`
+	Radius       float64       `env:"MNEME_RERANKER_RADIUS" envDefault:"1" desc:"how far weights of features, and maps, may leave the prior"`
+	UserRate     int           `env:"MNEME_RERANKER_USER_RATE" envDefault:"600" desc:"reports of one user learned from in an hour at most"`
+	TenantRate   int           `env:"MNEME_RERANKER_TENANT_RATE" envDefault:"36000" desc:"reports of one tenant learned from in an hour"`
+	Tenants      int           `env:"MNEME_RERANKER_TENANTS" envDefault:"1000" desc:"tenants with cached weights; 16 without count as 1"`
+	Refresh      time.Duration `env:"MNEME_RERANKER_REFRESH" envDefault:"1s" desc:"how old cached weights may be before they are asked for"`
+	LoadTimeout  time.Duration `env:"MNEME_RERANKER_LOAD_TIMEOUT" envDefault:"100ms" desc:"how long an order waits for fresh weights"`
+	TraceQueue   int           `env:"MNEME_RERANKER_TRACE_QUEUE" envDefault:"1024" desc:"traces that may wait to be written; more are dropped"`
 }
 
 // Validate checks what the types do not.

@@ -38,7 +38,9 @@ type Server struct {
 }
 
 // Rerank implements the RPC.
-func (s *Server) Rerank(ctx context.Context, req *connect.Request[mnemev1.RerankRequest]) (*connect.Response[mnemev1.RerankResponse], error) {
+func (s *Server) Rerank(
+	ctx context.Context, req *connect.Request[mnemev1.RerankRequest],
+) (*connect.Response[mnemev1.RerankResponse], error) {
 	t, err := caller(ctx)
 	if err != nil {
 		return nil, err

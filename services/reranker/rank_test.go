@@ -61,7 +61,8 @@ func TestOrder(t *testing.T) {
 func TestOrderDoesNotDependOnTheOrderOfCandidates(t *testing.T) {
 	r := start(t, nil)
 	rapid.Check(t, func(rt *rapid.T) {
-		req := scored(uint32(rapid.IntRange(1, 100).Draw(rt, "memories")), rapid.SliceOfN(rapid.SampledFrom([]float32{0, 0.25, 0.5, 1}), 0, 40).Draw(rt, "scores")...)
+		scores := rapid.SliceOfN(rapid.SampledFrom([]float32{0, 0.25, 0.5, 1}), 0, 40).Draw(rt, "scores")
+		req := scored(uint32(rapid.IntRange(1, 100).Draw(rt, "memories")), scores...)
 		want := ids(r.rerank("acme", req))
 		req.Candidates = rapid.Permutation(req.GetCandidates()).Draw(rt, "shuffled")
 		if got := ids(r.rerank("acme", req)); got != want {
@@ -94,11 +95,17 @@ func TestRefusalsNameTheField(t *testing.T) {
 		{"a query vector that is none", "query_vector", func(r *mnemev1.RerankRequest) { r.QueryVector = []byte{1, 2} }},
 		{"no memories", "memories", func(r *mnemev1.RerankRequest) { r.Memories = 0 }},
 		{"too many memories", "memories", func(r *mnemev1.RerankRequest) { r.Memories = 101 }},
-		{"too many candidates", "candidates", func(r *mnemev1.RerankRequest) { r.Candidates = scored(1, make([]float32, 201)...).GetCandidates() }},
+		{"too many candidates", "candidates", func(r *mnemev1.RerankRequest) {
+			r.Candidates = scored(1, make([]float32, 201)...).GetCandidates()
+		}},
 		{"a candidate without id", "candidates.memory_id", func(r *mnemev1.RerankRequest) { r.Candidates[0].MemoryId = "" }},
-		{"a candidate that is repeated", "candidates.memory_id", func(r *mnemev1.RerankRequest) { r.Candidates[1].MemoryId = r.Candidates[0].MemoryId }},
+		{"a candidate that is repeated", "candidates.memory_id", func(r *mnemev1.RerankRequest) {
+			r.Candidates[1].MemoryId = r.Candidates[0].MemoryId
+		}},
 		{"too few features", "candidates.features", func(r *mnemev1.RerankRequest) { r.Candidates[0].Features = nil }},
-		{"a feature that is no number", "candidates.features", func(r *mnemev1.RerankRequest) { r.Candidates[0].Features[1] = float32(math.NaN()) }},
+		{"a feature that is no number", "candidates.features", func(r *mnemev1.RerankRequest) {
+			r.Candidates[0].Features[1] = float32(math.NaN())
+		}},
 		{"a vector that is none", "candidates.vector", func(r *mnemev1.RerankRequest) { r.Candidates[0].Vector = []byte{1} }},
 		{"a vector of another length", "candidates.vector", func(r *mnemev1.RerankRequest) {
 			r.QueryVector, r.Candidates[0].Vector = vector(t, 1, 0), vector(t, 1, 0, 0)
@@ -160,7 +167,8 @@ func TestATraceKeepsTheBestAndTheShown(t *testing.T) {
 					t.Errorf("candidate %d is among the best 32, and not kept", i)
 				}
 			}
-			if len(trace.Candidates) > 42 || len(trace.Shown) != 10 || trace.RecallID != "r1" || trace.FeatureSet != "test/1" || trace.WeightsVersion != 0 {
+			if len(trace.Candidates) > 42 || len(trace.Shown) != 10 || trace.RecallID != "r1" || trace.FeatureSet != "test/1" ||
+				trace.WeightsVersion != 0 {
 				t.Errorf("kept %d candidates and %d shown of %s", len(trace.Candidates), len(trace.Shown), trace.RecallID)
 			}
 			for i, place := range trace.Shown {
@@ -168,7 +176,8 @@ func TestATraceKeepsTheBestAndTheShown(t *testing.T) {
 					t.Errorf("shown %d is %s, want %s", i, got, want)
 				}
 			}
-			if drawn := ids(res) != "m149 m148 m147 m146 m145 m144 m143 m142 m141 m140"; drawn != (explore > 0) || res.GetExplored() != drawn || trace.Explored != drawn {
+			drawn := ids(res) != "m149 m148 m147 m146 m145 m144 m143 m142 m141 m140"
+			if drawn != (explore > 0) || res.GetExplored() != drawn || trace.Explored != drawn {
 				t.Errorf("got %s, explored %t", ids(res), res.GetExplored())
 			}
 		})

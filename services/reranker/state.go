@@ -12,83 +12,63 @@ import (
 
 // tenantState is what is stored of a tenant.
 type tenantState struct {
-	ranking.State
+	ranking.State `json:"-"`
 	// Hour and Reports are how many reports were learned from in an hour since 1970, by the time of the reports.
-	Hour    int64
-	Reports int
+	Hour    int64 `json:"hour"`
+	Reports int   `json:"reports"`
+	// Encoded is State in the stored form.
+	Encoded []byte `json:"state"`
 	// unreadable says why what is stored cannot be gone on from. A rollback takes its place.
 	unreadable error
 }
 
-// stateFile is its stored form.
-type stateFile struct {
-	Hour    int64  `json:"hour"`
-	Reports int    `json:"reports"`
-	State   []byte `json:"state"`
-}
-
-func (s tenantState) encode() ([]byte, error) {
-	state, err := ranking.EncodeState(s.State)
-	if err != nil {
+func (s tenantState) encode() (_ []byte, err error) {
+	if s.Encoded, err = ranking.EncodeState(s.State); err != nil {
 		return nil, err
 	}
-	return json.Marshal(stateFile{Hour: s.Hour, Reports: s.Reports, State: state})
+	return json.Marshal(s)
 }
 
-func decodeState(b []byte) (tenantState, error) {
-	var file stateFile
-	if err := json.Unmarshal(b, &file); err != nil {
+func decodeState(b []byte) (s tenantState, err error) {
+	if err := json.Unmarshal(b, &s); err != nil {
 		return tenantState{}, fault.Terminal("state", "is not readable: %w", err)
 	}
-	state, err := ranking.DecodeState(file.State)
-	return tenantState{State: state, Hour: file.Hour, Reports: file.Reports}, err
+	s.State, err = ranking.DecodeState(s.Encoded)
+	s.Encoded = nil
+	return s, err
 }
 
 // version is a version of a tenant's weights.
 type version struct {
 	// Weights are the version's; their Version is its number.
-	ranking.Weights
-	Time         time.Time
-	Learned      uint64
-	Distance     float64
-	RolledBackTo *uint64
+	ranking.Weights `json:"-"`
+	Time            time.Time `json:"time"`
+	Learned         uint64    `json:"learned"`
+	Distance        float64   `json:"distance"`
+	RolledBackTo    *uint64   `json:"rolled_back_to,omitempty"`
+	// Encoded is Weights in the stored form.
+	Encoded []byte `json:"weights"`
 }
 
-// versionFile is its stored form.
-type versionFile struct {
-	Time         time.Time `json:"time"`
-	Learned      uint64    `json:"learned"`
-	Distance     float64   `json:"distance"`
-	RolledBackTo *uint64   `json:"rolled_back_to,omitempty"`
-	Weights      []byte    `json:"weights"`
-}
-
-func (v version) encode() (weights.Version, error) {
-	state, err := ranking.EncodeState(ranking.State{Weights: v.Weights})
-	if err != nil {
+func (v version) encode() (_ weights.Version, err error) {
+	if v.Encoded, err = ranking.EncodeState(ranking.State{Weights: v.Weights}); err != nil {
 		return weights.Version{}, err
 	}
-	body, err := json.Marshal(versionFile{
-		Time: v.Time.UTC(), Learned: v.Learned, Distance: v.Distance, RolledBackTo: v.RolledBackTo, Weights: state,
-	})
+	v.Time = v.Time.UTC()
+	body, err := json.Marshal(v)
 	return weights.Version{Number: v.Weights.Version, Body: body}, err
 }
 
-func decodeVersion(stored weights.Version) (version, error) {
-	var file versionFile
-	if err := json.Unmarshal(stored.Body, &file); err != nil {
+func decodeVersion(stored weights.Version) (v version, err error) {
+	if err := json.Unmarshal(stored.Body, &v); err != nil {
 		return version{}, fault.Terminal("version", "is not readable: %w", err)
 	}
-	state, err := ranking.DecodeState(file.Weights)
-	if err != nil {
-		return version{}, err
+	state, err := ranking.DecodeState(v.Encoded)
+	if err == nil && state.Weights.Version != stored.Number {
+		err = fault.Terminal("version", "is stored as %d, and says that it is %d", stored.Number, state.Weights.Version)
 	}
-	if state.Weights.Version != stored.Number {
-		return version{}, fault.Terminal("version", "is stored as %d, and says that it is %d", stored.Number, state.Weights.Version)
-	}
-	return version{
-		Weights: state.Weights, Time: file.Time, Learned: file.Learned, Distance: file.Distance, RolledBackTo: file.RolledBackTo,
-	}, nil
+	v.Weights, v.Encoded = state.Weights, nil
+	return v, err
 }
 
 // label names weights for callers and people.

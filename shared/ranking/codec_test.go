@@ -83,7 +83,7 @@ func TestTracesAreCompact(t *testing.T) {
 }
 
 func TestTracesRefuse(t *testing.T) {
-	for field, spoil := range map[string]func(*ranking.Trace){
+	for field, breaks := range map[string]func(*ranking.Trace){
 		"recall_id":           func(tr *ranking.Trace) { tr.RecallID = "" },
 		"feature_set":         func(tr *ranking.Trace) { tr.FeatureSet = strings.Repeat("x", ranking.MaxIDBytes+1) },
 		"query":               func(tr *ranking.Trace) { tr.Query[0] = float32(math.Inf(1)) },
@@ -95,7 +95,7 @@ func TestTracesRefuse(t *testing.T) {
 		"shown":               func(tr *ranking.Trace) { tr.Shown[0] = len(tr.Candidates) },
 	} {
 		tr := trace(source(1), 4, 3, 4, 2)
-		spoil(&tr)
+		breaks(&tr)
 		_, err := ranking.EncodeTrace(tr)
 		wantField(t, err, field)
 	}
@@ -163,7 +163,7 @@ func TestStatesComeBackExactly(t *testing.T) {
 
 func TestStatesRefuse(t *testing.T) {
 	nan := float32(math.NaN())
-	for field, spoil := range map[string]func(*ranking.State){
+	for field, breaks := range map[string]func(*ranking.State){
 		"w":             func(s *ranking.State) { s.Weights.W[0] = nan },
 		"pending.w":     func(s *ranking.State) { s.Pending.W = s.Pending.W[1:] },
 		"pending.aq":    func(s *ranking.State) { s.Pending.Aq, s.Pending.Am = make([]float32, 4), make([]float32, 4) },
@@ -171,7 +171,7 @@ func TestStatesRefuse(t *testing.T) {
 		"am":            func(s *ranking.State) { s.Weights.Am = nil },
 	} {
 		state := someState(t)
-		spoil(&state)
+		breaks(&state)
 		_, err := ranking.EncodeState(state)
 		wantField(t, err, field)
 	}

@@ -1,6 +1,6 @@
 // Package ranking orders candidate memories for a query, and learns from which of them were cited: the retrospective
-// reflection of RMM (section 6). It is pure: no I/O, no globals, and chance only from a source that is passed in, so that
-// equal inputs give equal bytes on every machine.
+// reflection of RMM (section 6). It is pure: no I/O, no globals, and chance only from a source that is passed in. Equal inputs give equal
+// results, but for the last bits, which machines round differently; replicas agree because they read what one of them has stored.
 //
 // The score of a candidate with features f and embedding m for a query with embedding q is
 //

@@ -1,119 +1,133 @@
 package ranking
 
-import "math"
+import (
+	"context"
+	"fmt"
+	"math"
 
-// Decay of the averages of Adam, and what keeps its division from zero.
-const (
-	firstDecay  = 0.9
-	secondDecay = 0.999
-	adamFloor   = 1e-8
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/optimize"
 )
 
-// fit is a training under way: Adam on the feature weights, in units of the features' scales, and then the maps, in one slice.
+// fit is the objective of Pretrain, as a function of the feature weights in units of the features' scales.
 type fit struct {
-	options PretrainOptions
+	lists   []list
 	scales  []float64
-	// width is the length of the projected vectors, 0 where maps are not trained.
-	width int
-
-	at, first, second []float64
-	steps             int
-	// firstPower and secondPower are the decays to the power of steps.
-	firstPower, secondPower float64
+	options PretrainOptions
 }
 
-func newFit(lists []list, o PretrainOptions) *fit {
-	f := &fit{options: o, scales: scales(lists), firstPower: 1, secondPower: 1}
-	if o.Maps {
-		for _, l := range lists {
-			f.width = max(f.width, len(l.query))
+// minimum returns where the objective, which is convex, is least.
+func (f *fit) minimum(ctx context.Context) ([]float64, error) {
+	problem := optimize.Problem{
+		Func: func(at []float64) float64 { return f.evaluate(at, nil) },
+		Grad: func(gradient, at []float64) { f.evaluate(at, gradient) },
+		Status: func() (optimize.Status, error) {
+			if err := ctx.Err(); err != nil {
+				return optimize.Failure, err
+			}
+			return optimize.NotTerminated, nil
+		},
+	}
+	settings := &optimize.Settings{GradientThreshold: f.options.Precision}
+	r, err := optimize.Minimize(problem, make([]float64, len(f.scales)), settings, &optimize.LBFGS{})
+	if err != nil {
+		return nil, fmt.Errorf("minimise: %w", err)
+	}
+	return r.X, nil
+}
+
+// evaluate returns the mean cross entropy of the lists with the pull of L2, and sets its gradient, unless that is nil.
+func (f *fit) evaluate(at, gradient []float64) float64 {
+	w := f.unscaled(at)
+	sum := make([]float64, len(at))
+	loss, each := f.options.L2/2*floats.Dot(at, at), 1/float64(len(f.lists))
+	for _, l := range f.lists {
+		scores := make([]float64, len(l.candidates))
+		for i, c := range l.candidates {
+			scores[i] = (float64(c.Cosine) + mixed(w, c.Features)) / f.options.Temperature
+		}
+		loss += each * floats.LogSumExp(scores)
+		for i, relevant := range l.relevant {
+			if relevant {
+				loss -= each * scores[i] / float64(l.right)
+			}
+		}
+		if gradient == nil {
+			continue
+		}
+		for i, by := range l.gradient(scores, 1) {
+			axpy(sum, by, l.candidates[i].Features)
 		}
 	}
-	n := len(f.scales) + 2*f.width*f.width
-	f.at, f.first, f.second = make([]float64, n), make([]float64, n), make([]float64, n)
-	return f
+	for k := range gradient {
+		gradient[k] = f.options.L2 * at[k]
+		if f.scales[k] > 0 {
+			gradient[k] -= each * sum[k] / f.scales[k] / f.options.Temperature
+		}
+	}
+	return loss
+}
+
+// unscaled returns the weights of the features as they are.
+func (f *fit) unscaled(at []float64) []float64 {
+	out := make([]float64, len(at))
+	for k, scale := range f.scales {
+		if scale > 0 {
+			out[k] = at[k] / scale
+		}
+	}
+	return out
 }
 
 // weights returns what was learned, with the scales folded in.
-func (f *fit) weights() Weights {
-	n, cells := len(f.scales), f.width*f.width
-	w := Weights{FeatureSet: f.options.FeatureSet, W: make([]float32, n), FeatureScale: make([]float32, n)}
+func (f *fit) weights(at []float64) Weights {
+	w := Weights{FeatureSet: f.options.FeatureSet, W: single(f.unscaled(at)), FeatureScale: make([]float32, len(at))}
 	for k, scale := range f.scales {
 		w.FeatureScale[k] = 1
 		if scale > 0 {
-			w.W[k], w.FeatureScale[k] = float32(f.at[k]/scale), max(float32(scale), minScale)
+			w.FeatureScale[k] = max(float32(scale), minScale)
 		}
-	}
-	if cells > 0 {
-		w.Aq, w.Am = single(f.at[n:n+cells]), single(f.at[n+cells:])
 	}
 	return w
 }
 
-func single(v []float64) []float32 {
-	out := make([]float32, len(v))
-	for i, x := range v {
-		out[i] = float32(x)
-	}
-	return out
-}
-
-// gradient is that of the mean log likelihood of the lists, less the pull of L2.
-func (f *fit) gradient(lists []list) []float64 {
-	w, n, cells := f.weights(), len(f.scales), f.width*f.width
-	sum := make([]float64, len(f.at))
-	for _, l := range lists {
-		g := w.chain(l.query, l.candidates, l.gradient(w.scores(l.query, l.candidates), f.options.Temperature))
-		for k, scale := range f.scales {
-			if scale > 0 {
-				sum[k] += g.W[k] / scale
-			}
-		}
-		if len(g.Aq) == 0 || cells == 0 {
-			continue
-		}
-		for i := range cells {
-			sum[n+i] += g.Aq[i]
-			sum[n+cells+i] += g.Am[i]
-		}
-	}
-	for i := range sum {
-		sum[i] = sum[i]/float64(len(lists)) - float64(f.options.L2*f.at[i])
-	}
-	return sum
-}
-
 // gradient is that of the mean log probability of the relevant candidates, by score.
 func (l list) gradient(scores []float64, temperature float64) []float64 {
-	best := scores[0]
-	for _, s := range scores {
-		best = max(best, s)
-	}
-	out, total := make([]float64, len(scores)), 0.0
-	for i, s := range scores {
-		out[i] = exp((s - best) / temperature)
-		total += out[i]
-	}
+	out := softmax(scores, temperature)
 	for i := range out {
-		share := out[i] / total
-		out[i] = -share / temperature
+		out[i] = -out[i] / temperature
 		if l.relevant[i] {
-			out[i] = (1/float64(l.right) - share) / temperature
+			out[i] += 1 / (float64(l.right) * temperature)
 		}
 	}
 	return out
 }
 
-// step is one step of Adam uphill.
-func (f *fit) step(g []float64, rate float64) {
-	f.steps++
-	f.firstPower *= firstDecay
-	f.secondPower *= secondDecay
-	for i, x := range g {
-		f.first[i] = float64(firstDecay*f.first[i]) + float64((1-firstDecay)*x)
-		f.second[i] = float64(secondDecay*f.second[i]) + float64(float64((1-secondDecay)*x)*x)
-		along := f.first[i] / (1 - f.firstPower)
-		size := math.Sqrt(f.second[i] / (1 - f.secondPower))
-		f.at[i] += float64(rate*along) / (size + adamFloor)
+// scales returns the standard deviation of each feature among the candidates of a query, pooled over all, and 0 for one that does not
+// vary. What differs only between queries cannot order the candidates of any.
+func scales(lists []list) []float64 {
+	out := make([]float64, len(lists[0].candidates[0].Features))
+	count := 0
+	for _, l := range lists {
+		count += len(l.candidates)
+		for k := range out {
+			mean := 0.0
+			for _, c := range l.candidates {
+				mean += float64(c.Features[k])
+			}
+			mean /= float64(len(l.candidates))
+			for _, c := range l.candidates {
+				deviation := float64(c.Features[k]) - mean
+				out[k] += deviation * deviation
+			}
+		}
 	}
+	for k := range out {
+		out[k] = math.Sqrt(out[k] / float64(count))
+		if out[k] < minScale {
+			out[k] = 0
+		}
+		out[k] = min(out[k], maxScale)
+	}
+	return out
 }

@@ -1,6 +1,11 @@
 package ranking
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
 
 // Gradient is a derivative by weights, in the shapes of Weights. Aq and Am are empty where no embedding was known.
 type Gradient struct {
@@ -48,23 +53,16 @@ func (w Weights) chain(query []float32, candidates []Candidate, byScore []float6
 
 // adapted is v + A v; an empty map is zero.
 func adapted(a []float32, v []float64) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = x
-		if len(a) != 0 {
-			out[i] += mixed(v, a[i*len(v):(i+1)*len(v)])
-		}
+	out := slices.Clone(v)
+	for i := 0; len(a) != 0 && i < len(v); i++ {
+		out[i] += mixed(v, a[i*len(v):(i+1)*len(v)])
 	}
 	return out
 }
 
 // outer is a b^T, row by row.
 func outer(a, b []float64) []float64 {
-	out := make([]float64, 0, len(a)*len(b))
-	for _, x := range a {
-		for _, y := range b {
-			out = append(out, float64(x*y))
-		}
-	}
-	return out
+	var product mat.Dense
+	product.Outer(1, mat.NewVecDense(len(a), a), mat.NewVecDense(len(b), b))
+	return product.RawMatrix().Data
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
@@ -31,12 +33,12 @@ type Outcome struct {
 // probability of taking the i-th memory among what is left. Equal rewards give the paper's formula.
 //
 // That holds for selections that were drawn. Where the best by score were taken (not Explored), grad log P does not average to zero: what
-// was passed over far down is compared with few others, and lifts what was left out. On made-up conversations recall of held-out questions
-// then fell with learning, at each rate that moved the weights, also with the mean reward for b. There the weights go by what was cited alone: up
-// the mean log probability of taking a cited memory first of those that were shown and judged, which is Pretrain's objective, times the
-// probability p of taking any of them. With one cited memory that is the exact gradient of p, the expected reward of a draw. Without the
-// factor, reports that nobody would expect, mostly mistakes or lies, would move the weights most, and few lies would turn an order over.
-// A selection of which nothing was cited then teaches nothing.
+// was passed over far down is compared with few others, and lifts what was left out. On made-up conversations recall of held-out
+// questions then fell with learning, at each rate that moved the weights, also with the mean reward for b. There the weights go by what
+// was cited alone: up the mean log probability of taking a cited memory first of those that were shown and judged, which is Pretrain's
+// objective, times the probability p of taking any of them. With one cited memory that is the exact gradient of p, the expected reward of
+// a draw. Without the factor, reports that nobody would expect, mostly mistakes or lies, would move the weights most, and few lies would
+// turn an order over. A selection of which nothing was cited then teaches nothing.
 //
 // Feature weights go along the natural gradient: many features say nearly the same, so that plain steps crawl along the directions
 // that matter and shake in the others. The Fisher information of the traces is gathered beside the gradient, and a step is (1/FeatureRate +
@@ -58,7 +60,7 @@ func (s Settings) Learn(state State, prior Weights, trace Trace, shown, cited []
 	if outcome.Rewarded == 0 {
 		return state, outcome, nil
 	}
-	trace = trace.judged(rewards)
+	trace, rewards = trace.judged(rewards)
 	g, err := s.gradient(state.Weights, trace, rewards, outcome)
 	if err != nil {
 		return State{}, Outcome{}, fmt.Errorf("learn: %w", err)
@@ -111,41 +113,32 @@ func (s Settings) gradient(w Weights, t Trace, rewards []float64, known Outcome)
 	if err != nil || known.Cited == 0 {
 		return Gradient{W: make([]float64, len(w.W))}, err
 	}
-	l := list{relevant: make([]bool, 0, len(t.Candidates)), right: known.Cited}
-	for _, reward := range rewards {
-		if reward != 0 {
-			l.relevant = append(l.relevant, reward == citedReward)
-		}
-	}
-	expected := 0.0
-	for i, p := range softmax(scores, s.Temperature) {
-		if l.relevant[i] {
-			expected += p
+	l, expected, shares := list{relevant: make([]bool, len(scores)), right: known.Cited}, 0.0, softmax(scores, s.Temperature)
+	for i, reward := range rewards { // the candidates are those that were judged, in this order
+		if l.relevant[i] = reward == citedReward; l.relevant[i] {
+			expected += shares[i]
 		}
 	}
 	byScore := l.gradient(scores, s.Temperature)
-	for i := range byScore {
-		byScore[i] *= expected
-	}
+	floats.Scale(expected, byScore)
 	return w.chain(t.Query, t.Candidates, byScore), nil
 }
 
-// judged is what is learned from of a trace: all of one that was drawn. Of one that was not, it is what was shown and judged, in that order:
-// whether anything else would have been cited, nobody knows.
-func (t Trace) judged(rewards []float64) Trace {
+// judged is what is learned from of a trace and its rewards: all of one that was drawn. Of one that was not, it is what was shown and
+// judged, in that order: whether anything else would have been cited, nobody knows.
+func (t Trace) judged(rewards []float64) (Trace, []float64) {
 	if t.Explored {
-		return t
+		return t, rewards
 	}
-	all := t.Candidates
-	shown := t.Shown
+	all, shown, known := t.Candidates, t.Shown, []float64(nil)
 	t.Candidates, t.Shown = nil, nil
 	for i, reward := range rewards {
 		if reward != 0 {
-			t.Shown = append(t.Shown, len(t.Candidates))
+			t.Shown, known = append(t.Shown, len(known)), append(known, reward)
 			t.Candidates = append(t.Candidates, all[shown[i]])
 		}
 	}
-	return t
+	return t, known
 }
 
 // checkLearn refuses what does not go together.
@@ -200,7 +193,7 @@ func add(sum []float32, g []float64, by float64) []float32 {
 	}
 	out := make([]float32, len(g))
 	for i, x := range g {
-		total := float64(x * by)
+		total := x * by
 		if len(sum) != 0 {
 			total += float64(sum[i])
 		}
@@ -214,15 +207,15 @@ func (s Settings) step(state State, prior Weights) (next State, bounded bool) {
 	w, mean := state.Weights.Clone(), 1/float64(state.Pending.Count)
 	w.Version++
 	w.FeatureScale = slices.Clone(prior.FeatureScale)
-	away := difference(w.W, prior.W)
-	for i := range away {
-		away[i] *= prior.scale(i)
+	offset := difference(w.W, prior.W)
+	for i := range offset {
+		offset[i] *= prior.scale(i)
 	}
 	fisher := gathered(state.Fisher, state.Pending.Fisher, mean)
-	away = moved(away, s.natural(fisher, state.Pending.W), mean)
-	shrink := shorten(norm(away), s.FeatureRadius)
-	for i := range away {
-		w.W[i] = float32(float64(prior.W[i]) + float64(away[i]*shrink)/prior.scale(i))
+	offset = moved(offset, uphill(fisher, state.Pending.W, s.FeatureRate), mean)
+	shrink := shorten(norm(offset), s.FeatureRadius)
+	for i := range offset {
+		w.W[i] = float32(float64(prior.W[i]) + offset[i]*shrink/prior.scale(i))
 	}
 	aq := moved(difference(w.Aq, prior.Aq), state.Pending.Aq, s.LearningRate*mean)
 	am := moved(difference(w.Am, prior.Am), state.Pending.Am, s.LearningRate*mean)
@@ -242,19 +235,6 @@ func gathered(known, pending []float32, mean float64) []float32 {
 		if len(known) != 0 {
 			out[i] += float32(memory * float64(known[i]))
 		}
-	}
-	return out
-}
-
-// natural is the step that a gradient of the feature weights makes.
-func (s Settings) natural(fisher, g []float32) []float32 {
-	if len(g) == 0 || s.FeatureRate == 0 {
-		return nil
-	}
-	step := uphill(fisher, g, s.FeatureRate)
-	out := make([]float32, len(step))
-	for i, x := range step {
-		out[i] = float32(x)
 	}
 	return out
 }

@@ -17,7 +17,9 @@ func prior() ranking.Weights {
 	return ranking.Weights{FeatureSet: set, W: []float32{1, 0.5, 0, -0.25}, FeatureScale: []float32{1, 2, 0.5, 0.25}}
 }
 
-func learn(t *testing.T, s ranking.Settings, state ranking.State, tr ranking.Trace, shown, cited []string) (ranking.State, ranking.Outcome) {
+func learn(
+	t *testing.T, s ranking.Settings, state ranking.State, tr ranking.Trace, shown, cited []string,
+) (ranking.State, ranking.Outcome) {
 	t.Helper()
 	next, outcome, err := s.Learn(state, prior(), tr, shown, cited)
 	if err != nil {
@@ -59,8 +61,8 @@ func fisherOf(t *testing.T, w ranking.Weights, tr ranking.Trace, temperature flo
 	return second
 }
 
-// TestFourTracesMakeAStep follows the update by hand: from the prior, the step d of the feature weights solves (1/rate + F) d = g, with g the
-// mean of four gradients and F that of four Fisher matrices; the maps go along their mean gradient.
+// TestFourTracesMakeAStep follows the update by hand: from the prior, the step d of the feature weights solves (1/rate + F) d = g, with g
+// the mean of four gradients and F that of four Fisher matrices; the maps go along their mean gradient.
 func TestFourTracesMakeAStep(t *testing.T) {
 	s, random, state := ranking.DefaultSettings(), source(2), ranking.NewState(prior())
 	s.ClipNorm = 1000
@@ -202,7 +204,7 @@ func TestWhatWasNotDrawnGoesByWhatWasCited(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				expected += math.Exp(ranking.LogProbabilities(scores, first.Shown, s.Temperature)[0])
+				expected += math.Exp(logProbabilities(scores, first.Shown, s.Temperature)[0])
 				g, err := prior().Gradient(first, []float64{1 / float64(len(tt.places))}, s.Temperature)
 				if err != nil {
 					t.Fatal(err)
@@ -251,18 +253,30 @@ func TestStaleTracesAreTold(t *testing.T) {
 func TestLearnRefuses(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, tt := range map[string]struct {
-		spoil   func(*ranking.Settings, *ranking.State, *ranking.Trace)
+		breaks  func(*ranking.Settings, *ranking.State, *ranking.Trace)
 		cited   []string
 		field   string
 		another bool
 	}{
-		"a cited one not shown":       {nil, []string{"m999"}, "cited_ids", false},
-		"a trace of other features":   {func(_ *ranking.Settings, _ *ranking.State, t *ranking.Trace) { t.FeatureSet = "other" }, nil, "trace.feature_set", true},
-		"a state of other features":   {func(_ *ranking.Settings, s *ranking.State, _ *ranking.Trace) { s.Weights.FeatureSet = "other" }, nil, "state.weights.feature_set", true},
-		"features that are no number": {func(_ *ranking.Settings, _ *ranking.State, t *ranking.Trace) { t.Candidates[2].Features[1] = nan }, nil, "candidates.features", false},
-		"a vector that is no number":  {func(_ *ranking.Settings, _ *ranking.State, t *ranking.Trace) { t.Candidates[2].Projected[1] = nan }, nil, "candidates.vector", false},
-		"weights that are no number":  {func(_ *ranking.Settings, s *ranking.State, _ *ranking.Trace) { s.Weights.W[0] = nan }, nil, "w", false},
-		"a sum that is no number":     {func(_ *ranking.Settings, s *ranking.State, _ *ranking.Trace) { s.Pending.W = []float32{0, nan, 0, 0} }, nil, "w", false},
+		"a cited one not shown": {nil, []string{"m999"}, "cited_ids", false},
+		"a trace of other features": {func(_ *ranking.Settings, _ *ranking.State, t *ranking.Trace) {
+			t.FeatureSet = "other"
+		}, nil, "trace.feature_set", true},
+		"a state of other features": {func(_ *ranking.Settings, s *ranking.State, _ *ranking.Trace) {
+			s.Weights.FeatureSet = "other"
+		}, nil, "state.weights.feature_set", true},
+		"features that are no number": {func(_ *ranking.Settings, _ *ranking.State, t *ranking.Trace) {
+			t.Candidates[2].Features[1] = nan
+		}, nil, "candidates.features", false},
+		"a vector that is no number": {func(_ *ranking.Settings, _ *ranking.State, t *ranking.Trace) {
+			t.Candidates[2].Projected[1] = nan
+		}, nil, "candidates.vector", false},
+		"weights that are no number": {func(_ *ranking.Settings, s *ranking.State, _ *ranking.Trace) {
+			s.Weights.W[0] = nan
+		}, nil, "w", false},
+		"a sum that is no number": {func(_ *ranking.Settings, s *ranking.State, _ *ranking.Trace) {
+			s.Pending.W = []float32{0, nan, 0, 0}
+		}, nil, "w", false},
 		"maps of another rank": {func(_ *ranking.Settings, s *ranking.State, _ *ranking.Trace) {
 			s.Pending.Aq, s.Pending.Am = make([]float32, 16), make([]float32, 16)
 		}, nil, "trace.query", false},
@@ -271,8 +285,8 @@ func TestLearnRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, state, tr := ranking.DefaultSettings(), ranking.NewState(prior()), trace(source(3), 6, 4, 3, 3)
-			if tt.spoil != nil {
-				tt.spoil(&s, &state, &tr)
+			if tt.breaks != nil {
+				tt.breaks(&s, &state, &tr)
 			}
 			_, _, err := s.Learn(state, prior(), tr, ids(tr), tt.cited)
 			wantField(t, err, tt.field)

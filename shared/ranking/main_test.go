@@ -2,8 +2,12 @@ package ranking_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/ranking"
@@ -49,6 +53,20 @@ func ids(t ranking.Trace) []string {
 	out := make([]string, len(t.Shown))
 	for i, c := range t.Shown {
 		out[i] = t.Candidates[c].ID
+	}
+	return out
+}
+
+// logProbabilities has, for each place of an order, the logarithm of the Plackett-Luce probability of taking that candidate among what is
+// left.
+func logProbabilities(scores []float64, order []int, temperature float64) []float64 {
+	out, left := make([]float64, len(order)), slices.Clone(scores)
+	for i, s := range scores {
+		left[i] = s / temperature
+	}
+	for place, taken := range order {
+		out[place] = left[taken] - floats.LogSumExp(left)
+		left[taken] = math.Inf(-1)
 	}
 	return out
 }

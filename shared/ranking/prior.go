@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 )
@@ -69,51 +69,30 @@ func (p Prior) validate() error {
 	return nil
 }
 
-// DecodePrior reads a prior for features that the caller knows: featureSet and names, in whose order the weights come back. Another
-// set (ErrFeatureSet), features that the caller does not know and ones that the file lacks are terminal errors that name them.
+// DecodePrior reads a prior for features that the caller knows: featureSet and names, in their order. Others are terminal errors
+// (ErrFeatureSet) that name them.
 func DecodePrior(b []byte, featureSet string, names []string) (Prior, error) {
 	file, err := readPrior(b)
 	if err != nil {
 		return Prior{}, fmt.Errorf("decode prior: %w", err)
 	}
-	if file.FeatureSet != featureSet {
-		return Prior{}, fmt.Errorf("decode prior: %w", fault.Terminal("feature_set", "is %q, want %q: %w", file.FeatureSet, featureSet, ErrFeatureSet))
-	}
-	places := make(map[string]int, len(names))
-	for i, name := range names {
-		places[name] = i
-	}
-	p := Prior{Names: append([]string(nil), names...), Weights: Weights{FeatureSet: featureSet, Aq: file.Aq, Am: file.Am}}
-	p.Weights.W, p.Weights.FeatureScale = make([]float32, len(names)), make([]float32, len(names))
-	var unknown []string
+	p := Prior{Weights: Weights{FeatureSet: file.FeatureSet, Aq: file.Aq, Am: file.Am}}
 	for _, f := range file.Features {
-		place, known := places[f.Name]
-		if !known {
-			unknown = append(unknown, f.Name)
-			continue
-		}
-		p.Weights.W[place], p.Weights.FeatureScale[place] = f.Weight, f.Scale
-		delete(places, f.Name)
+		p.Names = append(p.Names, f.Name)
+		p.Weights.W, p.Weights.FeatureScale = append(p.Weights.W, f.Weight), append(p.Weights.FeatureScale, f.Scale)
 	}
-	if missing := left(names, places); len(unknown)+len(missing) > 0 {
-		return Prior{}, fmt.Errorf("decode prior: %w", fault.Terminal("features", "has unknown or repeated [%s], lacks [%s]: %w",
-			strings.Join(unknown, " "), strings.Join(missing, " "), ErrFeatureSet))
+	switch {
+	case file.FeatureSet != featureSet:
+		err = fault.Terminal("feature_set", "is %q, want %q: %w", file.FeatureSet, featureSet, ErrFeatureSet)
+	case !slices.Equal(p.Names, names):
+		err = fault.Terminal("features", "are %q, want %q: %w", p.Names, names, ErrFeatureSet)
+	default:
+		err = p.validate()
 	}
-	if err := p.validate(); err != nil {
+	if err != nil {
 		return Prior{}, fmt.Errorf("decode prior: %w", err)
 	}
 	return p, nil
-}
-
-// left returns the names that are still in places.
-func left(names []string, places map[string]int) []string {
-	var out []string
-	for _, name := range names {
-		if _, still := places[name]; still {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 func readPrior(b []byte) (priorFile, error) {

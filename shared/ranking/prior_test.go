@@ -22,16 +22,15 @@ func priorJSON(t testing.TB) string {
 	return string(b)
 }
 
-func TestPriorsComeBackInTheOrderAskedFor(t *testing.T) {
-	got, err := ranking.DecodePrior([]byte(priorJSON(t)), set, []string{"age", "words", "date", "speaker"})
+func TestPriorsComeBack(t *testing.T) {
+	got, err := ranking.DecodePrior([]byte(priorJSON(t)), set, featureNames)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := ranking.Weights{
-		FeatureSet: set, W: []float32{-0.25, 1, 0.5, 0}, FeatureScale: []float32{0.25, 1, 2, 0.5}, Aq: []float32{0.1}, Am: []float32{-0.3},
-	}
-	if !reflect.DeepEqual(got.Weights, want) {
-		t.Errorf("got %+v, want %+v", got.Weights, want)
+	want := ranking.Prior{Names: featureNames, Weights: prior()}
+	want.Weights.Aq, want.Weights.Am = []float32{0.1}, []float32{-0.3}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -44,9 +43,10 @@ func TestPriorsRefuse(t *testing.T) {
 		says      string
 	}{
 		"another set":          {good, "other", featureNames, "feature_set", set},
-		"an unknown feature":   {good, set, featureNames[:3], "features", "[age]"},
-		"a missing feature":    {good, set, append([]string{"length"}, featureNames...), "features", "lacks [length]"},
-		"a repeated feature":   {strings.Replace(good, `"date"`, `"words"`, 1), set, featureNames, "features", "repeated [words], lacks [date]"},
+		"an unknown feature":   {good, set, featureNames[:3], "features", `"age"`},
+		"a missing feature":    {good, set, append([]string{"length"}, featureNames...), "features", `"length"`},
+		"a repeated feature":   {strings.Replace(good, `"date"`, `"words"`, 1), set, featureNames, "features", `"words" "words"`},
+		"another order":        {good, set, []string{"age", "words", "date", "speaker"}, "features", `"age" "words"`},
 		"another format":       {strings.Replace(good, "prior/1", "prior/2", 1), set, featureNames, "format", "prior/2"},
 		"a field of its own":   {strings.Replace(good, `"format"`, `"colour": 1, "format"`, 1), set, featureNames, "", "colour"},
 		"something after it":   {good + "{}", set, featureNames, "", "end"},

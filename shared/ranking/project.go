@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
@@ -15,14 +17,6 @@ const (
 	// MaxIdentity is the largest dimension that is not projected at all.
 	MaxIdentity = 64
 )
-
-// ProjectedLength is the length of what Project makes of a vector of a dimension.
-func ProjectedLength(dimension int) int {
-	if dimension > MaxIdentity {
-		return Rank
-	}
-	return dimension
-}
 
 // Projector shortens embeddings. The projection follows from the dimension alone, so every replica has the same; it is made
 // at first use of a dimension (some milliseconds) and kept, which is meant for the one or few dimensions of a service's
@@ -65,44 +59,28 @@ func (p *Projector) basis(dimension int) []float32 {
 	return rows
 }
 
-// newBasis makes Rank orthonormal rows out of random ones. Sums of uniform numbers stand for the normal distribution,
-// because they need no logarithm, which machines round differently.
+// newBasis makes Rank orthonormal rows out of random ones, by Gram and Schmidt.
 func newBasis(dimension int) []float32 {
-	source := rand.NewPCG(0x6d6e656d65, uint64(dimension))
+	random := rand.New(rand.NewPCG(0x6d6e656d65, uint64(dimension)))
 	rows := make([][]float64, Rank)
 	for i := range rows {
 		rows[i] = make([]float64, dimension)
 		for j := range rows[i] {
-			for range 8 {
-				rows[i][j] += float64(float64(source.Uint64()>>11)/(1<<53)) - 0.5
-			}
+			rows[i][j] = random.NormFloat64()
 		}
 		// Twice, as once leaves what was rounded.
 		for range 2 {
-			orthogonalise(rows[i], rows[:i])
+			for _, other := range rows[:i] {
+				floats.AddScaled(rows[i], -floats.Dot(rows[i], other), other)
+			}
+			floats.Scale(1/floats.Norm(rows[i], 2), rows[i])
 		}
 	}
 	out := make([]float32, 0, Rank*dimension)
 	for _, row := range rows {
-		for _, x := range row {
-			out = append(out, float32(x))
-		}
+		out = append(out, single(row)...)
 	}
 	return out
-}
-
-// orthogonalise takes the directions of the others out of row and scales it to length 1.
-func orthogonalise(row []float64, others [][]float64) {
-	for _, other := range others {
-		along := dot(row, other)
-		for j := range row {
-			row[j] -= float64(along * other[j])
-		}
-	}
-	length := math.Sqrt(dot(row, row))
-	for j := range row {
-		row[j] /= length
-	}
 }
 
 // vectorHeader is the length in bytes of the largest magnitude, which stands before the numbers.
@@ -136,7 +114,7 @@ func appendVector(b []byte, v []float32) []byte {
 	for _, x := range v {
 		step := 0.0
 		if largest > 0 {
-			step = math.RoundToEven(float64(float64(x)*127) / float64(largest))
+			step = math.RoundToEven(float64(x) * 127 / float64(largest))
 		}
 		b = append(b, byte(int8(step)))
 	}

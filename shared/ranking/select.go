@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Top returns the places of the k best candidates, best first. Equal scores go by identifier, so that replicas agree.
@@ -36,56 +38,15 @@ func gumbel(random *rand.Rand) float64 {
 	return -math.Log(-math.Log(u))
 }
 
-// LogProbabilities returns, for each place of an order that names candidates by place, the logarithm of the Plackett-Luce
-// probability of taking that candidate among those not taken before. The sum is that of the whole order. The order names no
-// candidate twice.
-func LogProbabilities(scores []float64, order []int, temperature float64) []float64 {
-	out := make([]float64, len(order))
-	eachDraw(scores, order, temperature, func(place int, _ []int, _ []float64, logarithm float64) {
-		out[place] = logarithm
-	})
-	return out
-}
-
-// scoreGradient is the gradient, by the scores, of the sum over places of advantage times log probability.
+// scoreGradient is the gradient, by the scores, of the sum over the places of an order of advantage times the log probability of taking
+// that candidate among those not taken before, which is Plackett-Luce. The order names candidates by place, none twice.
 func scoreGradient(scores []float64, order []int, advantages []float64, temperature float64) []float64 {
-	out := make([]float64, len(scores))
-	eachDraw(scores, order, temperature, func(place int, left []int, shares []float64, _ float64) {
-		by := advantages[place] / temperature
-		if by == 0 {
-			return
-		}
-		for i, c := range left {
-			out[c] -= float64(by * shares[i])
-		}
-		out[order[place]] += by
-	})
-	return out
-}
-
-// eachDraw calls visit for each place of an order with the candidates still left, the probability of each, and the logarithm of
-// that of the one taken. The slices are valid during the call.
-func eachDraw(scores []float64, order []int, temperature float64, visit func(place int, left []int, shares []float64, logarithm float64)) {
-	left := make([]int, len(scores))
-	for i := range left {
-		left[i] = i
-	}
-	buffer := make([]float64, len(scores))
+	out, left := make([]float64, len(scores)), slices.Clone(scores)
 	for place, taken := range order {
-		shares := buffer[:len(left)]
-		best := scores[left[0]]
-		for _, c := range left {
-			best = max(best, scores[c])
-		}
-		total := 0.0
-		for i, c := range left {
-			shares[i] = exp((scores[c] - best) / temperature)
-			total += shares[i]
-		}
-		for i := range shares {
-			shares[i] /= total
-		}
-		visit(place, left, shares, (scores[taken]-best)/temperature-math.Log(total))
-		left = slices.DeleteFunc(left, func(c int) bool { return c == taken })
+		by := advantages[place] / temperature
+		floats.AddScaled(out, -by, softmax(left, temperature))
+		out[taken] += by
+		left[taken] = math.Inf(-1)
 	}
+	return out
 }

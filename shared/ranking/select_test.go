@@ -36,7 +36,7 @@ func TestSampleDrawsPlackettLuce(t *testing.T) {
 		}
 		distance := 0.0
 		for pair, n := range counts {
-			p := ranking.LogProbabilities(scores, pair[:], temperature)
+			p := logProbabilities(scores, pair[:], temperature)
 			expected := draws * math.Exp(p[0]+p[1])
 			distance += (n - expected) * (n - expected) / expected
 		}
@@ -62,7 +62,7 @@ func TestSettingsRefuse(t *testing.T) {
 	if err := ranking.DefaultSettings().Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for field, spoil := range map[string]func(*ranking.Settings){
+	for field, breaks := range map[string]func(*ranking.Settings){
 		"learning_rate":  func(s *ranking.Settings) { s.LearningRate = -1 },
 		"feature_rate":   func(s *ranking.Settings) { s.FeatureRate = math.NaN() },
 		"baseline":       func(s *ranking.Settings) { s.Baseline = 2 },
@@ -73,7 +73,7 @@ func TestSettingsRefuse(t *testing.T) {
 		"map_radius":     func(s *ranking.Settings) { s.MapRadius = -1 },
 	} {
 		s := ranking.DefaultSettings()
-		spoil(&s)
+		breaks(&s)
 		wantField(t, s.Validate(), field)
 	}
 }

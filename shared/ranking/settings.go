@@ -6,10 +6,11 @@ import "github.com/mneme-memory/mneme/shared/fault"
 type Settings struct {
 	// LearningRate is the length of a step of the maps per unit of gradient.
 	LearningRate float64
-	// FeatureRate is the length of the first steps of the feature weights per unit of gradient, by features in units of their scale: the inverse
-	// of the precision that the prior has in steps. What has been learned since makes steps shorter (see Learn).
+	// FeatureRate is the length of the first steps of the feature weights per unit of gradient, by features in units of their scale: the
+	// inverse of the precision that the prior has in steps. What has been learned since makes steps shorter (see Learn).
 	FeatureRate float64
-	// Baseline is what a reward (+1 cited, -1 not) is compared with where the selection was drawn; where it was not, there is none (see Learn).
+	// Baseline is what a reward (+1 cited, -1 not) is compared with where the selection was drawn; where it was not, there is none (see
+	// Learn).
 	Baseline float64
 	// Temperature divides the scores before a draw: larger explores more.
 	Temperature float64

@@ -13,8 +13,8 @@ type State struct {
 	Weights Weights
 	// Learned counts the traces that were learned from in all.
 	Learned uint64
-	// Fisher is the Fisher information of the feature weights gathered so far, in units of the features' scales: the lower triangle of a symmetric
-	// matrix, row by row. Empty means zero.
+	// Fisher is the Fisher information of the feature weights gathered so far, in units of the features' scales: the lower triangle of a
+	// symmetric matrix, row by row. Empty means zero.
 	Fisher []float32
 	// Pending is gathered for the next step.
 	Pending Pending
@@ -73,8 +73,8 @@ const stateFormat = 2
 // maxPending bounds the count of a decoded state.
 const maxPending = 1 << 20
 
-// EncodeState writes a state exactly: 16 bytes a feature, 4 for each pair of them, twice while a step is gathered, and where maps were learned 16 a cell of one. A state that is not valid is a
-// terminal error.
+// EncodeState writes a state exactly: 16 bytes a feature, 4 for each pair of them, twice while a step is gathered, and where maps were
+// learned 16 a cell of one. A state that is not valid is a terminal error.
 func EncodeState(s State) ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)

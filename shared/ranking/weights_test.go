@@ -47,7 +47,7 @@ func TestScoresAreThoseOfTheFullSpace(t *testing.T) {
 			unit[j] = 1
 			columns = append(columns, p.Project(unit))
 		}
-		rank := ranking.ProjectedLength(dimension)
+		rank := len(columns[0])
 		w := ranking.Weights{W: grid(random, 3), Aq: scaled(grid(random, rank*rank), 8), Am: scaled(grid(random, rank*rank), 8)}
 		q, m, f := scaled(grid(random, dimension), 16), scaled(grid(random, dimension), 16), grid(random, 3)
 		cosine, want := 0.0, 0.0
@@ -92,12 +92,14 @@ func TestScoresRefuse(t *testing.T) {
 		"a feature that is no number": {nil, ranking.Candidate{Features: []float32{nan}}, "candidates.features"},
 		"too few features":            {nil, ranking.Candidate{}, "candidates.features"},
 		"too many features":           {nil, ranking.Candidate{Features: []float32{1, 2}}, "candidates.features"},
-		"an endless vector":           {[]float32{1, 2}, ranking.Candidate{Features: []float32{1}, Projected: []float32{1, inf}}, "candidates.vector"},
-		"a vector of another length":  {[]float32{1, 2}, ranking.Candidate{Features: []float32{1}, Projected: []float32{1}}, "candidates.vector"},
-		"an endless cosine":           {nil, ranking.Candidate{Features: []float32{1}, Cosine: -inf}, "candidates.cosine"},
-		"an endless query":            {[]float32{inf, 0}, ranking.Candidate{Features: []float32{1}}, "query"},
-		"a query of another rank":     {[]float32{1, 0, 0}, ranking.Candidate{Features: []float32{1}}, "query"},
-		"a query that is too long":    {make([]float32, 65), ranking.Candidate{Features: []float32{1}}, "query"},
+		"an endless vector": {
+			[]float32{1, 2}, ranking.Candidate{Features: []float32{1}, Projected: []float32{1, inf}}, "candidates.vector",
+		},
+		"a vector of another length": {[]float32{1, 2}, ranking.Candidate{Features: []float32{1}, Projected: []float32{1}}, "candidates.vector"},
+		"an endless cosine":          {nil, ranking.Candidate{Features: []float32{1}, Cosine: -inf}, "candidates.cosine"},
+		"an endless query":           {[]float32{inf, 0}, ranking.Candidate{Features: []float32{1}}, "query"},
+		"a query of another rank":    {[]float32{1, 0, 0}, ranking.Candidate{Features: []float32{1}}, "query"},
+		"a query that is too long":   {make([]float32, 65), ranking.Candidate{Features: []float32{1}}, "query"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := mapped.Scores(tt.query, []ranking.Candidate{tt.candidate})

@@ -38,9 +38,7 @@ func (w *writer) id(s string) {
 }
 
 func (w *writer) floats(v []float32) {
-	for _, x := range v {
-		w.b = binary.LittleEndian.AppendUint32(w.b, math.Float32bits(x))
-	}
+	w.b, _ = binary.Append(w.b, binary.LittleEndian, v) // fails for no slice of numbers
 }
 
 // vector writes a projected vector with its length before it.
@@ -140,9 +138,7 @@ func (r *reader) floats(field string, n int) []float32 {
 		return nil
 	}
 	out := make([]float32, n)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
+	_, _ = binary.Decode(b, binary.LittleEndian, out) // fails only where b is too short
 	return out
 }
 

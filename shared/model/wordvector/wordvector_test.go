@@ -18,7 +18,9 @@ func TestWordsOfLikeMeaningAreNear(t *testing.T) {
 		}
 		return table.Similarity(x, y)
 	}
-	for _, c := range [][3]string{{"violin", "instrument", "dentist"}, {"parrot", "pet", "mortgage"}, {"sister", "brother", "engine"}, {"hiking", "mountain", "engine"}} {
+	for _, c := range [][3]string{
+		{"violin", "instrument", "dentist"}, {"parrot", "pet", "mortgage"}, {"sister", "brother", "engine"}, {"hiking", "mountain", "engine"},
+	} {
 		if near, far := similarity(c[0], c[1]), similarity(c[0], c[2]); near <= far {
 			t.Errorf("%s is as near to %s (%.2f) as to %s (%.2f)", c[0], c[2], far, c[1], near)
 		}

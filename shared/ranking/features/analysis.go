@@ -3,7 +3,10 @@ package features
 import (
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // meanings is what the word vectors tell of the units.
@@ -27,8 +30,9 @@ type meanings struct {
 
 // analyse takes the texts apart.
 func (x *Index) analyse() {
-	x.full, x.told, x.concept = &lexicon{bm25: entryBM25}, &lexicon{bm25: entryBM25}, &lexicon{bm25: entryBM25}
-	x.dialogue, x.session = &lexicon{bm25: dialogueBM25}, &lexicon{bm25: sessionBM25}
+	index := func(bm25 text.BM25) *invertedIndex { return &invertedIndex{bm25: bm25} }
+	x.full, x.statements, x.concept = index(entryBM25), index(entryBM25), index(entryBM25)
+	x.dialogue, x.session = index(dialogueBM25), index(sessionBM25)
 	r := &reader{vocabulary: x.vocabulary, tokens: map[string]token{}}
 	bySession := make([][]int32, x.sessions)
 	var told, said, spoken reading
@@ -44,18 +48,18 @@ func (x *Index) analyse() {
 		for _, t := range whole {
 			ideas = append(ideas, r.conceptsOf[t]...)
 		}
-		x.told.add(told.terms)
+		x.statements.add(told.terms)
 		x.full.add(whole)
 		x.dialogue.add(spoken.terms)
 		x.concept.add(ideas)
 		bySession[u.session] = append(bySession[u.session], said.terms...)
-		x.hear(told.places, spoken.places)
+		x.addWords(told.places, spoken.places)
 	}
 	for _, terms := range bySession {
 		x.session.add(terms)
 	}
 	x.vocabulary = r.vocabulary
-	for _, l := range []*lexicon{x.full, x.told, x.dialogue, x.session} {
+	for _, l := range []*invertedIndex{x.full, x.statements, x.dialogue, x.session} {
 		l.seal(len(x.terms))
 	}
 	x.concept.seal(len(x.ideas))
@@ -94,8 +98,8 @@ func (r *reader) readUnit(u *unit, told, said, spoken *reading) {
 	u.number, u.name = spoken.number, spoken.name
 }
 
-// hear takes a unit's words, each once.
-func (x *Index) hear(told, spoken []int32) {
+// addWords takes a unit's words, each once.
+func (x *Index) addWords(told, spoken []int32) {
 	from := len(x.places)
 	for _, list := range [...][]int32{told, spoken} {
 		for _, p := range list {
@@ -112,8 +116,8 @@ func (x *Index) hear(told, spoken []int32) {
 	x.ends = append(x.ends, int32(len(x.places))) //nolint:gosec // bounded by the length of all texts
 }
 
-// heard are the words of a unit.
-func (x *Index) heard(i int) []int32 {
+// wordsOf are the words of a unit.
+func (x *Index) wordsOf(i int) []int32 {
 	from := int32(0)
 	if i > 0 {
 		from = x.ends[i-1]
@@ -136,10 +140,10 @@ func (x *Index) average() {
 	x.rare, x.around, x.apart = make([]float32, n), make([]float32, n), make([]float32, n)
 	for i := range n {
 		mean := x.mean(i)
-		heard := x.heard(i)
-		for _, p := range heard {
+		own := x.wordsOf(i)
+		for _, p := range own {
 			addTo(mean, x.vectors[int(p)*d:(int(p)+1)*d], x.rarities[p])
-			x.rare[i] += x.rarities[p] / float32(len(heard))
+			x.rare[i] += x.rarities[p] / float32(len(own))
 		}
 		scale(mean, inverse(mean))
 		addTo(x.common, mean, 1/float32(n))
@@ -165,24 +169,15 @@ func (x *Index) mean(i int) []float32 {
 	return x.means[i*d : (i+1)*d : (i+1)*d]
 }
 
-func addTo(sum, v []float32, weight float32) {
-	v = v[:len(sum)]
-	for k := range sum {
-		sum[k] += weight * v[k]
-	}
-}
+func addTo(sum, v []float32, weight float32) { blas32.Axpy(weight, dense(v), dense(sum)) }
 
-func scale(v []float32, by float32) {
-	for k := range v {
-		v[k] *= by
-	}
-}
+func scale(v []float32, by float32) { blas32.Scal(by, dense(v)) }
 
 // measure estimates what the index takes, with the memories and turns that it holds.
 func (x *Index) measure() int {
 	const perUnit, perMemory, perTurn, perKey = 320, 640, 176, 64
 	n := 512 + perKey*(len(x.terms)+len(x.ideas)+len(x.words)) + perUnit*len(x.units)
-	for _, l := range []*lexicon{x.full, x.told, x.dialogue, x.concept, x.session} {
+	for _, l := range []*invertedIndex{x.full, x.statements, x.dialogue, x.concept, x.session} {
 		n += l.bytes()
 	}
 	n += 4 * (len(x.vectors) + len(x.places) + len(x.means) + 6*len(x.units) + 3*len(x.words))

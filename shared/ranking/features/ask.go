@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -97,20 +99,8 @@ func cosine(a, b []float32, scale float32) float32 {
 	return max(-1, min(1, dot(a, b)*scale))
 }
 
-// dot is the inner product of two vectors of one length. Four sums are faster than one.
-func dot(a, b []float32) float32 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float32
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		p, r := a[i:i+4:i+4], b[i:i+4:i+4]
-		s0 += p[0] * r[0]
-		s1 += p[1] * r[1]
-		s2 += p[2] * r[2]
-		s3 += p[3] * r[3]
-	}
-	for ; i < len(a); i++ {
-		s0 += a[i] * b[i]
-	}
-	return (s0 + s1) + (s2 + s3)
-}
+// dot is the inner product of two vectors of one length.
+func dot(a, b []float32) float32 { return blas32.Dot(dense(a), dense(b)) }
+
+// dense is a vector as gonum takes it.
+func dense(v []float32) blas32.Vector { return blas32.Vector{N: len(v), Inc: 1, Data: v} }

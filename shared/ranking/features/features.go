@@ -7,11 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Features returns the features of every unit, and the cosines.
-func (x *Index) Features(q Query) (rows [][]float32, cosines []float64) {
-	return x.features(q, x.understand(q))
-}
-
+// features returns the features of every unit, and the cosines.
 func (x *Index) features(q Query, a asked) (rows [][]float32, cosines []float64) {
 	n := len(x.units)
 	rows, cosines = make([][]float32, n), make([]float64, n)
@@ -59,7 +55,7 @@ func flag(b bool) float32 {
 // setTerms sets what words tell: those of the unit, of the turns around it, and of its session.
 func (x *Index) setTerms(rows [][]float32, a asked) {
 	set(rows, words, x.full.score(a.terms))
-	set(rows, statement, x.told.score(a.topical))
+	set(rows, statement, x.statements.score(a.topical))
 	set(rows, coverage, x.full.cover(a.topical))
 	set(rows, concepts, x.concept.score(a.concepts))
 	set(rows, dialogue, x.dialogue.score(a.topical))

@@ -23,8 +23,8 @@ type Index struct {
 	users     int
 	nameTerms map[string]bool
 	// sessions has the number of units of each session.
-	sessions                               int
-	full, told, dialogue, concept, session *lexicon
+	sessions                                     int
+	full, statements, dialogue, concept, session *invertedIndex
 	meanings
 	first time.Time
 	span  time.Duration
@@ -74,7 +74,7 @@ func New(table *wordvector.Table, memories []memory.Memory, turns []memory.Turn)
 	}
 	x := &Index{}
 	x.gather(memories, byID)
-	x.meet(turns)
+	x.findSpeakers(turns)
 	x.place()
 	x.vocabulary = newVocabulary(table, x.allNames())
 	x.analyse()
@@ -82,17 +82,17 @@ func New(table *wordvector.Table, memories []memory.Memory, turns []memory.Turn)
 	return x
 }
 
-// home is a unit's key.
-type home struct {
+// unitKey is a unit's key.
+type unitKey struct {
 	turn   string
 	active bool
 }
 
 // gather makes units of memories, in order of time and session.
 func (x *Index) gather(memories []memory.Memory, turns map[string]memory.Turn) {
-	at := make(map[home]int, len(memories))
+	at := make(map[unitKey]int, len(memories))
 	for _, m := range memories {
-		key := home{turn: newest(m, turns), active: m.Status == memory.StatusActive}
+		key := unitKey{turn: newest(m, turns), active: m.Status == memory.StatusActive}
 		i, ok := at[key]
 		if !ok {
 			i = len(x.units)
@@ -102,10 +102,11 @@ func (x *Index) gather(memories []memory.Memory, turns map[string]memory.Turn) {
 		x.units[i].memories = append(x.units[i].memories, m)
 	}
 	for i := range x.units {
-		x.units[i].know(turns)
+		x.units[i].describe(turns)
 	}
 	slices.SortStableFunc(x.units, func(a, b unit) int {
-		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.memories[0].SessionID, b.memories[0].SessionID), strings.Compare(a.memories[0].ID, b.memories[0].ID))
+		m, n := a.memories[0], b.memories[0]
+		return cmp.Or(a.at.Compare(b.at), strings.Compare(m.SessionID, n.SessionID), strings.Compare(m.ID, n.ID))
 	})
 }
 
@@ -124,8 +125,8 @@ func newest(m memory.Memory, turns map[string]memory.Turn) string {
 	return out
 }
 
-// know looks up the turns of a unit's memories, and what they tell of it.
-func (u *unit) know(turns map[string]memory.Turn) {
+// describe looks up the turns of a unit's memories, and what they tell of it.
+func (u *unit) describe(turns map[string]memory.Turn) {
 	for _, m := range u.memories {
 		for _, id := range m.Sources {
 			t, ok := turns[id]
@@ -168,8 +169,8 @@ func inverse(v []float32) float32 {
 	return float32(1 / math.Sqrt(square))
 }
 
-// meet finds out who speaks.
-func (x *Index) meet(turns []memory.Turn) {
+// findSpeakers finds out who speaks.
+func (x *Index) findSpeakers(turns []memory.Turn) {
 	known := map[string]int32{}
 	x.nameTerms = map[string]bool{}
 	for _, t := range turns {

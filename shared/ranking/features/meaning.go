@@ -90,12 +90,12 @@ func (x *Index) setFocus(rows [][]float32, closest []float32) {
 		closest[p] *= x.rarities[p]
 	}
 	for i, row := range rows {
-		heard := x.heard(i)
+		own := x.wordsOf(i)
 		sum := float32(0)
-		for _, p := range heard {
+		for _, p := range own {
 			sum += closest[p]
 		}
-		if total := x.rare[i] * float32(len(heard)); total > 0 {
+		if total := x.rare[i] * float32(len(own)); total > 0 {
 			row[focus] = sum / total
 		}
 	}
@@ -107,7 +107,7 @@ func (x *Index) setHead(rows [][]float32, sought []int32, like likeness) {
 		row := like[w]
 		for i := range rows {
 			var top nearest
-			for _, p := range x.heard(i) {
+			for _, p := range x.wordsOf(i) {
 				if v := row[p]; v > top[2] {
 					top.take(v)
 				}

@@ -19,13 +19,16 @@ import (
 // odd draws texts that nobody would write, too.
 var odd = rapid.OneOf(
 	rapid.SampledFrom([]string{
-		"", " ", "?", "I", "Ida", "Ida's", "Zoë \u0301\u0301", "\xff\xfe", "e\u0301te\u0301", "\u202e\u0000", "What kind of", "how many", "1999-13-45", "12 July 2023",
+		"", " ", "?", "I", "Ida", "Ida's", "Zoë \u0301\u0301", "\xff\xfe", "e\u0301te\u0301", "\u202e\u0000", "What kind of", "how many",
+		"1999-13-45", "12 July 2023",
 		"the of and", "-'-'-", "when when", "人物 は どこ", "a-b-c-d", "What violins and guitars did Ida's brother play in 2023?", "...!?", "MAY Will",
 	}),
 	rapid.String(),
 )
 
-var when = rapid.OneOf(rapid.Just(time.Time{}), rapid.Map(rapid.Int64Range(-1e11, 1e11), func(s int64) time.Time { return time.Unix(s, 0).UTC() }))
+var when = rapid.OneOf(rapid.Just(time.Time{}), rapid.Map(rapid.Int64Range(-1e11, 1e11), func(s int64) time.Time {
+	return time.Unix(s, 0).UTC()
+}))
 
 var vector = rapid.OneOf(rapid.Just([]float32(nil)), rapid.SliceOfN(rapid.Float32(), 3, 3), rapid.SliceOfN(rapid.Float32Range(-1, 1), 3, 3),
 	rapid.Just([]float32{float32(math.NaN()), 1, 0}), rapid.Just([]float32{float32(math.Inf(1)), 1, 0}), rapid.Just([]float32{1}))
@@ -35,16 +38,22 @@ func drawTalk(t *rapid.T) *talk {
 	id := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", ""})
 	for range rapid.IntRange(0, 6).Draw(t, "turns") {
 		c.turns = append(c.turns, memory.Turn{
-			ID: id.Draw(t, "turn"), SessionID: id.Draw(t, "session"), Speaker: odd.Draw(t, "speaker"), Text: odd.Draw(t, "text"), Caption: odd.Draw(t, "caption"),
+			ID: id.Draw(t, "turn"), SessionID: id.Draw(t, "session"), Speaker: odd.Draw(t, "speaker"),
+			Text: odd.Draw(t, "text"), Caption: odd.Draw(t, "caption"),
 			Role: rapid.SampledFrom([]memory.Role{memory.RoleUser, memory.RoleAssistant, ""}).Draw(t, "role"), Time: when.Draw(t, "time"),
 		})
 	}
 	for i := range rapid.IntRange(0, 8).Draw(t, "memories") {
 		c.memories = append(c.memories, memory.Memory{
-			ID: fmt.Sprint(i), Content: odd.Draw(t, "content"), Value: odd.Draw(t, "value"), Topic: odd.Draw(t, "topic"), Keywords: []string{odd.Draw(t, "keyword")},
-			Sources: rapid.SliceOfN(id, 0, 3).Draw(t, "sources"), SessionID: id.Draw(t, "session"), ValidFrom: when.Draw(t, "from"), Vector: vector.Draw(t, "vector"),
-			Status:    rapid.SampledFrom([]memory.Status{memory.StatusActive, memory.StatusSuperseded, ""}).Draw(t, "status"),
-			EventTime: memory.EventTime{Time: when.Draw(t, "event"), End: when.Draw(t, "end"), Precision: rapid.SampledFrom([]memory.Precision{"", "day", "month", "year"}).Draw(t, "precision")},
+			ID: fmt.Sprint(i), Content: odd.Draw(t, "content"), Value: odd.Draw(t, "value"), Topic: odd.Draw(t, "topic"),
+			Keywords: []string{odd.Draw(t, "keyword")},
+			Sources:  rapid.SliceOfN(id, 0, 3).Draw(t, "sources"), SessionID: id.Draw(t, "session"),
+			ValidFrom: when.Draw(t, "from"), Vector: vector.Draw(t, "vector"),
+			Status: rapid.SampledFrom([]memory.Status{memory.StatusActive, memory.StatusSuperseded, ""}).Draw(t, "status"),
+			EventTime: memory.EventTime{
+				Time: when.Draw(t, "event"), End: when.Draw(t, "end"),
+				Precision: rapid.SampledFrom([]memory.Precision{"", "day", "month", "year"}).Draw(t, "precision"),
+			},
 		})
 	}
 	return c
@@ -88,7 +97,8 @@ func TestAnyInputGivesFiniteFeaturesTheSameEachTime(t *testing.T) {
 // same compares what was found; NaN in vectors is equal to nothing, so these are left out.
 func same(a, b []features.Candidate) bool {
 	return slices.EqualFunc(a, b, func(a, b features.Candidate) bool {
-		return a.Memory.ID == b.Memory.ID && a.Cosine == b.Cosine && reflect.DeepEqual(a.Features, b.Features) && len(a.Siblings) == len(b.Siblings)
+		return a.Memory.ID == b.Memory.ID && a.Cosine == b.Cosine && len(a.Siblings) == len(b.Siblings) &&
+			reflect.DeepEqual(a.Features, b.Features)
 	})
 }
 

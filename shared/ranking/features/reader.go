@@ -165,8 +165,8 @@ func isTimeWord(w text.Word) bool {
 // isNumberWord reports whether a word is a number or tells how many, roughly.
 func isNumberWord(lower string) bool {
 	switch lower {
-	case "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty", "thirty", "fifty", "hundred",
-		"thousand", "couple", "few", "several", "dozen", "once", "twice":
+	case "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty", "thirty", "fifty",
+		"hundred", "thousand", "couple", "few", "several", "dozen", "once", "twice":
 		return true
 	}
 	return false

@@ -32,7 +32,7 @@ func wantRecord(t tester, s weights.Store, tenant string, known uint64, want wei
 	t.Helper()
 	got, err := s.Load(t.Context(), tenant, known)
 	if err != nil || got.Revision != want.Revision || !bytes.Equal(got.Body, want.Body) {
-		t.Fatalf("load: got revision %d with %d bytes, %v; want %d with %d bytes", got.Revision, len(got.Body), err, want.Revision, len(want.Body))
+		t.Fatalf("load: got revision %d with %q, %v; want %d with %q", got.Revision, got.Body, err, want.Revision, want.Body)
 	}
 }
 
@@ -99,7 +99,7 @@ func (s *suite) conflict(t *testing.T) {
 	b, scope := s.factory(t, wide).Store, s.scope()
 	mustCommit(t, b, scope.Tenant, weights.Change{Body: []byte("a"), Versions: versions(1)})
 	for _, from := range []uint64{0, 2, 1 << 40} {
-		lost := weights.Change{From: from, Body: []byte("lost"), Versions: versions(2), User: scope.User, Events: []weights.Event{{ID: "e", Time: time.Now()}}}
+		lost := weights.Change{From: from, Body: []byte("lost"), Versions: versions(2), User: scope.User, Events: eventNow("e")}
 		if err := b.Commit(t.Context(), scope.Tenant, lost); !errors.Is(err, weights.ErrConflict) {
 			t.Fatalf("from %d: got %v, want a conflict", from, err)
 		}
@@ -166,6 +166,9 @@ func wantKnown(t tester, s weights.Store, scope memory.Scope, since time.Time, w
 	}
 }
 
+// eventNow is an event of now.
+func eventNow(id string) []weights.Event { return []weights.Event{{ID: id, Time: time.Now()}} }
+
 func (s *suite) events(t *testing.T) {
 	b, scope := s.factory(t, wide).Store, s.scope()
 	mustCommit(t, b, scope.Tenant, weights.Change{Body: []byte("a"), User: scope.User, Events: []weights.Event{
@@ -175,7 +178,7 @@ func (s *suite) events(t *testing.T) {
 	for _, other := range []memory.Scope{{Tenant: scope.Tenant, User: "eva"}, {Tenant: s.tenant(), User: scope.User}} {
 		wantKnown(t, b, other, time.Unix(0, 0), weights.Known{Seen: []bool{false}}, "e1")
 	}
-	mustCommit(t, b, scope.Tenant, weights.Change{From: 1, Body: []byte("a"), User: scope.User, Events: []weights.Event{{ID: "e1", Time: time.Now()}}})
+	mustCommit(t, b, scope.Tenant, weights.Change{From: 1, Body: []byte("a"), User: scope.User, Events: eventNow("e1")})
 	wantKnown(t, b, scope, time.Unix(0, 0), weights.Known{Seen: []bool{true}, Recent: 2}, "e1")
 }
 

@@ -1,8 +1,8 @@
 package weightstest
 
 import (
-	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +44,7 @@ func (s *suite) traces(t *testing.T) {
 	}
 	mustPut(t, b, scope, "r 2\n", "two")
 	got, err := b.Traces(t.Context(), scope, []string{"r3", "r 2\n", "r1", "r1"})
-	if err != nil || len(got) != 4 || got[0] != nil || string(got[1]) != "two" || !bytes.Equal(got[2], binary()) || !bytes.Equal(got[3], binary()) {
+	if err != nil || !reflect.DeepEqual(got, [][]byte{nil, []byte("two"), binary(), binary()}) {
 		t.Fatalf("got %q, %v", got, err)
 	}
 	if none, err := b.Traces(t.Context(), scope, nil); err != nil || len(none) != 0 {
@@ -140,7 +140,7 @@ func (s *suite) erase(t *testing.T) {
 	for _, scope := range append(others, ana) {
 		mustPut(t, b, scope, "r1", "x")
 		mustCommit(t, b, scope.Tenant, weights.Change{
-			From: revisions[scope.Tenant], Body: []byte("w"), User: scope.User, Events: []weights.Event{{ID: "e1", Time: time.Now()}},
+			From: revisions[scope.Tenant], Body: []byte("w"), User: scope.User, Events: eventNow("e1"),
 		})
 		revisions[scope.Tenant]++
 		wantCounts(t, b, scope, weights.Counts{Traces: 1, Events: 1})
@@ -174,7 +174,7 @@ func (s *suite) isolation(t *testing.T) {
 	for _, scope := range scopes {
 		mustPut(t, b, scope, "r", scope.Key())
 		mustCommit(t, b, scope.Tenant, weights.Change{
-			From: revisions[scope.Tenant], Body: []byte(scope.Tenant), User: scope.User, Events: []weights.Event{{ID: scope.Key(), Time: time.Now()}},
+			From: revisions[scope.Tenant], Body: []byte(scope.Tenant), User: scope.User, Events: eventNow(scope.Key()),
 		})
 		revisions[scope.Tenant]++
 	}
@@ -197,7 +197,10 @@ func (s *suite) model(t *testing.T) {
 		var newest uint64
 		r.Repeat(map[string]func(*rapid.T){
 			"commit": func(r *rapid.T) {
-				c := weights.Change{From: rapid.Uint64Range(max(want.Revision, 1)-1, want.Revision+1).Draw(r, "from"), Body: rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(r, "body")}
+				c := weights.Change{
+					From: rapid.Uint64Range(max(want.Revision, 1)-1, want.Revision+1).Draw(r, "from"),
+					Body: rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(r, "body"),
+				}
 				for i := range rapid.Uint64Range(0, 2).Draw(r, "versions") {
 					c.Versions = append(c.Versions, versions(newest+i+1)...)
 				}

@@ -16,7 +16,9 @@ func (s *suite) isolation(t *testing.T) {
 	unique := s.scope().User
 	var scopes []memory.Scope
 	for _, tenant := range []string{"a", "b", "a-b"} {
-		for _, user := range []string{"u", "u}", "{u}", "{}", "a/u", "b:u", "u:turns", "u ", "U", "ü", "*", "u\n", "\"u\"", strings.Repeat("x", 200)} {
+		for _, user := range []string{
+			"u", "u}", "{u}", "{}", "a/u", "b:u", "u:turns", "u ", "U", "ü", "*", "u\n", "\"u\"", strings.Repeat("x", 200),
+		} {
 			scopes = append(scopes, memory.Scope{Tenant: tenant, User: unique + user})
 		}
 	}

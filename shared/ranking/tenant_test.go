@@ -7,14 +7,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// taste is a tenant whose generator cites by its own weights, which the prior does not know.
-type taste struct {
+// simulatedTenant is one whose generator cites by its own weights, which the prior does not know.
+type simulatedTenant struct {
 	random *rand.Rand
 	truth  ranking.Weights
 }
 
-// query makes 20 candidates and names the two best by the tenant's taste.
-func (u taste) query(t *testing.T, width int) (ranking.Trace, map[string]bool) {
+// query makes 20 candidates and names the two best by the tenant's weights.
+func (u simulatedTenant) query(t *testing.T, width int) (ranking.Trace, map[string]bool) {
 	tr := trace(u.random, 20, 4, width, 0)
 	scores, err := u.truth.Scores(tr.Query, tr.Candidates)
 	if err != nil {
@@ -28,7 +28,7 @@ func (u taste) query(t *testing.T, width int) (ranking.Trace, map[string]bool) {
 }
 
 // found is the share of useful memories among the 5 best, over 400 queries.
-func (u taste) found(t *testing.T, w ranking.Weights, width int) float64 {
+func (u simulatedTenant) found(t *testing.T, w ranking.Weights, width int) float64 {
 	u.random = source(77)
 	hits := 0
 	for range 400 {
@@ -46,11 +46,11 @@ func (u taste) found(t *testing.T, w ranking.Weights, width int) float64 {
 	return float64(hits) / 800
 }
 
-// start is a prior that does not know the taste.
+// start is a prior that does not know what the tenant prefers.
 func start() []float32 { return []float32{1, 0, 0, 0} }
 
 // after learns from so many recalls, drawn or by score.
-func (u taste) after(t *testing.T, s ranking.Settings, from []float32, recalls, width int, explore bool) ranking.Weights {
+func (u simulatedTenant) after(t *testing.T, s ranking.Settings, from []float32, recalls, width int, explore bool) ranking.Weights {
 	start := ranking.Weights{FeatureSet: set, W: from}
 	state := ranking.NewState(start)
 	for range recalls {
@@ -76,14 +76,14 @@ func (u taste) after(t *testing.T, s ranking.Settings, from []float32, recalls, 
 	return state.Weights
 }
 
-// TestLearningFindsATaste checks that citations alone, under the default settings, turn the order towards a feature that the prior
-// does not use, and that they leave a prior alone that already has the taste.
-func TestLearningFindsATaste(t *testing.T) {
+// TestLearningFindsWhatATenantPrefers checks that citations alone, under the default settings, turn the order towards a feature that the
+// prior does not use, and that they leave a prior alone that already has it.
+func TestLearningFindsWhatATenantPrefers(t *testing.T) {
 	s := ranking.DefaultSettings()
 	truth := ranking.Weights{W: []float32{1, 2, 0, -1}}
 	for name, explore := range map[string]bool{"exploring": true, "by score": false} {
 		t.Run(name, func(t *testing.T) {
-			u := taste{source(20), truth}
+			u := simulatedTenant{source(20), truth}
 			before, after := u.found(t, u.after(t, s, start(), 0, 0, explore), 0), u.found(t, u.after(t, s, start(), 800, 0, explore), 0)
 			t.Logf("found %.3f before, %.3f after 800 recalls", before, after)
 			if after < before+0.1 {
@@ -96,7 +96,7 @@ func TestLearningFindsATaste(t *testing.T) {
 	}
 }
 
-// TestLearningFindsAMap does the same for a taste in directions of the embedding, which features do not tell.
+// TestLearningFindsAMap does the same for directions of the embedding, which features do not tell.
 func TestLearningFindsAMap(t *testing.T) {
 	const width = 4
 	truth := ranking.Weights{W: []float32{1, 0, 0, 0}, Aq: make([]float32, width*width), Am: make([]float32, width*width)}
@@ -105,7 +105,7 @@ func TestLearningFindsAMap(t *testing.T) {
 	}
 	s := ranking.DefaultSettings()
 	s.LearningRate, s.MapRadius = 1e-2, 4
-	u := taste{source(20), truth}
+	u := simulatedTenant{source(20), truth}
 	before, after := u.found(t, u.after(t, s, start(), 0, width, true), width), u.found(t, u.after(t, s, start(), 800, width, true), width)
 	t.Logf("found %.3f before, %.3f after 800 recalls", before, after)
 	if after < before+0.1 {

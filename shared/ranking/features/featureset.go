@@ -10,7 +10,7 @@ import (
 )
 
 // FeatureSet is name and version of the features; it changes with any change of their meaning.
-const FeatureSet = "cues/2"
+const FeatureSet = "features/2"
 
 // The features, in their order.
 const (
@@ -60,9 +60,9 @@ const (
 func Names() []string {
 	return []string{
 		"words", "statement", "coverage", "concepts", "meaning", "near_words", "spoken_by", "spoken_by_other", "said_then", "happened_then",
-		"tells_time", "has_event", "length", "asks", "before_2", "before_1", "after_1", "after_2", "session", "session_best", "recency", "closed", "similarity",
-		"topical", "dialogue", "relative", "opens", "rare", "names", "fact", "tells_number", "tells_name", "head", "near_around", "focus", "answers",
-		"around", "apart", "session_lead",
+		"tells_time", "has_event", "length", "asks", "before_2", "before_1", "after_1", "after_2", "session", "session_best", "recency",
+		"closed", "similarity", "topical", "dialogue", "relative", "opens", "rare", "names", "fact", "tells_number", "tells_name", "head",
+		"near_around", "focus", "answers", "around", "apart", "session_lead",
 	}
 }
 

@@ -19,8 +19,8 @@ type posting struct {
 	weight float32
 }
 
-// lexicon is an inverted index of documents that are added in order, and sealed before it is asked.
-type lexicon struct {
+// invertedIndex finds documents by their terms. They are added in order, and it is sealed before it is asked.
+type invertedIndex struct {
 	bm25 text.BM25
 	// added has the terms and counts of each document until all is sealed.
 	added   []posting
@@ -33,7 +33,7 @@ type lexicon struct {
 }
 
 // add takes a document's terms, which stay the caller's.
-func (l *lexicon) add(terms []int32) {
+func (l *invertedIndex) add(terms []int32) {
 	doc := int32(len(l.lengths)) //nolint:gosec // bounded by the number of memories
 	l.buffer = append(l.buffer[:0], terms...)
 	slices.Sort(l.buffer)
@@ -49,7 +49,7 @@ func (l *lexicon) add(terms []int32) {
 }
 
 // seal sorts what was added by terms, of which there are so many.
-func (l *lexicon) seal(terms int) {
+func (l *invertedIndex) seal(terms int) {
 	mean := 0.0
 	for _, n := range l.lengths {
 		mean += float64(n)
@@ -73,7 +73,7 @@ func (l *lexicon) seal(terms int) {
 	l.added, l.terms, l.buffer = nil, nil, nil
 }
 
-func (l *lexicon) idf(term int32) float64 {
+func (l *invertedIndex) idf(term int32) float64 {
 	n := 0
 	if term >= 0 {
 		n = int(l.starts[term+1] - l.starts[term])
@@ -82,44 +82,31 @@ func (l *lexicon) idf(term int32) float64 {
 }
 
 // score is BM25 of the terms as a share of what a document could reach that has all of them once. A negative term occurs nowhere.
-func (l *lexicon) score(terms []int32) []float32 {
-	out := make([]float32, len(l.lengths))
-	total := l.total(terms)
+func (l *invertedIndex) score(terms []int32) []float32 { return l.sum(terms, false) }
+
+// cover is the share of the terms, by their weight, that a document has.
+func (l *invertedIndex) cover(terms []int32) []float32 { return l.sum(terms, true) }
+
+// sum adds up the terms of each document, as shares of all that is asked for; once means that it does not count how often.
+func (l *invertedIndex) sum(terms []int32, once bool) []float32 {
+	out, total := make([]float32, len(l.lengths)), 0.0
+	for _, t := range terms {
+		total += l.idf(t)
+	}
 	for _, t := range terms {
 		if t < 0 {
 			continue
 		}
 		share := float32(l.idf(t) / total)
 		for _, p := range l.postings[l.starts[t]:l.starts[t+1]] {
+			if once {
+				p.weight = 1
+			}
 			out[p.doc] += share * p.weight
 		}
 	}
 	return out
 }
 
-// cover is the share of the terms, by their weight, that a document has.
-func (l *lexicon) cover(terms []int32) []float32 {
-	out := make([]float32, len(l.lengths))
-	total := l.total(terms)
-	for _, t := range terms {
-		if t < 0 {
-			continue
-		}
-		share := float32(l.idf(t) / total)
-		for _, p := range l.postings[l.starts[t]:l.starts[t+1]] {
-			out[p.doc] += share
-		}
-	}
-	return out
-}
-
-func (l *lexicon) total(terms []int32) float64 {
-	total := 0.0
-	for _, t := range terms {
-		total += l.idf(t)
-	}
-	return total
-}
-
-// bytes is what a sealed lexicon takes.
-func (l *lexicon) bytes() int { return 8*len(l.postings) + 4*(len(l.starts)+len(l.lengths)) }
+// bytes is what a sealed index takes.
+func (l *invertedIndex) bytes() int { return 8*len(l.postings) + 4*(len(l.starts)+len(l.lengths)) }

@@ -7,14 +7,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
-// TestLiesHardlyMoveTheWeights has two hundred reports cite the memory that was shown last, which the weights have good reason to rank there.
-func TestLiesHardlyMoveTheWeights(t *testing.T) {
+// TestAdversarialReportsHardlyMoveTheWeights has two hundred reports cite the memory that was shown last, which the weights have good
+// reason to rank there.
+func TestAdversarialReportsHardlyMoveTheWeights(t *testing.T) {
 	p := ranking.Weights{FeatureSet: set, W: []float32{2, 1}, FeatureScale: []float32{1, 1}}
 	s, random, state := ranking.DefaultSettings(), source(5), ranking.NewState(p)
 	for n := range 200 {
 		tr := ranking.Trace{RecallID: fmt.Sprint("r", n), FeatureSet: set}
 		for i := range 12 {
-			tr.Candidates = append(tr.Candidates, ranking.Candidate{ID: fmt.Sprint("m", i), Features: []float32{random.Float32() * 2, random.Float32()}})
+			f := []float32{random.Float32() * 2, random.Float32()}
+			tr.Candidates = append(tr.Candidates, ranking.Candidate{ID: fmt.Sprint("m", i), Features: f})
 		}
 		scores, err := state.Weights.Scores(nil, tr.Candidates)
 		if err != nil {

@@ -1,0 +1,6 @@
+package features
+
+// Features returns the features of every unit, and the cosines.
+func (x *Index) Features(q Query) (rows [][]float32, cosines []float64) {
+	return x.features(q, x.understand(q))
+}
