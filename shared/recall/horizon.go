@@ -30,20 +30,11 @@ func (h Horizon) Statuses() []memory.Status {
 	return []memory.Status{memory.StatusActive}
 }
 
-// past recognises questions about what no longer holds, present those about what does, whatever else they mention.
-var (
-	past = regexp.MustCompile(`(?i)\b(?:used to|did(?:n't)? \S.{0,40} use to|previous(?:ly)?|formerly|originally|initially|at first|back (?:then|when)|in the past|` +
-		`before (?:that|then|moving|changing|switching|starting|joining|leaving|the (?:move|change|switch)|(?:he|she|they|I|we) (?:moved|changed|switched|started|joined|left|got))|` +
-		`(?:old|ex|former|last|first|earlier|previous)[- ](?:job|employer|boss|company|work|home|house|flat|apartment|place|address|city|town|country|car|bike|phone|number|` +
-		`partner|boyfriend|girlfriend|husband|wife|fiancée?|school|college|degree|hobby|name|dog|cat|pet|diet|doctor|team)|` +
-		`no longer|any ?more|(?:live|work|stay|study|drive|own)d? before\b|before\?*$)`)
-	present = regexp.MustCompile(`(?i)\b(?:now|nowadays|currently|today|these days|still|at the moment|since)\b`)
-	// asked is a sentence that asks something.
-	asked = regexp.MustCompile(`[^.!?]*\?`)
-)
+// asked is a sentence that asks something.
+var asked = regexp.MustCompile(`[^.!?]*\?`)
 
 // ReadHorizon reads off a query whether it asks about the past. An explicit asOf wins over what the query says. Words for the past
-// are English; a date that has gone by counts in any sentence in which package language finds one.
+// are English; a date that has gone by counts in any sentence in which package text finds one, unless something goes on since then.
 func ReadHorizon(query string, asOf, now time.Time) Horizon {
 	if !asOf.IsZero() {
 		return Horizon{Past: true, At: asOf, Exact: true}
@@ -51,13 +42,14 @@ func ReadHorizon(query string, asOf, now time.Time) Horizon {
 	if questions := asked.FindAllString(query, -1); questions != nil {
 		query = strings.Join(questions, " ")
 	}
-	if present.MatchString(query) {
+	if text.AsksPresent(query) {
 		return Horizon{}
 	}
-	h := Horizon{Past: past.MatchString(query)}
+	h := Horizon{Past: text.AsksPast(query)}
 	today := now.UTC().Truncate(24 * time.Hour)
 	for _, m := range text.Dates(query, now) {
-		if last := m.Last(); m.Unit != text.Vague && last.Before(today) && last.After(h.At) {
+		last := m.Last()
+		if m.Unit != text.Vague && last.Before(today) && last.After(h.At) && !text.FollowsSince(query[:m.Start]) {
 			h.Past, h.At = true, last.AddDate(0, 0, 1).Add(-time.Nanosecond)
 		}
 	}

@@ -37,6 +37,12 @@ func TestReadHorizon(t *testing.T) {
 		"What was Ana's address a few years ago?":                          {},
 		"I met Ana on 24 May 2023. What is her favourite coffee?":          {},
 		"Since 2022, which coffee is her favourite?":                       {},
+		"Since she is ill, where did Ana work before?":                     {Past: true},
+		"Where did Ana use to live, and has she moved since?":              {Past: true},
+		"Where did Ana live in 2022, since it was not Porto?":              {Past: true, At: day(2023, 1, 1).Add(-1)},
+		"What was her previous job, since she left it?":                    {Past: true},
+		"What has Ana done since last week?":                               {},
+		"Where has Ana lived since early 2022?":                            {},
 		"What coffee should I order for Ana on her first day?":             {},
 		"What was agreed in our last talk, and what coffee does she like?": {},
 		"She lived in Porto before. Where does she live now?":              {},
@@ -58,7 +64,7 @@ func version(id string, from time.Time, status memory.Status, predecessors ...st
 	return bank.Scored{Memory: memory.Memory{ID: id, ValidFrom: from, Status: status, Version: len(predecessors) + 1, Predecessors: predecessors}}
 }
 
-func TestSift(t *testing.T) {
+func TestFilter(t *testing.T) {
 	found := []bank.Scored{
 		version("braga", day(2024, 3, 1), memory.StatusActive, "porto"),
 		version("dog", day(2023, 1, 1), memory.StatusActive),

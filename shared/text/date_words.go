@@ -101,6 +101,13 @@ func union(sets ...map[string]bool) map[string]bool {
 	return out
 }
 
+// timeWords tell when something was or will be, beside the days of the week and the months that are no other word.
+var timeWords = union(wordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since recently
+january february march april june july august september october november december`), keys(weekdays))
+
+// IsTimeWord reports whether a word tells, more or less exactly, when something was or will be: the number of a year does, too.
+func IsTimeWord(w Word) bool { return timeWords[w.Lower] || year4.MatchString(w.Lower) }
+
 func mayBeDate(w Word) bool { return w.Number || dateStarts[w.Lower] }
 
 func looksAhead(w Word) bool { return aheadWords[w.Lower] }

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -77,10 +78,10 @@ func (s *segment) add(w text.Word, names map[string]bool) {
 	}
 }
 
-// speakerNames returns the words of the speakers' names, in lower case, and their usual
-// short forms of three letters or more.
+// speakerNames returns the words of the speakers' names, in lower case, and those beginnings of them that somebody is called by: that
+// are written with a capital within a sentence, or before a comma, and never without one.
 func speakerNames(turns []memory.Turn) map[string]bool {
-	names := map[string]bool{}
+	names, short := map[string]bool{}, map[string]bool{}
 	last := ""
 	for _, t := range turns {
 		if t.Speaker == last {
@@ -90,10 +91,22 @@ func speakerNames(turns []memory.Turn) map[string]bool {
 		for _, w := range text.Words(t.Speaker) {
 			names[w.Lower] = true
 			for n := 2; n <= 4 && n < len(w.Lower); n++ {
-				names[w.Lower[:n]] = true
+				short[w.Lower[:n]] = true
 			}
 		}
 	}
+	ordinary := map[string]bool{}
+	for _, t := range turns {
+		words := text.Words(t.Text)
+		for i, w := range words {
+			called := w.Capital && (strings.HasPrefix(t.Text[w.End:], ",") || i > 0 && !strings.ContainsAny(t.Text[words[i-1].End:w.Start], ".!?\n"))
+			if short[w.Lower] && called {
+				names[w.Lower] = true
+			}
+			ordinary[w.Lower] = ordinary[w.Lower] || short[w.Lower] && !w.Capital
+		}
+	}
+	maps.DeleteFunc(names, func(name string, _ bool) bool { return ordinary[name] && short[name] })
 	return names
 }
 

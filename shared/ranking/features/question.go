@@ -36,7 +36,7 @@ func (x *Index) understand(q Query) asked {
 	}
 	terms := unique(text.SearchTerms(q.Text))
 	topical := x.withoutNames(terms)
-	a := asked{named: x.named(said), when: text.AsksWhen(said), head: x.head(said)}
+	a := asked{named: x.named(said), when: text.AsksWhen(q.Text, said), head: x.head(said)}
 	a.amount, a.name = wants(said)
 	var ideas []string
 	for _, t := range terms {

@@ -126,7 +126,7 @@ func (r *reader) token(written string, w text.Word) token {
 		t.places = append(t.places, n)
 	}
 	t.number = w.Number || isNumberWord(w.Lower)
-	t.time = isTimeWord(w)
+	t.time = text.IsTimeWord(w)
 	t.name = w.Capital && !r.names[strings.TrimSuffix(w.Lower, "'s")] && !text.IsStopWord(w.Lower)
 	r.tokens[written] = t
 	return t
@@ -149,17 +149,6 @@ func unique[T ~int32 | ~string](list []T) []T {
 	out := slices.Clone(list)
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// isTimeWord reports whether a word tells, more or less exactly, when something was or will be: the number of a year does, too.
-func isTimeWord(w text.Word) bool {
-	switch w.Lower {
-	case "yesterday", "today", "tomorrow", "tonight", "ago", "last", "next", "week", "weeks", "weekend", "month", "months", "year", "years",
-		"days", "since", "recently", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march",
-		"april", "june", "july", "august", "september", "october", "november", "december":
-		return true
-	}
-	return w.Number && len(w.Lower) == 4 && (w.Lower[:2] == "19" || w.Lower[:2] == "20")
 }
 
 // isNumberWord reports whether a word is a number or tells how many, roughly.

@@ -25,11 +25,11 @@ type question struct {
 
 func readQuestion(query string) question {
 	words := text.Words(query)
-	q := question{when: text.AsksWhen(words)}
+	q := question{when: text.AsksWhen(query, words)}
 	for i, w := range words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		switch stem := text.Stem(lower); {
-		case text.IsStopWord(lower), q.when && whenWords[lower]:
+		case text.IsStopWord(lower), q.when && text.WhenNoun(lower):
 		case w.Capital && i > 0, w.Capital && len(words) == 1:
 			q.names = append(q.names, lower)
 		case weakWords[lower]:

@@ -213,3 +213,18 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("answer: %v", err)
 	}
 }
+
+func TestAnAuxiliaryIsNobody(t *testing.T) {
+	m := mem("h", memory.KindEpisodic, "Ana plans to move to Braga.")
+	m.Value = "Ana: I plan to move to Braga."
+	said := memory.Turn{ID: "w", Speaker: "Will", Text: "Hello!", Time: now}
+	for query, answered := range map[string]bool{
+		"Will she move to Braga?": true, "Will Ana move to Braga?": true, "Does Will plan to move to Braga?": false, "Is Braga Will's plan?": false,
+	} {
+		e := recall.Evidence{Query: query, Now: now, Memories: []memory.Memory{m}, Window: []memory.Turn{said}, WordBudget: 100}
+		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))
+		if err != nil || a.Abstained == answered {
+			t.Errorf("%s: %+v, %v", query, a, err)
+		}
+	}
+}

@@ -27,13 +27,14 @@ type asked struct {
 func readAsked(query string, when bool, known map[string]bool) asked {
 	var a asked
 	people := map[string]bool{}
-	for _, w := range text.Words(query) {
+	words := text.Words(query)
+	for i, w := range words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		switch {
-		case known[lower] && w.Capital:
+		case known[lower] && w.Capital && (!text.IsStopWord(lower) || text.IsNamesake(query, words, i)):
 			people[lower] = true
 			a.person = lower
-		case text.IsStopWord(lower), when && whenWords[lower]:
+		case text.IsStopWord(lower), when && text.WhenNoun(lower):
 		case weakWords[lower]:
 			a.words = append(a.words, wanted{lower, text.Stem(lower), weakWeight})
 		default:

@@ -10,9 +10,6 @@ import (
 var weakWords = wordSet(`tell know remember say said mention mentioned talk talked kind kinds type types thing things much many name long
 get go going went like do does did make made one time new use feel think want try recent recently last first`)
 
-// whenWords are answered by a date, not by a word.
-var whenWords = wordSet("date year month day time long ago")
-
 // otherWords maps the stem of a word in questions to stems of words in statements.
 var otherWords = stemTable(map[string]string{
 	"live": "residence moved based settled home", "residence": "lives moved", "home": "residence lives", "city": "residence lives moved", "address": "residence lives",
