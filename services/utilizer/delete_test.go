@@ -48,7 +48,8 @@ func TestADeletionWaitsForTheUsersWriter(t *testing.T) {
 		if took := time.Since(began); took < busy {
 			t.Errorf("answered after %s, before it was done", took)
 		}
-		if len(w.events) != 1 || w.events[0].Retract != someID() || w.events[0].ID == "" || w.params[0].Scope != ana || w.params[0].Strategy != "salimory" {
+		if len(w.events) != 1 || w.events[0].Retract != someID() || w.events[0].ID == "" || w.params[0].Scope != ana ||
+			w.params[0].Strategy != "salimory" {
 			t.Errorf("the writer was told %+v for %+v, want the entry once", w.events, w.params)
 		}
 	})
@@ -69,10 +70,11 @@ func TestADeletionThatTakesTooLongSaysThatItIsAccepted(t *testing.T) {
 }
 
 func TestADeletionThatNobodyTakes(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.writer.err = fmt.Errorf("10.1.2.3:7233: %w", syscall.ECONNREFUSED)
 	_, err := r.as(acmeKey).DeleteMemory(t.Context(), deletion(someID()))
-	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "accepted") || strings.Contains(err.Error(), "10.1.2.3") {
+	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "accepted") ||
+		strings.Contains(err.Error(), "10.1.2.3") {
 		t.Errorf("got %v", err)
 	}
 	_, err = r.as(acmeKey).DeleteMemory(t.Context(), deletion(memory.DeriveID(ana, []string{"t1"}, 99)))

@@ -116,7 +116,8 @@ func seed(t testing.TB, b bank.Bank) []memory.Memory {
 			RecordedAt: now, ValidFrom: now, Sources: []string{turn}, SessionID: "s1", Vector: vectors[i], TraceID: traceHex, SpanID: traceHex[:16],
 		})
 		w.Turns = append(w.Turns, memory.Turn{
-			ID: turn, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: strings.NewReplacer("Ana lives", "I live", "Ana is", "I am", "Ana plays", "I play").Replace(content),
+			ID: turn, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser,
+			Text: strings.NewReplacer("Ana lives", "I live", "Ana is", "I am", "Ana plays", "I play").Replace(content),
 			Time: now.Add(time.Duration(i) * time.Minute),
 		})
 	}
@@ -151,7 +152,9 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 		Policies: func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
 			return profiler(), embedded.NewGenerator(), nil
 		},
-		Indexes: newIndexCache(t, b, roomy), Prior: prior.Weights, Projector: ranking.NewProjector(), Tracer: sdktrace.NewTracerProvider().Tracer("test"), Metrics: metrics, Log: slog.New(slog.DiscardHandler),
-		Alpha: 0.5, RankTimeout: 10 * time.Second, WindowTimeout: 10 * time.Second, IndexTimeout: 10 * time.Second, Reserve: time.Millisecond, Now: func() time.Time { return now },
+		Indexes: newIndexCache(t, b, roomy), Prior: prior.Weights, Projector: ranking.NewProjector(),
+		Tracer: sdktrace.NewTracerProvider().Tracer("test"), Metrics: metrics, Log: slog.New(slog.DiscardHandler),
+		Alpha: 0.5, RankTimeout: 10 * time.Second, WindowTimeout: 10 * time.Second, IndexTimeout: 10 * time.Second, Reserve: time.Millisecond,
+		Now: func() time.Time { return now },
 	}
 }

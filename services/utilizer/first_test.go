@@ -143,7 +143,8 @@ func TestWhoSaysTooMuchIsSearchedToo(t *testing.T) {
 	o := roomy
 	o.Entries = len(facts)
 	r, b := newCounted(t, o)
-	if err := r.Bank.Write(t.Context(), ana, memory.Write{Turns: []memory.Turn{{ID: "more", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "Well.", Time: now}}}); err != nil {
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Turns: []memory.Turn{{ID: "more", SessionID: "s1", Speaker: "Ana",
+		Role: memory.RoleUser, Text: "Well.", Time: now}}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

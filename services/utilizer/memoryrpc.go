@@ -43,7 +43,9 @@ type memoryServer struct {
 }
 
 // ListMemories implements the RPC.
-func (s *memoryServer) ListMemories(ctx context.Context, req *connect.Request[mnemev1.ListMemoriesRequest]) (*connect.Response[mnemev1.ListMemoriesResponse], error) {
+func (s *memoryServer) ListMemories(
+	ctx context.Context, req *connect.Request[mnemev1.ListMemoriesRequest],
+) (*connect.Response[mnemev1.ListMemoriesResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
 		return nil, rpcerror.From(err)
@@ -67,7 +69,9 @@ func (s *memoryServer) ListMemories(ctx context.Context, req *connect.Request[mn
 }
 
 // GetMemory implements the RPC.
-func (s *memoryServer) GetMemory(ctx context.Context, req *connect.Request[mnemev1.GetMemoryRequest]) (*connect.Response[mnemev1.GetMemoryResponse], error) {
+func (s *memoryServer) GetMemory(
+	ctx context.Context, req *connect.Request[mnemev1.GetMemoryRequest],
+) (*connect.Response[mnemev1.GetMemoryResponse], error) {
 	scope, err := entryOf(ctx, req.Msg)
 	if err != nil {
 		return nil, rpcerror.From(err)
@@ -84,7 +88,9 @@ func (s *memoryServer) GetMemory(ctx context.Context, req *connect.Request[mneme
 }
 
 // GetMemoryHistory implements the RPC. Without a user it looks up whose entry it is.
-func (s *memoryServer) GetMemoryHistory(ctx context.Context, req *connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
+func (s *memoryServer) GetMemoryHistory(
+	ctx context.Context, req *connect.Request[mnemev1.GetMemoryHistoryRequest],
+) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
 	scope, err := s.ownedEntry(ctx, req.Msg)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "find memory", err)
@@ -98,7 +104,9 @@ func (s *memoryServer) GetMemoryHistory(ctx context.Context, req *connect.Reques
 
 // DeleteMemory implements the RPC: it has the user's workflow retract the entry and waits until that
 // is done. Deleting what is retracted already succeeds; what is superseded is history, and refused.
-func (s *memoryServer) DeleteMemory(ctx context.Context, req *connect.Request[mnemev1.DeleteMemoryRequest]) (*connect.Response[mnemev1.DeleteMemoryResponse], error) {
+func (s *memoryServer) DeleteMemory(
+	ctx context.Context, req *connect.Request[mnemev1.DeleteMemoryRequest],
+) (*connect.Response[mnemev1.DeleteMemoryResponse], error) {
 	scope, err := entryOf(ctx, req.Msg)
 	if err != nil {
 		return nil, rpcerror.From(err)
@@ -149,7 +157,9 @@ func (s *memoryServer) retract(ctx context.Context, scope memory.Scope, id strin
 }
 
 // GetCore implements the RPC.
-func (s *memoryServer) GetCore(ctx context.Context, req *connect.Request[mnemev1.GetCoreRequest]) (*connect.Response[mnemev1.GetCoreResponse], error) {
+func (s *memoryServer) GetCore(
+	ctx context.Context, req *connect.Request[mnemev1.GetCoreRequest],
+) (*connect.Response[mnemev1.GetCoreResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
 		return nil, rpcerror.From(err)
@@ -162,7 +172,9 @@ func (s *memoryServer) GetCore(ctx context.Context, req *connect.Request[mnemev1
 }
 
 // GetWorkingMemory implements the RPC.
-func (s *memoryServer) GetWorkingMemory(ctx context.Context, req *connect.Request[mnemev1.GetWorkingMemoryRequest]) (*connect.Response[mnemev1.GetWorkingMemoryResponse], error) {
+func (s *memoryServer) GetWorkingMemory(
+	ctx context.Context, req *connect.Request[mnemev1.GetWorkingMemoryRequest],
+) (*connect.Response[mnemev1.GetWorkingMemoryResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
 		return nil, rpcerror.From(err)
@@ -175,7 +187,9 @@ func (s *memoryServer) GetWorkingMemory(ctx context.Context, req *connect.Reques
 }
 
 // GetSession implements the RPC.
-func (s *memoryServer) GetSession(ctx context.Context, req *connect.Request[mnemev1.GetSessionRequest]) (*connect.Response[mnemev1.GetSessionResponse], error) {
+func (s *memoryServer) GetSession(
+	ctx context.Context, req *connect.Request[mnemev1.GetSessionRequest],
+) (*connect.Response[mnemev1.GetSessionResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
 		return nil, rpcerror.From(err)

@@ -42,15 +42,17 @@ func places(a utilizer.Ask) []string {
 }
 
 func TestWhatIsLearnedFromIsWhatWasRanked(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	ranker := listen(r.Recaller)
 	c := r.as(acmeKey)
-	answer, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}}))
+	answer, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
+		Query: "Where does Ana live?"}}))
 	if err != nil || len(ranker.asks) != 1 {
 		t.Fatalf("got %v after %d asks, %v", answer, len(ranker.asks), err)
 	}
 	told, asked := answer.Msg.GetRecall(), ranker.asks[0]
-	if told.GetRecallId() == "" || told.GetRecallId() != asked.RecallID || told.GetWeightsVersion() != "test/1" || asked.User != "ana" || asked.FeatureSet != r.Prior.FeatureSet {
+	if told.GetRecallId() == "" || told.GetRecallId() != asked.RecallID || told.GetWeightsVersion() != "test/1" || asked.User != "ana" ||
+		asked.FeatureSet != r.Prior.FeatureSet {
 		t.Errorf("told recall %q by %q, asked %+v", told.GetRecallId(), told.GetWeightsVersion(), asked)
 	}
 	var shown []string
@@ -80,7 +82,8 @@ func TestWhatIsLearnedFromIsWhatWasRanked(t *testing.T) {
 func TestTheWeightsAreNotNamedWhereTheyDidNotOrder(t *testing.T) {
 	r := newRecaller(t)
 	r.Ranker = unavailableRanker{}
-	if got, err := r.Recall(t.Context(), acme, where); err != nil || got.Weights != "" || len(got.Ranked) != 2 || got.Ranked[0].Score <= got.Ranked[1].Score {
+	if got, err := r.Recall(t.Context(), acme, where); err != nil || got.Weights != "" || len(got.Ranked) != 2 ||
+		got.Ranked[0].Score <= got.Ranked[1].Score {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -107,7 +110,8 @@ func TestMemoriesOfOneTurnTakeOnePlace(t *testing.T) {
 			if !slices.Equal(of, []string{"Ana moved the harp upstairs."}) {
 				t.Errorf("of the turn, %q is shown", of)
 			}
-			if ids := places(ranker.asks[0]); len(ids) != len(slices.Compact(slices.Sorted(slices.Values(ids)))) || room.Bytes > 0 && len(ids) != len(facts)+1 {
+			if ids := places(ranker.asks[0]); len(ids) != len(slices.Compact(slices.Sorted(slices.Values(ids)))) ||
+				room.Bytes > 0 && len(ids) != len(facts)+1 {
 				t.Errorf("%d places", len(ids))
 			}
 		})
@@ -121,7 +125,8 @@ func tell(t *testing.T, r *utilizer.Recaller, text string, statements ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := memory.Write{Turns: []memory.Turn{{ID: "told", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Caption: "a  harp", Time: now}}}
+	w := memory.Write{Turns: []memory.Turn{{ID: "told", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text,
+		Caption: "a  harp", Time: now}}}
 	for i, content := range statements {
 		w.Put = append(w.Put, memory.Memory{
 			ID: memory.DeriveID(ana, []string{"told"}, i), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1,
@@ -162,12 +167,16 @@ func TestADialogueIsNotLongerThanAMemoryMayCarry(t *testing.T) {
 		turns []memory.Turn
 		want  func(string) bool
 	}{
-		"none":                 {nil, func(s string) bool { return s == "" }},
-		"one that is too long": {[]memory.Turn{turn(long)}, func(s string) bool { return strings.HasPrefix(s, "Ana: éé") && strings.HasSuffix(s, "é…") }},
-		"too many":             {[]memory.Turn{turn("first"), turn(half), turn("last")}, func(s string) bool { return strings.HasPrefix(s, "Ana: first\nAna: x") }},
-		"the first goes":       {[]memory.Turn{turn(half), turn(half), turn("last")}, func(s string) bool { return s == "Ana: "+half+"\nAna: last" }},
+		"none": {nil, func(s string) bool { return s == "" }},
+		"one that is too long": {[]memory.Turn{turn(long)},
+			func(s string) bool { return strings.HasPrefix(s, "Ana: éé") && strings.HasSuffix(s, "é…") }},
+		"too many": {[]memory.Turn{turn("first"), turn(half), turn("last")},
+			func(s string) bool { return strings.HasPrefix(s, "Ana: first\nAna: x") }},
+		"the first goes": {[]memory.Turn{turn(half), turn(half), turn("last")},
+			func(s string) bool { return s == "Ana: "+half+"\nAna: last" }},
 		"the last is the long": {[]memory.Turn{turn("first"), turn(long)}, func(s string) bool { return strings.HasPrefix(s, "Ana: é") }},
-		"just so long":         {[]memory.Turn{turn(strings.Repeat("x", memory.MaxValueBytes-5))}, func(s string) bool { return len(s) == memory.MaxValueBytes && !strings.HasSuffix(s, "…") }},
+		"just so long": {[]memory.Turn{turn(strings.Repeat("x", memory.MaxValueBytes-5))},
+			func(s string) bool { return len(s) == memory.MaxValueBytes && !strings.HasSuffix(s, "…") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := utilizer.Dialogue(c.turns); !c.want(got) || len(got) > memory.MaxValueBytes || !utf8.ValidString(got) {

@@ -67,7 +67,8 @@ func (r *Recaller) rank(ctx context.Context, q Request, f found, recallID string
 // ellipsis marks where a turn was cut.
 const ellipsis = "…"
 
-// dialogue is what was said in turns, a line each. Of what is more than a memory may carry, the first lines go; the last is kept, and cut at
+// dialogue is what was said in turns, a line each. Of what is more than a memory may carry, the first lines go; the last is kept, and cut
+// at
 // its end where it alone is too long.
 func dialogue(turns []memory.Turn) string {
 	var lines []string

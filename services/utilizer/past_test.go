@@ -50,7 +50,8 @@ func TestAProfileAsOfATimeShowsNothingLater(t *testing.T) {
 			withCore(t, r)
 			move(t, r)
 			for _, asOf := range []time.Time{now.AddDate(-1, 0, 0), now.Add(-time.Second), now} {
-				q := utilizer.Request{User: ana.User, Query: "Where does Ana live, and is she packing?", Candidates: 20, Memories: 5, WordBudget: 250, AsOf: asOf}
+				q := utilizer.Request{User: ana.User, Query: "Where does Ana live, and is she packing?", Candidates: 20, Memories: 5, WordBudget: 250,
+					AsOf: asOf}
 				got, err := r.Recall(t.Context(), builder, q)
 				if err != nil {
 					t.Fatal(err)
@@ -88,7 +89,8 @@ func askOfThePast(t *testing.T, r *utilizer.Recaller) {
 		{"In which city does Ana live?", now.AddDate(0, 0, 1), "Porto. (until 2026-03-11)", "Braga"},
 		{"In which city does Ana live?", now.AddDate(0, 0, 11), "Braga", "Ana lives in Porto. (until"},
 	} {
-		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20, Memories: 5, WordBudget: 250, AsOf: c.asOf})
+		got, err := r.Recall(t.Context(), acme, utilizer.Request{User: ana.User, Query: c.query, Candidates: 20, Memories: 5, WordBudget: 250,
+			AsOf: c.asOf})
 		if err != nil {
 			t.Fatal(err)
 		}

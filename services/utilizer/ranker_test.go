@@ -23,7 +23,9 @@ type reranker struct {
 	asked  *mnemev1.RerankRequest
 }
 
-func (r *reranker) Rerank(_ context.Context, req *connect.Request[mnemev1.RerankRequest]) (*connect.Response[mnemev1.RerankResponse], error) {
+func (r *reranker) Rerank(
+	_ context.Context, req *connect.Request[mnemev1.RerankRequest],
+) (*connect.Response[mnemev1.RerankResponse], error) {
 	r.asked = req.Msg
 	return connect.NewResponse(&mnemev1.RerankResponse{Ranked: r.answer, WeightsVersion: "learned/7"}), nil
 }
@@ -51,11 +53,13 @@ func numbered() utilizer.Ask {
 func TestTheRerankerIsAskedInNumbers(t *testing.T) {
 	r := &reranker{answer: []*mnemev1.RankedMemory{{MemoryId: "b", Score: 7}, {MemoryId: "a", Score: 3}}}
 	got, err := serve(t, r).Rank(t.Context(), numbered(), 2)
-	if want := (utilizer.Order{Places: []int{1, 0}, Scores: []float64{3, 7, 0}, Version: "learned/7"}); err != nil || !reflect.DeepEqual(got, want) {
+	if want := (utilizer.Order{Places: []int{1, 0}, Scores: []float64{3, 7, 0}, Version: "learned/7"}); err != nil ||
+		!reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	q := r.asked
-	if q.GetUserId() != "ana" || q.GetRecallId() != "r1" || q.GetFeatureSet() != "test/1" || q.GetMemories() != 2 || !bytes.Equal(q.GetQueryVector(), []byte{1, 2}) {
+	if q.GetUserId() != "ana" || q.GetRecallId() != "r1" || q.GetFeatureSet() != "test/1" || q.GetMemories() != 2 ||
+		!bytes.Equal(q.GetQueryVector(), []byte{1, 2}) {
 		t.Errorf("asked %v", q)
 	}
 	for i, want := range numbered().Candidates {

@@ -38,7 +38,9 @@ type found struct {
 
 // retrieve looks for candidates, and reads window and core block beside that. The core block tells what holds now, and nothing about
 // the past.
-func (r *Recaller) retrieve(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, withCore bool, out *Result) (found, error) {
+func (r *Recaller) retrieve(
+	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, withCore bool, out *Result,
+) (found, error) {
 	var f found
 	var windowErr, coreErr error
 	g, gctx := errgroup.WithContext(ctx)
@@ -133,7 +135,8 @@ func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request
 	return nil
 }
 
-// either searches the bank while an index is made. It returns the index where that is ready first or soon after, and what was found otherwise.
+// either searches the bank while an index is made. It returns the index where that is ready first or soon after, and what was found
+// otherwise.
 func (r *Recaller) either(
 	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, vector []float32, ready <-chan *cachedIndex,
 ) (hits []bank.Scored, made *cachedIndex, err error) {

@@ -37,7 +37,9 @@ type server struct {
 }
 
 // Recall implements the RPC.
-func (s *server) Recall(ctx context.Context, req *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (s *server) Recall(
+	ctx context.Context, req *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	_, result, err := s.recall(ctx, req.Msg, false)
 	if err != nil {
 		return nil, err
@@ -46,7 +48,9 @@ func (s *server) Recall(ctx context.Context, req *connect.Request[mnemev1.Recall
 }
 
 // Answer implements the RPC. Its citations become feedback at once.
-func (s *server) Answer(ctx context.Context, req *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
+func (s *server) Answer(
+	ctx context.Context, req *connect.Request[mnemev1.AnswerRequest],
+) (*connect.Response[mnemev1.AnswerResponse], error) {
 	if req.Msg.GetRecall() == nil {
 		return nil, rpcerror.From(fault.Terminal("recall", "is missing, want the query"))
 	}
@@ -63,7 +67,8 @@ func (s *server) Answer(ctx context.Context, req *connect.Request[mnemev1.Answer
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "answer", err)
 	}
-	s.recaller.Metrics.Answers.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
+	s.recaller.Metrics.Answers.Add(ctx, 1,
+		metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
 	s.recaller.degrade(ctx, &result, FeedbackUnavailable, s.learn(ctx, scope, result, answer.Cited))
 	return connect.NewResponse(&mnemev1.AnswerResponse{
 		Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited, Recall: response(result),
@@ -71,7 +76,9 @@ func (s *server) Answer(ctx context.Context, req *connect.Request[mnemev1.Answer
 }
 
 // ReportCitations implements the RPC.
-func (s *server) ReportCitations(ctx context.Context, req *connect.Request[mnemev1.ReportCitationsRequest]) (*connect.Response[mnemev1.ReportCitationsResponse], error) {
+func (s *server) ReportCitations(
+	ctx context.Context, req *connect.Request[mnemev1.ReportCitationsRequest],
+) (*connect.Response[mnemev1.ReportCitationsResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
 		return nil, rpcerror.From(err)
@@ -139,7 +146,8 @@ func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
 	if q.Candidates, err = number("candidates", req.GetCandidates(), defaultCandidates, 1, maxCandidates); err != nil {
 		return q, err
 	}
-	if q.Memories, err = number("memories", req.GetMemories(), min(defaultMemories, q.Candidates), 1, min(maxMemories, q.Candidates)); err != nil {
+	most := min(maxMemories, q.Candidates)
+	if q.Memories, err = number("memories", req.GetMemories(), min(defaultMemories, most), 1, most); err != nil {
 		return q, err
 	}
 	q.WordBudget, err = number("word_budget", req.GetWordBudget(), defaultWordBudget, minWordBudget, maxWordBudget)

@@ -69,8 +69,8 @@ func (w *writer) Signal(_ context.Context, p consolidation.Params, events []cons
 	return w.err
 }
 
-// rig is a utilizer behind its door.
-type rig struct {
+// fixture is a utilizer behind its door.
+type fixture struct {
 	*utilizer.Recaller
 	out    *outbox
 	writer *writer
@@ -78,7 +78,7 @@ type rig struct {
 	log    *bytes.Buffer
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	tenants, err := tenant.Static(
 		tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}, APIKeys: []string{tenant.HashKey(acmeKey)}},
@@ -87,7 +87,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{Recaller: newRecaller(t), out: &outbox{}, writer: &writer{}, log: &bytes.Buffer{}}
+	r := &fixture{Recaller: newRecaller(t), out: &outbox{}, writer: &writer{}, log: &bytes.Buffer{}}
 	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, slog.New(slog.NewTextHandler(r.log, nil)), tenants))
 	t.Cleanup(r.web.Close)
 	return r
@@ -99,7 +99,7 @@ type clients struct {
 }
 
 // as are the clients of a tenant; an empty key sends none.
-func (r *rig) as(key string) clients {
+func (r *fixture) as(key string) clients {
 	o := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 			if key != "" {
@@ -108,7 +108,8 @@ func (r *rig) as(key string) clients {
 			return next(ctx, req)
 		}
 	}))
-	return clients{mnemev1connect.NewUtilizerServiceClient(r.web.Client(), r.web.URL, o), mnemev1connect.NewMemoryServiceClient(r.web.Client(), r.web.URL, o)}
+	return clients{mnemev1connect.NewUtilizerServiceClient(r.web.Client(), r.web.URL, o),
+		mnemev1connect.NewMemoryServiceClient(r.web.Client(), r.web.URL, o)}
 }
 
 func ask[T any](msg *T) *connect.Request[T] { return connect.NewRequest(msg) }
@@ -118,7 +119,8 @@ func calls(c clients, id string) map[string]func(context.Context, func(proto.Mes
 	out := map[string]func(context.Context, func(proto.Message)) error{}
 	add(out, "Recall", &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}, c.Recall)
 	add(out, "Answer", &mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}}, c.Answer)
-	add(out, "ReportCitations", &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a", "b"}, CitedIds: []string{"b"}}, c.ReportCitations)
+	add(out, "ReportCitations", &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a", "b"},
+		CitedIds: []string{"b"}}, c.ReportCitations)
 	add(out, "ListMemories", &mnemev1.ListMemoriesRequest{UserId: "ana"}, c.ListMemories)
 	add(out, "GetMemory", &mnemev1.GetMemoryRequest{UserId: "ana", MemoryId: id}, c.GetMemory)
 	add(out, "GetMemoryHistory", &mnemev1.GetMemoryHistoryRequest{UserId: "ana", MemoryId: id}, c.GetMemoryHistory)
@@ -154,9 +156,10 @@ func set(field string, value any) func(proto.Message) {
 }
 
 func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	long := func(n int) string { return strings.Repeat("x", n+1) }
-	everywhere := []string{"Recall", "Answer", "ReportCitations", "ListMemories", "GetMemory", "GetMemoryHistory", "GetWorkingMemory", "GetSession", "DeleteMemory"}
+	everywhere := []string{"Recall", "Answer", "ReportCitations", "ListMemories", "GetMemory", "GetMemoryHistory", "GetWorkingMemory",
+		"GetSession", "DeleteMemory"}
 	owned := slices.DeleteFunc(slices.Clone(everywhere), func(rpc string) bool { return rpc == "GetMemoryHistory" }) // finds the user itself
 	recalls, entries := []string{"Recall", "Answer"}, []string{"GetMemory", "GetMemoryHistory", "DeleteMemory"}
 	report, list := []string{"ReportCitations"}, []string{"ListMemories"}
@@ -217,7 +220,7 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 }
 
 func TestTheTenantIsThatOfTheCredential(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	for name := range calls(r.as(""), "") {
 		t.Run(name, func(t *testing.T) {
 			for _, key := range []string{"", "KEY-of-nobody"} {
@@ -236,7 +239,8 @@ func TestTheTenantIsThatOfTheCredential(t *testing.T) {
 	if err != nil || len(list.Msg.GetMemories()) != 0 {
 		t.Errorf("another tenant lists %v, %v", list, err)
 	}
-	if _, err := r.as(betaKey).ReportCitations(t.Context(), ask(&mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a"}})); err != nil {
+	if _, err := r.as(betaKey).ReportCitations(t.Context(),
+		ask(&mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a"}})); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(r.out.msgs[0].Key); got != "beta/ana" {
@@ -245,7 +249,7 @@ func TestTheTenantIsThatOfTheCredential(t *testing.T) {
 }
 
 func TestReads(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	c := r.as(acmeKey)
 	var listed []string
 	for token, pages := "", 0; pages == 0 || token != ""; pages++ {
@@ -264,7 +268,8 @@ func TestReads(t *testing.T) {
 		t.Errorf("%d memories in all pages, want %d", len(listed), len(facts))
 	}
 	one, err := c.GetMemory(t.Context(), ask(&mnemev1.GetMemoryRequest{UserId: "ana", MemoryId: someID()}))
-	if err != nil || one.Msg.GetMemory().GetContent() != facts[0] || len(one.Msg.GetSources()) != 1 || one.Msg.GetSources()[0].GetText() != "I live in Porto." {
+	if err != nil || one.Msg.GetMemory().GetContent() != facts[0] || len(one.Msg.GetSources()) != 1 ||
+		one.Msg.GetSources()[0].GetText() != "I live in Porto." {
 		t.Errorf("got %v, %v", one, err)
 	}
 	history, err := c.GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{UserId: "ana", MemoryId: someID()}))
@@ -284,7 +289,7 @@ func TestReads(t *testing.T) {
 }
 
 func TestAnEntryThatSeveralUsersHaveNeedsTheUser(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	m, err := r.Bank.Get(t.Context(), ana, someID())
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +300,8 @@ func TestAnEntryThatSeveralUsersHaveNeedsTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.as(acmeKey).GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{MemoryId: m.ID}))
-	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "user_id: is not set, but several users") || strings.Contains(err.Error(), "another") {
+	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "user_id: is not set, but several users") ||
+		strings.Contains(err.Error(), "another") {
 		t.Errorf("without the user: %v", err)
 	}
 	res, err := r.as(acmeKey).GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{UserId: "another", MemoryId: m.ID}))
@@ -312,17 +318,20 @@ func TestSessions(t *testing.T) {
 		turns  uint32
 	}{
 		{"nothing is formed yet", nil, mnemev1.FormationState_FORMATION_STATE_PENDING, 0},
-		{"an open session is pending, whatever is formed", &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2}, mnemev1.FormationState_FORMATION_STATE_PENDING, 3},
-		{"a closed one is formed", &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2, Closed: true}, mnemev1.FormationState_FORMATION_STATE_FORMED, 3},
+		{"an open session is pending, whatever is formed", &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2},
+			mnemev1.FormationState_FORMATION_STATE_PENDING, 3},
+		{"a closed one is formed", &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2, Closed: true},
+			mnemev1.FormationState_FORMATION_STATE_FORMED, 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			if err := r.Bank.Write(t.Context(), ana, memory.Write{Session: tt.record}); err != nil {
 				t.Fatal(err)
 			}
 			got, err := r.as(acmeKey).GetSession(t.Context(), ask(&mnemev1.GetSessionRequest{UserId: "ana", SessionId: "s1"}))
-			if err != nil || got.Msg.GetState() != tt.state || got.Msg.GetTurns() != tt.turns || (got.Msg.GetFormedAt() != nil) != (tt.record != nil) {
+			if err != nil || got.Msg.GetState() != tt.state || got.Msg.GetTurns() != tt.turns ||
+				(got.Msg.GetFormedAt() != nil) != (tt.record != nil) {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})
@@ -330,7 +339,7 @@ func TestSessions(t *testing.T) {
 }
 
 func TestARecallIsToldInTextAndParts(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	got, err := r.as(acmeKey).Recall(t.Context(), ask(&mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?", Memories: 2}))
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +352,8 @@ func TestARecallIsToldInTextAndParts(t *testing.T) {
 			}
 		}
 	}
-	if len(m.GetCited()) != 2 || m.GetCited()[0].GetIndex() != 1 || m.GetCited()[0].GetScore() == 0 || m.GetRecallId() == "" || len(m.GetTraceId()) != 32 {
+	if len(m.GetCited()) != 2 || m.GetCited()[0].GetIndex() != 1 || m.GetCited()[0].GetScore() == 0 || m.GetRecallId() == "" ||
+		len(m.GetTraceId()) != 32 {
 		t.Errorf("got %v", m)
 	}
 	if len(r.out.msgs) != 0 {
@@ -352,9 +362,10 @@ func TestARecallIsToldInTextAndParts(t *testing.T) {
 }
 
 func TestCitationsBecomeFeedback(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	c := r.as(acmeKey)
-	answer, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}}))
+	answer, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
+		Query: "Where does Ana live?"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,19 +394,21 @@ func TestCitationsBecomeFeedback(t *testing.T) {
 }
 
 func TestAnAnswerWithoutMemoriesIsNoFeedback(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.out.err = errors.New("must not be asked")
-	got, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "eva", Query: "Where does Eva live?"}}))
+	got, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "eva",
+		Query: "Where does Eva live?"}}))
 	if err != nil || !got.Msg.GetAbstained() || len(got.Msg.GetRecall().GetDegraded()) != 0 {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
 
 func TestAnAnswerIsGivenAlthoughNobodyLearnsFromIt(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.out.err = fmt.Errorf("10.1.2.3:9092: %w", syscall.ECONNREFUSED)
 	c := r.as(acmeKey)
-	got, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}}))
+	got, err := c.Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
+		Query: "Where does Ana live?"}}))
 	if err != nil || len(got.Msg.GetRecall().GetDegraded()) != 1 || got.Msg.GetRecall().GetDegraded()[0] != "feedback_unavailable" {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -406,7 +419,7 @@ func TestAnAnswerIsGivenAlthoughNobodyLearnsFromIt(t *testing.T) {
 }
 
 func TestWhatFailsIsLoggedAndNotShown(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) { return nil, nil, errUnavailable }
 	_, err := r.as(acmeKey).Recall(t.Context(), ask(&mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}))
 	if connect.CodeOf(err) != connect.CodeUnavailable || strings.Contains(err.Error(), "10.1.2.3") {
@@ -422,7 +435,8 @@ func TestChangesDropWhatIsIndexed(t *testing.T) {
 	lists := &counting{Bank: r.Bank}
 	r.Indexes = newIndexCache(t, lists, roomy)
 	recalled(t, r, ana)
-	change := contract.MemoryChange{Envelope: contract.Envelope{EventID: "op1", Scope: ana}, Operation: memory.OpAdd, MemoryID: "m1", Time: now}
+	change := contract.MemoryChange{Envelope: contract.Envelope{EventID: "op1", Scope: ana}, Operation: memory.OpAdd, MemoryID: "m1",
+		Time: now}
 	value, err := change.Encode()
 	if err != nil {
 		t.Fatal(err)

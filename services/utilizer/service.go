@@ -109,7 +109,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	doors := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage))
+	doors := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants)),
+		connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: client.Publisher, log: tel.Log}, doors))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
@@ -127,7 +128,9 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 }
 
 // userData opens what the user data service needs beside what recall does.
-func (c Config) userData(b *wiring.Builder, line *wiring.BusClient, temporal client.Client, r *Recaller, tel *telemetry.Telemetry) (*userDataServer, error) {
+func (c Config) userData(
+	b *wiring.Builder, line *wiring.BusClient, temporal client.Client, r *Recaller, tel *telemetry.Telemetry,
+) (*userDataServer, error) {
 	stores, free, err := wiring.OpenErasureStores(line, c.Workflows, c.Window.Redis, temporal, tel)
 	if err != nil {
 		return nil, err

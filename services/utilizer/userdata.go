@@ -49,7 +49,9 @@ type userDataServer struct {
 
 // EraseUser implements the RPC: the request takes its place among the user's events. One that comes again under its id is given
 // the erasure that there is: another one would take what has come since, and be proved by the report of the first.
-func (s *userDataServer) EraseUser(ctx context.Context, req *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse], error) {
+func (s *userDataServer) EraseUser(
+	ctx context.Context, req *connect.Request[mnemev1.EraseUserRequest],
+) (*connect.Response[mnemev1.EraseUserResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
 		return nil, rpcerror.From(err)
@@ -98,7 +100,9 @@ func (s *userDataServer) ask(ctx context.Context, scope memory.Scope, id string)
 }
 
 // GetErasure implements the RPC.
-func (s *userDataServer) GetErasure(ctx context.Context, req *connect.Request[mnemev1.GetErasureRequest]) (*connect.Response[mnemev1.GetErasureResponse], error) {
+func (s *userDataServer) GetErasure(
+	ctx context.Context, req *connect.Request[mnemev1.GetErasureRequest],
+) (*connect.Response[mnemev1.GetErasureResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err == nil {
 		err = memory.ValidText("erasure_id", req.Msg.GetErasureId(), memory.MaxIDBytes)
@@ -122,7 +126,9 @@ func (s *userDataServer) GetErasure(ctx context.Context, req *connect.Request[mn
 }
 
 // ScanUser implements the RPC.
-func (s *userDataServer) ScanUser(ctx context.Context, req *connect.Request[mnemev1.ScanUserRequest]) (*connect.Response[mnemev1.ScanUserResponse], error) {
+func (s *userDataServer) ScanUser(
+	ctx context.Context, req *connect.Request[mnemev1.ScanUserRequest],
+) (*connect.Response[mnemev1.ScanUserResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
 		return nil, rpcerror.From(err)
@@ -146,7 +152,9 @@ func (s *userDataServer) ScanUser(ctx context.Context, req *connect.Request[mnem
 }
 
 // ExportUser implements the RPC.
-func (s *userDataServer) ExportUser(ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest], stream *connect.ServerStream[mnemev1.ExportUserResponse]) error {
+func (s *userDataServer) ExportUser(
+	ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest], stream *connect.ServerStream[mnemev1.ExportUserResponse],
+) error {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
 		return rpcerror.From(err)
@@ -190,7 +198,9 @@ func (p *parts) flush() error {
 }
 
 // ImportUser implements the RPC. It does not go through the user's writer, so it refuses to work beside it.
-func (s *userDataServer) ImportUser(ctx context.Context, req *connect.Request[mnemev1.ImportUserRequest]) (*connect.Response[mnemev1.ImportUserResponse], error) {
+func (s *userDataServer) ImportUser(
+	ctx context.Context, req *connect.Request[mnemev1.ImportUserRequest],
+) (*connect.Response[mnemev1.ImportUserResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
 	if err != nil {
 		return nil, rpcerror.From(err)
@@ -206,7 +216,8 @@ func (s *userDataServer) ImportUser(ctx context.Context, req *connect.Request[mn
 	if busy {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, errWriting)
 	}
-	now, anew, err := s.importer.Page(ctx, scope, header, req.Msg.GetLines(), int(req.Msg.GetFirstLine()), countsFrom(req.Msg.GetSoFar())) //nolint:gosec // a line's number
+	first, before := int(req.Msg.GetFirstLine()), countsFrom(req.Msg.GetSoFar()) //nolint:gosec // a line's number
+	now, anew, err := s.importer.Page(ctx, scope, header, req.Msg.GetLines(), first, before)
 	s.indexes.Drop(scope)
 	switch {
 	case errors.Is(err, transfer.ErrNotEmpty), errors.Is(err, transfer.ErrOutOfStep):
@@ -218,9 +229,13 @@ func (s *userDataServer) ImportUser(ctx context.Context, req *connect.Request[mn
 }
 
 func countsFrom(c *mnemev1.BankCounts) bank.Counts {
-	return bank.Counts{Memories: int(c.GetMemories()), Turns: int(c.GetTurns()), Sessions: int(c.GetSessions()), Core: int(c.GetCore())} //nolint:gosec // counts
+	return bank.Counts{ //nolint:gosec // counts
+		Memories: int(c.GetMemories()), Turns: int(c.GetTurns()), Sessions: int(c.GetSessions()), Core: int(c.GetCore()),
+	}
 }
 
 func countsTo(c bank.Counts) *mnemev1.BankCounts {
-	return &mnemev1.BankCounts{Memories: uint64(c.Memories), Turns: uint64(c.Turns), Sessions: uint64(c.Sessions), Core: uint64(c.Core)} //nolint:gosec // counts
+	return &mnemev1.BankCounts{ //nolint:gosec // counts
+		Memories: uint64(c.Memories), Turns: uint64(c.Turns), Sessions: uint64(c.Sessions), Core: uint64(c.Core),
+	}
 }

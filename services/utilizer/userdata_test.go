@@ -39,8 +39,8 @@ func (a *asked) Ask(_ context.Context, scope memory.Scope, _ string) (erasure.St
 	return a.state, a.report, a.err
 }
 
-// dataRig is the user data service behind its door.
-type dataRig struct {
+// dataFixture is the user data service behind its door.
+type dataFixture struct {
 	*utilizer.Recaller
 	out  *outbox
 	asks *asked
@@ -49,7 +49,7 @@ type dataRig struct {
 	web  *httptest.Server
 }
 
-func newDataRig(t *testing.T) *dataRig {
+func newDataFixture(t *testing.T) *dataFixture {
 	t.Helper()
 	tenants, err := tenant.Static(
 		tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}, APIKeys: []string{tenant.HashKey(acmeKey)}},
@@ -58,7 +58,7 @@ func newDataRig(t *testing.T) *dataRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &dataRig{Recaller: newRecaller(t), out: &outbox{}, asks: &asked{}, log: &bytes.Buffer{}}
+	r := &dataFixture{Recaller: newRecaller(t), out: &outbox{}, asks: &asked{}, log: &bytes.Buffer{}}
 	r.web = httptest.NewServer(utilizer.UserDataHandler(r.Recaller, utilizer.UserData{
 		Out: r.out, Erasures: r.asks, Log: slog.New(slog.NewTextHandler(r.log, nil)), Auth: tenants,
 		Busy: func(context.Context, memory.Scope) (bool, error) { return r.busy, nil },
@@ -67,7 +67,7 @@ func newDataRig(t *testing.T) *dataRig {
 	return r
 }
 
-func (r *dataRig) client() mnemev1connect.UserDataServiceClient {
+func (r *dataFixture) client() mnemev1connect.UserDataServiceClient {
 	return mnemev1connect.NewUserDataServiceClient(r.web.Client(), r.web.URL)
 }
 
@@ -81,7 +81,7 @@ func keyed[T any](key string, msg *T) *connect.Request[T] {
 }
 
 func TestAnErasureTakesItsPlaceAmongTheUsersEvents(t *testing.T) {
-	r := newDataRig(t)
+	r := newDataFixture(t)
 	for _, given := range []string{"", "mine"} {
 		res, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana", RequestId: given}))
 		if err != nil {
@@ -111,7 +111,7 @@ func TestARequestThatComesAgainIsOneErasure(t *testing.T) {
 		"when nobody can tell": {&asked{err: fmt.Errorf("10.1.2.3: %w", syscall.ECONNREFUSED)}, connect.CodeUnavailable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newDataRig(t)
+			r := newDataFixture(t)
 			*r.asks = *c.asks
 			res, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana", RequestId: "r1"}))
 			if c.code != 0 && (connect.CodeOf(err) != c.code || strings.Contains(err.Error(), "10.1.2.3")) {
@@ -124,7 +124,8 @@ func TestARequestThatComesAgainIsOneErasure(t *testing.T) {
 				t.Errorf("published %d events, want %d; asked for %v", len(r.out.msgs), c.published, r.asks.scopes)
 			}
 			// A new request is another erasure, whatever became of that one.
-			if _, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana"})); err != nil || len(r.out.msgs) != c.published+1 {
+			if _, err := r.client().EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: "ana"})); err != nil ||
+				len(r.out.msgs) != c.published+1 {
 				t.Errorf("a new request: %v, %d events", err, len(r.out.msgs))
 			}
 		})
@@ -138,14 +139,15 @@ func TestHowFarAnErasureIs(t *testing.T) {
 		want mnemev1.ErasureState
 		code connect.Code
 	}{
-		"waits":           {&asked{}, mnemev1.ErasureState_ERASURE_STATE_PENDING, 0},
-		"runs":            {&asked{state: erasure.Running}, mnemev1.ErasureState_ERASURE_STATE_RUNNING, 0},
-		"is done":         {&asked{state: erasure.Done, report: erasure.Report{Rounds: 3, DoneAt: done}}, mnemev1.ErasureState_ERASURE_STATE_DONE, 0},
+		"waits": {&asked{}, mnemev1.ErasureState_ERASURE_STATE_PENDING, 0},
+		"runs":  {&asked{state: erasure.Running}, mnemev1.ErasureState_ERASURE_STATE_RUNNING, 0},
+		"is done": {&asked{state: erasure.Done, report: erasure.Report{Rounds: 3, DoneAt: done}},
+			mnemev1.ErasureState_ERASURE_STATE_DONE, 0},
 		"was ended":       {&asked{err: erasure.ErrEnded}, 0, connect.CodeAborted},
 		"cannot be asked": {&asked{err: fmt.Errorf("10.1.2.3: %w", syscall.ECONNREFUSED)}, 0, connect.CodeUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newDataRig(t)
+			r := newDataFixture(t)
 			*r.asks = *c.asks
 			res, err := r.client().GetErasure(t.Context(), keyed(acmeKey, &mnemev1.GetErasureRequest{UserId: "ana", ErasureId: "x"}))
 			if c.code != 0 {
@@ -157,7 +159,8 @@ func TestHowFarAnErasureIs(t *testing.T) {
 			if err != nil || res.Msg.GetState() != c.want || r.asks.scopes[0] != ana {
 				t.Fatalf("got %v, %v", res, err)
 			}
-			if isDone := c.want == mnemev1.ErasureState_ERASURE_STATE_DONE; isDone != (res.Msg.GetDoneAt() != nil) || (isDone && (res.Msg.GetRounds() != 3 || !res.Msg.GetDoneAt().AsTime().Equal(done))) {
+			if isDone := c.want == mnemev1.ErasureState_ERASURE_STATE_DONE; isDone != (res.Msg.GetDoneAt() != nil) ||
+				(isDone && (res.Msg.GetRounds() != 3 || !res.Msg.GetDoneAt().AsTime().Equal(done))) {
 				t.Errorf("got %v", res.Msg)
 			}
 		})
@@ -165,13 +168,14 @@ func TestHowFarAnErasureIs(t *testing.T) {
 }
 
 func TestAScanCountsEveryStoreAndNamesTheTransport(t *testing.T) {
-	r := newDataRig(t)
+	r := newDataFixture(t)
 	counts := func(key string) (n uint64) {
 		res, err := r.client().ScanUser(t.Context(), keyed(key, &mnemev1.ScanUserRequest{UserId: "ana"}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(res.Msg.GetCounts()) < 6 || len(res.Msg.GetTransport()) != 1 || !res.Msg.GetTransport()[0].GetTexts() || res.Msg.GetTransport()[0].GetRetentionMs() != 3_600_000 {
+		if len(res.Msg.GetCounts()) < 6 || len(res.Msg.GetTransport()) != 1 || !res.Msg.GetTransport()[0].GetTexts() ||
+			res.Msg.GetTransport()[0].GetRetentionMs() != 3_600_000 {
 			t.Errorf("got %v", res.Msg)
 		}
 		for _, c := range res.Msg.GetCounts() {
@@ -184,7 +188,7 @@ func TestAScanCountsEveryStoreAndNamesTheTransport(t *testing.T) {
 	}
 }
 
-func (r *dataRig) export(t *testing.T, key, user string) []byte {
+func (r *dataFixture) export(t *testing.T, key, user string) []byte {
 	t.Helper()
 	stream, err := r.client().ExportUser(t.Context(), keyed(key, &mnemev1.ExportUserRequest{UserId: user}))
 	if err != nil {
@@ -200,7 +204,7 @@ func (r *dataRig) export(t *testing.T, key, user string) []byte {
 	return out
 }
 
-func (r *dataRig) load(ctx context.Context, key, user string, data []byte) error {
+func (r *dataFixture) load(ctx context.Context, key, user string, data []byte) error {
 	pages, err := transfer.NewPages(bytes.NewReader(data))
 	if err != nil {
 		return err
@@ -225,7 +229,7 @@ func (r *dataRig) load(ctx context.Context, key, user string, data []byte) error
 }
 
 func TestWhatWasExportedIsImportedElsewhere(t *testing.T) {
-	r := newDataRig(t)
+	r := newDataFixture(t)
 	data := r.export(t, acmeKey, "ana")
 	if n := bytes.Count(data, []byte("\n")); n < 3 {
 		t.Fatalf("%d lines", n)
@@ -236,16 +240,18 @@ func TestWhatWasExportedIsImportedElsewhere(t *testing.T) {
 	if again := r.export(t, betaKey, "ana"); !bytes.Equal(again, data) {
 		t.Errorf("exported\n%s\nimported and exported\n%s", data, again)
 	}
-	if err := r.load(t.Context(), betaKey, "ana", data); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "not empty") {
+	if err := r.load(t.Context(), betaKey, "ana", data); connect.CodeOf(err) != connect.CodeFailedPrecondition ||
+		!strings.Contains(err.Error(), "not empty") {
 		t.Errorf("a second import gave %v", err)
 	}
 }
 
 func TestAnImportWaitsForTheWriterAndNamesTheLine(t *testing.T) {
-	r := newDataRig(t)
+	r := newDataFixture(t)
 	data := r.export(t, acmeKey, "ana")
 	r.busy = true
-	if err := r.load(t.Context(), acmeKey, "new", data); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "being formed") {
+	if err := r.load(t.Context(), acmeKey, "new", data); connect.CodeOf(err) != connect.CodeFailedPrecondition ||
+		!strings.Contains(err.Error(), "being formed") {
 		t.Errorf("got %v", err)
 	}
 	r.busy = false
@@ -253,7 +259,8 @@ func TestAnImportWaitsForTheWriterAndNamesTheLine(t *testing.T) {
 	if bytes.Equal(broken, data) {
 		t.Fatal("there is no active entry")
 	}
-	if err := r.load(t.Context(), acmeKey, "new", broken); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "line 2: memory.status") {
+	if err := r.load(t.Context(), acmeKey, "new", broken); connect.CodeOf(err) != connect.CodeInvalidArgument ||
+		!strings.Contains(err.Error(), "line 2: memory.status") {
 		t.Errorf("got %v", err)
 	}
 	if n := bytes.Count(r.export(t, acmeKey, "new"), []byte("\n")); n != 1 {
@@ -262,7 +269,7 @@ func TestAnImportWaitsForTheWriterAndNamesTheLine(t *testing.T) {
 }
 
 func TestUserDataNeedsACredentialAndAUser(t *testing.T) {
-	r := newDataRig(t)
+	r := newDataFixture(t)
 	c := r.client()
 	for name, call := range map[string]func(key, user string) error{
 		"EraseUser": func(key, user string) error {

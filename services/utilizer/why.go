@@ -36,7 +36,9 @@ type diagnosisServer struct {
 }
 
 // Why implements the RPC.
-func (s *diagnosisServer) Why(ctx context.Context, req *connect.Request[mnemev1.WhyRequest]) (*connect.Response[mnemev1.WhyResponse], error) {
+func (s *diagnosisServer) Why(
+	ctx context.Context, req *connect.Request[mnemev1.WhyRequest],
+) (*connect.Response[mnemev1.WhyResponse], error) {
 	expect, err := expectedOf(req.Msg)
 	if err != nil {
 		return nil, rpcerror.From(err)

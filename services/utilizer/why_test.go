@@ -19,8 +19,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// why asks a rig as a tenant's customer.
-func (r *rig) why(t *testing.T, key string, req *mnemev1.WhyRequest) (*mnemev1.WhyResponse, error) {
+// why asks a fixture as a tenant's customer.
+func (r *fixture) why(t *testing.T, key string, req *mnemev1.WhyRequest) (*mnemev1.WhyResponse, error) {
 	t.Helper()
 	o := connect.WithInterceptors(connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
@@ -66,10 +66,10 @@ func (turning) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order, e
 	return out, nil
 }
 
-// newLife is a rig with something lost at every stage that a bank can lose it.
-func newLife(t *testing.T) *rig {
+// newLife is a fixture with something lost at every stage that a bank can lose it.
+func newLife(t *testing.T) *fixture {
 	t.Helper()
-	r := newRig(t)
+	r := newFixture(t)
 	said(t, r.Bank, "van", "Ana drives a red van.", memory.StatusActive)
 	said(t, r.Bank, "blue", "Ana drives a blue lorry.", memory.StatusActive)
 	said(t, r.Bank, "flute", "Ana studies the flute.", memory.StatusSuperseded)
@@ -100,9 +100,10 @@ func TestWhyNamesTheStageOfATurn(t *testing.T) {
 		want   mnemev1.Stage
 		reason string
 	}{
-		"never said":         {drives, "nothing", mnemev1.Stage_STAGE_NOT_INGESTED, "no turn"},
-		"in the window":      {drives, "t9", mnemev1.Stage_STAGE_NOT_INGESTED, "waits in working memory"},
-		"dropped":            {drives, "dropped", mnemev1.Stage_STAGE_DROPPED_BY_FILTER, "filter/3 scored the turn 0.125, below its threshold of 0.500"},
+		"never said":    {drives, "nothing", mnemev1.Stage_STAGE_NOT_INGESTED, "no turn"},
+		"in the window": {drives, "t9", mnemev1.Stage_STAGE_NOT_INGESTED, "waits in working memory"},
+		"dropped": {drives, "dropped", mnemev1.Stage_STAGE_DROPPED_BY_FILTER,
+			"filter/3 scored the turn 0.125, below its threshold of 0.500"},
 		"nothing made of it": {drives, "silent", mnemev1.Stage_STAGE_NOT_EXTRACTED, "no memory was made"},
 		"superseded":         {drives, "flute", mnemev1.Stage_STAGE_LOST_IN_UPDATE, "1 superseded, 0 retracted"},
 		"not retrieved":      {fetching, "t1", mnemev1.Stage_STAGE_NOT_RETRIEVED, "among the 1 candidates"},
@@ -131,7 +132,8 @@ func TestWhyBlamesTheProfileAndTheGenerator(t *testing.T) {
 	few := wondering("What does Ana drive on Sundays, slowly and carefully?")
 	few.WordBudget = 20
 	got, err := r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: few, ExpectTurnIds: []string{"long"}})
-	if err != nil || got.GetStage() != mnemev1.Stage_STAGE_LEFT_OUT_OF_PROFILE || !slices.Equal(got.GetFindings()[0].GetMemoryIds(), []string{long}) {
+	if err != nil || got.GetStage() != mnemev1.Stage_STAGE_LEFT_OUT_OF_PROFILE ||
+		!slices.Equal(got.GetFindings()[0].GetMemoryIds(), []string{long}) {
 		t.Errorf("of a memory longer than the profile: %v, %v", got.GetFindings(), err)
 	}
 	r.Policies = generating(r.Policies, recall.Answer{Text: "I cannot say. [NO_CITE]", Abstained: true})
@@ -191,7 +193,8 @@ func TestWhyShowsTheCandidatesAsTheQuerySawThem(t *testing.T) {
 		if c.GetRetrieved() != uint32(i+1) || c.GetMemoryId() == "" || len(c.GetTurnIds()) != 1 {
 			t.Errorf("candidate %d is %v", i, c)
 		}
-		cited := slices.ContainsFunc(got.GetAnswer().GetRecall().GetCited(), func(m *mnemev1.CitedMemory) bool { return m.GetMemory().GetId() == c.GetMemoryId() })
+		cited := slices.ContainsFunc(got.GetAnswer().GetRecall().GetCited(),
+			func(m *mnemev1.CitedMemory) bool { return m.GetMemory().GetId() == c.GetMemoryId() })
 		if c.GetShown() != cited || (c.GetScore() > 0) != (c.GetRanked() > 0) {
 			t.Errorf("candidate %d is %v; cited: %t", i, c, cited)
 		}
@@ -224,7 +227,8 @@ func TestWhyOfSeveralIsTheEarliest(t *testing.T) {
 
 func TestWhyIsOfTheTenantOfTheCredential(t *testing.T) {
 	r := newLife(t)
-	got, err := r.why(t, betaKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive?"), ExpectTurnIds: []string{"dropped", "van"}, ExpectText: "red van"})
+	got, err := r.why(t, betaKey, &mnemev1.WhyRequest{Recall: wondering("What does Ana drive?"), ExpectTurnIds: []string{"dropped", "van"},
+		ExpectText: "red van"})
 	if err != nil || len(got.GetCandidates()) != 0 {
 		t.Fatalf("got %v, %v", got, err)
 	}
@@ -239,14 +243,15 @@ func TestWhyIsOfTheTenantOfTheCredential(t *testing.T) {
 }
 
 func TestWhyRefusesWhatCannotBeMeant(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	for field, req := range map[string]*mnemev1.WhyRequest{
 		"recall":          {},
 		"query":           {Recall: wondering("")},
 		"expect_turn_ids": {Recall: wondering("What?"), ExpectTurnIds: make([]string, 101)},
 		"expect_text":     {Recall: wondering("What?"), ExpectText: strings.Repeat("x", memory.MaxQueryBytes+1)},
 	} {
-		if _, err := r.why(t, acmeKey, req); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), ": "+field+": ") {
+		if _, err := r.why(t, acmeKey, req); connect.CodeOf(err) != connect.CodeInvalidArgument ||
+			!strings.Contains(err.Error(), ": "+field+": ") {
 			t.Errorf("got %v, want an invalid argument that names %s", err, field)
 		}
 	}
@@ -260,14 +265,14 @@ func TestWhyRefusesWhatCannotBeMeant(t *testing.T) {
 
 // Banks that fail one of the reads of a diagnosis.
 type (
-	awayList         struct{ bank.Bank }
-	unavailableTurns struct{ bank.Bank }
-	awayDropped      struct{ bank.Bank }
-	allTurnsOff      struct{ bank.Bank }
-	endless          struct{ bank.Bank }
+	memoriesUnavailable struct{ bank.Bank }
+	unavailableTurns    struct{ bank.Bank }
+	droppedUnavailable  struct{ bank.Bank }
+	allTurnsOff         struct{ bank.Bank }
+	endless             struct{ bank.Bank }
 )
 
-func (awayList) List(context.Context, memory.Scope, bank.ListOptions) (bank.Page, error) {
+func (memoriesUnavailable) List(context.Context, memory.Scope, bank.ListOptions) (bank.Page, error) {
 	return bank.Page{}, errUnavailable
 }
 
@@ -275,7 +280,7 @@ func (unavailableTurns) Turns(context.Context, memory.Scope, []string) ([]memory
 	return nil, errUnavailable
 }
 
-func (awayDropped) Dropped(context.Context, memory.Scope, []string) ([]memory.Dropped, error) {
+func (droppedUnavailable) Dropped(context.Context, memory.Scope, []string) ([]memory.Dropped, error) {
 	return nil, errUnavailable
 }
 
@@ -287,9 +292,9 @@ func (endless) List(_ context.Context, _ memory.Scope, o bank.ListOptions) (bank
 	return bank.Page{Memories: make([]memory.Memory, o.Limit), Next: "more"}, nil
 }
 
-type awayGenerator struct{}
+type unavailableGenerator struct{}
 
-func (awayGenerator) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
+func (unavailableGenerator) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
 	return recall.Answer{}, errUnavailable
 }
 
@@ -299,10 +304,10 @@ func TestWhyFailsWithWhatItNeeds(t *testing.T) {
 		change func(*utilizer.Recaller)
 		want   connect.Code
 	}{
-		"the list":     {func(r *utilizer.Recaller) { r.Bank = awayList{r.Bank} }, connect.CodeUnavailable},
+		"the list":     {func(r *utilizer.Recaller) { r.Bank = memoriesUnavailable{r.Bank} }, connect.CodeUnavailable},
 		"the turns":    {func(r *utilizer.Recaller) { r.Bank = unavailableTurns{r.Bank} }, connect.CodeUnavailable},
 		"all turns":    {func(r *utilizer.Recaller) { r.Bank = allTurnsOff{r.Bank} }, connect.CodeUnavailable},
-		"the dropped":  {func(r *utilizer.Recaller) { r.Bank = awayDropped{r.Bank} }, connect.CodeUnavailable},
+		"the dropped":  {func(r *utilizer.Recaller) { r.Bank = droppedUnavailable{r.Bank} }, connect.CodeUnavailable},
 		"the search":   {func(r *utilizer.Recaller) { without(t, r) }, connect.CodeUnavailable},
 		"too much":     {func(r *utilizer.Recaller) { r.Bank = endless{r.Bank} }, connect.CodeResourceExhausted},
 		"the answerer": {func(r *utilizer.Recaller) { r.Policies = noGenerator(r.Policies) }, connect.CodeUnavailable},
@@ -323,14 +328,15 @@ func TestWhyFailsWithWhatItNeeds(t *testing.T) {
 func noGenerator(next utilizer.Policies) utilizer.Policies {
 	return func(p tenant.Policy) (recall.Profiler, recall.Generator, error) {
 		profiler, _, err := next(p)
-		return profiler, awayGenerator{}, err
+		return profiler, unavailableGenerator{}, err
 	}
 }
 
 // The package's stages and the contract's are the same numbers.
 func TestStagesAreThoseOfTheContract(t *testing.T) {
 	want := []string{
-		"NOT_INGESTED", "DROPPED_BY_FILTER", "NOT_EXTRACTED", "LOST_IN_UPDATE", "NOT_RETRIEVED", "CUT_BY_RERANKER", "LEFT_OUT_OF_PROFILE", "GENERATOR", "ANSWERED",
+		"NOT_INGESTED", "DROPPED_BY_FILTER", "NOT_EXTRACTED", "LOST_IN_UPDATE", "NOT_RETRIEVED", "CUT_BY_RERANKER", "LEFT_OUT_OF_PROFILE",
+		"GENERATOR", "ANSWERED",
 	}
 	for i, s := range diagnosis.Stages() {
 		if got := mnemev1.Stage(s).String(); got != "STAGE_"+want[i] { //nolint:gosec // one of ten

@@ -94,15 +94,15 @@ func better(a, b int) int {
 // stage goes back from the answer to what was reached last; the stage after that has failed.
 func (e Evidence) stage(f Finding) Stage {
 	switch {
-	case e.Verdict == Right, e.Verdict == Unjudged && e.any(func(m Memory) bool { return m.Cited }):
+	case e.Verdict == Right, e.Verdict == Unjudged && e.has(func(m Memory) bool { return m.Cited }):
 		return Answered
-	case e.Uncited, e.any(func(m Memory) bool { return m.Shown }):
+	case e.Uncited, e.has(func(m Memory) bool { return m.Shown }):
 		return Generator
 	case f.Ranked > 0:
 		return LeftOutOfProfile
 	case f.Retrieved > 0:
 		return CutByReranker
-	case e.any(func(m Memory) bool { return e.Past || m.Status == memory.StatusActive }):
+	case e.has(func(m Memory) bool { return e.Past || m.Status == memory.StatusActive }):
 		return NotRetrieved
 	case len(e.Memories) > 0:
 		return LostInUpdate
@@ -114,7 +114,7 @@ func (e Evidence) stage(f Finding) Stage {
 	return NotIngested
 }
 
-func (e Evidence) any(is func(Memory) bool) bool { return e.count(is) > 0 }
+func (e Evidence) has(is func(Memory) bool) bool { return e.count(is) > 0 }
 
 func (e Evidence) count(is func(Memory) bool) int {
 	n := 0
@@ -134,7 +134,8 @@ func (e Evidence) reason(f Finding) string {
 		}
 		return "no turn that tells it was consolidated, waits in working memory or is known as dropped"
 	case DroppedByFilter:
-		return fmt.Sprintf("the filter %s scored the turn %.3f, below its threshold of %.3f", e.Dropped.PolicyVersion, e.Dropped.Score, e.Dropped.Threshold)
+		d := e.Dropped
+		return fmt.Sprintf("the filter %s scored the turn %.3f, below its threshold of %.3f", d.PolicyVersion, d.Score, d.Threshold)
 	case NotExtracted:
 		if e.Silent > 0 {
 			return fmt.Sprintf("the turn was kept, and of the memories made from it (%d) none says it", e.Silent)
@@ -142,7 +143,8 @@ func (e Evidence) reason(f Finding) string {
 		return "the turn was kept, and no memory was made from it"
 	case LostInUpdate:
 		superseded := e.count(func(m Memory) bool { return m.Status == memory.StatusSuperseded })
-		return fmt.Sprintf("the memories that tell it (%d) no longer hold: %d superseded, %d retracted", len(e.Memories), superseded, len(e.Memories)-superseded)
+		return fmt.Sprintf("the memories that tell it (%d) no longer hold: %d superseded, %d retracted",
+			len(e.Memories), superseded, len(e.Memories)-superseded)
 	case NotRetrieved:
 		return fmt.Sprintf("none of the memories that tell it (%d) is among the %d candidates", len(e.Memories), e.Candidates)
 	case CutByReranker:
@@ -159,7 +161,7 @@ func (e Evidence) generatorReason() string {
 	switch {
 	case e.Abstained:
 		return "the profile tells it, and the answer is that memory does not"
-	case e.Verdict == Unjudged && !e.any(func(m Memory) bool { return m.Shown }):
+	case e.Verdict == Unjudged && !e.has(func(m Memory) bool { return m.Shown }):
 		return "the profile tells it without a citation, so citations do not show whether the answer uses it: expect it in words"
 	}
 	return "the profile tells it, and the answer does not use it"

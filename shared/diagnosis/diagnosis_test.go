@@ -37,32 +37,47 @@ func TestEveryStageIsNamed(t *testing.T) {
 		want     diagnosis.Stage
 		reason   string
 	}{
-		"never said":                       {diagnosis.Evidence{TurnID: "t1"}, diagnosis.NotIngested, "no turn that tells it"},
-		"on its way":                       {diagnosis.Evidence{TurnID: "t1", Pending: true}, diagnosis.NotIngested, "waits in working memory"},
-		"on its way after it was dropped":  {diagnosis.Evidence{TurnID: "t1", Pending: true, Dropped: dropped}, diagnosis.NotIngested, "waits"},
-		"dropped":                          {diagnosis.Evidence{TurnID: "t1", Dropped: dropped}, diagnosis.DroppedByFilter, "filter/3 scored the turn 0.123, below its threshold of 0.350"},
-		"dropped once and kept later":      {diagnosis.Evidence{TurnID: "t1", Kept: true, Dropped: dropped}, diagnosis.NotExtracted, "no memory was made"},
-		"nothing made of it":               {made(), diagnosis.NotExtracted, "no memory was made"},
-		"something else made of it":        {with(made(), func(e *diagnosis.Evidence) { e.Silent = 3 }), diagnosis.NotExtracted, "(3) none says it"},
-		"superseded and retracted":         {made(diagnosis.Memory{Status: superseded}, diagnosis.Memory{Status: retracted}), diagnosis.LostInUpdate, "(2) no longer hold: 1 superseded, 1 retracted"},
-		"a successor names the turn":       {made(diagnosis.Memory{Status: superseded}, diagnosis.Memory{Status: active}), diagnosis.NotRetrieved, "(2) is among the 20 candidates"},
-		"superseded, asked for the past":   {with(made(diagnosis.Memory{Status: superseded}), func(e *diagnosis.Evidence) { e.Past = true }), diagnosis.NotRetrieved, "20 candidates"},
-		"without its turn, as imported":    {with(made(diagnosis.Memory{Status: active}), func(e *diagnosis.Evidence) { e.Kept = false }), diagnosis.NotRetrieved, "20 candidates"},
-		"not retrieved":                    {made(diagnosis.Memory{Status: active}), diagnosis.NotRetrieved, "(1) is among the 20 candidates"},
-		"cut":                              {made(diagnosis.Memory{Status: active, Retrieved: 7}), diagnosis.CutByReranker, "place 7 of 20, and not among the 5"},
-		"left out":                         {made(diagnosis.Memory{Status: active, Retrieved: 7, Ranked: 5}), diagnosis.LeftOutOfProfile, "place 5 of 5"},
-		"not used":                         {made(shown), diagnosis.Generator, "does not use it"},
-		"abstained":                        {with(made(shown), func(e *diagnosis.Evidence) { e.Abstained = true }), diagnosis.Generator, "memory does not"},
-		"in the core block alone":          {with(made(), func(e *diagnosis.Evidence) { e.Uncited = true }), diagnosis.Generator, "without a citation"},
-		"cited":                            {cited, diagnosis.Answered, "uses it"},
-		"cited, and judged wrong":          {with(cited, func(e *diagnosis.Evidence) { e.Verdict = diagnosis.Wrong }), diagnosis.Generator, "does not use it"},
-		"judged right":                     {with(made(), func(e *diagnosis.Evidence) { e.Verdict = diagnosis.Right }), diagnosis.Answered, "uses it"},
-		"of several the farthest counts":   {made(diagnosis.Memory{Status: active}, diagnosis.Memory{Status: active, Retrieved: 9, Ranked: 4}, diagnosis.Memory{Status: active, Retrieved: 3}), diagnosis.LeftOutOfProfile, "place 4"},
+		"never said":                      {diagnosis.Evidence{TurnID: "t1"}, diagnosis.NotIngested, "no turn that tells it"},
+		"on its way":                      {diagnosis.Evidence{TurnID: "t1", Pending: true}, diagnosis.NotIngested, "waits in working memory"},
+		"on its way after it was dropped": {diagnosis.Evidence{TurnID: "t1", Pending: true, Dropped: dropped}, diagnosis.NotIngested, "waits"},
+		"dropped": {diagnosis.Evidence{TurnID: "t1", Dropped: dropped}, diagnosis.DroppedByFilter,
+			"filter/3 scored the turn 0.123, below its threshold of 0.350"},
+		"dropped once and kept later": {diagnosis.Evidence{TurnID: "t1", Kept: true, Dropped: dropped}, diagnosis.NotExtracted,
+			"no memory was made"},
+		"nothing made of it": {made(), diagnosis.NotExtracted, "no memory was made"},
+		"something else made of it": {with(made(), func(e *diagnosis.Evidence) { e.Silent = 3 }), diagnosis.NotExtracted,
+			"(3) none says it"},
+		"superseded and retracted": {made(diagnosis.Memory{Status: superseded}, diagnosis.Memory{Status: retracted}),
+			diagnosis.LostInUpdate, "(2) no longer hold: 1 superseded, 1 retracted"},
+		"a successor names the turn": {made(diagnosis.Memory{Status: superseded}, diagnosis.Memory{Status: active}),
+			diagnosis.NotRetrieved, "(2) is among the 20 candidates"},
+		"superseded, asked for the past": {with(made(diagnosis.Memory{Status: superseded}), func(e *diagnosis.Evidence) { e.Past = true }),
+			diagnosis.NotRetrieved, "20 candidates"},
+		"without its turn, as imported": {with(made(diagnosis.Memory{Status: active}), func(e *diagnosis.Evidence) { e.Kept = false }),
+			diagnosis.NotRetrieved, "20 candidates"},
+		"not retrieved": {made(diagnosis.Memory{Status: active}), diagnosis.NotRetrieved, "(1) is among the 20 candidates"},
+		"cut": {made(diagnosis.Memory{Status: active, Retrieved: 7}), diagnosis.CutByReranker,
+			"place 7 of 20, and not among the 5"},
+		"left out": {made(diagnosis.Memory{Status: active, Retrieved: 7, Ranked: 5}), diagnosis.LeftOutOfProfile,
+			"place 5 of 5"},
+		"not used": {made(shown), diagnosis.Generator, "does not use it"},
+		"abstained": {with(made(shown), func(e *diagnosis.Evidence) { e.Abstained = true }), diagnosis.Generator,
+			"memory does not"},
+		"in the core block alone": {with(made(), func(e *diagnosis.Evidence) { e.Uncited = true }), diagnosis.Generator,
+			"without a citation"},
+		"cited": {cited, diagnosis.Answered, "uses it"},
+		"cited, and judged wrong": {with(cited, func(e *diagnosis.Evidence) { e.Verdict = diagnosis.Wrong }), diagnosis.Generator,
+			"does not use it"},
+		"judged right": {with(made(), func(e *diagnosis.Evidence) { e.Verdict = diagnosis.Right }), diagnosis.Answered,
+			"uses it"},
+		"of several the farthest counts": {made(diagnosis.Memory{Status: active}, diagnosis.Memory{Status: active, Retrieved: 9, Ranked: 4},
+			diagnosis.Memory{Status: active, Retrieved: 3}), diagnosis.LeftOutOfProfile, "place 4"},
 		"a retrieved one that lost status": {made(diagnosis.Memory{Status: superseded, Retrieved: 2}), diagnosis.CutByReranker, "place 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := diagnosis.Diagnose(c.evidence)
-			if got.Stage != c.want || !strings.Contains(got.Reason, c.reason) || got.TurnID != "t1" || len(got.MemoryIDs) != len(c.evidence.Memories) {
+			if got.Stage != c.want || !strings.Contains(got.Reason, c.reason) || got.TurnID != "t1" ||
+				len(got.MemoryIDs) != len(c.evidence.Memories) {
 				t.Errorf("got %s: %+v, want %s: %q", got.Stage, got, c.want, c.reason)
 			}
 		})
@@ -71,7 +86,8 @@ func TestEveryStageIsNamed(t *testing.T) {
 
 func TestPlacesAreTheBest(t *testing.T) {
 	got := diagnosis.Diagnose(made(
-		diagnosis.Memory{ID: "a", Status: active, Retrieved: 9, Ranked: 4}, diagnosis.Memory{ID: "b", Status: active, Retrieved: 3}, diagnosis.Memory{ID: "c", Status: active},
+		diagnosis.Memory{ID: "a", Status: active, Retrieved: 9, Ranked: 4}, diagnosis.Memory{ID: "b", Status: active, Retrieved: 3},
+		diagnosis.Memory{ID: "c", Status: active},
 	))
 	if got.Retrieved != 3 || got.Ranked != 4 || !slices.Equal(got.MemoryIDs, []string{"a", "b", "c"}) {
 		t.Errorf("got %+v", got)

@@ -61,7 +61,8 @@ func TestReadHorizon(t *testing.T) {
 }
 
 func version(id string, from time.Time, status memory.Status, predecessors ...string) bank.Scored {
-	return bank.Scored{Memory: memory.Memory{ID: id, ValidFrom: from, Status: status, Version: len(predecessors) + 1, Predecessors: predecessors}}
+	return bank.Scored{Memory: memory.Memory{ID: id, ValidFrom: from, Status: status, Version: len(predecessors) + 1,
+		Predecessors: predecessors}}
 }
 
 func TestFilter(t *testing.T) {
@@ -104,7 +105,8 @@ func TestSiftFollowsAMergeToAllItsVersions(t *testing.T) {
 }
 
 func TestSiftLeavesOutWhatDidNotHoldThen(t *testing.T) {
-	over, false1, denied := version("over", day(2021, 1, 1), memory.StatusSuperseded), version("deleted", day(2021, 1, 1), memory.StatusRetracted), version("denied", day(2021, 1, 1), memory.StatusRetracted)
+	over, false1, denied := version("over", day(2021, 1, 1), memory.StatusSuperseded),
+		version("deleted", day(2021, 1, 1), memory.StatusRetracted), version("denied", day(2021, 1, 1), memory.StatusRetracted)
 	over.Memory.ValidTo, false1.Memory.ValidTo, denied.Memory.ValidTo = day(2022, 1, 1), day(2021, 1, 1), day(2022, 1, 1)
 	found := []bank.Scored{over, false1, denied}
 	for name, c := range map[string]struct {

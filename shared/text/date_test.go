@@ -79,7 +79,8 @@ func TestDatesResolveExpressions(t *testing.T) {
 
 func TestDatesLeaveOrdinaryWordsAlone(t *testing.T) {
 	for _, said := range []string{
-		"I may come", "May I ask?", "we sat down", "wait a second", "the sun is out", "march on", "they march in step", "every Friday", "I bake on Sunday mornings",
+		"I may come", "May I ask?", "we sat down", "wait a second", "the sun is out", "march on", "they march in step", "every Friday",
+		"I bake on Sunday mornings",
 		"I swim on Fridays", "three days in Rome", "for two years", "a day at the beach", "room 2019", "I have 2000 stamps", "the last straw",
 		"next to me", "this is it", "past tense", "spring rolls", "I fall asleep", "each Monday", "the second one", "in a day",
 		"in three days we walked it", "12/345/6", "2023-99-99", "30 February is no day", "an august company",
@@ -112,7 +113,8 @@ func TestDatesOnWeekendAndYearEnds(t *testing.T) {
 }
 
 func FuzzDates(f *testing.F) {
-	for _, s := range []string{"last week", "May 7th, 2023", "in 2019 or two weeks ago", "", "\xff\xfe last \x00 week", strings.Repeat("May 5 ", 40), "١٢ May"} {
+	for _, s := range []string{"last week", "May 7th, 2023", "in 2019 or two weeks ago", "", "\xff\xfe last \x00 week",
+		strings.Repeat("May 5 ", 40), "١٢ May"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, said string) {

@@ -42,8 +42,8 @@ var monthCues = wordSet("in since until till by during of early late mid from la
 var yearCues = wordSet("in since until till by during of from around before after back year spring summer fall autumn winter")
 
 // aheadWords suggest that a bare weekday or month lies ahead.
-var aheadWords = wordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon tomorrow
-scheduled hoping hope wait forward until till by deadline due`)
+var aheadWords = wordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon
+tomorrow scheduled hoping hope wait forward until till by deadline due`)
 
 // habitWords before a weekday make it a habit, not a day.
 var habitWords = wordSet("every each most usually always all any other")
@@ -76,7 +76,8 @@ var fixedPhrases = []fixedPhrase{
 // vaguePhrases name no time that can be placed.
 var vaguePhrases = [][]string{
 	{"the", "other", "day"}, {"the", "other", "week"}, {"ages", "ago"}, {"long", "ago"}, {"years", "ago"}, {"months", "ago"}, {"weeks", "ago"},
-	{"days", "ago"}, {"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"}, {"was", "younger"}, {"was", "little"},
+	{"days", "ago"}, {"as", "a", "kid"}, {"as", "a", "child"}, {"was", "a", "kid"}, {"was", "a", "child"},
+	{"was", "younger"}, {"was", "little"},
 }
 
 // dateStarts are the words that any reading starts with, beside numbers.

@@ -50,7 +50,8 @@ func TestContentStems(t *testing.T) {
 
 func FuzzSplit(f *testing.F) {
 	splitter := text.NewSplitter()
-	for _, s := range []string{"A. B! C?", "\"Quoted.\" He", "...", "\xff.\x00?", strings.Repeat("!", 500), "e.g. this (i.e. that)", "مرحبا. كيف؟"} {
+	for _, s := range []string{"A. B! C?", "\"Quoted.\" He", "...", "\xff.\x00?", strings.Repeat("!", 500), "e.g. this (i.e. that)",
+		"مرحبا. كيف؟"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

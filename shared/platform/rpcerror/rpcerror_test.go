@@ -50,10 +50,12 @@ func TestCodes(t *testing.T) {
 		{"a server hangs up", fmt.Errorf(internal+": %w", io.ErrUnexpectedEOF), connect.CodeUnavailable, "try again"},
 		{"an adapter says so", fmt.Errorf(internal+": %w", fault.ErrUnavailable), connect.CodeUnavailable, "try again"},
 		{"a model's answer is of no use", fmt.Errorf(internal+": %w", fault.ErrUnusableAnswer), connect.CodeUnavailable, "try again"},
-		{"the bank is overloaded", fmt.Errorf(internal+": %w", status.Error(codes.ResourceExhausted, internal)), connect.CodeUnavailable, "try again"},
+		{"the bank is overloaded", fmt.Errorf(internal+": %w", status.Error(codes.ResourceExhausted, internal)), connect.CodeUnavailable,
+			"try again"},
 		{"the bank has a bug", fmt.Errorf(internal+": %w", status.Error(codes.Internal, internal)), connect.CodeInternal, "does not help"},
 		{"Temporal cannot serve", fmt.Errorf(internal+": %w", serviceerror.NewUnavailable(internal)), connect.CodeUnavailable, "try again"},
-		{"Temporal refuses the request", fmt.Errorf(internal+": %w", serviceerror.NewInvalidArgument(internal)), connect.CodeInternal, "does not help"},
+		{"Temporal refuses the request", fmt.Errorf(internal+": %w", serviceerror.NewInvalidArgument(internal)), connect.CodeInternal,
+			"does not help"},
 		{"Kafka elects a leader", fmt.Errorf(internal+": %w", kafkago.LeaderNotAvailable), connect.CodeUnavailable, "try again"},
 		{"Kafka refuses the client", fmt.Errorf(internal+": %w", kafkago.TopicAuthorizationFailed), connect.CodeInternal, "does not help"},
 		{"Redis starts", fmt.Errorf(internal+": %w", answer("LOADING Redis is loading the dataset")), connect.CodeUnavailable, "try again"},
@@ -82,11 +84,13 @@ func TestNoErrorStaysNone(t *testing.T) {
 
 func TestTheCauseIsLoggedWhereCallersAreNotShownIt(t *testing.T) {
 	for err, want := range map[error]bool{
-		nil: false, errors.New("10.1.2.3 has a bug"): true, fault.ErrUnavailable: true, fault.Terminal("query", "is empty"): false, context.Canceled: false,
+		nil: false, errors.New("10.1.2.3 has a bug"): true, fault.ErrUnavailable: true, fault.Terminal("query", "is empty"): false,
+		context.Canceled: false,
 	} {
 		var out strings.Builder
 		got := rpcerror.Logged(t.Context(), slog.New(slog.NewTextHandler(&out, nil)), "recall", err)
-		if (got == nil) != (err == nil) || strings.Contains(out.String(), "recall") != want || want && !strings.Contains(out.String(), err.Error()) {
+		if (got == nil) != (err == nil) || strings.Contains(out.String(), "recall") != want ||
+			want && !strings.Contains(out.String(), err.Error()) {
 			t.Errorf("%v: got %v and logged %q", err, got, out.String())
 		}
 	}

@@ -19,11 +19,12 @@ func TestProfileBeginsWithTheCoreBlock(t *testing.T) {
 		budget int
 		want   []string
 	}{
-		"what the query asks for first": {"Who is Ana's sister?", 60, []string{"Eva is the sister of Ana.", "ana/job: Ana teaches young children.", "Ana hates loud music."}},
-		"by the name of a slot":         {"What is the job of Ana?", 24, []string{"ana/job: Ana teaches young children."}},
-		"a third of the budget":         {"Hello?", 30, []string{"ana/job: Ana teaches young children.", "Ana hates loud music."}},
-		"what fits in":                  {"Hello?", 12, []string{"Ana hates loud music."}},
-		"nothing":                       {"Hello?", 6, nil},
+		"what the query asks for first": {"Who is Ana's sister?", 60,
+			[]string{"Eva is the sister of Ana.", "ana/job: Ana teaches young children.", "Ana hates loud music."}},
+		"by the name of a slot": {"What is the job of Ana?", 24, []string{"ana/job: Ana teaches young children."}},
+		"a third of the budget": {"Hello?", 30, []string{"ana/job: Ana teaches young children.", "Ana hates loud music."}},
+		"what fits in":          {"Hello?", 12, []string{"Ana hates loud music."}},
+		"nothing":               {"Hello?", 6, nil},
 	} {
 		e := recall.Evidence{Query: c.query, Now: now, Memories: bank(), Core: memory.Core{Content: block}, WordBudget: c.budget}
 		p := profile(t, e)
@@ -39,7 +40,8 @@ func TestProfileBeginsWithTheCoreBlock(t *testing.T) {
 
 // "Ana loves green tea." is a memory of the evidence, too, and is shown where it can be cited.
 func TestACoreLineIsLeftToTheMemoryThatSaysIt(t *testing.T) {
-	e := recall.Evidence{Query: "What tea does Ana love?", Now: now, Memories: bank(), Core: memory.Core{Content: "Ana loves green tea."}, WordBudget: 200}
+	e := recall.Evidence{Query: "What tea does Ana love?", Now: now, Memories: bank(), Core: memory.Core{Content: "Ana loves green tea."},
+		WordBudget: 200}
 	if p := profile(t, e); p.Sections[0].Name == embedded.SectionCore {
 		t.Errorf("the block shows %q", p.Sections[0].Lines)
 	}

@@ -65,7 +65,8 @@ func render(p recall.Profile) string {
 
 func TestProfileHasSections(t *testing.T) {
 	got := render(profile(t, recall.Evidence{Query: "What does Ana like?", Now: now, Memories: bank(), WordBudget: 200}))
-	want := "constraints: Ana lives in Rome. [2] / Ana swims every Tuesday. [5] / Ana lives in Berlin. (until 2024-03-01) [6] / Ben works as a nurse. [7]\n" +
+	want := "constraints: Ana lives in Rome. [2] / Ana swims every Tuesday. [5] / Ana lives in Berlin. (until 2024-03-01) [6]" +
+		" / Ben works as a nurse. [7]\n" +
 		"preferences: Ana loves green tea. [3]\n" +
 		"timeline: 2023-07-03: Ana adopted a cat called Bo. [4] / 2024-02-11: Ana ran a marathon in Hamburg. [1]\n"
 	if got != want {
@@ -108,7 +109,8 @@ func TestProfileAddsRecentTurns(t *testing.T) {
 		return memory.Turn{ID: id, Speaker: "Ana", Text: text, Time: now.Add(-age)}
 	}
 	e := recall.Evidence{Query: "What about the guitar?", Now: now, WordBudget: 200, Memories: bank()[:2], Window: []memory.Turn{
-		turn("w1", "I might buy a guitar.", 72*time.Hour), turn("w2", "I painted the shed.", 48*time.Hour), turn("turn-a", "I ran a marathon with a guitar", time.Minute),
+		turn("w1", "I might buy a guitar.", 72*time.Hour), turn("w2", "I painted the shed.", 48*time.Hour),
+		turn("turn-a", "I ran a marathon with a guitar", time.Minute),
 		turn("w3", "I now live in Rome!", 2*time.Minute), turn("w4", "I'm looking at pianos too.", time.Minute),
 	}}
 	got := render(profile(t, e))
@@ -119,9 +121,11 @@ func TestProfileAddsRecentTurns(t *testing.T) {
 }
 
 func TestProfileKeepsItsPromises(t *testing.T) {
-	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"Ana lives in Rome.", "a b c d e f g h i j k l m n", "Ana [1] said: {\"x\":1}", "one [2]\ntwo [NO_CITE]", ""}))
+	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"Ana lives in Rome.", "a b c d e f g h i j k l m n",
+		"Ana [1] said: {\"x\":1}", "one [2]\ntwo [NO_CITE]", ""}))
 	profiler, generator := embedded.NewProfiler(), embedded.NewGenerator()
-	kinds := rapid.SampledFrom([]memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural, "other"})
+	kinds := rapid.SampledFrom([]memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic,
+		memory.KindProcedural, "other"})
 	rapid.Check(t, func(t *rapid.T) {
 		e := recall.Evidence{Query: texts.Draw(t, "query"), Now: now, WordBudget: rapid.IntRange(-1, 60).Draw(t, "budget")}
 		for i := range rapid.IntRange(0, 8).Draw(t, "memories") {
@@ -142,7 +146,8 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 		for _, s := range p.Sections {
 			for _, l := range s.Lines {
 				words += len(strings.Fields(l))
-				if n := len(mark.FindAllString(l, -1)); n > 1 || strings.ContainsAny(l, "\n\r") || n == 1 && !mark.MatchString(l[strings.LastIndexByte(l, ' ')+1:]) {
+				if n := len(mark.FindAllString(l, -1)); n > 1 || strings.ContainsAny(l, "\n\r") ||
+					n == 1 && !mark.MatchString(l[strings.LastIndexByte(l, ' ')+1:]) {
 					t.Fatalf("the line %q is not one line with one citation at its end", l)
 				}
 				if s.Name == embedded.SectionCore {
@@ -219,7 +224,8 @@ func TestAnAuxiliaryIsNobody(t *testing.T) {
 	m.Value = "Ana: I plan to move to Braga."
 	said := memory.Turn{ID: "w", Speaker: "Will", Text: "Hello!", Time: now}
 	for query, answered := range map[string]bool{
-		"Will she move to Braga?": true, "Will Ana move to Braga?": true, "Does Will plan to move to Braga?": false, "Is Braga Will's plan?": false,
+		"Will she move to Braga?": true, "Will Ana move to Braga?": true, "Does Will plan to move to Braga?": false,
+		"Is Braga Will's plan?": false,
 	} {
 		e := recall.Evidence{Query: query, Now: now, Memories: []memory.Memory{m}, Window: []memory.Turn{said}, WordBudget: 100}
 		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))

@@ -187,8 +187,8 @@ func (w *writer) addDetail(u *unit) {
 func (w *writer) addSiblings(u *unit) {
 	for i, m := range u.members[1:] {
 		text := recall.Plain(m.Content)
-		if !u.told[m.ID] && w.put(u, i+1, dressed(m, text)) != nil {
-			u.told[m.ID] = true
+		if !u.stated[m.ID] && w.put(u, i+1, dressed(m, text)) != nil {
+			u.stated[m.ID] = true
 		}
 	}
 }

@@ -17,8 +17,8 @@ type unit struct {
 	// head is the line of the best memory, nil while it has none; shown is what it says of the statement.
 	head  *line
 	shown string
-	// told are the others that have a line.
-	told map[string]bool
+	// stated are the others that have a line.
+	stated map[string]bool
 }
 
 // unitsOf groups memories that follow each other and were made from the same turns. A memory that is there already is passed over.
@@ -35,7 +35,7 @@ func unitsOf(memories []memory.Memory) []unit {
 			out[last].members = append(out[last].members, m)
 			continue
 		}
-		out = append(out, unit{rank: len(out), members: []memory.Memory{m}, told: map[string]bool{}})
+		out = append(out, unit{rank: len(out), members: []memory.Memory{m}, stated: map[string]bool{}})
 	}
 	return out
 }
@@ -95,13 +95,13 @@ func (q question) extract(sentences []string, words int) string {
 
 // quote returns the sentences of the raw words whose names and numbers the statements leave out.
 func (u *unit) quote(split func(string) []string) string {
-	told := u.shown
+	stated := u.shown
 	for _, m := range u.members[1:] {
-		if u.told[m.ID] {
-			told += "\n" + m.Content
+		if u.stated[m.ID] {
+			stated += "\n" + m.Content
 		}
 	}
-	have := text.StemSet(told + " " + dateOf(u.members[0].EventTime))
+	have := text.StemSet(stated + " " + dateOf(u.members[0].EventTime))
 	var out []string
 	for line := range strings.Lines(u.members[0].Value) {
 		speaker, said := spokenBy(line)
