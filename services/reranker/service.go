@@ -48,15 +48,10 @@ func Define(prior func() (ranking.Prior, error)) runner.Service {
 
 func build(ctx context.Context, cfg Config, prior ranking.Prior, tel *telemetry.Telemetry) (*runner.App, error) {
 	b := &wiring.Builder{}
-	tenants, watch, err := cfg.Tenants.Open(tel)
+	tenants, client, err := b.Open(ctx, name, cfg.Tenants, cfg.Bus, tel)
 	if err != nil {
 		return nil, err
 	}
-	client, err := cfg.Bus.Open(ctx, name, tel)
-	if err != nil {
-		return nil, err
-	}
-	b.OnClose("bus", client.Close)
 	store, free, err := cfg.Weights.Open(tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
@@ -82,7 +77,7 @@ func build(ctx context.Context, cfg Config, prior ranking.Prior, tel *telemetry.
 	mux.Handle(mnemev1connect.NewRerankerServiceHandler(server,
 		connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage)))
 	b.App.Handler = mux
-	b.Background(watch, consume)
+	b.Background(consume)
 	return &b.App, nil
 }
 

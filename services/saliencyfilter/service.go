@@ -31,30 +31,25 @@ var Service = runner.Define(name, "decides which turns are worth remembering", b
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
 	b := &wiring.Builder{}
-	tenants, watch, err := cfg.Tenants.Open(tel)
+	tenants, client, err := b.Open(ctx, name, cfg.Tenants, cfg.Bus, tel)
 	if err != nil {
 		return nil, err
 	}
 	filters, free, err := cfg.Model.OpenFilters(cfg.Formation, tel)
 	if err != nil {
-		return nil, err
-	}
-	b.OnClose("models", free)
-	line, err := cfg.Bus.Open(ctx, name, tel)
-	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	b.OnClose("bus", line.Close)
+	b.OnClose("models", free)
 	counter, err := telemetry.MetricTurns.Counter(tel.Meter.Meter(wiring.Scope))
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	gate := &Gate{Tenants: tenants, Filters: filters.Find, Out: line.Publisher, Now: time.Now, Decided: counter}
-	consume, err := line.Consume(contract.TopicSessionEvents, cfg.Group, gate.Handle)
+	gate := &Gate{Tenants: tenants, Filters: filters.Find, Out: client.Publisher, Now: time.Now, Decided: counter}
+	consume, err := client.Consume(contract.TopicSessionEvents, cfg.Group, gate.Handle)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	b.Background(watch, consume)
+	b.Background(consume)
 	return &b.App, nil
 }
 

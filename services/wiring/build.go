@@ -5,12 +5,31 @@ import (
 	"errors"
 
 	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Builder collects what a service is made of while it is built. When a later part cannot be had, Abandon
 // frees the earlier ones, because the runner builds again.
 type Builder struct {
 	App runner.App
+}
+
+// Open opens what a service begins with: the tenants, which are kept up to date, and the bus.
+func (b *Builder) Open(
+	ctx context.Context, name string, tenants Tenants, bus Bus, tel *telemetry.Telemetry,
+) (*tenant.Registry, *BusClient, error) {
+	registry, watch, err := tenants.Open(tel)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := bus.Open(ctx, name, tel)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.OnClose("bus", client.Close)
+	b.Background(watch)
+	return registry, client, nil
 }
 
 // OnClose frees a part at the end, in reverse order.

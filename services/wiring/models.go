@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -29,22 +30,22 @@ type Model struct {
 	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
 }
 
-// configured reports whether there is a model at all.
-func (m Model) configured() bool {
-	return m.Endpoint.Model != "" || m.Endpoint.Models != (llm.Models{})
-}
+// nothing is what closes what needs no closing.
+func nothing() error { return nil }
 
-// open makes the client; nil when no model is configured.
-func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, error) {
-	if !m.configured() {
-		return nil, nil
+// open makes the client and what closes it; the client is nil when no model is configured.
+func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, func() error, error) {
+	if m.Endpoint.Model == "" && m.Endpoint.Models == (llm.Models{}) {
+		return nil, nothing, nil
 	}
 	c, err := llm.NewClient(m.Endpoint, llm.Deps{Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer})
 	if err != nil {
-		return nil, fault.Terminal("MNEME_LLM_*", "%v", err)
+		return nil, nil, invalidModel(err)
 	}
-	return c, nil
+	return c, func() error { c.Close(); return nil }, nil
 }
+
+func invalidModel(err error) error { return fault.Terminal("MNEME_LLM_*", "%w", err) }
 
 // errNoModel is retryable: the turns are fine, the operator has to set a model.
 var errNoModel = errors.New("the tenant's policy is llm, but MNEME_LLM_MODEL is not set")
@@ -67,23 +68,21 @@ type Embedding struct {
 // Open makes the embedder.
 func (e Embedding) Open(ctx context.Context, m Model, tel *telemetry.Telemetry) (embedding.Embedder, func() error, error) {
 	if e.Kind == "builtin" {
-		return embedding.Cached(builtin.New(), e.Cache), func() error { return nil }, nil
+		return embedding.Cached(builtin.New(), e.Cache), nothing, nil
 	}
 	if err := config.Require(m.Endpoint.ModelFor(llm.RoleEmbedding) != "", "MNEME_LLM_MODEL_EMBEDDING", "",
 		"the name of the embedding model, because MNEME_EMBEDDING is endpoint"); err != nil {
 		return nil, nil, fault.Terminal("MNEME_LLM_MODEL_EMBEDDING", "%v", err)
 	}
-	client, err := m.open(tel)
+	client, free, err := m.open(tel)
 	if err != nil {
 		return nil, nil, err
 	}
 	opened, err := endpoint.New(ctx, client, e.Endpoint)
 	if err != nil {
-		client.Close()
-		return nil, nil, runner.Need("embedding endpoint", err)
+		return nil, nil, errors.Join(runner.Need("embedding endpoint", err), free())
 	}
-	closeClient := func() error { client.Close(); return nil }
-	return embedding.Cached(embedding.Traced(opened, tel.Tracer.Tracer(Scope)), e.Cache), closeClient, nil
+	return embedding.Cached(embedding.Traced(opened, tel.Tracer.Tracer(Scope)), e.Cache), free, nil
 }
 
 // Filters finds the saliency filter of a policy.
@@ -105,17 +104,14 @@ type FormationOptions struct {
 // OpenFilters makes the filters of every policy there is.
 func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filters, func() error, error) {
 	filters := Filters{tenant.PolicyEmbedded: saliency.NewTrained()}
-	client, err := m.open(tel)
+	client, free, err := m.open(tel)
 	if err != nil || client == nil {
-		return filters, func() error { return nil }, err
+		return filters, free, err
 	}
-	f, err := formationllm.NewFilter(client, o.Options)
-	if err != nil {
-		client.Close()
-		return nil, nil, fault.Terminal("MNEME_LLM_*", "%v", err)
+	if filters[tenant.PolicyLLM], err = formationllm.NewFilter(client, o.Options); err != nil {
+		return nil, nil, errors.Join(invalidModel(err), free())
 	}
-	filters[tenant.PolicyLLM] = f
-	return filters, func() error { client.Close(); return nil }, nil
+	return filters, free, nil
 }
 
 // variant is a strategy as one policy runs it.
@@ -145,19 +141,18 @@ func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Former
 	for _, s := range strategies.All() {
 		formers[variant{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
 	}
-	client, err := m.open(tel)
+	client, free, err := m.open(tel)
 	if err != nil || client == nil {
-		return formers, func() error { return nil }, err
+		return formers, free, err
 	}
 	for _, s := range strategies.All() {
 		f, err := s.LLM(client, o.Options)
 		if err != nil {
-			client.Close()
-			return nil, nil, fault.Terminal("MNEME_LLM_*", "strategy %s: %w", s.Name, err)
+			return nil, nil, errors.Join(invalidModel(fmt.Errorf("strategy %s: %w", s.Name, err)), free())
 		}
 		formers[variant{tenant.Strategy(s.Name), tenant.PolicyLLM}] = f
 	}
-	return formers, func() error { client.Close(); return nil }, nil
+	return formers, free, nil
 }
 
 // RecallPolicy writes profiles and answers.
@@ -185,16 +180,15 @@ type RecallOptions struct {
 // OpenRecallPolicies makes the query-time policies of every policy there is.
 func (m Model) OpenRecallPolicies(o RecallOptions, tel *telemetry.Telemetry) (RecallPolicies, func() error, error) {
 	out := RecallPolicies{tenant.PolicyEmbedded: {recallembedded.NewProfiler(), recallembedded.NewGenerator()}}
-	client, err := m.open(tel)
+	client, free, err := m.open(tel)
 	if err != nil || client == nil {
-		return out, func() error { return nil }, err
+		return out, free, err
 	}
 	profiler, err1 := recallllm.NewProfiler(client, o.Options)
 	generator, err2 := recallllm.NewGenerator(client, o.Options)
 	if err := errors.Join(err1, err2); err != nil {
-		client.Close()
-		return nil, nil, fault.Terminal("MNEME_LLM_*", "%v", err)
+		return nil, nil, errors.Join(invalidModel(err), free())
 	}
 	out[tenant.PolicyLLM] = RecallPolicy{profiler, generator}
-	return out, func() error { client.Close(); return nil }, nil
+	return out, free, nil
 }

@@ -67,14 +67,14 @@ func (c *Consumer) loop(ctx context.Context) error {
 			return fmt.Errorf("join group %s: %w", c.cfg.Group, err)
 		default:
 			failing.failed(ctx, c.ins.log, "join the consumer group", group, slog.Any("error", err))
-			pause(ctx, c.cfg.RedeliverDelay)
+			Pause(ctx, c.cfg.RedeliverDelay)
 		}
 	}
 	return nil
 }
 
-// pause waits for d and reports whether ctx was still alive at its end.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits for d and reports whether ctx was still alive at its end.
+func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -61,7 +61,7 @@ func EraseDeadLetters(
 			ins.log.WarnContext(ctx, "erasure of dead letters is interrupted and goes on", slog.Any("error", err))
 		}
 		// Every arrival takes the partitions out of the others' hands for a while: members that erase at once have to get out of step.
-		pause(ctx, time.Duration((0.5+rand.Float64())*float64(idle)))
+		Pause(ctx, time.Duration((0.5+rand.Float64())*float64(idle)))
 	}
 }
 

@@ -73,7 +73,7 @@ func Replay(ctx context.Context, cfg ReplayConfig, source Source, pub Publisher,
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrRevoked) {
 			ins.log.WarnContext(ctx, "replay is interrupted and goes on", slog.Any("error", err))
-			pause(ctx, cfg.Idle)
+			Pause(ctx, cfg.Idle)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 					return err
 				}
 				ins.retry(ctx, batch, attempt, err)
-				if !pause(ctx, pauses.NextBackOff()) {
+				if !Pause(ctx, pauses.NextBackOff()) {
 					return err
 				}
 			}

@@ -79,7 +79,7 @@ func (s *session) fetch(ctx, work context.Context, p Partition, l *keyedWorkers)
 			if ctx.Err() == nil && !errors.Is(err, ErrRevoked) {
 				failing.failed(ctx, s.ins.log, "fetch", append(place[:2:2], slog.Any("error", err))...)
 			}
-			pause(ctx, s.cfg.RedeliverDelay)
+			Pause(ctx, s.cfg.RedeliverDelay)
 			continue
 		}
 		failing.repaired(ctx, s.ins.log, "fetch", place[:2:2]...)
@@ -112,7 +112,7 @@ func (s *session) deliver(ctx context.Context, batch []Message) bool {
 			return false
 		}
 		s.ins.log.ErrorContext(ctx, "batch is delivered again", batchAttrs(batch, slog.Any("error", err))...)
-		if !pause(ctx, s.cfg.RedeliverDelay) {
+		if !Pause(ctx, s.cfg.RedeliverDelay) {
 			return false
 		}
 	}

@@ -27,16 +27,14 @@ func NewLog(cluster Cluster, topic string) (bus.Log, error) {
 		return nil, err
 	}
 	client, closeClient := cluster.client()
-	return &log{client: client, closeClient: closeClient, topic: topic, topics: topicTable{
-		client: client, partitions: make(map[string][]int), until: make(map[string]time.Time),
-	}}, nil
+	return &log{client: client, closeClient: closeClient, topic: topic, topics: newTopicTable(client)}, nil
 }
 
 type log struct {
 	client      *kafkago.Client
 	closeClient func()
 	topic       string
-	topics      topicTable
+	topics      *topicTable
 }
 
 // Partitions implements bus.Log.

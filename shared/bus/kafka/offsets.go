@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
 )
@@ -14,7 +13,7 @@ type Offsets struct {
 	group, topic string
 	client       *kafkago.Client
 	closeClient  func()
-	topics       topicTable
+	topics       *topicTable
 }
 
 // NewOffsets returns the offsets of a group. It connects when it is used.
@@ -23,9 +22,7 @@ func NewOffsets(cluster Cluster, group, topic string) (*Offsets, error) {
 		return nil, err
 	}
 	client, closeClient := cluster.client()
-	return &Offsets{group: group, topic: topic, client: client, closeClient: closeClient, topics: topicTable{
-		client: client, partitions: make(map[string][]int), until: make(map[string]time.Time),
-	}}, nil
+	return &Offsets{group: group, topic: topic, client: client, closeClient: closeClient, topics: newTopicTable(client)}, nil
 }
 
 // Committed returns the offset of the next record by partition. A partition of which the group has finished nothing is left out.

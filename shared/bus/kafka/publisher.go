@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,18 +31,10 @@ type PublisherConfig struct {
 }
 
 func (c PublisherConfig) withDefaults() PublisherConfig {
-	if c.MaxRecordBytes <= 0 {
-		c.MaxRecordBytes = MaxRecordBytes
-	}
-	if c.BatchBytes <= 0 {
-		c.BatchBytes = 1 << 20
-	}
-	if c.RequestTimeout <= 0 {
-		c.RequestTimeout = 10 * time.Second
-	}
-	if c.RetryDelay <= 0 {
-		c.RetryDelay = 100 * time.Millisecond
-	}
+	c.MaxRecordBytes = cmp.Or(c.MaxRecordBytes, MaxRecordBytes)
+	c.BatchBytes = cmp.Or(c.BatchBytes, 1<<20)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 10*time.Second)
+	c.RetryDelay = cmp.Or(c.RetryDelay, 100*time.Millisecond)
 	return c
 }
 
@@ -54,7 +47,7 @@ type publisher struct {
 	client      *kafkago.Client
 	closeClient func()
 	balancer    kafkago.Murmur2Balancer
-	topics      topicTable
+	topics      *topicTable
 
 	life   context.Context
 	end    context.CancelFunc
@@ -74,7 +67,7 @@ func NewPublisher(cfg PublisherConfig) (bus.Publisher, error) {
 	p := &publisher{cfg: cfg, queues: make(map[bus.Partition]*queue)}
 	p.client, p.closeClient = cfg.Cluster.client()
 	p.life, p.end = context.WithCancel(context.Background())
-	p.topics = topicTable{client: p.client, partitions: make(map[string][]int), until: make(map[string]time.Time)}
+	p.topics = newTopicTable(p.client)
 	return p, nil
 }
 
@@ -155,7 +148,7 @@ func (p *publisher) lookUp(ctx context.Context, topic string) ([]int, error) {
 		if isRefusal(err) {
 			return nil, fault.Terminal("topic", "%w", err)
 		}
-		if !pause(ctx, p.cfg.RetryDelay) {
+		if !bus.Pause(ctx, p.cfg.RetryDelay) {
 			return nil, fmt.Errorf("publish: %w", errors.Join(context.Cause(ctx), err))
 		}
 	}
@@ -170,16 +163,4 @@ func (p *publisher) Close() error {
 	p.active.Wait()
 	p.closeClient()
 	return nil
-}
-
-// pause waits for d and reports whether ctx was still alive at its end.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

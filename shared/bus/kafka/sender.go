@@ -68,7 +68,7 @@ func (p *publisher) settle(id bus.Partition, batch []*entry) {
 		for _, e := range batch {
 			e.failed(err)
 		}
-		pause(p.life, p.cfg.RetryDelay)
+		bus.Pause(p.life, p.cfg.RetryDelay)
 	}
 }
 

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,19 +43,12 @@ type SourceConfig struct {
 }
 
 func (c SourceConfig) withDefaults() SourceConfig {
-	duration := func(d *time.Duration, value time.Duration) {
-		if *d <= 0 {
-			*d = value
-		}
-	}
-	duration(&c.SessionTimeout, 10*time.Second)
-	duration(&c.Heartbeat, time.Second)
-	duration(&c.RebalanceTimeout, 15*time.Second)
-	duration(&c.MaxWait, 500*time.Millisecond)
-	duration(&c.CloseTimeout, 3*time.Second)
-	if c.FetchBytes <= 0 {
-		c.FetchBytes = 1 << 20
-	}
+	c.SessionTimeout = cmp.Or(c.SessionTimeout, 10*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, time.Second)
+	c.RebalanceTimeout = cmp.Or(c.RebalanceTimeout, 15*time.Second)
+	c.MaxWait = cmp.Or(c.MaxWait, 500*time.Millisecond)
+	c.CloseTimeout = cmp.Or(c.CloseTimeout, 3*time.Second)
+	c.FetchBytes = cmp.Or(c.FetchBytes, 1<<20)
 	return c
 }
 

@@ -19,6 +19,10 @@ type topicTable struct {
 	until      map[string]time.Time
 }
 
+func newTopicTable(client *kafkago.Client) *topicTable {
+	return &topicTable{client: client, partitions: make(map[string][]int), until: make(map[string]time.Time)}
+}
+
 const topicTTL = 30 * time.Second
 
 func (t *topicTable) get(ctx context.Context, topic string, timeout time.Duration) ([]int, error) {

@@ -26,6 +26,15 @@ func EachTurn(ctx context.Context, b Bank, scope memory.Scope, o PageOptions) it
 	})
 }
 
+// EachSession goes through all of a user's session records, likewise.
+func EachSession(ctx context.Context, b Bank, scope memory.Scope, o PageOptions) iter.Seq2[memory.SessionRecord, error] {
+	return each("list sessions", o.Token, func(token string) ([]memory.SessionRecord, string, error) {
+		o.Token = token
+		page, err := b.ListSessions(ctx, scope, o)
+		return page.Sessions, page.Next, err
+	})
+}
+
 func each[T any](what, token string, read func(token string) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {

@@ -29,154 +29,117 @@ type traced struct {
 	system string
 }
 
-// start opens the span of one call. The returned function ends it; count is below 0 where the call returns no entries.
-func (t traced) start(ctx context.Context, operation string, attributes ...attribute.KeyValue) (context.Context, func(count int, err error)) {
+// call makes one call in a span. count says how many entries a result holds; nil where the call returns none.
+func call[T any](
+	ctx context.Context, t traced, operation string, do func(context.Context) (T, error), count func(T) int,
+	attributes ...attribute.KeyValue,
+) (T, error) {
 	attributes = append(attributes, semconv.DBOperationName(operation))
 	if t.system != "" {
 		attributes = append(attributes, semconv.DBSystemNameKey.String(t.system))
 	}
 	ctx, span := t.tracer.Start(ctx, "memory.bank."+operation,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
-	return ctx, func(count int, err error) {
-		defer span.End()
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			span.RecordError(err)
-			span.SetStatus(codes.Error, operation)
-			return
-		}
-		if count >= 0 {
-			span.SetAttributes(semconv.DBResponseReturnedRowsKey.Int(count))
-		}
+	defer span.End()
+	result, err := do(ctx)
+	switch {
+	case err != nil && !errors.Is(err, ErrNotFound):
+		span.RecordError(err)
+		span.SetStatus(codes.Error, operation)
+	case err != nil:
+		span.SetAttributes(semconv.DBResponseReturnedRowsKey.Int(0))
+	case count != nil:
+		span.SetAttributes(semconv.DBResponseReturnedRowsKey.Int(count(result)))
 	}
+	return result, err
 }
 
-func (t traced) Write(ctx context.Context, scope memory.Scope, w memory.Write) error {
-	ctx, end := t.start(ctx, "write", semconv.DBOperationBatchSize(len(w.Put)+len(w.Close)))
-	err := t.next.Write(ctx, scope, w)
-	end(-1, err)
+// run makes a call that returns nothing.
+func (t traced) run(ctx context.Context, operation string, do func(context.Context) error, attributes ...attribute.KeyValue) error {
+	_, err := call(ctx, t, operation, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) }, nil, attributes...)
 	return err
 }
 
+func one[T any](T) int { return 1 }
+
+func length[T any](all []T) int { return len(all) }
+
+func (t traced) Write(ctx context.Context, scope memory.Scope, w memory.Write) error {
+	return t.run(ctx, "write", func(ctx context.Context) error { return t.next.Write(ctx, scope, w) },
+		semconv.DBOperationBatchSize(len(w.Put)+len(w.Close)))
+}
+
 func (t traced) Get(ctx context.Context, scope memory.Scope, id string) (memory.Memory, error) {
-	ctx, end := t.start(ctx, "get")
-	m, err := t.next.Get(ctx, scope, id)
-	count := 1
-	if err != nil {
-		count = 0
-	}
-	end(count, err)
-	return m, err
+	return call(ctx, t, "get", func(ctx context.Context) (memory.Memory, error) { return t.next.Get(ctx, scope, id) }, one)
 }
 
 func (t traced) List(ctx context.Context, scope memory.Scope, o ListOptions) (Page, error) {
-	ctx, end := t.start(ctx, "list")
-	page, err := t.next.List(ctx, scope, o)
-	end(len(page.Memories), err)
-	return page, err
+	return call(ctx, t, "list", func(ctx context.Context) (Page, error) { return t.next.List(ctx, scope, o) },
+		func(p Page) int { return len(p.Memories) })
 }
 
 func (t traced) History(ctx context.Context, scope memory.Scope, id string) ([]memory.Memory, error) {
-	ctx, end := t.start(ctx, "history")
-	versions, err := t.next.History(ctx, scope, id)
-	end(len(versions), err)
-	return versions, err
+	return call(ctx, t, "history", func(ctx context.Context) ([]memory.Memory, error) { return t.next.History(ctx, scope, id) }, length)
 }
 
 func (t traced) Search(ctx context.Context, scope memory.Scope, q Query) ([]Scored, error) {
-	ctx, end := t.start(ctx, "search")
-	found, err := t.next.Search(ctx, scope, q)
-	end(len(found), err)
-	return found, err
+	return call(ctx, t, "search", func(ctx context.Context) ([]Scored, error) { return t.next.Search(ctx, scope, q) }, length)
 }
 
 func (t traced) Turns(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Turn, error) {
-	ctx, end := t.start(ctx, "turns")
-	turns, err := t.next.Turns(ctx, scope, ids)
-	end(len(turns), err)
-	return turns, err
+	return call(ctx, t, "turns", func(ctx context.Context) ([]memory.Turn, error) { return t.next.Turns(ctx, scope, ids) }, length)
 }
 
 func (t traced) Core(ctx context.Context, scope memory.Scope) (memory.Core, error) {
-	ctx, end := t.start(ctx, "core")
-	c, err := t.next.Core(ctx, scope)
-	end(-1, err)
-	return c, err
+	return call(ctx, t, "core", func(ctx context.Context) (memory.Core, error) { return t.next.Core(ctx, scope) }, nil)
 }
 
-func (t traced) Session(ctx context.Context, scope memory.Scope, sessionID string) (memory.SessionRecord, bool, error) {
-	ctx, end := t.start(ctx, "session")
-	r, ok, err := t.next.Session(ctx, scope, sessionID)
-	count := 0
-	if ok {
-		count = 1
-	}
-	end(count, err)
+func (t traced) Session(ctx context.Context, scope memory.Scope, sessionID string) (r memory.SessionRecord, ok bool, err error) {
+	r, err = call(ctx, t, "session", func(ctx context.Context) (memory.SessionRecord, error) {
+		r, ok, err = t.next.Session(ctx, scope, sessionID)
+		return r, err
+	}, func(memory.SessionRecord) int {
+		if ok {
+			return 1
+		}
+		return 0
+	})
 	return r, ok, err
 }
 
 func (t traced) Owner(ctx context.Context, tenant, id string) (string, error) {
-	ctx, end := t.start(ctx, "owner")
-	user, err := t.next.Owner(ctx, tenant, id)
-	count := 1
-	if err != nil {
-		count = 0
-	}
-	end(count, err)
-	return user, err
+	return call(ctx, t, "owner", func(ctx context.Context) (string, error) { return t.next.Owner(ctx, tenant, id) }, one)
 }
 
 func (t traced) ListTurns(ctx context.Context, scope memory.Scope, o PageOptions) (TurnPage, error) {
-	ctx, end := t.start(ctx, "list_turns")
-	page, err := t.next.ListTurns(ctx, scope, o)
-	end(len(page.Turns), err)
-	return page, err
+	return call(ctx, t, "list_turns", func(ctx context.Context) (TurnPage, error) { return t.next.ListTurns(ctx, scope, o) },
+		func(p TurnPage) int { return len(p.Turns) })
 }
 
 func (t traced) ListSessions(ctx context.Context, scope memory.Scope, o PageOptions) (SessionPage, error) {
-	ctx, end := t.start(ctx, "list_sessions")
-	page, err := t.next.ListSessions(ctx, scope, o)
-	end(len(page.Sessions), err)
-	return page, err
+	return call(ctx, t, "list_sessions", func(ctx context.Context) (SessionPage, error) { return t.next.ListSessions(ctx, scope, o) },
+		func(p SessionPage) int { return len(p.Sessions) })
 }
 
 func (t traced) WriteDropped(ctx context.Context, scope memory.Scope, dropped []memory.Dropped) error {
-	ctx, end := t.start(ctx, "write_dropped", semconv.DBOperationBatchSize(len(dropped)))
-	err := t.next.WriteDropped(ctx, scope, dropped)
-	end(-1, err)
-	return err
+	return t.run(ctx, "write_dropped", func(ctx context.Context) error { return t.next.WriteDropped(ctx, scope, dropped) },
+		semconv.DBOperationBatchSize(len(dropped)))
 }
 
 func (t traced) Dropped(ctx context.Context, scope memory.Scope, turnIDs []string) ([]memory.Dropped, error) {
-	ctx, end := t.start(ctx, "dropped")
-	dropped, err := t.next.Dropped(ctx, scope, turnIDs)
-	end(len(dropped), err)
-	return dropped, err
+	return call(ctx, t, "dropped", func(ctx context.Context) ([]memory.Dropped, error) { return t.next.Dropped(ctx, scope, turnIDs) }, length)
 }
 
 func (t traced) EraseDropped(ctx context.Context, scope memory.Scope) error {
-	ctx, end := t.start(ctx, "erase_dropped")
-	err := t.next.EraseDropped(ctx, scope)
-	end(-1, err)
-	return err
+	return t.run(ctx, "erase_dropped", func(ctx context.Context) error { return t.next.EraseDropped(ctx, scope) })
 }
 
 func (t traced) Erase(ctx context.Context, scope memory.Scope) error {
-	ctx, end := t.start(ctx, "erase")
-	err := t.next.Erase(ctx, scope)
-	end(-1, err)
-	return err
+	return t.run(ctx, "erase", func(ctx context.Context) error { return t.next.Erase(ctx, scope) })
 }
 
 func (t traced) Count(ctx context.Context, scope memory.Scope) (Counts, error) {
-	ctx, end := t.start(ctx, "count")
-	counts, err := t.next.Count(ctx, scope)
-	end(counts.Total(), err)
-	return counts, err
+	return call(ctx, t, "count", func(ctx context.Context) (Counts, error) { return t.next.Count(ctx, scope) }, Counts.Total)
 }
 
-func (t traced) Ping(ctx context.Context) error {
-	ctx, end := t.start(ctx, "ping")
-	err := t.next.Ping(ctx)
-	end(-1, err)
-	return err
-}
+func (t traced) Ping(ctx context.Context) error { return t.run(ctx, "ping", t.next.Ping) }

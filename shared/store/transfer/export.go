@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -18,97 +19,65 @@ var ErrChanged = errors.New("the bank was written meanwhile: export it again")
 const pageSize = 200
 
 // Export writes a user's bank to w: entries of every state with their vectors, turns, session records, and the newest core
-// block. Decisions on dropped turns are left out: they say how this installation decided and are nothing of what is remembered. model and dimension are of the embedding that the bank was filled with.
+// block. Decisions on dropped turns are left out: they say how this installation decided and are nothing of what is
+// remembered. model and dimension are of the embedding that the bank was filled with.
 func Export(ctx context.Context, b bank.Bank, scope memory.Scope, model string, dimension int, w io.Writer) error {
-	counts, err := b.Count(ctx, scope)
+	written, counts, err := export(ctx, b, scope, model, dimension, w)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	counts.Core, counts.Dropped = min(counts.Core, 1), 0
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	e := exporter{bank: b, scope: scope, put: enc.Encode}
-	header := Header{Format: Format, Version: Version, User: scope.User, Model: model, Dimension: dimension, Counts: counts}
-	if err := enc.Encode(line{Header: &header}); err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	for _, part := range []func(context.Context) error{e.memories, e.turns, e.sessions, e.core} {
-		if err := part(ctx); err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
-	}
-	if e.written != counts {
+	if written != counts {
 		return ErrChanged
 	}
 	return nil
 }
 
-type exporter struct {
-	bank    bank.Bank
-	scope   memory.Scope
-	put     func(any) error
-	written bank.Counts
-}
-
-func (e *exporter) memories(ctx context.Context) error {
-	for o := (bank.ListOptions{Limit: pageSize, WithVectors: true}); ; {
-		page, err := e.bank.List(ctx, e.scope, o)
-		if err != nil {
-			return err
-		}
-		for i := range page.Memories {
-			if err := e.put(line{Memory: &page.Memories[i]}); err != nil {
-				return err
-			}
-		}
-		e.written.Memories += len(page.Memories)
-		if o.Token = page.Next; o.Token == "" {
-			return nil
-		}
+// export returns how much was written, and how much the bank had before.
+func export(
+	ctx context.Context, b bank.Bank, scope memory.Scope, model string, dimension int, w io.Writer,
+) (written, counts bank.Counts, err error) {
+	if counts, err = b.Count(ctx, scope); err != nil {
+		return written, counts, err
 	}
-}
-
-func (e *exporter) turns(ctx context.Context) error {
-	for o := (bank.PageOptions{Limit: pageSize}); ; {
-		page, err := e.bank.ListTurns(ctx, e.scope, o)
-		if err != nil {
-			return err
-		}
-		for i := range page.Turns {
-			if err := e.put(line{Turn: &page.Turns[i]}); err != nil {
-				return err
-			}
-		}
-		e.written.Turns += len(page.Turns)
-		if o.Token = page.Next; o.Token == "" {
-			return nil
-		}
+	counts.Core, counts.Dropped = min(counts.Core, 1), 0
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	put := func(l line) error { return enc.Encode(l) }
+	header := Header{Format: Format, Version: Version, User: scope.User, Model: model, Dimension: dimension, Counts: counts}
+	if err := put(line{Header: &header}); err != nil {
+		return written, counts, err
 	}
-}
-
-func (e *exporter) sessions(ctx context.Context) error {
-	for o := (bank.PageOptions{Limit: pageSize}); ; {
-		page, err := e.bank.ListSessions(ctx, e.scope, o)
-		if err != nil {
-			return err
-		}
-		for i := range page.Sessions {
-			if err := e.put(line{Session: &page.Sessions[i]}); err != nil {
-				return err
-			}
-		}
-		e.written.Sessions += len(page.Sessions)
-		if o.Token = page.Next; o.Token == "" {
-			return nil
-		}
+	page := bank.PageOptions{Limit: pageSize}
+	memories := bank.EachMemory(ctx, b, scope, bank.ListOptions{Limit: pageSize, WithVectors: true})
+	if written.Memories, err = putAll(memories, func(m memory.Memory) error { return put(line{Memory: &m}) }); err != nil {
+		return written, counts, err
 	}
-}
-
-func (e *exporter) core(ctx context.Context) error {
-	core, err := e.bank.Core(ctx, e.scope)
+	turns := bank.EachTurn(ctx, b, scope, page)
+	if written.Turns, err = putAll(turns, func(t memory.Turn) error { return put(line{Turn: &t}) }); err != nil {
+		return written, counts, err
+	}
+	sessions := bank.EachSession(ctx, b, scope, page)
+	if written.Sessions, err = putAll(sessions, func(s memory.SessionRecord) error { return put(line{Session: &s}) }); err != nil {
+		return written, counts, err
+	}
+	core, err := b.Core(ctx, scope)
 	if err != nil || core.Version == 0 {
-		return err
+		return written, counts, err
 	}
-	e.written.Core = 1
-	return e.put(line{Core: &core})
+	written.Core = 1
+	return written, counts, put(line{Core: &core})
+}
+
+// putAll writes everything and returns how much it was.
+func putAll[T any](all iter.Seq2[T, error], put func(T) error) (n int, err error) {
+	for v, err := range all {
+		if err == nil {
+			err = put(v)
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/go-openapi/strfmt"
 	"github.com/weaviate/weaviate/entities/models"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 
@@ -23,10 +22,7 @@ func (b *Bank) putCore(ctx context.Context, scope memory.Scope, c memory.Core) e
 	p := owned(scope)
 	p.text("block", string(block))
 	p[propVersion] = c.Version
-	return b.upsert(ctx, []*models.Object{{
-		Class: b.collections.core(), Tenant: scope.Tenant, Properties: map[string]any(p),
-		ID: strfmt.UUID(objectID(userKey(scope.User), "core/"+strconv.Itoa(c.Version))),
-	}})
+	return b.upsert(ctx, []*models.Object{newObject(b.collections.core(), scope, "core/"+strconv.Itoa(c.Version), p)})
 }
 
 // Core implements bank.Bank.

@@ -3,7 +3,6 @@ package weaviate
 import (
 	"context"
 
-	"github.com/go-openapi/strfmt"
 	"github.com/weaviate/weaviate/entities/models"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 
@@ -24,14 +23,10 @@ func (b *Bank) WriteDropped(ctx context.Context, scope memory.Scope, dropped []m
 
 // droppedObjects has one object for each turn: a batch decides nothing between two objects of one id.
 func droppedObjects(collection string, scope memory.Scope, dropped []memory.Dropped) []*models.Object {
-	key := userKey(scope.User)
 	at := make(map[string]int, len(dropped))
 	objects := make([]*models.Object, 0, len(dropped))
 	for _, d := range dropped {
-		o := &models.Object{
-			Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(key, d.TurnID)),
-			Properties: map[string]any(droppedProperties(scope, d)),
-		}
+		o := newObject(collection, scope, d.TurnID, droppedProperties(scope, d))
 		if i, again := at[d.TurnID]; again {
 			objects[i] = o
 			continue

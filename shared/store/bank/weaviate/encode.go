@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/go-openapi/strfmt"
+	"github.com/weaviate/weaviate/entities/models"
+
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -15,6 +18,13 @@ type properties map[string]any
 // owned begins the properties of anything that belongs to a user.
 func owned(scope memory.Scope) properties {
 	return properties{propUser: userKey(scope.User), propUserID: scope.User}
+}
+
+// newObject is what a collection holds of a user under an id of the domain.
+func newObject(collection string, scope memory.Scope, id string, p properties) *models.Object {
+	return &models.Object{
+		Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(userKey(scope.User), id)), Properties: map[string]any(p),
+	}
 }
 
 func (p properties) text(name, value string) {

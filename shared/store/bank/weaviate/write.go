@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/go-openapi/strfmt"
 	"github.com/weaviate/weaviate/entities/models"
 	"golang.org/x/sync/errgroup"
 
@@ -65,7 +64,7 @@ func (b *Bank) putSession(ctx context.Context, scope memory.Scope, r memory.Sess
 	if ok && r.FormedAt.Before(kept.FormedAt) {
 		return nil
 	}
-	return b.upsert(ctx, []*models.Object{sessionObject(b.collections.session(), scope, r)})
+	return b.upsert(ctx, []*models.Object{newObject(b.collections.session(), scope, r.SessionID, sessionProperties(scope, r))})
 }
 
 // targets returns the states of the entries to close, and refuses those that neither exist nor
@@ -186,22 +185,11 @@ func objectError(r models.ObjectsGetResponse) error {
 }
 
 func turnObjects(collection string, scope memory.Scope, turns []memory.Turn) []*models.Object {
-	key := userKey(scope.User)
 	objects := make([]*models.Object, 0, len(turns))
 	for _, t := range turns {
-		objects = append(objects, &models.Object{
-			Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(key, t.ID)),
-			Properties: map[string]any(turnProperties(scope, t)),
-		})
+		objects = append(objects, newObject(collection, scope, t.ID, turnProperties(scope, t)))
 	}
 	return objects
-}
-
-func sessionObject(collection string, scope memory.Scope, r memory.SessionRecord) *models.Object {
-	return &models.Object{
-		Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(userKey(scope.User), r.SessionID)),
-		Properties: map[string]any(sessionProperties(scope, r)),
-	}
 }
 
 // eachOf calls do for every item, some at a time, and stops at the first error.
