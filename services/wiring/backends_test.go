@@ -42,7 +42,8 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 		{"MNEME_KAFKA_PARTITIONS", "0"}, {"MNEME_KAFKA_PARTITIONS", "many"}, {"MNEME_KAFKA_REPLICAS", "-1"},
 		{"MNEME_KAFKA_TLS", "perhaps"}, {"MNEME_KAFKA_USER", "lonely"}, {"MNEME_BUS_WORKERS", "0"}, {"MNEME_BUS_MAX_BATCH", "-5"},
 		{"MNEME_WINDOW_TURNS", "0"}, {"MNEME_WINDOW_AGE", "1ns"}, {"MNEME_WINDOW_AGE", "a week"}, {"MNEME_WINDOW_IDLE", "0s"},
-		{"MNEME_CONSOLIDATION_MAX_TURNS", "0"}, {"MNEME_CONSOLIDATION_MAX_TURNS", "201"}, {"MNEME_CONSOLIDATION_BATCH_TURNS", "0"}, {"MNEME_CONSOLIDATION_BATCH_TURNS", "401"}, {"MNEME_CONSOLIDATION_IDLE", "-1s"},
+		{"MNEME_CONSOLIDATION_MAX_TURNS", "0"}, {"MNEME_CONSOLIDATION_MAX_TURNS", "201"},
+		{"MNEME_CONSOLIDATION_BATCH_TURNS", "0"}, {"MNEME_CONSOLIDATION_BATCH_TURNS", "401"}, {"MNEME_CONSOLIDATION_IDLE", "-1s"},
 		{"MNEME_CONSOLIDATION_LINGER", "0s"}, {"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS", "0"},
 		{"MNEME_EMBEDDING", "magic"}, {"MNEME_TENANTS_POLL", "soon"}, {"MNEME_LLM_TIMEOUT", "soon"},
 	}
@@ -169,7 +170,8 @@ func TestEmbedders(t *testing.T) {
 		t.Errorf("an endpoint without model gives %v", err)
 	}
 	options, server := endpoint.Options{Batch: 8}, llmtest.New(t)
-	e, free, err = wiring.Embedding{Kind: "endpoint", Cache: 10, Endpoint: options}.Open(t.Context(), wiring.Model{Endpoint: server.Config()}, tel)
+	embed := wiring.Embedding{Kind: "endpoint", Cache: 10, Endpoint: options}
+	e, free, err = embed.Open(t.Context(), wiring.Model{Endpoint: server.Config()}, tel)
 	if err != nil || e.Dimension() != 64 {
 		t.Fatalf("endpoint: %v", err)
 	}

@@ -21,12 +21,12 @@ import (
 
 // Bus says how to reach Kafka and how topics are made.
 type Bus struct {
-	Brokers    []string      `env:"MNEME_KAFKA_BROKERS" envDefault:"127.0.0.1:9092" desc:"addresses of some of the Kafka brokers, host:port, comma-separated"`
+	Brokers    []string      `env:"MNEME_KAFKA_BROKERS" envDefault:"127.0.0.1:9092" desc:"some of the brokers, host:port, comma-separated"`
 	TLS        bool          `env:"MNEME_KAFKA_TLS" envDefault:"false" desc:"whether the brokers speak TLS; certificates are verified"`
 	User       string        `env:"MNEME_KAFKA_USER" desc:"SASL PLAIN user; empty for none"`
 	Password   config.Secret `env:"MNEME_KAFKA_PASSWORD" desc:"SASL PLAIN password"`
-	Partitions int           `env:"MNEME_KAFKA_PARTITIONS" envDefault:"24" desc:"partitions of a topic that does not exist yet; an existing one keeps its own"`
-	Replicas   int           `env:"MNEME_KAFKA_REPLICAS" envDefault:"0" desc:"replicas of a topic that does not exist yet; 0 is the broker's default"`
+	Partitions int           `env:"MNEME_KAFKA_PARTITIONS" envDefault:"24" desc:"partitions of a new topic; an existing one keeps its own"`
+	Replicas   int           `env:"MNEME_KAFKA_REPLICAS" envDefault:"0" desc:"replicas of a new topic; 0 is the broker's default"`
 	Workers    int           `env:"MNEME_BUS_WORKERS" envDefault:"32" desc:"users handled at the same time by one consumer"`
 	MaxBatch   int           `env:"MNEME_BUS_MAX_BATCH" envDefault:"256" desc:"records of one user handled together at most"`
 }

@@ -60,7 +60,8 @@ func missing(p tenant.Policy) error {
 
 // Embedding chooses what makes vectors.
 type Embedding struct {
-	Kind     string           `env:"MNEME_EMBEDDING" envDefault:"builtin" oneof:"builtin|endpoint" desc:"what embeds: builtin needs no server, endpoint is the model server's /embeddings"`
+	Kind string `env:"MNEME_EMBEDDING" envDefault:"builtin" oneof:"builtin|endpoint" desc:"builtin, or the model server's /embeddings"`
+
 	Endpoint endpoint.Options `envPrefix:"MNEME_EMBEDDING_"`
 	Cache    int              `env:"MNEME_EMBEDDING_CACHE" envDefault:"10000" desc:"texts whose vectors are remembered in the process"`
 }

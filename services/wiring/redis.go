@@ -13,12 +13,12 @@ import (
 
 // Redis says how to reach Redis.
 type Redis struct {
-	Addrs    []string      `env:"MNEME_REDIS_ADDRS" envDefault:"127.0.0.1:6379" desc:"addresses of Redis, host:port, comma-separated; several mean a cluster"`
+	Addrs    []string      `env:"MNEME_REDIS_ADDRS" envDefault:"127.0.0.1:6379" desc:"host:port, comma-separated; several mean a cluster"`
 	User     string        `env:"MNEME_REDIS_USER" desc:"Redis user; empty for the default one"`
 	Password config.Secret `env:"MNEME_REDIS_PASSWORD" desc:"Redis password; empty for none"`
 	DB       int           `env:"MNEME_REDIS_DB" envDefault:"0" desc:"Redis database, where it is not a cluster"`
-	// WeightsPrefix is here, and not with the reranker's settings, because who erases a user needs it, too.
-	WeightsPrefix string `env:"MNEME_REDIS_WEIGHTS_PREFIX" envDefault:"mneme:weights:" desc:"beginning of the keys of the reranker's weights and traces; the same in every service"`
+	// WeightsPrefix is the same in every service: not only the reranker needs it, but who erases a user, too.
+	WeightsPrefix string `env:"MNEME_REDIS_WEIGHTS_PREFIX" envDefault:"mneme:weights:" desc:"beginning of the keys of weights and traces"`
 }
 
 // Validate checks what the types do not.

@@ -65,15 +65,17 @@ func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, err
 	return window.Traced(opened, tel.Tracer.Tracer(Scope)), c.Close, nil
 }
 
-// Workflows says how to reach Temporal and when the users' workflows work.
+// Workflows says how to reach Temporal and when the users' workflows work. MaxTurns are also the most that are consolidated
+// together of an open session. A session whose model answers cannot be used so often goes to the dead letters.
 type Workflows struct {
-	Addr              string        `env:"MNEME_TEMPORAL_ADDR" envDefault:"127.0.0.1:7233" desc:"address of the Temporal frontend, host:port"`
-	Namespace         string        `env:"MNEME_TEMPORAL_NAMESPACE" envDefault:"default" desc:"Temporal namespace"`
-	MaxTurns          int           `env:"MNEME_CONSOLIDATION_MAX_TURNS" envDefault:"32" desc:"turns of an open session consolidated together at most; so many waiting ones start a consolidation"`
-	BatchTurns        int           `env:"MNEME_CONSOLIDATION_BATCH_TURNS" envDefault:"200" desc:"turns of a session that has ended consolidated together at most"`
-	Idle              time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn before it is consolidated as it is"`
-	Linger            time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays after its last work"`
-	MalformedAttempts int           `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"5" desc:"how often a session is tried whose model answers cannot be used before its turns go to the dead letters"`
+	Addr       string        `env:"MNEME_TEMPORAL_ADDR" envDefault:"127.0.0.1:7233" desc:"address of the Temporal frontend, host:port"`
+	Namespace  string        `env:"MNEME_TEMPORAL_NAMESPACE" envDefault:"default" desc:"Temporal namespace"`
+	MaxTurns   int           `env:"MNEME_CONSOLIDATION_MAX_TURNS" envDefault:"32" desc:"waiting turns that start a consolidation"`
+	BatchTurns int           `env:"MNEME_CONSOLIDATION_BATCH_TURNS" envDefault:"200" desc:"turns of an ended session consolidated together"`
+	Idle       time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn"`
+	Linger     time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays after its last work"`
+
+	MalformedAttempts int `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"5" desc:"unusable model answers until dead letters"`
 }
 
 // Validate checks what the types do not.
@@ -106,7 +108,7 @@ func (w Workflows) Starter(c client.Client) consolidation.Starter {
 
 // Tenants says where the tenants file is.
 type Tenants struct {
-	File string        `env:"MNEME_TENANTS_FILE" envDefault:"tenants.yaml" desc:"YAML file of the tenants, their strategy, policy and hashed API keys; read again when it changes"`
+	File string        `env:"MNEME_TENANTS_FILE" envDefault:"tenants.yaml" desc:"YAML file of the tenants; read again when it changes"`
 	Poll time.Duration `env:"MNEME_TENANTS_POLL" envDefault:"2s" desc:"how often the tenants file is looked at"`
 }
 

@@ -15,8 +15,8 @@ import (
 // Weights says where the reranker's weights and the traces of recalls are, and how much of them is kept.
 type Weights struct {
 	Redis
-	Versions int           `env:"MNEME_RERANKER_VERSIONS" envDefault:"100" desc:"versions of a tenant's weights that are kept, to roll back to"`
-	Traces   int           `env:"MNEME_RERANKER_TRACES" envDefault:"64" desc:"recalls of a user that are kept at most until their citations come"`
+	Versions int           `env:"MNEME_RERANKER_VERSIONS" envDefault:"100" desc:"versions of weights kept to roll back to"`
+	Traces   int           `env:"MNEME_RERANKER_TRACES" envDefault:"64" desc:"recalls of a user that wait for citations at most"`
 	TraceTTL time.Duration `env:"MNEME_RERANKER_TRACE_TTL" envDefault:"24h" desc:"how long a recall waits for its citations"`
 }
 

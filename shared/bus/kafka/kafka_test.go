@@ -212,9 +212,9 @@ func TestOffsetsSayHowFarAGroupIs(t *testing.T) {
 	tr := new(kafkago.Transport)
 	t.Cleanup(tr.CloseIdleConnections)
 	client := &kafkago.Client{Addr: kafkago.TCP(b.addr()), Transport: tr}
-	res, err := client.OffsetCommit(t.Context(), &kafkago.OffsetCommitRequest{GroupID: "readers", GenerationID: -1, Topics: map[string][]kafkago.OffsetCommit{
-		"turns": {{Partition: 0, Offset: 0}, {Partition: 2, Offset: 17}},
-	}})
+	res, err := client.OffsetCommit(t.Context(), &kafkago.OffsetCommitRequest{GroupID: "readers", GenerationID: -1,
+		Topics: map[string][]kafkago.OffsetCommit{"turns": {{Partition: 0, Offset: 0}, {Partition: 2, Offset: 17}}},
+	})
 	if err != nil || res.Topics["turns"][0].Error != nil {
 		t.Fatalf("commit: %+v, %v", res, err)
 	}

@@ -136,7 +136,8 @@ func (l *log) Cut(ctx context.Context, partition int, before int64) error {
 	defer cancel()
 	res, err := l.client.Transport.RoundTrip(ctx, l.client.Addr, &deleteRecordsRequest{
 		Topics: []deleteRecordsTopic{{
-			Name: l.topic, Partitions: []deleteRecordsPartition{{Index: int32(partition), Offset: before}}, //nolint:gosec // numbers of partitions are small
+			Name:       l.topic,
+			Partitions: []deleteRecordsPartition{{Index: int32(partition), Offset: before}}, //nolint:gosec // a small number
 		}},
 		TimeoutMs: int32(requestTimeout.Milliseconds()),
 	})

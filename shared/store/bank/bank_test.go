@@ -15,9 +15,11 @@ import (
 
 func drawMemory(r *rapid.T, label string) memory.Memory {
 	return memory.Memory{
-		ID:         rapid.StringMatching(`[0-9a-f]{1,3}|\PC{1,5}`).Draw(r, label+" id"),
-		RecordedAt: time.Unix(rapid.Int64Range(-1<<33, 1<<33).Draw(r, label+" second"), rapid.Int64Range(0, 1e9-1).Draw(r, label+" nanosecond")).UTC(),
-		Version:    rapid.IntRange(1, 3).Draw(r, label+" version"),
+		ID: rapid.StringMatching(`[0-9a-f]{1,3}|\PC{1,5}`).Draw(r, label+" id"),
+		RecordedAt: time.Unix(
+			rapid.Int64Range(-1<<33, 1<<33).Draw(r, label+" second"), rapid.Int64Range(0, 1e9-1).Draw(r, label+" nanosecond"),
+		).UTC(),
+		Version: rapid.IntRange(1, 3).Draw(r, label+" version"),
 	}
 }
 

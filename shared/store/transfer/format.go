@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -31,7 +32,7 @@ const (
 type Header struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	// User is whose bank was exported; the tenant is not told.
+	// User is whose bank was exported; the tenant is not written.
 	User string `json:"user"`
 	// Model and Dimension are of the embedding that made the vectors.
 	Model     string `json:"model"`
@@ -113,7 +114,8 @@ func (r Record) check() error {
 		}
 		return within(r.Line, "session", memory.ValidText("session_id", r.Session.SessionID, memory.MaxIDBytes))
 	case r.Core.Version < 1 || r.Core.Length() > memory.CoreCapacity:
-		return at(r.Line, "core", "has version %d and %d characters, want at least 1 and at most %d", r.Core.Version, r.Core.Length(), memory.CoreCapacity)
+		return at(r.Line, "core", "has version %d and %d characters, want at least 1 and at most %d",
+			r.Core.Version, r.Core.Length(), memory.CoreCapacity)
 	}
 	return nil
 }
@@ -188,17 +190,8 @@ func within(number int, sort string, err error) error {
 	}
 	var t *fault.TerminalError
 	if errors.As(err, &t) {
-		return at(number, sort+"."+lastPart(t.Field), "%w", t.Err)
+		// Only the last part of the field: the path before it ("write.put") leads to it elsewhere.
+		return at(number, sort+"."+t.Field[strings.LastIndexByte(t.Field, '.')+1:], "%w", t.Err)
 	}
 	return at(number, sort, "%w", err)
-}
-
-// lastPart is the field without the path that leads to it elsewhere ("write.put.content").
-func lastPart(field string) string {
-	for i := len(field) - 1; i >= 0; i-- {
-		if field[i] == '.' {
-			return field[i+1:]
-		}
-	}
-	return field
 }

@@ -28,7 +28,9 @@ type Importer struct {
 // Page imports whole lines that follow the header; first is the number of the first of them. soFar is what the page before
 // returned, the zero Counts at the beginning. Nothing is written when a line is wrong. anew says that vectors were made anew, since the
 // export is of another embedding model.
-func (im Importer) Page(ctx context.Context, scope memory.Scope, h Header, lines []byte, first int, soFar bank.Counts) (now bank.Counts, anew bool, err error) {
+func (im Importer) Page(
+	ctx context.Context, scope memory.Scope, h Header, lines []byte, first int, soFar bank.Counts,
+) (now bank.Counts, anew bool, err error) {
 	if err := im.inStep(ctx, scope, soFar, soFar == bank.Counts{}); err != nil {
 		return soFar, false, err
 	}

@@ -24,9 +24,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var ana = memory.Scope{Tenant: "acme", User: "ana"}
 
 const (
-	head = `{"header":{"format":"mneme-bank","version":1,"user":"ana","model":"m","dimension":2,"counts":{"memories":1,"turns":2,"sessions":1,"core":1}}}`
+	head = `{"header":{"format":"mneme-bank","version":1,"user":"ana","model":"m","dimension":2,` +
+		`"counts":{"memories":1,"turns":2,"sessions":1,"core":1}}}`
 	// unit is the vector (1, 0).
-	entry = `{"memory":{"id":"m1","kind":"fact","content":"Ana swims.","recorded_at":"2026-03-01T12:00:00Z","valid_from":"2026-03-01T12:00:00Z","status":"active","version":1,"sources":["t1"],"session_id":"s1","strategy":"salimory","policy_version":"p/1","operation_id":"o1","vector":"AACAPwAAAAA="}}`
+	entry = `{"memory":{"id":"m1","kind":"fact","content":"Ana swims.",` +
+		`"recorded_at":"2026-03-01T12:00:00Z","valid_from":"2026-03-01T12:00:00Z",` +
+		`"status":"active","version":1,"sources":["t1"],"session_id":"s1",` +
+		`"strategy":"salimory","policy_version":"p/1","operation_id":"o1","vector":"AACAPwAAAAA="}}`
 	turn1 = `{"turn":{"id":"t1","session_id":"s1","speaker":"Ana","role":"user","text":"I swim.","time":"2026-03-01T12:00:00Z"}}`
 	turn2 = `{"turn":{"id":"t2","session_id":"s1","speaker":"Ana","role":"user","text":"A lot.","time":"2026-03-01T12:00:00Z"}}`
 	sess  = `{"session":{"session_id":"s1","closed":true,"formed_at":"2026-03-01T12:00:00Z","turns":2,"operations":1}}`
@@ -105,7 +109,9 @@ func TestBlankLinesAtTheEndAreNoMatter(t *testing.T) {
 }
 
 func TestAnotherModelsVectorsAreMadeAnew(t *testing.T) {
-	for name, e := range map[string]embedder{"another model": {model: "other", dimension: 2}, "another dimension": {model: "m", dimension: 3}} {
+	for name, e := range map[string]embedder{
+		"another model": {model: "other", dimension: 2}, "another dimension": {model: "m", dimension: 3},
+	} {
 		t.Run(name, func(t *testing.T) {
 			b := inmem.New(e.dimension)
 			_, anew, err := load(t.Context(), b, e, whole())
@@ -122,8 +128,9 @@ func TestAnotherModelsVectorsAreMadeAnew(t *testing.T) {
 
 func TestAModelThatIsAwayIsWorthAnotherTry(t *testing.T) {
 	b := inmem.New(2)
-	away := errors.New("the model is away")
-	if _, _, err := load(t.Context(), b, embedder{model: "other", dimension: 2, err: away}, whole()); !errors.Is(err, away) || fault.IsTerminal(err) {
+	unavailable := errors.New("the model is unavailable")
+	_, _, err := load(t.Context(), b, embedder{model: "other", dimension: 2, err: unavailable}, whole())
+	if !errors.Is(err, unavailable) || fault.IsTerminal(err) {
 		t.Errorf("got %v", err)
 	}
 	if counts, err := b.Count(t.Context(), ana); err != nil || counts.Total() > 0 {
@@ -191,14 +198,14 @@ func TestBrokenFilesAreRefusedByLineAndField(t *testing.T) {
 	}
 }
 
-// A page with a wrong line writes nothing, so that what is mended can be imported.
+// A page with a wrong line writes nothing, so that what is repaired can be imported.
 func TestAWrongLineWritesNothing(t *testing.T) {
 	b := inmem.New(2)
 	if _, _, err := load(t.Context(), b, embedder{model: "m", dimension: 2}, text(head, entry, turn1, "?")); err == nil {
 		t.Fatal("imported")
 	}
 	if _, _, err := load(t.Context(), b, embedder{model: "m", dimension: 2}, whole()); err != nil {
-		t.Errorf("the mended file is refused: %v", err)
+		t.Errorf("the repaired file is refused: %v", err)
 	}
 }
 
@@ -262,15 +269,18 @@ func TestAnyBankComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := inmem.New(2), inmem.New(2)
 		var w memory.Write
-		for i, s := range rapid.SliceOfNDistinct(rapid.StringMatching(`[ -~éß☃\n\t]{1,40}`), 0, 40, func(s string) string { return s }).Draw(t, "texts") {
+		anyText := rapid.StringMatching(`[ -~éß☃\n\t]{1,40}`)
+		for i, s := range rapid.SliceOfNDistinct(anyText, 0, 40, func(s string) string { return s }).Draw(t, "texts") {
 			m := memory.Memory{
-				ID: s, Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Content: s, RecordedAt: time.Unix(int64(i/3), 0).UTC(), ValidFrom: time.Unix(0, 1).UTC(), Version: i,
+				ID: s, Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Content: s, Version: i,
+				RecordedAt: time.Unix(int64(i/3), 0).UTC(), ValidFrom: time.Unix(0, 1).UTC(),
 				Status: rapid.SampledFrom([]memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}).Draw(t, "status"),
 				Vector: memory.Vector{float32(i), rapid.Float32Range(-1, 1).Draw(t, "x")}, Sources: []string{s},
 			}
 			w.Put = append(w.Put, m)
 			if strings.TrimSpace(s) != "" {
-				w.Turns = append(w.Turns, memory.Turn{ID: s, Text: s + strings.Repeat("long ", rapid.IntRange(0, 6000).Draw(t, "length")), Time: time.Unix(1, 0).UTC()})
+				long := strings.Repeat("long ", rapid.IntRange(0, 6000).Draw(t, "length"))
+				w.Turns = append(w.Turns, memory.Turn{ID: s, Text: s + long, Time: time.Unix(1, 0).UTC()})
 			}
 		}
 		if err := from.Write(t.Context(), ana, w); err != nil {
@@ -293,7 +303,9 @@ func TestAnyBankComesBack(t *testing.T) {
 }
 
 func FuzzPages(f *testing.F) {
-	for _, seed := range []string{whole(), text(head), text(entry), "", "\n\n", `{"header":null}`, head + "\n" + strings.Repeat("[", 1000), strings.ToUpper(whole())} {
+	for _, seed := range []string{
+		whole(), text(head), text(entry), "", "\n\n", `{"header":null}`, head + "\n" + strings.Repeat("[", 1000), strings.ToUpper(whole()),
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, file string) {

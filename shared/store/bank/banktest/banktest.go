@@ -33,7 +33,8 @@ type testCase struct {
 }
 
 func cases() []testCase {
-	return slices.Concat(writeCases(), isolationCases(), readCases(), searchCases(), coreCases(), droppedCases(), eraseCases(), transferCases())
+	return slices.Concat(writeCases(), isolationCases(), readCases(), searchCases(),
+		coreCases(), droppedCases(), eraseCases(), transferCases())
 }
 
 // epoch is when the suite's entries are recorded.

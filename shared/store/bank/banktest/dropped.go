@@ -83,7 +83,9 @@ func foreignDropped(t *testing.T, b bank.Bank) {
 	ana := newScope()
 	d := droppedTurn("d", 0.1)
 	writeDropped(t, b, ana, d)
-	for _, other := range []memory.Scope{{Tenant: ana.Tenant, User: "ben"}, {Tenant: ana.Tenant, User: "ana "}, {Tenant: newScope().Tenant, User: ana.User}} {
+	for _, other := range []memory.Scope{
+		{Tenant: ana.Tenant, User: "ben"}, {Tenant: ana.Tenant, User: "ana "}, {Tenant: newScope().Tenant, User: ana.User},
+	} {
 		wantDropped(t, b, other, []string{"d"})
 		wantCounts(t, b, other, bank.Counts{})
 		theirs := droppedTurn("d", 0.9)

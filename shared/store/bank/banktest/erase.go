@@ -63,7 +63,8 @@ func seen(t *testing.T, b bank.Bank, scope memory.Scope, m memory.Memory) []stri
 	for _, m := range listAll(t, b, scope, bank.ListOptions{}) {
 		out = append(out, "list "+m.ID)
 	}
-	for _, s := range search(t, b, scope, bank.Query{Text: m.Content, Vector: m.Vector, Alpha: 0.5, Statuses: []memory.Status{memory.StatusActive, memory.StatusSuperseded}}) {
+	statuses := []memory.Status{memory.StatusActive, memory.StatusSuperseded}
+	for _, s := range search(t, b, scope, bank.Query{Text: m.Content, Vector: m.Vector, Alpha: 0.5, Statuses: statuses}) {
 		out = append(out, "search "+s.Memory.ID)
 	}
 	if _, err := b.Get(t.Context(), scope, m.ID); err == nil {
@@ -209,7 +210,10 @@ func listedInPages(t *testing.T, b bank.Bank) {
 				t.Fatalf("ListSessions: %v", err)
 			}
 			for _, r := range page.Sessions {
-				if want := (memory.SessionRecord{SessionID: r.SessionID, FormedAt: epoch, Turns: int(r.SessionID[5] - '0'), Closed: strings.ContainsAny(r.SessionID, "0246")}); r != want {
+				want := memory.SessionRecord{
+					SessionID: r.SessionID, FormedAt: epoch, Turns: int(r.SessionID[5] - '0'), Closed: strings.ContainsAny(r.SessionID, "0246"),
+				}
+				if r != want {
 					t.Errorf("got %+v, want %+v", r, want)
 				}
 				sessions = append(sessions, r.SessionID)

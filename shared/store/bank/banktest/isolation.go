@@ -76,7 +76,8 @@ func fill(t *testing.T, b bank.Bank, scope memory.Scope) memory.Memory {
 	t.Helper()
 	m := entry(scope, 1, "Ana swims for "+scope.User)
 	write(t, b, scope, memory.Write{
-		Put: []memory.Memory{m}, Turns: []memory.Turn{turn("t1")}, Session: &memory.SessionRecord{SessionID: "session", FormedAt: epoch, Turns: 1},
+		Put: []memory.Memory{m}, Turns: []memory.Turn{turn("t1")},
+		Session: &memory.SessionRecord{SessionID: "session", FormedAt: epoch, Turns: 1},
 	})
 	return m
 }

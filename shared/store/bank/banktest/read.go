@@ -53,7 +53,9 @@ func testHistoryChain(t *testing.T, b bank.Bank) {
 	for n := 1; n < 4; n++ {
 		before := versions[n-1]
 		next := successor(scope, n, content(n), before)
-		write(t, b, scope, memory.Write{Put: []memory.Memory{next}, Close: []memory.Closing{closing(before, memory.StatusSuperseded, next.RecordedAt)}})
+		write(t, b, scope, memory.Write{
+			Put: []memory.Memory{next}, Close: []memory.Closing{closing(before, memory.StatusSuperseded, next.RecordedAt)},
+		})
 		versions = append(versions, next)
 	}
 	for _, from := range versions {

@@ -46,14 +46,19 @@ func fillAll(t *testing.T, b bank.Bank, scope memory.Scope) {
 	old, _ := life(t, b, scope)
 	event := entry(scope, 3, "Ana went to Nairobi — « ça va » \U0001F9E0 <b>&</b>")
 	event.Kind, event.Topic, event.Slot, event.Keywords = memory.KindEpisodic, "travel", "ana/trip", []string{"Nairobi", "trip"}
-	event.EventTime = memory.EventTime{Time: time.Date(2024, 4, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionMonth, Expression: "last month"}
+	event.EventTime = memory.EventTime{
+		Time: time.Date(2024, 4, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionMonth, Expression: "last month",
+	}
 	event.TraceID, event.SpanID, event.Sources = strings.Repeat("ab", 16), strings.Repeat("cd", 8), []string{"turn 1", "turn 2"}
 	event.Vector = memory.Vector{0.6, -0.8, 0, 0}
 	retracted := entry(scope, 4, "Ana dislikes tea")
 	retracted.ValidFrom = old.RecordedAt
 	w := memory.Write{
-		Put: []memory.Memory{event, retracted}, Core: &memory.Core{Content: "Ana travels.", Version: 2, UpdatedAt: epoch, Sources: []string{"turn 1"}},
-		Turns:   []memory.Turn{{ID: "caption", SessionID: "s2", Speaker: "Bo", Role: memory.RoleAssistant, Text: "line\nbreak", Caption: "a dog", Time: epoch}},
+		Put:  []memory.Memory{event, retracted},
+		Core: &memory.Core{Content: "Ana travels.", Version: 2, UpdatedAt: epoch, Sources: []string{"turn 1"}},
+		Turns: []memory.Turn{{
+			ID: "caption", SessionID: "s2", Speaker: "Bo", Role: memory.RoleAssistant, Text: "line\nbreak", Caption: "a dog", Time: epoch,
+		}},
 		Session: &memory.SessionRecord{SessionID: "s2", FormedAt: epoch.Truncate(time.Millisecond), Closed: true, Turns: 1, Operations: 2},
 	}
 	for n := range 230 {

@@ -34,7 +34,9 @@ func testRoundTrip(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	m := entry(scope, 1, "Ana said \"so\\so\" on São Tomé\n\tin 日本 🚲 {a: 1}")
 	m.Topic, m.Slot, m.Keywords = "travel", "ana/home", []string{"São Tomé", "quote \" and \\"}
-	m.EventTime = memory.EventTime{Time: time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionYear, Expression: "when I was born"}
+	m.EventTime = memory.EventTime{
+		Time: time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionYear, Expression: "when I was born",
+	}
 	m.Predecessors, m.Sources, m.Version = []string{"p1", "p2"}, []string{"t1", "t2 *?", "t/3"}, 7
 	m.TraceID, m.SpanID = strings.Repeat("a", 32), strings.Repeat("b", 16)
 	m.Status, m.ValidTo = memory.StatusSuperseded, epoch.Add(time.Hour)

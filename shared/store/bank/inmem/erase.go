@@ -56,7 +56,9 @@ func (b *Bank) ListSessions(ctx context.Context, scope memory.Scope, o bank.Page
 }
 
 // listed is a page of what a user has, by id.
-func listed[T any](ctx context.Context, b *Bank, scope memory.Scope, o bank.PageOptions, of func(*user) map[string]T) (page []T, next string, err error) {
+func listed[T any](
+	ctx context.Context, b *Bank, scope memory.Scope, o bank.PageOptions, of func(*user) map[string]T,
+) (page []T, next string, err error) {
 	if err := check(ctx, scope); err != nil {
 		return nil, "", err
 	}

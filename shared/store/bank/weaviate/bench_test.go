@@ -21,7 +21,10 @@ import (
 // benchDimension is that of a small real embedding.
 const benchDimension = 256
 
-var benchWords = []string{"Ana", "swims", "lives", "in", "Lisbon", "violin", "bicycle", "sister", "works", "hospital", "garden", "Monday", "coffee", "novel", "train", "Berlin"}
+var benchWords = []string{
+	"Ana", "swims", "lives", "in", "Lisbon", "violin", "bicycle",
+	"sister", "works", "hospital", "garden", "Monday", "coffee", "novel", "train", "Berlin",
+}
 
 func benchVector(r *rand.Rand) memory.Vector {
 	v := make(memory.Vector, benchDimension)

@@ -17,7 +17,7 @@ type Config struct {
 	GRPC    string        `env:"MNEME_WEAVIATE_GRPC" envDefault:"127.0.0.1:50051" desc:"Weaviate's gRPC address, host:port"`
 	TLS     bool          `env:"MNEME_WEAVIATE_TLS" envDefault:"false" desc:"whether both addresses speak TLS; certificates are verified"`
 	APIKey  config.Secret `env:"MNEME_WEAVIATE_API_KEY" desc:"Weaviate API key; empty for anonymous access"`
-	Prefix  string        `env:"MNEME_WEAVIATE_PREFIX" envDefault:"Mneme" desc:"beginning of the collections' names, so that several banks can share a server"`
+	Prefix  string        `env:"MNEME_WEAVIATE_PREFIX" envDefault:"Mneme" desc:"beginning of the collections' names"`
 	Timeout time.Duration `env:"MNEME_WEAVIATE_TIMEOUT" envDefault:"10s" desc:"longest wait for one request"`
 }
 

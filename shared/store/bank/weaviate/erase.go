@@ -28,7 +28,8 @@ func (b *Bank) Erase(ctx context.Context, scope memory.Scope) error {
 	return nil
 }
 
-// eraseFrom removes what a user has in a collection. The server deletes at most maxResults objects at a time, so it is asked until none is left.
+// eraseFrom removes what a user has in a collection. The server deletes at most maxResults objects at a time, so it is asked
+// until none is left.
 func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection string) error {
 	absent, err := b.tenantAbsent(ctx, collection, scope.Tenant)
 	if err != nil {
@@ -113,7 +114,9 @@ func (b *Bank) ListSessions(ctx context.Context, scope memory.Scope, o bank.Page
 }
 
 // page reads a page of a user's objects in the order of their ids in the store; the token is the last one.
-func (b *Bank) page(ctx context.Context, scope memory.Scope, collection string, o bank.PageOptions) (_ []*pb.SearchResult, next string, err error) {
+func (b *Bank) page(
+	ctx context.Context, scope memory.Scope, collection string, o bank.PageOptions,
+) (_ []*pb.SearchResult, next string, err error) {
 	if o, err = o.Checked(); err != nil {
 		return nil, "", err
 	}

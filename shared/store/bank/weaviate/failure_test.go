@@ -145,7 +145,8 @@ func TestDelayedWriteBringsNothingBack(t *testing.T) {
 func TestFailedObjectsOfABatchAreNamed(t *testing.T) {
 	const id = "11111111-1111-5111-8111-111111111111"
 	for name, answer := range map[string]string{
-		"with a reason":    `[{"class":"Turn","id":"` + id + `","result":{"status":"FAILED","errors":{"error":[{"message":"shard is read-only"}]}}}]`,
+		"with a reason": `[{"class":"Turn","id":"` + id + `","result":{"status":"FAILED",` +
+			`"errors":{"error":[{"message":"shard is read-only"}]}}}]`,
 		"without a reason": `[{"class":"Turn","id":"` + id + `","result":{"status":"FAILED"}}]`,
 	} {
 		cfg := newConfig()
@@ -166,7 +167,9 @@ func TestFailedObjectsOfABatchAreNamed(t *testing.T) {
 }
 
 func TestServerErrorsOnWritesAreRetryable(t *testing.T) {
-	for _, status := range []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+	for _, status := range []int{
+		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
+	} {
 		cfg := newConfig()
 		cfg.HTTP = proxy(t, func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

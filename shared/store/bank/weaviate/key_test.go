@@ -29,13 +29,14 @@ func TestKeyGoesWithEveryRequest(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	cfg.GRPC = serveGRPC(t, nil, grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	intercept := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		for _, key := range md.Get("authorization") {
 			note("grpc", key)
 		}
 		return handle(ctx, req)
-	}))
+	}
+	cfg.GRPC = serveGRPC(t, nil, grpc.UnaryInterceptor(intercept))
 
 	openBank(t, cfg)
 	mu.Lock()

@@ -46,8 +46,12 @@ func TestOpenByManyReplicasAtOnce(t *testing.T) {
 	group, ctx := errgroup.WithContext(t.Context())
 	for i := range replicas {
 		group.Go(func() (err error) {
-			banks[i], err = weaviate.Open(ctx, cfg, model, banktest.Dimension)
-			return err
+			for { // as a service does: what another replica has just made may not be ready yet
+				banks[i], err = weaviate.Open(ctx, cfg, model, banktest.Dimension)
+				if !fault.IsRetryable(err) || ctx.Err() != nil {
+					return err
+				}
+			}
 		})
 	}
 	err := group.Wait()

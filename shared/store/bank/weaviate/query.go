@@ -146,7 +146,9 @@ func (b *Bank) tenantAbsent(ctx context.Context, collection, tenant string) (boo
 }
 
 // readByIDs reads the objects of the given ids of the domain. Missing ones are left out.
-func (b *Bank) readByIDs(ctx context.Context, scope memory.Scope, collection string, ids []string, shape func(*pb.SearchRequest)) ([]*pb.SearchResult, error) {
+func (b *Bank) readByIDs(
+	ctx context.Context, scope memory.Scope, collection string, ids []string, shape func(*pb.SearchRequest),
+) ([]*pb.SearchResult, error) {
 	key := userKey(scope.User)
 	var out []*pb.SearchResult
 	for chunk := range slices.Chunk(ids, idsPerQuery) {

@@ -55,7 +55,9 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 }
 
 // firstAfter returns the first count entries after a place.
-func (b *Bank) firstAfter(ctx context.Context, scope memory.Scope, statuses []memory.Status, place bank.PageToken, count int) ([]memory.Memory, error) {
+func (b *Bank) firstAfter(
+	ctx context.Context, scope memory.Scope, statuses []memory.Status, place bank.PageToken, count int,
+) ([]memory.Memory, error) {
 	var entries []memory.Memory
 	if !place.IsZero() {
 		group, err := b.sameTime(ctx, scope, statuses, place, count)
@@ -87,7 +89,9 @@ func (b *Bank) firstAfter(ctx context.Context, scope memory.Scope, statuses []me
 
 // sameTime returns the first count entries that were recorded at the time of a place and come
 // after it.
-func (b *Bank) sameTime(ctx context.Context, scope memory.Scope, statuses []memory.Status, place bank.PageToken, count int) ([]memory.Memory, error) {
+func (b *Bank) sameTime(
+	ctx context.Context, scope memory.Scope, statuses []memory.Status, place bank.PageToken, count int,
+) ([]memory.Memory, error) {
 	at := equal(propRecordedAt, place.RecordedAt.Format(time.RFC3339Nano))
 	results, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID), append(inStatus(statuses), at)...)
 	if err != nil {
@@ -107,7 +111,9 @@ func (b *Bank) sameTime(ctx context.Context, scope memory.Scope, statuses []memo
 
 // later returns the first count entries recorded after a time, all where it is zero. Of
 // entries recorded at one time the last ones may be missing.
-func (b *Bank) later(ctx context.Context, scope memory.Scope, statuses []memory.Status, after time.Time, count int) ([]memory.Memory, error) {
+func (b *Bank) later(
+	ctx context.Context, scope memory.Scope, statuses []memory.Status, after time.Time, count int,
+) ([]memory.Memory, error) {
 	where := inStatus(statuses)
 	if !after.IsZero() {
 		where = append(where, compare(propRecordedAt, pb.Filters_OPERATOR_GREATER_THAN, after.Format(time.RFC3339Nano)))
