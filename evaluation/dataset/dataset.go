@@ -1,6 +1,6 @@
-// Package dataset reads conversations from files: JSON lines of turns, and LoCoMo's own format.
-// What it returns has not been checked against the contracts' limits; the service does that,
-// for files as for everything else.
+// Package dataset reads conversations from files: JSON lines of turns, and the formats of LoCoMo, LongMemEval, PersonaMem and HaluMem with
+// their questions. What it returns has not been checked against the contracts' limits; the service does that, for files as for everything
+// else.
 package dataset
 
 import (
@@ -22,9 +22,9 @@ const byteOrderMark = "\xef\xbb\xbf"
 
 // Session is one conversation of a user, its turns in order.
 type Session struct {
-	User  string
-	ID    string
-	Turns []memory.Turn
+	// User owns the memory of it; ID tells it from the user's others.
+	User, ID string
+	Turns    []memory.Turn
 	// ClosedAt is when it ended; zero when the file does not say.
 	ClosedAt time.Time
 }
@@ -37,29 +37,46 @@ func (s Session) End() time.Time {
 	return s.Turns[len(s.Turns)-1].Time.Add(time.Second)
 }
 
-// Read reads a file of either format: one that begins with '[' is LoCoMo's, anything else is JSON
-// lines. Sessions come in the order of their first turn in the file.
+// Read reads the sessions of a file: one that begins with '[' is LoCoMo's, anything else is JSON lines. Sessions come in the order of
+// their first turn in the file. ReadSubjects also reads questions, and further formats.
 func Read(r io.Reader) ([]Session, error) {
+	b := plain(r)
+	c, err := firstByte(b)
+	if err != nil {
+		return nil, err
+	}
+	if c != '[' {
+		return readLines(b)
+	}
+	samples, err := decodeLoCoMo(b)
+	var out []Session
+	for _, s := range samples {
+		out = append(out, s.sessions...)
+	}
+	return out, err
+}
+
+// plain passes over a byte order mark.
+func plain(r io.Reader) *bufio.Reader {
 	b := bufio.NewReaderSize(r, 64<<10)
 	if mark, err := b.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
 		_, _ = b.Discard(len(byteOrderMark)) // it was peeked, so it is there
 	}
+	return b
+}
+
+// firstByte passes over space and returns what comes then, which is still to be read.
+func firstByte(b *bufio.Reader) (byte, error) {
 	for {
 		c, err := b.ReadByte()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("%w: it is empty", ErrFormat)
-		case err != nil:
-			return nil, fmt.Errorf("read conversation file: %w", err)
-		case bytes.IndexByte([]byte(" \t\r\n"), c) >= 0:
-			continue
+		if errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("%w: it is empty", ErrFormat)
 		}
-		if err := b.UnreadByte(); err != nil {
-			return nil, fmt.Errorf("read conversation file: %w", err)
+		if err != nil {
+			return 0, fmt.Errorf("read conversation file: %w", err)
 		}
-		if c == '[' {
-			return readLoCoMo(b)
+		if bytes.IndexByte([]byte(" \t\r\n"), c) < 0 {
+			return c, b.UnreadByte()
 		}
-		return readLines(b)
 	}
 }

@@ -53,7 +53,8 @@ func TestMadeIDsFollowTheTurn(t *testing.T) {
 		}
 		return sessions[0].Turns
 	}
-	const hello, pilot = `{"user_id":"u","session_id":"s","text":"Hello","time":"2026-01-02T10:00:00Z"}`, `{"user_id":"u","session_id":"s","text":"I am a pilot","time":"2026-01-02T10:00:00Z"}`
+	const hello = `{"user_id":"u","session_id":"s","text":"Hello","time":"2026-01-02T10:00:00Z"}`
+	const pilot = `{"user_id":"u","session_id":"s","text":"I am a pilot","time":"2026-01-02T10:00:00Z"}`
 	both, alone := read("\xef\xbb\xbf"+hello+"\r\n"+pilot), read(pilot)
 	if both[0].ID == both[1].ID || both[1].ID != alone[0].ID {
 		t.Errorf("ids %q and %q, and %q in a file of its own", both[0].ID, both[1].ID, alone[0].ID)

@@ -2,8 +2,10 @@ package dataset
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,78 +16,79 @@ import (
 // locomoTime is how LoCoMo dates its sessions: "1:56 pm on 8 May, 2023".
 const locomoTime = "3:04 pm on 2 January, 2006"
 
+// locomoCategories names LoCoMo's numbers, which begin with 1.
+var locomoCategories = []string{"multi-hop", "temporal", "open-domain", "single-hop", "adversarial"}
+
+// locomoSample is one conversation. What is asked about it and what was extracted of it is left to those who want it.
 type locomoSample struct {
 	ID           string                     `json:"sample_id"`
 	Conversation map[string]json.RawMessage `json:"conversation"`
+	QA           json.RawMessage            `json:"qa"`
+	Observation  json.RawMessage            `json:"observation"`
+
+	sessions []Session
 }
 
-type locomoTurn struct {
-	Speaker string `json:"speaker"`
-	ID      string `json:"dia_id"`
-	Text    string `json:"text"`
-	Caption string `json:"blip_caption"`
-}
-
-// readLoCoMo reads LoCoMo's file (Maharana et al., ACL 2024; github.com/snap-research/locomo): a list
-// of samples. A sample becomes a user, named by its sample_id; both of its speakers are people.
-func readLoCoMo(r io.Reader) ([]Session, error) {
+// decodeLoCoMo reads LoCoMo's file (Maharana et al., ACL 2024; github.com/snap-research/locomo): a list of samples. A sample becomes a
+// user, named by its sample_id; both of its speakers are people.
+func decodeLoCoMo(r io.Reader) ([]locomoSample, error) {
 	var samples []locomoSample
 	if err := json.NewDecoder(r).Decode(&samples); err != nil {
 		return nil, fmt.Errorf("%w: want a JSON list of LoCoMo samples: %w", ErrFormat, err)
 	}
-	var out []Session
-	for i, s := range samples {
+	for i := range samples {
+		s := &samples[i]
 		if s.ID == "" || s.Conversation == nil {
 			return nil, fmt.Errorf("%w: sample %d has no sample_id or conversation", ErrFormat, i)
 		}
-		sessions, err := s.sessions()
-		if err != nil {
+		if err := s.readSessions(); err != nil {
 			return nil, fmt.Errorf("%w: sample %s: %w", ErrFormat, s.ID, err)
 		}
-		out = append(out, sessions...)
 	}
-	return out, nil
+	return samples, nil
 }
 
-// sessions reads session_1, session_2 and so on. There are dates of sessions that do not exist;
-// they are passed over.
-func (s locomoSample) sessions() ([]Session, error) {
-	var out []Session
-	for n := 1; n <= s.last(); n++ {
-		name := "session_" + strconv.Itoa(n)
-		raw, ok := s.Conversation[name]
-		if !ok {
-			continue
-		}
-		var turns []locomoTurn
-		if err := json.Unmarshal(raw, &turns); err != nil {
-			return nil, fmt.Errorf("%s: want a list of turns: %w", name, err)
-		}
-		began, err := s.date(name)
-		if err != nil {
-			return nil, err
-		}
-		session := Session{User: s.ID, ID: name}
-		for i, t := range turns {
-			session.Turns = append(session.Turns, t.turn(name, began.Add(time.Duration(i)*time.Second)))
-		}
-		out = append(out, session)
-	}
-	return out, nil
-}
-
-// last is the highest number of a session.
-func (s locomoSample) last() int {
+// readSessions reads session_1, session_2 and so on. There are dates of sessions that do not exist; they are passed over. All turns of a
+// session share one date, so each comes a second after the one before, to keep their order.
+func (s *locomoSample) readSessions() error {
 	last := 0
 	for key := range s.Conversation {
 		if n, err := strconv.Atoi(strings.TrimPrefix(key, "session_")); err == nil {
 			last = max(last, n)
 		}
 	}
-	return last
+	for n := 1; n <= last; n++ {
+		name := "session_" + strconv.Itoa(n)
+		raw, ok := s.Conversation[name]
+		if !ok {
+			continue
+		}
+		var turns []struct {
+			Speaker string `json:"speaker"`
+			ID      string `json:"dia_id"`
+			Text    string `json:"text"`
+			Caption string `json:"blip_caption"`
+		}
+		if err := json.Unmarshal(raw, &turns); err != nil {
+			return fmt.Errorf("%s: want a list of turns: %w", name, err)
+		}
+		began, err := s.date(name)
+		if err != nil {
+			return err
+		}
+		session := Session{User: s.ID, ID: name}
+		for i, t := range turns {
+			session.Turns = append(session.Turns, memory.Turn{
+				ID: t.ID, SessionID: name, Speaker: t.Speaker, Role: memory.RoleUser, Text: t.Text, Caption: t.Caption,
+				Time: began.Add(time.Duration(i) * time.Second),
+			})
+		}
+		s.sessions = append(s.sessions, session)
+	}
+	return nil
 }
 
-func (s locomoSample) date(session string) (time.Time, error) {
+func (s *locomoSample) date(session string) (time.Time, error) {
 	var text string
 	if err := json.Unmarshal(s.Conversation[session+"_date_time"], &text); err != nil {
 		return time.Time{}, fmt.Errorf("%s_date_time: want a text: %w", session, err)
@@ -97,11 +100,115 @@ func (s locomoSample) date(session string) (time.Time, error) {
 	return t, nil
 }
 
-// turn converts a turn. All turns of a session share one date, so each comes a second after the
-// one before, to keep their order.
-func (t locomoTurn) turn(session string, at time.Time) memory.Turn {
-	return memory.Turn{
-		ID: t.ID, SessionID: session, Speaker: t.Speaker, Role: memory.RoleUser,
-		Text: t.Text, Caption: t.Caption, Time: at,
+// ReadLoCoMo reads LoCoMo with its questions. Read are sample_id, the conversation, and of qa question, answer, evidence and category;
+// event_summary and session_summary are not.
+//
+// Adversarial questions are Unanswerable: they ask about the wrong speaker, and their evidence is what was said by the other one.
+// Their adversarial_answer is the wrong one and is not read; two of them have an answer as well, which is kept.
+func ReadLoCoMo(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
+	samples, err := decodeLoCoMo(plain(r))
+	if err != nil {
+		return nil, Repairs{}, err
 	}
+	repairs := Repairs{}
+	subjects := make([]Subject, 0, len(samples))
+	seen := map[string]bool{}
+	for _, s := range samples {
+		if seen[s.ID] {
+			return nil, Repairs{}, fmt.Errorf("%w: sample %s has come before", ErrFormat, s.ID)
+		}
+		seen[s.ID] = true
+		subject := Subject{Scope: o.scope(s.ID), Sessions: s.sessions}
+		if subject.Questions, err = s.questions(subject.TurnIDs(), &repairs); err != nil {
+			return nil, Repairs{}, fmt.Errorf("%w: sample %s: %w", ErrFormat, s.ID, err)
+		}
+		subjects = append(subjects, subject)
+	}
+	return subjects, repairs, nil
+}
+
+func (s *locomoSample) questions(known map[string]bool, repairs *Repairs) ([]Question, error) {
+	var written []struct {
+		Question string          `json:"question"`
+		Answer   json.RawMessage `json:"answer"`
+		Evidence []string        `json:"evidence"`
+		Category int             `json:"category"`
+	}
+	if s.QA == nil {
+		return nil, nil
+	}
+	if err := json.Unmarshal(s.QA, &written); err != nil {
+		return nil, fmt.Errorf("qa: %w", err)
+	}
+	var out []Question
+	for i, qa := range written {
+		q := Question{Text: qa.Question, Answer: plainAnswer(qa.Answer)}
+		if qa.Category < 1 || qa.Category > len(locomoCategories) {
+			return nil, fmt.Errorf("qa %d: category is %d, want 1 to %d", i, qa.Category, len(locomoCategories))
+		}
+		q.Category = locomoCategories[qa.Category-1]
+		q.SingleHop, q.Unanswerable = q.Category == "single-hop", q.Category == "adversarial"
+		if err := q.check(); err != nil {
+			return nil, fmt.Errorf("qa %d: %w", i, err)
+		}
+		counted := Repairs{}
+		for _, id := range qa.Evidence {
+			q.Evidence = append(q.Evidence, repair(id, known, &counted)...)
+		}
+		if q.Unanswerable {
+			repairs.Unanswerable += counted.Repaired + counted.Dropped
+		} else {
+			repairs.Repaired, repairs.Dropped = repairs.Repaired+counted.Repaired, repairs.Dropped+counted.Dropped
+		}
+		out = append(out, q)
+	}
+	return out, nil
+}
+
+// check says what a question lacks that every format has.
+func (q Question) check() error {
+	switch {
+	case strings.TrimSpace(q.Text) == "":
+		return errors.New("question is missing")
+	case q.Answer == "" && !q.Unanswerable:
+		return errors.New("answer is missing")
+	}
+	return nil
+}
+
+// plainAnswer is a JSON answer as text: some are numbers. What is missing or null is empty.
+func plainAnswer(raw json.RawMessage) string {
+	var text *string
+	if json.Unmarshal(raw, &text) != nil {
+		return strings.TrimSpace(string(raw))
+	}
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// evidenceID is a turn's id, also where it is written a little wrong: "D8:6; D9:17", "D:11:26", "D30:05".
+var evidenceID = regexp.MustCompile(`D:?(\d+):(\d+)`)
+
+// repair returns the turns that evidence names, and counts what had to be repaired or dropped.
+func repair(written string, known map[string]bool, repairs *Repairs) []string {
+	var out []string
+	for _, m := range evidenceID.FindAllStringSubmatch(written, -1) {
+		session, err1 := strconv.Atoi(m[1])
+		turn, err2 := strconv.Atoi(m[2])
+		id := fmt.Sprintf("D%d:%d", session, turn)
+		if err1 != nil || err2 != nil || !known[id] {
+			repairs.Dropped++
+			continue
+		}
+		if id != written {
+			repairs.Repaired++
+		}
+		out = append(out, id)
+	}
+	if len(out) == 0 && !evidenceID.MatchString(written) {
+		repairs.Dropped++
+	}
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -21,13 +22,13 @@ func (l *life) ask() []Question {
 		}
 		th := l.origin[i].theme
 		if t.Operation != memory.OpDelete && t.ValidTo.IsZero() && len(th.now) > 0 {
-			out = append(out, l.question(i, pick(l.r, th.now), CategoryNow, time.Time{}))
+			out = append(out, l.question(i, template.Pick(l.r, th.now), CategoryNow, time.Time{}))
 		}
 		if t.Operation == memory.OpUpdate || t.Operation == memory.OpDelete {
 			out = l.askPast(out, t.Predecessor, th)
 		}
 		if t.Evolution == EvolutionNew && !t.EventTime.Time.IsZero() && len(th.when) > 0 {
-			q := l.question(i, pick(l.r, th.when), CategoryWhen, time.Time{})
+			q := l.question(i, template.Pick(l.r, th.when), CategoryWhen, time.Time{})
 			q.Answer = dateText(t.EventTime)
 			out = append(out, q)
 		}
@@ -42,17 +43,17 @@ func (l *life) askPast(out []Question, i int, th *theme) []Question {
 	if len(th.past) == 0 || held < minHeld {
 		return out
 	}
-	return append(out, l.question(i, pick(l.r, th.past), CategoryPast, t.ValidFrom.Add(held/2)))
+	return append(out, l.question(i, template.Pick(l.r, th.past), CategoryPast, t.ValidFrom.Add(held/2)))
 }
 
-func (l *life) question(i int, text phrase, c Category, asOf time.Time) Question {
+func (l *life) question(i int, text template.Phrase, c Category, asOf time.Time) Question {
 	t := l.person.Targets[i]
 	vars := maps.Clone(l.known[i])
 	if !asOf.IsZero() {
 		vars["asof"] = "on " + asOf.Format("2 January 2006")
 	}
 	return Question{
-		Text: capitalise(text.expand(l.r, l.scope(vars, nil))), Answer: t.Value, Evidence: t.Turns,
+		Text: template.Capitalise(text.Expand(l.r, l.scope(vars, nil).resolve)), Answer: t.Value, Evidence: t.Turns,
 		Target: i, AsOf: asOf, Category: c,
 	}
 }

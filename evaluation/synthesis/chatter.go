@@ -1,6 +1,10 @@
 package synthesis
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
+)
 
 // chatKind names a list of words/chatter*.txt.
 type chatKind string
@@ -45,18 +49,18 @@ type chatter struct {
 }
 
 // line makes a phrase of a kind; in resolves its references.
-func (c chatter) line(kind chatKind, in resolver) string {
-	if friendly := !c.assistant || kind == chatAdvice || kind == chatHostile; friendly && chance(c.r, shareMore) {
+func (c chatter) line(kind chatKind, in scope) string {
+	if friendly := !c.assistant || kind == chatAdvice || kind == chatHostile; friendly && template.Chance(c.r, shareMore) {
 		if s := c.more(kind, in); s != "" {
 			return s
 		}
 	}
 	if c.assistant {
 		if list := c.words.lists["assistant-"+string(kind)]; len(list) > 0 {
-			return pick(c.r, list).expand(c.r, in)
+			return template.Pick(c.r, list).Expand(c.r, in.resolve)
 		}
 	}
-	return pick(c.r, c.words.lists[string(kind)]).expand(c.r, in)
+	return template.Pick(c.r, c.words.lists[string(kind)]).Expand(c.r, in.resolve)
 }
 
 // chatKinds are the lists that have to exist.

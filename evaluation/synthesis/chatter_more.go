@@ -3,6 +3,8 @@ package synthesis
 import (
 	"math/rand/v2"
 	"strings"
+
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 )
 
 // shareMore is how often small talk is taken of chatter_talk.txt, which is nearer to how friends overdo it.
@@ -15,24 +17,25 @@ const shareMild = 0.35
 var moreChat = map[chatKind][]string{
 	chatOpening: {"chat.open"}, chatOpeningReply: {"chat.open"},
 	chatClosing: {"chat.close"}, chatClosingReply: {"chat.close"},
-	chatRemark: {"chat.react", "chat.react", "chat.take-up"}, chatCompliment: {"chat.praise", "chat.truth", "chat.take-up"}, chatEncourage: {"chat.cheer", "chat.later", "chat.truth"},
-	chatThanks: {"chat.thanks"}, chatAgree: {"chat.truth", "chat.later"},
+	chatRemark: {"chat.react", "chat.react", "chat.take-up"}, chatCompliment: {"chat.praise", "chat.truth", "chat.take-up"},
+	chatEncourage: {"chat.cheer", "chat.later", "chat.truth"},
+	chatThanks:    {"chat.thanks"}, chatAgree: {"chat.truth", "chat.later"},
 	chatElicit: {"chat.ask"}, chatAskMore: {"chat.ask"}, chatAdvice: {"chat.advice"},
 	chatIdle: {"chat.truth", "chat.later", "chat.ask"}, chatIdleReply: {"chat.truth", "chat.react", "chat.later", "chat.take-up"},
 	chatHostile: {"chat.hostile"},
 }
 
 // more makes a phrase of chatter_talk.txt; empty when the kind has none.
-func (c chatter) more(kind chatKind, in resolver) string {
+func (c chatter) more(kind chatKind, in scope) string {
 	names := moreChat[kind]
 	if len(names) == 0 {
 		return ""
 	}
-	list := c.words.lists[pick(c.r, names)]
+	list := c.words.lists[template.Pick(c.r, names)]
 	if len(list) == 0 {
 		return ""
 	}
-	return tidy(pick(c.r, list).expand(c.r, in))
+	return template.Tidy(template.Pick(c.r, list).Expand(c.r, in.resolve))
 }
 
 // tidy takes out the spaces that empty alternatives leave.
@@ -48,10 +51,10 @@ func (g *Generator) Aside(r *rand.Rand, speaker, friend string, short bool) stri
 	switch {
 	case short:
 		name = "chat.short"
-	case chance(r, shareMild):
+	case template.Chance(r, shareMild):
 		name = "chat.mild"
 	}
 	l := &life{Generator: g, r: r, used: map[string]bool{}}
 	in := l.scope(map[string]string{"N": speaker, "F": friend}, nil)
-	return capitalise(tidy(pick(r, g.words.lists[name]).expand(r, in)))
+	return template.Capitalise(template.Tidy(template.Pick(r, g.words.lists[name]).Expand(r, in.resolve)))
 }

@@ -1,5 +1,7 @@
 package synthesis
 
+import "github.com/mneme-memory/mneme/evaluation/synthesis/template"
+
 // Shares of what is told next. What is left over is something new; what cannot be done becomes something new, too.
 const (
 	shareEvolve = 0.34
@@ -70,9 +72,9 @@ func (l *life) change(who int, want func(Evolution) bool) (choice, bool) {
 	if len(all) == 0 {
 		return choice{}, false
 	}
-	c := pick(l.r, all)
-	if c.op.evolution == EvolutionEnd && chance(l.r, 0.5) { // ends are rarer than changes
-		c = pick(l.r, all)
+	c := template.Pick(l.r, all)
+	if c.op.evolution == EvolutionEnd && template.Chance(l.r, 0.5) { // ends are rarer than changes
+		c = template.Pick(l.r, all)
 	}
 	return c, true
 }
@@ -91,7 +93,7 @@ func (l *life) fresh(who int, look bool) (choice, bool) {
 	if len(all) == 0 {
 		return choice{}, false
 	}
-	t := l.begin(who, pick(l.r, all))
+	t := l.begin(who, template.Pick(l.r, all))
 	return choice{t, t.ops[0]}, true
 }
 

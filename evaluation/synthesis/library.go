@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 )
 
 //go:embed words
@@ -21,14 +23,14 @@ const minPhrasings = 3
 // library is all words of one split.
 type library struct {
 	// lists are word lists by name: values, names, and the pieces of small talk.
-	lists map[string][]phrase
+	lists map[string][]template.Phrase
 	// themes are what can be told, in the order of the files.
 	themes []*theme
 }
 
 // loadLibrary reads words/lists/*.txt, words/chatter*.txt and words/themes/*.txt.
 func loadLibrary(split Split) (*library, error) {
-	l := &library{lists: map[string][]phrase{}}
+	l := &library{lists: map[string][]template.Phrase{}}
 	for _, pattern := range []string{"words/lists/*.txt", "words/chatter*.txt", "words/themes/*.txt"} {
 		names, err := fs.Glob(files, pattern)
 		if err != nil {
@@ -125,10 +127,10 @@ func divide[T any](entries []T, split Split) []T {
 	return out
 }
 
-func parseAll(entries []string) ([]phrase, error) {
-	out := make([]phrase, len(entries))
+func parseAll(entries []string) ([]template.Phrase, error) {
+	out := make([]template.Phrase, len(entries))
 	for i, e := range entries {
-		p, err := parsePhrase(e)
+		p, err := template.Parse(e)
 		if err != nil {
 			return nil, err
 		}
@@ -140,10 +142,10 @@ func parseAll(entries []string) ([]phrase, error) {
 // check finds references to what does not exist, so that making people cannot fail.
 func (l *library) check() error {
 	var errs []error
-	see := func(where string, p phrase, known map[string]bool) {
-		p.refs(func(name string) {
+	see := func(where string, p template.Phrase, known map[string]bool) {
+		p.Refs(func(name string) {
 			if _, list := l.lists[name]; !list && !known[name] {
-				errs = append(errs, fmt.Errorf("%w: %s: %q refers to unknown %s", errWords, where, p.source, name))
+				errs = append(errs, fmt.Errorf("%w: %s: %q refers to unknown %s", errWords, where, p.Source, name))
 			}
 		})
 	}
@@ -160,4 +162,6 @@ func (l *library) check() error {
 
 // contextNames are the references that every place can resolve: the speaker, the other speaker, what was told last,
 // and expressions of time.
-var contextNames = map[string]bool{"N": true, "F": true, "gist": true, "past": true, "future": true, "since": true, "date": true, "asof": true}
+var contextNames = map[string]bool{
+	"N": true, "F": true, "gist": true, "past": true, "future": true, "since": true, "date": true, "asof": true,
+}

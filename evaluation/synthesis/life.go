@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -55,7 +56,7 @@ func newLife(g *Generator, r *rand.Rand, i int) *life {
 	l.person.Form = g.options.Form
 	if l.person.Form == FormMixed {
 		l.person.Form = FormFriends
-		if chance(r, 1.0/3) {
+		if template.Chance(r, 1.0/3) {
 			l.person.Form = FormAssistant
 		}
 	}
@@ -100,13 +101,13 @@ func (l *life) value(list, current string) string {
 	entries := l.words.lists[list]
 	var v string
 	for try := 0; try < 40; try++ {
-		v = pick(l.r, entries).expand(l.r, l.scope(nil, nil))
+		v = template.Pick(l.r, entries).Expand(l.r, l.scope(nil, nil).resolve)
 		if !l.used[v] {
 			break
 		}
 	}
 	for try := 0; v == current && try < 40; try++ {
-		v = pick(l.r, entries).expand(l.r, l.scope(nil, nil))
+		v = template.Pick(l.r, entries).Expand(l.r, l.scope(nil, nil).resolve)
 	}
 	l.used[v] = true
 	return v
@@ -136,7 +137,7 @@ func (s scope) resolve(name string) string {
 	if len(list) == 0 {
 		return ""
 	}
-	return pick(s.l.r, list).expand(s.l.r, s)
+	return template.Pick(s.l.r, list).Expand(s.l.r, s.resolve)
 }
 
 // telling is the time at which something is told, and the time it tells of.
@@ -202,23 +203,23 @@ func (l *life) tell(who int, c choice, asked bool, at time.Time) told {
 	}
 	sc := l.scope(vars, now)
 	out := told{target: len(l.person.Targets)}
-	if asked && len(o.asks) > 0 && chance(l.r, 0.6) {
-		e := pick(l.r, o.asks)
-		out.ask, out.say = e.question.expand(l.r, sc), e.answer.expand(l.r, sc)
+	if asked && len(o.asks) > 0 && template.Chance(l.r, 0.6) {
+		e := template.Pick(l.r, o.asks)
+		out.ask, out.say = e.question.Expand(l.r, sc.resolve), e.answer.Expand(l.r, sc.resolve)
 	} else {
-		out.say = pick(l.r, o.say).expand(l.r, sc)
+		out.say = template.Pick(l.r, o.say).Expand(l.r, sc.resolve)
 	}
-	if len(o.details) > 0 && chance(l.r, 0.4) {
-		out.say += " " + pick(l.r, o.details).expand(l.r, sc)
+	if len(o.details) > 0 && template.Chance(l.r, 0.4) {
+		out.say += " " + template.Pick(l.r, o.details).Expand(l.r, sc.resolve)
 	}
-	if len(o.captions) > 0 && chance(l.r, 0.6) {
-		out.caption = pick(l.r, o.captions).expand(l.r, sc)
+	if len(o.captions) > 0 && template.Chance(l.r, 0.6) {
+		out.caption = template.Pick(l.r, o.captions).Expand(l.r, sc.resolve)
 	}
-	if len(o.follows) > 0 && chance(l.r, 0.6) {
-		e, aside := pick(l.r, o.follows), l.scope(vars, &telling{at: at}) // dates in it are not the event's
-		out.follow = [2]string{e.question.expand(l.r, aside), e.answer.expand(l.r, aside)}
+	if len(o.follows) > 0 && template.Chance(l.r, 0.6) {
+		e, aside := template.Pick(l.r, o.follows), l.scope(vars, &telling{at: at}) // dates in it are not the event's
+		out.follow = [2]string{e.question.Expand(l.r, aside.resolve), e.answer.Expand(l.r, aside.resolve)}
 	}
-	out.gist = t.gistOf(o).expand(l.r, sc)
+	out.gist = t.gistOf(o).Expand(l.r, sc.resolve)
 	l.record(t, o, sc, now, out.gist)
 	return out
 }
@@ -268,13 +269,13 @@ func (l *life) record(t *thing, o *op, sc scope, now *telling, gist string) {
 		target.Predecessor = t.target
 	}
 	if o.evolution != EvolutionAgain {
-		target.Statement = capitalise(o.statement.expand(l.r, sc))
+		target.Statement = template.Capitalise(o.statement.Expand(l.r, sc.resolve))
 		for _, k := range o.keywords {
-			target.Keywords = append(target.Keywords, k.expand(l.r, sc))
+			target.Keywords = append(target.Keywords, k.Expand(l.r, sc.resolve))
 		}
 		target.Value = target.Keywords[0]
 		if o.evolution != EvolutionEnd {
-			target.Value = l.answerOf(t, o).expand(l.r, sc)
+			target.Value = l.answerOf(t, o).Expand(l.r, sc.resolve)
 		}
 	}
 	l.person.Targets = append(l.person.Targets, target)
@@ -283,7 +284,7 @@ func (l *life) record(t *thing, o *op, sc scope, now *telling, gist string) {
 }
 
 // gistOf is what an op is about, as a noun phrase.
-func (t *thing) gistOf(o *op) phrase {
+func (t *thing) gistOf(o *op) template.Phrase {
 	switch {
 	case o.gist != nil:
 		return *o.gist
@@ -293,7 +294,7 @@ func (t *thing) gistOf(o *op) phrase {
 	return *t.theme.gist
 }
 
-func (l *life) answerOf(t *thing, o *op) phrase {
+func (l *life) answerOf(t *thing, o *op) template.Phrase {
 	if o.answer != nil {
 		return *o.answer
 	}
@@ -311,7 +312,7 @@ var operations = map[Evolution]memory.OpKind{
 func (l *life) aside(t *thing, o *op, sc scope) (subject, slot string) {
 	subject = t.subject
 	if o.subject != nil {
-		subject = o.subject.expand(l.r, sc)
+		subject = o.subject.Expand(l.r, sc.resolve)
 	}
 	return subject, l.freshSlot(subject + "/" + string(o.evolution) + " " + t.name)
 }
@@ -346,7 +347,10 @@ func (l *life) update(t *thing, o *op, vars map[string]string, index int, gist s
 // begin makes a thing of a theme that has not been told.
 func (l *life) begin(who int, th *theme) *thing {
 	name := l.speaker(who).Name
-	t := &thing{theme: th, subject: name, slot: l.freshSlot(name + "/" + th.name), vars: map[string]string{}, target: -1, begun: l.session, touched: l.session}
+	t := &thing{
+		theme: th, subject: name, slot: l.freshSlot(name + "/" + th.name), vars: map[string]string{}, target: -1,
+		begun: l.session, touched: l.session,
+	}
 	l.things[who] = append(l.things[who], t)
 	return t
 }

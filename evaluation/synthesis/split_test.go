@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 )
 
 // TestSplitsShareNothing reads the word lists of both splits themselves, as generated text shows only samples of them.
@@ -50,7 +52,7 @@ func drawnLists(l *library) map[string]bool {
 	for range 3 { // lists of lists are not deeper
 		for name := range maps.Clone(out) {
 			for _, p := range l.lists[name] {
-				p.refs(func(ref string) { out[ref] = true })
+				p.Refs(func(ref string) { out[ref] = true })
 			}
 		}
 	}
@@ -61,12 +63,12 @@ func drawnLists(l *library) map[string]bool {
 func values(l, other *library) map[string]bool {
 	out := map[string]bool{}
 	for name := range drawnLists(l) {
-		if slices.EqualFunc(l.lists[name], other.lists[name], func(a, b phrase) bool { return a.source == b.source }) {
+		if slices.EqualFunc(l.lists[name], other.lists[name], func(a, b template.Phrase) bool { return a.Source == b.Source }) {
 			continue
 		}
 		for _, p := range l.lists[name] {
-			if !strings.Contains(p.source, "{") {
-				out[strings.ToLower(p.source)] = true
+			if !strings.Contains(p.Source, "{") {
+				out[strings.ToLower(p.Source)] = true
 			}
 		}
 	}
@@ -76,9 +78,9 @@ func values(l, other *library) map[string]bool {
 // phrasings are what is said and asked; statements are ground truth and the same in both.
 func phrasings(l *library) map[string]bool {
 	out := map[string]bool{}
-	add := func(list []phrase) {
+	add := func(list []template.Phrase) {
 		for _, p := range list {
-			out[p.source] = true
+			out[p.Source] = true
 		}
 	}
 	for _, th := range l.themes {
@@ -86,7 +88,7 @@ func phrasings(l *library) map[string]bool {
 		for _, o := range th.ops {
 			add(slices.Concat(o.say, o.captions, o.details))
 			for _, e := range slices.Concat(o.asks, o.follows) {
-				add([]phrase{e.question, e.answer})
+				add([]template.Phrase{e.question, e.answer})
 			}
 		}
 	}
@@ -131,7 +133,7 @@ func TestBrokenWordFilesAreRefused(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	l := &library{lists: map[string][]phrase{}}
+	l := &library{lists: map[string][]template.Phrase{}}
 	for name, text := range map[string]string{
 		"a short list":     "[a]\nb\nc",
 		"a list twice":     "[a]\nb\nc\nd\n[a]\nb\nc\nd",
@@ -146,26 +148,11 @@ func TestBrokenWordFilesAreRefused(t *testing.T) {
 }
 
 func TestReferencesToNothingAreFound(t *testing.T) {
-	l := &library{lists: map[string][]phrase{}}
+	l := &library{lists: map[string][]template.Phrase{}}
 	if err := l.parseLists("[a]\n{nowhere}\nb\nc", SplitTrain); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.check(); !errors.Is(err, errWords) || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("error %v, want one that names the reference", err)
 	}
-}
-
-func FuzzParsePhrase(f *testing.F) {
-	for _, s := range []string{"", "plain", "{a}", "{a:b}", "[a|{b}|]", "[[a|b]|c]", "{", "[", "]", "|", "[a", "{}"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		p, err := parsePhrase(s)
-		if err != nil {
-			return
-		}
-		if again, err := parsePhrase(p.source); err != nil || len(again.nodes) != len(p.nodes) {
-			t.Errorf("%q parses to %d pieces, then to %d, error %v", s, len(p.nodes), len(again.nodes), err)
-		}
-	})
 }

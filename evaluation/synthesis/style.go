@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"unicode"
+
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 )
 
 // style is how a speaker types; its fields are probabilities.
@@ -21,7 +23,7 @@ func drawStyle(r *rand.Rand, clean bool) style {
 		return style{}
 	}
 	s := style{typo: 0.002 + 0.006*r.Float64(), chatty: 0.5 * r.Float64(), emoji: 0.1 * r.Float64(), shout: 0.35 * r.Float64()}
-	if chance(r, 0.15) {
+	if template.Chance(r, 0.15) {
 		s.lower, s.bare = 0.8, 0.6
 	}
 	return s
@@ -40,27 +42,27 @@ func (s style) apply(r *rand.Rand, text string, protected []string) string {
 	}
 	words := strings.Fields(text)
 	for i, w := range words {
-		if chance(r, s.typo) && !guarded(w, protected) {
+		if template.Chance(r, s.typo) && !guarded(w, protected) {
 			words[i] = misspell(r, w)
 		}
-		if chance(r, s.shout*0.4) && strings.HasSuffix(w, ".") && len(w) > 3 {
+		if template.Chance(r, s.shout*0.4) && strings.HasSuffix(w, ".") && len(w) > 3 {
 			words[i] = strings.TrimSuffix(words[i], ".") + "!"
 		}
 	}
 	out := strings.Join(words, " ")
-	if chance(r, s.chatty) {
+	if template.Chance(r, s.chatty) {
 		if changed := chatSpelling.Replace(out); keeps(changed, out, protected) {
 			out = changed
 		}
 	}
-	if chance(r, s.lower) {
+	if template.Chance(r, s.lower) {
 		out = strings.ToLower(out)
 	}
-	if chance(r, s.bare) {
+	if template.Chance(r, s.bare) {
 		out = strings.TrimSuffix(out, ".")
 	}
-	if chance(r, s.emoji) {
-		out += " " + pick(r, emojis)
+	if template.Chance(r, s.emoji) {
+		out += " " + template.Pick(r, emojis)
 	}
 	return out
 }

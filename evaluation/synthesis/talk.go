@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -28,7 +29,7 @@ func (l *life) talk(start time.Time) Session {
 	c := &conversation{life: l, at: start, told: -1}
 	c.session = Session{ID: fmt.Sprintf("s%d", l.session+1), Time: start}
 	c.chat = chatter{words: l.words, r: l.r, assistant: l.person.Form == FormAssistant}
-	if l.person.Form == FormFriends && chance(l.r, 0.4) {
+	if l.person.Form == FormFriends && template.Chance(l.r, 0.4) {
 		c.next = 1
 	}
 	c.open()
@@ -55,7 +56,7 @@ func (c *conversation) speak(n line) {
 	id := fmt.Sprintf("%s:%d", c.session.ID, len(c.session.Turns)+1)
 	salient := n.kind == KindTell || n.kind == KindAnswer
 	t := Turn{Salient: salient, Targets: n.targets, Kind: n.kind}
-	text := capitalise(join(n.parts))
+	text := template.Capitalise(join(n.parts))
 	t.Turn = memory.Turn{
 		ID: id, SessionID: c.session.ID, Speaker: c.speaker(who).Name, Role: c.speaker(who).Role,
 		Text: c.style[who].apply(c.r, text, c.protect(n.targets)), Caption: n.caption, Time: c.at,
@@ -106,24 +107,24 @@ func (c *conversation) small(kind chatKind) string {
 
 func (c *conversation) open() {
 	c.speak(line{kind: KindOpening, parts: []string{c.small(chatOpening)}})
-	if chance(c.r, 0.6) {
+	if template.Chance(c.r, 0.6) {
 		c.speak(line{kind: KindOpening, parts: []string{c.small(chatOpeningReply)}})
 	}
 }
 
 func (c *conversation) close() {
-	if c.next != 0 && chance(c.r, 0.5) {
+	if c.next != 0 && template.Chance(c.r, 0.5) {
 		c.react()
 	}
 	c.speak(line{kind: KindClosing, parts: []string{c.small(chatClosing)}})
-	if chance(c.r, 0.6) {
+	if template.Chance(c.r, 0.6) {
 		c.speak(line{kind: KindClosing, parts: []string{c.small(chatClosingReply)}})
 	}
 }
 
 // beat tells one thing, or makes small talk.
 func (c *conversation) beat() {
-	if chance(c.r, 0.07) {
+	if template.Chance(c.r, 0.07) {
 		c.idle()
 		return
 	}
@@ -133,7 +134,7 @@ func (c *conversation) beat() {
 		c.idle()
 		return
 	}
-	asked := c.next != who || chance(c.r, 0.12) // else somebody would have to ask first
+	asked := c.next != who || template.Chance(c.r, 0.12) // else somebody would have to ask first
 	told := c.tell(who, pick, asked, c.at)
 	c.handOver(who, told.ask)
 	c.deliver(who, told)
@@ -143,12 +144,12 @@ func (c *conversation) beat() {
 // teller draws who tells next: mostly the user, and in a chat of friends mostly whose turn it is.
 func (c *conversation) teller() int {
 	if c.person.Form == FormFriends {
-		if chance(c.r, 0.88) {
+		if template.Chance(c.r, 0.88) {
 			return c.next
 		}
 		return 1 - c.next
 	}
-	if chance(c.r, 0.06) && len(c.session.Turns) > 2 {
+	if template.Chance(c.r, 0.06) && len(c.session.Turns) > 2 {
 		return 1
 	}
 	return 0
@@ -165,7 +166,7 @@ func (c *conversation) handOver(who int, ask string) {
 	parts := []string{c.remark(0.6), ask}
 	switch {
 	case ask != "":
-	case chance(c.r, 0.45):
+	case template.Chance(c.r, 0.45):
 		parts[1] = c.small(chatElicit)
 	default:
 		for c.next != who {
@@ -182,15 +183,15 @@ func (c *conversation) deliver(who int, t told) {
 	if t.ask != "" {
 		kind = KindAnswer
 	}
-	if t.caption != "" && chance(c.r, 0.6) {
+	if t.caption != "" && template.Chance(c.r, 0.6) {
 		show = c.small(chatShow)
 	}
 	back := ""
-	if t.follow[0] == "" && chance(c.r, 0.22) {
+	if t.follow[0] == "" && template.Chance(c.r, 0.22) {
 		back = c.small(chatAskBack)
 	}
 	before := c.remark(0.6)
-	if t.ask != "" && chance(c.r, 0.7) {
+	if t.ask != "" && template.Chance(c.r, 0.7) {
 		before = "" // who was asked mostly just answers
 	}
 	c.speak(line{kind: kind, parts: []string{before, t.say, c.elaborate(0.45), show, back}, caption: t.caption, targets: []int{t.target}})
@@ -203,7 +204,7 @@ func (c *conversation) respond(who int, t told) {
 		c.speak(line{kind: KindQuestion, parts: []string{c.remark(0.7), t.follow[0]}})
 		c.speak(line{kind: KindAnswer, parts: []string{c.remark(0.2), t.follow[1]}, targets: []int{t.target}})
 	}
-	if c.person.Form == FormFriends && chance(c.r, 0.78) {
+	if c.person.Form == FormFriends && template.Chance(c.r, 0.78) {
 		return // the reaction comes with the next thing told
 	}
 	c.react()
@@ -211,7 +212,7 @@ func (c *conversation) respond(who int, t told) {
 
 // remark is a short reaction to the last turn that goes before something else; empty when there is no cause.
 func (c *conversation) remark(p float64) string {
-	if !chance(c.r, p) {
+	if !template.Chance(c.r, p) {
 		return ""
 	}
 	switch {
@@ -243,10 +244,10 @@ func (c *conversation) react() {
 
 // elaborate is something about the speaker's own life that goes with what was told: a feeling, a reason.
 func (c *conversation) elaborate(p float64) string {
-	if !chance(c.r, p) {
+	if !template.Chance(c.r, p) {
 		return ""
 	}
-	return pick(c.r, c.words.lists["elaborate"]).expand(c.r, c.scope(map[string]string{}, nil))
+	return template.Pick(c.r, c.words.lists["elaborate"]).Expand(c.r, c.scope(map[string]string{}, nil).resolve)
 }
 
 // reaction draws how what was told is taken up.
@@ -276,7 +277,7 @@ func (c *conversation) idle() {
 		if c.next != 0 {
 			c.react()
 		}
-		if chance(c.r, 0.12) {
+		if template.Chance(c.r, 0.12) {
 			c.speak(line{kind: KindHostile, parts: []string{c.small(chatHostile)}})
 			c.speak(line{kind: KindReaction, parts: []string{c.small(chatRefuse)}})
 			return
@@ -286,7 +287,7 @@ func (c *conversation) idle() {
 		return
 	}
 	c.speak(line{kind: KindChatter, parts: []string{c.small(chatIdle)}})
-	if chance(c.r, 0.6) {
+	if template.Chance(c.r, 0.6) {
 		c.speak(line{kind: KindChatter, parts: []string{c.small(chatIdleReply)}})
 	}
 }

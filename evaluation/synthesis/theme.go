@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -18,11 +19,11 @@ type theme struct {
 	many bool
 	// assistant is whether the assistant tells it.
 	assistant bool
-	gist      *phrase
-	answer    *phrase
-	now       []phrase
-	past      []phrase
-	when      []phrase
+	gist      *template.Phrase
+	answer    *template.Phrase
+	now       []template.Phrase
+	past      []template.Phrase
+	when      []template.Phrase
 	ops       []*op
 }
 
@@ -33,23 +34,23 @@ type op struct {
 	draws     []draw
 	// from names the ops after which this one may come; empty means any.
 	from      []string
-	statement phrase
-	keywords  []phrase
-	subject   *phrase
-	gist      *phrase
-	answer    *phrase
-	say       []phrase
+	statement template.Phrase
+	keywords  []template.Phrase
+	subject   *template.Phrase
+	gist      *template.Phrase
+	answer    *template.Phrase
+	say       []template.Phrase
 	asks      []exchange
 	follows   []exchange
-	captions  []phrase
-	details   []phrase
+	captions  []template.Phrase
+	details   []template.Phrase
 }
 
 // draw takes a fresh value of a list for a variable.
 type draw struct{ name, list string }
 
 // exchange is a question of the other speaker and its answer.
-type exchange struct{ question, answer phrase }
+type exchange struct{ question, answer template.Phrase }
 
 // parseThemes reads a file of themes. README.md in the folder describes the form.
 func parseThemes(text string, split Split) ([]*theme, error) {
@@ -145,7 +146,7 @@ func (p *themeParser) opHeader(rest string) error {
 }
 
 func (p *themeParser) ofTheme(mark, rest string) error {
-	ph, err := parsePhrase(rest)
+	ph, err := template.Parse(rest)
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (p *themeParser) ofOp(mark, rest string) error {
 	case "!":
 		return parseExchange(&o.follows, rest)
 	}
-	ph, err := parsePhrase(rest)
+	ph, err := template.Parse(rest)
 	if err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func part[T any](where string, list *[]T, split Split) error {
 }
 
 // check reports what is missing, and references to what is not there.
-func (t *theme) check(l *library, see func(string, phrase, map[string]bool)) []error {
+func (t *theme) check(l *library, see func(string, template.Phrase, map[string]bool)) []error {
 	var errs []error
 	bad := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: theme %s: %s", errWords, t.name, fmt.Sprintf(format, args...)))
@@ -279,13 +280,15 @@ func (t *theme) check(l *library, see func(string, phrase, map[string]bool)) []e
 		bad("wants a gist and an answer")
 		return errs
 	}
-	if !slices.Contains([]memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural}, t.kind) {
+	switch t.kind {
+	case memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural:
+	default:
 		bad("has unknown kind %s", t.kind)
 	}
 	if len(t.ops) == 0 || t.ops[0].evolution != EvolutionNew {
 		bad("wants an op new first")
 	}
-	for _, p := range slices.Concat([]phrase{*t.gist, *t.answer}, t.now, t.past, t.when) {
+	for _, p := range slices.Concat([]template.Phrase{*t.gist, *t.answer}, t.now, t.past, t.when) {
 		see("theme "+t.name, p, known)
 	}
 	for _, o := range t.ops {
@@ -299,9 +302,9 @@ func (t *theme) check(l *library, see func(string, phrase, map[string]bool)) []e
 	return errs
 }
 
-func (o *op) phrases() []phrase {
-	out := slices.Concat([]phrase{o.statement}, o.keywords, o.say, o.captions, o.details)
-	for _, p := range []*phrase{o.subject, o.gist, o.answer} {
+func (o *op) phrases() []template.Phrase {
+	out := slices.Concat([]template.Phrase{o.statement}, o.keywords, o.say, o.captions, o.details)
+	for _, p := range []*template.Phrase{o.subject, o.gist, o.answer} {
 		if p != nil {
 			out = append(out, *p)
 		}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -57,7 +58,7 @@ func past(r *rand.Rand, at time.Time) moment {
 	case 2:
 		return onDay("last night", today.AddDate(0, 0, -1))
 	case 3:
-		return onDay(pick(r, []string{"today", "this morning", "earlier today"}), today)
+		return onDay(template.Pick(r, []string{"today", "this morning", "earlier today"}), today)
 	case 4:
 		return onDay(fmt.Sprintf("%s days ago", counts[min(ago, len(counts)-1)]), today.AddDate(0, 0, -min(ago, len(counts)-1)))
 	case 5, 6, 7:
@@ -75,7 +76,7 @@ func past(r *rand.Rand, at time.Time) moment {
 		return inMonth("last month", firstOfMonth(today).AddDate(0, -1, 0))
 	case 14:
 		d := today.AddDate(0, 0, -8-r.IntN(40))
-		return onDay(d.Format(pick(r, []string{"on 2 January", "on January 2", "on the 2 of January"})), d)
+		return onDay(d.Format(template.Pick(r, []string{"on 2 January", "on January 2", "on the 2 of January"})), d)
 	default:
 		d := firstOfMonth(today).AddDate(0, -2-r.IntN(6), 0)
 		return inMonth("in "+d.Month().String(), d)
@@ -103,13 +104,13 @@ func future(r *rand.Rand, at time.Time) moment {
 		return inMonth("in "+d.Month().String(), d)
 	default:
 		d := today.AddDate(0, 0, 10+r.IntN(50))
-		return onDay(d.Format(pick(r, []string{"on 2 January", "on January 2"})), d)
+		return onDay(d.Format(template.Pick(r, []string{"on 2 January", "on January 2"})), d)
 	}
 }
 
 // since draws a beginning that lies months or years back.
 func since(r *rand.Rand, at time.Time) moment {
-	if chance(r, 0.5) {
+	if template.Chance(r, 0.5) {
 		year := at.Year() - 1 - r.IntN(8)
 		m := inYear(fmt.Sprintf("since %d", year), year)
 		m.written = " since" + m.written[len(" in"):]

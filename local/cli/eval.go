@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mneme-memory/mneme/evaluation"
+	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -46,9 +46,10 @@ func (c *cli) evalFormation() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "formation --data FILE",
 		Short: "Measure what is kept of conversations, and what updates hit",
-		Long: "formation forms the memories of the conversations of a file, in this process, in each strategy, and prints: the share of turns the\n" +
-			"filter drops and of evidence turns it keeps; the share of short answers that are in the memories made from their evidence; duplicates;\n" +
-			"memories per user; model calls and tokens per session. Updates are measured on made-up people, whose truth is known.\n" +
+		Long: "formation forms the memories of the conversations of a file, in this process, in each strategy, and prints: the share of\n" +
+			"turns the filter drops and of evidence turns it keeps; the share of short answers that are in the memories made from their\n" +
+			"evidence; duplicates; memories per user; model calls and tokens per session. Updates are measured on made-up people, whose truth is " +
+			"known.\n" +
 			"FILE is LoCoMo's JSON, or a file as ingest takes it, which has no questions.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalFormation(cmd.Context(), a) },
@@ -64,13 +65,13 @@ func (c *cli) evalFormation() *cobra.Command {
 }
 
 func (c *cli) runEvalFormation(ctx context.Context, a formationArgs) error {
-	ways, free, err := c.ways(ctx, a)
+	variants, free, err := c.variants(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer free()
-	report, err := evaluation.EvaluateFormation(ctx, evaluation.FormationOptions{
-		Path: a.file, Ways: ways, Embedder: builtin.New(), Seed: a.seed, Persons: a.persons, Progress: c.err,
+	report, err := formation.Evaluate(ctx, formation.Options{
+		Path: a.file, Variants: variants, Embedder: builtin.New(), Seed: a.seed, Persons: a.persons, Progress: c.err,
 	})
 	if err != nil {
 		return err
@@ -102,8 +103,8 @@ func (a formationArgs) check() ([]string, error) {
 	return names, nil
 }
 
-// ways opens what is to be measured.
-func (c *cli) ways(ctx context.Context, a formationArgs) (_ []evaluation.Way, free func(), err error) {
+// variants opens what is to be measured.
+func (c *cli) variants(ctx context.Context, a formationArgs) (_ []formation.Variant, free func(), err error) {
 	names, err := a.check()
 	if err != nil {
 		return nil, nil, err
@@ -126,17 +127,17 @@ func (c *cli) ways(ctx context.Context, a formationArgs) (_ []evaluation.Way, fr
 		return nil, nil, err
 	}
 	free = func() { _, _, _ = closeFilters(), closeFormers(), tel.Shutdown(context.WithoutCancel(ctx)) }
-	var out []evaluation.Way
+	var out []formation.Variant
 	for _, name := range names {
-		w := evaluation.Way{Strategy: name, Policy: a.policy}
-		if w.Filter, err = filters.Find(tenant.Policy(a.policy)); err == nil {
-			w.Former, err = formers.Find(name, a.policy)
+		v := formation.Variant{Strategy: name, Policy: a.policy}
+		if v.Filter, err = filters.Find(tenant.Policy(a.policy)); err == nil {
+			v.Former, err = formers.Find(name, a.policy)
 		}
 		if err != nil {
 			free()
 			return nil, nil, err
 		}
-		out = append(out, w)
+		out = append(out, v)
 	}
 	return out, free, nil
 }

@@ -15,7 +15,8 @@ func TestAStrategyIsMeasuredOnce(t *testing.T) {
 	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errOut := run(t, "eval", "formation", "--data", file, "--persons", "0", "--strategy", "rmm,salimory,rmm", "--strategy", "salimory")
+	code, _, errOut := run(t, "eval", "formation", "--data", file, "--persons", "0", "--strategy", "rmm,salimory,rmm", "--strategy",
+		"salimory")
 	if code != cli.ExitOK || strings.Count(errOut, "rmm, embedded") != 1 || strings.Count(errOut, "salimory, embedded") != 1 {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}

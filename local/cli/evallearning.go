@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mneme-memory/mneme/evaluation"
+	"github.com/mneme-memory/mneme/evaluation/learning"
 	"github.com/mneme-memory/mneme/services/reranker"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -27,10 +27,13 @@ func (c *cli) evalLearning() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learning",
 		Short: "Show that the reranker learns from citations, each tenant its own",
-		Long: "learning streams questions of two tenants through the reranker's own code, in this process, reports the memories shown that rest on\n" +
-			"evidence as cited, and measures held-out questions on the way: the share of useful memories among those shown, and the share of the\n" +
-			"evidence in the first five. It does so from the shipped prior and from untrained weights, with 0, 10 and 30 % of the citations wrong.\n" +
-			"Without --data it asks about made-up conversations. The reranker's settings are read from MNEME_RERANKER_* as the service reads them.",
+		Long: "learning streams questions of two tenants through the reranker's own code, in this process, reports the memories shown that " +
+			"rest\n" +
+			"on evidence as cited, and measures held-out questions on the way: the share of useful memories among those shown, and the share of " +
+			"the\n" +
+			"evidence in the first five. It does so from the shipped prior and from untrained weights, with 0, 10 and 30 % of the\n" +
+			"citations wrong. Without --data it asks about made-up conversations. The reranker's settings are read from MNEME_RERANKER_* as the " +
+			"service reads them.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalLearning(cmd.Context(), a) },
 	}
@@ -52,7 +55,7 @@ func (c *cli) runEvalLearning(ctx context.Context, a learningArgs) error {
 		return err
 	}
 	o.Progress = c.err
-	report, err := evaluation.EvaluateLearning(ctx, o)
+	report, err := learning.Evaluate(ctx, o)
 	if fault.IsTerminal(err) {
 		return usageError{err}
 	}
@@ -70,11 +73,11 @@ func (c *cli) runEvalLearning(ctx context.Context, a learningArgs) error {
 	return report.Render(c.out)
 }
 
-func (a learningArgs) options() (evaluation.LearningOptions, error) {
-	if a.plot != "" && !evaluation.CanPlot(a.plot) {
-		return evaluation.LearningOptions{}, usageError{fmt.Errorf("--plot is %q, want a name that ends in .svg or .png", a.plot)}
+func (a learningArgs) options() (learning.Options, error) {
+	if a.plot != "" && !learning.CanPlot(a.plot) {
+		return learning.Options{}, usageError{fmt.Errorf("--plot is %q, want a name that ends in .svg or .png", a.plot)}
 	}
-	o, err := evaluation.LearningDefaults()
+	o, err := learning.Defaults()
 	if err != nil {
 		return o, err
 	}

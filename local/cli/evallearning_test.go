@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mneme-memory/mneme/evaluation"
+	"github.com/mneme-memory/mneme/evaluation/learning"
 	"github.com/mneme-memory/mneme/local/cli"
 )
 
@@ -48,7 +48,8 @@ func TestEvalLearningReadsTheRerankersSettings(t *testing.T) {
 // shopping is one user's talk, with a question for each of three turns.
 const shopping = `[{"sample_id":"iris","conversation":{"speaker_a":"Iris","speaker_b":"Bo","session_1_date_time":"1:00 pm on 4 March, 2024",
 	"session_1":[
-		{"speaker":"Iris","dia_id":"D1:1","text":"I bought a green tandem in Bergen."},{"speaker":"Bo","dia_id":"D1:2","text":"I work as a baker."},
+		{"speaker":"Iris","dia_id":"D1:1","text":"I bought a green tandem in Bergen."},
+		{"speaker":"Bo","dia_id":"D1:2","text":"I work as a baker."},
 		{"speaker":"Iris","dia_id":"D1:3","text":"My sister moved to Oslo."}]},
 	"qa":[
 		{"question":"What did Iris buy?","answer":"tandem","evidence":["D1:1"],"category":4},
@@ -65,7 +66,7 @@ func TestEvalLearningOfAFile(t *testing.T) {
 	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errOut)
 	}
-	var report evaluation.LearningReport
+	var report learning.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mneme-memory/mneme/evaluation"
+	"github.com/mneme-memory/mneme/evaluation/recall"
 )
 
 // recallArgs are the flags of eval recall.
@@ -32,10 +32,11 @@ func (c *cli) evalRecall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recall --data FILE",
 		Short: "Measure what is found again of conversations, and where the rest was lost",
-		Long: "recall starts everything on a temporary data folder, publishes the conversations of a file, waits until their memories are formed, asks\n" +
-			"every question of the file, and prints by category: the share of the evidence that the first 5, 10 and 20 memories rest on, and that profiles\n" +
-			"of 500, 1,000 and 2,000 words have; the share of short answers in the text; abstention; and at which stage evidence was lost first. Beside\n" +
-			"it: the order of retrieval, word search over the raw turns, the whole history, and times beside those of a bare query of the bank.\n" +
+		Long: "recall starts everything on a temporary data folder, publishes the conversations of a file, waits until their memories are\n" +
+			"formed, asks every question of the file, and prints by category: the share of the evidence that the first 5, 10 and 20\n" +
+			"memories rest on, and that profiles of 500, 1,000 and 2,000 words have; the share of short answers in the text; abstention;\n" +
+			"and at which stage evidence was lost first. Beside it: the first recall of each user, the order of retrieval, word search over\n" +
+			"the raw turns, the whole history, and times beside those of a bare query of the bank.\n" +
 			"FILE is LoCoMo's JSON, LongMemEval's, PersonaMem's questions, or HaluMem's.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalRecall(cmd.Context(), a) },
@@ -46,17 +47,20 @@ func (c *cli) evalRecall() *cobra.Command {
 	f.BoolVar(&a.connect, "connect", false, "measure a running Mneme: the one of --data-dir, or of --addr and --key, --brokers and --tenant")
 	f.StringVar(&a.strategy, "strategy", "", "how memory is formed (salimory)")
 	f.StringVar(&a.policy, "policy", "", "embedded, or llm with the model of MNEME_LLM_* (embedded)")
-	f.IntVar(&a.candidates, "candidates", evaluation.DefaultCandidates, "memories retrieved where order is measured; times are of recalls by default")
-	f.IntVar(&a.memories, "memories", evaluation.DefaultShown, "memories shown where answers and the cascade are measured")
+	f.IntVar(&a.candidates, "candidates", recall.DefaultCandidates,
+		"memories retrieved where order is measured; times are of recalls by default")
+	f.IntVar(&a.memories, "memories", recall.DefaultShown, "memories shown where answers and the cascade are measured")
 	f.IntVar(&a.words, "words", 0, "word budget there (the service's)")
-	f.IntVar(&a.workers, "workers", evaluation.DefaultWorkers, "questions asked at a time, where time is not measured")
+	f.IntVar(&a.workers, "workers", recall.DefaultWorkers, "questions asked at a time, where time is not measured")
 	f.IntVar(&a.users, "users", 1, "users whose sessions are formed at a time; times of formation are then those of a busy service")
-	f.IntVar(&a.timed, "timed", evaluation.DefaultLatencySample, "recalls timed; 0 times none")
-	f.StringVar(&a.extractor, "extractor", "", extractorObservations+": replay those of LoCoMo's file in the place of filter and extractor (the services' own)")
+	f.IntVar(&a.timed, "timed", recall.DefaultLatencySample, "recalls timed; 0 times none")
+	f.StringVar(&a.extractor, "extractor", "",
+		extractorObservations+": replay those of LoCoMo's file in the place of filter and extractor (the services' own)")
 	f.BoolVar(&a.answers, "answers", false, "compare the words of the answers with the right ones, too: F1 and BLEU-1")
-	f.BoolVar(&a.judge, "judge", false, "have the model of MNEME_LLM_* mark the answers, and its own from the whole history; implies --answers")
+	f.BoolVar(&a.judge, "judge", false,
+		"have the model of MNEME_LLM_* mark the answers, and its own from the whole history; implies --answers")
 	f.BoolVar(&a.learn, "learn", false, "measure order again for each conversation after learning from the citations of all others")
-	f.IntVar(&a.passes, "passes", evaluation.FoldDefaults().Passes, "how often the others are learned from with --learn")
+	f.IntVar(&a.passes, "passes", recall.FoldDefaults().Passes, "how often the others are learned from with --learn")
 	require(cmd, "data")
 	return cmd
 }
@@ -103,7 +107,7 @@ func (c *cli) runEvalRecall(ctx context.Context, a recallArgs) (err error) {
 		return err
 	}
 	o.Progress = c.err
-	report, err := evaluation.EvaluateRecall(ctx, o)
+	report, err := recall.Evaluate(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/mneme-memory/mneme/evaluation"
 	"github.com/mneme-memory/mneme/evaluation/baseline"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/evaluation/recall"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -25,8 +25,8 @@ import (
 // measured is the Mneme that is measured.
 type measured struct {
 	*session
-	service evaluation.Service
-	floor   evaluation.Baseline
+	service recall.Service
+	bare    recall.BareQuery
 	frees   []func(context.Context) error
 }
 
@@ -39,32 +39,34 @@ func (m *measured) stop(ctx context.Context) error {
 }
 
 // publishOne publishes one session.
-func (m *measured) publishOne(ctx context.Context, s dataset.Session) (evaluation.Published, error) {
+func (m *measured) publishOne(ctx context.Context, s dataset.Session) (recall.Published, error) {
 	out, err := m.publish(ctx, []dataset.Session{s}, func(int) {})
-	return evaluation.Published{Refused: out.refused, Ends: len(out.awaited) > 0}, err
+	return recall.Published{Refused: out.refused, Ends: len(out.awaited) > 0}, err
 }
 
 // use makes the clients of what is measured.
 func (m *measured) use(s *session) {
 	m.session = s
-	m.service = evaluation.Service{
-		Utilizer: s.UtilizerServiceClient, Memories: s.MemoryServiceClient, UserData: s.UserDataServiceClient, Diagnosis: s.DiagnosisServiceClient,
-		Reranker: s.RerankerServiceClient,
+	m.service = recall.Service{
+		Utilizer: s.UtilizerServiceClient, Memories: s.MemoryServiceClient, UserData: s.UserDataServiceClient,
+		Diagnosis: s.DiagnosisServiceClient,
+		Reranker:  s.RerankerServiceClient,
 	}
 	m.frees = append(m.frees, func(ctx context.Context) error { s.close(ctx); return nil })
 }
 
 // options are what the flags ask for.
-func (m *measured) options(a recallArgs) (evaluation.RecallOptions, error) {
-	o := evaluation.RecallOptions{
-		Path: a.file, Tenant: m.Tenant, Publish: m.publishOne, Floor: m.floor, Service: m.service,
-		Candidates: a.candidates, Memories: a.memories, Words: a.words, Workers: a.workers, Users: a.users, LatencySample: a.timed, Answers: a.answers,
+func (m *measured) options(a recallArgs) (recall.Options, error) {
+	o := recall.Options{
+		Path: a.file, Tenant: m.Tenant, Publish: m.publishOne, Bare: m.bare, Service: m.service,
+		Candidates: a.candidates, Memories: a.memories, Words: a.words, Workers: a.workers, Users: a.users, LatencySample: a.timed,
+		Answers: a.answers,
 	}
 	if a.timed == 0 {
 		o.LatencySample = -1
 	}
 	if a.learn {
-		fold := evaluation.FoldDefaults()
+		fold := recall.FoldDefaults()
 		fold.Passes, o.Learn = a.passes, &fold
 	}
 	var err error
@@ -84,7 +86,7 @@ type judgeSettings struct {
 	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
 }
 
-func (m *measured) openJudge() (*evaluation.Judge, error) {
+func (m *measured) openJudge() (*recall.Judge, error) {
 	settings, err := config.Load[judgeSettings](config.Environ())
 	if err != nil {
 		return nil, usageError{err}
@@ -94,11 +96,11 @@ func (m *measured) openJudge() (*evaluation.Judge, error) {
 		return nil, usageError{fmt.Errorf("--judge needs a model (MNEME_LLM_*): %w", err)}
 	}
 	m.frees = append(m.frees, func(context.Context) error { client.Close(); return nil })
-	return evaluation.NewJudge(client, m.Tenant)
+	return recall.NewJudge(client, m.Tenant)
 }
 
 // observed opens what makes memories of observations.
-func (m *measured) observed(strategy string) (*evaluation.Observed, error) {
+func (m *measured) observed(strategy string) (*recall.Observed, error) {
 	formers, free, err := wiring.Model{}.OpenFormers(wiring.FormationOptions{}, m.tel)
 	if err != nil {
 		return nil, err
@@ -108,7 +110,7 @@ func (m *measured) observed(strategy string) (*evaluation.Observed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &evaluation.Observed{
+	return &recall.Observed{
 		Former: former, Strategy: strategy, Embedder: builtin.New(),
 		Import: func(ctx context.Context, user string, export io.Reader) error {
 			_, _, err := m.upload(ctx, user, export)
@@ -138,7 +140,7 @@ func (c *cli) openMeasured(ctx context.Context, a recallArgs) (_ *measured, err 
 			fmt.Fprintln(c.err, "MNEME_WEAVIATE_GRPC is not set: recall is not compared with a bare query of the bank")
 			return m, nil
 		}
-		return m, m.openFloor(ctx, config.Environ())
+		return m, m.openBare(ctx, config.Environ())
 	}
 	stack, err := m.start(ctx, c, a)
 	if err != nil {
@@ -149,7 +151,7 @@ func (c *cli) openMeasured(ctx context.Context, a recallArgs) (_ *measured, err 
 		return nil, err
 	}
 	m.use(s)
-	return m, m.openFloor(ctx, stack.Settings())
+	return m, m.openBare(ctx, stack.Settings())
 }
 
 // start starts a Mneme whose settings are those of production where the standalone's differ, and which caches no recalls: a
@@ -171,7 +173,8 @@ func (m *measured) start(ctx context.Context, c *cli, a recallArgs) (*standalone
 		environ["MNEME_RERANKER_USER_RATE"], environ["MNEME_RERANKER_TENANT_RATE"] = "1000000", "1000000"
 	}
 	maps.Copy(environ, serviceSettings())
-	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.err, Strategy: a.strategy, Policy: a.policy, Environ: environ})
+	stack, err := standalone.Start(ctx, standalone.Options{Dir: dir, Progress: c.err, Strategy: a.strategy, Policy: a.policy,
+		Environ: environ})
 	if errors.Is(err, standalone.ErrOtherTenant) {
 		return nil, usageError{err}
 	}
@@ -182,17 +185,17 @@ func (m *measured) start(ctx context.Context, c *cli, a recallArgs) (*standalone
 	return stack, nil
 }
 
-// floorSettings say how the service searches, and where.
-type floorSettings struct {
+// bareSettings say how the service searches, and where.
+type bareSettings struct {
 	Bank      weaviate.Config
 	Model     wiring.Model
 	Embedding wiring.Embedding
 	Alpha     float32 `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in retrieval, 0 to 1"`
 }
 
-// openFloor makes the bare query that recall is compared with.
-func (m *measured) openFloor(ctx context.Context, environ map[string]string) error {
-	settings, err := config.Load[floorSettings](environ)
+// openBare makes the bare query that recall is compared with.
+func (m *measured) openBare(ctx context.Context, environ map[string]string) error {
+	settings, err := config.Load[bareSettings](environ)
 	if err != nil {
 		return usageError{err}
 	}
@@ -206,12 +209,12 @@ func (m *measured) openFloor(ctx context.Context, environ map[string]string) err
 		return err
 	}
 	m.frees = append(m.frees, func(context.Context) error { return client.Close() })
-	m.floor = func(ctx context.Context, user, query string, k int) (time.Duration, error) {
-		cues, err := baseline.Queries(ctx, embedder, []string{query})
+	m.bare = func(ctx context.Context, user, query string, k int) (time.Duration, error) {
+		queries, err := baseline.Queries(ctx, embedder, []string{query})
 		if err != nil {
 			return 0, err
 		}
-		took, _, err := client.Search(ctx, memory.Scope{Tenant: m.Tenant, User: user}, cues[0], k, settings.Alpha)
+		took, _, err := client.Search(ctx, memory.Scope{Tenant: m.Tenant, User: user}, queries[0], k, settings.Alpha)
 		return took, err
 	}
 	return nil

@@ -24,7 +24,7 @@ func (c *cli) train() *cobra.Command {
 }
 
 func (c *cli) trainFilter() *cobra.Command {
-	o, file := training.Defaults(), ""
+	o, file := training.FilterDefaults(), ""
 	cmd := &cobra.Command{
 		Use:   "filter",
 		Short: "Train the saliency filter",
@@ -43,13 +43,13 @@ func (c *cli) trainFilter() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) runTrainFilter(o training.Options, file string) error {
-	model, r, err := training.Train(o)
+func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
+	model, r, err := training.Filter(o)
 	if err != nil {
 		return usageError{err}
 	}
 	if file != "" {
-		data, err := training.Encode(model)
+		data, err := training.EncodeFilter(model)
 		if err != nil {
 			return err
 		}
@@ -59,12 +59,13 @@ func (c *cli) runTrainFilter(o training.Options, file string) error {
 	}
 	if c.json {
 		return json.NewEncoder(c.out).Encode(struct {
-			training.Record
+			training.FilterRecord
 			Threshold float64 `json:"threshold"`
 		}{r, model.Threshold})
 	}
 	fmt.Fprintf(c.out, "learned from %d turns, %d salient; loss %.4f\n", r.Turns, r.Salient, r.Loss)
-	fmt.Fprintf(c.out, "held out: %d turns, %d salient; AUC %.4f; at threshold %.4f it keeps %.2f %% of the salient and drops %.2f %% of the others\n",
+	fmt.Fprintf(c.out, "held out: %d turns, %d salient; AUC %.4f; "+
+		"at threshold %.4f it keeps %.2f %% of the salient and drops %.2f %% of the others\n",
 		r.Heldout, r.HeldoutSalient, r.AUC, model.Threshold, 100*r.Kept, 100*r.Dropped)
 	return nil
 }

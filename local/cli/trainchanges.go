@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mneme-memory/mneme/evaluation"
+	"github.com/mneme-memory/mneme/evaluation/training"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
 func (c *cli) trainChanges() *cobra.Command {
-	o, file := evaluation.TrainingDefaults(), ""
+	o, file := training.ChangesDefaults(), ""
 	cmd := &cobra.Command{
 		Use:   "changes",
 		Short: "Train the model of changes",
@@ -31,8 +31,8 @@ func (c *cli) trainChanges() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) runTrainChanges(cmd *cobra.Command, o evaluation.TrainingOptions, file string) error {
-	model, err := evaluation.TrainChanges(cmd.Context(), builtin.New(), o)
+func (c *cli) runTrainChanges(cmd *cobra.Command, o training.ChangesOptions, file string) error {
+	model, err := training.Changes(cmd.Context(), builtin.New(), o)
 	if err != nil {
 		return usageError{err}
 	}
@@ -49,6 +49,7 @@ func (c *cli) runTrainChanges(cmd *cobra.Command, o evaluation.TrainingOptions, 
 		return json.NewEncoder(c.out).Encode(model.Trained)
 	}
 	t := model.Trained
-	_, err = fmt.Fprintf(c.out, "learned from %d pairs of %d people, %d of them changes; loss %.4f\n", t.Examples, t.Persons, t.Changes, t.Loss)
+	_, err = fmt.Fprintf(c.out, "learned from %d pairs of %d people, %d of them changes; loss %.4f\n", t.Examples, t.Persons, t.Changes,
+		t.Loss)
 	return err
 }

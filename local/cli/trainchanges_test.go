@@ -15,7 +15,8 @@ import (
 func TestTrainChangesWritesAModel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "changes.json")
 	var out, errOut bytes.Buffer
-	code := cli.Execute(t.Context(), []string{"train", "changes", "--persons", "1", "--rounds", "1", "--trees", "3", "--seed", "9", "--out", file, "--json"}, &out, &errOut)
+	code := cli.Execute(t.Context(), []string{"train", "changes", "--persons", "1", "--rounds", "1", "--trees", "3", "--seed", "9", "--out",
+		file, "--json"}, &out, &errOut)
 	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
 	}

@@ -7,17 +7,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mneme-memory/mneme/evaluation"
+	"github.com/mneme-memory/mneme/evaluation/training"
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
 func (c *cli) trainReranker() *cobra.Command {
-	o, file := evaluation.PriorDefaults(), ""
+	o, file := training.PriorDefaults(), ""
 	cmd := &cobra.Command{
 		Use:   "reranker",
 		Short: "Train the reranker's shared prior",
-		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with questions, and prints the recall on\n" +
-			"held-out ones. The same options give the same file; without options, it is the one that the binary carries, which takes some minutes.",
+		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with questions, and prints the\n" +
+			"recall on held-out ones. The same options give the same file; without options, it is the one that the binary carries, which takes " +
+			"some minutes.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runTrainReranker(cmd, o, file) },
 	}
@@ -28,8 +29,8 @@ func (c *cli) trainReranker() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) runTrainReranker(cmd *cobra.Command, o evaluation.PriorOptions, file string) error {
-	prior, r, err := evaluation.TrainPrior(cmd.Context(), o)
+func (c *cli) runTrainReranker(cmd *cobra.Command, o training.PriorOptions, file string) error {
+	prior, r, err := training.Prior(cmd.Context(), o)
 	if err != nil {
 		return usageError{err}
 	}
@@ -45,7 +46,8 @@ func (c *cli) runTrainReranker(cmd *cobra.Command, o evaluation.PriorOptions, fi
 	if c.json {
 		return json.NewEncoder(c.out).Encode(r)
 	}
-	_, err = fmt.Fprintf(c.out, "learned from %d questions on %d conversations\nheld out: %d questions; recall@5 %.1f %%, @10 %.1f %%, @20 %.1f %%\n",
+	_, err = fmt.Fprintf(c.out, "learned from %d questions on %d conversations\n"+
+		"held out: %d questions; recall@5 %.1f %%, @10 %.1f %%, @20 %.1f %%\n",
 		r.Questions, r.Conversations, r.Heldout, 100*r.Recall5, 100*r.Recall10, 100*r.Recall20)
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mneme-memory/mneme/evaluation"
+	"github.com/mneme-memory/mneme/evaluation/training"
 	"github.com/mneme-memory/mneme/local/cli"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
@@ -16,11 +16,12 @@ import (
 func TestTrainRerankerWritesAPrior(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prior.json")
 	var out, errOut bytes.Buffer
-	code := cli.Execute(t.Context(), []string{"train", "reranker", "--conversations", "1", "--seed", "9", "--out", file, "--json"}, &out, &errOut)
+	code := cli.Execute(t.Context(), []string{"train", "reranker", "--conversations", "1", "--seed", "9", "--out", file, "--json"}, &out,
+		&errOut)
 	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
 	}
-	var measures evaluation.PriorReport
+	var measures training.PriorReport
 	if err := json.Unmarshal(out.Bytes(), &measures); err != nil || measures.Questions == 0 || measures.Recall20 <= measures.Recall5 {
 		t.Errorf("printed %q: %v", &out, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 )
 
 // told is a turn that answers, in its place, with the time that it tells.
@@ -97,7 +99,8 @@ func (t *talk) asked(tell *telling, source string) string {
 	}
 	if other.assistant {
 		words = map[string]string{
-			"N": "I", "N's": "my", "he": "I", "his": "my", "him": "me", "does": "do", "has": "have", "is": "am", "was": "was", "O": "you", "O's": "your",
+			"N": "I", "N's": "my", "he": "I", "his": "my", "him": "me", "does": "do", "has": "have", "is": "am", "was": "was", "O": "you",
+			"O's": "your",
 		}
 	}
 	return t.put(tell, source, func(name string) (string, bool) {
@@ -128,7 +131,7 @@ func (t *talk) ask() []Question {
 			if want == 0 {
 				break
 			}
-			if taken[key] || g.general && c != CategoryMulti && c != CategoryNow && !chance(t.r, t.options.Rates.General) {
+			if taken[key] || g.general && c != CategoryMulti && c != CategoryNow && !template.Chance(t.r, t.options.Rates.General) {
 				continue
 			}
 			taken[key] = true
@@ -156,14 +159,14 @@ func (t *talk) question(g *group) Question {
 		turns = turns[len(turns)-1:]
 	}
 	on := ""
-	if len(turns) == 1 && chance(t.r, t.options.Rates.Dated) {
+	if len(turns) == 1 && template.Chance(t.r, t.options.Rates.Dated) {
 		on = turns[0].when.written(t.r, turns[0].at)
 	}
 	if !strings.Contains(g.text, "{on}") && strings.Contains(g.text, " did ") && g.category != CategoryTemporal {
 		g.text = strings.TrimSuffix(g.text, "?") + " {on}?"
 	}
-	text := filled(g.text, func(name string) (string, bool) { return on, name == "on" })
-	q := Question{Text: neat(chosen(t.r, text)), Category: g.category, AskedAt: t.now}
+	text := template.Fill(g.text, func(name string) (string, bool) { return on, name == "on" })
+	q := Question{Text: template.Capitalise(template.Tidy(template.Choose(t.r, text))), Category: g.category, AskedAt: t.now}
 	for _, one := range turns {
 		q.Evidence = append(q.Evidence, one.turn)
 	}

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 )
 
 // needed are the lists that the program itself draws from.
 var needed = []string{
-	"name-f", "name-m", "greeting", "reaction", "echo", "echo-assistant", "thanks", "more", "tail", "chatter", "bye", "when-ask", "when-answer", "restate",
+	"name-f", "name-m", "greeting", "reaction", "echo", "echo-assistant", "thanks", "more", "tail", "chatter", "bye", "when-ask",
+	"when-answer", "restate",
 }
 
 // check finds references to nothing, so that a typing error in the words is found when they are loaded and not in a text.
@@ -47,26 +50,20 @@ func (l *library) check() error {
 	return nil
 }
 
-// known returns an error for a reference that nothing stands behind, or brackets that do not match.
-func (l *library) known(texts []string, c *class) error {
+// known returns an error for a reference that nothing stands behind, or a template that cannot be read.
+func (l *library) known(texts []string, c *class) (err error) {
 	for _, text := range texts {
-		if strings.Count(text, "[") != strings.Count(text, "]") || strings.Count(text, "{") != strings.Count(text, "}") {
-			return fmt.Errorf("%q has brackets that do not match", text)
+		p, unread := template.Parse(text)
+		if unread != nil {
+			return unread
 		}
-		for rest := text; ; {
-			_, after, ok := strings.Cut(rest, "{")
-			if !ok {
-				break
-			}
-			name, tail, _ := strings.Cut(after, "}")
-			rest = tail
-			name = strings.TrimPrefix(name, "a:")
+		p.Refs(func(name string) {
 			if !personal[name] && l.lists[listOf(name)] == nil && (c == nil || !slices.Contains(c.columns, name)) {
-				return fmt.Errorf("%q refers to %q, which is nothing", text, name)
+				err = fmt.Errorf("%q refers to %q, which is nothing", text, name)
 			}
-		}
+		})
 	}
-	return nil
+	return err
 }
 
 // personal are the references that stand for people and times.

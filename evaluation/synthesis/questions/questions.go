@@ -18,6 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // Category is what sort of question it is.
@@ -135,4 +136,20 @@ func (g *Generator) Conversation(i int) Conversation {
 	t := newTalk(g, r, i)
 	t.hold()
 	return Conversation{User: t.user, Assistant: t.people[1].assistant, Sessions: t.sessions, Questions: t.ask()}
+}
+
+// Subjects are all conversations as evaluations take them.
+func (g *Generator) Subjects(tenant string) []dataset.Subject {
+	out := make([]dataset.Subject, g.Len())
+	for i := range out {
+		c := g.Conversation(i)
+		out[i] = dataset.Subject{Scope: memory.Scope{Tenant: tenant, User: c.User}, Sessions: c.Sessions}
+		for _, q := range c.Questions {
+			out[i].Questions = append(out[i].Questions, dataset.Question{
+				Text: q.Text, Category: string(q.Category), Evidence: q.Evidence, AskedAt: q.AskedAt,
+				SingleHop: q.Category == CategoryTold || q.Category == CategoryDetail,
+			})
+		}
+	}
+	return out
 }

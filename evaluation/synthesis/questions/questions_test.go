@@ -127,7 +127,8 @@ func TestAssistantsAreTalkedTo(t *testing.T) {
 		}
 		for _, q := range c.Questions {
 			words := " " + strings.Trim(q.Text, "?") + " "
-			if !strings.Contains(words, " I ") && !strings.Contains(words, " my ") && !strings.Contains(words, " me ") && strings.Contains(words, "Assistant") {
+			if !strings.Contains(words, " I ") && !strings.Contains(words, " my ") && !strings.Contains(words, " me ") &&
+				strings.Contains(words, "Assistant") {
 				t.Errorf("question %q names the assistant", q.Text)
 			}
 		}
@@ -156,8 +157,9 @@ func TestNewRefusesWhatCannotBe(t *testing.T) {
 	bad := questions.DefaultRates()
 	bad.More = 1.5
 	for name, o := range map[string]questions.Options{
-		"conversations": {Conversations: -1}, "sessions": {Sessions: 201}, "questions": {Questions: -1}, "split": {Split: "other"}, "rates.more": {Rates: bad},
-		"rates": {Rates: questions.Rates{More: 0.5}},
+		"conversations": {Conversations: -1}, "sessions": {Sessions: 201}, "questions": {Questions: -1}, "split": {Split: "other"},
+		"rates.more": {Rates: bad},
+		"rates":      {Rates: questions.Rates{More: 0.5}},
 	} {
 		if _, err := questions.New(o); !fault.IsTerminal(err) || fault.Field(err) != name {
 			t.Errorf("%s: got %v, want a terminal error about it", name, err)

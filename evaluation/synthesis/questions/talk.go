@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -49,7 +50,7 @@ const (
 func newTalk(g *Generator, r *rand.Rand, i int) *talk {
 	t := &talk{Generator: g, r: r, user: fmt.Sprintf("talk-%d-%d", g.options.Seed, i)}
 	t.now = time.Date(firstYear+r.IntN(yearSpread), time.Month(1+r.IntN(12)), 1+r.IntN(28), 8+r.IntN(12), r.IntN(60), 0, 0, time.UTC)
-	assistant := chance(r, g.options.Rates.Assistant)
+	assistant := template.Chance(r, g.options.Rates.Assistant)
 	for n := range t.people {
 		t.people[n] = t.newPerson(n)
 	}
@@ -66,12 +67,12 @@ func newTalk(g *Generator, r *rand.Rand, i int) *talk {
 func (t *talk) newPerson(n int) person {
 	p := person{he: "she", his: "her", him: "her"}
 	names := t.words.lists["name-f"]
-	if chance(t.r, 0.5) {
+	if template.Chance(t.r, 0.5) {
 		p.he, p.his, p.him = "he", "his", "him"
 		names = t.words.lists["name-m"]
 	}
 	for p.name == "" || n == 1 && p.name == t.people[0].name {
-		p.name = pick(t.r, names)
+		p.name = template.Pick(t.r, names)
 	}
 	return p
 }
@@ -83,8 +84,8 @@ func (t *talk) begin(who int) {
 		return
 	}
 	for want := 4 + t.r.IntN(3); len(p.threads) < want; {
-		if other := t.people[0].threads; who == 1 && len(other) > 0 && chance(t.r, t.options.Rates.Shared) {
-			shared := pick(t.r, other)
+		if other := t.people[0].threads; who == 1 && len(other) > 0 && template.Chance(t.r, t.options.Rates.Shared) {
+			shared := template.Pick(t.r, other)
 			if !p.has(shared.class, shared.values) {
 				p.threads = append(p.threads, t.newThread(shared.class, shared.values))
 				continue
@@ -114,9 +115,9 @@ func (t *talk) fresh(who int, once bool) *thread {
 		}
 		all = append(all, c)
 	}
-	c := pick(t.r, all)
+	c := template.Pick(t.r, all)
 	values := map[string]string{}
-	for i, cell := range pick(t.r, c.things) {
+	for i, cell := range template.Pick(t.r, c.things) {
 		values[c.columns[i]] = cell
 	}
 	if t.people[who].has(c, values) {
@@ -132,7 +133,7 @@ func (t *talk) newThread(c *class, values map[string]string) *thread {
 		th.values[column] = values[column]
 	}
 	for _, name := range c.kept {
-		th.values[name] = pick(t.r, t.words.lists[listOf(name)])
+		th.values[name] = template.Pick(t.r, t.words.lists[listOf(name)])
 	}
 	return th
 }
@@ -177,7 +178,7 @@ func (t *talk) session() {
 	var topics [2][]*thread
 	for who := range t.people {
 		topicsOf := 1
-		if chance(t.r, 0.4) {
+		if template.Chance(t.r, 0.4) {
 			topicsOf = 2
 		}
 		for range topicsOf {
@@ -188,7 +189,7 @@ func (t *talk) session() {
 	}
 	for length := 10 + t.r.IntN(16); len(t.turns()) < length; {
 		who := t.next
-		prompted := len(topics[1-who]) > 0 && len(t.turns()) > 1 && chance(t.r, t.options.Rates.Prompt)
+		prompted := len(topics[1-who]) > 0 && len(t.turns()) > 1 && template.Chance(t.r, t.options.Rates.Prompt)
 		if prompted {
 			who = 1 - who
 		}
@@ -205,7 +206,7 @@ func (t *talk) session() {
 		}
 		t.exchange(topics[who][n])
 	}
-	if chance(t.r, 0.6) {
+	if template.Chance(t.r, 0.6) {
 		for range 2 {
 			t.say(t.next, t.line("bye", t.next), "")
 		}
@@ -220,15 +221,15 @@ func (t *talk) topic(who int) *thread {
 	switch {
 	case p.assistant:
 		return nil
-	case chance(t.r, t.options.Rates.Threads):
-		return pick(t.r, p.threads)
+	case template.Chance(t.r, t.options.Rates.Threads):
+		return template.Pick(t.r, p.threads)
 	}
 	th := t.fresh(who, true)
 	for th == nil {
 		th = t.fresh(who, true)
 	}
 	p.threads = append(p.threads, th)
-	if th.class.once || chance(t.r, 0.7) {
+	if th.class.once || template.Chance(t.r, 0.7) {
 		p.threads = p.threads[:len(p.threads)-1]
 	}
 	return th
@@ -241,7 +242,7 @@ func (t *talk) say(who int, text, caption string) string {
 	s := &t.sessions[len(t.sessions)-1]
 	turn := memory.Turn{
 		ID: turnID(len(t.sessions), len(s.Turns)+1), SessionID: s.ID, Speaker: t.people[who].name, Role: memory.RoleUser,
-		Text: neat(text), Caption: caption, Time: t.now.Add(time.Duration(len(s.Turns)) * 20 * time.Second),
+		Text: template.Capitalise(template.Tidy(text)), Caption: caption, Time: t.now.Add(time.Duration(len(s.Turns)) * 20 * time.Second),
 	}
 	if t.people[who].assistant {
 		turn.Role = memory.RoleAssistant
@@ -256,7 +257,7 @@ func (t *talk) line(list string, who int) string {
 	if longer := list + "-assistant"; t.people[who].assistant && t.words.lists[longer] != nil {
 		list = longer
 	}
-	return t.spoken(who, nil, pick(t.r, t.words.lists[list]))
+	return t.spoken(who, nil, template.Pick(t.r, t.words.lists[list]))
 }
 
 // chatter is a turn that tells nothing.
@@ -272,13 +273,13 @@ func (t *talk) lead(who int) string {
 	rates := t.options.Rates
 	switch {
 	case len(t.turns()) < 2:
-		if chance(t.r, rates.Greeting) {
+		if template.Chance(t.r, rates.Greeting) {
 			return t.line("greeting", who)
 		}
 		return ""
-	case !chance(t.r, rates.Reaction):
+	case !template.Chance(t.r, rates.Reaction):
 		return ""
-	case t.last != nil && t.last.who != who && chance(t.r, 0.75):
+	case t.last != nil && t.last.who != who && template.Chance(t.r, 0.75):
 		return t.echo(who)
 	}
 	return t.line("reaction", who)
@@ -295,11 +296,11 @@ func (t *talk) echo(who int) string {
 		list = "echo-assistant"
 	}
 	short := tell.detail
-	if tell.who == who || short == "" || chance(t.r, 0.4) {
+	if tell.who == who || short == "" || template.Chance(t.r, 0.4) {
 		if len(tell.frame.echoes) == 0 {
 			return t.line("reaction", who)
 		}
-		short = t.spoken(who, tell, pick(t.r, tell.frame.echoes))
+		short = t.spoken(who, tell, template.Pick(t.r, tell.frame.echoes))
 	}
-	return t.spoken(who, nil, strings.ReplaceAll(pick(t.r, t.words.lists[list]), "{short}", short))
+	return t.spoken(who, nil, strings.ReplaceAll(template.Pick(t.r, t.words.lists[list]), "{short}", short))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 )
 
 // moment is a time as it is said, and what it means.
@@ -32,7 +34,7 @@ func past(r *rand.Rand, now time.Time) moment {
 	case 3:
 		return days("last night", 1)
 	case 4:
-		return days(pick(r, []string{"today", "this morning", "earlier today"}), 0)
+		return days(template.Pick(r, []string{"today", "this morning", "earlier today"}), 0)
 	case 5:
 		return days(counts[n]+" days ago", n)
 	case 6, 7, 8:
@@ -40,14 +42,14 @@ func past(r *rand.Rand, now time.Time) moment {
 	case 9, 10, 11:
 		return days("last week", 7)
 	case 12:
-		return days(pick(r, []string{"two weeks ago", "a couple of weeks ago"}), 14)
+		return days(template.Pick(r, []string{"two weeks ago", "a couple of weeks ago"}), 14)
 	case 13, 14:
 		return days("last weekend", (int(today.Weekday())+6)%7+2)
 	case 15:
 		return moment{said: "last month", at: firstOfMonth(today).AddDate(0, -1, 0), month: true}
 	case 16:
 		d := today.AddDate(0, 0, -8-r.IntN(30))
-		return moment{said: d.Format(pick(r, []string{"on 2 January", "on January 2"})), at: d}
+		return moment{said: d.Format(template.Pick(r, []string{"on 2 January", "on January 2"})), at: d}
 	default:
 		d := firstOfMonth(today).AddDate(0, -1-r.IntN(5), 0)
 		return moment{said: "in " + d.Month().String(), at: d, month: true}
@@ -78,13 +80,13 @@ func (m moment) written(r *rand.Rand, told time.Time) string {
 	if m.at.IsZero() {
 		m = moment{at: firstOfMonth(told), month: true}
 	}
-	if m.month || chance(r, 0.6) {
-		return m.at.Format(pick(r, []string{"in January 2006", "in January, 2006", "in January"}))
+	if m.month || template.Chance(r, 0.6) {
+		return m.at.Format(template.Pick(r, []string{"in January 2006", "in January, 2006", "in January"}))
 	}
-	if chance(r, 0.2) {
+	if template.Chance(r, 0.2) {
 		return "around " + m.at.Format("2 January 2006")
 	}
-	return m.at.Format(pick(r, []string{"on 2 January 2006", "on 2 January, 2006", "on January 2, 2006", "on January 2"}))
+	return m.at.Format(template.Pick(r, []string{"on 2 January 2006", "on 2 January, 2006", "on January 2, 2006", "on January 2"}))
 }
 
 // gap is how long the next session lets wait.

@@ -1,0 +1,239 @@
+package dataset
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// abstention ends the ids of LongMemEval's questions that cannot be answered.
+const abstention = "_abs"
+
+type longMemEvalItem struct {
+	ID             string              `json:"question_id"`
+	Type           string              `json:"question_type"`
+	Question       string              `json:"question"`
+	Answer         json.RawMessage     `json:"answer"`
+	Date           string              `json:"question_date"`
+	SessionIDs     []string            `json:"haystack_session_ids"`
+	Dates          []string            `json:"haystack_dates"`
+	Sessions       [][]longMemEvalTurn `json:"haystack_sessions"`
+	AnswerSessions []string            `json:"answer_session_ids"`
+}
+
+type longMemEvalTurn struct {
+	Role      string  `json:"role"`
+	Content   *string `json:"content"`
+	HasAnswer bool    `json:"has_answer"`
+}
+
+// ReadLongMemEval reads LongMemEval (Wu et al., ICLR 2025; github.com/xiaowu0162/LongMemEval, whose README names the fields and
+// whose data/custom_history the form of the dates). Read are all of a question's fields: question_id, question_type, question,
+// answer, question_date, haystack_session_ids, haystack_dates, haystack_sessions with role, content and has_answer of each
+// turn, and answer_session_ids. All must be there but has_answer, which says that a turn is evidence.
+//
+// Each question is a user of its own, named by its question_id, as each has a history of its own; the same session may be in
+// many of them. Sessions are put in the order of their dates, which those of the oracle file are not in. A turn is named by its
+// session and its place in it, from 0: "SESSIONID:index". The released files have histories with the same session twice, on two
+// dates: the second one of an id, in the file's order, is named "SESSIONID#2", and Repairs counts it.
+//
+// A question whose id ends in _abs is Unanswerable. Each is asked after all of its sessions: where one is dated after
+// question_date, which Repairs counts as Late, AskedAt is that session's end.
+func ReadLongMemEval(r io.Reader, o ReadOptions) ([]Subject, Repairs, error) {
+	fail := func(n int, id string, err error) ([]Subject, Repairs, error) {
+		return nil, Repairs{}, fmt.Errorf("%w: LongMemEval question %d (%q): %w", ErrFormat, n, id, err)
+	}
+	d := json.NewDecoder(plain(r))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return fail(0, "", errors.New("want a JSON list of questions"))
+	}
+	var out []Subject
+	repairs := Repairs{}
+	seen := map[string]bool{}
+	n := 0
+	for ; d.More(); n++ {
+		var item longMemEvalItem
+		if err := d.Decode(&item); err != nil {
+			return fail(n, item.ID, err)
+		}
+		if err := item.check(); err != nil {
+			return fail(n, item.ID, err)
+		}
+		if seen[item.ID] {
+			return fail(n, item.ID, errors.New("question_id has come before"))
+		}
+		seen[item.ID] = true
+		s, err := item.subject(o, &repairs)
+		if err != nil {
+			return fail(n, item.ID, err)
+		}
+		out = append(out, s)
+	}
+	if _, err := d.Token(); err != nil {
+		return fail(n, "", err)
+	}
+	return out, repairs, nil
+}
+
+func (q longMemEvalItem) check() error {
+	for _, field := range []struct {
+		name string
+		ok   bool
+	}{
+		{"question_id", strings.TrimSpace(q.ID) != ""},
+		{"question_type", q.Type != ""},
+		{"question", strings.TrimSpace(q.Question) != ""},
+		{"answer", plainAnswer(q.Answer) != ""},
+		{"question_date", q.Date != ""},
+		{"haystack_session_ids", q.SessionIDs != nil},
+		{"haystack_dates", q.Dates != nil},
+		{"haystack_sessions", q.Sessions != nil},
+		{"answer_session_ids", q.AnswerSessions != nil},
+	} {
+		if !field.ok {
+			return fmt.Errorf("%s is missing", field.name)
+		}
+	}
+	if len(q.SessionIDs) != len(q.Sessions) || len(q.Dates) != len(q.Sessions) {
+		return fmt.Errorf("has %d haystack_sessions, %d haystack_session_ids and %d haystack_dates, want as many of each",
+			len(q.Sessions), len(q.SessionIDs), len(q.Dates))
+	}
+	return nil
+}
+
+func (q longMemEvalItem) subject(o ReadOptions, repairs *Repairs) (Subject, error) {
+	out := Subject{Scope: o.scope(q.ID)}
+	asked, err := longMemEvalTime(q.Date)
+	if err != nil {
+		return out, fmt.Errorf("question_date: %w", err)
+	}
+	ask := Question{
+		Text: q.Question, Category: q.Type, Answer: plainAnswer(q.Answer), AskedAt: asked, Unanswerable: strings.HasSuffix(q.ID, abstention),
+	}
+	names := q.names(repairs)
+	for i, turns := range q.Sessions {
+		at, err := longMemEvalTime(q.Dates[i])
+		if err != nil {
+			return out, fmt.Errorf("haystack_dates %d: %w", i, err)
+		}
+		s := Session{User: q.ID, ID: names[i]}
+		evidence, err := addTurns(&s, turns, at, repairs)
+		if err != nil {
+			return out, fmt.Errorf("session %s: %w", q.SessionIDs[i], err)
+		}
+		if len(s.Turns) == 0 {
+			continue // there is nothing to form memory of
+		}
+		if at.After(asked) {
+			repairs.Late++
+		}
+		ask.Evidence = append(ask.Evidence, evidence...)
+		if slices.Contains(q.AnswerSessions, q.SessionIDs[i]) {
+			ask.EvidenceSessions = append(ask.EvidenceSessions, s.ID)
+		}
+		out.Sessions = append(out.Sessions, s)
+	}
+	for _, id := range q.AnswerSessions {
+		if !slices.Contains(q.SessionIDs, id) {
+			repairs.Dropped++
+		}
+	}
+	slices.SortStableFunc(out.Sessions, func(a, b Session) int { return a.Turns[0].Time.Compare(b.Turns[0].Time) })
+	ask.AskedAt = afterAll(out.Sessions, asked)
+	ask.SingleHop = len(ask.Evidence) == 1 && !ask.Unanswerable && (q.Type == "single-session-user" || q.Type == "single-session-assistant")
+	out.Questions = []Question{ask}
+	return out, nil
+}
+
+// afterAll is when a question is asked that is about all sessions: then, or when the last of them has ended.
+func afterAll(sessions []Session, then time.Time) time.Time {
+	for _, s := range sessions {
+		if s.End().After(then) {
+			then = s.End()
+		}
+	}
+	return then
+}
+
+// names gives each session a name of its own: its id, with a number where the id has come before.
+func (q longMemEvalItem) names(repairs *Repairs) []string {
+	out := make([]string, len(q.SessionIDs))
+	taken := map[string]bool{}
+	for _, id := range q.SessionIDs {
+		taken[id] = true
+	}
+	count := map[string]int{}
+	for i, id := range q.SessionIDs {
+		out[i] = id
+		count[id]++
+		if count[id] == 1 {
+			continue
+		}
+		for n := count[id]; taken[out[i]]; n++ {
+			out[i] = id + "#" + strconv.Itoa(n)
+		}
+		taken[out[i]] = true
+		repairs.Renamed++
+	}
+	return out
+}
+
+// addTurns appends turns and returns the ids of those that are evidence. All turns of a session share its date, so each
+// comes a second after the one before, to keep their order.
+func addTurns(s *Session, turns []longMemEvalTurn, at time.Time, repairs *Repairs) ([]string, error) {
+	if strings.TrimSpace(s.ID) == "" {
+		return nil, errors.New("its id is empty")
+	}
+	var evidence []string
+	for i, t := range turns {
+		role, err := roleOf(t.Role)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("turn %d: %w", i, err)
+		case t.Content == nil:
+			return nil, fmt.Errorf("turn %d: content is missing", i)
+		case strings.TrimSpace(*t.Content) == "":
+			repairs.Empty++
+			continue
+		}
+		id := s.ID + ":" + strconv.Itoa(i)
+		s.Turns = append(s.Turns, memory.Turn{
+			ID: id, SessionID: s.ID, Speaker: t.Role, Role: role, Text: *t.Content, Time: at.Add(time.Duration(i) * time.Second),
+		})
+		if t.HasAnswer {
+			evidence = append(evidence, id)
+		}
+	}
+	return evidence, nil
+}
+
+func roleOf(name string) (memory.Role, error) {
+	switch role := memory.Role(name); role {
+	case memory.RoleUser, memory.RoleAssistant:
+		return role, nil
+	}
+	if name == "" {
+		return "", errors.New("role is missing")
+	}
+	return "", fmt.Errorf("role is %q, want user or assistant", name)
+}
+
+// longMemEvalTime reads "2023/05/20 (Sat) 02:21"; a question may have a day alone, which means its beginning.
+func longMemEvalTime(text string) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	if t, err := time.Parse("2006/01/02 (Mon) 15:04", text); err == nil {
+		return t, nil
+	}
+	t, err := time.Parse("2006/01/02", text)
+	if err != nil {
+		return t, fmt.Errorf("is %q, want a time like 2023/05/20 (Sat) 02:21", text)
+	}
+	return t, nil
+}

@@ -1,0 +1,89 @@
+package dataset
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Observation is a sentence that LoCoMo's authors had a model extract from a session.
+type Observation struct {
+	// Speaker is whom it is about.
+	Speaker string
+	// Text is the sentence.
+	Text string
+	// Turns are the ids of those that it was made from; none where the file names none that exist.
+	Turns []string
+}
+
+// Observations reads what LoCoMo has extracted of each session, by user and by the session's id ("session_3"), so that it can be
+// replayed in the place of an extractor. Read are sample_id, the conversation for its turns' ids, and of observation
+// session_N_observation: by speaker, a list of pairs of a sentence and one id or a list of them. Within a session, speakers come
+// in the order of their names and sentences in that of the file. Ids are repaired and counted as those of evidence are.
+func Observations(path string) (map[string]map[string][]Observation, Repairs, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, Repairs{}, err
+	}
+	defer f.Close()
+	samples, err := decodeLoCoMo(plain(f))
+	if err != nil {
+		return nil, Repairs{}, err
+	}
+	repairs := Repairs{}
+	out := map[string]map[string][]Observation{}
+	for _, s := range samples {
+		if out[s.ID], err = s.observations(&repairs); err != nil {
+			return nil, Repairs{}, fmt.Errorf("%w: sample %s: %w", ErrFormat, s.ID, err)
+		}
+	}
+	return out, repairs, nil
+}
+
+func (s *locomoSample) observations(repairs *Repairs) (map[string][]Observation, error) {
+	var sessions map[string]map[string][][]json.RawMessage
+	if err := json.Unmarshal(s.Observation, &sessions); err != nil || sessions == nil {
+		return nil, fmt.Errorf("observation is missing, or no object of sessions")
+	}
+	known := Subject{Sessions: s.sessions}.TurnIDs()
+	out := map[string][]Observation{}
+	for _, name := range slices.Sorted(maps.Keys(sessions)) {
+		session, ok := strings.CutSuffix(name, "_observation")
+		if !ok {
+			return nil, fmt.Errorf("observation: field %s, want session_N_observation", name)
+		}
+		for _, speaker := range slices.Sorted(maps.Keys(sessions[name])) {
+			for i, pair := range sessions[name][speaker] {
+				o, err := observation(pair, known, repairs)
+				if err != nil {
+					return nil, fmt.Errorf("%s, %s, %d: %w", name, speaker, i, err)
+				}
+				o.Speaker = speaker
+				out[session] = append(out[session], o)
+			}
+		}
+	}
+	return out, nil
+}
+
+// observation reads a pair of a sentence and the ids of its turns. What it holds is not for error messages.
+func observation(pair []json.RawMessage, known map[string]bool, repairs *Repairs) (Observation, error) {
+	var o Observation
+	if len(pair) != 2 {
+		return o, fmt.Errorf("has %d parts, want a sentence and ids", len(pair))
+	}
+	if err := json.Unmarshal(pair[0], &o.Text); err != nil || o.Text == "" {
+		return o, fmt.Errorf("the first part is no sentence")
+	}
+	ids := make([]string, 1)
+	if json.Unmarshal(pair[1], &ids[0]) != nil && json.Unmarshal(pair[1], &ids) != nil {
+		return o, fmt.Errorf("the second part is neither an id nor a list of ids")
+	}
+	for _, written := range ids {
+		o.Turns = append(o.Turns, repair(written, known, repairs)...)
+	}
+	return o, nil
+}

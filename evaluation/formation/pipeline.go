@@ -1,0 +1,155 @@
+package formation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
+	"github.com/mneme-memory/mneme/shared/store/window"
+	windowinmem "github.com/mneme-memory/mneme/shared/store/window/inmem"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// tuning has the services' defaults for sessions that have ended.
+var tuning = consolidation.Tuning{MaxTurns: 200, MalformedAttempts: 5}
+
+// Pipeline forms memory the way the services do, in the process: the filter sees a session at a time, and what passes goes through the
+// workflow's own steps, batches and failure handling.
+type Pipeline struct {
+	// Filter is the gate; nil lets every turn pass.
+	Filter formation.Filter
+	// Former makes the decisions of Strategy.
+	Former   formation.Former
+	Strategy string
+	// Embedder makes the vectors.
+	Embedder embedding.Embedder
+	// Bank takes what is formed; nil means one in the process's memory that goes with the run.
+	Bank bank.Bank
+}
+
+// Formed is what a run left behind.
+type Formed struct {
+	// Decisions of the filter by turn id; a turn without one counts as kept.
+	Decisions map[string]bool
+	// Entries of the bank in every state.
+	Entries []memory.Memory
+	// Operations in the order they were decided.
+	Operations []memory.Operation
+	// DeadLetters has a reason for each batch of turns that could not be formed.
+	DeadLetters []string
+}
+
+// Complete is an error where something could not be formed.
+func (f Formed) Complete() error {
+	if len(f.DeadLetters) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d batches could not be formed, the first because of: %s", len(f.DeadLetters), f.DeadLetters[0])
+}
+
+// Form runs the subject's sessions in order and returns what is left behind.
+func (p Pipeline) Form(ctx context.Context, s dataset.Subject) (Formed, error) {
+	win, err := windowinmem.New(window.Limits{Turns: 100, Age: 1000 * time.Hour, Idle: time.Hour}, nil)
+	if err != nil {
+		return Formed{}, err
+	}
+	if p.Bank == nil {
+		p.Bank = bankinmem.New(p.Embedder.Dimension())
+	}
+	r := run{pipeline: p, scope: s.Scope, formed: Formed{Decisions: map[string]bool{}}}
+	r.activities = &consolidation.Activities{
+		Formers:  func(string, string) (formation.Former, error) { return recorder{p.Former, &r.formed}, nil },
+		Embedder: p.Embedder, Bank: p.Bank, Window: win, Announce: announcer{&r.formed},
+	}
+	for _, session := range s.Sessions {
+		if err := r.session(ctx, session); err != nil {
+			return Formed{}, fmt.Errorf("form session %s: %w", session.ID, err)
+		}
+	}
+	for m, err := range bank.EachMemory(ctx, p.Bank, s.Scope, bank.ListOptions{Limit: bank.MaxLimit}) {
+		if err != nil {
+			return Formed{}, err
+		}
+		r.formed.Entries = append(r.formed.Entries, m)
+	}
+	return r.formed, nil
+}
+
+// run is the state of one Form.
+type run struct {
+	pipeline   Pipeline
+	scope      memory.Scope
+	activities *consolidation.Activities
+	formed     Formed
+}
+
+// session consolidates what passes the filter of a session that has ended.
+func (r *run) session(ctx context.Context, session dataset.Session) error {
+	turns, err := r.salient(ctx, session.Turns)
+	if err != nil {
+		return err
+	}
+	var events []consolidation.Event
+	for i := range turns {
+		events = append(events, consolidation.Event{ID: turns[i].ID, SessionID: session.ID, Turn: &turns[i]})
+	}
+	events = append(events, consolidation.Event{ID: session.ID + " ends", SessionID: session.ID, ClosedAt: session.End()})
+	p := consolidation.Params{Scope: r.scope, Strategy: r.pipeline.Strategy, Tuning: tuning}
+	return consolidation.Form(ctx, r.activities, p, events, session.End())
+}
+
+// salient keeps the turns that pass the filter.
+func (r *run) salient(ctx context.Context, turns []memory.Turn) ([]memory.Turn, error) {
+	if r.pipeline.Filter == nil {
+		return turns, nil
+	}
+	decisions, err := r.pipeline.Filter.Filter(ctx, r.scope, turns)
+	if err != nil {
+		return nil, fmt.Errorf("filter: %w", err)
+	}
+	if len(decisions) != len(turns) {
+		return nil, errors.New("filter: not one decision a turn")
+	}
+	var kept []memory.Turn
+	for i, t := range turns {
+		r.formed.Decisions[t.ID] = decisions[i].Salient
+		if decisions[i].Salient {
+			kept = append(kept, t)
+		}
+	}
+	return kept, nil
+}
+
+// recorder keeps the operations that pass through it.
+type recorder struct {
+	formation.Former
+	formed *Formed
+}
+
+// Decide passes on what the former decides.
+func (r recorder) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	verdict, err := r.Former.Decide(ctx, in)
+	r.formed.Operations = append(r.formed.Operations, verdict.Operations...)
+	return verdict, err
+}
+
+// announcer announces to nobody, and keeps why something could not be formed.
+type announcer struct{ formed *Formed }
+
+// Announce implements consolidation.Announcer.
+func (announcer) Announce(context.Context, memory.Scope, []memory.Change, time.Time) error {
+	return nil
+}
+
+// DeadLetter implements consolidation.Announcer.
+func (a announcer) DeadLetter(_ context.Context, _ consolidation.Batch, reason string, _ time.Time) error {
+	a.formed.DeadLetters = append(a.formed.DeadLetters, reason)
+	return nil
+}

@@ -1,0 +1,112 @@
+package formation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/evaluation/score"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// updates holds what operations closed against what the truth says was replaced or taken back.
+func (t *Tally) updates(s dataset.Subject, f Formed) {
+	if len(s.Targets) == 0 {
+		return
+	}
+	u := updateCheck{subject: s, entries: map[string]memory.Memory{}, stated: map[string][]int{}}
+	for _, m := range f.Entries {
+		u.entries[m.ID] = m
+	}
+	for _, op := range f.Operations {
+		if op.Kind == memory.OpUpdate || op.Kind == memory.OpMerge || op.Kind == memory.OpDelete {
+			u.closings = append(u.closings, op)
+		}
+	}
+	for i, target := range s.Targets {
+		for _, turn := range target.Turns {
+			u.stated[turn] = append(u.stated[turn], i)
+		}
+	}
+	for _, target := range s.Targets {
+		if target.IsUpdate() {
+			t.counted.Updates++
+			if u.hits(target) {
+				t.updateHits++
+			}
+		}
+	}
+	t.counted.Closings += len(u.closings)
+	for _, op := range u.closings {
+		if slices.ContainsFunc(op.Targets, func(id string) bool { return u.loses(op, u.entries[id]) }) {
+			t.wrongClosings++
+		}
+	}
+}
+
+// updateCheck knows which target each entry states.
+type updateCheck struct {
+	subject dataset.Subject
+	entries map[string]memory.Memory
+	// closings are the operations that close something.
+	closings []memory.Operation
+	// stated are the targets by the turns that state them.
+	stated map[string][]int
+}
+
+// hits reports whether an operation from the target's turns closed an entry made from its predecessor's.
+func (u updateCheck) hits(want dataset.Target) bool {
+	before := u.subject.Targets[want.Predecessor]
+	return slices.ContainsFunc(u.closings, func(op memory.Operation) bool {
+		return score.Overlap(op.Sources, want.Turns) && slices.ContainsFunc(op.Targets, func(id string) bool {
+			return score.Overlap(u.entries[id].Sources, before.Turns)
+		})
+	})
+}
+
+// loses reports whether an operation ends an entry that states a target which still holds, and that the new entry does not state.
+func (u updateCheck) loses(op memory.Operation, closed memory.Memory) bool {
+	at, have := op.At, map[string]bool{}
+	if op.New != nil {
+		at, have = op.New.ValidFrom, text.StemSet(op.New.Content)
+	}
+	old := text.StemSet(closed.Content)
+	return slices.ContainsFunc(u.states(closed), func(i int) bool {
+		words := u.subject.Targets[i].Words
+		return u.holds(i, at) && score.WordsIn(words, have) < score.WordsIn(words, old)
+	})
+}
+
+// holds reports whether a target still holds at a time, as far as was stated by then.
+func (u updateCheck) holds(target int, at time.Time) bool {
+	if op := u.subject.Targets[target].Operation; op == memory.OpDelete || op == memory.OpNone {
+		return false
+	}
+	return !slices.ContainsFunc(u.subject.Targets, func(t dataset.Target) bool {
+		return t.IsUpdate() && t.Predecessor == target && !t.At.After(at)
+	})
+}
+
+// states returns which of the targets of the entry's turns it states: those half of whose words it has, or else the one that it has
+// most words of.
+func (u updateCheck) states(m memory.Memory) []int {
+	have := text.StemSet(m.Content)
+	var out []int
+	best, most := -1, 0.0
+	for _, turn := range m.Sources {
+		for _, i := range u.stated[turn] {
+			share := score.WordsIn(u.subject.Targets[i].Words, have)
+			if share >= 0.5 {
+				out = append(out, i)
+			}
+			if share > most {
+				best, most = i, share
+			}
+		}
+	}
+	if len(out) == 0 && best >= 0 {
+		out = append(out, best)
+	}
+	return out
+}

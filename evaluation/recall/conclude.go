@@ -1,0 +1,199 @@
+package recall
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/evaluation/score"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Names of the baselines.
+const (
+	BaselineRetrieval = "without the reranker"
+	BaselineStemmed   = "bm25 over turns, stemmed"
+	BaselinePlain     = "bm25 over turns, plain"
+	BaselineNewest    = "whole history, newest first"
+)
+
+// clusterFrom is how many conversations there must be for them to be drawn instead of questions: questions of one conversation are
+// alike, and of fewer conversations too few different samples can be drawn.
+const clusterFrom = 5
+
+// conclude makes figures of all that was asked.
+func (r *run) conclude() {
+	cluster := len(r.subjects) >= clusterFrom
+	r.report.Resampled = "questions"
+	if cluster {
+		r.report.Resampled = "conversations"
+	}
+	samples := make([]sample, len(r.asked))
+	for i, a := range r.asked {
+		samples[i] = a.sample()
+	}
+	r.report.Figures = figures(samples, cluster)
+	r.report.Figures.Latency = latency(r.timed)
+	for _, category := range r.categories() {
+		of := slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return s.category != category })
+		f := figures(of, cluster)
+		f.Latency = latency(slices.DeleteFunc(slices.Clone(r.timed), func(t timing) bool { return t.category != category }))
+		r.report.Categories[category] = f
+	}
+	for name, of := range map[string]func(*asked) sample{
+		BaselineRetrieval: (*asked).unrankedSample,
+		BaselineStemmed:   func(a *asked) sample { return a.turnSample(a.of.stemmed) },
+		BaselinePlain:     func(a *asked) sample { return a.turnSample(a.of.plain) },
+		BaselineNewest:    (*asked).newestSample,
+	} {
+		var all []sample
+		for _, a := range r.asked {
+			all = append(all, of(a))
+		}
+		r.report.Baselines[name] = figures(all, cluster)
+	}
+	var cold, warm []sample
+	for _, a := range r.asked {
+		if a.first {
+			before := *a
+			before.ranked = a.cold
+			cold, warm = append(cold, before.order()), append(warm, a.order())
+		}
+	}
+	if len(cold) > 0 {
+		first, again := figures(cold, cluster), figures(warm, cluster)
+		r.report.Cold, r.report.Warm = &first, &again
+	}
+	r.count()
+}
+
+func (r *run) categories() []string {
+	var out []string
+	for _, a := range r.asked {
+		if !slices.Contains(out, a.question.Category) {
+			out = append(out, a.question.Category)
+		}
+	}
+	return out
+}
+
+func (r *run) count() {
+	c := &r.report.Counts
+	c.Degraded = r.degraded
+	words := 0
+	for _, s := range r.subjects {
+		n := 0
+		for _, m := range s.entries {
+			if m.Status == memory.StatusActive {
+				n++
+			}
+		}
+		c.MemoriesPerUser[s.Scope.User] = n
+		c.Memories += n
+		for _, t := range s.turns {
+			words += len(strings.Fields(spoken(t)))
+		}
+	}
+	r.report.HistoryWords = score.Share(words, len(r.subjects))
+}
+
+func (a *asked) blank() sample {
+	return sample{user: a.of.Scope.User, category: a.question.Category, values: map[string]float64{}}
+}
+
+// sample measures the service on a question.
+func (a *asked) sample() sample {
+	s, q := a.blank(), a.question
+	s.put(q, shownOf(a.ranked), a.of.session)
+	if q.HasEvidence() {
+		for _, words := range wordBudgets() {
+			s.values[figureWords+strconv.Itoa(words)] = score.Coverage(q.Evidence, shownOf(a.byWords[words]))
+		}
+		lost := CascadeOf(a.why.GetFindings())
+		for _, stage := range CascadeStages() {
+			s.values[figureCascade+stage] = lost[stage]
+		}
+	}
+	if q.Unanswerable {
+		s.values[figureAbstention] = truth(a.why.GetAnswer().GetAbstained())
+	} else {
+		s.values[figureFalse] = truth(a.why.GetAnswer().GetAbstained())
+	}
+	for name, v := range a.marks {
+		s.values[figureAnswers+name] = v
+	}
+	return s
+}
+
+// order measures the order of a question's memories alone.
+func (a *asked) order() sample {
+	s := a.blank()
+	s.put(a.question, shownOf(a.ranked), a.of.session)
+	return s
+}
+
+// unrankedSample measures the order of the bank's search.
+func (a *asked) unrankedSample() sample {
+	s := a.blank()
+	s.put(a.question, shownOf(a.unranked), a.of.session)
+	return s
+}
+
+// turnSample measures a search of raw turns.
+func (a *asked) turnSample(search *TurnSearch) sample {
+	s := a.blank()
+	found := search.Find(a.question.Text)
+	s.put(a.question, found, a.of.session)
+	s.putWords(a.question, func(words int) []score.Shown { return within(found, words) })
+	return s
+}
+
+// newestSample measures the history, newest first.
+func (a *asked) newestSample() sample {
+	s := a.blank()
+	all := history(a.of.turns)
+	s.put(a.question, all, a.of.session)
+	s.putWords(a.question, func(words int) []score.Shown { return until(all, words) })
+	return s
+}
+
+func (s sample) putWords(q dataset.Question, shown func(words int) []score.Shown) {
+	if !q.HasEvidence() {
+		return
+	}
+	for _, words := range wordBudgets() {
+		s.values[figureWords+strconv.Itoa(words)] = score.Coverage(q.Evidence, shown(words))
+	}
+}
+
+// shownOf are memories as they were shown.
+func shownOf(cited []*mnemev1.CitedMemory) []score.Shown {
+	out := make([]score.Shown, len(cited))
+	for i, c := range cited {
+		m := c.GetMemory()
+		out[i] = score.Shown{Sources: m.GetSourceTurnIds(), Text: m.GetContent() + "\n" + m.GetValue()}
+	}
+	return out
+}
+
+// latency is nil where nothing was timed.
+func latency(timed []timing) *Latency {
+	if len(timed) == 0 {
+		return nil
+	}
+	var ours, bare []float64
+	for _, t := range timed {
+		ours = append(ours, t.ours)
+		if t.bare > 0 {
+			bare = append(bare, t.bare)
+		}
+	}
+	out := &Latency{Percentiles: score.PercentilesOf(ours)}
+	if len(bare) > 0 {
+		b := score.PercentilesOf(bare)
+		out.Bare, out.RatioP50, out.RatioP99 = &b, out.P50/b.P50, out.P99/b.P99
+	}
+	return out
+}

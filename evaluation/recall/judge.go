@@ -1,0 +1,131 @@
+package recall
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/evaluation/score"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
+)
+
+//go:embed prompts/*.tmpl
+var prompts embed.FS
+
+// Roles of the model in an evaluation; they are served by the model that has no role of its own.
+const (
+	roleJudge   llm.Role = "judge"
+	roleHistory llm.Role = "full-context"
+)
+
+// Judge marks answers by a model. It is safe for concurrent use.
+type Judge struct {
+	client         *llm.Client
+	tenant         string
+	judge, history llm.Prompt
+	schema         structured.Schema
+}
+
+// marking is what the judge sees, verdict what it says.
+type marking struct {
+	Question  string `json:"question"`
+	Reference string `json:"reference"`
+	Answer    string `json:"answer"`
+}
+
+type verdict struct {
+	Reason string `json:"reason"`
+	Right  bool   `json:"right"`
+}
+
+// record is what an answer is made from without a memory.
+type record struct {
+	Turns    []recorded `json:"turns"`
+	Question string     `json:"question"`
+}
+
+type recorded struct {
+	Said string `json:"said"`
+	Text string `json:"text"`
+}
+
+// NewJudge makes a judge; tenant is on whose behalf the model is asked.
+func NewJudge(client *llm.Client, tenant string) (*Judge, error) {
+	j := &Judge{client: client, tenant: tenant, schema: structured.SchemaOf[verdict]("verdict")}
+	var err error
+	if j.judge, err = llm.LoadPrompt(prompts, "", "prompts/judge.v1.tmpl", nil); err != nil {
+		return nil, err
+	}
+	if j.history, err = llm.LoadPrompt(prompts, "", "prompts/history.v1.tmpl", nil); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// Right reports whether an answer is right.
+func (j *Judge) Right(ctx context.Context, q dataset.Question, answer string) (bool, error) {
+	system, user, err := j.judge.Render(marking{q.Text, q.Answer, answer}, nil)
+	if err != nil {
+		return false, err
+	}
+	req := llm.Request{Role: roleJudge, Tenant: j.tenant, System: system, User: user, Schema: &j.schema}
+	return llm.AskJSON(ctx, j.client, req, func(v verdict) (bool, error) { return v.Right, nil })
+}
+
+// FromHistory answers a question from all that was said.
+func (j *Judge) FromHistory(ctx context.Context, q dataset.Question, turns []memory.Turn) (string, error) {
+	in := record{Question: q.Text, Turns: make([]recorded, 0, len(turns))}
+	for _, t := range turns {
+		if q.AskedAt.IsZero() || !t.Time.After(q.AskedAt) {
+			in.Turns = append(in.Turns, recorded{t.Time.Format(time.DateTime), spoken(t)})
+		}
+	}
+	system, user, err := j.history.Render(in, nil)
+	if err != nil {
+		return "", err
+	}
+	req := llm.Request{Role: roleHistory, Tenant: j.tenant, System: system, User: user}
+	return llm.Ask(ctx, j.client, req, func(text string) (string, error) { return strings.TrimSpace(text), nil })
+}
+
+// Marks by name.
+const (
+	markF1    = "f1"
+	markBLEU  = "bleu_1"
+	markJudge = "judge"
+	// fullContext begins the marks of answers from the whole history.
+	fullContext = "full_context_"
+)
+
+// mark compares an answer with the right one, where that is asked for.
+func (r *run) mark(ctx context.Context, a *asked) error {
+	if a.question.Unanswerable || a.question.Answer == "" || (!r.Answers && r.Judge == nil) {
+		return nil
+	}
+	if err := r.markOne(ctx, a, "", a.why.GetAnswer().GetAnswer()); err != nil || r.Judge == nil {
+		return err
+	}
+	whole, err := r.Judge.FromHistory(ctx, a.question, a.of.turns)
+	if err != nil {
+		return fmt.Errorf("answer from the history: %w", err)
+	}
+	return r.markOne(ctx, a, fullContext, whole)
+}
+
+func (r *run) markOne(ctx context.Context, a *asked, prefix, answer string) error {
+	a.marks[prefix+markF1], a.marks[prefix+markBLEU] = score.F1(answer, a.question.Answer), score.BLEU1(answer, a.question.Answer)
+	if r.Judge == nil {
+		return nil
+	}
+	right, err := r.Judge.Right(ctx, a.question, score.WithoutCitations(answer))
+	if err != nil {
+		return fmt.Errorf("judge: %w", err)
+	}
+	a.marks[prefix+markJudge] = truth(right)
+	return nil
+}

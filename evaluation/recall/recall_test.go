@@ -1,0 +1,299 @@
+package recall_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/evaluation/recall"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
+	"github.com/mneme-memory/mneme/shared/store/transfer"
+)
+
+var began = time.Date(2024, 3, 4, 9, 0, 0, 0, time.UTC)
+
+const talkFile = `[{"sample_id":"iris","conversation":{"speaker_a":"Iris","speaker_b":"Bo",
+	"session_1_date_time":"1:00 pm on 4 March, 2024","session_1":[
+		{"speaker":"Iris","dia_id":"D1:1","text":"I bought a green tandem."},{"speaker":"Bo","dia_id":"D1:2","text":"How nice!"}],
+	"session_2_date_time":"1:00 pm on 4 April, 2024","session_2":[{"speaker":"Iris","dia_id":"D2:1","text":"I sold it to Ada."}]},
+	"qa":[
+		{"question":"What did Iris buy?","answer":"green tandem","evidence":["D1:1"],"category":4},
+		{"question":"Which tandem was sold?","answer":"the green one that Iris bought in March","evidence":["D1:1","D2:1"],"category":1},
+		{"question":"Who bought it from Iris?","answer":"Ada","evidence":["D2:1"],"category":4},
+		{"question":"What did Bo buy?","adversarial_answer":"green tandem","evidence":["D1:1"],"category":5}]}]`
+
+// scripted is a Mneme that says what it is told to.
+type scripted struct {
+	mnemev1connect.UnimplementedUtilizerServiceHandler
+	mnemev1connect.UnimplementedMemoryServiceHandler
+	mnemev1connect.UnimplementedUserDataServiceHandler
+	mnemev1connect.UnimplementedDiagnosisServiceHandler
+	bank     *bankinmem.Bank
+	memories map[string]memory.Memory
+	// order is what is shown for a query, found what became of its evidence, abstains whether it is not answered.
+	order    map[string][]string
+	found    map[string][]mnemev1.Stage
+	abstains map[string]bool
+
+	mu        sync.Mutex
+	published map[string]bool
+	asked     []*mnemev1.RecallRequest
+}
+
+func (s *scripted) Recall(
+	_ context.Context, req *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
+	s.mu.Lock()
+	first := len(s.asked) == 0
+	s.asked = append(s.asked, req.Msg)
+	s.mu.Unlock()
+	res := &mnemev1.RecallResponse{}
+	order := slices.Clone(s.order[req.Msg.GetQuery()])
+	if req.Msg.GetRetrievalOrder() {
+		slices.Reverse(order)
+	}
+	if first {
+		order = nil // before its index is ready, it finds nothing
+	}
+	for i, id := range order {
+		if i >= int(req.Msg.GetMemories()) || (i > 0 && req.Msg.GetWordBudget() < 1000) { // a small budget has room for one
+			break
+		}
+		cited := &mnemev1.CitedMemory{Index: uint32(i + 1), Memory: contract.MemoryToProto(s.memories[id])} //nolint:gosec // small
+		res.Cited = append(res.Cited, cited)
+	}
+	return connect.NewResponse(res), nil
+}
+
+func (s *scripted) Why(_ context.Context, req *connect.Request[mnemev1.WhyRequest]) (*connect.Response[mnemev1.WhyResponse], error) {
+	query := req.Msg.GetRecall().GetQuery()
+	res := &mnemev1.WhyResponse{Answer: &mnemev1.AnswerResponse{
+		Abstained: s.abstains[query], Answer: "A green tandem. [1]", Recall: &mnemev1.RecallResponse{Degraded: []string{"window_unavailable"}},
+	}}
+	for i, id := range req.Msg.GetExpectTurnIds() {
+		res.Findings = append(res.Findings, &mnemev1.Finding{TurnId: id, Stage: s.found[query][i]})
+	}
+	return connect.NewResponse(res), nil
+}
+
+func (s *scripted) GetSession(
+	_ context.Context, req *connect.Request[mnemev1.GetSessionRequest],
+) (*connect.Response[mnemev1.GetSessionResponse], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := mnemev1.FormationState_FORMATION_STATE_PENDING
+	if s.published[req.Msg.GetSessionId()] {
+		state = mnemev1.FormationState_FORMATION_STATE_FORMED
+	}
+	return connect.NewResponse(&mnemev1.GetSessionResponse{State: state}), nil
+}
+
+func (s *scripted) ExportUser(
+	ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest], out *connect.ServerStream[mnemev1.ExportUserResponse],
+) error {
+	var all bytes.Buffer
+	if err := transfer.Export(ctx, s.bank, memory.Scope{Tenant: "acme", User: req.Msg.GetUserId()}, "none", 2, &all); err != nil {
+		return err
+	}
+	return out.Send(&mnemev1.ExportUserResponse{Data: all.Bytes()})
+}
+
+// script is a bank with one memory of each turn of Iris's, and one of nothing that is asked.
+func script(t *testing.T) *scripted {
+	t.Helper()
+	s := &scripted{
+		bank: bankinmem.New(2), memories: map[string]memory.Memory{}, published: map[string]bool{"session_2": true},
+		order: map[string][]string{
+			"What did Iris buy?": {"bought", "weather"}, "Which tandem was sold?": {"weather", "bought"}, "What did Bo buy?": {"bought"},
+		},
+		found: map[string][]mnemev1.Stage{
+			"What did Iris buy?":       {mnemev1.Stage_STAGE_ANSWERED},
+			"Which tandem was sold?":   {mnemev1.Stage_STAGE_GENERATOR, mnemev1.Stage_STAGE_DROPPED_BY_FILTER},
+			"Who bought it from Iris?": {mnemev1.Stage_STAGE_DROPPED_BY_FILTER},
+		},
+		abstains: map[string]bool{"What did Bo buy?": true, "Who bought it from Iris?": true},
+	}
+	for id, content := range map[string]string{"bought": "Iris bought a green tandem.", "weather": "It rains in Bergen."} {
+		m := memory.Memory{
+			ID: id, Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1, RecordedAt: began, ValidFrom: began,
+			Vector:  memory.Vector{1, 0},
+			Sources: map[string][]string{"bought": {"D1:1"}, "weather": {"D1:2"}}[id],
+		}
+		s.memories[id] = m
+		if err := s.bank.Write(t.Context(), memory.Scope{Tenant: "acme", User: "iris"}, memory.Write{Put: []memory.Memory{m}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// options measure a script on a file.
+func (s *scripted) options(t *testing.T, file string) recall.Options {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(s))
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(s))
+	mux.Handle(mnemev1connect.NewUserDataServiceHandler(s))
+	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(s))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	path := filepath.Join(t.TempDir(), "talk.json")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := server.Client()
+	return recall.Options{
+		Path: path, Tenant: "acme", Service: recall.Service{
+			Utilizer: mnemev1connect.NewUtilizerServiceClient(c, server.URL), Memories: mnemev1connect.NewMemoryServiceClient(c, server.URL),
+			UserData: mnemev1connect.NewUserDataServiceClient(c, server.URL), Diagnosis: mnemev1connect.NewDiagnosisServiceClient(c, server.URL),
+		},
+		Publish: func(_ context.Context, session dataset.Session) (recall.Published, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.published[session.ID] = true
+			return recall.Published{Refused: []string{"turn D1:2: too long"}, Ends: true}, nil
+		},
+		Bare:          func(context.Context, string, string, int) (time.Duration, error) { return time.Millisecond, nil },
+		LatencySample: 3,
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+func TestRecallOfAScriptedService(t *testing.T) {
+	s := script(t)
+	r, err := recall.Evaluate(t.Context(), s.options(t, talkFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct{ got, want float64 }{
+		"recall@5 of (1, 1/2, 0)":           {r.RecallAt["5"], 0.5},
+		"recall in 500 words of (1, 0, 0)":  {r.RecallAtWords["500"], 1.0 / 3},
+		"recall in 1000 words":              {r.RecallAtWords["1000"], 0.5},
+		"containment of (yes, no)":          {r.Containment, 0.5},
+		"abstention":                        {r.Abstention, 1},
+		"false abstention, one of three":    {r.FalseAbstention, 1.0 / 3},
+		"answered, the first":               {r.Cascade["answered"], 1.0 / 3},
+		"generator, half of the second":     {r.Cascade["generator"], 1.0 / 6},
+		"dropped, the other half and third": {r.Cascade["dropped_by_filter"], 0.5},
+		"memory error":                      {r.Errors.Memory, 0.5},
+		"single-hop recall@5 of (1, 0)":     {r.Categories["single-hop"].RecallAt["5"], 0.5},
+		"multi-hop cascade, half":           {r.Categories["multi-hop"].Cascade["generator"], 0.5},
+		"without the reranker at 5":         {r.Baselines[recall.BaselineRetrieval].RecallAt["5"], 0.5},
+		"newest first, everything":          {r.Baselines[recall.BaselineNewest].RecallAt["5"], 1},
+		"words over turns (1, 1, 1)":        {r.Baselines[recall.BaselineStemmed].RecallAt["5"], 1},
+		"cold, of the first question":       {r.Cold.RecallAt["5"], 0},
+		"warm, of the same question":        {r.Warm.RecallAt["5"], 1},
+	} {
+		if !near(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", what, c.got, c.want)
+		}
+	}
+	c := r.Counts
+	if c.Questions != 4 || r.WithEvidence != 3 || r.ShortAnswers != 2 || r.Unanswerable != 1 || c.Memories != 2 ||
+		c.MemoriesPerUser["iris"] != 2 {
+		t.Errorf("counts %+v of %+v", c, r.Figures)
+	}
+	if c.Refused != 1 || c.Degraded["window_unavailable"] != 4 || r.Formation.N != 1 || r.Latency.N != 3 || r.Latency.Bare.P50 != 1 ||
+		r.Resampled != "questions" {
+		t.Errorf("refused %d, degraded %v, formed %+v, latency %+v", c.Refused, c.Degraded, r.Formation, r.Latency)
+	}
+	checkOutput(t, r)
+}
+
+// checkOutput looks for what scripts read.
+func checkOutput(t *testing.T, r recall.Report) {
+	t.Helper()
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out struct {
+		RecallAt    map[string]float64 `json:"recall_at"`
+		Words       map[string]float64 `json:"recall_at_words"`
+		Containment *float64           `json:"containment_at_10"`
+		Cascade     map[string]float64
+		Latency     struct{ P50, P99 *float64 } `json:"latency_ms"`
+		Category    map[string]json.RawMessage
+		Intervals   map[string][2]float64
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	if len(out.RecallAt) != 3 || len(out.Words) != 3 || out.Containment == nil || len(out.Cascade) != 9 || out.Latency.P50 == nil ||
+		len(out.Category) != 3 {
+		t.Errorf("json %s", raw)
+	}
+	if i := out.Intervals["recall_at.10"]; !(i[0] <= 0.5 && 0.5 <= i[1]) {
+		t.Errorf("interval %v", i)
+	}
+	var table bytes.Buffer
+	if err := r.Render(&table); err != nil || !strings.Contains(table.String(), "recall@10") || !strings.Contains(table.String(), "50.0 %") ||
+		!strings.Contains(table.String(), "cold") {
+		t.Errorf("table %s, %v", table.String(), err)
+	}
+}
+
+func TestRecallIsAskedAsToldTo(t *testing.T) {
+	s := script(t)
+	o := s.options(t, talkFile)
+	o.Candidates, o.Memories, o.LatencySample = 7, 3, -1
+	r, err := recall.Evaluate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Latency != nil || len(s.asked) != 21 {
+		t.Errorf("%d recalls, times %+v; want 5 of 4 questions and a cold one, and no times", len(s.asked), r.Latency)
+	}
+	for _, req := range s.asked {
+		if req.GetCandidates() != 7 || req.GetMemories() > 7 {
+			t.Errorf("asked for %d of %d", req.GetMemories(), req.GetCandidates())
+		}
+	}
+}
+
+func TestRecallNeedsQuestionsAndFormedSessions(t *testing.T) {
+	s := script(t)
+	_, err := recall.Evaluate(t.Context(), s.options(t, `{"user_id":"u","session_id":"s","text":"Hi","time":"2024-03-04T09:00:00Z"}`))
+	if !errors.Is(err, dataset.ErrFormat) {
+		t.Errorf("without questions: %v", err)
+	}
+	o := s.options(t, talkFile)
+	o.Publish = func(context.Context, dataset.Session) (recall.Published, error) {
+		return recall.Published{Ends: true}, nil
+	}
+	o.FormTimeout = 30 * time.Millisecond
+	if _, err := recall.Evaluate(t.Context(), o); err == nil || !strings.Contains(err.Error(), "session_1") {
+		t.Errorf("a session that is never formed: %v", err)
+	}
+}
+
+func TestASessionWhoseEndIsRefusedIsNotWaitedFor(t *testing.T) {
+	o := script(t).options(t, talkFile)
+	o.LatencySample = -1
+	o.Publish = func(context.Context, dataset.Session) (recall.Published, error) {
+		return recall.Published{Refused: []string{"end: too late", "turn: too late"}}, nil
+	}
+	r, err := recall.Evaluate(t.Context(), o)
+	if err != nil || r.Counts.Refused != 2 || r.Formation.N != 0 {
+		t.Errorf("%v, %+v, formed %+v", err, r.Counts, r.Formation)
+	}
+}

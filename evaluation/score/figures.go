@@ -1,0 +1,36 @@
+package score
+
+import (
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Share is n of so many, 0 to 1. A share of nothing is 0.
+func Share(n, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
+
+// Percent writes a share of 0 to 1 with one decimal.
+func Percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
+
+// Percentiles of some values; zero where there are none.
+type Percentiles struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	N   int     `json:"n"`
+}
+
+// PercentilesOf are the smallest values that half, and 99 in 100, of the values do not exceed.
+func PercentilesOf(values []float64) Percentiles {
+	if len(values) == 0 {
+		return Percentiles{}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	at := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, sorted, nil) }
+	return Percentiles{P50: at(0.5), P99: at(0.99), N: len(sorted)}
+}

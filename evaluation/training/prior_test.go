@@ -1,0 +1,44 @@
+package training_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/mneme-memory/mneme/evaluation/training"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/ranking"
+)
+
+func TestTrainingThePriorIsDeterministic(t *testing.T) {
+	o := training.PriorDefaults()
+	o.Conversations = 2
+	var files [2][]byte
+	for i := range files {
+		p, r, err := training.Prior(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[i], err = ranking.EncodePrior(p); err != nil {
+			t.Fatal(err)
+		}
+		// Chance would find some 3 % among the first ten.
+		if r.Questions < 50 || r.Heldout < 20 || r.Recall10 < 0.4 || r.Recall5 > r.Recall10 || r.Recall10 > r.Recall20 {
+			t.Errorf("report %+v", r)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two trainings differ")
+	}
+}
+
+func TestTrainingThePriorRefusesWhatCannotBe(t *testing.T) {
+	for name, change := range map[string]func(*training.PriorOptions){
+		"nothing": func(o *training.PriorOptions) { o.Conversations = 0 }, "a rate": func(o *training.PriorOptions) { o.Rates.More = 2 },
+	} {
+		o := training.PriorDefaults()
+		change(&o)
+		if _, _, err := training.Prior(t.Context(), o); !fault.IsTerminal(err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
