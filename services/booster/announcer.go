@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -54,13 +53,13 @@ func (a announcer) Announce(ctx context.Context, scope memory.Scope, changes []m
 	return nil
 }
 
-// DeadLetter implements consolidation.Announcer: the batch's turns, and the end of their session, become letters that a
+// DeadLetter implements consolidation.Announcer: the batch's turns, and the end of their session, become dead letters that a
 // replay puts back on the salient topic.
 func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason string, at time.Time) error {
 	events := make([]contract.SalientEvent, 0, len(b.Turns)+1)
-	for i, t := range b.Turns {
+	for _, t := range b.Turns {
 		events = append(events, contract.SalientEvent{
-			Envelope: contract.Envelope{EventID: b.EventIDs[i], Scope: b.Scope, SessionID: b.SessionID}, Turn: &t,
+			Envelope: contract.Envelope{EventID: t.EventID, Scope: b.Scope, SessionID: b.SessionID}, Turn: &t.Turn,
 		})
 	}
 	if !b.ClosedAt.IsZero() {
@@ -71,15 +70,15 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 	msgs := make([]bus.Message, len(events))
 	for i, e := range events {
 		var err error
-		if msgs[i], err = letter(e, reason, at); err != nil {
+		if msgs[i], err = deadLetter(e, reason, at); err != nil {
 			return err
 		}
 	}
 	return a.out.Publish(ctx, msgs...)
 }
 
-// letter is the dead letter of a salient event.
-func letter(e contract.SalientEvent, reason string, at time.Time) (bus.Message, error) {
+// deadLetter is the dead letter of a salient event.
+func deadLetter(e contract.SalientEvent, reason string, at time.Time) (bus.Message, error) {
 	value, err := e.Encode()
 	if err != nil {
 		return bus.Message{}, fmt.Errorf("encode salient event: %w", err)
@@ -89,19 +88,11 @@ func letter(e contract.SalientEvent, reason string, at time.Time) (bus.Message, 
 		id = memory.DeriveTurnID(e.Scope, e.Turn.ID)
 	}
 	body, err := proto.Marshal(&mnemev1.DeadLetter{
-		SchemaVersion: contract.SchemaVersion, Id: id, Reason: bounded(reason), Handler: "consolidation",
+		SchemaVersion: contract.SchemaVersion, Id: id, Reason: reason, Handler: "consolidation",
 		Topic: contract.TopicSalientTurns, Partition: -1, Offset: -1, Key: e.Key(), Value: value, Time: timestamppb.New(at),
 	})
 	if err != nil {
 		return bus.Message{}, fmt.Errorf("encode dead letter: %w", err)
 	}
 	return bus.Message{Topic: contract.TopicDeadLetters, Key: e.Key(), Value: body}, nil
-}
-
-// maxReason bounds what is said about a letter, in bytes.
-const maxReason = 1024
-
-// bounded makes a reason fit for a contract's text: errors may quote anything.
-func bounded(reason string) string {
-	return strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "?")
 }

@@ -78,27 +78,29 @@ func TestChangesAreAnnouncedInOrderUnderTheUsersKey(t *testing.T) {
 }
 
 func TestWhatCannotBePublishedIsAnError(t *testing.T) {
-	away := errors.New("brokers are away")
-	a := announcing(t, &outbox{err: away})
+	unavailable := errors.New("brokers are unavailable")
+	a := announcing(t, &outbox{err: unavailable})
 	changes := []memory.Change{{OperationID: "op1", Kind: memory.OpAdd, MemoryID: "m1"}}
-	if err := a.Announce(t.Context(), scope, changes, at); !errors.Is(err, away) {
+	if err := a.Announce(t.Context(), scope, changes, at); !errors.Is(err, unavailable) {
 		t.Errorf("announcing gave %v", err)
 	}
-	if err := a.DeadLetter(t.Context(), batch(), "why", at); !errors.Is(err, away) {
+	if err := a.DeadLetter(t.Context(), batch(), "why", at); !errors.Is(err, unavailable) {
 		t.Errorf("putting aside gave %v", err)
 	}
 }
 
 func batch() consolidation.Batch {
-	turn := func(id, text string) memory.Turn {
-		return memory.Turn{ID: id, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Caption: "a dog", Time: at.Add(-time.Hour)}
+	turn := func(n, text string) consolidation.Turn {
+		return consolidation.Turn{EventID: "e" + n, Turn: memory.Turn{
+			ID: "t" + n, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Caption: "a dog", Time: at.Add(-time.Hour),
+		}}
 	}
 	return consolidation.Batch{
-		Scope: scope, SessionID: "s1", Turns: []memory.Turn{turn("t1", "I live in Porto."), turn("t2", "I moved.")}, EventIDs: []string{"e1", "e2"},
+		Scope: scope, SessionID: "s1", Turns: []consolidation.Turn{turn("1", "I live in Porto."), turn("2", "I moved.")},
 	}
 }
 
-// TestAReplayedDeadLetterIsTheSalientTurnAgain goes through the bus: letters out, a replay, and what it puts back.
+// TestAReplayedDeadLetterIsTheSalientTurnAgain goes through the bus: dead letters out, a replay, and what it puts back.
 func TestAReplayedDeadLetterIsTheSalientTurnAgain(t *testing.T) {
 	broker := bustest.StartBroker(t, 1, contract.TopicSalientTurns, contract.TopicDeadLetters)
 	publisher := broker.Publisher()
@@ -114,11 +116,11 @@ func TestAReplayedDeadLetterIsTheSalientTurnAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	letters, err := bus.DeadLetters(t.Context(), bus.ReplayConfig{}, broker.Source("list", contract.TopicDeadLetters))
+	deadLetters, err := bus.DeadLetters(t.Context(), bus.ReplayConfig{}, broker.Source("list", contract.TopicDeadLetters))
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkLetters(t, letters)
+	checkDeadLetters(t, deadLetters)
 	result, err := bus.Replay(t.Context(), bus.ReplayConfig{Handler: "consolidation", KeyPrefix: "acme/ana"},
 		broker.Source("replay", contract.TopicDeadLetters), publisher, ins)
 	if err != nil || result.Replayed != 2 {
@@ -127,29 +129,29 @@ func TestAReplayedDeadLetterIsTheSalientTurnAgain(t *testing.T) {
 	checkReplayed(t, broker.Source("read", contract.TopicSalientTurns))
 }
 
-func checkLetters(t *testing.T, letters []*mnemev1.DeadLetter) {
+func checkDeadLetters(t *testing.T, deadLetters []*mnemev1.DeadLetter) {
 	t.Helper()
-	if len(letters) != 2 {
-		t.Fatalf("%d letters of two turns", len(letters))
+	if len(deadLetters) != 2 {
+		t.Fatalf("%d dead letters of two turns", len(deadLetters))
 	}
-	if letters[0].GetId() == letters[1].GetId() || letters[0].GetId() == "" {
-		t.Error("letters of different turns share an id")
+	if deadLetters[0].GetId() == deadLetters[1].GetId() || deadLetters[0].GetId() == "" {
+		t.Error("dead letters of different turns share an id")
 	}
-	for _, l := range letters {
+	for _, l := range deadLetters {
 		if l.GetReason() != "candidates[0]: is no object" || l.GetHandler() != "consolidation" || !l.GetTime().AsTime().Equal(at) {
 			t.Errorf("got %v", l)
 		}
 	}
-	if text := letters[0].GetReason() + letters[0].GetId(); strings.Contains(text, "Porto") {
-		t.Error("a letter tells the turn's text beside its value")
+	if text := deadLetters[0].GetReason() + deadLetters[0].GetId(); strings.Contains(text, "Porto") {
+		t.Error("a dead letter tells the turn's text beside its value")
 	}
 	out := &outbox{}
 	if err := announcing(t, out).DeadLetter(t.Context(), batch(), "again", at.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	again := new(mnemev1.DeadLetter)
-	if err := proto.Unmarshal(out.msgs[0].Value, again); err != nil || again.GetId() != letters[0].GetId() {
-		t.Errorf("the same turn has the letter id %s, before %s (%v)", again.GetId(), letters[0].GetId(), err)
+	if err := proto.Unmarshal(out.msgs[0].Value, again); err != nil || again.GetId() != deadLetters[0].GetId() {
+		t.Errorf("the same turn has the id %s, before %s (%v)", again.GetId(), deadLetters[0].GetId(), err)
 	}
 }
 
@@ -175,7 +177,8 @@ func checkReplayed(t *testing.T, source bus.Source) {
 		if err != nil {
 			t.Fatalf("the booster would refuse the replayed turn: %v", err)
 		}
-		if e.Turn == nil || !reflect.DeepEqual(*e.Turn, b.Turns[i]) || e.EventID != b.EventIDs[i] || e.Scope != scope || e.SessionID != "s1" {
+		want := b.Turns[i]
+		if e.Turn == nil || *e.Turn != want.Turn || e.EventID != want.EventID || e.Scope != scope || e.SessionID != "s1" {
 			t.Errorf("turn %d came back as %+v", i, e)
 		}
 	}

@@ -3,6 +3,7 @@ package saliencyfilter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -62,12 +63,15 @@ func (g *Gate) Handle(ctx context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// decide asks the policy once for all turns of the batch.
-func (g *Gate) decide(ctx context.Context, t tenant.Tenant, scope memory.Scope, events []contract.SessionEvent) (map[string]memory.SaliencyDecision, error) {
+// decide asks the policy once for all turns of the batch. Where an event id comes again, the first decision on it stands, whatever
+// the turn says by then.
+func (g *Gate) decide(
+	ctx context.Context, t tenant.Tenant, scope memory.Scope, events []contract.SessionEvent,
+) (map[string]memory.SaliencyDecision, error) {
 	var turns []memory.Turn
 	var ids []string
 	for _, e := range events {
-		if e.Turn != nil {
+		if e.Turn != nil && !slices.Contains(ids, e.EventID) {
 			turns, ids = append(turns, *e.Turn), append(ids, e.EventID)
 		}
 	}

@@ -322,3 +322,21 @@ func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 		})
 	}
 }
+
+// An event id that comes again with another text gets the decision that was made on the first.
+func TestTheFirstDecisionOnAnEventStands(t *testing.T) {
+	r := newRig(t)
+	first, second := turn(ana, 1, dull), turn(ana, 1, "I live in Porto.")
+	if err := r.Handle(t.Context(), []bus.Message{message(t, first), message(t, second)}); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.out.msgs) != 2 || len(r.filter.calls) != 1 || len(r.filter.calls[0]) != 1 {
+		t.Fatalf("%d events, the filter was asked %v", len(r.out.msgs), r.filter.calls)
+	}
+	for i, m := range r.out.msgs {
+		e, err := contract.DecodeSalientEvent(m.Key, m.Value, now)
+		if err != nil || e.Dropped == nil {
+			t.Errorf("event %d is %+v, %v, want it dropped", i, e, err)
+		}
+	}
+}

@@ -14,16 +14,22 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
-// retract is what the user's workflow does with a request.
-func retract(t *testing.T, r *utilizer.Recaller, e consolidation.Event) {
-	w := memory.Write{Close: []memory.Closing{{ID: e.Retract, Status: memory.StatusRetracted, ValidTo: now, OperationID: "op1"}}}
-	if err := r.Bank.Write(context.WithoutCancel(t.Context()), ana, w); err != nil {
-		t.Errorf("retract: %v", err)
+// retracting is what the user's workflow does with a request, when it has done what it is at.
+func retracting(r *utilizer.Recaller, busy time.Duration) func(context.Context, consolidation.Retraction) error {
+	return func(ctx context.Context, in consolidation.Retraction) error {
+		select {
+		case <-ctx.Done():
+			return consolidation.ErrPending
+		case <-time.After(busy):
+		}
+		w := memory.Write{Close: []memory.Closing{{ID: in.MemoryID, Status: memory.StatusRetracted, ValidTo: now, OperationID: "op1"}}}
+		return r.Bank.Write(ctx, ana, w)
 	}
 }
 
@@ -35,7 +41,7 @@ func TestADeletionWaitsForTheUsersWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const busy = 3 * time.Second
 		r := newRecaller(t)
-		w := &writer{then: func(e consolidation.Event) { time.AfterFunc(busy, func() { retract(t, r, e) }) }}
+		w := &writer{then: retracting(r, busy)}
 		ctx := tenant.NewContext(t.Context(), acme)
 		server := utilizer.NewMemoryServer(r, w, slog.New(slog.DiscardHandler))
 		began := time.Now()
@@ -48,16 +54,17 @@ func TestADeletionWaitsForTheUsersWriter(t *testing.T) {
 		if took := time.Since(began); took < busy {
 			t.Errorf("answered after %s, before it was done", took)
 		}
-		if len(w.events) != 1 || w.events[0].Retract != someID() || w.events[0].ID == "" || w.params[0].Scope != ana ||
-			w.params[0].Strategy != "salimory" {
-			t.Errorf("the writer was told %+v for %+v, want the entry once", w.events, w.params)
+		if len(w.requests) != 1 || w.requests[0].MemoryID != someID() || w.requests[0].ID == "" || w.requests[0].Strategy != "salimory" ||
+			w.params[0].Scope != ana || w.params[0].Strategy != "salimory" {
+			t.Errorf("the writer was asked %+v for %+v, want the entry once", w.requests, w.params)
 		}
 	})
 }
 
 func TestADeletionThatTakesTooLongSaysThatItIsAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := utilizer.NewMemoryServer(newRecaller(t), &writer{}, slog.New(slog.DiscardHandler))
+		r := newRecaller(t)
+		server := utilizer.NewMemoryServer(r, &writer{then: retracting(r, time.Hour)}, slog.New(slog.DiscardHandler))
 		began := time.Now()
 		_, err := server.DeleteMemory(tenant.NewContext(t.Context(), acme), deletion(someID()))
 		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "accepted") {
@@ -69,6 +76,15 @@ func TestADeletionThatTakesTooLongSaysThatItIsAccepted(t *testing.T) {
 	})
 }
 
+func TestADeletionThatIsRefusedSaysWhy(t *testing.T) {
+	w := &writer{err: fault.Terminal("", "embedding mismatch")}
+	server := utilizer.NewMemoryServer(newRecaller(t), w, slog.New(slog.DiscardHandler))
+	_, err := server.DeleteMemory(tenant.NewContext(t.Context(), acme), deletion(someID()))
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "refused: embedding mismatch") {
+		t.Errorf("got %v, want a refusal that says why", err)
+	}
+}
+
 func TestADeletionThatNobodyTakes(t *testing.T) {
 	r := newFixture(t)
 	r.writer.err = fmt.Errorf("10.1.2.3:7233: %w", syscall.ECONNREFUSED)
@@ -78,8 +94,8 @@ func TestADeletionThatNobodyTakes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err = r.as(acmeKey).DeleteMemory(t.Context(), deletion(memory.DeriveID(ana, []string{"t1"}, 99)))
-	if connect.CodeOf(err) != connect.CodeNotFound || len(r.writer.events) != 1 {
-		t.Errorf("deleting what is not there gives %v, and the writer got %v", err, r.writer.events)
+	if connect.CodeOf(err) != connect.CodeNotFound || len(r.writer.requests) != 1 {
+		t.Errorf("deleting what is not there gives %v, and the writer got %v", err, r.writer.requests)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 const RetractWait = retractWait
 
 // Handler serves both services for tests, as build does.
-func Handler(r *Recaller, feedback bus.Publisher, writer Signaller, log *slog.Logger, auth rpcauth.Authenticator) http.Handler {
+func Handler(r *Recaller, feedback bus.Publisher, writer Writer, log *slog.Logger, auth rpcauth.Authenticator) http.Handler {
 	doors := connect.WithInterceptors(rpcauth.New(auth))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: r, feedback: feedback, log: log}, doors))
@@ -26,7 +26,7 @@ func Handler(r *Recaller, feedback bus.Publisher, writer Signaller, log *slog.Lo
 }
 
 // NewMemoryServer is the MemoryService without its door.
-func NewMemoryServer(r *Recaller, writer Signaller, log *slog.Logger) mnemev1connect.MemoryServiceHandler {
+func NewMemoryServer(r *Recaller, writer Writer, log *slog.Logger) mnemev1connect.MemoryServiceHandler {
 	return &memoryServer{bank: r.Bank, window: r.Window, writer: writer, indexes: r.Indexes, log: log}
 }
 

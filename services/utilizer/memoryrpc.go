@@ -3,6 +3,7 @@ package utilizer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -24,12 +25,13 @@ const (
 	defaultPage, maxPage = 100, 1000
 	// retractWait is how long DeleteMemory waits for the user's writer.
 	retractWait = 10 * time.Second
-	retractPoll = 10 * time.Millisecond
 )
 
-// Signaller hands events to the user's writer; consolidation.Starter is one. The events are durable when it returns nil.
-type Signaller interface {
-	Signal(ctx context.Context, p consolidation.Params, events []consolidation.Event) error
+// Writer is the users' writer; consolidation.Starter is one.
+type Writer interface {
+	// Retract returns nil when an entry is retracted, a terminal error when it cannot be, and consolidation.ErrPending when the
+	// writer has not come to it in time.
+	Retract(ctx context.Context, p consolidation.Params, in consolidation.Retraction) error
 }
 
 // memoryServer is the MemoryService. Reads go to the stores; the one write goes through the user's
@@ -37,7 +39,7 @@ type Signaller interface {
 type memoryServer struct {
 	bank    bank.Bank
 	window  window.Window
-	writer  Signaller
+	writer  Writer
 	indexes *IndexCache
 	log     *slog.Logger
 }
@@ -133,27 +135,22 @@ func (s *memoryServer) retract(ctx context.Context, scope memory.Scope, id strin
 	if err != nil {
 		return memory.Memory{}, err
 	}
-	p := consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)}
-	event := consolidation.Event{ID: uuid.NewString(), Retract: id, TraceParent: consolidation.TraceParent(ctx)}
-	if err := s.writer.Signal(ctx, p, []consolidation.Event{event}); err != nil {
+	waiting, cancel := context.WithTimeout(ctx, retractWait)
+	defer cancel()
+	err = s.writer.Retract(waiting, consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)},
+		consolidation.Retraction{
+			ID: uuid.NewString(), MemoryID: id, Strategy: string(t.Strategy), TraceParent: consolidation.TraceParent(ctx),
+		})
+	switch {
+	case errors.Is(err, consolidation.ErrPending):
+		return memory.Memory{}, connect.NewError(connect.CodeUnavailable,
+			errors.New("the deletion is accepted, but not done yet: delete the memory again later to see how it ended"))
+	case fault.IsTerminal(err):
+		return memory.Memory{}, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("the deletion is refused: %w", err))
+	case err != nil:
 		return memory.Memory{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, retractWait)
-	defer cancel()
-	tick := time.NewTicker(retractPoll)
-	defer tick.Stop()
-	for {
-		m, err := s.bank.Get(ctx, scope, id)
-		if err == nil && m.Status != memory.StatusActive {
-			return m, nil
-		}
-		select {
-		case <-ctx.Done():
-			return memory.Memory{}, connect.NewError(connect.CodeUnavailable,
-				errors.New("the deletion is accepted and will be done, but not yet: read the memory again later"))
-		case <-tick.C:
-		}
-	}
+	return s.bank.Get(ctx, scope, id)
 }
 
 // GetCore implements the RPC.
@@ -205,11 +202,38 @@ func (s *memoryServer) GetSession(
 	if ok {
 		out.Turns, out.Operations = uint32(r.Turns), uint32(r.Operations) //nolint:gosec // counts
 		out.FormedAt = timestamppb.New(r.FormedAt)
-		if r.Closed {
+	}
+	if r.Closed {
+		late, err := s.late(ctx, scope, r.SessionID)
+		if err != nil {
+			return nil, rpcerror.Logged(ctx, s.log, "look for late turns", err)
+		}
+		if !late {
 			out.State = mnemev1.FormationState_FORMATION_STATE_FORMED
 		}
 	}
 	return connect.NewResponse(out), nil
+}
+
+// late reports whether working memory shows a turn of the session that nothing was decided on yet: one that came after the
+// session's end.
+func (s *memoryServer) late(ctx context.Context, scope memory.Scope, sessionID string) (bool, error) {
+	recent, err := s.window.Recent(ctx, scope)
+	if err != nil {
+		return false, err
+	}
+	var ids []string
+	for _, t := range recent {
+		if t.SessionID == sessionID {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return false, nil
+	}
+	kept, err1 := s.bank.Turns(ctx, scope, ids)
+	dropped, err2 := s.bank.Dropped(ctx, scope, ids)
+	return len(kept)+len(dropped) < len(ids), errors.Join(err1, err2)
 }
 
 // entryRequest is a request that names an entry.

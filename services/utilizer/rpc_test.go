@@ -50,21 +50,21 @@ func (o *outbox) Publish(_ context.Context, msgs ...bus.Message) error {
 
 func (o *outbox) Close() error { return nil }
 
-// writer is told events and hands them on.
+// writer takes requests to retract and does what it is told with them.
 type writer struct {
-	mu     sync.Mutex
-	events []consolidation.Event
-	params []consolidation.Params
-	then   func(consolidation.Event)
-	err    error
+	mu       sync.Mutex
+	requests []consolidation.Retraction
+	params   []consolidation.Params
+	then     func(context.Context, consolidation.Retraction) error
+	err      error
 }
 
-func (w *writer) Signal(_ context.Context, p consolidation.Params, events []consolidation.Event) error {
+func (w *writer) Retract(ctx context.Context, p consolidation.Params, in consolidation.Retraction) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.events, w.params = append(w.events, events...), append(w.params, p)
+	w.requests, w.params = append(w.requests, in), append(w.params, p)
 	if w.then != nil && w.err == nil {
-		w.then(events[0])
+		return w.then(ctx, in)
 	}
 	return w.err
 }
@@ -211,8 +211,8 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 			})
 		}
 	}
-	if len(r.out.msgs)+len(r.writer.events) != 0 {
-		t.Errorf("refused requests had effects: %v, %v", r.out.msgs, r.writer.events)
+	if len(r.out.msgs)+len(r.writer.requests) != 0 {
+		t.Errorf("refused requests had effects: %v, %v", r.out.msgs, r.writer.requests)
 	}
 	if r.log.Len() != 0 {
 		t.Errorf("callers' mistakes were logged as ours:\n%s", r.log)

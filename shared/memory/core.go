@@ -18,6 +18,9 @@ const (
 	CoreAppendLimit = CoreCapacity * 9 / 10
 )
 
+// CoreVersions is how many versions of a block a bank keeps at most: the newest.
+const CoreVersions = 20
+
 // The operations on the core block (MemBuilder, equation 1).
 const (
 	OpAppend  OpKind = "APPEND"
@@ -26,7 +29,7 @@ const (
 )
 
 // Core is the one block of a user that is always in view: who they are, what they prefer, who
-// matters to them. Each change writes a new version; the versions before are kept.
+// matters to them. Each change writes a new version; CoreVersions of them are kept.
 type Core struct {
 	// Content is the block's text, at most CoreCapacity characters; empty before the first version.
 	Content string `json:"content,omitempty"`

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
@@ -35,6 +36,9 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type life struct {
 	name    string
 	signals [][]consolidation.Event
+	// retract is an entry whose retraction is requested; refused says that it fails for good.
+	retract string
+	refused bool
 	// extract fails so often before it succeeds, as errorType says.
 	failures  int
 	errorType string
@@ -47,18 +51,16 @@ func lives() []life {
 			{turn("a", 1), turn("b", 1), turn("a", 2), turn("a", 3), turn("a", 4), turn("a", 5), closed("b"), closed("a"), closed("a")},
 		}},
 		{name: "open-session-idles", signals: [][]consolidation.Event{{turn("s1", 1)}}},
-		{name: "retraction", signals: [][]consolidation.Event{{{ID: "r1", Retract: "m1"}}}},
+		{name: "retraction", retract: "m1"},
+		{name: "refused-retraction", retract: "m1", refused: true, signals: [][]consolidation.Event{{turn("s1", 1)}}},
 		{name: "erasure", signals: [][]consolidation.Event{{turn("old", 1), closed("old"), {ID: "x1", Erase: true}}}},
 		{name: "unusable-answers", failures: 2, errorType: "malformed", signals: [][]consolidation.Event{
 			{turn("bad", 1), closed("bad")}, {turn("good", 1), closed("good")},
 		}},
 		{name: "searches-before-it-decides", signals: [][]consolidation.Event{{turn("ask", 1), closed("ask")}}},
-		{
-			name:      "refused-for-good",
-			failures:  1,
-			errorType: "terminal",
-			signals:   [][]consolidation.Event{{turn("bad", 1), closed("bad"), closed("next")}},
-		},
+		{name: "refused-for-good", failures: 1, errorType: "terminal", signals: [][]consolidation.Event{
+			{turn("bad", 1), closed("bad"), closed("next")},
+		}},
 	}
 }
 
@@ -118,7 +120,7 @@ func record(ctx context.Context, out string) (err error) {
 
 // live lets a workflow live and returns its history.
 func live(ctx context.Context, c client.Client, l life) (*historypb.History, error) {
-	steps := &steps{failures: l.failures, errorType: l.errorType}
+	steps := &steps{failures: l.failures, errorType: l.errorType, refused: l.refused}
 	var workers []worker.Worker
 	for _, queue := range []string{consolidation.QueueWorkflow, consolidation.QueueModel, consolidation.QueueStore} {
 		w := worker.New(c, queue, worker.Options{Identity: "recorder"})
@@ -138,10 +140,16 @@ func live(ctx context.Context, c client.Client, l life) (*historypb.History, err
 	starter := consolidation.Starter{Client: c, Tuning: consolidation.Tuning{
 		MaxTurns: 4, Idle: 2 * time.Second, Linger: time.Second, MalformedAttempts: 2,
 	}}
+	p := consolidation.Params{Scope: scope, Strategy: "salimory", Policy: "embedded"}
 	for _, events := range l.signals {
-		p := consolidation.Params{Scope: scope, Strategy: "salimory", Policy: "embedded"}
 		if err := starter.Signal(ctx, p, events); err != nil {
 			return nil, err
+		}
+	}
+	if l.retract != "" {
+		err := starter.Retract(ctx, p, consolidation.Retraction{ID: "r-" + l.retract, MemoryID: l.retract})
+		if fault.IsTerminal(err) != l.refused || (err != nil && !l.refused) {
+			return nil, fmt.Errorf("the retraction ended with %w", err)
 		}
 	}
 	id := consolidation.WorkflowID(scope)
@@ -163,6 +171,7 @@ func live(ctx context.Context, c client.Client, l life) (*historypb.History, err
 type steps struct {
 	failures  int
 	errorType string
+	refused   bool
 }
 
 func (s *steps) Extract(_ context.Context, b consolidation.Batch) (consolidation.Extracted, error) {
@@ -186,19 +195,26 @@ func (*steps) Decide(_ context.Context, in consolidation.DecideInput) (consolida
 
 func (*steps) Search(_ context.Context, in consolidation.SearchInput) (consolidation.SearchResult, error) {
 	id := fmt.Sprint("m", time.Now().UnixNano())
-	return consolidation.SearchResult{Pool: []memory.Memory{{ID: id}}, Near: [][]consolidation.Neighbour{{{Pool: 0, Similarity: 1}}}}, nil
+	near := [][]consolidation.Neighbour{{{Pool: 0, Similarity: 1}}}
+	return consolidation.SearchResult{Pool: []memory.Memory{{ID: id}}, Near: near}, nil
+}
+
+func (s *steps) Retract(context.Context, consolidation.RetractInput) error {
+	if s.refused {
+		return temporal.NewNonRetryableApplicationError("recorded refusal", "terminal", nil)
+	}
+	return nil
 }
 
 func (*steps) Apply(context.Context, consolidation.ApplyInput) error           { return nil }
-func (*steps) Retract(context.Context, consolidation.RetractInput) error       { return nil }
 func (*steps) DeadLetter(context.Context, consolidation.DeadLetterInput) error { return nil }
-
-func (*steps) Erase(context.Context, consolidation.EraseInput) error { return nil }
+func (*steps) Erase(context.Context, consolidation.EraseInput) error           { return nil }
 
 func turn(session string, n int) consolidation.Event {
 	id := fmt.Sprintf("%s:%d", session, n)
 	return consolidation.Event{ID: "e-" + id, SessionID: session, Turn: &memory.Turn{
-		ID: id, SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: "I live in Porto.", Time: epoch.Add(time.Duration(n) * time.Second),
+		ID: id, SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: "I live in Porto.",
+		Time: epoch.Add(time.Duration(n) * time.Second),
 	}}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -16,10 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
-// maxExtractedBytes bounds what one consolidation extracts: it goes through payloads of at most 2 MB.
-const maxExtractedBytes = 3 << 19
-
-// Announcer tells the world what a consolidation did.
+// Announcer publishes what a consolidation did.
 type Announcer interface {
 	// Announce publishes changes of a user, in order; a repeated one carries the same ids.
 	Announce(ctx context.Context, scope memory.Scope, changes []memory.Change, at time.Time) error
@@ -48,11 +44,16 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	if err != nil {
 		return Extracted{}, classify(err)
 	}
-	candidates, err := former.Extract(ctx, formation.Session{Scope: b.Scope, ID: b.SessionID, Turns: b.Turns})
+	candidates, err := former.Extract(ctx, formation.Session{Scope: b.Scope, ID: b.SessionID, Turns: b.turns()})
 	if err != nil {
 		return Extracted{}, classify(fmt.Errorf("extract: %w", err))
 	}
 	formation.Number(candidates)
+	candidates = candidates[min(b.Skip, len(candidates)):]
+	more := b.Take > 0 && len(candidates) > b.Take
+	if more {
+		candidates = candidates[:b.Take]
+	}
 	texts := make([]string, len(candidates))
 	for i, c := range candidates {
 		texts[i] = c.Content
@@ -61,25 +62,23 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	if err != nil {
 		return Extracted{}, classify(fmt.Errorf("embed candidates: %w", err))
 	}
-	bytes := 0
 	for i := range candidates {
 		candidates[i].Vector = vectors[i]
-		bytes += entryBytes + len(candidates[i].Content) + 6*len(vectors[i]) // four bytes a number, in base64, in JSON
 	}
-	if bytes > maxExtractedBytes {
-		return Extracted{}, temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("%d turns say %d things, more than one consolidation takes", len(b.Turns), len(candidates)), errorTooLarge, nil)
-	}
-	return Extracted{Candidates: candidates}, nil
+	out := Extracted{Candidates: candidates, More: more}
+	return out, fits("what the turns say", out)
 }
 
 // Apply writes what was decided, retires what W should no longer show, and announces the
 // changes. Store-bound, and the same however often it runs.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
+	if in.More {
+		in.Batch.Turns, in.Known, in.Batch.Closes = nil, nil, false
+	}
 	w := in.Decided.Write
 	// A turn that came again does not take the place of the one that the entries were made from.
 	again := func(t memory.Turn) bool { return slices.Contains(in.Known, t.ID) }
-	w.Turns = slices.DeleteFunc(slices.Clone(in.Batch.Turns), again)
+	w.Turns = slices.DeleteFunc(in.Batch.turns(), again)
 	record, err := a.sessionRecord(ctx, in)
 	if err != nil {
 		return classify(err)

@@ -34,9 +34,9 @@ var owner = memory.Scope{Tenant: "acme", User: "ana"}
 
 // announced keeps what was announced.
 type announced struct {
-	changes []memory.Change
-	letters []consolidation.Batch
-	err     error
+	changes     []memory.Change
+	deadLetters []consolidation.Batch
+	err         error
 }
 
 func (a *announced) Announce(_ context.Context, _ memory.Scope, changes []memory.Change, _ time.Time) error {
@@ -47,14 +47,14 @@ func (a *announced) Announce(_ context.Context, _ memory.Scope, changes []memory
 }
 
 func (a *announced) DeadLetter(_ context.Context, b consolidation.Batch, _ string, _ time.Time) error {
-	a.letters = append(a.letters, b)
+	a.deadLetters = append(a.deadLetters, b)
 	return a.err
 }
 
 // shop is the activities over stores in memory.
 type shop struct {
 	*consolidation.Activities
-	told *announced
+	announced *announced
 }
 
 func newShop(t *testing.T) shop {
@@ -63,10 +63,10 @@ func newShop(t *testing.T) shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := &announced{}
-	return shop{told: told, Activities: &consolidation.Activities{
+	out := &announced{}
+	return shop{announced: out, Activities: &consolidation.Activities{
 		Formers:  func(string, string) (formation.Former, error) { return salimory.NewEmbedded(), nil },
-		Embedder: builtin.New(), Bank: bankinmem.New(builtin.Dimension), Window: win, Announce: told,
+		Embedder: builtin.New(), Bank: bankinmem.New(builtin.Dimension), Window: win, Announce: out,
 	}}
 }
 
@@ -74,13 +74,21 @@ func newShop(t *testing.T) shop {
 func batchOf(session int, texts ...string) consolidation.Batch {
 	b := consolidation.Batch{Scope: owner, Strategy: "salimory", Policy: "embedded", SessionID: fmt.Sprint("s", session), Closes: true}
 	for i, text := range texts {
-		b.Turns = append(b.Turns, memory.Turn{
+		b.Turns = append(b.Turns, consolidation.Turn{EventID: fmt.Sprintf("e%d:%d", session, i), Turn: memory.Turn{
 			ID: fmt.Sprintf("s%d:%d", session, i), SessionID: b.SessionID, Speaker: "Ana", Role: memory.RoleUser, Text: text,
 			Time: start.Add(time.Duration(session-10)*24*time.Hour + time.Duration(i)*time.Minute),
-		})
-		b.EventIDs = append(b.EventIDs, fmt.Sprintf("e%d:%d", session, i))
+		}})
 	}
 	return b
+}
+
+// turnsOf are a batch's turns alone.
+func turnsOf(b consolidation.Batch) []memory.Turn {
+	var out []memory.Turn
+	for _, t := range b.Turns {
+		out = append(out, t.Turn)
+	}
+	return out
 }
 
 // decide is everything up to what is recorded before it is applied.
@@ -159,8 +167,8 @@ func TestASessionBecomesMemories(t *testing.T) {
 	if got := s.session(t, "s1"); !got.Closed || got.Turns != 2 || got.Operations != len(in.Decided.Changes) || !got.FormedAt.Equal(start) {
 		t.Errorf("the session is %+v", got)
 	}
-	if !reflect.DeepEqual(s.told.changes, in.Decided.Changes) {
-		t.Errorf("announced %+v, want %+v", s.told.changes, in.Decided.Changes)
+	if !reflect.DeepEqual(s.announced.changes, in.Decided.Changes) {
+		t.Errorf("announced %+v, want %+v", s.announced.changes, in.Decided.Changes)
 	}
 }
 
@@ -168,7 +176,7 @@ func TestARepeatedApplyChangesNothing(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)
 	b := batchOf(2, "I moved to Braga.")
-	if err := s.Window.Append(t.Context(), owner, batchOf(1, "I live in Porto.").Turns); err != nil {
+	if err := s.Window.Append(t.Context(), owner, turnsOf(batchOf(1, "I live in Porto."))); err != nil {
 		t.Fatal(err)
 	}
 	in := s.decide(t.Context(), t, b, start.Add(time.Hour))
@@ -198,17 +206,17 @@ func TestARepeatedApplyChangesNothing(t *testing.T) {
 func TestAnApplyThatEndedBetweenBankAndAnnouncementIsFinishedByTheNext(t *testing.T) {
 	s := newShop(t)
 	in := s.decide(t.Context(), t, batchOf(1, "I live in Porto."), start)
-	s.told.err = errors.New("brokers are away")
-	if err := s.Apply(t.Context(), in); !errors.Is(err, s.told.err) {
+	s.announced.err = errors.New("brokers are unavailable")
+	if err := s.Apply(t.Context(), in); !errors.Is(err, s.announced.err) {
 		t.Fatalf("got %v", err)
 	}
 	session := s.session(t, "s1")
-	s.told.err = nil
+	s.announced.err = nil
 	if err := s.Apply(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(s.told.changes, in.Decided.Changes) || s.session(t, "s1") != session {
-		t.Errorf("announced %+v, session %+v", s.told.changes, s.session(t, "s1"))
+	if !reflect.DeepEqual(s.announced.changes, in.Decided.Changes) || s.session(t, "s1") != session {
+		t.Errorf("announced %+v, session %+v", s.announced.changes, s.session(t, "s1"))
 	}
 }
 
@@ -216,12 +224,12 @@ func TestASessionThatComesAgainAddsNothing(t *testing.T) {
 	s := newShop(t)
 	b := batchOf(1, "I live in Porto.", "I am allergic to peanuts.")
 	s.consolidate(t, b, start)
-	entries, session, changes := s.list(t), s.session(t, "s1"), len(s.told.changes)
+	entries, session, changes := s.list(t), s.session(t, "s1"), len(s.announced.changes)
 	again := s.consolidate(t, b, start.Add(time.Hour))
 	if len(again.Known) != 2 || len(again.Decided.Write.Put) != 0 {
 		t.Errorf("%v were known, and %+v was decided", again.Known, again.Decided)
 	}
-	if got := s.list(t); !reflect.DeepEqual(got, entries) || len(s.told.changes) != changes {
+	if got := s.list(t); !reflect.DeepEqual(got, entries) || len(s.announced.changes) != changes {
 		t.Errorf("the bank was %+v and is %+v", entries, got)
 	}
 	if got := s.session(t, "s1"); got != session {
@@ -233,8 +241,8 @@ func TestFurtherBatchesOfASessionAddUp(t *testing.T) {
 	s := newShop(t)
 	whole := batchOf(1, "I live in Porto.", "I am allergic to peanuts.", "I play tennis.")
 	first, second := whole, whole
-	first.Turns, first.EventIDs, first.Closes = whole.Turns[:2], whole.EventIDs[:2], false
-	second.Turns, second.EventIDs = whole.Turns[1:], whole.EventIDs[1:] // one of them comes again
+	first.Turns, first.Closes = whole.Turns[:2], false
+	second.Turns = whole.Turns[1:] // one of them comes again
 	a := s.consolidate(t, first, start)
 	if got := s.session(t, "s1"); got.Closed || got.Turns != 2 {
 		t.Errorf("half a session is %+v", got)
@@ -255,7 +263,8 @@ func TestRelatedEntriesArePooledWithoutVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := s.Relate(t.Context(), consolidation.RelateInput{Batch: batchOf(2, "I moved to Braga.", "I sold my flat in Porto."), Candidates: extracted.Candidates})
+	in := consolidation.RelateInput{Batch: batchOf(2, "I moved to Braga.", "I sold my flat in Porto."), Candidates: extracted.Candidates}
+	n, err := s.Relate(t.Context(), in)
 	if err != nil || len(n.Near) != len(extracted.Candidates) || len(n.Known) != 0 {
 		t.Fatalf("got %+v, %v", n, err)
 	}
@@ -282,11 +291,13 @@ func TestRetract(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)
 	entry := s.list(t)[0]
-	if err := s.Window.Append(t.Context(), owner, batchOf(1, "I live in Porto.").Turns); err != nil {
+	if err := s.Window.Append(t.Context(), owner, turnsOf(batchOf(1, "I live in Porto."))); err != nil {
 		t.Fatal(err)
 	}
-	s.told.changes = nil
-	in := consolidation.RetractInput{Scope: owner, EventID: "d1", MemoryID: entry.ID, Now: start.Add(time.Hour)}
+	s.announced.changes = nil
+	in := consolidation.RetractInput{
+		Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID}, Now: start.Add(time.Hour),
+	}
 	for range 2 {
 		if err := s.Retract(t.Context(), in); err != nil {
 			t.Fatal(err)
@@ -297,15 +308,20 @@ func TestRetract(t *testing.T) {
 	if err != nil || got.Status != memory.StatusRetracted || !got.ValidTo.Equal(entry.ValidFrom) {
 		t.Errorf("the entry is %+v, %v", got, err)
 	}
-	if len(s.told.changes) != 2 || !reflect.DeepEqual(s.told.changes[0], s.told.changes[1]) || s.told.changes[0].Kind != memory.OpDelete || s.told.changes[0].MemoryID != entry.ID {
-		t.Errorf("announced %+v, want the same change each time", s.told.changes)
+	first := memory.Change{}
+	if len(s.announced.changes) > 0 {
+		first = s.announced.changes[0]
+	}
+	if len(s.announced.changes) != 2 || !reflect.DeepEqual(first, s.announced.changes[1]) || first.Kind != memory.OpDelete ||
+		first.MemoryID != entry.ID {
+		t.Errorf("announced %+v, want the same change each time", s.announced.changes)
 	}
 	if left, err := s.Window.Recent(t.Context(), owner); err != nil || len(left) != 0 {
 		t.Errorf("the window still shows %v, %v", left, err)
 	}
 	in.MemoryID = memory.DeriveID(owner, []string{"nothing"}, 0)
-	if err := s.Retract(t.Context(), in); err != nil || len(s.told.changes) != 2 {
-		t.Errorf("an entry that is gone gives %v and announces %+v", err, s.told.changes)
+	if err := s.Retract(t.Context(), in); err != nil || len(s.announced.changes) != 2 {
+		t.Errorf("an entry that is gone gives %v and announces %+v", err, s.announced.changes)
 	}
 }
 
@@ -319,16 +335,16 @@ func TestDeadLettersAreHandedOn(t *testing.T) {
 	if _, err := env.ExecuteActivity(s.DeadLetter, consolidation.DeadLetterInput{Batch: b, Reason: "why", Now: start}); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.told.letters) != 1 || !reflect.DeepEqual(s.told.letters[0], b) {
-		t.Errorf("handed on %+v", s.told.letters)
+	if len(s.announced.deadLetters) != 1 || !reflect.DeepEqual(s.announced.deadLetters[0], b) {
+		t.Errorf("handed on %+v", s.announced.deadLetters)
 	}
-	s.told.err = errors.New("brokers are away")
+	s.announced.err = errors.New("brokers are unavailable")
 	if _, err := env.ExecuteActivity(s.DeadLetter, consolidation.DeadLetterInput{Batch: b, Reason: "why", Now: start}); err == nil {
-		t.Error("a letter that cannot be published is no error")
+		t.Error("a dead letter that cannot be published is no error")
 	}
 }
 
-// brokenBank fails as it is told to.
+// brokenBank fails with err.
 type brokenBank struct {
 	bank.Bank
 	err error
@@ -338,7 +354,7 @@ func (b brokenBank) Turns(context.Context, memory.Scope, []string) ([]memory.Tur
 	return nil, b.err
 }
 
-func TestWhatTemporalIsToldOfFailures(t *testing.T) {
+func TestHowTemporalSeesFailures(t *testing.T) {
 	terminal := fault.Terminal("put.vector", "has 3 dimensions")
 	tests := []struct {
 		name, kind     string
@@ -349,7 +365,7 @@ func TestWhatTemporalIsToldOfFailures(t *testing.T) {
 		{"what is terminal is never tried again", "terminal", terminal, true, false},
 		{"nor is another embedding", "terminal", fmt.Errorf("search: %w", bank.ErrEmbeddingMismatch), true, false},
 		{"an unusable answer has its own type", "malformed", fmt.Errorf("ask: %w", fault.ErrUnusableAnswer), false, false},
-		{"an outage is tried again for ever", "", errors.New("store is away"), false, true},
+		{"an outage is tried again", "", errors.New("store is unavailable"), false, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -397,7 +413,8 @@ func TestAModelsAnswers(t *testing.T) {
 			if errors.As(err, &app) != (tt.kind != "") || (app != nil && app.Type() != tt.kind) {
 				t.Fatalf("got %+v, %v, want type %q", got, err, tt.kind)
 			}
-			if tt.kind == "" && (len(got.Candidates) != 1 || !strings.Contains(got.Candidates[0].Content, "Porto") || len(got.Candidates[0].Vector) != builtin.Dimension) {
+			if tt.kind == "" && (len(got.Candidates) != 1 || !strings.Contains(got.Candidates[0].Content, "Porto") ||
+				len(got.Candidates[0].Vector) != builtin.Dimension) {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -410,7 +427,7 @@ func TestTheWindowShowsWhatWasConsolidated(t *testing.T) {
 	done, given := batchOf(1, "I live in Porto."), batchOf(2, "I cannot be understood.")
 	s.consolidate(t, done, start)
 	for _, b := range []consolidation.Batch{done, given} {
-		if err := s.Window.Append(t.Context(), owner, b.Turns); err != nil {
+		if err := s.Window.Append(t.Context(), owner, turnsOf(b)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -425,11 +442,16 @@ func TestRetractCutsTheCoreBlock(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)
 	entry := s.list(t)[0]
-	block := memory.Core{Content: "ana/residence: " + entry.Content + "\nAna is a nurse.", Version: 3, UpdatedAt: start, Sources: []string{"s1:0"}, PolicyVersion: "p/1"}
+	block := memory.Core{
+		Content: "ana/residence: " + entry.Content + "\nAna is a nurse.", Version: 3, UpdatedAt: start,
+		Sources: []string{"s1:0"}, PolicyVersion: "p/1",
+	}
 	if err := s.Bank.Write(t.Context(), owner, memory.Write{Core: &block}); err != nil {
 		t.Fatal(err)
 	}
-	in := consolidation.RetractInput{Scope: owner, Strategy: "membuilder", EventID: "d1", MemoryID: entry.ID, Now: start.Add(time.Hour)}
+	in := consolidation.RetractInput{
+		Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID, Strategy: "membuilder"}, Now: start.Add(time.Hour),
+	}
 	for range 2 {
 		if err := s.Retract(t.Context(), in); err != nil {
 			t.Fatal(err)

@@ -1,8 +1,12 @@
 package consolidation
 
 import (
+	"encoding/json"
+	"fmt"
+
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 )
 
 // compressFrom is the size in bytes from which a payload is compressed. A compressor costs a megabyte of memory and
@@ -33,4 +37,21 @@ func (c compressLarge) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload
 		out[i] = encoded[0]
 	}
 	return out, nil
+}
+
+// maxPayloadBytes bounds what a step is given and what it returns, as JSON: Temporal takes 2 MB, and what is larger than this would
+// take a former too long, however small it became by compression.
+const maxPayloadBytes = 1900 << 10
+
+// fits refuses what is too large for a payload, so that its batch is taken in smaller parts.
+func fits(what string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s cannot be encoded: %v", what, err), errorTerminal, err)
+	}
+	if len(data) > maxPayloadBytes {
+		return temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("%s has %d bytes, more than the %d of one step", what, len(data), maxPayloadBytes), errorTooLarge, nil)
+	}
+	return nil
 }

@@ -23,9 +23,10 @@ const (
 
 // Names known to the Temporal server.
 const (
-	WorkflowName = "mneme.consolidation"
-	SignalEvents = "events"
-	QueryState   = "state"
+	WorkflowName  = "mneme.consolidation"
+	SignalEvents  = "events"
+	QueryState    = "state"
+	UpdateRetract = "retract"
 )
 
 // WorkflowID is the id of a user's workflow. Temporal takes ids of up to 1,000 printable ASCII characters, users have
@@ -49,8 +50,8 @@ type Params struct {
 type Tuning struct {
 	// MaxTurns is how many waiting turns of an open session start a consolidation, which takes that many at most.
 	MaxTurns int `json:"max_turns"`
-	// BatchTurns is how many turns of a session that has ended one consolidation takes at most; 0, or less than MaxTurns, means MaxTurns. Formers share
-	// out what is long, so more of a session at a time is decided sooner.
+	// BatchTurns is how many turns of a session that has ended one consolidation takes at most; 0, or less than MaxTurns, means
+	// MaxTurns. Formers share out what is long, so more of a session at a time is decided sooner.
 	BatchTurns int `json:"batch_turns,omitempty"`
 	// Idle is how long an open session waits for its next turn before it is consolidated as it is.
 	Idle time.Duration `json:"idle"`
@@ -69,15 +70,13 @@ type Signal struct {
 	Policy   string `json:"policy,omitempty"`
 }
 
-// Event is a salient turn, the end of a session, or a request to retract an entry or to erase the user.
+// Event is a salient turn, the end of a session, or a request to erase the user.
 type Event struct {
 	// ID is the id of the bus event; a repeated one has no effect.
 	ID        string       `json:"id"`
 	SessionID string       `json:"session_id,omitempty"`
 	Turn      *memory.Turn `json:"turn,omitempty"`
 	ClosedAt  time.Time    `json:"closed_at,omitzero"`
-	// Retract is the entry to retract.
-	Retract string `json:"retract,omitempty"`
 	// Erase asks that everything be erased that came before it. Unlike others, a repeated one takes effect again: what
 	// followed it comes again, too.
 	Erase bool `json:"erase,omitempty"`
@@ -85,19 +84,57 @@ type Event struct {
 	TraceParent string `json:"traceparent,omitempty"`
 }
 
+// Retraction is a request to retract an entry, which comes as an update: whoever asks is told how it ends.
+type Retraction struct {
+	// ID is the id of the request.
+	ID       string `json:"id"`
+	MemoryID string `json:"memory_id"`
+	// Strategy says whether there is a core block that may tell of the entry, too.
+	Strategy string `json:"strategy,omitempty"`
+	// TraceParent is the W3C trace context of the request; empty when not traced.
+	TraceParent string `json:"traceparent,omitempty"`
+}
+
+// Turn is a salient turn with the id of the bus event that brought it.
+type Turn struct {
+	memory.Turn
+	EventID string `json:"event_id"`
+}
+
 // Batch is the turns one consolidation works on.
 type Batch struct {
-	Scope     memory.Scope  `json:"scope"`
-	Strategy  string        `json:"strategy"`
-	Policy    string        `json:"policy"`
-	SessionID string        `json:"session_id"`
-	Turns     []memory.Turn `json:"turns"`
-	// EventIDs are the bus events that brought the turns, in their order.
-	EventIDs []string `json:"event_ids,omitempty"`
+	Scope     memory.Scope `json:"scope"`
+	Strategy  string       `json:"strategy"`
+	Policy    string       `json:"policy"`
+	SessionID string       `json:"session_id"`
+	// Turns are in order of time.
+	Turns []Turn `json:"turns"`
+	// Skip is how much of what the turns say was worked off before, and Take how much is taken at most; 0 means all of it. They are
+	// set where one turn alone says more than one consolidation takes.
+	Skip int `json:"skip,omitempty"`
+	Take int `json:"take,omitempty"`
 	// Closes says that the session ends with this batch.
 	Closes bool `json:"closes,omitempty"`
 	// ClosedAt is when the session ended, also where further batches of it follow; zero while it is open.
 	ClosedAt time.Time `json:"closed_at,omitzero"`
+}
+
+// turns are the turns alone.
+func (b Batch) turns() []memory.Turn {
+	out := make([]memory.Turn, len(b.Turns))
+	for i, t := range b.Turns {
+		out[i] = t.Turn
+	}
+	return out
+}
+
+// turnIDs are the ids of the turns.
+func (b Batch) turnIDs() []string {
+	out := make([]string, len(b.Turns))
+	for i, t := range b.Turns {
+		out[i] = t.ID
+	}
+	return out
 }
 
 // CloseID is the id of the event that ends the session again after the batch went to the dead letters: without one,
@@ -113,6 +150,8 @@ func (b Batch) CloseID() string {
 // Extracted is the result of Extract.
 type Extracted struct {
 	Candidates []formation.Candidate `json:"candidates"`
+	// More says that the turns say more than Batch.Take let through.
+	More bool `json:"more,omitempty"`
 }
 
 // RelateInput is the argument of Relate.
@@ -130,7 +169,7 @@ type Neighbourhood struct {
 	Pool []memory.Memory `json:"pool,omitempty"`
 	// Near has a list per candidate, nearest first.
 	Near [][]Neighbour `json:"near,omitempty"`
-	// Known are the batch's turns that were in the bank before: they came again.
+	// Known are the batch's turns that were decided on before, kept or dropped: they came again.
 	Known []string `json:"known,omitempty"`
 	// Core is the user's core block as it is, where the strategy keeps one.
 	Core memory.Core `json:"core,omitzero"`
@@ -156,13 +195,13 @@ type DecideInput struct {
 	Memo json.RawMessage `json:"memo,omitempty"`
 }
 
-// SearchInput is the argument of Look.
+// SearchInput is the argument of Search.
 type SearchInput struct {
 	Scope   memory.Scope       `json:"scope"`
 	Lookups []formation.Lookup `json:"lookups"`
 }
 
-// SearchResult is the result of Look: the entries found, each once, and which of them each lookup found.
+// SearchResult is the result of Search: the entries found, each once, and which of them each lookup found.
 type SearchResult struct {
 	Pool []memory.Memory `json:"pool,omitempty"`
 	Near [][]Neighbour   `json:"near"`
@@ -184,16 +223,15 @@ type ApplyInput struct {
 	Now     time.Time `json:"now"`
 	// Known is that of the Neighbourhood.
 	Known []string `json:"known,omitempty"`
+	// More is that of Extracted: the turns are not done with.
+	More bool `json:"more,omitempty"`
 }
 
 // RetractInput is the argument of Retract.
 type RetractInput struct {
 	Scope memory.Scope `json:"scope"`
-	// Strategy says whether there is a core block that may tell of the entry, too.
-	Strategy string    `json:"strategy,omitempty"`
-	EventID  string    `json:"event_id"`
-	MemoryID string    `json:"memory_id"`
-	Now      time.Time `json:"now"`
+	Retraction
+	Now time.Time `json:"now"`
 }
 
 // EraseInput is the argument of Erase.

@@ -37,13 +37,14 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	if err != nil {
 		return Decided{}, classify(fmt.Errorf("plan: %w", err))
 	}
-	return decided, nil
+	return decided, fits("what was decided", decided)
 }
 
 // ask is a decision put off until the lookups are made.
 func (a *Activities) ask(ctx context.Context, verdict formation.Verdict) (Decided, error) {
 	if len(verdict.Lookups) > maxLookups {
-		return Decided{}, classify(fault.Terminal("verdict.lookups", "are %d, want at most %d at a time", len(verdict.Lookups), maxLookups))
+		err := fault.Terminal("verdict.lookups", "are %d, want at most %d at a time", len(verdict.Lookups), maxLookups)
+		return Decided{}, classify(err)
 	}
 	texts := make([]string, len(verdict.Lookups))
 	for i, l := range verdict.Lookups {
@@ -56,7 +57,8 @@ func (a *Activities) ask(ctx context.Context, verdict formation.Verdict) (Decide
 	for i := range verdict.Lookups {
 		verdict.Lookups[i].Vector = vectors[i]
 	}
-	return Decided{Lookups: verdict.Lookups, Memo: verdict.Memo}, nil
+	out := Decided{Lookups: verdict.Lookups, Memo: verdict.Memo}
+	return out, fits("what is asked for", out)
 }
 
 // plan turns a verdict into writes.
@@ -82,7 +84,7 @@ func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) 
 func bundle(in DecideInput) formation.Bundle {
 	n := in.Neighbourhood
 	b := formation.Bundle{
-		Session: formation.Session{Scope: in.Batch.Scope, ID: in.Batch.SessionID, Turns: in.Batch.Turns},
+		Session: formation.Session{Scope: in.Batch.Scope, ID: in.Batch.SessionID, Turns: in.Batch.turns()},
 		Core:    n.Core, Window: n.Window, Memo: in.Memo,
 	}
 	for i, c := range n.Candidates {

@@ -33,8 +33,9 @@ func (r *run) erase(ctx workflow.Context) error {
 	for len(r.state.Erasures) > 0 {
 		var a *Activities
 		e := r.state.Erasures[0]
-		in := EraseInput{Scope: r.params.Scope, RequestID: e.ID, RunStartedAt: workflow.GetInfo(ctx).WorkflowStartTime, Now: workflow.Now(ctx)}
-		ctx := workflow.WithStartToCloseTimeout(storeOptions(withTraceParent(ctx, e.TraceParent)), eraseTimeout)
+		started := workflow.GetInfo(ctx).WorkflowStartTime
+		in := EraseInput{Scope: r.params.Scope, RequestID: e.ID, RunStartedAt: started, Now: workflow.Now(ctx)}
+		ctx := workflow.WithStartToCloseTimeout(foreverOptions(withTraceParent(ctx, e.TraceParent)), eraseTimeout)
 		if err := workflow.ExecuteActivity(ctx, a.Erase, in).Get(ctx, nil); err != nil {
 			return err // retried for ever; only cancellation ends it
 		}

@@ -33,7 +33,7 @@ func (e *eraser) Erase(_ context.Context, in consolidation.EraseInput) error {
 	defer e.mu.Unlock()
 	if e.fail > 0 {
 		e.fail--
-		return errors.New("the bank is away")
+		return errors.New("the bank is unavailable")
 	}
 	e.requests = append(e.requests, in.RequestID)
 	e.before = append(e.before, e.turnsOf())
@@ -68,7 +68,7 @@ func continued(t *testing.T, env *testsuite.TestWorkflowEnvironment, p consolida
 func TestAnErasureDropsWhatWaitsAndEndsTheRun(t *testing.T) {
 	env, e := newErasing(t)
 	began := env.Now()
-	signals(env, []consolidation.Event{turn("s1", 1), turn("s2", 1), {ID: "r1", Retract: "m1"}, erasure("x1")})
+	signals(env, []consolidation.Event{turn("s1", 1), turn("s2", 1), erasure("x1")})
 	finish(t, env, params())
 	if len(e.applied) > 0 || len(e.retract) > 0 || !slices.Equal(e.requests, []string{"x1"}) {
 		t.Errorf("applied %v, retracted %v, erased %v; want the erasure alone", e.turnsOf(), e.retract, e.requests)
@@ -104,7 +104,7 @@ func TestWhatFollowsAnErasureIsCarriedIntoARunOfItsOwn(t *testing.T) {
 // What is in hand when the request comes is finished first, so that it cannot write afterwards.
 func TestAnErasureWaitsForWhatIsInHand(t *testing.T) {
 	env, e := newErasing(t)
-	e.failExtract["s1"] = []error{errors.New("the model is away"), errors.New("still")}
+	e.failExtract["s1"] = []error{errors.New("the model is unavailable"), errors.New("still")}
 	signals(env, []consolidation.Event{turn("s1", 1), closed("s1")}, []consolidation.Event{turn("s1", 2), erasure("x1")})
 	finish(t, env, params())
 	if got := e.turnsOf(); len(got) != 1 || len(e.before) != 1 || len(e.before[0]) != 1 {
@@ -202,7 +202,7 @@ func TestEraseEmptiesTheBankAndGoesOn(t *testing.T) {
 	if len(b.erased) != 2 || b.erased[0] != b.erased[1] || b.erased[0].RequestID != "x1" || b.erased[0].RunID == "" {
 		t.Errorf("began %+v, want the same twice", b.erased)
 	}
-	if want := (memory.Change{OperationID: "x1", Kind: memory.OpErase}); len(out.changes) != 2 || out.changes[0].OperationID != want.OperationID || out.changes[0].Kind != want.Kind {
+	if len(out.changes) != 2 || out.changes[0].OperationID != "x1" || out.changes[0].Kind != memory.OpErase {
 		t.Errorf("announced %+v", out.changes)
 	}
 }
@@ -220,7 +220,7 @@ func TestEraseDoesNotTakeTheBanksWord(t *testing.T) {
 
 func TestAnErasureThatCannotGoOnIsTriedAgain(t *testing.T) {
 	a, b, _ := erasing(t)
-	b.err = errors.New("temporal is away")
+	b.err = errors.New("temporal is unavailable")
 	if err := runErase(t, a); err == nil {
 		t.Error("nobody noticed")
 	}

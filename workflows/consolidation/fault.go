@@ -13,11 +13,12 @@ import (
 const (
 	errorTerminal  = "terminal"
 	errorMalformed = "malformed"
-	errorTooLarge  = "too large"
+	errorTooLarge  = "too_large"
+	errorPanic     = "PanicError" // the SDK's own name
 )
 
 // classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, an
-// unusable model answer is tried a few times by the workflow, everything else for ever.
+// unusable model answer is tried a few times by the workflow, everything else until maxAttempts.
 func classify(err error) error {
 	switch {
 	case errors.Is(err, fault.ErrUnusableAnswer):

@@ -2,15 +2,20 @@ package consolidation_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/store/window"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
@@ -67,13 +72,13 @@ func TestContinueAsNewNeverCarriesTooMuch(t *testing.T) {
 
 // A batch that says too much is taken in halves, and a single turn that does goes to the dead letters.
 func TestWhatSaysTooMuchIsTakenInHalves(t *testing.T) {
-	tooMuch := temporal.NewNonRetryableApplicationError("4 turns say 4000 things", "too large", nil)
+	tooMuch := temporal.NewNonRetryableApplicationError("4 turns say 4000 things", "too_large", nil)
 	env, s := newRun(t)
-	s.failExtract["s1"] = []error{tooMuch, tooMuch, tooMuch} // of 4 turns, of 2, of 1
+	s.failExtract["s1"] = slices.Repeat([]error{tooMuch}, 12) // of 4 turns, of 2, of 1, of 256 things that it says, of 128 ... of 1
 	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), turn("s1", 3), turn("s1", 4), closed("s1")})
 	finish(t, env, params())
-	if len(s.letters) != 1 || len(s.letters[0].Batch.Turns) != 1 {
-		t.Fatalf("dead letters %+v, want the first turn alone", s.letters)
+	if len(s.deadLetters) != 1 || len(s.deadLetters[0].Batch.Turns) != 1 {
+		t.Fatalf("dead letters %+v, want the first turn alone", s.deadLetters)
 	}
 	if len(s.applied) != 3 || !s.applied[2].Batch.Closes {
 		t.Errorf("%d batches were applied, want the other three turns one by one", len(s.applied))
@@ -92,11 +97,153 @@ func TestExtractRefusesTooMuch(t *testing.T) {
 	}
 	_, err := s.Extract(t.Context(), batchOf(1, things...))
 	var app *temporal.ApplicationError
-	if !errors.As(err, &app) || app.Type() != "too large" || !app.NonRetryable() {
+	if !errors.As(err, &app) || app.Type() != "too_large" || !app.NonRetryable() {
 		t.Fatalf("got %v, want a refusal that is not retried", err)
 	}
 	if _, err := s.Extract(t.Context(), batchOf(1, things[0])); err != nil {
 		t.Errorf("one of the turns: %v", err)
+	}
+}
+
+// bounded is the steps of a shop, which see that nothing goes in or out that Temporal would not carry.
+type bounded struct {
+	shop
+	t       *testing.T
+	largest int
+}
+
+func (b *bounded) see(values ...any) {
+	for _, v := range values {
+		data, err := json.Marshal(v)
+		if err != nil {
+			b.t.Error(err)
+		}
+		b.largest = max(b.largest, len(data))
+	}
+}
+
+func (b *bounded) Extract(ctx context.Context, in consolidation.Batch) (out consolidation.Extracted, err error) {
+	out, err = b.shop.Extract(ctx, in)
+	if err == nil {
+		b.see(in, out)
+	}
+	return out, err
+}
+
+func (b *bounded) Relate(ctx context.Context, in consolidation.RelateInput) (out consolidation.Neighbourhood, err error) {
+	out, err = b.shop.Relate(ctx, in)
+	if err == nil {
+		b.see(in, out)
+	}
+	return out, err
+}
+
+func (b *bounded) Decide(ctx context.Context, in consolidation.DecideInput) (out consolidation.Decided, err error) {
+	out, err = b.shop.Decide(ctx, in)
+	if err == nil {
+		b.see(in, out)
+	}
+	return out, err
+}
+
+func (b *bounded) Apply(ctx context.Context, in consolidation.ApplyInput) error {
+	b.see(in)
+	return b.shop.Apply(ctx, in)
+}
+
+// literal takes every sentence as a statement, holds some of them against the bank and adds all of them.
+type literal struct{}
+
+func (literal) Version() string { return "literal" }
+
+func (literal) Extract(_ context.Context, in formation.Session) (out []formation.Candidate, _ error) {
+	for _, t := range in.Turns {
+		for sentence := range strings.SplitSeq(t.Text, ". ") {
+			c := formation.Candidate{Content: sentence, Sources: []string{t.ID}}
+			if len(out)%50 > 0 {
+				c.Neighbours = formation.NoNeighbours
+			}
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+func (literal) Decide(_ context.Context, in formation.Bundle) (out formation.Verdict, _ error) {
+	for _, r := range in.Related {
+		c := r.Candidate
+		m := memory.Memory{ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Content: c.Content, Kind: memory.KindFact}
+		out.Operations = append(out.Operations, memory.Operation{Kind: memory.OpAdd, New: &m, Sources: c.Sources})
+	}
+	return out, nil
+}
+
+// A session of the longest turns there can be, of which one says more than fits into a payload, over a bank of large entries.
+func TestTheLargestSessionIsFormedInSeveralSteps(t *testing.T) {
+	const turns = 6
+	env, s := newRun(t)
+	b := &bounded{shop: newShop(t), t: t}
+	b.Formers = func(string, string) (formation.Former, error) { return literal{}, nil }
+	for name, f := range map[string]any{"Extract": b.Extract, "Relate": b.Relate, "Decide": b.Decide, "Apply": b.Apply} {
+		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
+	}
+	var old memory.Write
+	for n := range 100 {
+		old.Put = append(old.Put, memory.Memory{
+			ID: memory.DeriveID(owner, []string{"old"}, n), Content: fmt.Sprint("I own ", n), Value: strings.Repeat("<", memory.MaxValueBytes),
+			Status: memory.StatusActive, Sources: []string{"old"}, Vector: make(memory.Vector, builtin.Dimension), RecordedAt: start,
+		})
+	}
+	if err := b.Bank.Write(t.Context(), owner, old); err != nil {
+		t.Fatal(err)
+	}
+	var events []consolidation.Event
+	statements := 0
+	for n := range turns {
+		e := turn("s1", n)
+		e.Turn.Text = strings.Repeat("<", memory.MaxTextBytes)
+		if n == 3 {
+			e.Turn.Text = "I own 0"
+			for len(e.Turn.Text) < memory.MaxTextBytes-20 {
+				statements++
+				e.Turn.Text += fmt.Sprintf(". I own %d red apples", statements)
+			}
+		}
+		statements++
+		events = append(events, e)
+	}
+	signals(env, append(events, closed("s1")))
+	p := params()
+	p.Tuning.MaxTurns = 400
+	finish(t, env, p)
+	kept, err := b.Bank.Count(t.Context(), owner)
+	if err != nil || kept.Turns != turns || kept.Memories != statements+len(old.Put) {
+		t.Errorf("the bank has %+v, %v, want %d statements of %d turns beside what it had", kept, err, statements, turns)
+	}
+	for _, d := range s.deadLetters {
+		t.Errorf("%d turns are a dead letter: %s", len(d.Batch.Turns), d.Reason)
+	}
+	if b.largest > 2<<20 {
+		t.Errorf("a payload had %d bytes", b.largest)
+	}
+}
+
+// The filter's decision stands: another text under the id of a turn that it dropped does not become memory.
+func TestTheIDOfADroppedTurnIsNotTaken(t *testing.T) {
+	s := newShop(t)
+	b := batchOf(1, "I live in Madrid.", "I am a nurse.")
+	if err := s.Bank.WriteDropped(t.Context(), owner, []memory.Dropped{{TurnID: b.Turns[0].ID, SessionID: "s1", Time: start}}); err != nil {
+		t.Fatal(err)
+	}
+	s.consolidate(t, b, start)
+	kept, err := s.Bank.Turns(t.Context(), owner, []string{b.Turns[0].ID, b.Turns[1].ID})
+	if err != nil || len(kept) != 1 || kept[0].Text != "I am a nurse." {
+		t.Errorf("the turns kept are %+v, %v", kept, err)
+	}
+	for _, m := range s.list(t) {
+		if strings.Contains(m.Content, "Madrid") {
+			t.Errorf("the bank has %q", m.Content)
+		}
 	}
 }
 
@@ -122,7 +269,7 @@ type shakyWindow struct {
 func (w *shakyWindow) Retire(ctx context.Context, scope memory.Scope, ids []string) error {
 	if !w.failed {
 		w.failed = true
-		return errors.New("redis is away")
+		return errors.New("redis is unavailable")
 	}
 	return w.Window.Retire(ctx, scope, ids)
 }
@@ -130,13 +277,15 @@ func (w *shakyWindow) Retire(ctx context.Context, scope memory.Scope, ids []stri
 func TestARetractionIsFinishedByItsNextAttempt(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)
-	if err := s.Window.Append(t.Context(), owner, batchOf(1, "I live in Porto.").Turns); err != nil {
+	if err := s.Window.Append(t.Context(), owner, turnsOf(batchOf(1, "I live in Porto."))); err != nil {
 		t.Fatal(err)
 	}
 	s.Activities.Window = &shakyWindow{Window: s.Window}
-	in := consolidation.RetractInput{Scope: owner, EventID: "d1", MemoryID: s.list(t)[0].ID, Now: start.Add(time.Hour)}
+	in := consolidation.RetractInput{
+		Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: s.list(t)[0].ID}, Now: start.Add(time.Hour),
+	}
 	if err := s.Retract(t.Context(), in); err == nil {
-		t.Fatal("a window that is away is no error")
+		t.Fatal("a window that is unavailable is no error")
 	}
 	if err := s.Retract(t.Context(), in); err != nil {
 		t.Fatal(err)

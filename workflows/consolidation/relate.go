@@ -2,6 +2,7 @@ package consolidation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,9 +19,8 @@ import (
 const (
 	// relatedAlpha weighs vector against words when relating: alike.
 	relatedAlpha = 0.5
-	// maxPoolBytes bounds the texts of a batch's related entries: they go through payloads of at most 2 MB. Entries
-	// cost about entryBytes beside their text.
-	maxPoolBytes, entryBytes = 512 << 10, 512
+	// maxPoolBytes bounds a batch's related entries, as JSON: they go through payloads with the rest of the batch.
+	maxPoolBytes = 640 << 10
 	// maxWindowBytes bounds the turns of working memory that a decision sees.
 	maxWindowBytes = 64 << 10
 	// relateParallel bounds the queries of one batch in flight.
@@ -57,19 +57,20 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 	if err := g.Wait(); err != nil {
 		return Neighbourhood{}, classify(fmt.Errorf("relate: %w", err))
 	}
-	return n, nil
+	return n, fits("what is related", n)
 }
 
 // Search makes the searches that a former asked for. Store-bound.
 func (a *Activities) Search(ctx context.Context, in SearchInput) (SearchResult, error) {
 	entries, near, err := a.search(ctx, in.Scope, in.Lookups)
 	if err != nil {
-		return SearchResult{}, classify(fmt.Errorf("look up: %w", err))
+		return SearchResult{}, classify(fmt.Errorf("search: %w", err))
 	}
-	return SearchResult{Pool: entries, Near: near}, nil
+	out := SearchResult{Pool: entries, Near: near}
+	return out, fits("what is found", out)
 }
 
-// search looks several things up, some at a time, and pools what is found.
+// search makes several searches, some at a time, and pools what they find.
 func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []formation.Lookup) ([]memory.Memory, [][]Neighbour, error) {
 	found := make([][]bank.Scored, len(lookups))
 	g, gctx := errgroup.WithContext(ctx)
@@ -83,19 +84,20 @@ func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []f
 			k = formation.MaxNeighbours
 		}
 		g.Go(func() (err error) {
-			found[i], err = a.Bank.Search(gctx, scope, bank.Query{Text: l.Text, Vector: l.Vector, K: k, Alpha: relatedAlpha, WithVectors: true})
+			q := bank.Query{Text: l.Text, Vector: l.Vector, K: k, Alpha: relatedAlpha, WithVectors: true}
+			found[i], err = a.Bank.Search(gctx, scope, q)
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	entries, near := pool(lookups, found)
+	entries, near := related(lookups, found)
 	return entries, near, nil
 }
 
-// recent returns the turns of working memory that have been consolidated, the newest of them that fit into a payload. What waits or was
-// given up is left out: a turn that no model takes must not spoil the sessions after it.
+// recent returns the turns of working memory that have been consolidated, the newest of them that fit into a payload. What waits or
+// was given up is left out: a turn that no model takes must not spoil the sessions after it.
 func (a *Activities) recent(ctx context.Context, scope memory.Scope) ([]memory.Turn, error) {
 	turns, err := a.Window.Recent(ctx, scope)
 	if err != nil {
@@ -122,54 +124,77 @@ func (a *Activities) recent(ctx context.Context, scope memory.Scope) ([]memory.T
 	return turns[first:], nil
 }
 
-// fresh drops candidates all of whose turns are in the bank already: the session came twice. It also
-// returns those turns.
+// fresh drops candidates all of whose turns were decided on before, because the session came twice, and returns those turns, too. A
+// turn was decided on when the bank has it, and when the filter dropped it: another text under its id does not take its place.
 func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Candidate, []string, error) {
-	ids := make([]string, len(in.Batch.Turns))
-	for i, t := range in.Batch.Turns {
-		ids[i] = t.ID
-	}
+	ids := in.Batch.turnIDs()
 	kept, err := a.Bank.Turns(ctx, in.Batch.Scope, ids)
 	if err != nil {
 		return nil, nil, fmt.Errorf("look up consolidated turns: %w", err)
 	}
-	done := make(map[string]bool, len(kept))
+	dropped, err := a.Bank.Dropped(ctx, in.Batch.Scope, ids)
+	if err != nil {
+		return nil, nil, fmt.Errorf("look up dropped turns: %w", err)
+	}
+	done := make(map[string]bool, len(kept)+len(dropped))
 	for _, t := range kept {
 		done[t.ID] = true
 	}
-	known := func(id string) bool { return done[id] }
+	for _, d := range dropped {
+		done[d.TurnID] = true
+	}
 	return slices.DeleteFunc(slices.Clone(in.Candidates), func(c formation.Candidate) bool {
-		return !slices.ContainsFunc(c.Sources, func(id string) bool { return !known(id) })
+		return !slices.ContainsFunc(c.Sources, func(id string) bool { return !done[id] })
 	}), slices.Sorted(maps.Keys(done)), nil
 }
 
-// pool collects the entries found, each once and without its vector: the nearest of every lookup first, until
-// there are maxPoolBytes of them.
-func pool(lookups []formation.Lookup, found [][]bank.Scored) (entries []memory.Memory, near [][]Neighbour) {
-	near = make([][]Neighbour, len(lookups))
-	at := map[string]int{}
-	bytes := 0
+// related collects the entries found, the nearest of every search first, until there are maxPoolBytes of them.
+func related(lookups []formation.Lookup, found [][]bank.Scored) ([]memory.Memory, [][]Neighbour) {
+	near := make([][]Neighbour, len(lookups))
+	p := newPool(maxPoolBytes)
 	for rank := range formation.MaxNeighbours {
 		for i, hits := range found {
 			if rank >= len(hits) {
 				continue
 			}
 			m := hits[rank].Memory
-			n := Neighbour{Similarity: memory.Cosine(lookups[i].Vector, m.Vector)}
-			j, ok := at[m.ID]
-			if !ok && bytes+len(m.Content)+len(m.Value) > maxPoolBytes {
-				continue
+			similarity := memory.Cosine(lookups[i].Vector, m.Vector)
+			m.Vector = nil
+			if place, ok := p.add(m); ok {
+				near[i] = append(near[i], Neighbour{Pool: place, Similarity: similarity})
 			}
-			if !ok {
-				j = len(entries)
-				at[m.ID] = j
-				bytes += entryBytes + len(m.Content) + len(m.Value)
-				m.Vector = nil
-				entries = append(entries, m)
-			}
-			n.Pool = j
-			near[i] = append(near[i], n)
 		}
 	}
-	return entries, near
+	return p.entries, near
+}
+
+// pool is entries, each once, of a bounded size.
+type pool struct {
+	entries []memory.Memory
+	at      map[string]int
+	room    int
+}
+
+func newPool(room int, entries ...memory.Memory) *pool {
+	p := &pool{at: map[string]int{}, room: room}
+	for _, m := range entries {
+		p.add(m)
+	}
+	return p
+}
+
+// add returns the entry's place; ok is false where there is no room for it.
+func (p *pool) add(m memory.Memory) (place int, ok bool) {
+	if place, ok = p.at[m.ID]; ok {
+		return place, true
+	}
+	data, err := json.Marshal(m)
+	if err != nil || len(data) > p.room {
+		return 0, false
+	}
+	p.room -= len(data)
+	place = len(p.entries)
+	p.at[m.ID] = place
+	p.entries = append(p.entries, m)
+	return place, true
 }

@@ -23,7 +23,7 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 		return classify(fmt.Errorf("get memory: %w", err))
 	}
 	// It is told as if it had never held: no question about the past shows it again.
-	op := memory.Operation{Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: []string{in.EventID}, At: m.ValidFrom}
+	op := memory.Operation{Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: []string{in.ID}, At: m.ValidFrom}
 	if m.Status == memory.StatusActive {
 		w, err := memory.Plan(in.Scope, []memory.Operation{op}, []memory.Memory{m}, in.Now)
 		if err != nil {
@@ -62,7 +62,9 @@ func (a *Activities) cutCore(ctx context.Context, in RetractInput, m memory.Memo
 	for line := range strings.Lines(core.Content) {
 		line = strings.TrimRight(line, "\n")
 		if tells(line, m.Content) {
-			ops = append(ops, memory.CoreOperation{Kind: memory.OpReplace, Old: line, Sources: []string{in.EventID}, Reason: "deleted on request"})
+			ops = append(ops, memory.CoreOperation{
+				Kind: memory.OpReplace, Old: line, Sources: []string{in.ID}, Reason: "deleted on request",
+			})
 		}
 	}
 	next, err := memory.PlanCore(in.Scope, core, ops, m.SessionID, core.PolicyVersion, in.Now)

@@ -82,8 +82,8 @@ func TestAFormerGetsWhatItSearchedFor(t *testing.T) {
 
 func TestAFormerThatNeverDecidesGoesToTheDeadLetters(t *testing.T) {
 	a, s := search(t, 1000)
-	if len(s.letters) != 1 || !strings.Contains(s.letters[0].Reason, "no decision") || len(s.applied) != 0 {
-		t.Errorf("letters %+v after %d questions", s.letters, len(a.seen))
+	if len(s.deadLetters) != 1 || !strings.Contains(s.deadLetters[0].Reason, "no decision") || len(s.applied) != 0 {
+		t.Errorf("dead letters %+v after %d questions", s.deadLetters, len(a.seen))
 	}
 }
 

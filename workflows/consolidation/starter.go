@@ -9,11 +9,13 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Starter signals users' workflows.
+// Starter hands users' workflows what is for them, starting them where they do not run.
 type Starter struct {
 	// Client is a client made with ClientOptions.
 	Client client.Client
@@ -21,21 +23,55 @@ type Starter struct {
 	Tuning Tuning
 }
 
-// Signal hands events to the user's workflow, starting it where it does not run. The events
-// are durable when it returns nil. They must be small enough for one payload (2 MB).
+func startOptions(scope memory.Scope) client.StartWorkflowOptions {
+	return client.StartWorkflowOptions{
+		ID:                       WorkflowID(scope),
+		TaskQueue:                QueueWorkflow,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowTaskTimeout:      10 * time.Second,
+	}
+}
+
+// Signal hands events to the user's workflow. They are durable when it returns nil. They must be small enough for one
+// payload (2 MB).
 func (s Starter) Signal(ctx context.Context, p Params, events []Event) error {
 	p.Tuning = s.Tuning
-	id := WorkflowID(p.Scope)
-	_, err := s.Client.SignalWithStartWorkflow(ctx, id, SignalEvents, Signal{Events: events, Strategy: p.Strategy, Policy: p.Policy}, client.StartWorkflowOptions{
-		ID:                    id,
-		TaskQueue:             QueueWorkflow,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		WorkflowTaskTimeout:   10 * time.Second,
-	}, WorkflowName, p)
+	in := Signal{Events: events, Strategy: p.Strategy, Policy: p.Policy}
+	_, err := s.Client.SignalWithStartWorkflow(ctx, WorkflowID(p.Scope), SignalEvents, in, startOptions(p.Scope), WorkflowName, p)
 	if err != nil {
 		return fmt.Errorf("signal consolidation: %w", err)
 	}
 	return nil
+}
+
+// ErrPending says that a request was taken, but that it was not worked off in the time there was.
+var ErrPending = errors.New("the request is taken and waits for the user's writer")
+
+// Retract has the user's workflow retract an entry, and returns nil when that is done. A terminal error says why it cannot be done.
+func (s Starter) Retract(ctx context.Context, p Params, in Retraction) error {
+	p.Tuning = s.Tuning
+	update, err := s.Client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: s.Client.NewWithStartWorkflowOperation(startOptions(p.Scope), WorkflowName, p),
+		UpdateOptions: client.UpdateWorkflowOptions{
+			UpdateID: in.ID, UpdateName: UpdateRetract, Args: []any{in}, WaitForStage: client.WorkflowUpdateStageAccepted,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("request retraction: %w", errors.Join(err, ctx.Err()))
+	}
+	err = update.Get(ctx, nil)
+	var refused *temporal.ApplicationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return fault.Terminal("", "%s", refused.Message())
+	case ctx.Err() != nil:
+		return ErrPending
+	default: // the run was ended from outside
+		return fmt.Errorf("await retraction: %w: %w", fault.ErrUnavailable, err)
+	}
 }
 
 // Runs reports whether the user's workflow runs at the moment.

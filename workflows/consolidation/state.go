@@ -3,27 +3,23 @@ package consolidation
 import (
 	"slices"
 	"time"
-
-	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // maxSeen bounds the remembered event ids. It only has to span redeliveries within a run; across
 // runs the bank knows which turns it has.
 const maxSeen = 2000
 
-// A payload may have 2 MB, and a batch goes through four of them, with what was made of it beside it.
+// A payload may have 2 MB (see fits), and a batch goes through four of them, with what was made of it beside it.
 const (
 	// maxBatchBytes bounds the texts that one consolidation takes, unless one turn alone has more.
 	maxBatchBytes = 256 << 10
 	// maxPendingBytes is how much waits in the state before further signals are left in their channel.
 	maxPendingBytes = 512 << 10
-	// maxCarriedBytes is how much continue-as-new carries at most.
-	maxCarriedBytes = 1 << 20
 	// turnBytes is about what a turn costs beside its texts.
 	turnBytes = 256
 )
 
-func size(t memory.Turn) int { return turnBytes + len(t.Text) + len(t.Caption) }
+func (t Turn) size() int { return turnBytes + len(t.Text) + len(t.Caption) }
 
 // bytes is about how much the state holds.
 func (s *State) bytes() int {
@@ -32,7 +28,7 @@ func (s *State) bytes() int {
 		for _, o := range sessions {
 			n += turnBytes
 			for _, t := range o.Turns {
-				n += size(t)
+				n += t.size()
 			}
 		}
 	}
@@ -46,7 +42,7 @@ func (o *Session) batch(maxTurns int) (n int, full bool) {
 	}
 	total := 0
 	for n < len(o.Turns) && n < maxTurns {
-		total += size(o.Turns[n])
+		total += o.Turns[n].size()
 		if n > 0 && total > maxBatchBytes {
 			return n, true
 		}
@@ -61,8 +57,6 @@ type State struct {
 	Open []Session `json:"open,omitempty"`
 	// Closed are the sessions that ended, in the order they did: the order they are consolidated in.
 	Closed []Session `json:"closed,omitempty"`
-	// Retractions wait for the writer.
-	Retractions []Event `json:"retractions,omitempty"`
 	// Erasures wait for the writer. Everything else here came after them.
 	Erasures []Event `json:"erasures,omitempty"`
 	// Seen are the newest event ids, oldest first.
@@ -73,9 +67,8 @@ type State struct {
 
 // Session is the waiting turns of one session.
 type Session struct {
-	ID       string        `json:"id"`
-	Turns    []memory.Turn `json:"turns,omitempty"`
-	EventIDs []string      `json:"event_ids,omitempty"`
+	ID    string `json:"id"`
+	Turns []Turn `json:"turns,omitempty"`
 	// Arrived is when its newest event came.
 	Arrived time.Time `json:"arrived"`
 	// TraceParent is that of its newest event.
@@ -84,6 +77,9 @@ type Session struct {
 	ClosedAt time.Time `json:"closed_at,omitzero"`
 	// Limit is how many turns a batch may have, because more said too much; 0 means no such limit.
 	Limit int `json:"limit,omitempty"`
+	// Skip and Take are those of the next batch, whose one turn says too much.
+	Skip int `json:"skip,omitempty"`
+	Take int `json:"take,omitempty"`
 	// Failures counts consecutive unusable model answers.
 	Failures int `json:"failures,omitempty"`
 }
@@ -100,8 +96,6 @@ func (s *State) add(events []Event, now time.Time) {
 		}
 		s.Seen = append(s.Seen, e.ID)
 		switch {
-		case e.Retract != "":
-			s.Retractions = append(s.Retractions, e)
 		case e.Turn != nil:
 			s.addTurn(e, now)
 		case !e.ClosedAt.IsZero():
@@ -118,13 +112,12 @@ func (s *State) addTurn(e Event, now time.Time) {
 		return
 	}
 	session := s.open(e, now)
-	session.Turns = append(session.Turns, *e.Turn)
-	session.EventIDs = append(session.EventIDs, e.ID)
+	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID})
 }
 
 func waits(sessions []Session, turnID string) bool {
 	return slices.ContainsFunc(sessions, func(o Session) bool {
-		return slices.ContainsFunc(o.Turns, func(t memory.Turn) bool { return t.ID == turnID })
+		return slices.ContainsFunc(o.Turns, func(t Turn) bool { return t.ID == turnID })
 	})
 }
 
@@ -168,25 +161,42 @@ func (t Tuning) turns(ended bool) int {
 	return t.MaxTurns
 }
 
+// maxTake is how much of what one turn says is taken at a time, where all of it is too much.
+const maxTake = 256
+
+// halve has the next batch take half as much: of the turns, or of what a single one says. It is false when there is nothing to halve.
+func (o *Session) halve(turns int) bool {
+	o.Limit = max(turns/2, 1)
+	switch {
+	case turns > 1:
+		return true
+	case o.Take == 0:
+		o.Take = maxTake
+	default:
+		o.Take /= 2
+	}
+	return o.Take > 0
+}
+
 // done removes a batch's turns, and its session when it is used up.
 func (s *State) done(session *Session, turns int) {
 	session.Turns = slices.Delete(session.Turns, 0, turns)
-	session.EventIDs = slices.Delete(session.EventIDs, 0, turns)
-	session.Failures = 0
+	session.Failures, session.Skip, session.Take = 0, 0, 0
 	if len(session.Turns) > 0 {
 		return
 	}
-	used := func(o Session) bool { return o.ID == session.ID && len(o.Turns) == 0 }
 	if len(s.Closed) > 0 && session == &s.Closed[0] {
 		s.Closed = slices.Delete(s.Closed, 0, 1)
 		return
 	}
-	s.Open = slices.DeleteFunc(s.Open, used)
+	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.ID == session.ID })
 }
 
-// forget lets events come again: those whose turns went to the dead letters.
-func (s *State) forget(eventIDs []string) {
-	s.Seen = slices.DeleteFunc(s.Seen, func(id string) bool { return slices.Contains(eventIDs, id) })
+// forget lets the events of a batch that went to the dead letters come again.
+func (s *State) forget(b Batch) {
+	s.Seen = slices.DeleteFunc(s.Seen, func(id string) bool {
+		return id == b.CloseID() || slices.ContainsFunc(b.Turns, func(t Turn) bool { return t.EventID == id })
+	})
 }
 
 // wait is how long nothing can become ready without a signal.
@@ -202,5 +212,5 @@ func (s *State) wait(t Tuning, now time.Time) time.Duration {
 }
 
 func (s *State) empty() bool {
-	return len(s.Open) == 0 && len(s.Closed) == 0 && len(s.Retractions) == 0 && len(s.Erasures) == 0
+	return len(s.Open) == 0 && len(s.Closed) == 0 && len(s.Erasures) == 0
 }

@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-
-	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// MaxRounds bounds how often a former may look into the bank before it decides. Formers have tighter bounds of their own; this one
+// maxRounds bounds how often a former may search the bank before it decides. Formers have tighter bounds of their own; this one
 // keeps a broken one from running for ever.
-const MaxRounds = 32
+const maxRounds = 32
 
 // steps carries out the steps of a consolidation: activities in a workflow, direct calls in Form.
 type steps interface {
@@ -38,17 +37,21 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	n, _ := session.batch(p.Tuning.turns(closes))
 	batch := Batch{
 		Scope: p.Scope, Strategy: p.Strategy, Policy: p.Policy, SessionID: session.ID,
-		Turns: byTime(session.Turns[:n]), EventIDs: slices.Clone(session.EventIDs[:n]),
+		Turns: slices.Clone(session.Turns[:n]), Skip: session.Skip, Take: session.Take,
 		Closes: closes && n == len(session.Turns), ClosedAt: session.ClosedAt,
 	}
-	err := consolidate(do, batch)
+	slices.SortStableFunc(batch.Turns, func(a, b Turn) int { return a.Time.Compare(b.Time) })
+	more, err := consolidate(do, batch)
 	switch {
 	case err == nil:
 		s.LastFailure = ""
+		if more {
+			session.Skip += session.Take
+			return nil
+		}
 	case do.stopped(err):
 		return err
-	case isType(err, errorTooLarge) && n > 1:
-		session.Limit = n / 2
+	case isType(err, errorTooLarge) && session.halve(n):
 		return nil
 	default:
 		s.LastFailure = reason(err)
@@ -62,35 +65,36 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 		if err := do.deadLetter(DeadLetterInput{Batch: batch, Reason: reason(err), Now: do.now()}); do.stopped(err) {
 			return err
 		}
-		s.forget(append(batch.EventIDs, batch.CloseID()))
+		s.forget(batch)
 	}
 	s.done(session, n)
 	return nil
 }
 
-// consolidate runs the four steps on a batch.
-func consolidate(do steps, b Batch) error {
+// consolidate runs the four steps on a batch, and reports whether its turns say more than it took.
+func consolidate(do steps, b Batch) (more bool, err error) {
 	var near Neighbourhood
 	var decided Decided
 	if len(b.Turns) > 0 {
 		extracted, err := do.extract(b)
 		if err != nil {
-			return err
+			return false, err
 		}
+		more = extracted.More
 		if near, err = do.relate(RelateInput{b, extracted.Candidates}); err != nil {
-			return err
+			return false, err
 		}
 		if decided, err = decide(do, b, near); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return do.apply(ApplyInput{b, decided, do.now(), near.Known})
+	return more, do.apply(ApplyInput{b, decided, do.now(), near.Known, more})
 }
 
 // decide asks for a decision, making the lookups that the former wants first.
 func decide(do steps, b Batch, near Neighbourhood) (Decided, error) {
 	in := DecideInput{Batch: b, Neighbourhood: near, Now: do.now()}
-	for range MaxRounds {
+	for range maxRounds {
 		decided, err := do.decide(in)
 		if err != nil || len(decided.Lookups) == 0 {
 			return decided, err
@@ -99,42 +103,24 @@ func decide(do steps, b Batch, near Neighbourhood) (Decided, error) {
 		if err != nil {
 			return Decided{}, err
 		}
-		in.Found, in.Memo = in.Neighbourhood.Extend(found), decided.Memo
+		in.Found, in.Memo = in.Neighbourhood.extend(found), decided.Memo
 	}
-	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d looks into the bank", MaxRounds), errorTerminal, nil)
+	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d searches", maxRounds), errorTerminal, nil)
 }
 
-// Extend adds what a look found to the pool, as long as it is no more than two full looks together, and returns the look's lists by
-// their places there.
-func (n *Neighbourhood) Extend(looked SearchResult) [][]Neighbour {
-	at, bytes := make(map[string]int, len(n.Pool)), 0
-	for i, m := range n.Pool {
-		at[m.ID] = i
-		bytes += entryBytes + len(m.Content) + len(m.Value)
-	}
-	out := make([][]Neighbour, len(looked.Near))
-	for i, near := range looked.Near {
+// extend adds what a search found to the pool, as long as it is no more than two full searches together, and returns the search's
+// lists by their places there.
+func (n *Neighbourhood) extend(found SearchResult) [][]Neighbour {
+	p := newPool(2*maxPoolBytes, n.Pool...)
+	out := make([][]Neighbour, len(found.Near))
+	for i, near := range found.Near {
 		for _, hit := range near {
-			m := looked.Pool[hit.Pool]
-			place, ok := at[m.ID]
-			if !ok && bytes+len(m.Content)+len(m.Value) > 2*maxPoolBytes {
-				continue
+			if place, ok := p.add(found.Pool[hit.Pool]); ok {
+				out[i] = append(out[i], Neighbour{Pool: place, Similarity: hit.Similarity})
 			}
-			if !ok {
-				place = len(n.Pool)
-				at[m.ID] = place
-				bytes += entryBytes + len(m.Content) + len(m.Value)
-				n.Pool = append(n.Pool, m)
-			}
-			out[i] = append(out[i], Neighbour{Pool: place, Similarity: hit.Similarity})
 		}
 	}
-	return out
-}
-
-func byTime(turns []memory.Turn) []memory.Turn {
-	out := slices.Clone(turns)
-	slices.SortStableFunc(out, func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
+	n.Pool = p.entries
 	return out
 }
 
@@ -143,45 +129,55 @@ func isType(err error, name string) bool {
 	return errors.As(err, &app) && app.Type() == name
 }
 
+// maxReason bounds what is said about a failure, in bytes: errors may quote anything.
+const maxReason = 1024
+
 // reason is the innermost message of an activity's failure.
 func reason(err error) string {
+	text := err.Error()
 	var app *temporal.ApplicationError
 	if errors.As(err, &app) {
-		return app.Message()
+		text = app.Message()
 	}
-	return err.Error()
+	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "?")
 }
 
 // activities has Temporal carry out the steps.
 type activities struct{ ctx workflow.Context }
 
-func (a activities) extract(in Batch) (out Extracted, err error) {
-	err = workflow.ExecuteActivity(modelOptions(a.ctx), (*Activities)(nil).Extract, in).Get(a.ctx, &out)
+// call runs an activity. What is too large to be handed over is refused here: Temporal would fail the whole run.
+func call[T any](ctx workflow.Context, name string, activity, in any) (out T, err error) {
+	if err := fits("the input of "+name, in); err != nil {
+		return out, err
+	}
+	err = workflow.ExecuteActivity(ctx, activity, in).Get(ctx, &out)
 	return out, err
 }
 
-func (a activities) relate(in RelateInput) (out Neighbourhood, err error) {
-	err = workflow.ExecuteActivity(storeOptions(a.ctx), (*Activities)(nil).Relate, in).Get(a.ctx, &out)
-	return out, err
+func (a activities) extract(in Batch) (Extracted, error) {
+	return call[Extracted](modelOptions(a.ctx), "Extract", (*Activities)(nil).Extract, in)
 }
 
-func (a activities) decide(in DecideInput) (out Decided, err error) {
-	err = workflow.ExecuteActivity(modelOptions(a.ctx), (*Activities)(nil).Decide, in).Get(a.ctx, &out)
-	return out, err
+func (a activities) relate(in RelateInput) (Neighbourhood, error) {
+	return call[Neighbourhood](storeOptions(a.ctx), "Relate", (*Activities)(nil).Relate, in)
 }
 
-func (a activities) search(in SearchInput) (out SearchResult, err error) {
-	err = workflow.ExecuteActivity(storeOptions(a.ctx), (*Activities)(nil).Search, in).Get(a.ctx, &out)
-	return out, err
+func (a activities) decide(in DecideInput) (Decided, error) {
+	return call[Decided](modelOptions(a.ctx), "Decide", (*Activities)(nil).Decide, in)
+}
+
+func (a activities) search(in SearchInput) (SearchResult, error) {
+	return call[SearchResult](storeOptions(a.ctx), "Search", (*Activities)(nil).Search, in)
 }
 
 func (a activities) apply(in ApplyInput) error {
-	return workflow.ExecuteActivity(storeOptions(a.ctx), (*Activities)(nil).Apply, in).Get(a.ctx, nil)
+	_, err := call[any](storeOptions(a.ctx), "Apply", (*Activities)(nil).Apply, in)
+	return err
 }
 
 // deadLetter is tried for ever; only cancellation ends it.
 func (a activities) deadLetter(in DeadLetterInput) error {
-	return workflow.ExecuteActivity(storeOptions(a.ctx), (*Activities)(nil).DeadLetter, in).Get(a.ctx, nil)
+	return workflow.ExecuteActivity(foreverOptions(a.ctx), (*Activities)(nil).DeadLetter, in).Get(a.ctx, nil)
 }
 
 func (a activities) pause(d time.Duration) { _ = workflow.Sleep(a.ctx, d) } // cancelled: the loop sees it

@@ -1,57 +1,54 @@
 package consolidation
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
-// Named changes of the workflow's code, for workflow.GetVersion. A running workflow keeps the
-// version it recorded; raise the number, branch on it, and record a history of each.
-const (
-	changePipeline  = "pipeline"
-	pipelineVersion = 1
-)
-
 // maxSignals ends a run well before the server's limit of 10,000 signals a run.
 const maxSignals = 5000
 
 // Workflow is the entity workflow of one user. It ends when nothing has waited for
-// Tuning.Linger; a later signal-with-start begins a new run.
+// Tuning.Linger; a later signal-with-start or update-with-start begins a new run.
 func Workflow(ctx workflow.Context, p Params) error {
-	r := &run{params: p, state: p.State, signals: workflow.GetSignalChannel(ctx, SignalEvents)}
+	r := &run{params: p, state: p.State, signals: workflow.GetSignalChannel(ctx, SignalEvents), refused: map[string]error{}}
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (State, error) { return r.state, nil }); err != nil {
 		return err
 	}
-	workflow.GetVersion(ctx, changePipeline, workflow.DefaultVersion, pipelineVersion)
-	for {
+	if err := workflow.SetUpdateHandler(ctx, UpdateRetract, r.request); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
 		r.drain(ctx)
+		// Answers to requests go out before the run may end.
+		answered := func() bool { return len(r.retractions) > 0 || workflow.AllHandlersFinished(ctx) }
+		if err := workflow.Await(ctx, answered); err != nil {
+			return err
+		}
 		switch {
 		case len(r.state.Erasures) > 0:
 			if err := r.erase(ctx); err != nil {
 				return err
 			}
+		case len(r.retractions) > 0:
+			r.retract(ctx)
 		case r.erased && r.state.empty() && r.signals.Len() == 0:
 			return nil
 		case r.mustContinue(ctx):
 			next := r.params
 			next.State = r.state
 			return workflow.NewContinueAsNewError(ctx, WorkflowName, next)
-		case len(r.state.Retractions) > 0:
-			if err := r.retract(ctx); err != nil {
-				return err
-			}
 		case r.consolidateNext(ctx):
 		default:
-			if woken := r.sleep(ctx); !woken && r.state.empty() && !r.drain(ctx) {
+			if !r.sleep(ctx) && r.state.empty() && !r.drain(ctx) && workflow.AllHandlersFinished(ctx) {
 				return ctx.Err()
 			}
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 	}
+	return ctx.Err()
 }
 
 type run struct {
@@ -59,29 +56,52 @@ type run struct {
 	state    State
 	signals  workflow.ReceiveChannel
 	received int
+	// retractions wait to be worked off, and refused has the errors of those that failed for good, by id, until they are answered.
+	retractions []Retraction
+	refused     map[string]error
 	// erased says that this run's history holds what was erased: it ends as soon as it can, so that it can be deleted.
 	erased bool
 }
 
 // drain takes in the signals that have arrived, without waiting, until enough is pending.
-func (r *run) drain(ctx workflow.Context) (any bool) {
+func (r *run) drain(ctx workflow.Context) (some bool) {
 	for r.state.bytes() < maxPendingBytes {
 		var s Signal
 		if !r.signals.ReceiveAsync(&s) {
-			return any
+			return some
 		}
-		r.take(ctx, s)
-		any = true
+		some = true
+		r.received++
+		if s.Strategy != "" {
+			r.params.Strategy, r.params.Policy = s.Strategy, s.Policy
+		}
+		r.state.add(s.Events, workflow.Now(ctx))
 	}
-	return any
+	return some
 }
 
-func (r *run) take(ctx workflow.Context, s Signal) {
-	r.received++
-	if s.Strategy != "" {
-		r.params.Strategy, r.params.Policy = s.Strategy, s.Policy
+// request takes in a request to retract an entry, and answers when it has been worked off.
+func (r *run) request(ctx workflow.Context, in Retraction) error {
+	r.retractions = append(r.retractions, in)
+	if err := workflow.Await(ctx, func() bool { return !slices.Contains(r.retractions, in) }); err != nil {
+		return err
 	}
-	r.state.add(s.Events, workflow.Now(ctx))
+	defer delete(r.refused, in.ID)
+	return r.refused[in.ID]
+}
+
+// retract works off the oldest request.
+func (r *run) retract(ctx workflow.Context) {
+	in := r.retractions[0]
+	input := RetractInput{Scope: r.params.Scope, Retraction: in, Now: workflow.Now(ctx)}
+	err := workflow.ExecuteActivity(storeOptions(withTraceParent(ctx, in.TraceParent)), (*Activities)(nil).Retract, input).Get(ctx, nil)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		r.refused[in.ID] = temporal.NewApplicationError(reason(err), errorTerminal)
+	}
+	r.retractions = slices.Delete(r.retractions, 0, 1)
 }
 
 // mustContinue is true when the history has grown enough, and never while signals wait, which would be lost, or while
@@ -90,23 +110,14 @@ func (r *run) mustContinue(ctx workflow.Context) bool {
 	if !r.erased && !workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.received < maxSignals {
 		return false
 	}
-	return r.signals.Len() == 0 && r.state.bytes() <= maxCarriedBytes
+	return r.signals.Len() == 0 && fits("the state", r.state) == nil
 }
 
-// sleep waits for a signal, or until something may be ready.
+// sleep waits for a signal or a request, or until something may be ready.
 func (r *run) sleep(ctx workflow.Context) (woken bool) {
-	timer, cancel := workflow.WithCancel(ctx)
-	defer cancel()
-	workflow.NewSelector(ctx).
-		AddReceive(r.signals, func(c workflow.ReceiveChannel, _ bool) {
-			var s Signal
-			c.Receive(ctx, &s)
-			r.take(ctx, s)
-			woken = true
-		}).
-		AddFuture(workflow.NewTimer(timer, r.state.wait(r.params.Tuning, workflow.Now(ctx))), func(workflow.Future) {}).
-		AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {}).
-		Select(ctx)
+	woken, _ = workflow.AwaitWithTimeout(ctx, r.state.wait(r.params.Tuning, workflow.Now(ctx)), func() bool {
+		return r.signals.Len() > 0 || len(r.retractions) > 0
+	})
 	return woken
 }
 
@@ -116,47 +127,44 @@ func (r *run) consolidateNext(ctx workflow.Context) bool {
 	if session == nil {
 		return false
 	}
-	_ = r.state.consolidate(activities{withTraceParent(ctx, session.TraceParent)}, r.params, session, closes) // cancelled: the loop sees it
+	_ = r.state.consolidate(activities{withTraceParent(ctx, session.TraceParent)}, r.params, session, closes) // the loop sees that it ended
 	return true
 }
 
-// retract works off the requests to retract an entry.
-func (r *run) retract(ctx workflow.Context) error {
-	for _, e := range r.state.Retractions {
-		var a *Activities
-		ctx := withTraceParent(ctx, e.TraceParent)
-		in := RetractInput{Scope: r.params.Scope, Strategy: r.params.Strategy, EventID: e.ID, MemoryID: e.Retract, Now: workflow.Now(ctx)}
-		if err := workflow.ExecuteActivity(storeOptions(ctx), a.Retract, in).Get(ctx, nil); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			r.state.LastFailure = reason(err)
-		}
-	}
-	r.state.Retractions = nil
-	return nil
-}
-
-// modelOptions: a model may be away or slow for long; the heartbeat finds a dead worker sooner.
+// modelOptions are of activities that wait for a model. One may be unavailable or slow for long; the heartbeat finds a dead worker
+// sooner.
 func modelOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: QueueModel, StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: 10 * time.Second,
-		RetryPolicy: retryPolicy(),
+		RetryPolicy: retryPolicy(maxAttempts),
 	})
 }
 
+// storeOptions are of activities that wait for a store.
 func storeOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: QueueStore, StartToCloseTimeout: time.Minute, HeartbeatTimeout: 10 * time.Second,
-		RetryPolicy: retryPolicy(),
+		RetryPolicy: retryPolicy(maxAttempts),
 	})
 }
 
-// retryPolicy retries for ever: an outage ends, and turns must not be lost to it. Errors that no
-// retry mends are marked as such by the activities.
-func retryPolicy() *temporal.RetryPolicy {
+// foreverOptions are of what must be done some time: an erasure, and a dead letter, which is where what fails goes.
+func foreverOptions(ctx workflow.Context) workflow.Context {
+	return workflow.WithRetryPolicy(storeOptions(ctx), *retryPolicy(0))
+}
+
+// maxInterval is the longest pause between two attempts of an activity. An outage ends, and turns must not go to the dead letters for
+// it; a bug does not end, and must not be tried for ever. No error tells one from the other for certain, a day does.
+const (
+	maxInterval = 15 * time.Second
+	maxAttempts = int32(24 * time.Hour / maxInterval)
+)
+
+// retryPolicy gives up after so many attempts, 0 never, and at once where no retry mends the error: where the activity says so, and
+// where it panicked.
+func retryPolicy(attempts int32) *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
-		InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second,
-		NonRetryableErrorTypes: []string{errorTerminal, errorMalformed, errorTooLarge},
+		InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: maxInterval, MaximumAttempts: attempts,
+		NonRetryableErrorTypes: []string{errorTerminal, errorMalformed, errorTooLarge, errorPanic},
 	}
 }

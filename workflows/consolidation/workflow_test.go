@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -25,17 +26,22 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // steps records what a workflow asked of its activities.
 type steps struct {
-	mu      sync.Mutex
-	applied []consolidation.ApplyInput
-	letters []consolidation.DeadLetterInput
-	retract []string
-	// failExtract is returned by Extract for a session, once per entry.
+	mu          sync.Mutex
+	applied     []consolidation.ApplyInput
+	deadLetters []consolidation.DeadLetterInput
+	retract     []string
+	// failExtract is returned by Extract for a session, once per entry; alwaysFail each time.
 	failExtract map[string][]error
+	alwaysFail  func() error
+	failRetract error
 }
 
 func (s *steps) Extract(_ context.Context, b consolidation.Batch) (consolidation.Extracted, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.alwaysFail != nil {
+		return consolidation.Extracted{}, s.alwaysFail()
+	}
 	if errs := s.failExtract[b.SessionID]; len(errs) > 0 {
 		s.failExtract[b.SessionID] = errs[1:]
 		return consolidation.Extracted{}, errs[0]
@@ -70,7 +76,7 @@ func (s *steps) Apply(_ context.Context, in consolidation.ApplyInput) error {
 func (s *steps) DeadLetter(_ context.Context, in consolidation.DeadLetterInput) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.letters = append(s.letters, in)
+	s.deadLetters = append(s.deadLetters, in)
 	return nil
 }
 
@@ -78,7 +84,7 @@ func (s *steps) Retract(_ context.Context, in consolidation.RetractInput) error 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retract = append(s.retract, in.MemoryID)
-	return nil
+	return s.failRetract
 }
 
 // turnsOf lists the ids of the turns applied, a list per consolidation.
@@ -100,7 +106,8 @@ func newRun(t *testing.T) (*testsuite.TestWorkflowEnvironment, *steps) {
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(start)
-	env.SetTestTimeout(20 * time.Second)
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
 	s := &steps{failExtract: map[string][]error{}}
 	env.RegisterWorkflowWithOptions(consolidation.Workflow, workflow.RegisterOptions{Name: consolidation.WorkflowName})
 	for name, f := range map[string]any{
@@ -237,18 +244,18 @@ func TestOutageIsRetriedUntilItEnds(t *testing.T) {
 	}
 	signals(env, []consolidation.Event{turn("s1", 1), closed("s1")})
 	finish(t, env, params())
-	if len(s.applied) != 1 || len(s.letters) != 0 {
-		t.Fatalf("applied %d, dead letters %+v; want 1 and none", len(s.applied), s.letters)
+	if len(s.applied) != 1 || len(s.deadLetters) != 0 {
+		t.Fatalf("applied %d, dead letters %+v; want 1 and none", len(s.applied), s.deadLetters)
 	}
 }
 
 func TestUnusableAnswers(t *testing.T) {
 	malformed := temporal.NewApplicationError("not JSON", "malformed")
 	for name, tc := range map[string]struct {
-		failures, letters int
+		failures, deadLetters int
 	}{
-		"a few are tried again":      {failures: 2, letters: 0},
-		"too many are a dead letter": {failures: 3, letters: 1},
+		"a few are tried again":      {failures: 2, deadLetters: 0},
+		"too many are a dead letter": {failures: 3, deadLetters: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env, s := newRun(t)
@@ -257,15 +264,15 @@ func TestUnusableAnswers(t *testing.T) {
 			}
 			signals(env, []consolidation.Event{turn("bad", 1), closed("bad"), turn("good", 1), closed("good")})
 			finish(t, env, params())
-			if len(s.letters) != tc.letters {
-				t.Fatalf("%d dead letters, want %d", len(s.letters), tc.letters)
+			if len(s.deadLetters) != tc.deadLetters {
+				t.Fatalf("%d dead letters, want %d", len(s.deadLetters), tc.deadLetters)
 			}
 			last := s.applied[len(s.applied)-1]
 			if last.Batch.SessionID != "good" {
 				t.Errorf("the session after the bad one was not consolidated")
 			}
-			if tc.letters == 1 && (s.letters[0].Reason != "not JSON" || len(s.letters[0].Batch.EventIDs) != 1) {
-				t.Errorf("dead letter %+v, want the reason and the event", s.letters[0])
+			if tc.deadLetters == 1 && (s.deadLetters[0].Reason != "not JSON" || s.deadLetters[0].Batch.Turns[0].EventID == "") {
+				t.Errorf("dead letter %+v, want the reason and the event", s.deadLetters[0])
 			}
 		})
 	}
@@ -275,22 +282,103 @@ func TestTerminalFailureIsADeadLetterAndCanBeReplayed(t *testing.T) {
 	env, s := newRun(t)
 	s.failExtract["s1"] = []error{temporal.NewNonRetryableApplicationError("strategy: is unknown", "terminal", nil)}
 	session := []consolidation.Event{turn("s1", 1), closed("s1")}
-	signals(env, session, []consolidation.Event{turn("s1", 1)}) // the second is the replayed letter
+	signals(env, session, []consolidation.Event{turn("s1", 1)}) // the second is the replayed dead letter
 	finish(t, env, params())
-	if len(s.letters) != 1 || s.letters[0].Batch.ClosedAt.IsZero() {
-		t.Fatalf("dead letters %+v, want one that says when the session ended", s.letters)
+	if len(s.deadLetters) != 1 || s.deadLetters[0].Batch.ClosedAt.IsZero() {
+		t.Fatalf("dead letters %+v, want one that says when the session ended", s.deadLetters)
 	}
 	if got := s.turnsOf(); len(got) != 1 || !slices.Equal(got[0], []string{"s1:1"}) {
 		t.Fatalf("after the replay consolidated %v, want the turn", got)
 	}
 }
 
+// ask requests retractions, a second apart, and returns how they end.
+func ask(t *testing.T, env *testsuite.TestWorkflowEnvironment, memoryIDs ...string) map[string]error {
+	t.Helper()
+	ends := map[string]error{}
+	for i, id := range memoryIDs {
+		env.RegisterDelayedCallback(func() {
+			env.UpdateWorkflow(consolidation.UpdateRetract, "r-"+id, &testsuite.TestUpdateCallback{
+				OnReject:   func(err error) { t.Errorf("rejected: %v", err) },
+				OnAccept:   func() {},
+				OnComplete: func(_ any, err error) { ends[id] = err },
+			}, consolidation.Retraction{ID: "r-" + id, MemoryID: id, Strategy: "rmm"})
+		}, time.Duration(i)*time.Second)
+	}
+	return ends
+}
+
 func TestRetractionIsDoneByTheWriter(t *testing.T) {
 	env, s := newRun(t)
-	signals(env, []consolidation.Event{{ID: "r1", Retract: "m1"}, {ID: "r1", Retract: "m1"}, {ID: "r2", Retract: "m2"}})
+	signals(env, []consolidation.Event{turn("s1", 1)})
+	ends := ask(t, env, "m1", "m2")
 	finish(t, env, params())
 	if !slices.Equal(s.retract, []string{"m1", "m2"}) {
 		t.Fatalf("retracted %v, want m1 and m2 once each", s.retract)
+	}
+	if err, ok := ends["m1"]; !ok || err != nil || len(ends) != 2 || ends["m2"] != nil {
+		t.Errorf("the requests ended with %v", ends)
+	}
+}
+
+func TestARetractionThatFailsForGoodSaysSo(t *testing.T) {
+	env, s := newRun(t)
+	s.failRetract = temporal.NewNonRetryableApplicationError("embedding mismatch", "terminal", nil)
+	ends := ask(t, env, "m1")
+	finish(t, env, params())
+	var refused *temporal.ApplicationError
+	if !errors.As(ends["m1"], &refused) || refused.Message() != "embedding mismatch" {
+		t.Errorf("the request ended with %v, want the reason", ends["m1"])
+	}
+}
+
+func TestARunThatMustContinueAnswersFirst(t *testing.T) {
+	env, _ := newRun(t)
+	ends := ask(t, env, "m1")
+	env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, 0)
+	env.ExecuteWorkflow(consolidation.WorkflowName, params())
+	var again *workflow.ContinueAsNewError
+	if err, ok := ends["m1"]; !ok || err != nil || !errors.As(env.GetWorkflowError(), &again) {
+		t.Errorf("the request ended with %v, %t, the run with %v", err, ok, env.GetWorkflowError())
+	}
+}
+
+// A bug is not tried for ever: what nobody can tell from an outage is tried for a day.
+func TestAnErrorThatDoesNotEndIsADeadLetter(t *testing.T) {
+	for name, tc := range map[string]struct {
+		failure func() error
+		atLeast time.Duration
+	}{
+		"unknown": {func() error { return errors.New("assignment to entry in nil map") }, 23 * time.Hour},
+		"panic":   {func() error { panic("index out of range") }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env, s := newRun(t)
+			s.alwaysFail = tc.failure
+			signals(env, []consolidation.Event{turn("s1", 1), closed("s1")})
+			began := env.Now()
+			finish(t, env, params())
+			took := env.Now().Sub(began)
+			if len(s.deadLetters) != 1 || took < tc.atLeast || took > tc.atLeast+3*time.Hour {
+				t.Errorf("%d dead letters after %s", len(s.deadLetters), took)
+			}
+		})
+	}
+}
+
+// A late turn stands before others in time, and keeps the event that brought it.
+func TestADeadLetterHasTheEventsOfItsTurns(t *testing.T) {
+	env, s := newRun(t)
+	s.failExtract["s1"] = []error{temporal.NewNonRetryableApplicationError("no such strategy", "terminal", nil)}
+	signals(env, []consolidation.Event{turn("s1", 2), turn("s1", 3), turn("s1", 1), closed("s1")})
+	finish(t, env, params())
+	if len(s.deadLetters) != 1 || len(s.deadLetters[0].Batch.Turns) != 3 {
+		t.Fatalf("dead letters %+v", s.deadLetters)
+	}
+	for i, turn := range s.deadLetters[0].Batch.Turns {
+		if turn.ID != fmt.Sprintf("s1:%d", i+1) || turn.EventID != "e-"+turn.ID {
+			t.Errorf("turn %d is %s of event %s", i, turn.ID, turn.EventID)
+		}
 	}
 }
 
