@@ -44,6 +44,15 @@ type Session struct {
 	Turns []memory.Turn `json:"turns"`
 }
 
+// Positions returns the place of each turn in the session, by its id.
+func (s Session) Positions() map[string]int {
+	out := make(map[string]int, len(s.Turns))
+	for i, t := range s.Turns {
+		out[t.ID] = i
+	}
+	return out
+}
+
 // Candidate is something the turns say, before it is held against the bank.
 type Candidate struct {
 	// Kind is what it is about.

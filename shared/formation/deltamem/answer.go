@@ -47,7 +47,7 @@ type next struct {
 
 // take reads an answer; what is wrong with it is a fault of package structured.
 func (s *agentSession) take(a answer, version string) (next, error) {
-	out := next{step: step{Thought: cut(a.Thought, maxThoughtBytes)}}
+	out := next{step: step{Thought: llm.Cut(llm.OneLine(strings.ReplaceAll(a.Thought, "\x00", "")), maxThoughtBytes)}}
 	var err error
 	if a.Action == "search" {
 		out.step.Searches, err = s.queries(a)
@@ -108,16 +108,4 @@ func (s *agentSession) finish(a answer, version string) ([]memory.Operation, err
 		}
 	}
 	return l.close(), nil
-}
-
-// cut shortens a text to so many bytes of whole characters.
-func cut(text string, most int) string {
-	text = strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(text), "\x00", ""), "")
-	if len(text) <= most {
-		return text
-	}
-	for !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }

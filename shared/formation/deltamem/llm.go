@@ -9,7 +9,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
-	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 //go:embed prompts/*.tmpl
@@ -34,13 +33,9 @@ func NewLLMWithin(client *model.Client, opts llm.Options, bounds Bounds) (*LLM, 
 	if err := bounds.Validate(); err != nil {
 		return nil, err
 	}
-	agent, err := llm.NewRole(client, llm.RoleSpec{
-		Name: model.RoleAgent, Prompts: prompts, File: "prompts/deltamem-agent.v1.tmpl", Schema: structured.SchemaOf[answer]("mneme_deltamem_agent"),
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &LLM{agent: agent, bounds: bounds}, nil
+	f := &LLM{bounds: bounds}
+	spec := llm.Spec[answer](&f.agent, model.RoleAgent, "deltamem-agent.v1", "mneme_deltamem_agent")
+	return f, llm.NewRoles(client, prompts, opts, spec)
 }
 
 // Version is strategy, prompt version and model.

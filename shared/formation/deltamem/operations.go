@@ -3,7 +3,6 @@ package deltamem
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -144,7 +143,7 @@ func (l *operationLog) entry(e edit, target memory.Memory) (memory.Memory, error
 	slices.Sort(c.Sources)
 	m := memory.Memory{
 		Kind: c.Kind, Content: c.Content, Topic: c.Topic, Slot: target.Slot, Keywords: llm.Keywords(slices.Concat(c.Keywords, target.Keywords)),
-		EventTime: c.EventTime, ValidFrom: l.newest(c.Sources), Status: memory.StatusActive, Sources: c.Sources,
+		EventTime: c.EventTime, ValidFrom: llm.Newest(l.agent.turns, c.Sources), Status: memory.StatusActive, Sources: c.Sources,
 		SessionID: l.agent.in.Session.ID, Strategy: Name, PolicyVersion: l.version,
 	}
 	if m.Topic == "" {
@@ -154,14 +153,4 @@ func (l *operationLog) entry(e edit, target memory.Memory) (memory.Memory, error
 		m.EventTime = target.EventTime
 	}
 	return m, nil
-}
-
-// newest is when the last of the sources was said.
-func (l *operationLog) newest(sources []string) (at time.Time) {
-	for _, t := range l.agent.turns {
-		if slices.Contains(sources, t.ID) && t.Time.After(at) {
-			at = t.Time
-		}
-	}
-	return at
 }

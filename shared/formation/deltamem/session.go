@@ -3,7 +3,6 @@ package deltamem
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -118,9 +117,7 @@ func (s *agentSession) view() view {
 		Left: s.left(), AtOnce: min(s.left(), s.bounds.AtOnce),
 	}
 	for i, m := range s.trail.Memories {
-		v.Memories = append(v.Memories, llm.ShownMemory{
-			ID: llm.Alias("m", i), Kind: string(m.Kind), Content: m.Content, Slot: m.Slot, Said: llm.ShowTime(m.ValidFrom), When: llm.ShowEvent(m.EventTime),
-		})
+		v.Memories = append(v.Memories, llm.ShowMemory(llm.Alias("m", i), m))
 	}
 	return v
 }
@@ -140,7 +137,7 @@ func waiting(in formation.Bundle) []memory.Turn {
 func cues(in formation.Session) []formation.Candidate {
 	var out []formation.Candidate
 	for _, t := range in.Turns {
-		said := cut(strings.Join(strings.Fields(t.Text+" "+t.Caption), " "), maxCueBytes)
+		said := llm.Cut(llm.OneLine(t.Text+" "+t.Caption), maxCueBytes)
 		if said == "" {
 			continue
 		}

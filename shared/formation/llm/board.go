@@ -4,9 +4,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
 )
 
-// ShownCandidate and ShownMemory are what a manager sees.
+// ShownCandidate is a candidate as prompts show it.
 type ShownCandidate struct {
 	ID      string   `json:"id"`
 	Kind    string   `json:"kind"`
@@ -18,6 +19,7 @@ type ShownCandidate struct {
 	Related []string `json:"related"`
 }
 
+// ShownMemory is a memory as prompts show it.
 type ShownMemory struct {
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
@@ -25,6 +27,14 @@ type ShownMemory struct {
 	Slot    string `json:"slot,omitempty"`
 	Said    string `json:"said"`
 	When    string `json:"when,omitempty"`
+}
+
+// ShowMemory shows a memory by an alias.
+func ShowMemory(alias string, m memory.Memory) ShownMemory {
+	return ShownMemory{
+		ID: alias, Kind: string(m.Kind), Content: m.Content, Slot: m.Slot,
+		Said: model.ShowTime(m.ValidFrom), When: model.ShowEvent(m.EventTime),
+	}
 }
 
 // Board is what one decision is made on: the data shown, and what its aliases stand for. Encoded as JSON it is a
@@ -54,7 +64,7 @@ func NewBoard(in formation.Bundle, related int) (*Board, error) {
 		b.indices[id] = i
 		shown := ShownCandidate{
 			ID: id, Kind: string(c.Kind), Content: c.Content, Slot: c.Slot, Negates: c.Negates,
-			Said: ShowTime(in.Session.Turns[newest[i]].Time), When: ShowEvent(c.EventTime), Related: []string{},
+			Said: model.ShowTime(in.Session.Turns[newest[i]].Time), When: model.ShowEvent(c.EventTime), Related: []string{},
 		}
 		for _, m := range r.Memories[:min(related, len(r.Memories))] {
 			if m.Status == memory.StatusActive {
@@ -78,18 +88,13 @@ func (b *Board) show(aliases map[string]string, m memory.Memory) string {
 	}
 	a := Alias("m", len(b.memories))
 	aliases[m.ID], b.memories[a] = a, m
-	b.Memories = append(b.Memories, ShownMemory{
-		ID: a, Kind: string(m.Kind), Content: m.Content, Slot: m.Slot, Said: ShowTime(m.ValidFrom), When: ShowEvent(m.EventTime),
-	})
+	b.Memories = append(b.Memories, ShowMemory(a, m))
 	return a
 }
 
 // timesOf looks up the newest source turn of each candidate, as its position in the session.
 func timesOf(in formation.Bundle) ([]int, error) {
-	position := make(map[string]int, len(in.Session.Turns))
-	for i, t := range in.Session.Turns {
-		position[t.ID] = i
-	}
+	position := in.Session.Positions()
 	out := make([]int, len(in.Related))
 	for c, r := range in.Related {
 		if len(r.Candidate.Sources) == 0 {

@@ -31,13 +31,11 @@ type rating struct {
 
 // NewFilter makes a filter. A prompt that does not work is an error here, not later.
 func NewFilter(client *model.Client, opts Options) (*Filter, error) {
-	r, err := NewRole(client, RoleSpec{
-		Name: model.RoleFilter, Prompts: builtin, File: "prompts/filter.v1.tmpl", Schema: structured.SchemaOf[ratings]("mneme_filter"),
-	}, opts)
-	if err != nil {
+	f := &Filter{opts: opts}
+	if err := NewRoles(client, builtin, opts, Spec[ratings](&f.role, model.RoleFilter, "filter.v1", "mneme_filter")); err != nil {
 		return nil, fmt.Errorf("llm filter: %w", err)
 	}
-	return &Filter{role: r, opts: opts}, nil
+	return f, nil
 }
 
 // Version is prompt version and model.
@@ -71,7 +69,7 @@ func (f *Filter) rate(ctx context.Context, scope memory.Scope, turns []memory.Tu
 
 // scores puts the ratings in the order of the turns; every turn must be rated exactly once.
 func (a ratings) scores(n int) ([]float64, error) {
-	index := TurnIndex(n)
+	index := turnIndex(n)
 	out := make([]float64, n)
 	seen := make([]bool, n)
 	for _, r := range a.Turns {

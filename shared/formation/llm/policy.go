@@ -60,29 +60,35 @@ type Role struct {
 
 // RoleSpec says what a role is made of.
 type RoleSpec struct {
-	// Name selects the model, and labels metrics and spans.
-	Name model.Role
-	// Prompts holds the prompt File, such as "prompts/salimory-manager.v1.tmpl". A file of the same base name in
-	// Options.PromptDir takes its place.
-	Prompts fs.FS
-	File    string
-	// Schema is the form of the answer.
-	Schema structured.Schema
+	to     *Role
+	name   model.Role
+	prompt string
+	schema structured.Schema
 }
 
-// NewRole makes a role. A prompt that does not work, or a role without a model, is an error here, not later.
-func NewRole(client *model.Client, spec RoleSpec, opts Options) (Role, error) {
+// Spec is the role that is put at to, whose answers are of type A. name selects the model, and labels metrics and spans; prompt names the
+// file, such as "salimory-manager.v1", whose place one of that name in Options.PromptDir takes; schema names the form of the answer.
+func Spec[A any](to *Role, name model.Role, prompt, schema string) RoleSpec {
+	return RoleSpec{to, name, prompt, structured.SchemaOf[A](schema)}
+}
+
+// NewRoles makes roles of the prompts in a file system. A prompt that does not work, or a role without a model, is an error here, not
+// later.
+func NewRoles(client *model.Client, prompts fs.FS, opts Options, specs ...RoleSpec) error {
 	if err := opts.Validate(); err != nil {
-		return Role{}, err
+		return err
 	}
-	if client.ModelFor(spec.Name) == "" {
-		return Role{}, fmt.Errorf("no model is configured for role %s", spec.Name)
+	for _, s := range specs {
+		if client.ModelFor(s.name) == "" {
+			return fmt.Errorf("no model is configured for role %s", s.name)
+		}
+		prompt, err := model.LoadPrompt(prompts, opts.PromptDir, "prompts/"+s.prompt+".tmpl", count{Count: 1})
+		if err != nil {
+			return fmt.Errorf("role %s: %w", s.name, err)
+		}
+		*s.to = Role{client: client, name: s.name, prompt: prompt, schema: s.schema}
 	}
-	prompt, err := model.LoadPrompt(spec.Prompts, opts.PromptDir, spec.File, count{Count: 1})
-	if err != nil {
-		return Role{}, fmt.Errorf("role %s: %w", spec.Name, err)
-	}
-	return Role{client: client, name: spec.Name, prompt: prompt, schema: spec.Schema}, nil
+	return nil
 }
 
 // Model is the model that the role asks.

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -32,9 +33,30 @@ type Statement struct {
 	Negates        bool     `json:"negates,omitempty"`
 }
 
-// Candidates reads a list of statements in whatever form a strategy has them, and returns them in order of their first source. read
+// Extract asks for what turns say. A is the role's answer: of names the list of what was found, and whether the model says that there is
+// nothing, which alone makes an empty result; every other answer without a list is a fault. read is as in candidates. Without turns nothing
+// is asked.
+func Extract[A, S any](ctx context.Context, r Role, tenant string, turns []memory.Turn, of func(A) (nothing bool, said []S),
+	read func(S) (formation.Candidate, int, error),
+) ([]formation.Candidate, error) {
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	data := struct {
+		Turns []ShownTurn `json:"turns"`
+	}{ShowTurns(turns)}
+	return Ask(ctx, r, tenant, data, len(turns), func(a A) ([]formation.Candidate, error) {
+		nothing, said := of(a)
+		if err := CheckNothing(nothing, len(said)); err != nil {
+			return nil, err
+		}
+		return candidates(said, read)
+	})
+}
+
+// candidates reads a list of statements in whatever form a strategy has them, and returns them in order of their first source. read
 // returns the candidate and the position of its first source, as Statement.Candidate does.
-func Candidates[S any](statements []S, read func(S) (formation.Candidate, int, error)) ([]formation.Candidate, error) {
+func candidates[S any](statements []S, read func(S) (formation.Candidate, int, error)) ([]formation.Candidate, error) {
 	type placed struct {
 		first int
 		formation.Candidate
@@ -72,7 +94,7 @@ func (s Statement) Candidate(turns []memory.Turn) (c formation.Candidate, first 
 	if err != nil {
 		return c, 0, err
 	}
-	said, err := s.turns(len(turns))
+	said, err := Positions(s.Sources, len(turns))
 	if err != nil {
 		return c, 0, err
 	}
@@ -90,38 +112,10 @@ func (s Statement) Candidate(turns []memory.Turn) (c formation.Candidate, first 
 	for _, i := range said {
 		c.Sources = append(c.Sources, turns[i].ID)
 	}
-	if words := strings.TrimSpace(s.EventWords); !event.Time.IsZero() && wereSaid(words, turns, said) {
+	if words := strings.TrimSpace(s.EventWords); !event.Time.IsZero() && WereSaid(words, turns, said) {
 		c.EventTime.Expression = words
 	}
 	return c, said[0], nil
-}
-
-// turns are the positions of the sources, ascending and each once.
-func (s Statement) turns(n int) ([]int, error) {
-	if len(s.Sources) == 0 {
-		return nil, structured.Faultf("sources is empty; name the turns it comes from")
-	}
-	index := TurnIndex(n)
-	var out []int
-	for _, id := range s.Sources {
-		i, ok := index[id]
-		if !ok {
-			return nil, structured.Faultf("sources names %s, which is not the id of a turn; the ids are t1 to t%d", structured.Alias(id), n)
-		}
-		out = append(out, i)
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
-}
-
-// wereSaid reports whether a source holds these words: an expression is kept only as a quotation.
-func wereSaid(words string, turns []memory.Turn, sources []int) bool {
-	for _, i := range sources {
-		if words != "" && strings.Contains(strings.ToLower(turns[i].Text), strings.ToLower(words)) {
-			return true
-		}
-	}
-	return false
 }
 
 // CheckContent trims a statement and holds it against the bounds.

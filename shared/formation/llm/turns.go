@@ -1,9 +1,14 @@
 package llm
 
 import (
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 // ShownTurn is a turn as prompts show it.
@@ -24,22 +29,31 @@ func ShowAs(sort string, turns []memory.Turn) []ShownTurn {
 	out := make([]ShownTurn, len(turns))
 	for i, t := range turns {
 		out[i] = ShownTurn{
-			ID: Alias(sort, i), Time: ShowTime(t.Time), Speaker: t.Speaker, Role: string(t.Role), Text: t.Text, Picture: t.Caption,
+			ID: Alias(sort, i), Time: model.ShowTime(t.Time), Speaker: t.Speaker, Role: string(t.Role), Text: t.Text, Picture: t.Caption,
 		}
 	}
 	return out
 }
 
-// ShowTime adds the day of the week, which relative dates need and models get wrong.
-func ShowTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
+// Positions gives the aliases of n turns their positions back, ascending and each once.
+func Positions(aliases []string, n int) ([]int, error) {
+	if len(aliases) == 0 {
+		return nil, structured.Faultf("sources is empty; name the turns it comes from")
 	}
-	return t.UTC().Format("Monday 2006-01-02 15:04")
+	index := turnIndex(n)
+	var out []int
+	for _, id := range aliases {
+		i, ok := index[id]
+		if !ok {
+			return nil, structured.Faultf("sources names %s, which is not the id of a turn; the ids are t1 to t%d", structured.Alias(id), n)
+		}
+		out = append(out, i)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
 
-// TurnIndex maps aliases to positions.
-func TurnIndex(n int) map[string]int {
+func turnIndex(n int) map[string]int {
 	out := make(map[string]int, n)
 	for i := range n {
 		out[Alias("t", i)] = i
@@ -47,16 +61,35 @@ func TurnIndex(n int) map[string]int {
 	return out
 }
 
-// ShowEvent writes an event time as exactly as it is known, a range as "from to until".
-func ShowEvent(e memory.EventTime) string {
-	layout := map[memory.Precision]string{
-		memory.PrecisionDay: time.DateOnly, memory.PrecisionMonth: "2006-01", memory.PrecisionYear: "2006",
-	}[e.Precision]
-	if layout == "" {
-		return ""
+// WereSaid reports whether one of the turns at the positions has these words: an expression is kept only as a quotation.
+func WereSaid(words string, turns []memory.Turn, positions []int) bool {
+	return words != "" && slices.ContainsFunc(positions, func(i int) bool {
+		return strings.Contains(strings.ToLower(turns[i].Text), strings.ToLower(words))
+	})
+}
+
+// Newest is when the last of the sources was said.
+func Newest(turns []memory.Turn, sources []string) (at time.Time) {
+	for _, t := range turns {
+		if slices.Contains(sources, t.ID) && t.Time.After(at) {
+			at = t.Time
+		}
 	}
-	if e.End.IsZero() {
-		return e.Time.Format(layout)
+	return at
+}
+
+// OneLine is a text without line breaks, repeated blanks and invalid bytes.
+func OneLine(s string) string {
+	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+}
+
+// Cut shortens valid text to at most n bytes, between characters.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	return e.Time.Format(layout) + " to " + e.End.Format(layout)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
@@ -48,14 +49,15 @@ func (e event) action(d *roleInput) (action, error) {
 	if err != nil {
 		return action{}, err
 	}
-	if words := strings.TrimSpace(e.Said); words != "" && d.wereSaid(words, e.Sources) {
+	words := strings.TrimSpace(e.Said)
+	if said, err := llm.Positions(e.Sources, len(d.turns)); err == nil && len(words) <= maxNameBytes && llm.WereSaid(words, d.turns, said) {
 		when.Expression = words
 	}
-	summary, details := oneLine(e.Summary), oneLine(e.Details)
+	summary, details := llm.OneLine(e.Summary), llm.OneLine(e.Details)
 	if summary == "" {
 		return action{}, structured.Faultf("summary is empty")
 	}
-	content := llm.ShowEvent(when) + ": " + summary
+	content := model.ShowEvent(when) + ": " + summary
 	if details != "" {
 		content += " | " + details
 	}
@@ -89,17 +91,6 @@ func (e event) when() (memory.EventTime, error) {
 	return t, nil
 }
 
-// wereSaid reports whether a source has these words: an expression is kept only as a quotation.
-func (d *roleInput) wereSaid(words string, sources []string) bool {
-	index := llm.TurnIndex(len(d.turns))
-	for _, a := range sources {
-		if i, ok := index[a]; ok && len(words) <= maxNameBytes && strings.Contains(strings.ToLower(d.turns[i].Text), strings.ToLower(words)) {
-			return true
-		}
-	}
-	return false
-}
-
 // concepts is the semantic role's answer.
 type concepts struct {
 	Nothing    bool      `json:"nothing" desc:"true when there is nothing to do, and then operations is empty"`
@@ -125,7 +116,7 @@ func (a concepts) actions(*roleInput) (bool, []action, error) {
 		if err := c.check(); err != nil {
 			return false, nil, structured.Faultf("operation %d: %v", i+1, err)
 		}
-		out = append(out, action{common: c.common, kind: ops[c.Action], content: oneLine(c.Content), reason: c.Why})
+		out = append(out, action{common: c.common, kind: ops[c.Action], content: llm.OneLine(c.Content), reason: c.Why})
 	}
 	return a.Nothing, out, nil
 }
@@ -161,19 +152,19 @@ func (a procedures) actions(*roleInput) (bool, []action, error) {
 
 // content is the procedure in one line: what it is for, its steps by number, and where it belongs.
 func (p procedure) content() (string, error) {
-	description := oneLine(p.Description)
+	description := llm.OneLine(p.Description)
 	if description == "" || len(p.Steps) == 0 {
 		return "", structured.Faultf("a procedure needs a description and steps")
 	}
 	var b strings.Builder
 	b.WriteString(description + " | Steps:")
 	for i, s := range p.Steps {
-		if s = oneLine(s); s == "" {
+		if s = llm.OneLine(s); s == "" {
 			return "", structured.Faultf("step %d is empty", i+1)
 		}
 		b.WriteString(" " + strconv.Itoa(i+1) + ". " + s)
 	}
-	if where := oneLine(p.Context); where != "" {
+	if where := llm.OneLine(p.Context); where != "" {
 		b.WriteString(" | Context: " + where)
 	}
 	return b.String(), nil
@@ -186,5 +177,3 @@ func (c common) check() error {
 	}
 	return nil
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -60,7 +60,7 @@ func dated(content string, when memory.EventTime) string {
 	if strings.HasPrefix(content, day) {
 		return content
 	}
-	return llm.ShowEvent(memory.EventTime{Time: when.Time, Precision: when.Precision}) + ": " + content
+	return model.ShowEvent(memory.EventTime{Time: when.Time, Precision: when.Precision}) + ": " + content
 }
 
 // activity is what is done, apart from when: the stems of a text without its dates, sorted.

@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/model/llm/structured"
+	model "github.com/mneme-memory/mneme/shared/model/llm"
 )
 
 // roleInput is what all four roles work on.
@@ -108,7 +108,7 @@ func (d *roleInput) view(kinds []memory.Kind) *view {
 			v.other[alias] = true
 		}
 		v.Memories = append(v.Memories, shownEntry{
-			ID: alias, Kind: string(kind), Content: m.Content, Said: llm.ShowTime(m.ValidFrom), When: llm.ShowEvent(m.EventTime),
+			ID: alias, Kind: string(kind), Content: m.Content, Said: model.ShowTime(m.ValidFrom), When: model.ShowEvent(m.EventTime),
 		})
 	}
 	return v
@@ -116,15 +116,8 @@ func (d *roleInput) view(kinds []memory.Kind) *view {
 
 // sources gives aliases of turns their ids back, sorted; newest is the last of them to be said.
 func (d *roleInput) sources(aliases []string) (ids []string, newest memory.Turn, err error) {
-	if len(aliases) == 0 {
-		return nil, newest, structured.Faultf("sources is empty; name the turns it comes from")
-	}
-	index := llm.TurnIndex(len(d.turns))
-	for _, a := range aliases {
-		i, ok := index[a]
-		if !ok {
-			return nil, newest, structured.Faultf("sources names %s, which is not the id of a turn; the ids are t1 to t%d", structured.Alias(a), len(d.turns))
-		}
+	positions, err := llm.Positions(aliases, len(d.turns))
+	for _, i := range positions {
 		t := d.turns[i]
 		ids = append(ids, t.ID)
 		if newest.ID == "" || t.Time.After(newest.Time) {
@@ -132,7 +125,7 @@ func (d *roleInput) sources(aliases []string) (ids []string, newest memory.Turn,
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), newest, nil
+	return ids, newest, err
 }
 
 // number puts the roles' operations into one list and gives the new entries their ids: roles that cite the same turns must not

@@ -11,7 +11,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
-	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 //go:embed prompts/*.tmpl
@@ -28,27 +27,13 @@ var _ formation.Former = (*LLM)(nil)
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{}
-	for _, r := range []struct {
-		role   *llm.Role
-		name   model.Role
-		file   string
-		schema structured.Schema
-	}{
-		{&f.core, model.RoleCore, "core", structured.SchemaOf[coreAnswer]("mneme_membuilder_core")},
-		{&f.episodic, model.RoleEpisodic, "episodic", structured.SchemaOf[events]("mneme_membuilder_episodic")},
-		{&f.semantic, model.RoleSemantic, "semantic", structured.SchemaOf[concepts]("mneme_membuilder_semantic")},
-		{&f.procedural, model.RoleProcedural, "procedural", structured.SchemaOf[procedures]("mneme_membuilder_procedural")},
-		{&f.compress, model.RoleCore, "compress", structured.SchemaOf[compressed]("mneme_membuilder_compress")},
-	} {
-		role, err := llm.NewRole(client, llm.RoleSpec{
-			Name: r.name, Prompts: prompts, File: "prompts/membuilder-" + r.file + ".v1.tmpl", Schema: r.schema,
-		}, opts)
-		if err != nil {
-			return nil, err
-		}
-		*r.role = role
-	}
-	return f, nil
+	err := llm.NewRoles(client, prompts, opts,
+		llm.Spec[coreAnswer](&f.core, model.RoleCore, "membuilder-core.v1", "mneme_membuilder_core"),
+		llm.Spec[events](&f.episodic, model.RoleEpisodic, "membuilder-episodic.v1", "mneme_membuilder_episodic"),
+		llm.Spec[concepts](&f.semantic, model.RoleSemantic, "membuilder-semantic.v1", "mneme_membuilder_semantic"),
+		llm.Spec[procedures](&f.procedural, model.RoleProcedural, "membuilder-procedural.v1", "mneme_membuilder_procedural"),
+		llm.Spec[compressed](&f.compress, model.RoleCore, "membuilder-compress.v1", "mneme_membuilder_compress"))
+	return f, err
 }
 
 // Version is strategy, prompt versions and models.

@@ -5,10 +5,8 @@
 package membuilder
 
 import (
-	"strings"
-	"unicode/utf8"
-
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -51,19 +49,9 @@ func cues(in formation.Session) []formation.Candidate {
 
 // cueOf is a turn in one line, cut to what an embedding reads.
 func cueOf(t memory.Turn) string {
-	said := strings.Join(strings.Fields(t.Text+" "+t.Caption), " ")
-	if said == "" {
-		return ""
-	}
-	if speaker := strings.Join(strings.Fields(t.Speaker), " "); speaker != "" {
+	said := llm.OneLine(t.Text + " " + t.Caption)
+	if speaker := llm.OneLine(t.Speaker); said != "" && speaker != "" {
 		said = speaker + ": " + said
 	}
-	if len(said) <= maxCueBytes {
-		return said
-	}
-	end := maxCueBytes
-	for end > 0 && !utf8.RuneStart(said[end]) {
-		end--
-	}
-	return said[:end]
+	return llm.Cut(said, maxCueBytes)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -42,7 +43,7 @@ func procedureOf(c formation.Candidate, t memory.Turn) string {
 	if m == nil {
 		return ""
 	}
-	speaker := strings.ToLower(oneLine(t.Speaker))
+	speaker := strings.ToLower(llm.OneLine(t.Speaker))
 	stems := text.ContentStems(m[1])
 	stems = slices.DeleteFunc(stems, func(s string) bool { return s == text.Stem(speaker) })
 	if len(stems) == 0 {

@@ -16,14 +16,14 @@ import (
 // A name is a capitalised word that is no function word; any form of the word in any case keeps it. A number is one in digits, or a
 // number word from two to twelve: "3,000" is 3000, and "two" is 2. A date is one that can be placed without knowing when it was
 // said; any date that lies within it keeps it, so that a year may become a day of that year, and not the other way round.
-func Dropped(old, new string) []string {
+func Dropped(old, replacement string) []string {
 	var lost []string
 	miss := func(claim string) {
 		if !slices.Contains(lost, claim) {
 			lost = append(lost, claim)
 		}
 	}
-	told, placed := toldBy(new), absolute(new)
+	told, placed := toldBy(replacement), absolute(replacement)
 	dates := absolute(old)
 	for _, d := range dates {
 		if !d.keptBy(placed) && !told.all(old[d.Start:d.End]) {

@@ -2,7 +2,6 @@ package memoryr2
 
 import (
 	"slices"
-	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
@@ -127,20 +126,10 @@ func (c *checker) update(e edit) error {
 
 // deletion closes what the fact contradicts, from when it was said.
 func (c *checker) deletion(e edit, op memory.Operation, turns []memory.Turn) memory.Operation {
-	out := memory.Operation{Kind: memory.OpDelete, Sources: slices.Clone(op.Sources), Reason: reasonContradiction, At: newest(turns, op.Sources)}
+	out := memory.Operation{Kind: memory.OpDelete, Sources: slices.Clone(op.Sources), Reason: reasonContradiction, At: llm.Newest(turns, op.Sources)}
 	for _, id := range e.Contradicts {
 		m, _ := c.board.Memory(id) // check has seen it
 		out.Targets = append(out.Targets, m.ID)
 	}
 	return out
-}
-
-// newest is when the last of the sources was said.
-func newest(turns []memory.Turn, sources []string) (at time.Time) {
-	for _, t := range turns {
-		if slices.Contains(sources, t.ID) && t.Time.After(at) {
-			at = t.Time
-		}
-	}
-	return at
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -108,7 +109,7 @@ func (k *monotonic) rewrite(op memory.Operation) []memory.Operation {
 }
 
 func (k *monotonic) deletion(op memory.Operation, targets []string) memory.Operation {
-	return memory.Operation{Kind: memory.OpDelete, Targets: targets, Sources: op.Sources, Reason: reasonContradiction, At: newest(k.turns, op.Sources)}
+	return memory.Operation{Kind: memory.OpDelete, Targets: targets, Sources: op.Sources, Reason: reasonContradiction, At: llm.Newest(k.turns, op.Sources)}
 }
 
 // keeping is the new statement with what the old one says beyond it as the past.

@@ -11,7 +11,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
-	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
 //go:embed prompts/*.tmpl
@@ -28,21 +27,11 @@ var _ formation.Former = (*LLM)(nil)
 
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
-	extractor, err := llm.NewRole(client, llm.RoleSpec{
-		Name: model.RoleFacts, Prompts: prompts, File: "prompts/memory-r2-facts.v1.tmpl",
-		Schema: structured.SchemaOf[extraction]("mneme_memory_r2_facts"),
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	manager, err := llm.NewRole(client, llm.RoleSpec{
-		Name: model.RoleFactManager, Prompts: prompts, File: "prompts/memory-r2-fact-manager.v1.tmpl",
-		Schema: structured.SchemaOf[edits]("mneme_memory_r2_fact_manager"),
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &LLM{extractor: extractor, manager: manager}, nil
+	f := &LLM{}
+	err := llm.NewRoles(client, prompts, opts,
+		llm.Spec[extraction](&f.extractor, model.RoleFacts, "memory-r2-facts.v1", "mneme_memory_r2_facts"),
+		llm.Spec[edits](&f.manager, model.RoleFactManager, "memory-r2-fact-manager.v1", "mneme_memory_r2_fact_manager"))
+	return f, err
 }
 
 // Version is strategy, prompt versions and models.
@@ -78,18 +67,11 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 }
 
 func (f *LLM) extract(ctx context.Context, tenant string, turns []memory.Turn) ([]formation.Candidate, error) {
-	data := struct {
-		Turns []llm.ShownTurn `json:"turns"`
-	}{llm.ShowTurns(turns)}
-	return llm.Ask(ctx, f.extractor, tenant, data, len(turns), func(a extraction) ([]formation.Candidate, error) {
-		if err := llm.CheckNothing(a.Nothing, len(a.Facts)); err != nil {
-			return nil, err
-		}
-		return llm.Candidates(a.Facts, func(s llm.Statement) (formation.Candidate, int, error) {
-			c, first, err := s.Candidate(turns)
-			c.Neighbours = relatedEach
-			return c, first, err
-		})
+	of := func(a extraction) (bool, []llm.Statement) { return a.Nothing, a.Facts }
+	return llm.Extract(ctx, f.extractor, tenant, turns, of, func(s llm.Statement) (formation.Candidate, int, error) {
+		c, first, err := s.Candidate(turns)
+		c.Neighbours = relatedEach
+		return c, first, err
 	})
 }
 

@@ -22,10 +22,7 @@ type chunk struct {
 
 // split cuts a session into chunks of about the same length, at most size turns each.
 func split(in formation.Session, size int) []chunk {
-	position := make(map[string]int, len(in.Turns))
-	for i, t := range in.Turns {
-		position[t.ID] = i
-	}
+	position := in.Positions()
 	var out []chunk
 	for first := 0; first < len(in.Turns); {
 		end := cut(in.Turns, first, size)

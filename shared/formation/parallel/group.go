@@ -222,10 +222,7 @@ func stemsOf(in formation.Bundle) (stems [][]string, having map[string][]int) {
 
 // turnsOf are the positions of the candidates' last turns.
 func turnsOf(in formation.Bundle) []int {
-	position := make(map[string]int, len(in.Session.Turns))
-	for i, t := range in.Session.Turns {
-		position[t.ID] = i
-	}
+	position := in.Session.Positions()
 	out := make([]int, len(in.Related))
 	for i, r := range in.Related {
 		for _, id := range r.Candidate.Sources {

@@ -51,10 +51,7 @@ func regroup(bins [][]int, verdicts []*formation.Verdict, joined [][]int) ([][]i
 
 // unite makes one verdict of those of bins: operations in order of their first source, those of one bin in the order that it has them.
 func unite(session formation.Session, verdicts []*formation.Verdict) formation.Verdict {
-	position := make(map[string]int, len(session.Turns))
-	for i, t := range session.Turns {
-		position[t.ID] = i
-	}
+	position := session.Positions()
 	type placed struct {
 		at int
 		op memory.Operation

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -34,15 +34,11 @@ func Dialogue(turns []memory.Turn, sources []string, older ...string) string {
 
 // lineOf writes a turn as one line.
 func lineOf(t memory.Turn) string {
-	text := oneLine(t.Text)
-	if caption := oneLine(t.Caption); caption != "" {
+	text := llm.OneLine(t.Text)
+	if caption := llm.OneLine(t.Caption); caption != "" {
 		text += " [picture: " + caption + "]"
 	}
-	return oneLine(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + text
-}
-
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+	return llm.OneLine(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + text
 }
 
 // bounded joins the last lines that fit.
@@ -52,21 +48,13 @@ func bounded(lines []string) string {
 	}
 	first, size := len(lines)-1, len(lines[len(lines)-1])
 	if size > memory.MaxValueBytes {
-		return cut(lines[first], memory.MaxValueBytes-len(ellipsis)) + ellipsis
+		return llm.Cut(lines[first], memory.MaxValueBytes-len(ellipsis)) + ellipsis
 	}
 	for first > 0 && size+1+len(lines[first-1]) <= memory.MaxValueBytes {
 		first--
 		size += 1 + len(lines[first])
 	}
 	return strings.Join(lines[first:], "\n")
-}
-
-// cut shortens valid text to at most n bytes, between characters.
-func cut(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // withDialogue fills in the values of the entries that operations write. known are the entries that may be targets beside those

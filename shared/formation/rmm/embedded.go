@@ -40,10 +40,7 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	if err != nil {
 		return nil, err
 	}
-	position := make(map[string]int, len(in.Turns))
-	for i, t := range in.Turns {
-		position[t.ID] = i
-	}
+	position := in.Positions()
 	byOwner := map[string][]statement{}
 	var owners []string
 	for _, c := range found {

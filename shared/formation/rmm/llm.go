@@ -30,21 +30,11 @@ var (
 
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
-	topics, err := llm.NewRole(client, llm.RoleSpec{
-		Name: model.RoleTopics, Prompts: prompts, File: "prompts/rmm-topics.v1.tmpl",
-		Schema: structured.SchemaOf[reflection]("mneme_rmm_topics"),
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	manager, err := llm.NewRole(client, llm.RoleSpec{
-		Name: model.RoleTopicManager, Prompts: prompts, File: "prompts/rmm-manager.v1.tmpl",
-		Schema: structured.SchemaOf[decisions]("mneme_rmm_manager"),
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &LLM{topics: topics, manager: manager, related: opts.Related}, nil
+	f := &LLM{related: opts.Related}
+	err := llm.NewRoles(client, prompts, opts,
+		llm.Spec[reflection](&f.topics, model.RoleTopics, "rmm-topics.v1", "mneme_rmm_topics"),
+		llm.Spec[decisions](&f.manager, model.RoleTopicManager, "rmm-manager.v1", "mneme_rmm_manager"))
+	return f, err
 }
 
 // Version is strategy, prompt versions and models.
@@ -75,17 +65,9 @@ type topic struct {
 // Extract asks once for the topics of all speakers. Nothing worth keeping is an empty result only when the model says so; every other
 // answer without topics is an error. Without turns it asks nothing.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	if len(in.Turns) == 0 {
-		return nil, nil
-	}
-	data := struct {
-		Turns []llm.ShownTurn `json:"turns"`
-	}{llm.ShowTurns(in.Turns)}
-	return llm.Ask(ctx, f.topics, in.Scope.Tenant, data, len(in.Turns), func(a reflection) ([]formation.Candidate, error) {
-		if err := llm.CheckNothing(a.Nothing, len(a.Topics)); err != nil {
-			return nil, err
-		}
-		return llm.Candidates(a.Topics, func(t topic) (formation.Candidate, int, error) { return t.candidate(in.Turns) })
+	of := func(a reflection) (bool, []topic) { return a.Nothing, a.Topics }
+	return llm.Extract(ctx, f.topics, in.Scope.Tenant, in.Turns, of, func(t topic) (formation.Candidate, int, error) {
+		return t.candidate(in.Turns)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -14,7 +15,6 @@ import (
 type merger struct {
 	former *Embedded
 	in     formation.Bundle
-	turns  map[string]memory.Turn
 	// shown are the entries of the bank by id.
 	shown map[string]memory.Memory
 	// fresh are the entries written so far, by id; order is that of writing.
@@ -26,10 +26,7 @@ type merger struct {
 }
 
 func newMerger(f *Embedded, in formation.Bundle) *merger {
-	m := &merger{former: f, in: in, turns: map[string]memory.Turn{}, shown: map[string]memory.Memory{}, fresh: map[string]memory.Memory{}, successor: map[string]string{}}
-	for _, t := range in.Session.Turns {
-		m.turns[t.ID] = t
-	}
+	m := &merger{former: f, in: in, shown: map[string]memory.Memory{}, fresh: map[string]memory.Memory{}, successor: map[string]string{}}
 	for _, r := range in.Related {
 		for _, e := range r.Memories {
 			m.shown[e.ID] = e
@@ -49,7 +46,7 @@ func (m *merger) settle(r formation.Related, op memory.Operation) {
 	case op.Kind != memory.OpAdd && len(targets) > 0:
 		m.merge(c, targets, m.revised(c, targets), op.Reason)
 	case !op.Until.IsZero():
-		op.New.ValidFrom = m.newest(c)
+		op.New.ValidFrom = llm.Newest(m.in.Session.Turns, c.Sources)
 		m.write(op, c)
 	case m.knows(r):
 	default:
@@ -219,20 +216,9 @@ func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
 	slices.Sort(sources)
 	return memory.Memory{
 		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Kind: c.Kind, Content: content, Topic: c.Topic, Slot: c.Slot,
-		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: m.newest(c), Status: memory.StatusActive, Sources: slices.Compact(sources),
+		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources), Status: memory.StatusActive, Sources: slices.Compact(sources),
 		SessionID: m.in.Session.ID, Strategy: Name, PolicyVersion: m.former.Version(),
 	}
-}
-
-// newest is when a topic was spoken of last.
-func (m *merger) newest(c formation.Candidate) time.Time {
-	var at time.Time
-	for _, id := range c.Sources {
-		if t := m.turns[id].Time; t.After(at) {
-			at = t
-		}
-	}
-	return at
 }
 
 // sentences are those of a summary.

@@ -27,21 +27,11 @@ var _ formation.Former = (*LLM)(nil)
 
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
-	extractor, err := llm.NewRole(client, llm.RoleSpec{
-		Name: model.RoleExtractor, Prompts: prompts, File: "prompts/salimory-extractor.v2.tmpl",
-		Schema: structured.SchemaOf[extraction]("mneme_salimory_extractor"),
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	manager, err := llm.NewRole(client, llm.RoleSpec{
-		Name: model.RoleManager, Prompts: prompts, File: "prompts/salimory-manager.v2.tmpl",
-		Schema: structured.SchemaOf[decisions]("mneme_salimory_manager"),
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &LLM{extractor: extractor, manager: manager, related: opts.Related}, nil
+	f := &LLM{related: opts.Related}
+	err := llm.NewRoles(client, prompts, opts,
+		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v2", "mneme_salimory_extractor"),
+		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v2", "mneme_salimory_manager"))
+	return f, err
 }
 
 // Version is strategy, prompt versions and models.
@@ -63,17 +53,9 @@ type routed struct {
 // Extract asks once for what the session says. Nothing worth keeping is an empty result only when the model says
 // so; every other answer without memories is an error. Without turns it asks nothing.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	if len(in.Turns) == 0 {
-		return nil, nil
-	}
-	data := struct {
-		Turns []llm.ShownTurn `json:"turns"`
-	}{llm.ShowTurns(in.Turns)}
-	return llm.Ask(ctx, f.extractor, in.Scope.Tenant, data, len(in.Turns), func(a extraction) ([]formation.Candidate, error) {
-		if err := llm.CheckNothing(a.Nothing, len(a.Memories)); err != nil {
-			return nil, err
-		}
-		return llm.Candidates(a.Memories, func(r routed) (formation.Candidate, int, error) { return r.candidate(in.Turns) })
+	of := func(a extraction) (bool, []routed) { return a.Nothing, a.Memories }
+	return llm.Extract(ctx, f.extractor, in.Scope.Tenant, in.Turns, of, func(r routed) (formation.Candidate, int, error) {
+		return r.candidate(in.Turns)
 	})
 }
 

@@ -27,6 +27,7 @@ type traced struct {
 	tracer trace.Tracer
 }
 
+// Embed is the embedder's, in a span.
 func (t *traced) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	ctx, span := t.tracer.Start(ctx, "embeddings "+t.Model(), trace.WithAttributes(
 		attrOperation.String("embeddings"), attrModel.String(t.Model()),

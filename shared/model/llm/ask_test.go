@@ -110,22 +110,13 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 	}
 }
 
-func TestErrorsAreClassed(t *testing.T) {
-	for _, tc := range []struct {
-		err            error
-		answer, config bool
-	}{
-		{llm.ErrMalformed, true, false},
-		{llm.ErrTruncated, true, false},
-		{llm.ErrRefused, true, false},
-		{llm.ErrEmpty, true, false},
-		{llm.ErrUnauthorized, false, true},
-		{llm.ErrNotFound, false, true},
-		{llm.ErrRejected, false, true},
-		{llm.ErrUnavailable, false, false},
+func TestOnlyErrorsOfAnAnswerAreUnusableAnswers(t *testing.T) {
+	for err, want := range map[error]bool{
+		llm.ErrMalformed: true, llm.ErrTruncated: true, llm.ErrRefused: true, llm.ErrEmpty: true,
+		llm.ErrUnauthorized: false, llm.ErrNotFound: false, llm.ErrRejected: false, llm.ErrUnavailable: false,
 	} {
-		if errors.Is(tc.err, fault.ErrUnusableAnswer) != tc.answer || llm.IsConfigFault(tc.err) != tc.config {
-			t.Errorf("%v is classed wrongly", tc.err)
+		if errors.Is(err, fault.ErrUnusableAnswer) != want {
+			t.Errorf("%v is classed wrongly", err)
 		}
 	}
 }

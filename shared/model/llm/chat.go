@@ -112,7 +112,10 @@ func repairMessage(fault error) string {
 // answerError marks errors about an answer, which are not retried here.
 type answerError struct{ err error }
 
+// Error is that of the answer.
 func (e *answerError) Error() string { return e.err.Error() }
+
+// Unwrap is the error of the answer.
 func (e *answerError) Unwrap() error { return e.err }
 
 // readChoice returns the text of the first choice, or why there is none.

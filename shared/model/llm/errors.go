@@ -37,14 +37,11 @@ var (
 // after a few times it never will, so callers bound their retries, and keep the data.
 type unusableAnswer string
 
+// Error is the sentence.
 func (e unusableAnswer) Error() string { return string(e) }
 
+// Is makes it an error of fault.ErrUnusableAnswer.
 func (unusableAnswer) Is(target error) bool { return target == fault.ErrUnusableAnswer }
-
-// IsConfigFault reports whether err is for the operator to mend.
-func IsConfigFault(err error) bool {
-	return errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrRejected)
-}
 
 // StatusError is an HTTP status other than success. It shows no text the endpoint sent, except what
 // identifies the fault, because endpoints quote the request in their messages.

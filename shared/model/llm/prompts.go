@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // Prompt is a versioned pair of templates, "system" and "user".
@@ -116,4 +119,26 @@ func DataBlock(v any) (string, error) {
 		return "", fmt.Errorf("encode prompt data: %w", err)
 	}
 	return DataOpen + "\n" + string(out) + "\n" + DataClose, nil
+}
+
+// ShowTime writes a time as prompts show it. It adds the day of the week, which relative dates need and models get wrong.
+func ShowTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("Monday 2006-01-02 15:04")
+}
+
+// ShowEvent writes an event time as exactly as it is known, a range as "from to until".
+func ShowEvent(e memory.EventTime) string {
+	layout := map[memory.Precision]string{
+		memory.PrecisionDay: time.DateOnly, memory.PrecisionMonth: "2006-01", memory.PrecisionYear: "2006",
+	}[e.Precision]
+	if layout == "" {
+		return ""
+	}
+	if e.End.IsZero() {
+		return e.Time.Format(layout)
+	}
+	return e.Time.Format(layout) + " to " + e.End.Format(layout)
 }

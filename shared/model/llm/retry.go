@@ -4,44 +4,55 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
 // try runs attempt until it succeeds, fails for good, or the attempts are used up. A place in the gate is
 // held while an attempt runs, not while waiting for the next one.
 func (c *Client) try(ctx context.Context, tenant string, attempt func(context.Context) error) (attempts int, err error) {
-	for attempts = 1; ; attempts++ {
+	once := func() (struct{}, error) {
+		attempts++
 		err = c.attempt(ctx, tenant, attempt)
-		if err == nil {
-			return attempts, nil
-		}
-		if ctx.Err() != nil {
-			return attempts, context.Cause(ctx)
-		}
-		var ae *answerError
-		if errors.As(err, &ae) {
-			return attempts, ae.err
-		}
-		var se *StatusError
-		isStatus := errors.As(err, &se)
-		if isStatus && !se.retryable() {
-			return attempts, fmt.Errorf("%w: %w", se.kind(), se)
-		}
-		wait := c.backoff(attempts)
-		if isStatus {
-			wait = max(wait, se.RetryAfter)
-		}
-		tooLong := isStatus && se.RetryAfter > c.cfg.Retry.MaxServerWait
-		if attempts > c.cfg.Retry.Max || tooLong {
-			return attempts, fmt.Errorf("%w after %d attempts: %w", ErrUnavailable, attempts, err)
-		}
-		if err := sleep(ctx, wait); err != nil {
-			return attempts, err
-		}
+		return struct{}{}, c.again(err)
 	}
+	r := c.cfg.Retry
+	// Full jitter, anything between nothing and twice the interval, spreads callers that failed together.
+	wait := &backoff.ExponentialBackOff{InitialInterval: r.Base / 2, MaxInterval: r.Cap / 2, Multiplier: 2, RandomizationFactor: 1}
+	_, _ = backoff.Retry(ctx, once, backoff.WithBackOff(wait), backoff.WithMaxTries(uint(r.Max)+1), backoff.WithMaxElapsedTime(0))
+	var ae *answerError
+	var se *StatusError
+	switch {
+	case err == nil:
+		return attempts, nil
+	case ctx.Err() != nil:
+		return attempts, context.Cause(ctx)
+	case errors.As(err, &ae):
+		return attempts, ae.err
+	case errors.As(err, &se) && !se.retryable():
+		return attempts, fmt.Errorf("%w: %w", se.kind(), se)
+	}
+	return attempts, fmt.Errorf("%w after %d attempts: %w", ErrUnavailable, attempts, err)
+}
+
+// again says what becomes of a failed attempt: none follows it, one as soon as the server asked for, or one when it is time.
+func (c *Client) again(err error) error {
+	var se *StatusError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, new(*answerError)):
+		return backoff.Permanent(err)
+	case !errors.As(err, &se):
+		return err
+	case !se.retryable() || se.RetryAfter > c.cfg.Retry.MaxServerWait:
+		return backoff.Permanent(err)
+	case se.RetryAfter > 0:
+		return &backoff.RetryAfterError{Duration: se.RetryAfter}
+	}
+	return err
 }
 
 // attempt runs one attempt within its own deadline.
@@ -62,50 +73,15 @@ func (c *Client) attempt(ctx context.Context, tenant string, attempt func(contex
 
 var errTimeout = errors.New("request timed out")
 
-// backoff is the wait after the n-th failed attempt: anything up to base*2^(n-1), capped. Full
-// jitter spreads callers that failed together.
-func (c *Client) backoff(n int) time.Duration {
-	upper := c.cfg.Retry.Cap
-	if shift := n - 1; shift < 30 && c.cfg.Retry.Base<<shift < upper {
-		upper = c.cfg.Retry.Base << shift
-	}
-	return rand.N(upper + 1)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// retryAfter reads how long a server asks to wait: in milliseconds, in seconds or until a date.
+// retryAfter reads how long a server asks to wait: in milliseconds, in seconds or until a date. What cannot be read is 0.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return bounded(ms, time.Millisecond)
+	for header, unit := range map[string]string{"Retry-After-Ms": "ms", "Retry-After": "s"} {
+		if d, err := time.ParseDuration(h.Get(header) + unit); err == nil {
+			return max(0, d)
+		}
 	}
-	v := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		return bounded(s, time.Second)
-	}
-	if at, err := http.ParseTime(v); err == nil {
+	if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
 		return max(0, at.Sub(now))
 	}
 	return 0
-}
-
-// bounded keeps odd numbers (negative, huge, NaN) from overflowing.
-func bounded(n float64, unit time.Duration) time.Duration {
-	const day = 24 * time.Hour
-	switch {
-	case !(n > 0):
-		return 0
-	case n > float64(day/unit):
-		return day
-	}
-	return time.Duration(n * float64(unit))
 }

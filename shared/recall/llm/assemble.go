@@ -31,12 +31,12 @@ type line struct {
 // marks are what looks like a citation. In a line's text it would be taken for one.
 var marks = regexp.MustCompile(`(?i)\s*\[\s*(\d[\d\s,;]*|NO_CITE)\s*\]`)
 
-// check holds a draft against the evidence and returns its lines in order of the sections. uncited are the sections
+// check holds an answer against the evidence and returns its lines in order of the sections. uncited are the sections
 // that may have lines without a memory: those whose own evidence is there.
-func (d draft) check(memories int, uncited map[string]bool) ([]line, error) {
+func (a profileAnswer) check(memories int, uncited map[string]bool) ([]line, error) {
 	var out []line
 	for _, name := range sectionOrder {
-		for _, s := range d.Sections {
+		for _, s := range a.Sections {
 			if s.Name != name {
 				continue
 			}
@@ -50,15 +50,15 @@ func (d draft) check(memories int, uncited map[string]bool) ([]line, error) {
 		}
 	}
 	switch {
-	case d.Nothing && len(out) > 0:
+	case a.Nothing && len(out) > 0:
 		return nil, structured.Faultf("\"nothing\" is true, yet there are lines")
-	case !d.Nothing && len(out) == 0:
+	case !a.Nothing && len(out) == 0:
 		return nil, structured.Faultf("there are no lines; if nothing bears on the question, set \"nothing\" to true")
 	}
 	return out, nil
 }
 
-func (l draftLine) check(section string, memories int, uncited map[string]bool) (line, error) {
+func (l answerLine) check(section string, memories int, uncited map[string]bool) (line, error) {
 	text := strings.Join(strings.Fields(marks.ReplaceAllString(l.Text, "")), " ")
 	if text == "" {
 		return line{}, structured.Faultf("a line of %s has no text", section)

@@ -7,7 +7,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"time"
 
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 )
@@ -64,11 +63,3 @@ func (r role) request(tenant string, data any, p params) (model.Request, error) 
 
 // version is prompt version and model.
 func (r role) version() string { return "llm/" + r.prompt.Version + "/" + r.client.ModelFor(r.name) }
-
-// showTime adds the day of the week, which relative dates need and models get wrong.
-func showTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("Monday 2006-01-02 15:04")
-}

@@ -20,18 +20,18 @@ type Profiler struct {
 
 var _ recall.Profiler = (*Profiler)(nil)
 
-// draft is the profiler's answer.
-type draft struct {
-	Nothing  bool           `json:"nothing" desc:"true when nothing bears on the question, and then sections is empty"`
-	Sections []draftSection `json:"sections"`
+// profileAnswer is the profiler's answer.
+type profileAnswer struct {
+	Nothing  bool            `json:"nothing" desc:"true when nothing bears on the question, and then sections is empty"`
+	Sections []answerSection `json:"sections"`
 }
 
-type draftSection struct {
-	Name  string      `json:"name" enum:"core|constraints|preferences|recent|timeline"`
-	Lines []draftLine `json:"lines"`
+type answerSection struct {
+	Name  string       `json:"name" enum:"core|constraints|preferences|recent|timeline"`
+	Lines []answerLine `json:"lines"`
 }
 
-type draftLine struct {
+type answerLine struct {
 	Text  string `json:"text" desc:"one statement, without bracketed numbers"`
 	Cites []int  `json:"cites" desc:"numbers n of the memories it rests on"`
 }
@@ -69,7 +69,7 @@ func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm utilizer: %w", err)
 	}
-	return &Profiler{role: r, schema: structured.SchemaOf[draft]("mneme_utilizer"), budget: opts.WordBudget}, nil
+	return &Profiler{role: r, schema: structured.SchemaOf[profileAnswer]("mneme_utilizer"), budget: opts.WordBudget}, nil
 }
 
 // Version is prompt version and model.
@@ -90,8 +90,8 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 		return recall.Profile{}, err
 	}
 	req.Schema = &p.schema
-	return model.AskJSON(ctx, p.role.client, req, func(d draft) (recall.Profile, error) {
-		lines, err := d.check(len(e.Memories), map[string]bool{recent: len(e.Window) > 0, core: e.Core.Content != ""})
+	return model.AskJSON(ctx, p.role.client, req, func(a profileAnswer) (recall.Profile, error) {
+		lines, err := a.check(len(e.Memories), map[string]bool{recent: len(e.Window) > 0, core: e.Core.Content != ""})
 		if err != nil {
 			return recall.Profile{}, err
 		}
@@ -100,31 +100,17 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 }
 
 func show(e recall.Evidence) evidence {
-	out := evidence{Question: e.Query, Now: showTime(e.Now), Core: e.Core.Content, Memories: []shownMemory{}, Recent: []shownTurn{}}
+	out := evidence{Question: e.Query, Now: model.ShowTime(e.Now), Core: e.Core.Content, Memories: []shownMemory{}, Recent: []shownTurn{}}
 	for i, m := range e.Memories {
 		if i > 0 && m.Value == e.Memories[i-1].Value && slices.Equal(m.Sources, e.Memories[i-1].Sources) {
 			m.Value = "" // it stands there once already
 		}
 		out.Memories = append(out.Memories, shownMemory{
-			N: i + 1, Kind: string(m.Kind), Content: m.Content, Said: showTime(m.ValidFrom), When: showEvent(m.EventTime), Status: string(m.Status), Dialogue: m.Value,
+			N: i + 1, Kind: string(m.Kind), Content: m.Content, Said: model.ShowTime(m.ValidFrom), When: model.ShowEvent(m.EventTime), Status: string(m.Status), Dialogue: m.Value,
 		})
 	}
 	for _, t := range e.Window {
-		out.Recent = append(out.Recent, shownTurn{Time: showTime(t.Time), Speaker: t.Speaker, Text: t.Text, Picture: t.Caption})
+		out.Recent = append(out.Recent, shownTurn{Time: model.ShowTime(t.Time), Speaker: t.Speaker, Text: t.Text, Picture: t.Caption})
 	}
 	return out
-}
-
-// showEvent writes an event time as exactly as it is known, a range as "from to until".
-func showEvent(e memory.EventTime) string {
-	layout := map[memory.Precision]string{
-		memory.PrecisionDay: "2006-01-02", memory.PrecisionMonth: "2006-01", memory.PrecisionYear: "2006",
-	}[e.Precision]
-	if layout == "" {
-		return ""
-	}
-	if e.End.IsZero() {
-		return e.Time.Format(layout)
-	}
-	return e.Time.Format(layout) + " to " + e.End.Format(layout)
 }

@@ -48,7 +48,7 @@ func line(text string, cites ...int) object {
 
 func section(name string, lines ...object) object { return object{"name": name, "lines": lines} }
 
-func draft(sections ...object) object { return object{"nothing": false, "sections": sections} }
+func profileOf(sections ...object) object { return object{"nothing": false, "sections": sections} }
 
 func step(t *testing.T, v any) llmtest.Step {
 	t.Helper()
@@ -70,7 +70,7 @@ func newProfiler(t *testing.T, s *llmtest.Server) *llm.Profiler {
 
 func TestProfileNumbersWhatItCites(t *testing.T) {
 	s := llmtest.New(t)
-	s.Script(model.RoleUtilizer, step(t, draft(
+	s.Script(model.RoleUtilizer, step(t, profileOf(
 		section("recent", line("Ana wants to cook tonight.")),
 		section("constraints", line("No nuts [7] for Ana, [NO_CITE] she lives in Porto.", 3, 1, 3)),
 		section("preferences", line("Ana loves oat milk.", 2)),
@@ -98,7 +98,7 @@ func TestProfileNumbersWhatItCites(t *testing.T) {
 }
 
 func TestProfileKeepsTheWordBudget(t *testing.T) {
-	answer := draft(section("constraints", line("one two three four", 1), line("five six seven eight nine ten", 2), line("x y", 3)))
+	answer := profileOf(section("constraints", line("one two three four", 1), line("five six seven eight nine ten", 2), line("x y", 3)))
 	for _, tc := range []struct {
 		budget int
 		want   []string
@@ -131,17 +131,17 @@ func TestProfileKeepsTheWordBudget(t *testing.T) {
 
 func TestProfileRejectsWhatItCannotVouchFor(t *testing.T) {
 	for name, answer := range map[string]object{
-		"unknown memory":     draft(section("constraints", line("x", 4))),
-		"memory 0":           draft(section("constraints", line("x", 0))),
-		"uncited constraint": draft(section("constraints", line("x"))),
-		"uncited timeline":   draft(section("timeline", line("x"))),
-		"a block not shown":  draft(section("core", line("x"))),
-		"no text":            draft(section("constraints", line(" [1] ", 1))),
-		"unknown section":    draft(section("secrets", line("x", 1))),
-		"no sections":        draft(),
-		"empty section":      draft(section("constraints")),
+		"unknown memory":     profileOf(section("constraints", line("x", 4))),
+		"memory 0":           profileOf(section("constraints", line("x", 0))),
+		"uncited constraint": profileOf(section("constraints", line("x"))),
+		"uncited timeline":   profileOf(section("timeline", line("x"))),
+		"a block not shown":  profileOf(section("core", line("x"))),
+		"no text":            profileOf(section("constraints", line(" [1] ", 1))),
+		"unknown section":    profileOf(section("secrets", line("x", 1))),
+		"no sections":        profileOf(),
+		"empty section":      profileOf(section("constraints")),
 		"nothing and lines":  {"nothing": true, "sections": []object{section("constraints", line("x", 1))}},
-		"half a number":      draft(object{"name": "constraints", "lines": []object{{"text": "x", "cites": []float64{1.5}}}}),
+		"half a number":      profileOf(object{"name": "constraints", "lines": []object{{"text": "x", "cites": []float64{1.5}}}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t)
@@ -155,7 +155,7 @@ func TestProfileRejectsWhatItCannotVouchFor(t *testing.T) {
 }
 
 func TestTheCoreBlockNeedsNoCitation(t *testing.T) {
-	answer := draft(section("preferences", line("Ana loves oat milk.", 2)), section("core", line("Ana is a nurse."), line("Ana must not eat nuts.", 1)))
+	answer := profileOf(section("preferences", line("Ana loves oat milk.", 2)), section("core", line("Ana is a nurse."), line("Ana must not eat nuts.", 1)))
 	s := llmtest.New(t)
 	s.Script(model.RoleUtilizer, step(t, answer))
 	e := evidence(100)
@@ -174,7 +174,7 @@ func TestTheCoreBlockNeedsNoCitation(t *testing.T) {
 
 func TestACoreBlockAloneIsEvidence(t *testing.T) {
 	s := llmtest.New(t)
-	s.Script(model.RoleUtilizer, step(t, draft(section("core", line("Ana is a nurse.")))))
+	s.Script(model.RoleUtilizer, step(t, profileOf(section("core", line("Ana is a nurse.")))))
 	got, err := newProfiler(t, s).Profile(t.Context(), scope, recall.Evidence{Query: "x", Core: memory.Core{Content: "Ana is a nurse."}})
 	if err != nil || len(got.Sections) != 1 {
 		t.Errorf("got %+v, %v", got, err)

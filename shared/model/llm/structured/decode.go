@@ -1,8 +1,8 @@
 package structured
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 )
 
@@ -36,96 +36,43 @@ func decodeInto(schema Schema, data []byte, out any) error {
 	if err := json.Unmarshal(data, &v); err != nil {
 		return Faultf("the answer is no JSON that can be read")
 	}
-	if err := schema.root.check("$", v); err != nil {
+	v, err := schema.root.fit("$", v)
+	if err != nil {
 		return err
 	}
 	// Encoded anew, because a duplicate key or a key in another case would reach encoding/json's struct
 	// decoder differently from what was checked.
-	clean, err := json.Marshal(schema.root.prune(v))
-	if err != nil {
-		return Faultf("the answer is no JSON that can be read")
-	}
-	if err := json.NewDecoder(bytes.NewReader(clean)).Decode(out); err != nil {
+	if err := json.Unmarshal(mustJSON(v), out); err != nil {
 		return Faultf("the answer does not fit the schema")
 	}
 	return nil
 }
 
-// prune keeps what the schema knows of a checked value.
-func (n *node) prune(v any) any {
-	switch n.kind {
-	case "object":
-		in, _ := v.(map[string]any)
-		out := make(map[string]any, len(n.fields))
-		for _, f := range n.fields {
-			if child, ok := in[f.name]; ok && child != nil {
-				out[f.name] = f.node.prune(child)
-			}
-		}
-		return out
-	case "array":
-		in, _ := v.([]any)
-		out := make([]any, len(in))
-		for i, item := range in {
-			out[i] = n.items.prune(item)
-		}
-		return out
-	}
-	return v
-}
-
-// maxSearch bounds how many bytes are looked at in search of objects, since every opening brace may cost
+// maxSearch bounds how many bytes are scanned for objects, since every opening brace may cost
 // a pass over the rest of the answer.
 const maxSearch = 1 << 20
 
-// objects returns the outermost balanced JSON objects in s, in order.
+// objects returns the outermost JSON objects in s, in order.
 func objects(s string) [][]byte {
 	var out [][]byte
-	at, looked := 0, 0
-	for looked < maxSearch {
+	for at, scanned := 0, 0; scanned < maxSearch; at++ {
 		start := strings.IndexByte(s[at:], '{')
 		if start < 0 {
 			break
 		}
 		at += start
-		end := balanced(s[at:])
-		if end < 0 {
-			looked += len(s) - at
-			at++
-			continue
+		var object json.RawMessage
+		var bad *json.SyntaxError
+		switch err := json.NewDecoder(strings.NewReader(s[at:])).Decode(&object); {
+		case err == nil:
+			out = append(out, object)
+			scanned += len(object)
+			at += len(object) - 1
+		case errors.As(err, &bad):
+			scanned += int(bad.Offset)
+		default:
+			scanned += len(s) - at
 		}
-		looked += end
-		if json.Valid([]byte(s[at : at+end])) {
-			out = append(out, []byte(s[at:at+end]))
-			at += end
-			continue
-		}
-		at++
 	}
 	return out
-}
-
-// balanced is the length of the object that s begins with, or -1 when it does not end.
-func balanced(s string) int {
-	depth, inString, escaped := 0, false, false
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case escaped:
-			escaped = false
-		case inString:
-			escaped = c == '\\'
-			inString = c != '"'
-		case c == '"':
-			inString = true
-		case c == '{':
-			depth++
-		case c == '}':
-			depth--
-			if depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return -1
 }

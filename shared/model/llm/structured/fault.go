@@ -8,6 +8,7 @@ import (
 // fault is what the model is told about its answer, in words of ours that quote nothing.
 type fault struct{ text string }
 
+// Error is what the model is told.
 func (f *fault) Error() string { return f.text }
 
 // Faultf says what is wrong with an answer. The model reads it in the repair round and operators in

@@ -3,7 +3,6 @@
 package structured
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -91,44 +90,24 @@ func (s Schema) String() string { return string(mustJSON(s)) }
 
 // MarshalJSON keeps the order of the fields, which encoding/json would not keep in a map.
 func (n *node) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"type":%q`, n.kind)
-	if n.desc != "" {
-		writeMember(&b, "description", n.desc)
-	}
-	if n.enum != nil {
-		writeMember(&b, "enum", n.enum)
-	}
-	if n.items != nil {
-		writeMember(&b, "items", n.items)
-	}
+	out := struct {
+		Type                 string          `json:"type"`
+		Description          string          `json:"description,omitempty"`
+		Enum                 []string        `json:"enum,omitempty"`
+		Items                *node           `json:"items,omitempty"`
+		Properties           json.RawMessage `json:"properties,omitempty"`
+		Required             []string        `json:"required,omitempty"`
+		AdditionalProperties *bool           `json:"additionalProperties,omitempty"`
+	}{Type: n.kind, Description: n.desc, Enum: n.enum, Items: n.items}
 	if n.kind == "object" {
-		n.writeFields(&b)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-func (n *node) writeFields(b *bytes.Buffer) {
-	names := make([]string, len(n.fields))
-	b.WriteString(`,"properties":{`)
-	for i, f := range n.fields {
-		names[i] = f.name
-		if i > 0 {
-			b.WriteByte(',')
+		properties := make([]string, len(n.fields))
+		for i, f := range n.fields {
+			out.Required = append(out.Required, f.name)
+			properties[i] = string(mustJSON(f.name)) + ":" + string(mustJSON(f.node))
 		}
-		b.Write(mustJSON(f.name))
-		b.WriteByte(':')
-		b.Write(mustJSON(f.node))
+		out.Properties, out.AdditionalProperties = json.RawMessage("{"+strings.Join(properties, ",")+"}"), new(bool)
 	}
-	b.WriteByte('}')
-	writeMember(b, "required", names)
-	writeMember(b, "additionalProperties", false)
-}
-
-func writeMember(b *bytes.Buffer, name string, value any) {
-	fmt.Fprintf(b, `,%q:`, name)
-	b.Write(mustJSON(value))
+	return json.Marshal(out)
 }
 
 // mustJSON encodes what cannot fail to encode.
@@ -140,70 +119,68 @@ func mustJSON(v any) []byte {
 	return out
 }
 
-// check holds a decoded value against the schema. Fields the schema does not know are let pass: models
-// like to explain themselves.
-func (n *node) check(path string, v any) error {
+// fit holds a decoded value against the schema and returns what the schema knows of it. Fields that it does not know are left out:
+// models like to explain themselves.
+func (n *node) fit(path string, v any) (any, error) {
 	switch n.kind {
 	case "object":
-		return n.checkObject(path, v)
+		return n.fitObject(path, v)
 	case "array":
-		return n.checkArray(path, v)
+		return n.fitArray(path, v)
 	case "string":
 		s, ok := v.(string)
 		if !ok {
-			return Faultf("%s: want a string", path)
+			return nil, Faultf("%s: want a string", path)
 		}
 		if n.enum != nil && !slices.Contains(n.enum, s) {
-			return Faultf("%s: want one of %s", path, strings.Join(n.enum, ", "))
+			return nil, Faultf("%s: want one of %s", path, strings.Join(n.enum, ", "))
 		}
-		return nil
 	case "boolean":
 		if _, ok := v.(bool); !ok {
-			return Faultf("%s: want true or false", path)
+			return nil, Faultf("%s: want true or false", path)
 		}
-		return nil
 	default:
-		return n.checkNumber(path, v)
+		f, ok := v.(float64)
+		if !ok || n.kind == "integer" && (f != math.Trunc(f) || math.Abs(f) > math.MaxInt32) {
+			return nil, Faultf("%s: want a JSON %s", path, n.kind)
+		}
 	}
+	return v, nil
 }
 
-func (n *node) checkNumber(path string, v any) error {
-	f, ok := v.(float64)
-	if !ok || (n.kind == "integer" && (f != math.Trunc(f) || math.Abs(f) > math.MaxInt32)) {
-		return Faultf("%s: want a JSON %s", path, n.kind)
-	}
-	return nil
-}
-
-func (n *node) checkArray(path string, v any) error {
+func (n *node) fitArray(path string, v any) (any, error) {
 	list, ok := v.([]any)
 	if !ok {
-		return Faultf("%s: want an array", path)
+		return nil, Faultf("%s: want an array", path)
 	}
+	out := make([]any, len(list))
 	for i, item := range list {
-		if err := n.items.check(fmt.Sprintf("%s[%d]", path, i), item); err != nil {
-			return err
+		var err error
+		if out[i], err = n.items.fit(fmt.Sprintf("%s[%d]", path, i), item); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return out, nil
 }
 
-func (n *node) checkObject(path string, v any) error {
+func (n *node) fitObject(path string, v any) (any, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
-		return Faultf("%s: want an object", path)
+		return nil, Faultf("%s: want an object", path)
 	}
+	out := make(map[string]any, len(n.fields))
 	for _, f := range n.fields {
 		child, present := object[f.name]
 		if f.node.optional && child == nil {
 			continue
 		}
 		if !present {
-			return Faultf("%s.%s: is missing", path, f.name)
+			return nil, Faultf("%s.%s: is missing", path, f.name)
 		}
-		if err := f.node.check(path+"."+f.name, child); err != nil {
-			return err
+		var err error
+		if out[f.name], err = f.node.fit(path+"."+f.name, child); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return out, nil
 }
