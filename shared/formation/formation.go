@@ -23,8 +23,8 @@ type Filter interface {
 // Former is one strategy's way of forming memory under one policy. Implementations are safe
 // for concurrent use and keep no state of a user.
 //
-// A session passes Extract once and then Decide, with a look into the bank between them. A former that wants to
-// look again returns Lookups from Decide and is asked once more with what was found.
+// A session passes Extract once and then Decide, with a search of the bank between them. A former that wants to
+// search again returns Lookups from Decide and is asked once more with what was found.
 type Former interface {
 	// Extract returns what the salient turns of one session say, in order of their first source. An empty result means
 	// that nothing was said worth keeping; a failure is an error, never an empty result. A strategy that wants to see the bank before it
@@ -126,7 +126,7 @@ type Bundle struct {
 
 // Lookup is a search in the user's bank that a former wants made.
 type Lookup struct {
-	// Text is what is looked for.
+	// Text is what is searched for.
 	Text string `json:"text"`
 	// K is how many entries are wanted; 0 means MaxNeighbours.
 	K int `json:"k,omitempty"`

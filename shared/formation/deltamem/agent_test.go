@@ -195,7 +195,8 @@ func TestAForeignMemoIsTerminal(t *testing.T) {
 }
 
 func TestBoundsAreChecked(t *testing.T) {
-	for _, b := range []deltamem.Bounds{{}, {Steps: 17, Searches: 8, AtOnce: 4, Found: 5}, {Steps: 6, Searches: 65, AtOnce: 4, Found: 5}, {Steps: 6, Searches: 8, AtOnce: 17, Found: 5}, {Steps: 6, Searches: 8, AtOnce: 4, Found: 21}} {
+	for _, b := range []deltamem.Bounds{{}, {Steps: 17, Searches: 8, AtOnce: 4, Found: 5},
+		{Steps: 6, Searches: 65, AtOnce: 4, Found: 5}, {Steps: 6, Searches: 8, AtOnce: 17, Found: 5}, {Steps: 6, Searches: 8, AtOnce: 4, Found: 21}} {
 		if b.Validate() == nil {
 			t.Errorf("%+v was accepted", b)
 		}
@@ -225,7 +226,8 @@ func TestStepsSearchesAndTokensAreOnTheSpan(t *testing.T) {
 		}
 		ended := spans.Ended()
 		before, after := values(ended[len(ended)-2]), values(ended[len(ended)-1])
-		if before["mneme.agent.steps"] != 1 || before["mneme.agent.searches"] != 1 || after["mneme.agent.steps"] != 2 || after["mneme.agent.searches"] != 1 {
+		if before["mneme.agent.steps"] != 1 || before["mneme.agent.searches"] != 1 || after["mneme.agent.steps"] != 2 ||
+			after["mneme.agent.searches"] != 1 {
 			t.Errorf("%T: %v, then %v", f, before, after)
 		}
 		if in := before["mneme.agent.tokens.input"]; (in > 0) != (after["mneme.agent.tokens.input"] > in) {

@@ -56,7 +56,7 @@ func TestNothingToDoAsksNothing(t *testing.T) {
 	}
 }
 
-// A session costs the call that finishes, and one more for each look into the bank. Each of the suite's sessions takes one.
+// A session costs the call that finishes, and one more for each search in the bank. Each of the suite's sessions takes one.
 func TestASessionCostsOneCallAStep(t *testing.T) {
 	s := llmtest.New(t)
 	l := formationtest.NewLife(newFormer(t, s))

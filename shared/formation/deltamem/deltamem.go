@@ -1,6 +1,6 @@
-// Package deltamem forms memory as DeltaMem does (arXiv:2604.01560, section 3.1): one agent reads a session, looks into the bank where it
+// Package deltamem forms memory as DeltaMem does (arXiv:2604.01560, section 3.1): one agent reads a session, searches the bank where it
 // thinks that something may be known already, and ends with a list of operations: add, update, or none. Most of what people say never
-// changes, so it is the agent that chooses what to look for, and not every statement costs a search. A memory is an
+// changes, so it is the agent that chooses what to search for, and not every statement costs a search. A memory is an
 // atomic sentence, a time and an id; nothing is deleted: what has ended is an update that says so.
 //
 // The agent keeps no state between its steps. What it looks for goes out as the verdict's lookups, and the trail of its steps as

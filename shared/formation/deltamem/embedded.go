@@ -10,7 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 )
 
-// Embedded is the strategy without a model server: statements are made by rule, a rule chooses what to look for, and rules decide on
+// Embedded is the strategy without a model server: statements are made by rule, a rule chooses what to search for, and rules decide on
 // what was found. It is safe for concurrent use.
 type Embedded struct{ rules *embedded.Former }
 

@@ -155,7 +155,8 @@ func TestEmbeddedFindsRepetitions(t *testing.T) {
 }
 
 func TestEmbeddedAsksForLessThanASearchAMemory(t *testing.T) {
-	l := told(t, unrelated()[:12], append(unrelated()[12:], "I live in Porto."), []string{"I moved to Braga.", "It rained in Turin all day when we visited the museum."})
+	l := told(t, unrelated()[:12], append(unrelated()[12:], "I live in Porto."),
+		[]string{"I moved to Braga.", "It rained in Turin all day when we visited the museum."})
 	memories := len(l.Active(t, scope))
 	if l.Searches == 0 || float64(l.Searches) > 0.5*float64(memories) {
 		t.Errorf("%d searches for %d memories", l.Searches, memories)

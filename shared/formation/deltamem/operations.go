@@ -18,8 +18,8 @@ const (
 	reasonNothing = "nothing worth keeping"
 )
 
-// operationLog turns the agent's operations into those of the common vocabulary, each checked against what the agent has seen and what the ones
-// before it did.
+// operationLog turns the agent's operations into those of the common vocabulary, each checked against what the agent has seen and
+// what the ones before it did.
 type operationLog struct {
 	agent   *agentSession
 	version string

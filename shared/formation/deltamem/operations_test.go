@@ -33,16 +33,19 @@ func TestTheThreeOperations(t *testing.T) {
 	add := op("ADD", "", "Ana got a cat on 3 May.", "t2", "t1", "t2")
 	add["event_date"], add["event_precision"], add["keywords"] = "2024-05-03", "day", []string{"pet"}
 	known := []memory.Memory{stored("m-1", "Ana lives in Rome."), stored("m-2", "Ana rents.")}
-	out, w, err := finished(t, known, finish(add, op("UPDATE", "m1", "Ana lives in Porto, before that in Rome.", "t1"), op("NONE", "m2", "", "t2")))
+	out, w, err := finished(t, known, finish(add, op("UPDATE", "m1", "Ana lives in Porto, before that in Rome.", "t1"),
+		op("NONE", "m2", "", "t2")))
 	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpAdd, memory.OpUpdate, memory.OpNone, memory.OpNone}) {
 		t.Fatalf("got %+v, %v", out, err)
 	}
 	m := out[0].New
 	if m.ID != memory.DeriveID(scope, []string{"turn-a", "turn-b"}, 0) || !slices.Equal(m.Sources, []string{"turn-a", "turn-b"}) ||
-		!m.ValidFrom.Equal(day.Add(time.Minute)) || m.Strategy != "deltamem" || m.SessionID != "s1" || m.EventTime.Precision != memory.PrecisionDay {
+		!m.ValidFrom.Equal(day.Add(time.Minute)) || m.Strategy != "deltamem" || m.SessionID != "s1" ||
+		m.EventTime.Precision != memory.PrecisionDay {
 		t.Errorf("added %+v", m)
 	}
-	if m := out[1].New; m.Slot != "ana/home" || m.Topic != "home" || m.EventTime.Time.IsZero() || !slices.Contains(m.Keywords, "city") || !m.ValidFrom.Equal(day) {
+	if m := out[1].New; m.Slot != "ana/home" || m.Topic != "home" || m.EventTime.Time.IsZero() ||
+		!slices.Contains(m.Keywords, "city") || !m.ValidFrom.Equal(day) {
 		t.Errorf("an update loses what its target told: %+v", m)
 	}
 	if o := out[2]; !slices.Equal(o.Targets, []string{"m-2"}) || o.Reason != "already known" {
@@ -75,7 +78,8 @@ func TestNothingIsSaidTwice(t *testing.T) {
 		"an update to another":     {[]object{op("UPDATE", "m1", "Ana lives in Porto.", "t1")}, []memory.OpKind{memory.OpMerge, memory.OpNone}},
 		"an update to a fresh one": {[]object{op("ADD", "", "Ana rents.", "t1"), op("UPDATE", "m1", "Ana rents.", "t2")}, []memory.OpKind{memory.OpAdd, memory.OpMerge, memory.OpNone}},
 		"what was just replaced": {
-			[]object{op("UPDATE", "m1", "Ana left Rome.", "t1"), op("ADD", "", "Ana lives in Rome.", "t2")}, []memory.OpKind{memory.OpUpdate, memory.OpAdd, memory.OpNone},
+			[]object{op("UPDATE", "m1", "Ana left Rome.", "t1"), op("ADD", "", "Ana lives in Rome.", "t2")},
+			[]memory.OpKind{memory.OpUpdate, memory.OpAdd, memory.OpNone},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,14 +9,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 )
 
-// Sizes of the embedded agent's searches. It looks once, for all that it wants to know.
+// Sizes of the embedded agent's searches. It searches once, for all that it wants to know.
 const (
 	// ownFound is how many memories a statement of its own search is held against, as many as the paper's tool returns.
 	ownFound = 5
 	// maxOwn is how many statements of one session have a search of their own.
 	maxOwn = 32
-	// shareMost is how many of the other statements share a search, which is only to find what repeats them. Short ones would drown among others:
-	// of those, one shares for every shareBytes bytes of its own, but at least shareLeast. shareFound is what such a search finds.
+	// shareMost is how many of the other statements share a search, which is only to find what repeats them. Short ones would drown
+	// among others: of those, one shares for every shareBytes bytes of its own, but at least shareLeast. shareFound is what such a
+	// search finds.
 	shareMost  = 10
 	shareLeast = 2
 	shareBytes = 10
@@ -32,8 +33,9 @@ type probe struct {
 	statements []int
 }
 
-// probesFor chooses what to look for. A statement that may change something known has a search of its own: one that sets or denies a value,
-// or that has words of change. The others are most, and seldom meet anything but their own repetition, so they share searches.
+// probesFor chooses what to search for. A statement that may change something known has a search of its own: one that sets or
+// denies a value, or that has words of change. The others are most, and seldom meet anything but their own repetition, so they
+// share searches.
 func probesFor(related []formation.Related) []probe {
 	var own []probe
 	var others []int

@@ -110,7 +110,8 @@ func drawOperation(t *rapid.T) object {
 		target = rapid.SampledFrom([]string{"m1", "m2", "m1", "m2", "m3", ""}).Draw(t, "target")
 	}
 	if kind != "NONE" {
-		content = rapid.SampledFrom([]string{"Ana rents.", "Ana lives in Rome.", "Ana lives in Porto.", "Ana sings.", "ana sings", ""}).Draw(t, "content")
+		content = rapid.SampledFrom([]string{"Ana rents.", "Ana lives in Rome.", "Ana lives in Porto.", "Ana sings.", "ana sings",
+			""}).Draw(t, "content")
 	}
 	var sources []string
 	for range rapid.IntRange(1, 2).Draw(t, "sources") {

@@ -141,7 +141,8 @@ func cues(in formation.Session) []formation.Candidate {
 		if said == "" {
 			continue
 		}
-		out = append(out, formation.Candidate{Kind: memory.KindEpisodic, Content: said, Sources: []string{t.ID}, Neighbours: formation.NoNeighbours})
+		out = append(out, formation.Candidate{Kind: memory.KindEpisodic, Content: said, Sources: []string{t.ID},
+			Neighbours: formation.NoNeighbours})
 	}
 	return out
 }

@@ -98,7 +98,9 @@ var encodedWord = regexp.MustCompile(`[A-Za-z0-9+/_=-]{20,}`)
 func decoded(s string) []string {
 	var out []string
 	for _, w := range encodedWord.FindAllString(s, 4) {
-		for _, decode := range []func(string) ([]byte, error){base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString} {
+		for _, decode := range []func(string) ([]byte, error){
+			base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString,
+		} {
 			if raw, err := decode(w); err == nil && utf8.Valid(raw) {
 				out = append(out, string(raw))
 			}

@@ -51,5 +51,6 @@ func asciiLetters(s string) bool {
 
 // isPast reports whether a lower-case verb form is in the past, or the same in both tenses.
 func isPast(lower string) bool {
-	return pastForms[lower] || pastForms[strings.TrimPrefix(lower, "re")] && len(lower) > 5 || strings.HasSuffix(lower, "ed") && !presentInEd[lower]
+	return pastForms[lower] || pastForms[strings.TrimPrefix(lower, "re")] && len(lower) > 5 ||
+		strings.HasSuffix(lower, "ed") && !presentInEd[lower]
 }

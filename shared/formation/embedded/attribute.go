@@ -154,8 +154,8 @@ func isShortAnswer(said string) bool {
 // maxEllipticWords bounds what counts as an answer without a verb.
 const maxEllipticWords = 12
 
-// isElliptic reports whether a sentence has no verb of its own ("the Corner Bakery now, as a waiter"), or only says that something is over ("I left,
-// actually."): it takes the rest from the question.
+// isElliptic reports whether a sentence has no verb of its own ("the Corner Bakery now, as a waiter"), or only says that something
+// is over ("I left, actually."): it takes the rest from the question.
 func isElliptic(said string) bool {
 	words := text.Words(said)
 	if len(words) == 0 || len(words) > maxEllipticWords {

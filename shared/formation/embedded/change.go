@@ -10,8 +10,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// A change is told in many words, but it nearly always names what it changes ("I left Bosch", "yoga is Monday now, not Friday"). So a statement
-// with a cue of change is held against the entries of the same owner that share what it names, beside those of its slot.
+// A change is told in many words, but it nearly always names what it changes ("I left Bosch", "yoga is Monday now, not Friday"). So
+// a statement with a cue of change is held against the entries of the same owner that share what it names, beside those of its
+// slot.
 
 // cue is what the words of a statement say about how it stands to what is known.
 type cue uint8
@@ -58,7 +59,8 @@ func cuesOf(marked string) cue {
 	return c
 }
 
-func (c cue) has(any cue) bool { return c&any != 0 }
+// has reports whether one of the cues is there.
+func (c cue) has(cues cue) bool { return c&cues != 0 }
 
 // anchorsOf returns the stems that name what a statement is about: content words but those of time, of change, of small talk and of
 // verbs that go with anything.
@@ -66,7 +68,8 @@ func anchorsOf(marked string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range text.Words(marked) {
 		lower := strings.TrimSuffix(w.Lower, "'s")
-		if w.Number || text.IsStopWord(lower) || timeWords[lower] && !weekdayWord(lower) || smallTalk[lower] || relations[lower] || reportWords[lower] || denyingWords[lower] || commonplace[lower] ||
+		if w.Number || text.IsStopWord(lower) || timeWords[lower] && !weekdayWord(lower) || smallTalk[lower] || relations[lower] ||
+			reportWords[lower] || denyingWords[lower] || commonplace[lower] ||
 			smallTalk[text.Stem(lower)] || commonplace[text.Stem(lower)] {
 			continue
 		}
@@ -105,19 +108,20 @@ func ownerOf(marked string) string {
 
 var (
 	kin      = regexp.MustCompile(selfMark + `'s (?:older |younger |little |big |best |twin |late )?([\p{L}-]+)`)
-	selfActs = regexp.MustCompile(selfMark + `(?: and others)? [\p{Ll}]|\b(?:with|for|to|at|by|made|put|hired|gave|let|took) ` + selfMark + `(?:[^']|$)`)
-	animals  = wordSet("dog dogs cat cats team group")
+	selfActs = regexp.MustCompile(selfMark + `(?: and others)? [\p{Ll}]|\b(?:with|for|to|at|by|made|put|hired|gave|let|took) ` +
+		selfMark + `(?:[^']|$)`)
+	animals = wordSet("dog dogs cat cats team group")
 )
 
 // likely is the probability from which what is said may take the place of an entry that has no room for it.
 const likely = 0.5
 
-// surely is the probability from which what is said takes the place of what is known; below it, both are kept in one entry, so that nothing is lost
-// to a mistake.
+// surely is the probability from which what is said takes the place of what is known; below it, both are kept in one entry, so that
+// nothing is lost to a mistake.
 const surely = 0.8
 
-// change decides on a statement that may tell of a change: which of the known entries it changes, the likeliest first, and whether they stay
-// true beside it. What it surely replaces it replaces wherever it was told.
+// change decides on a statement that may tell of a change: which of the known entries it changes, the likeliest first, and whether
+// they stay true beside it. What it surely replaces it replaces wherever it was told.
 func (d *decider) change(p proposal, known []memory.Memory, similarity map[string]float64) (targets []memory.Memory, adds bool) {
 	best := 0.0
 	var alike []memory.Memory
@@ -181,7 +185,8 @@ func isKin(subject string) bool {
 	return ok && relations[relative] && !animals[relative]
 }
 
-// isOver reports whether an entry tells of something that happened and was over with it: no later statement changes that, though one may correct it.
+// isOver reports whether an entry tells of something that happened and was over with it: no later statement changes that, though
+// one may correct it.
 func (r *reading) isOver(m memory.Memory, at time.Time) bool {
 	return m.Kind == memory.KindEpisodic && !m.EventTime.Time.After(at) && !isPlan(r.marked) && !hasAny(r.tokens, inceptive)
 }

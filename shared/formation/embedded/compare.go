@@ -44,8 +44,8 @@ type reading struct {
 	// kin are the relatives it names, weekday and number the first of each.
 	kin             []string
 	weekday, number string
-	// matters are the attributes it is about, as bits.
-	matters uint32
+	// classes are those of the attributes that it is about, as bits.
+	classes uint32
 	// named are the anchors in order.
 	named []string
 }
@@ -57,7 +57,7 @@ func read(content, self string) *reading {
 	r.owner, r.anchors, r.cues = ownerOf(r.marked), anchorsOf(r.marked), cuesOf(r.marked)
 	r.named = slices.Sorted(maps.Keys(r.anchors))
 	r.tokens = tokensOf(r.marked)
-	r.matters = matterOf(r.tokens)
+	r.classes = classesOf(r.tokens)
 	for _, w := range text.Words(r.marked) {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		switch {

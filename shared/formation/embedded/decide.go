@@ -280,6 +280,7 @@ func (d *decider) entry(p proposal) memory.Memory {
 	return memory.Memory{
 		ID: memory.DeriveID(d.scope, p.origin, p.Ordinal), Kind: p.Kind, Content: p.Content, Topic: p.Topic, Slot: p.Slot,
 		Keywords: slices.Clone(p.Keywords), EventTime: p.EventTime, ValidFrom: p.at, Status: memory.StatusActive,
-		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: d.former.identity.Strategy, PolicyVersion: d.former.identity.PolicyVersion, Vector: p.Vector,
+		Sources: slices.Compact(sources), SessionID: d.session.ID, Strategy: d.former.identity.Strategy,
+		PolicyVersion: d.former.identity.PolicyVersion, Vector: p.Vector,
 	}
 }

@@ -170,7 +170,8 @@ func TestDecideIsDeterministicAndComplete(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for _, m := range bank {
-		if ids[m.ID] || m.Content == "" || m.Strategy != "salimory" || m.PolicyVersion != former.Version() || m.ValidFrom.IsZero() || len(m.Sources) == 0 || m.SessionID != "s1" {
+		if ids[m.ID] || m.Content == "" || m.Strategy != "salimory" || m.PolicyVersion != former.Version() || m.ValidFrom.IsZero() ||
+			len(m.Sources) == 0 || m.SessionID != "s1" {
 			t.Errorf("incomplete entry %+v", m)
 		}
 		ids[m.ID] = true
@@ -178,7 +179,8 @@ func TestDecideIsDeterministicAndComplete(t *testing.T) {
 }
 
 func TestDecideRefusesUnknownTurns(t *testing.T) {
-	b := formation.Bundle{Session: session("Ana: hi"), Related: []formation.Related{{Candidate: formation.Candidate{Content: "Ana sings.", Sources: []string{"other"}}}}}
+	b := formation.Bundle{Session: session("Ana: hi"),
+		Related: []formation.Related{{Candidate: formation.Candidate{Content: "Ana sings.", Sources: []string{"other"}}}}}
 	if _, err := former.Decide(context.Background(), b); !fault.IsTerminal(err) {
 		t.Errorf("got %v, want a terminal error", err)
 	}

@@ -15,7 +15,8 @@ const echoedShare = 0.75
 // one entry at a time; an assistant recalls several at once.
 func (d *decider) echoes(p proposal, known []memory.Memory) (id string, ok bool) {
 	assistant := d.turns[p.Sources[0]].Role == memory.RoleAssistant
-	if p.Negates || p.denies || !assistant && p.cues.has(cueEnd|cueReplace) || negative.MatchString(p.marked) || !assistant && !strings.Contains(p.marked, " said: ") {
+	if p.Negates || p.denies || !assistant && p.cues.has(cueEnd|cueReplace) || negative.MatchString(p.marked) ||
+		!assistant && !strings.Contains(p.marked, " said: ") {
 		return "", false
 	}
 	matter := d.echoedMatter(p)

@@ -24,8 +24,8 @@ func fits(p proposal, m memory.Memory) bool {
 	return len(m.Sources) < maxExpandedSources && len(text.Words(m.Content))+len(text.Words(p.Content)) <= maxExpandedWords
 }
 
-// remaining is what an entry says in sentences that share nothing with a statement that takes its place, and that were said at another time than
-// the rest: an update ends what it is about, and nothing else.
+// remaining is what an entry says in sentences that share nothing with a statement that takes its place, and that were said at
+// another time than the rest: an update ends what it is about, and nothing else.
 func (f *Former) remaining(p proposal, m memory.Memory, self string) string {
 	if len(m.Sources) < 2 {
 		return ""

@@ -100,7 +100,9 @@ func (e *turnExtractor) statements() []statement {
 	var out []statement
 	for i, sentence := range kept {
 		s := e.state(sentence, i == 0)
-		if n := len(out); n > 0 && (leansBack(sentence.text) || weIt.MatchString(sentence.text) || names(s) && unnamed(out[n-1]) || stillWith.MatchString(sentence.text) || len(out[n-1].sources) > 1 && isElliptic(sentence.text)) && out[n-1].words+s.words <= maxStatementWords {
+		if n := len(out); n > 0 && (leansBack(sentence.text) || weIt.MatchString(sentence.text) || names(s) && unnamed(out[n-1]) ||
+			stillWith.MatchString(sentence.text) || len(out[n-1].sources) > 1 && isElliptic(sentence.text)) &&
+			out[n-1].words+s.words <= maxStatementWords {
 			out[n-1].join(s)
 			continue
 		}
@@ -236,7 +238,8 @@ func (e *turnExtractor) state(s sentence, opening bool) statement {
 	for i, m := range mentions {
 		ends[i] = endsAt(text, m)
 	}
-	return statement{marked: endWithStop(marked), ends: ends, dates: mentions, expressions: expressions, words: len(strings.Fields(marked)), sources: sources}
+	return statement{marked: endWithStop(marked), ends: ends, dates: mentions, expressions: expressions,
+		words: len(strings.Fields(marked)), sources: sources}
 }
 
 // join appends a statement that leans on this one.
@@ -257,7 +260,8 @@ func (e *turnExtractor) addCaption(statements []statement) []statement {
 		return statements
 	}
 	caption = captionOpening.ReplaceAllString(caption, "")
-	s := statement{marked: endWithStop(selfMark + " shared a photo: " + caption), words: len(strings.Fields(caption)) + 4, sources: []string{turn.ID}}
+	s := statement{marked: endWithStop(selfMark + " shared a photo: " + caption), words: len(strings.Fields(caption)) + 4,
+		sources: []string{turn.ID}}
 	if n := len(statements); n > 0 && statements[n-1].words+s.words <= maxStatementWords && len(statements[n-1].sources) == 1 {
 		last := &statements[n-1]
 		if slot, _ := findSlot(last.marked); slot == "" && !denies(last.marked) {

@@ -11,7 +11,8 @@ import (
 var (
 	routinePattern = regexp.MustCompile(`(?i)\b(?:(?:every|each) (?:other )?(?:single )?(?:day|morning|afternoon|evening|night|week|weekend|month|year|\w+day)|` +
 		`(?:on|most) (?:\w+days|weekends|mornings|evenings|weekdays)|usually|(?:once|twice|\w+ times) (?:a|per) (?:day|week|month|year)|daily|weekly)\b`)
-	likingPattern = regexp.MustCompile(`(?i)` + selfMark + `(?: and others)?(?: \w+ly| also| always| still| just| does not| do not| would| can't| is)*` +
+	likingPattern = regexp.MustCompile(`(?i)` + selfMark +
+		`(?: and others)?(?: \w+ly| also| always| still| just| does not| do not| would| can't| is)*` +
 		` (?:likes?|loves?|enjoys?|prefers?|hates?|dislikes?|adores?|(?:a |such a |a big |a huge )?fan of|into|rather|(?:can't )?stand|allergic|obsessed|fond of|like|love|enjoy|keen on)\b`)
 	favouritePattern = regexp.MustCompile(`(?i)\b(?:favou?rites?|fave|faves|prefers?|preferred)\b`)
 )

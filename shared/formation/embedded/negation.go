@@ -9,10 +9,11 @@ var (
 	noLonger   = regexp.MustCompile(who + `[^.,;!?]{0,40}? no longer\b`)
 	notAnymore = regexp.MustCompile(who + `[^.,;!?]{0,20}?(?: not|n't|n’t)\b[^.;!?]{0,80}?\bany ?more\b`)
 	stopped    = regexp.MustCompile(who + `(?: and others)?(?: has| have| had to| just| recently| finally| completely| already| also)* (?:stopped|quit|gave up|given up)(?: \p{Ll}+ing\b| (?:my|the|on|her|his)?\b)`)
-	cancelled  = regexp.MustCompile(`(?i)(?:` + who + `[^.;!?]{0,30}? (?:cancell?ed|called off)\b|\b(?:was|were|got|is|been) (?:cancell?ed|called off)\b)`)
-	neverMind  = regexp.MustCompile(`(?i)(?:^|[.;!?:] )(?:never ?mind|forget about|forget (?:what|that) ` + selfMark + ` said)\b`)
-	notTrueOf  = regexp.MustCompile(`(?i)^(?:(?:it's|it is|it was) (?:wrong|not true|not right|incorrect|no longer true)|it (?:isn't|wasn't) true) that `)
-	notTrue    = regexp.MustCompile(`(?i)\b(?:that's|that is|that was) (?:wrong|not true|not right|not correct|incorrect|no longer true)(?: any ?more)?(?:[.,;!]|$)`)
+	cancelled  = regexp.MustCompile(`(?i)(?:` + who +
+		`[^.;!?]{0,30}? (?:cancell?ed|called off)\b|\b(?:was|were|got|is|been) (?:cancell?ed|called off)\b)`)
+	neverMind = regexp.MustCompile(`(?i)(?:^|[.;!?:] )(?:never ?mind|forget about|forget (?:what|that) ` + selfMark + ` said)\b`)
+	notTrueOf = regexp.MustCompile(`(?i)^(?:(?:it's|it is|it was) (?:wrong|not true|not right|incorrect|no longer true)|it (?:isn't|wasn't) true) that `)
+	notTrue   = regexp.MustCompile(`(?i)\b(?:that's|that is|that was) (?:wrong|not true|not right|not correct|incorrect|no longer true)(?: any ?more)?(?:[.,;!]|$)`)
 	// notNegation are turns of phrase that look like one.
 	notNegation = regexp.MustCompile(`(?i)\b(?:never|not|won't|can't|couldn't|don't|does not|did not|didn't|almost|nearly|might|may|would|if)\b[^.,;!?]{0,15} (?:quit|stop|stopped|give|gave|cancel)|stopped (?:by|at|over|in)\b`)
 )
@@ -20,7 +21,8 @@ var (
 // denies reports whether a statement takes back something that held or was said.
 func denies(marked string) bool {
 	switch {
-	case noLonger.MatchString(marked), notAnymore.MatchString(marked), neverMind.MatchString(marked), notTrue.MatchString(marked), notTrueOf.MatchString(marked):
+	case noLonger.MatchString(marked), notAnymore.MatchString(marked), neverMind.MatchString(marked), notTrue.MatchString(marked),
+		notTrueOf.MatchString(marked):
 		return true
 	case stopped.MatchString(marked), cancelled.MatchString(marked):
 		return !notNegation.MatchString(marked)

@@ -59,14 +59,15 @@ func (d *decider) pairs(p proposal, known []memory.Memory, similarity map[string
 	for _, m := range known {
 		old := d.reading(m, p.self)
 		// What happened stays true when it no longer does, and when it happens again.
-		over := old.isOver(m, p.at) && (p.Negates || p.cues&^cueAgain == 0 && p.Kind == memory.KindEpisodic && p.isOver(memory.Memory{Kind: p.Kind, EventTime: p.EventTime}, p.at))
+		over := old.isOver(m, p.at) && (p.Negates ||
+			p.cues&^cueAgain == 0 && p.Kind == memory.KindEpisodic && p.isOver(memory.Memory{Kind: p.Kind, EventTime: p.EventTime}, p.at))
 		over = over || p.Negates && isKin(p.subject) != isKin(old.subject) && leads(p.reading) && leads(old)
 		if !d.sameOwner(p, old) || p.at.Before(m.ValidFrom) || m.Sources[0] == p.Sources[0] || over {
 			continue
 		}
 		o := overlapOf(p.reading, old, asked, holders)
 		o.entry, o.old = m, old
-		if o.own+o.asked > o.days || o.kin > 0 || p.matters&old.matters != 0 || o.days > 0 && o.stems > 0 || p.Slot != "" && p.Slot == m.Slot {
+		if o.own+o.asked > o.days || o.kin > 0 || p.classes&old.classes != 0 || o.days > 0 && o.stems > 0 || p.Slot != "" && p.Slot == m.Slot {
 			shared = append(shared, o)
 		}
 	}
@@ -109,8 +110,8 @@ func (d *decider) ranked(p proposal, shared []overlap, similarity map[string]flo
 type overlap struct {
 	entry memory.Memory
 	old   *reading
-	// own and asked count the shared anchors of the statement and of the question before it, days the weekdays among them; score weighs them by how
-	// few entries have them.
+	// own and asked count the shared anchors of the statement and of the question before it, days the weekdays among them; score
+	// weighs them by how few entries have them.
 	own, asked, days int
 	// stems counts the shared content stems that are no anchors, kin the shared relatives.
 	stems, kin       int
@@ -217,7 +218,8 @@ func (d *decider) features(p proposal, o overlap, similarity map[string]float64)
 		o.score, float64(o.own), float64(o.asked), float64(o.names), float64(o.rarest),
 		float64(o.own) / float64(max(len(p.anchors), 1)), float64(o.own+o.asked) / float64(max(len(old.anchors), 1)),
 		float64(min(o.afterEnd, 2)), float64(min(o.before, 2)), float64(min(o.afterMore, 2)),
-		cosine, float64(newNames), flag(answers), float64(o.days), float64(o.own - o.days), float64(len(p.anchors) - o.own), float64(len(m.Sources)),
+		cosine, float64(newNames), flag(answers), float64(o.days), float64(o.own - o.days), float64(len(p.anchors) - o.own),
+		float64(len(m.Sources)),
 		float64(len(p.tokens)), float64(len(old.tokens)),
 		math.Log1p(p.at.Sub(m.ValidFrom).Hours() / 24), flag(m.SessionID == d.session.ID),
 		flag(p.Slot != "" && p.Slot == m.Slot), flag(p.Slot != "" && m.Slot != "" && p.Slot != m.Slot), flag(p.Slot != ""), flag(m.Slot != ""),
@@ -226,10 +228,13 @@ func (d *decider) features(p proposal, o overlap, similarity map[string]float64)
 		flag(strings.Contains(p.marked, " said: ")), flag(strings.Contains(old.marked, " said: ")),
 		flag(strings.HasPrefix(p.marked, selfMark+" asked")), flag(strings.HasPrefix(old.marked, selfMark+" asked")),
 		flag(hasAny(p.tokens, feeling)), flag(hasAny(old.tokens, feeling)),
-		flag(p.EventTime.Expression != ""), flag(m.EventTime.Expression != ""), flag(p.EventTime.Time.After(p.at)), flag(m.EventTime.Time.After(m.ValidFrom)),
+		flag(p.EventTime.Expression != ""), flag(m.EventTime.Expression != ""), flag(p.EventTime.Time.After(p.at)),
+		flag(m.EventTime.Time.After(m.ValidFrom)),
 		flag(strings.Contains(p.marked, "shared a photo")), flag(strings.Contains(old.marked, "shared a photo")),
 	}
-	x = append(x, flag(p.matters&old.matters != 0), flag(p.matters != 0 && old.matters != 0 && p.matters&old.matters == 0), float64(o.stems), float64(o.kin), flag(old.isOver(m, p.at)), flag(len(p.kin) > 0 && len(old.kin) > 0 && o.kin == 0), flag(isKin(p.subject)), flag(isKin(old.subject)), flag(p.subject == old.subject),
+	x = append(x, flag(p.classes&old.classes != 0), flag(p.classes != 0 && old.classes != 0 && p.classes&old.classes == 0),
+		float64(o.stems), float64(o.kin), flag(old.isOver(m, p.at)), flag(len(p.kin) > 0 && len(old.kin) > 0 && o.kin == 0),
+		flag(isKin(p.subject)), flag(isKin(old.subject)), flag(p.subject == old.subject),
 		flag(notNegation.MatchString(p.marked)), flag(p.weekday != "" && old.weekday != "" && p.weekday != old.weekday),
 		flag(p.number != "" && old.number != "" && p.number != old.number), flag(p.number != "" && p.number == old.number))
 	for c := cueEnd; c <= cueAgain; c <<= 1 {

@@ -99,7 +99,8 @@ func TestExtractUsesTheQuestionBefore(t *testing.T) {
 }
 
 func TestExtractLeavesOutWhatTellsNothing(t *testing.T) {
-	for _, said := range []string{"Hi!", "Thanks, Ben!", "Wow, that's great!", "How are you?", "What did you do?", "Yeah, totally.", "Bye!", "👍👍", "...", "ok ok"} {
+	for _, said := range []string{"Hi!", "Thanks, Ben!", "Wow, that's great!", "How are you?", "What did you do?",
+		"Yeah, totally.", "Bye!", "👍👍", "...", "ok ok"} {
 		if got := extract(t, session("Ana: "+said, "Ben: ok")); len(got) != 0 {
 			t.Errorf("%q: got %q, want nothing", said, contents(got))
 		}

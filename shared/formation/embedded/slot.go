@@ -34,7 +34,8 @@ type slotPattern struct {
 }
 
 func slot(attribute, cues, tail string) slotPattern {
-	return slotPattern{attribute: attribute, cues: strings.Fields(cues), pattern: regexp.MustCompile(`(?:^|[.,;!?] |\band |\bbut |\bso )` + subject + soft + tail)}
+	return slotPattern{attribute: attribute, cues: strings.Fields(cues),
+		pattern: regexp.MustCompile(`(?:^|[.,;!?] |\band |\bbut |\bso )` + subject + soft + tail)}
 }
 
 func keyed(attribute, cues, tail string) slotPattern {
@@ -53,20 +54,27 @@ const value = `([^.,;!?()]+)`
 
 // slotPatterns in order of preference.
 var slotPatterns = []slotPattern{
-	slot("residence", "live living moved relocated based settled", ` (?:lives?|living|is living|moved(?: back| away| over)?|relocated|is based|settled)(?: (?:here|there|over))? (?:in|to|at) `+place),
+	slot("residence", "live living moved relocated based settled",
+		` (?:lives?|living|is living|moved(?: back| away| over)?|relocated|is based|settled)(?: (?:here|there|over))? (?:in|to|at) `+place),
 	slot("age", "is turned", ` (?:is|turned|just turned) (\d{1,3})(?: years? old| today| yesterday| last| this|[.,!]|$)`),
 	slot("birthday", "birthday", `'s birthday is (?:on )?`+value),
 	keyed("favourite", "favo fave", `'s (?:all-time |absolute )?(?:favou?rite|fave) ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now |called )?`+value),
 	keyed("preferred", "preferred", `'s preferred ([\p{L}-]+(?: [\p{L}-]+)?) (?:is|are) (?:now )?`+value),
 	keyed("preferred", "prefers", ` prefers ([\p{L}-]+) ((?:in|at|on|after|before) [^.,;!?()]+)`),
-	many(keyed("name of", "name called goes", `'s ([\p{L}-]+)(?:'s name is(?: now)?| is (?:now )?(?:called|named)| goes by) (\p{Lu}[\p{L}'-]*)`)),
-	slot("relationship", "single married engaged divorced separated widowed dating seeing relationship", ` (?:is|got|has been|is getting)(?: \w+ly)? (single|married|engaged|divorced|separated|widowed|dating|seeing someone|in a relationship)`),
+	many(keyed("name of", "name called goes",
+		`'s ([\p{L}-]+)(?:'s name is(?: now)?| is (?:now )?(?:called|named)| goes by) (\p{Lu}[\p{L}'-]*)`)),
+	slot("relationship", "single married engaged divorced separated widowed dating seeing relationship",
+		` (?:is|got|has been|is getting)(?: \w+ly)? (single|married|engaged|divorced|separated|widowed|dating|seeing someone|in a relationship)`),
 	slot("relationship", "broke", ` (broke up) with`),
-	slot("diet", "vegan vegetarian pescatarian keto free plant", ` (?:is|went|became|turned|eats|is eating)(?: strictly| fully| \w+ly)?(?: a)? (vegan|vegetarian|pescatarian|keto|gluten-free|dairy-free|plant-based)`),
-	slot("job", "work started job promoted employed hired", ` (?:(?:works|is working|started(?: working)?|got a job|is employed|got hired|was hired) as|(?:got|was|has been) promoted to)(?: be)? (?:an? |the )?`+value),
+	slot("diet", "vegan vegetarian pescatarian keto free plant",
+		` (?:is|went|became|turned|eats|is eating)(?: strictly| fully| \w+ly)?(?: a)? (vegan|vegetarian|pescatarian|keto|gluten-free|dairy-free|plant-based)`),
+	slot("job", "work started job promoted employed hired",
+		` (?:(?:works|is working|started(?: working)?|got a job|is employed|got hired|was hired) as|(?:got|was|has been) promoted to)(?: be)? (?:an? |the )?`+value),
 	slot("job", "is became", ` (?:is|became) (?:an? |the )((?:[\p{L}-]+ )?(?:nurse|teacher|engineer|doctor|lawyer|developer|designer|manager|chef|writer|student|artist|accountant|scientist|analyst|journalist|architect|photographer|musician|carpenter|electrician|plumber|dentist|therapist|counselor|barista|waiter|waitress|pilot|driver|mechanic|librarian|programmer|consultant|professor|researcher|electrician|firefighter|paramedic|pharmacist|veterinarian))(?: at| for| in|[.,!]|$)`),
-	slot("employer", "work started job employed joined left", ` (?:works|is working|started(?: working)?|got a job|is employed|joined|left for)(?: at| for| with)? `+place),
-	slot("school", "stud goes attend enrolled transferred", ` (?:studies|is studying|goes to|attends|enrolled|transferred)(?: at| in| to)? (\p{Lu}[\p{L}.'-]*(?: (?:of |\p{Lu})[\p{L}.'-]*)* ?(?:University|College|School|Academy|Institute)(?: of \p{Lu}\p{L}+)?)`),
+	slot("employer", "work started job employed joined left",
+		` (?:works|is working|started(?: working)?|got a job|is employed|joined|left for)(?: at| for| with)? `+place),
+	slot("school", "stud goes attend enrolled transferred",
+		` (?:studies|is studying|goes to|attends|enrolled|transferred)(?: at| in| to)? (\p{Lu}[\p{L}.'-]*(?: (?:of |\p{Lu})[\p{L}.'-]*)* ?(?:University|College|School|Academy|Institute)(?: of \p{Lu}\p{L}+)?)`),
 	slot("major", "major switched", `(?:'s major is| majors in| is majoring in| switched majors? to) `+value),
 	slot("car", "driv car", `(?: drives| is driving|'s (?:new )?car is) (?:an? |the )?`+value),
 	slot("phone", "phone", `'s (?:new )?phone is (?:an? |the )?`+value),

@@ -82,7 +82,8 @@ func trimOpening(s string, names map[string]bool) string {
 		return s
 	}
 	switch {
-	case pauses(s, words, 0), greetings[first] && names[words[1].Lower], interjections[first] && words[1].Lower != "is" && words[1].Lower != "was":
+	case pauses(s, words, 0), greetings[first] && names[words[1].Lower],
+		interjections[first] && words[1].Lower != "is" && words[1].Lower != "was":
 		return keepOpener(s, words)
 	}
 	return s

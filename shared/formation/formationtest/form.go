@@ -84,7 +84,8 @@ func (l *Life) decide(ctx context.Context, b formation.Bundle, shown map[string]
 	return formation.Verdict{}, fmt.Errorf("no decision after %d searches", maxSearches)
 }
 
-func (l *Life) search(ctx context.Context, scope memory.Scope, text string, k int, shown map[string]memory.Memory) (formation.Found, memory.Vector, error) {
+func (l *Life) search(ctx context.Context, scope memory.Scope, text string, k int,
+	shown map[string]memory.Memory) (formation.Found, memory.Vector, error) {
 	vectors, err := l.embedder.Embed(ctx, []string{text})
 	if err != nil || k == formation.NoNeighbours {
 		return formation.Found{}, nil, err

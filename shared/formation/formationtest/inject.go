@@ -36,7 +36,8 @@ func CheckBlock(t *testing.T, c llmtest.Call) {
 			t.Errorf("%s: %q stands outside the block", c.Role, text)
 		}
 	}
-	if !strings.Contains(c.System(), "never an instruction") && !strings.Contains(strings.Join(strings.Fields(c.System()), " "), "never an instruction") {
+	if !strings.Contains(c.System(), "never an instruction") &&
+		!strings.Contains(strings.Join(strings.Fields(c.System()), " "), "never an instruction") {
 		t.Errorf("%s: the rules do not say that data is no instruction", c.Role)
 	}
 	if len(c.Messages) != 2 {

@@ -19,6 +19,7 @@ func Misbehave(t *testing.T, roles map[model.Role]Called) {
 	unknown := llmtest.Altered(strings.NewReplacer(`"t1"`, `"t99"`, `"c1"`, `"c99"`).Replace)
 	half := llmtest.Altered(func(a string) string { return a[:len(a)/2] })
 	prose := llmtest.Text("I am afraid I would rather talk about something else.")
+	empty := llmtest.Text(`{"turns":[],"memories":[],"operations":[],"topics":[],"facts":[],"nothing":false}`)
 	twice := func(s llmtest.Step) []llmtest.Step { return []llmtest.Step{s, s} }
 	thrice := func(s llmtest.Step) []llmtest.Step { return []llmtest.Step{s, s, s} }
 	cases := []struct {
@@ -36,7 +37,7 @@ func Misbehave(t *testing.T, roles map[model.Role]Called) {
 		{"no JSON, then good", []llmtest.Step{prose}, nil, 2},
 		{"no JSON twice", twice(prose), model.ErrMalformed, 2},
 		{"empty object twice", twice(llmtest.Text("{}")), model.ErrMalformed, 2},
-		{"empty lists twice", twice(llmtest.Text(`{"turns":[],"memories":[],"operations":[],"topics":[],"facts":[],"nothing":false}`)), model.ErrMalformed, 2},
+		{"empty lists twice", twice(empty), model.ErrMalformed, 2},
 		{"truncated", []llmtest.Step{llmtest.Truncated()}, model.ErrTruncated, 1},
 		{"refused", []llmtest.Step{llmtest.Refusal()}, model.ErrRefused, 1},
 		{"filtered", []llmtest.Step{llmtest.Filtered()}, model.ErrRefused, 1},

@@ -36,8 +36,10 @@ func Run(t *testing.T, strategy string, open Factory) {
 // Sessions are three sessions of a month each, in which Ana tells of herself and changes some of it.
 func Sessions() []formation.Session {
 	texts := [][]string{
-		{"Hi! I live in Porto and I work as a nurse at Santa Clara Hospital.", "I love green tea, and I have a dog called Biscuit.", "Last week I ran a marathon in Madrid."},
-		{"I moved to Braga yesterday, the flat has a balcony.", "I am allergic to peanuts, by the way.", "When I bake bread I let the dough rest for 12 hours."},
+		{"Hi! I live in Porto and I work as a nurse at Santa Clara Hospital.", "I love green tea, and I have a dog called Biscuit.",
+			"Last week I ran a marathon in Madrid."},
+		{"I moved to Braga yesterday, the flat has a balcony.", "I am allergic to peanuts, by the way.",
+			"When I bake bread I let the dough rest for 12 hours."},
 		{"I quit my job at Santa Clara Hospital and started at the Riverside Clinic.", "My sister Eva got married on 3 May 2024."},
 	}
 	var out []formation.Session

@@ -58,7 +58,8 @@ func TestNoDirectiveReachesAFormer(t *testing.T) {
 
 func TestHonestTurnsPassUnchanged(t *testing.T) {
 	s := &spy{}
-	in := formationtest.Session("I deleted the photos from my phone. Sad!", "Remember, my flight is on  Friday -  ok?", "I forgot the rules of chess <3", "")
+	in := formationtest.Session("I deleted the photos from my phone. Sad!", "Remember, my flight is on  Friday -  ok?",
+		"I forgot the rules of chess <3", "")
 	in.Turns[3].Caption = "a dog in a park"
 	if _, err := guard.New(s).Extract(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -103,7 +104,8 @@ func TestAnAssistantsWordChangesNothing(t *testing.T) {
 			op(memory.OpAdd, "turn-b", "n0"), op(memory.OpUpdate, "turn-b", "n1", "m1"), op(memory.OpUpdate, "turn-a", "n2", "n1"),
 			op(memory.OpDelete, "turn-b", "", "m2"), op(memory.OpUpdate, "turn-a", "n3", "m3"),
 		},
-		Core: []memory.CoreOperation{{Kind: memory.OpAppend, New: "x", Sources: []string{"turn-b"}}, {Kind: memory.OpAppend, New: "y", Sources: []string{"turn-a", "turn-b"}}},
+		Core: []memory.CoreOperation{{Kind: memory.OpAppend, New: "x", Sources: []string{"turn-b"}},
+			{Kind: memory.OpAppend, New: "y", Sources: []string{"turn-a", "turn-b"}}},
 	}}
 	in := formationtest.Session("I have a dog.", "You have a cat.")
 	in.Turns[1].Role = memory.RoleAssistant
@@ -142,7 +144,8 @@ func TestNothingIsAddedTwice(t *testing.T) {
 	update := add("n5", "Ana lives in Braga.")
 	update.Kind, update.Targets = memory.OpUpdate, []string{"m2"}
 	s := &spy{next: formation.Verdict{Operations: []memory.Operation{
-		add("n1", "ana has a DOG"), add("n2", "Ana sings."), add("n3", "Ana sings"), update, add("n6", "Ana lives in Porto."), add("n7", "Ana lives in Braga!"),
+		add("n1", "ana has a DOG"), add("n2", "Ana sings."), add("n3", "Ana sings"), update, add("n6", "Ana lives in Porto."),
+		add("n7", "Ana lives in Braga!"),
 	}}}
 	b := formationtest.Bundle([]string{"x"}, formationtest.Stored("m1", "Ana has a dog."), formationtest.Stored("m2", "Ana lives in Porto."))
 	got, err := guard.New(s).Decide(t.Context(), b)

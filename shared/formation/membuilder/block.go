@@ -13,7 +13,8 @@ import (
 
 // stable are the attributes of who somebody is. What is not here - a phone number, an address, a routine - stays in the bank alone.
 var stable = []string{
-	"name", "age", "birthday", "residence", "job", "employer", "school", "major", "relationship", "diet", "favourite ", "preferred ", "name of ",
+	"name", "age", "birthday", "residence", "job", "employer", "school", "major", "relationship", "diet", "favourite ",
+	"preferred ", "name of ",
 }
 
 // maxLine is how long a line of the block may be, in characters; what takes longer is no trait.

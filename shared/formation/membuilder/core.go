@@ -84,7 +84,8 @@ func (a coreAnswer) operations(d *roleInput) ([]memory.CoreOperation, error) {
 	if !d.userSaid(sources) {
 		return nil, structured.Faultf("sources are turns of an assistant only; the block tells of the user, by what the user said")
 	}
-	op := memory.CoreOperation{Kind: memory.OpKind(a.Operation), Old: a.OldText, New: a.Content, Sources: sources, Reason: strings.ToLower(a.Operation)}
+	op := memory.CoreOperation{Kind: memory.OpKind(a.Operation), Old: a.OldText, New: a.Content, Sources: sources,
+		Reason: strings.ToLower(a.Operation)}
 	if op.Kind == memory.OpReplace {
 		op.New = a.NewText
 	}

@@ -112,7 +112,8 @@ func TestTheRoleSeesHowFullItsBlockIs(t *testing.T) {
 	if _, _, err := decide(t, s, block(filled(4499)), model.RoleCore, none()); err != nil {
 		t.Fatal(err)
 	}
-	if in := shown(t, s, model.RoleCore); in.Core.Text != filled(4499) || in.Core.Length != 4499 || in.Core.Percent != 89 || in.Core.Capacity != 5000 {
+	if in := shown(t, s, model.RoleCore); in.Core.Text != filled(4499) || in.Core.Length != 4499 || in.Core.Percent != 89 ||
+		in.Core.Capacity != 5000 {
 		t.Errorf("shown are %d of %d characters, %d %%", in.Core.Length, in.Core.Capacity, in.Core.Percent)
 	}
 }

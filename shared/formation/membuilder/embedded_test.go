@@ -53,8 +53,10 @@ func of(t *testing.T, l *formationtest.Life, kind memory.Kind) []string {
 func lines(l *formationtest.Life) []string { return strings.Split(l.Core().Content, "\n") }
 
 func TestWhoSomebodyIsStandsInTheBlock(t *testing.T) {
-	l := live(t, []string{"I live in Porto.", "I work as a nurse.", "I love green tea.", "My dog is called Biscuit.", "Yesterday I bought a lamp.", "I do yoga every Monday."})
-	want := []string{"ana/residence: Ana lives in Porto.", "ana/job: Ana works as a nurse.", "Ana loves green tea.", "ana/name of dog: Ana's dog is called Biscuit."}
+	l := live(t, []string{"I live in Porto.", "I work as a nurse.", "I love green tea.", "My dog is called Biscuit.",
+		"Yesterday I bought a lamp.", "I do yoga every Monday."})
+	want := []string{"ana/residence: Ana lives in Porto.", "ana/job: Ana works as a nurse.", "Ana loves green tea.",
+		"ana/name of dog: Ana's dog is called Biscuit."}
 	if got := lines(l); !slices.Equal(got, want) {
 		t.Errorf("block is %q, want %q", got, want)
 	}
@@ -64,7 +66,8 @@ func TestWhoSomebodyIsStandsInTheBlock(t *testing.T) {
 }
 
 func TestLikingsOfTheMomentStayOut(t *testing.T) {
-	l := live(t, []string{"I love how it looks.", "I would love to help.", "I like them a lot.", "I love that you paint.", "I love baking bread."})
+	l := live(t, []string{"I love how it looks.", "I would love to help.", "I like them a lot.", "I love that you paint.",
+		"I love baking bread."})
 	if got := lines(l); !slices.Equal(got, []string{"Ana loves baking bread."}) {
 		t.Errorf("block is %q", got)
 	}
@@ -75,7 +78,8 @@ func TestALaterValueTakesTheLineOfTheEarlierOne(t *testing.T) {
 		[]string{"I live in Porto.", "My dog is called Biscuit.", "I love green tea."},
 		[]string{"I moved to Braga.", "My cat is called Momo.", "I no longer love green tea."})
 	got := lines(l)
-	want := []string{"ana/residence: Ana moved to Braga.", "ana/name of dog: Ana's dog is called Biscuit.", "ana/name of cat: Ana's cat is called Momo."}
+	want := []string{"ana/residence: Ana moved to Braga.", "ana/name of dog: Ana's dog is called Biscuit.",
+		"ana/name of cat: Ana's cat is called Momo."}
 	if !slices.Equal(got, want) {
 		t.Errorf("block is %q, want %q", got, want)
 	}
@@ -138,7 +142,8 @@ func TestAFullBlockIsCompressed(t *testing.T) {
 	if n := w.Core.Length(); n >= 3000 || n < 2800 {
 		t.Errorf("%d characters are left, want little below 3000", n)
 	}
-	if got[0] != who || got[len(got)-1] != "Ana loves opera." || got[len(got)-2] != "Ana likes loud music." || slices.Contains(got, "Ana likes music.") {
+	if got[0] != who || got[len(got)-1] != "Ana loves opera." || got[len(got)-2] != "Ana likes loud music." ||
+		slices.Contains(got, "Ana likes music.") {
 		t.Errorf("block begins %q and ends %q", got[:2], got[len(got)-2:])
 	}
 	for i := 1; i < len(got)-1; i++ {
@@ -189,18 +194,21 @@ func TestAProcedureToldLateIsThePast(t *testing.T) {
 	}
 	m := stored("p-1", memory.KindProcedural, "When Ana can't sleep, Ana counts sheep.")
 	m.Slot, m.ValidFrom = candidates[0].Slot, day.AddDate(0, 1, 0)
-	b := formation.Bundle{Session: in, Related: []formation.Related{{Candidate: candidates[0], Memories: []memory.Memory{m}, Similarity: []float64{0.9}}}}
+	b := formation.Bundle{Session: in, Related: []formation.Related{
+		{Candidate: candidates[0], Memories: []memory.Memory{m}, Similarity: []float64{0.9}}}}
 	v, err := f.Decide(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := apply(t, b, v); len(w.Put) != 1 || w.Put[0].Status != memory.StatusSuperseded || !w.Put[0].ValidTo.Equal(m.ValidFrom) || len(w.Close) != 0 {
+	if w := apply(t, b, v); len(w.Put) != 1 || w.Put[0].Status != memory.StatusSuperseded ||
+		!w.Put[0].ValidTo.Equal(m.ValidFrom) || len(w.Close) != 0 {
 		t.Errorf("wrote %+v", w)
 	}
 }
 
 func TestWhatIsNoProcedure(t *testing.T) {
-	for _, said := range []string{"When I was a child, I lived in Faro.", "When I retire, I want to sail.", "First I was late, then it rained yesterday.", "I like it when it rains."} {
+	for _, said := range []string{"When I was a child, I lived in Faro.", "When I retire, I want to sail.",
+		"First I was late, then it rained yesterday.", "I like it when it rains."} {
 		if got := of(t, live(t, []string{said}), memory.KindProcedural); len(got) != 0 {
 			t.Errorf("%q became %q", said, got)
 		}
@@ -208,7 +216,8 @@ func TestWhatIsNoProcedure(t *testing.T) {
 }
 
 func TestRepeatedEventsBecomeARange(t *testing.T) {
-	l := live(t, []string{"Yesterday I went climbing in Sintra with Eva."}, []string{"Yesterday I went climbing in Sintra with Eva again."}, []string{"Last Saturday I went climbing in Sintra with Eva."})
+	l := live(t, []string{"Yesterday I went climbing in Sintra with Eva."},
+		[]string{"Yesterday I went climbing in Sintra with Eva again."}, []string{"Last Saturday I went climbing in Sintra with Eva."})
 	got := of(t, l, memory.KindEpisodic)
 	if len(got) != 1 || !strings.HasPrefix(got[0], "2024-05-05: ") || strings.Count(got[0], "Sintra") != 3 {
 		t.Fatalf("got %q, want one entry that tells of all three", got)
@@ -238,7 +247,8 @@ func TestOtherEventsStayApart(t *testing.T) {
 func TestEmbeddedVerdictsAreApplicable(t *testing.T) {
 	said := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 		"I live in Porto.", "I moved to Braga.", "I love green tea.", "I no longer love green tea.", "I hate rain.", "My cat is called Momo.",
-		"When I can't sleep, I read.", "When I can't sleep, I sing.", "Yesterday I went climbing in Sintra.", "Last week I went climbing in Sintra.",
+		"When I can't sleep, I read.", "When I can't sleep, I sing.", "Yesterday I went climbing in Sintra.",
+		"Last week I went climbing in Sintra.",
 		"I work as a nurse.", "I also work as a teacher.", "I am a nurse, not a teacher.", "I never lived in Braga.",
 	}))
 	f := membuilder.NewEmbedded()
@@ -263,7 +273,8 @@ func TestEmbeddedVerdictsAreApplicable(t *testing.T) {
 
 func BenchmarkEmbedded(b *testing.B) {
 	f := membuilder.NewEmbedded()
-	in := session("I moved to Braga last week.", "Yesterday I went climbing in Sintra with Eva again.", "When I can't sleep, I listen to the radio.", "I no longer love green tea.")
+	in := session("I moved to Braga last week.", "Yesterday I went climbing in Sintra with Eva again.",
+		"When I can't sleep, I listen to the radio.", "I no longer love green tea.")
 	candidates, err := f.Extract(b.Context(), in)
 	if err != nil {
 		b.Fatal(err)

@@ -16,9 +16,11 @@ import (
 // known is a bundle with memories of each kind: m1 and m2 are the role's own.
 func known(role model.Role) formation.Bundle {
 	memories := []memory.Memory{
-		stored("e-1", memory.KindEpisodic, "2024-01-07: Ana ran a race."), stored("e-2", memory.KindEpisodic, "2024-03-03: Ana ran another race."),
+		stored("e-1", memory.KindEpisodic, "2024-01-07: Ana ran a race."),
+		stored("e-2", memory.KindEpisodic, "2024-03-03: Ana ran another race."),
 		stored("s-1", memory.KindSemantic, "Eva is Ana's sister."), stored("s-2", memory.KindFact, "Ana rents."),
-		stored("p-1", memory.KindProcedural, "How Ana brews coffee | Steps: 1. Press."), stored("p-2", memory.KindProcedural, "How Ana sleeps | Steps: 1. Lie."),
+		stored("p-1", memory.KindProcedural, "How Ana brews coffee | Steps: 1. Press."),
+		stored("p-2", memory.KindProcedural, "How Ana sleeps | Steps: 1. Lie."),
 	}
 	return bundle([]string{"I ran a race last Saturday, Eva.", "I now pour my coffee."}, memories...)
 }
@@ -39,13 +41,16 @@ func TestEventsBeginWithTheirTime(t *testing.T) {
 			"2024-05-04: Ana ran a race.", memory.EventTime{Time: date(2024, 5, 4), Precision: memory.PrecisionDay},
 		},
 		"a month": {
-			operation(model.RoleEpisodic, "date", "2024-04"), "2024-04: Ana ran a race.", memory.EventTime{Time: date(2024, 4, 1), Precision: memory.PrecisionMonth},
+			operation(model.RoleEpisodic, "date", "2024-04"), "2024-04: Ana ran a race.",
+			memory.EventTime{Time: date(2024, 4, 1), Precision: memory.PrecisionMonth},
 		},
 		"a year": {
-			operation(model.RoleEpisodic, "date", "2023"), "2023: Ana ran a race.", memory.EventTime{Time: date(2023, 1, 1), Precision: memory.PrecisionYear},
+			operation(model.RoleEpisodic, "date", "2023"), "2023: Ana ran a race.",
+			memory.EventTime{Time: date(2023, 1, 1), Precision: memory.PrecisionYear},
 		},
 		"a range": {
-			operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"}, "date", "2024-01-07", "until", "2024-05-04", "summary", "Ana ran three races."),
+			operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"}, "date", "2024-01-07", "until",
+				"2024-05-04", "summary", "Ana ran three races."),
 			"2024-01-07 to 2024-05-04: Ana ran three races.",
 			memory.EventTime{Time: date(2024, 1, 7), End: date(2024, 5, 4), Precision: memory.PrecisionDay},
 		},
@@ -77,7 +82,8 @@ func TestNewVersionsNameTheirPredecessors(t *testing.T) {
 		"a fact's update":  {model.RoleSemantic, operation(model.RoleSemantic, "action", "UPDATE", "why", "changed", "targets", []string{"m2"}), []string{"s-2"}, memory.KindSemantic},
 		"procedure update": {model.RoleProcedural, operation(model.RoleProcedural, "action", "UPDATE", "targets", []string{"m1"}), []string{"p-1"}, memory.KindProcedural},
 		"episodic merge": {
-			model.RoleEpisodic, operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m2", "m1"}, "until", "2024-06-01"), []string{"e-1", "e-2"}, memory.KindEpisodic,
+			model.RoleEpisodic, operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m2", "m1"}, "until",
+				"2024-06-01"), []string{"e-1", "e-2"}, memory.KindEpisodic,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +92,8 @@ func TestNewVersionsNameTheirPredecessors(t *testing.T) {
 				t.Fatalf("got %+v, %v", w, err)
 			}
 			m := w.Put[0]
-			if !slices.Equal(m.Predecessors, tc.want) || m.Version != 2 || m.Kind != tc.kind || m.Strategy != "membuilder" || !m.ValidFrom.Equal(day) {
+			if !slices.Equal(m.Predecessors, tc.want) || m.Version != 2 || m.Kind != tc.kind || m.Strategy != "membuilder" ||
+				!m.ValidFrom.Equal(day) {
 				t.Errorf("wrote %+v", m)
 			}
 			if len(w.Close) != len(tc.want) || w.Close[0].Status != memory.StatusSuperseded {
@@ -109,7 +116,8 @@ func TestCommonKnowledgeIsSkipped(t *testing.T) {
 		return operation(model.RoleSemantic, "action", "SKIP", "why", why, "content", "", "targets", append([]string{}, targets...))
 	}
 	again := operation(model.RoleSemantic) // says word for word what is there
-	v, w, err := decide(t, llmtest.New(t), known(model.RoleSemantic), model.RoleSemantic, operations(skip("common"), skip("known", "m1"), again))
+	v, w, err := decide(t, llmtest.New(t), known(model.RoleSemantic), model.RoleSemantic,
+		operations(skip("common"), skip("known", "m1"), again))
 	if err != nil || len(v.Operations) != 3 || len(w.Put)+len(w.Close) != 0 {
 		t.Fatalf("got %+v, %v", v, err)
 	}
@@ -133,7 +141,8 @@ func TestInvalidActionsAreRepairedOnceThenFail(t *testing.T) {
 			"an unknown target":         {operation(role, "action", "UPDATE", "why", "more", "targets", []string{"m30"})},
 			"an addition with a target": {operation(role, "targets", []string{"m1"})},
 			"one memory twice": {
-				operation(role, "action", "UPDATE", "why", "more", "targets", []string{"m1"}), operation(role, "action", "UPDATE", "why", "more", "targets", []string{"m1"}),
+				operation(role, "action", "UPDATE", "why", "more", "targets", []string{"m1"}),
+				operation(role, "action", "UPDATE", "why", "more", "targets", []string{"m1"}),
 			},
 			"a topic without end": {operation(role, "topic", filled(200))},
 		}

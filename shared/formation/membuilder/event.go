@@ -44,7 +44,8 @@ func joined(m memory.Memory, c formation.Candidate, done []string) (text string,
 	if !m.EventTime.End.IsZero() {
 		last = m.EventTime.End
 	}
-	if m.EventTime.Precision != memory.PrecisionDay || !last.Before(c.EventTime.Time) || last.After(m.ValidFrom) || reported.MatchString(m.Content) {
+	if m.EventTime.Precision != memory.PrecisionDay || !last.Before(c.EventTime.Time) || last.After(m.ValidFrom) ||
+		reported.MatchString(m.Content) {
 		return "", false
 	}
 	if len(done) < leastStems || !slices.Equal(activity(m.Content, m.ValidFrom), done) {

@@ -41,7 +41,7 @@ func (f *LLM) Version() string {
 	return llm.VersionOf(Name, f.core, f.episodic, f.semantic, f.procedural, f.compress)
 }
 
-// Extract asks no model: it returns every turn as what the bank is to be looked through for.
+// Extract asks no model: it returns every turn as what the bank is to be searched for.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("extract cues: %w", err)

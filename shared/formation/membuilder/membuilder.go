@@ -16,7 +16,7 @@ const Name = "membuilder"
 // compressTo is what a compressed core block must be shorter than, in characters (MemBuilder, Appendix H).
 const compressTo = 3000
 
-// maxCueBytes is how much of a turn is looked for in the bank: about what embedding models read.
+// maxCueBytes is how much of a turn is searched for in the bank: about what embedding models read.
 const maxCueBytes = 2 << 10
 
 // Reasons of operations; they hold no conversation text.
@@ -34,7 +34,7 @@ var (
 	proceduralKinds = []memory.Kind{memory.KindProcedural}
 )
 
-// cues are what the bank is looked through for: every turn as it was said.
+// cues are what the bank is searched for: every turn as it was said.
 func cues(in formation.Session) []formation.Candidate {
 	out := make([]formation.Candidate, 0, len(in.Turns))
 	for _, t := range in.Turns {

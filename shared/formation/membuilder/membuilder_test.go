@@ -160,13 +160,15 @@ func TestRolesSeeTheirOwnKindFirst(t *testing.T) {
 	for i := range 25 {
 		memories = append(memories, stored("e-"+string(rune('a'+i)), memory.KindEpisodic, "Ana ran."))
 	}
-	memories = append(memories, stored("p", memory.KindProcedural, "How Ana brews | Steps: 1. Pour."), stored("f", memory.KindFact, "Ana rents."))
+	memories = append(memories, stored("p", memory.KindProcedural, "How Ana brews | Steps: 1. Pour."),
+		stored("f", memory.KindFact, "Ana rents."))
 	b := bundle([]string{"I brew coffee."}, memories...)
 	b.Related = append(b.Related, b.Related[0])
 	if _, _, err := decide(t, s, b, model.RoleCore, none()); err != nil {
 		t.Fatal(err)
 	}
-	for role, want := range map[model.Role]string{model.RoleEpisodic: "Ana ran.", model.RoleProcedural: "How Ana brews | Steps: 1. Pour.", model.RoleSemantic: "Ana rents."} {
+	for role, want := range map[model.Role]string{model.RoleEpisodic: "Ana ran.",
+		model.RoleProcedural: "How Ana brews | Steps: 1. Pour.", model.RoleSemantic: "Ana rents."} {
 		in := shown(t, s, role)
 		if len(in.Memories) != 20 || in.Memories[0].Content != want || in.Memories[0].ID != "m1" {
 			t.Errorf("%s sees %d memories, %+v first", role, len(in.Memories), in.Memories[0])

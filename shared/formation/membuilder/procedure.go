@@ -52,8 +52,8 @@ func procedureOf(c formation.Candidate, t memory.Turn) string {
 	return speaker + procedureMark + strings.Join(stems[:min(len(stems), maxKeyStems)], " ")
 }
 
-// version decides on a procedure: told again it is known, told anew it is the next version of the stored one. The new version is complete as
-// it was told, and the old one stays as the past.
+// version decides on a procedure: told again it is known, told anew it is the next version of the stored one. The new version is
+// complete as it was told, and the old one stays as the past.
 func (s *sorter) version(r formation.Related, session formation.Session, policy string) memory.Operation {
 	c := r.Candidate
 	at := s.turns[c.Sources[0]].Time

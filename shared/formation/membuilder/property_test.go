@@ -27,7 +27,8 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := known(model.RoleCore)
 		b.Core = memory.Core{Content: filled(rapid.SampledFrom([]int{0, 10, 4400, 4600}).Draw(t, "length")), Version: 1}
-		answers := map[model.Role]string{model.RoleCore: drawCore(t), "compress": encode(t, object{"content": filled(rapid.SampledFrom([]int{0, 100, 3500}).Draw(t, "short"))})}
+		answers := map[model.Role]string{model.RoleCore: drawCore(t),
+			"compress": encode(t, object{"content": filled(rapid.SampledFrom([]int{0, 100, 3500}).Draw(t, "short"))})}
 		for _, role := range entry {
 			answers[role] = drawOperations(t, role)
 		}

@@ -94,7 +94,8 @@ func quiet(t *testing.T, s *llmtest.Server, but model.Role) {
 }
 
 // decide has one role answer, and applies the verdict, which must always be applicable.
-func decide(t *testing.T, s *llmtest.Server, b formation.Bundle, role model.Role, answers ...object) (formation.Verdict, memory.Write, error) {
+func decide(t *testing.T, s *llmtest.Server, b formation.Bundle, role model.Role, answers ...object) (formation.Verdict,
+	memory.Write, error) {
 	t.Helper()
 	quiet(t, s, role)
 	for _, a := range answers {

@@ -53,7 +53,8 @@ func claimOf(w text.Word, written string) string {
 
 // numberWords from two on: "one" is seldom a count.
 var numberWords = map[string]string{
-	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
+	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7",
+	"eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
 }
 
 // number is the normal form of a number, without what is written to it ("3rd", "5pm"); "" for other words.

@@ -18,7 +18,8 @@ var roles = map[model.Role]formationtest.Called{
 		return len(out), err
 	},
 	model.RoleFactManager: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
-		out, err := operations(ctx, newFormer(t, s), bundle([]string{"Ana lives in Porto", "Ana loves tea"}, stored("m-1", "Ana lives in Lisbon")))
+		out, err := operations(ctx, newFormer(t, s),
+			bundle([]string{"Ana lives in Porto", "Ana loves tea"}, stored("m-1", "Ana lives in Lisbon")))
 		return len(out), err
 	},
 }

@@ -41,7 +41,8 @@ func TestTheFourAnswers(t *testing.T) {
 		op("c1", "INSERT", "", "", "m1"), op("c2", "NONE", "m2", ""), op("c3", "UPDATE", "m3", "Ana has a dog, Rex."), op("c4", "INSERT", "", ""),
 	))
 	want := []memory.OpKind{memory.OpDelete, memory.OpAdd, memory.OpNone, memory.OpUpdate, memory.OpAdd}
-	if !slices.Equal(kinds(out), want) || out[0].Reason != "contradiction" || out[2].Reason != "equivalent" || out[3].Reason != "refinement" || out[4].Reason != "new" {
+	if !slices.Equal(kinds(out), want) || out[0].Reason != "contradiction" || out[2].Reason != "equivalent" ||
+		out[3].Reason != "refinement" || out[4].Reason != "new" {
 		t.Fatalf("got %+v", out)
 	}
 	if !slices.Equal(out[0].Targets, []string{"m-1"}) || !slices.Equal(out[0].Sources, []string{"turn-a"}) || !out[0].At.Equal(day) {
@@ -50,13 +51,15 @@ func TestTheFourAnswers(t *testing.T) {
 	if len(w.Put) != 3 || len(w.Close) != 2 || w.Close[0].Status != memory.StatusRetracted || w.Close[1].Status != memory.StatusSuperseded {
 		t.Errorf("write is %+v", w)
 	}
-	if m := out[1].New; m.ID != memory.DeriveID(scope, []string{"turn-a"}, 0) || m.Strategy != "memory-r2" || m.Content != "Ana gave up tennis and took up chess." {
+	if m := out[1].New; m.ID != memory.DeriveID(scope, []string{"turn-a"}, 0) || m.Strategy != "memory-r2" ||
+		m.Content != "Ana gave up tennis and took up chess." {
 		t.Errorf("entry is %+v", m)
 	}
 }
 
 func TestDeletionMayBeAll(t *testing.T) {
-	out, w := decideOn(t, bundle([]string{"Ana does not play tennis."}, stored("m-1", "Ana plays tennis.")), 1, ops(op("c1", "DELETE", "", "", "m1")))
+	out, w := decideOn(t, bundle([]string{"Ana does not play tennis."}, stored("m-1", "Ana plays tennis.")), 1,
+		ops(op("c1", "DELETE", "", "", "m1")))
 	if !slices.Equal(kinds(out), []memory.OpKind{memory.OpDelete}) || len(w.Close) != 1 || len(w.Put) != 0 {
 		t.Errorf("got %+v, %+v", out, w)
 	}
@@ -76,7 +79,8 @@ func TestAnUpdateThatDropsAClaimIsRefused(t *testing.T) {
 		t.Errorf("error is %v, want ErrMalformed without a word of the memory's", err)
 	}
 	calls := s.Calls(model.RoleFactManager)
-	if len(calls) != 2 || !calls[1].IsRepair() || !strings.Contains(calls[1].Messages[3].Content, "loses 2 of the names, numbers and dates of m1") {
+	if len(calls) != 2 || !calls[1].IsRepair() ||
+		!strings.Contains(calls[1].Messages[3].Content, "loses 2 of the names, numbers and dates of m1") {
 		t.Errorf("%d calls, the last %+v", len(calls), calls[len(calls)-1].Messages)
 	}
 }
@@ -84,7 +88,8 @@ func TestAnUpdateThatDropsAClaimIsRefused(t *testing.T) {
 func TestAnUpdateOfAFactKeepsItsClaims(t *testing.T) {
 	b := bundle([]string{"Ana met Ben.", "Ana met Ben in Rome."})
 	good := ops(op("c1", "INSERT", "", ""), op("c2", "UPDATE", "c1", "Ana met Ben in Rome."))
-	if out, w := decideOn(t, b, 2, ops(op("c1", "INSERT", "", ""), op("c2", "UPDATE", "c1", "Ana was in Rome.")), good); len(out) != 2 || len(w.Put) != 2 {
+	if out, w := decideOn(t, b, 2, ops(op("c1", "INSERT", "", ""), op("c2", "UPDATE", "c1", "Ana was in Rome.")),
+		good); len(out) != 2 || len(w.Put) != 2 {
 		t.Errorf("got %+v", out)
 	}
 }
@@ -130,7 +135,8 @@ func many(n int) formation.Bundle {
 	b := formation.Bundle{Session: long(n, 1)}
 	for i := range n {
 		b.Related = append(b.Related, formation.Related{Candidate: formation.Candidate{
-			Kind: memory.KindFact, Content: fmt.Sprintf("Ana said: thing %d", i%(n/2)), Sources: []string{b.Session.Turns[i].ID}, Vector: memory.Vector{1},
+			Kind: memory.KindFact, Content: fmt.Sprintf("Ana said: thing %d", i%(n/2)), Sources: []string{b.Session.Turns[i].ID},
+			Vector: memory.Vector{1},
 		}})
 	}
 	return b

@@ -117,7 +117,8 @@ func (c *checker) update(e edit) error {
 		return structured.Faultf("target %s is replaced or deleted already", structured.Alias(e.Target))
 	}
 	if lost := Dropped(old, e.Content); e.Content != "" && len(lost) > 0 {
-		return structured.Faultf("content loses %d of the names, numbers and dates of %s; an update keeps them all, and what is replaced as \"before that ...\"",
+		return structured.Faultf("content loses %d of the names, numbers and dates of %s; "+
+			"an update keeps them all, and what is replaced as \"before that ...\"",
 			len(lost), structured.Alias(e.Target))
 	}
 	c.closed[e.Target], c.contents[e.Fact] = true, e.Content
@@ -126,7 +127,8 @@ func (c *checker) update(e edit) error {
 
 // deletion closes what the fact contradicts, from when it was said.
 func (c *checker) deletion(e edit, op memory.Operation, turns []memory.Turn) memory.Operation {
-	out := memory.Operation{Kind: memory.OpDelete, Sources: slices.Clone(op.Sources), Reason: reasonContradiction, At: llm.Newest(turns, op.Sources)}
+	out := memory.Operation{Kind: memory.OpDelete, Sources: slices.Clone(op.Sources), Reason: reasonContradiction,
+		At: llm.Newest(turns, op.Sources)}
 	for _, id := range e.Contradicts {
 		m, _ := c.board.Memory(id) // check has seen it
 		out.Targets = append(out.Targets, m.ID)

@@ -21,9 +21,10 @@ const (
 	maxContent = 1000
 )
 
-// Embedded is the strategy without a model server. Facts are statements made by rule, which also decide. A contradiction is a statement that
-// denies in so many words: what it replaces is deleted first, and it is inserted for what it tells beside that. Whatever else the rules would
-// replace is a refinement, and is kept as the past of the new statement. It is safe for concurrent use.
+// Embedded is the strategy without a model server. Facts are statements made by rule, which also decide. A contradiction is a
+// statement that denies in so many words: what it replaces is deleted first, and it is inserted for what it tells beside that.
+// Whatever else the rules would replace is a refinement, and is kept as the past of the new statement. It is safe for concurrent
+// use.
 type Embedded struct{ rules *embedded.Former }
 
 var _ formation.Former = (*Embedded)(nil)
@@ -109,7 +110,8 @@ func (k *monotonic) rewrite(op memory.Operation) []memory.Operation {
 }
 
 func (k *monotonic) deletion(op memory.Operation, targets []string) memory.Operation {
-	return memory.Operation{Kind: memory.OpDelete, Targets: targets, Sources: op.Sources, Reason: reasonContradiction, At: llm.Newest(k.turns, op.Sources)}
+	return memory.Operation{Kind: memory.OpDelete, Targets: targets, Sources: op.Sources, Reason: reasonContradiction,
+		At: llm.Newest(k.turns, op.Sources)}
 }
 
 // keeping is the new statement with what the old one says beyond it as the past.

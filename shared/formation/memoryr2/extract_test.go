@@ -25,7 +25,8 @@ func long(n, characters int) formation.Session {
 
 func TestFactsHaveTheirTurnsAndFewNeighbours(t *testing.T) {
 	s := llmtest.New(t)
-	s.Script(model.RoleFacts, text(t, object{"nothing": false, "facts": []object{fact("Ana likes tea.", "t2", "t1"), fact("Ana rents.", "t1")}}))
+	s.Script(model.RoleFacts, text(t, object{"nothing": false,
+		"facts": []object{fact("Ana likes tea.", "t2", "t1"), fact("Ana rents.", "t1")}}))
 	got, err := newFormer(t, s).Extract(t.Context(), session("I rent. I like tea.", "Yes, tea."))
 	if err != nil || len(got) != 2 {
 		t.Fatalf("got %+v, %v", got, err)

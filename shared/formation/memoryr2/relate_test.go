@@ -61,7 +61,8 @@ func TestAFactSeesFiveNearMemories(t *testing.T) {
 	}
 	b := bundle([]string{"Ana"}, near...)
 	b.Related[0].Similarity = []float64{0.9, 0.8, 0.05, 0.7, 0.1, 0.5, 0.4, 0.3}
-	if data := shownTo(t, b); !strings.Contains(data, `"related":["m1","m2","m3","m4","m5"]`) || strings.Contains(data, "Ana 2") || strings.Contains(data, "Ana 6") {
+	if data := shownTo(t, b); !strings.Contains(data, `"related":["m1","m2","m3","m4","m5"]`) ||
+		strings.Contains(data, "Ana 2") || strings.Contains(data, "Ana 6") {
 		t.Errorf("shown is %s", data)
 	}
 }

@@ -20,8 +20,8 @@ import (
 )
 
 // BenchmarkBooster forms one session of salient turns: turn by turn as the paper does, each after the decisions on the one before;
-// the whole session at a time; and shared out. Reported is the time spent in the former ("forming-ms"), not that of embedding and of looking
-// for what is near. The model is scripted and takes 10 ms and then 0.5 ms a token to answer.
+// the whole session at a time; and shared out. Reported is the time spent in the former ("forming-ms"), not that of embedding and
+// of looking for what is near. The model is scripted and takes 10 ms and then 0.5 ms a token to answer.
 func BenchmarkBooster(b *testing.B) {
 	policies := map[string]func(*testing.B) formation.Former{
 		"embedded": func(*testing.B) formation.Former { return salimory.NewEmbedded() },

@@ -59,7 +59,8 @@ func (c *comparer) Decide(ctx context.Context, in formation.Bundle) (formation.V
 		c.differed++
 		if !c.interact(ctx, in, c.inner.bundles) {
 			c.unexplained++
-			c.t.Logf("%s: groups that do not interact in pairs decide\n%s\nthe sequence decides\n%s", in.Session.ID, asText(c.t, got.Operations), asText(c.t, want.Operations))
+			c.t.Logf("%s: groups that do not interact in pairs decide\n%s\nthe sequence decides\n%s", in.Session.ID,
+				asText(c.t, got.Operations), asText(c.t, want.Operations))
 		}
 		return want, nil
 	}
@@ -138,9 +139,10 @@ func (c *comparer) decided(ctx context.Context, in formation.Bundle) []memory.Op
 	return v.Operations
 }
 
-// Over many made-up lives: chunks say what the whole session says, and groups that are decided one by one do what the sequence does in every
-// session in which no two of them interact, but for one in a hundred: the judge of changes weighs a statement beside all that is known, so
-// that many small influences may tip a decision that no pair of groups tips. That they seldom interact is what the grouping is for.
+// Over many made-up lives: chunks say what the whole session says, and groups that are decided one by one do what the sequence does
+// in every session in which no two of them interact, but for one in a hundred: the judge of changes weighs a statement beside all
+// that is known, so that many small influences may tip a decision that no pair of groups tips. That they seldom interact is what
+// the grouping is for.
 func TestGroupsDecidedApartDoWhatTheSequenceDoes(t *testing.T) {
 	for name, f := range formers() {
 		t.Run(name, func(t *testing.T) {
@@ -169,9 +171,11 @@ func TestGroupsDecidedApartDoWhatTheSequenceDoes(t *testing.T) {
 // Any talk of a few phrases in any order, questions and their answers among them: much of it interacts.
 func TestAnyTalk(t *testing.T) {
 	texts := []string{
-		"I live in Porto.", "I moved to Braga.", "I no longer live in Braga.", "I love green tea.", "I gave up green tea.", "My sister Eva is a dentist.",
+		"I live in Porto.", "I moved to Braga.", "I no longer live in Braga.", "I love green tea.", "I gave up green tea.",
+		"My sister Eva is a dentist.",
 		"I started as a nurse at Santa Clara Hospital.", "I quit my job as a nurse.", "My dog is called Rex.", "What is your dog called?", "Rex!",
-		"We went to Rome last week.", "My favourite book is The Hollow Hill.", "I am allergic to peanuts.", "Where do you live now?", "In Lisbon.", "Thanks, that is great.",
+		"We went to Rome last week.", "My favourite book is The Hollow Hill.", "I am allergic to peanuts.", "Where do you live now?",
+		"In Lisbon.", "Thanks, that is great.",
 	}
 	f := salimory.NewEmbedded()
 	rapid.Check(t, func(r *rapid.T) {

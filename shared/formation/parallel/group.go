@@ -27,13 +27,14 @@ const (
 
 	fewCandidates = 3
 
-	// wordsBound is how large a group may grow by words and names alone. In a long session nearly everything hangs together by something between,
-	// so that the strongest links come first, and the weakest are passed over.
+	// wordsBound is how large a group may grow by words and names alone. In a long session nearly everything hangs together by
+	// something between, so that the strongest links come first, and the weakest are passed over.
 	wordsBound = 40
 )
 
 // reporting words say how something was told, not what.
-var reporting = map[string]bool{"said": true, "ask": true, "share": true, "photo": true, "assist": true, "user": true, "know": true, "told": true, "still": true}
+var reporting = map[string]bool{"said": true, "ask": true, "share": true, "photo": true, "assist": true, "user": true,
+	"know": true, "told": true, "still": true}
 
 // sets is a union-find over positions.
 type sets []int

@@ -23,9 +23,9 @@ import (
 // Options are the sizes of the parts. A session within both is given to the former as a whole.
 type Options struct {
 	// ChunkTurns is how many turns are extracted at a time at most.
-	ChunkTurns int `env:"CHUNK_TURNS" envDefault:"40" desc:"turns of a session extracted at a time; longer sessions are extracted in chunks, concurrently"`
+	ChunkTurns int `env:"CHUNK_TURNS" envDefault:"40" desc:"turns of a session extracted at a time; the chunks of longer ones concurrently"`
 	// GroupCandidates is how many candidates are decided at a time. Candidates that belong together stay together, however many they are.
-	GroupCandidates int `env:"GROUP_CANDIDATES" envDefault:"40" desc:"candidates decided at a time; more are decided in groups that have nothing to do with each other, concurrently"`
+	GroupCandidates int `env:"GROUP_CANDIDATES" envDefault:"40" desc:"candidates decided at a time; of more, groups apart, concurrently"`
 	// Workers is how many parts of one session are worked on at once.
 	Workers int `env:"WORKERS" envDefault:"4" desc:"parts of one session worked on at once"`
 }

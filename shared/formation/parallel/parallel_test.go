@@ -265,7 +265,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	if err != nil || loaded != parallel.DefaultOptions() {
 		t.Errorf("the defaults load as %+v, %v", loaded, err)
 	}
-	for _, o := range []parallel.Options{{ChunkTurns: 0, GroupCandidates: 1, Workers: 1}, {ChunkTurns: 1, GroupCandidates: 0, Workers: 1}, {ChunkTurns: 1, GroupCandidates: 1, Workers: 0}} {
+	for _, o := range []parallel.Options{{ChunkTurns: 0, GroupCandidates: 1, Workers: 1},
+		{ChunkTurns: 1, GroupCandidates: 0, Workers: 1}, {ChunkTurns: 1, GroupCandidates: 1, Workers: 0}} {
 		if o.Validate() == nil {
 			t.Errorf("%+v is accepted", o)
 		}

@@ -30,7 +30,8 @@ func TestDialogueIsCutFromTheOldestOn(t *testing.T) {
 		}
 	}
 	s.Turns[0].Text = strings.Repeat("é", memory.MaxValueBytes)
-	if got := rmm.Dialogue(s.Turns, []string{"s1:a"}, old); !strings.HasPrefix(got, "Ana (2024-05-06): éé") || !strings.HasSuffix(got, "é…") || len(got) > memory.MaxValueBytes || len(got) < memory.MaxValueBytes-4 {
+	if got := rmm.Dialogue(s.Turns, []string{"s1:a"}, old); !strings.HasPrefix(got, "Ana (2024-05-06): éé") ||
+		!strings.HasSuffix(got, "é…") || len(got) > memory.MaxValueBytes || len(got) < memory.MaxValueBytes-4 {
 		t.Errorf("a long turn became %d bytes", len(got))
 	}
 }

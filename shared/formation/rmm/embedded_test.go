@@ -38,7 +38,8 @@ func TestTopicsAreOfOneSpeakerEach(t *testing.T) {
 	if !slices.Equal(owners, []string{"ana", "bea", "ana"}) {
 		t.Fatalf("owners are %v of %q", owners, contents)
 	}
-	if !slices.Equal(got[0].Sources, []string{"s1:a", "s1:c"}) || !strings.Contains(contents[0], "soup") || strings.Contains(contents[0], "bank") {
+	if !slices.Equal(got[0].Sources, []string{"s1:a", "s1:c"}) || !strings.Contains(contents[0], "soup") ||
+		strings.Contains(contents[0], "bank") {
 		t.Errorf("the garden is %q from %v", contents[0], got[0].Sources)
 	}
 	if !strings.Contains(contents[2], "Geneva") {
@@ -81,7 +82,8 @@ func TestATopicThatComesUpAgainIsMerged(t *testing.T) {
 			t.Errorf("%q lacks %s", m.Content, word)
 		}
 	}
-	if !slices.Equal(m.Sources, []string{"s2:a"}) || strings.Count(m.Value, "\n") != 1 || !strings.HasPrefix(m.Value, "Ana (2024-05-06): My garden") {
+	if !slices.Equal(m.Sources, []string{"s2:a"}) || strings.Count(m.Value, "\n") != 1 ||
+		!strings.HasPrefix(m.Value, "Ana (2024-05-06): My garden") {
 		t.Errorf("sources %v, value %q", m.Sources, m.Value)
 	}
 	history, err := l.Bank.History(t.Context(), scope, m.ID)
@@ -197,12 +199,16 @@ func sessionOf(p synthesis.Person, s synthesis.Session) formation.Session {
 	return in
 }
 
-// Whatever is said in whatever order, the operations can be applied, no two active entries say the same, and no entry is merged across speakers.
+// Whatever is said in whatever order, the operations can be applied, no two active entries say the same, and no entry is merged
+// across speakers.
 func TestAnyTalkCanBeFormed(t *testing.T) {
 	texts := []string{
-		"I live in Porto.", "I moved to Braga.", "I no longer live in Braga.", "I love green tea.", "I gave up green tea.", "My garden has tomatoes and basil.",
-		"The tomatoes and basil in my garden need water.", "I started as a nurse at Santa Clara Hospital.", "I quit my job as a nurse.", "I swim every Tuesday.",
-		"I swim every Thursday now, not on Tuesday.", "My dog is called Rex.", "We went to Rome last week.", "We went to Rome on 3 May 2024.", "What is your dog called?", "Rex!",
+		"I live in Porto.", "I moved to Braga.", "I no longer live in Braga.", "I love green tea.", "I gave up green tea.",
+		"My garden has tomatoes and basil.",
+		"The tomatoes and basil in my garden need water.", "I started as a nurse at Santa Clara Hospital.",
+		"I quit my job as a nurse.", "I swim every Tuesday.",
+		"I swim every Thursday now, not on Tuesday.", "My dog is called Rex.", "We went to Rome last week.",
+		"We went to Rome on 3 May 2024.", "What is your dog called?", "Rex!",
 	}
 	former := rmm.NewEmbedded()
 	rapid.Check(t, func(r *rapid.T) {

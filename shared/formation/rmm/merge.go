@@ -142,12 +142,13 @@ func (m *merger) knows(r formation.Related) bool {
 	if target == "" || slices.ContainsFunc(wanted, func(claim string) bool { return !told[claim] }) {
 		return false
 	}
-	m.ops = append(m.ops, memory.Operation{Kind: memory.OpNone, Targets: []string{target}, Sources: slices.Clone(c.Sources), Reason: reasonRepeated})
+	m.ops = append(m.ops, memory.Operation{Kind: memory.OpNone, Targets: []string{target}, Sources: slices.Clone(c.Sources),
+		Reason: reasonRepeated})
 	return true
 }
 
-// revised is the summary of entries that a topic changes: of an entry of several sentences the one that the topic is nearest to gives way, the
-// others are kept.
+// revised is the summary of entries that a topic changes: of an entry of several sentences the one that the topic is nearest to
+// gives way, the others are kept.
 func (m *merger) revised(c formation.Candidate, targets []memory.Memory) string {
 	stems := text.StemSet(c.Content)
 	var kept []string
@@ -216,7 +217,8 @@ func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
 	slices.Sort(sources)
 	return memory.Memory{
 		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Kind: c.Kind, Content: content, Topic: c.Topic, Slot: c.Slot,
-		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources), Status: memory.StatusActive, Sources: slices.Compact(sources),
+		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources),
+		Status: memory.StatusActive, Sources: slices.Compact(sources),
 		SessionID: m.in.Session.ID, Strategy: Name, PolicyVersion: m.former.Version(),
 	}
 }

@@ -64,7 +64,8 @@ func drawAnswer(t *rapid.T) string {
 		known := append([]string{"m1", "m2", "m3"}, order[:i]...)
 		o := op(c, "Add", "", "")
 		if rapid.Bool().Draw(t, "merge") {
-			o = op(c, "Merge", rapid.SampledFrom(known).Draw(t, "target"), rapid.SampledFrom([]string{"a", "b", "c", "Both.", "Both.", ""}).Draw(t, "summary"))
+			o = op(c, "Merge", rapid.SampledFrom(known).Draw(t, "target"),
+				rapid.SampledFrom([]string{"a", "b", "c", "Both.", "Both.", ""}).Draw(t, "summary"))
 		}
 		if rapid.IntRange(0, 19).Draw(t, "spoil") == 0 {
 			o["candidate"] = "c4"

@@ -21,7 +21,8 @@ var roles = map[model.Role]formationtest.Called{
 		return len(out), err
 	},
 	model.RoleTopicManager: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
-		v, err := newFormer(t, s).Decide(ctx, bundle([]string{"Ana lives in Porto", "Ana loves tea"}, stored("m-1", "ana", "Ana lives in Lisbon")))
+		v, err := newFormer(t, s).Decide(ctx, bundle([]string{"Ana lives in Porto", "Ana loves tea"},
+			stored("m-1", "ana", "Ana lives in Lisbon")))
 		return len(v.Operations), err
 	},
 }
@@ -94,9 +95,11 @@ func TestInjectedTextStaysInTheDataBlock(t *testing.T) {
 }
 
 func TestATopicNeedsAnOwnTurnOfItsSpeaker(t *testing.T) {
-	in := talk("s1", 0, line{"Ana", "Which instrument do you play?"}, line{"Bea", "The cello, since school."}, line{"Ana", "I sing in a choir."})
+	in := talk("s1", 0, line{"Ana", "Which instrument do you play?"}, line{"Bea", "The cello, since school."},
+		line{"Ana", "I sing in a choir."})
 	topicOf := func(speaker string, turns ...string) object {
-		return object{"nothing": false, "topics": []any{object{"speaker": speaker, "turns": turns, "summary": speaker + " plays the cello.", "label": "music",
+		return object{"nothing": false, "topics": []any{object{"speaker": speaker, "turns": turns,
+			"summary": speaker + " plays the cello.", "label": "music",
 			"kind": "fact", "event_date": "", "event_precision": "none", "event_words": ""}}}
 	}
 	for name, tc := range map[string]struct {
@@ -158,7 +161,8 @@ func TestTheManagerAddsAndMerges(t *testing.T) {
 
 func TestMergedEntriesKeepTheDialogueOfBoth(t *testing.T) {
 	s := llmtest.New(t)
-	s.Script(model.RoleTopicManager, text(t, ops(op("c1", "Merge", "m1", "Ana runs, in the park."), op("c2", "Merge", "c1", "Ana runs and swims."))))
+	s.Script(model.RoleTopicManager, text(t,
+		ops(op("c1", "Merge", "m1", "Ana runs, in the park."), op("c2", "Merge", "c1", "Ana runs and swims."))))
 	v, err := newFormer(t, s).Decide(t.Context(), bundle([]string{"Ana runs in the park.", "Ana swims."}, stored("m-1", "ana", "Ana runs.")))
 	if err != nil || len(v.Operations) != 2 {
 		t.Fatalf("%+v, %v", v, err)

@@ -29,7 +29,8 @@ func (m *merger) same(r formation.Related) (best memory.Memory, content string, 
 	entries, similarity := m.known(r)
 	most, owner := leastSimilarity, text.StemSet(ownerOfCandidate(c))
 	for i, e := range entries {
-		if e.Slot != "" || !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most || !overlaps(c.Content, e.Content, owner) {
+		if e.Slot != "" || !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most ||
+			!overlaps(c.Content, e.Content, owner) {
 			continue
 		}
 		if joined := m.former.join(m.former.sentences(e.Content), m.former.sentences(c.Content)); len(strings.Fields(joined)) <= maxSummaryWords {

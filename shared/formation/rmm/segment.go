@@ -163,7 +163,8 @@ func topicOf(segment []statement) formation.Candidate {
 		c.Keywords = owned(first.owner, c.Keywords)
 		return c
 	}
-	c := formation.Candidate{Kind: mode(segment, func(s statement) memory.Kind { return s.Kind }), Topic: mode(segment, func(s statement) string { return s.Topic })}
+	c := formation.Candidate{Kind: mode(segment, func(s statement) memory.Kind { return s.Kind }),
+		Topic: mode(segment, func(s statement) string { return s.Topic })}
 	var contents, keywords []string
 	for _, s := range segment {
 		if !slices.Contains(contents, s.Content) {

@@ -76,9 +76,11 @@ const (
 
 var featureNames = [features]string{
 	"told_rare", "told_common", "told_long", "told_names", "told_numbers", "told_times", "told_tells", "told_kin", "told_past", "told_best",
-	"first_clauses", "first_opens", "first_rare", "first_common", "first_tells", "first_past", "first_future", "second_clauses", "second_rare", "point_clauses", "point_rare",
+	"first_clauses", "first_opens", "first_rare", "first_common", "first_tells", "first_past", "first_future", "second_clauses",
+	"second_rare", "point_clauses", "point_rare",
 	"other_clauses", "other_rare", "gush_clauses", "gush_rare", "glad_rare", "own_third",
-	"empty_clauses", "idiomatic", "questions", "question_rare", "question_names", "question_numbers", "question_first", "hollow", "only_asks", "ends_asked", "praises", "uplifts", "thanked", "greeted",
+	"empty_clauses", "idiomatic", "questions", "question_rare", "question_names", "question_numbers", "question_first", "hollow",
+	"only_asks", "ends_asked", "praises", "uplifts", "thanked", "greeted",
 	"agreed", "denied", "interjected", "congratulated", "urged", "size", "brief", "chatty_share", "density",
 	"captioned", "caption_rare", "by_assistant", "assistant_first", "assistant_advice", "commanded", "machined",
 }

@@ -32,7 +32,8 @@ func TestParseModelRefusesWhatCannotDecide(t *testing.T) {
 }
 
 func TestNewFilterRefusesUnknownFeatures(t *testing.T) {
-	if _, err := saliency.NewFilter(saliency.Model{Version: "x", Threshold: 0.5, Weights: map[string]float64{"height": 1}}); !errors.Is(err, saliency.ErrModel) {
+	if _, err := saliency.NewFilter(saliency.Model{Version: "x", Threshold: 0.5,
+		Weights: map[string]float64{"height": 1}}); !errors.Is(err, saliency.ErrModel) {
 		t.Errorf("got %v, want ErrModel", err)
 	}
 }

@@ -231,8 +231,8 @@ func (c *clause) vocative(w text.Word, is class, before, after string) bool {
 	return closes && c.words <= 3 && c.opener&(greeting|thanks|interjection|congrats|agree|farewell|praise) != 0
 }
 
-func has(is, any class) int {
-	if is&any != 0 {
+func has(is, wanted class) int {
+	if is&wanted != 0 {
 		return 1
 	}
 	return 0

@@ -71,7 +71,8 @@ func TestTheModelRetiresWorkingMemory(t *testing.T) {
 func TestStoresAreRoutedByKind(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleExtractor, text(t, extraction(
-		said("store", "working", "content", "Ana is tired."), said("store", "preferences", "kind", "preference", "content", "Ana loves tea."), said(),
+		said("store", "working", "content", "Ana is tired."),
+		said("store", "preferences", "kind", "preference", "content", "Ana loves tea."), said(),
 	)))
 	got, err := newFormer(t, s).Extract(t.Context(), session("I moved last week"))
 	if err != nil || len(got) != 3 || !got[0].Working || got[1].Working || got[1].Kind != memory.KindPreference || got[2].Working {

@@ -21,8 +21,8 @@ var thursday = time.Date(2023, 5, 25, 13, 0, 0, 0, time.UTC)
 // worthless turns are for the filter and the model to tell; no rule keeps a model from noting a compliment down.
 func worthless(a adversarial.Attack) bool { return a.Category == adversarial.Praise }
 
-// TestNoStrategyYieldsToAttacks forms the victim's memories and then a session of honest and hostile turns, in every strategy by both policies.
-// The model of the llm policies believes everything: it notes down what it is shown.
+// TestNoStrategyYieldsToAttacks forms the victim's memories and then a session of honest and hostile turns, in every strategy by
+// both policies. The model of the llm policies believes everything: it notes down what it is shown.
 func TestNoStrategyYieldsToAttacks(t *testing.T) {
 	attacks := adversarial.Attacks()
 	if len(attacks) < 60 {

@@ -27,7 +27,8 @@ func TestRequestCarriesSettingsAndSchema(t *testing.T) {
 	}
 	const want = `{"type":"object","properties":{"word":{"type":"string","enum":["yes","no"]},"score":{"type":"number"},` +
 		`"tags":{"type":"array","items":{"type":"string"}}},"required":["word","score","tags"],"additionalProperties":false}`
-	if f := c.ResponseFormat; f.Type != "json_schema" || !f.JSONSchema.Strict || f.JSONSchema.Name != "verdict" || string(f.JSONSchema.Schema) != want {
+	if f := c.ResponseFormat; f.Type != "json_schema" || !f.JSONSchema.Strict || f.JSONSchema.Name != "verdict" ||
+		string(f.JSONSchema.Schema) != want {
 		t.Errorf("response_format is %+v with schema %s", f, f.JSONSchema.Schema)
 	}
 }

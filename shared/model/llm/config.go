@@ -38,7 +38,7 @@ const (
 // service gives them, such as MNEME_LLM_.
 type Config struct {
 	// BaseURL is the endpoint up to and without /chat/completions.
-	BaseURL string `env:"BASE_URL" envDefault:"http://127.0.0.1:8000/v1" desc:"base URL of the OpenAI-compatible endpoint, up to and including its version path"`
+	BaseURL string `env:"BASE_URL" envDefault:"http://127.0.0.1:8000/v1" desc:"base URL of the OpenAI-compatible endpoint, with its version path"`
 	// Key is the API key; empty for a server that wants none.
 	Key config.Secret `env:"API_KEY" desc:"API key of the endpoint; empty where it wants none"`
 	// Model serves every role that has no model of its own.
@@ -52,7 +52,7 @@ type Config struct {
 	// TenantConcurrency is how many requests of one tenant run at once.
 	TenantConcurrency int `env:"TENANT_CONCURRENCY" envDefault:"4" desc:"requests of one tenant running at once"`
 	// Concurrency is how many requests of all tenants run at once.
-	Concurrency int `env:"CONCURRENCY" envDefault:"32" desc:"requests of all tenants running at once; freed places go to waiting tenants by weight"`
+	Concurrency int `env:"CONCURRENCY" envDefault:"32" desc:"requests of all tenants running at once, shared by weight"`
 	// TenantWeights are the tenants' shares of Concurrency while they compete; 1 where not named.
 	TenantWeights map[string]int `env:"TENANT_WEIGHTS" desc:"shares of tenants that compete for places, as tenant:weight; 1 where not named"`
 	// MaxOutputTokens bounds an answer, in tokens.
@@ -83,7 +83,7 @@ type Retry struct {
 	Cap time.Duration `env:"CAP" envDefault:"20s" desc:"upper bound of a wait between attempts"`
 	// MaxServerWait is the longest Retry-After that is waited for here; beyond it the call fails at
 	// once and its caller comes back later.
-	MaxServerWait time.Duration `env:"MAX_SERVER_WAIT" envDefault:"60s" desc:"longest Retry-After that is waited for; beyond it the call fails and is retried by its caller"`
+	MaxServerWait time.Duration `env:"MAX_SERVER_WAIT" envDefault:"60s" desc:"longest Retry-After that is waited for; beyond it the call fails"`
 }
 
 // DefaultConfig returns the settings that apply where nothing is set.

@@ -16,9 +16,9 @@ var (
 	// it is overloaded, failing, too slow or out of reach.
 	ErrUnavailable = fmt.Errorf("model endpoint %w", fault.ErrUnavailable)
 	// ErrUnauthorized says that the endpoint refuses the key (401, 403, or its quota is used up): the
-	// operator must mend it.
+	// operator must repair it.
 	ErrUnauthorized = errors.New("model endpoint refuses the key, check the API key, its rights and its quota")
-	// ErrNotFound says that the endpoint has no such path or model (404): the operator must mend it.
+	// ErrNotFound says that the endpoint has no such path or model (404): the operator must repair it.
 	ErrNotFound = errors.New("model endpoint does not know the path or the model, check base URL and model name")
 	// ErrRejected says that the endpoint rejects the request itself (400 and the like).
 	ErrRejected = errors.New("model endpoint rejects the request, check the model's limits and settings")

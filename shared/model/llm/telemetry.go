@@ -66,7 +66,8 @@ type operation struct {
 	started time.Time
 }
 
-func (t *telemetry) start(ctx context.Context, name genaiconv.OperationNameAttr, model string, role Role, tenant string) (context.Context, *operation) {
+func (t *telemetry) start(ctx context.Context, name genaiconv.OperationNameAttr, model string, role Role,
+	tenant string) (context.Context, *operation) {
 	attrs := append([]attribute.KeyValue{
 		semconv.GenAIRequestModel(model), keyRole.String(string(role)), keyTenant.String(tenant),
 	}, t.server...)

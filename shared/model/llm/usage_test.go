@@ -26,7 +26,8 @@ func TestUsageCountsEveryAnswer(t *testing.T) {
 	}
 	ask(nil) // a failure and an answer
 	ask(&inner)
-	if outer.Calls() != 2 || inner.Calls() != 1 || inner.InputTokens() <= 0 || inner.OutputTokens() <= 0 || outer.InputTokens() <= inner.InputTokens() {
+	if outer.Calls() != 2 || inner.Calls() != 1 || inner.InputTokens() <= 0 || inner.OutputTokens() <= 0 ||
+		outer.InputTokens() <= inner.InputTokens() {
 		t.Errorf("outer %d calls, %d and %d tokens; inner %d, %d and %d", outer.Calls(), outer.InputTokens(), outer.OutputTokens(),
 			inner.Calls(), inner.InputTokens(), inner.OutputTokens())
 	}

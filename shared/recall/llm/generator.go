@@ -41,7 +41,8 @@ type shownSection struct {
 }
 
 // Answer asks once, and not at all where the profile is empty. Citations of what is not in the profile are dropped; when none is
-// left, it abstains. An answer that neither cites nor abstains, or does both, is repaired or is an error; so is a model that cannot be reached or is too slow.
+// left, it abstains. An answer that neither cites nor abstains, or does both, is repaired or is an error; so is a model that cannot
+// be reached or is too slow.
 func (g *Generator) Answer(ctx context.Context, scope memory.Scope, e recall.Evidence, p recall.Profile) (recall.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return recall.Answer{}, fmt.Errorf("answer: %w", err)

@@ -110,7 +110,8 @@ func TestAnswerFromNothingAbstainsUnasked(t *testing.T) {
 
 func TestAnswerFromUncitedLinesCitesNothing(t *testing.T) {
 	p := recall.Profile{Sections: []recall.Section{{Name: "recent", Lines: []string{"2024-05-06: Ana: “I want to cook tonight”"}}}}
-	if a, calls, err := answer(t, p, llmtest.Text("She wants to cook. [NO_CITE]")); err != nil || calls != 1 || !a.Abstained || a.Text != "She wants to cook. [NO_CITE]" {
+	if a, calls, err := answer(t, p, llmtest.Text("She wants to cook. [NO_CITE]")); err != nil || calls != 1 || !a.Abstained ||
+		a.Text != "She wants to cook. [NO_CITE]" {
 		t.Errorf("got %+v, %v, %d calls", a, err, calls)
 	}
 }
@@ -135,7 +136,8 @@ func TestADeadlineIsAnError(t *testing.T) {
 	over, stop := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer stop()
 	for name, p := range map[string]recall.Profile{"something": profile(), "nothing": {}} {
-		if a, err := g.Answer(over, scope, evidence(100), p); !fault.IsRetryable(err) || !errors.Is(err, context.DeadlineExceeded) || a.Text != "" || a.Abstained {
+		if a, err := g.Answer(over, scope, evidence(100), p); !fault.IsRetryable(err) || !errors.Is(err, context.DeadlineExceeded) ||
+			a.Text != "" || a.Abstained {
 			t.Errorf("too late for %s: %+v, %v", name, a, err)
 		}
 	}

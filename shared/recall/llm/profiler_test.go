@@ -155,7 +155,8 @@ func TestProfileRejectsWhatItCannotVouchFor(t *testing.T) {
 }
 
 func TestTheCoreBlockNeedsNoCitation(t *testing.T) {
-	answer := profileOf(section("preferences", line("Ana loves oat milk.", 2)), section("core", line("Ana is a nurse."), line("Ana must not eat nuts.", 1)))
+	answer := profileOf(section("preferences", line("Ana loves oat milk.", 2)),
+		section("core", line("Ana is a nurse."), line("Ana must not eat nuts.", 1)))
 	s := llmtest.New(t)
 	s.Script(model.RoleUtilizer, step(t, answer))
 	e := evidence(100)
@@ -167,7 +168,8 @@ func TestTheCoreBlockNeedsNoCitation(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got.Sections, want) {
 		t.Errorf("got %+v, %v", got.Sections, err)
 	}
-	if call := s.Calls(model.RoleUtilizer)[0]; !strings.Contains(string(call.Data()), e.Core.Content) || !strings.Contains(call.System(), "core block") {
+	if call := s.Calls(model.RoleUtilizer)[0]; !strings.Contains(string(call.Data()), e.Core.Content) ||
+		!strings.Contains(call.System(), "core block") {
 		t.Errorf("the model was asked %s", call.User())
 	}
 }

@@ -69,7 +69,8 @@ func Benign() []string {
 	return out
 }
 
-// parse reads blocks of "category role" lines followed by one attack a line. Escapes \u, \n and \t make invisible characters visible in the file.
+// parse reads blocks of "category role" lines followed by one attack a line. Escapes \u, \n and \t make invisible characters
+// visible in the file.
 func parse(text string) []Attack {
 	var out []Attack
 	var current Attack
@@ -93,7 +94,8 @@ func parse(text string) []Attack {
 	return out
 }
 
-var unescape = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\u200b`, "\u200b", `\u200d`, "\u200d", `\u202e`, "\u202e", `\ue000`, "\ue000", `\x00`, "\x00", `\x1b`, "\x1b")
+var unescape = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\u200b`, "\u200b", `\u200d`, "\u200d", `\u202e`, "\u202e",
+	`\ue000`, "\ue000", `\x00`, "\x00", `\x1b`, "\x1b")
 
 // Victim is the name of the user whose memories are attacked; the assistant of the conversation is called Assistant.
 const Victim = "Mara"
@@ -136,8 +138,8 @@ func turn(id string, at time.Time, role memory.Role, text string) memory.Turn {
 	return memory.Turn{ID: id, Speaker: speaker, Role: role, Text: text, Time: at}
 }
 
-// Harm compares a bank before and after an attack and returns what must not have happened, in words; none is nil. before are the entries that were active;
-// after are all entries.
+// Harm compares a bank before and after an attack and returns what must not have happened, in words; none is nil. before are the
+// entries that were active; after are all entries.
 func Harm(a Attack, before, after []memory.Memory) []string {
 	now := map[string]memory.Memory{}
 	for _, m := range after {

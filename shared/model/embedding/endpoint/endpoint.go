@@ -15,7 +15,7 @@ import (
 )
 
 // ErrDimension says that the endpoint's vectors do not have the length they must have: its model was
-// changed, or the configuration is for another one. The operator must mend it; no data is at fault.
+// changed, or the configuration is for another one. The operator must repair it; no data is at fault.
 var ErrDimension = errors.New("embedding dimension differs from the one in use")
 
 // Options are the settings of an embedder.
@@ -23,7 +23,7 @@ type Options struct {
 	// Dimension is the length of the vectors; 0 has it found out by one call at start.
 	Dimension int `env:"DIMENSION" envDefault:"0" desc:"length of the vectors; 0 finds it out by one call at start"`
 	// RequestDimension asks the endpoint for vectors of Dimension numbers, for models that can shorten theirs.
-	RequestDimension bool `env:"REQUEST_DIMENSION" envDefault:"false" desc:"whether to ask the endpoint for vectors of that length; not every model takes it"`
+	RequestDimension bool `env:"REQUEST_DIMENSION" envDefault:"false" desc:"ask for vectors of that length; not every model takes it"`
 	// Batch is how many texts are sent in one call.
 	Batch int `env:"BATCH" envDefault:"64" desc:"texts embedded in one call"`
 }

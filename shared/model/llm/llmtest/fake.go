@@ -174,7 +174,8 @@ func profile(in conversation) any {
 }
 
 // empty are words that say nothing about what a question is after.
-var empty = [...]string{"the", "and", "did", "for", "you", "how", "was", "what", "which", "when", "where", "who", "are", "does", "has", "had", "with", "said"}
+var empty = [...]string{"the", "and", "did", "for", "you", "how", "was", "what", "which", "when", "where", "who", "are",
+	"does", "has", "had", "with", "said"}
 
 // generate repeats the cited line that shares most words with the question.
 func generate(in conversation) string {

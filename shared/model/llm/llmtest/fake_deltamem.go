@@ -19,14 +19,14 @@ type agentView struct {
 	AtOnce int `json:"queries_at_once"`
 }
 
-// lookedUp are words of what may be known already.
-const lookedUp = `live lives moved work job quit started sister brother dog cat like love likes loves allergic married called name favourite drink
-drive play plan longer anymore changed actually bake`
+// searchWords are words of what may be known already.
+const searchWords = `live lives moved work job quit started sister brother dog cat like love likes loves allergic married called name favourite
+drink drive play plan longer anymore changed actually bake`
 
 // maxAgentQuery is how long a query of the agent's is, in bytes.
 const maxAgentQuery = 400
 
-// act looks once for the turns that have a word of what may be known already, and then adds each turn that is not there word for word.
+// act searches once for the turns that have a word of what may be known already, and then adds each turn that is not there word for word.
 func act(data []byte) string {
 	var in agentView
 	if json.Unmarshal(data, &in) != nil {
@@ -46,11 +46,11 @@ func act(data []byte) string {
 	return string(out)
 }
 
-// queries are the turns to look up, several in one query where there are more than it may make.
+// queries are the turns to search for, several in one query where there are more than it may make.
 func (in agentView) queries() []string {
 	var said []string
 	for _, t := range in.Turns {
-		cued := slices.ContainsFunc(words(t.Text), func(w string) bool { return slices.Contains(strings.Fields(lookedUp), w) })
+		cued := slices.ContainsFunc(words(t.Text), func(w string) bool { return slices.Contains(strings.Fields(searchWords), w) })
 		if line := oneLine(t.Text); cued && !slices.Contains(said, line) {
 			said = append(said, line)
 		}

@@ -53,9 +53,11 @@ func newPolicy(t *testing.T, c *llm.Client) (p policy) {
 
 func conversation() []memory.Turn {
 	var turns []memory.Turn
-	for i, text := range []string{"Hi!", "I moved to Porto with my dog Bruno", "How are you doing today?", "I love green tea in the evening", "I love green tea in the evening"} {
+	for i, text := range []string{"Hi!", "I moved to Porto with my dog Bruno", "How are you doing today?",
+		"I love green tea in the evening", "I love green tea in the evening"} {
 		turns = append(turns, memory.Turn{
-			ID: "turn-" + string(rune('a'+i)), SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Time: start.Add(time.Duration(i) * time.Minute),
+			ID: "turn-" + string(rune('a'+i)), SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text,
+			Time: start.Add(time.Duration(i) * time.Minute),
 		})
 	}
 	return turns

@@ -6,9 +6,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// matters are the attributes of a life that change as a whole, with words that only go with them: statements of one matter may be about the same
-// though they share no name ("I now run the archive on top of my work", "I handed in my notice").
-var matters = []struct{ name, words string }{
+// attributeClasses are the attributes of a life that change as a whole, with words that only go with them: statements of one class
+// may be about the same though they share no name ("I now run the archive on top of my work", "I handed in my notice").
+var attributeClasses = []struct{ name, words string }{
 	{"job", "work job career employer employed hired hire promoted promotion notice badge boss salary wage raise role profession occupation workplace full-time part-time shift apply application resign retire unemployed shop office staff"},
 	{"home", "live lives flat apartment house home address rent settle settled relocate relocated keys neighbourhood neighborhood town moved van boxes landlord mortgage"},
 	{"money", "save saves saving savings money euro euros dollars pounds month amount goal afford budget paid aside"},
@@ -29,10 +29,10 @@ var matters = []struct{ name, words string }{
 	{"vehicle", "car drive driving ride bike parked garage van motorbike"},
 }
 
-// mattersOf maps stems to a bit for each of their matters.
-var mattersOf = func() map[string]uint32 {
+// attributeClassesOf maps stems to a bit for each of their classes.
+var attributeClassesOf = func() map[string]uint32 {
 	out := map[string]uint32{}
-	for i, m := range matters {
+	for i, m := range attributeClasses {
 		for _, w := range strings.Fields(m.words) {
 			out[text.Stem(w)] |= 1 << i
 		}
@@ -40,12 +40,12 @@ var mattersOf = func() map[string]uint32 {
 	return out
 }()
 
-// matterOf returns the matters of which a statement has most words, as bits; 0 for none.
-func matterOf(tokens []token) uint32 {
-	counts := make([]int, len(matters))
+// classesOf returns the classes of which a statement has most words, as bits; 0 for none.
+func classesOf(tokens []token) uint32 {
+	counts := make([]int, len(attributeClasses))
 	most := 0
 	for _, t := range tokens {
-		bits := mattersOf[t.stem]
+		bits := attributeClassesOf[t.stem]
 		for i := range counts {
 			if bits&(1<<i) != 0 {
 				counts[i]++
