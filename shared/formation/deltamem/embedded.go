@@ -12,22 +12,19 @@ import (
 
 // Embedded is the strategy without a model server: statements are made by rule, a rule chooses what to search for, and rules decide on
 // what was found. It is safe for concurrent use.
-type Embedded struct{ rules *embedded.Former }
+type Embedded struct{ *embedded.Former }
 
 var _ formation.Divisible = (*Embedded)(nil)
 
 // NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
-func NewEmbedded() *Embedded { return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name))} }
-
-// Version is name and version of strategy and policy.
-func (f *Embedded) Version() string { return f.rules.Version() }
+func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
 // Division says that a session can be read in parts. It is decided as a whole, because decisions look things up.
 func (f *Embedded) Division() formation.Division { return formation.Division{Extract: true} }
 
 // Extract returns what the salient turns tell, turn by turn, to be held against nothing yet.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	statements, err := f.rules.Extract(ctx, in)
+	statements, err := f.Former.Extract(ctx, in)
 	for i := range statements {
 		statements[i].Neighbours = formation.NoNeighbours
 	}
@@ -60,7 +57,7 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 			view.Related[at].Memories, view.Related[at].Similarity = in.Found[i].Memories, in.Found[i].Similarity
 		}
 	}
-	return f.rules.Decide(ctx, view)
+	return f.Former.Decide(ctx, view)
 }
 
 func ask(ctx context.Context, probes []probe) (formation.Verdict, error) {

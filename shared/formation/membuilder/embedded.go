@@ -11,20 +11,17 @@ import (
 
 // Embedded is the strategy without a model server: the statements of a session are decided on by rule and then sorted into the four
 // kinds of memory. It is safe for concurrent use.
-type Embedded struct{ rules *embedded.Former }
+type Embedded struct{ *embedded.Former }
 
 var _ formation.Former = (*Embedded)(nil)
 
 // NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
-func NewEmbedded() *Embedded { return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name))} }
-
-// Version is name and version of strategy and policy.
-func (f *Embedded) Version() string { return f.rules.Version() }
+func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
 // Extract returns what the turns say, turn by turn. What tells how something is done is procedural, under a slot that names
 // what is done.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	out, err := f.rules.Extract(ctx, in)
+	out, err := f.Former.Extract(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +41,7 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	told, steps := split(in.Related)
 	all := in
 	in.Related = told
-	verdict, err := f.rules.Decide(ctx, in)
+	verdict, err := f.Former.Decide(ctx, in)
 	if err != nil {
 		return formation.Verdict{}, err
 	}

@@ -25,19 +25,20 @@ const (
 // statement that denies in so many words: what it replaces is deleted first, and it is inserted for what it tells beside that.
 // Whatever else the rules would replace is a refinement, and is kept as the past of the new statement. It is safe for concurrent
 // use.
-type Embedded struct{ rules *embedded.Former }
+type Embedded struct{ *embedded.Former }
 
-var _ formation.Former = (*Embedded)(nil)
+var _ formation.Divisible = (*Embedded)(nil)
 
 // NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
-func NewEmbedded() *Embedded { return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name))} }
+func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
-// Version is name and version of strategy and policy.
-func (f *Embedded) Version() string { return f.rules.Version() }
+// Division says that sessions can be extracted in parts. They are decided as a whole: what a statement refines is judged beside
+// everything else that was said, so that three groups may do together what no two of them do.
+func (f *Embedded) Division() formation.Division { return formation.Division{Extract: true} }
 
 // Extract returns the facts that the salient turns tell, turn by turn.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	facts, err := f.rules.Extract(ctx, in)
+	facts, err := f.Former.Extract(ctx, in)
 	for i := range facts {
 		facts[i].Neighbours = relatedEach
 	}
@@ -56,7 +57,7 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 		}
 		k.negates[idOf(in.Session.Scope, r.Candidate)] = r.Candidate.Negates
 	}
-	verdict, err := f.rules.Decide(ctx, view)
+	verdict, err := f.Former.Decide(ctx, view)
 	if err != nil {
 		return formation.Verdict{}, err
 	}

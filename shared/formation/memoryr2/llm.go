@@ -23,7 +23,7 @@ type LLM struct {
 	manager   llm.Role
 }
 
-var _ formation.Former = (*LLM)(nil)
+var _ formation.Divisible = (*LLM)(nil)
 
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
@@ -36,6 +36,9 @@ func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 
 // Version is strategy, prompt versions and models.
 func (f *LLM) Version() string { return llm.VersionOf(Name, f.extractor, f.manager) }
+
+// Division says that facts can be decided in groups. They are extracted in chunks of text already.
+func (f *LLM) Division() formation.Division { return formation.Division{Decide: true} }
 
 // extraction is the extractor's answer. That there are no facts has to be said in so many words.
 type extraction struct {

@@ -14,29 +14,23 @@ import (
 
 // Embedded is the strategy without a model server. It is safe for concurrent use.
 type Embedded struct {
-	rules    *embedded.Former
+	*embedded.Former
 	splitter *text.Splitter
 }
 
-var (
-	_ formation.Former    = (*Embedded)(nil)
-	_ formation.Divisible = (*Embedded)(nil)
-)
+var _ formation.Divisible = (*Embedded)(nil)
 
 // NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
 func NewEmbedded() *Embedded {
-	return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name)), splitter: text.NewSplitter()}
+	return &Embedded{Former: embedded.NewFormer(embedded.IdentityOf(Name)), splitter: text.NewSplitter()}
 }
-
-// Version is name and version of strategy and policy.
-func (f *Embedded) Version() string { return f.rules.Version() }
 
 // Division says that topics are found in a session as a whole, and decided in groups.
 func (f *Embedded) Division() formation.Division { return formation.Division{Decide: true} }
 
 // Extract takes the session apart into the topics of each speaker. A topic's summary is the statements that the rules make of its turns.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	found, err := f.rules.Extract(ctx, in)
+	found, err := f.Former.Extract(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +65,7 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 
 // Decide adds each topic, or merges it with the entries that it goes on with.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	verdict, err := f.rules.Decide(ctx, in)
+	verdict, err := f.Former.Decide(ctx, in)
 	if err != nil {
 		return formation.Verdict{}, err
 	}

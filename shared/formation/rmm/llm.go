@@ -23,10 +23,7 @@ type LLM struct {
 	related int
 }
 
-var (
-	_ formation.Former    = (*LLM)(nil)
-	_ formation.Divisible = (*LLM)(nil)
-)
+var _ formation.Divisible = (*LLM)(nil)
 
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {

@@ -8,29 +8,26 @@ import (
 )
 
 // Embedded is the strategy without a model server. It is safe for concurrent use.
-type Embedded struct{ rules *embedded.Former }
+type Embedded struct{ *embedded.Former }
 
-var _ formation.Former = (*Embedded)(nil)
+var _ formation.Divisible = (*Embedded)(nil)
 
 // NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
-func NewEmbedded() *Embedded { return &Embedded{rules: embedded.NewFormer(embedded.IdentityOf(Name))} }
-
-// Version is name and version of strategy and policy.
-func (f *Embedded) Version() string { return f.rules.Version() }
-
-// Extract returns what the salient turns say, turn by turn.
-func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	return f.rules.Extract(ctx, in)
-}
+func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
 // Decide reconciles the candidates with F and P, and clears W of what is stale.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	lasting, passing := split(in)
-	verdict, err := f.rules.Decide(ctx, lasting)
+	verdict, err := f.Former.Decide(ctx, lasting)
 	if err != nil {
 		return formation.Verdict{}, err
 	}
 	verdict.Operations = append(verdict.Operations, passing...)
 	verdict.Retire = stale(in.Window, in.Session)
 	return verdict, nil
+}
+
+// Division says that sessions can be extracted in parts and decided in groups.
+func (f *Embedded) Division() formation.Division {
+	return formation.Division{Extract: true, Decide: true}
 }

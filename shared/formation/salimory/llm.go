@@ -23,7 +23,7 @@ type LLM struct {
 	related   int
 }
 
-var _ formation.Former = (*LLM)(nil)
+var _ formation.Divisible = (*LLM)(nil)
 
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
@@ -36,6 +36,9 @@ func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 
 // Version is strategy, prompt versions and models.
 func (f *LLM) Version() string { return llm.VersionOf(Name, f.extractor, f.manager) }
+
+// Division says that sessions can be extracted in parts and decided in groups.
+func (f *LLM) Division() formation.Division { return formation.Division{Extract: true, Decide: true} }
 
 // extraction is the extractor's answer. An empty list alone could be a failure to answer, so that
 // nothing worth keeping has to be said in so many words.
