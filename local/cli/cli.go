@@ -34,7 +34,7 @@ type cli struct {
 	target   target
 }
 
-// usageError marks what the caller can mend.
+// usageError marks what the caller can correct.
 type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
@@ -58,9 +58,10 @@ func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 
 func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "mneme",
-		Short:         "Long-term memory for multi-tenant assistants",
-		Long:          "mneme runs Mneme on a laptop (up, demo) and talks to a running one (everything else).\n\nExit codes: 0 success, 1 the operation failed, 2 wrong usage or input, 3 nothing reachable.",
+		Use:   "mneme",
+		Short: "Long-term memory for multi-tenant assistants",
+		Long: "mneme runs Mneme on a laptop (up, demo) and talks to a running one (everything else).\n\n" +
+			"Exit codes: 0 success, 1 the operation failed, 2 wrong usage or input, 3 nothing reachable.",
 		Version:       runner.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -78,7 +79,8 @@ func (c *cli) root() *cobra.Command {
 	f.StringVar(&c.dir, "data", defaultDir, "data folder of the local Mneme (up), where its address is found")
 	c.target.flags(f)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(), c.replay(), c.erase(), c.export(), c.importUser(), c.reranker(), c.trace(), c.train(), c.eval())
+	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(),
+		c.replay(), c.erase(), c.export(), c.importUser(), c.reranker(), c.trace(), c.train(), c.eval())
 	return root
 }
 

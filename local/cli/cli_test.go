@@ -143,8 +143,8 @@ func run(t *testing.T, args ...string) (code int, out, errOut string) {
 }
 
 func TestExitCodes(t *testing.T) {
-	good, away := serve(t, fake{}), httptest.NewServer(nil)
-	away.Close()
+	good, stopped := serve(t, fake{}), httptest.NewServer(nil)
+	stopped.Close()
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")
 	line := `{"user_id":"ana","session_id":"s1","text":"I live in Porto.","time":"` + atNoon + `"}`
 	if err := os.WriteFile(bad, []byte(line+"\n"+`{"user_id":"ana"}`+"\n"), 0o600); err != nil {
@@ -189,8 +189,8 @@ func TestExitCodes(t *testing.T) {
 		{"an id that several users have", at(several, key, "history", memID), cli.ExitUsage, "with --user"},
 		{"a user that is refused", at(several, key, "history", "--user", "x", memID), cli.ExitUsage, "user_id: is"},
 		{"nothing running", []string{"memories", "--user", "ana"}, cli.ExitUnreachable, "mneme up"},
-		{"nothing listening", at(away.URL, key, "memories", "--user", "ana"), cli.ExitUnreachable, "is it running?"},
-		{"no broker listening", append(at(good, key, "replay"), "--brokers", strings.TrimPrefix(away.URL, "http://")), cli.ExitUnreachable, "kafka"},
+		{"nothing listening", at(stopped.URL, key, "memories", "--user", "ana"), cli.ExitUnreachable, "is it running?"},
+		{"no broker listening", append(at(good, key, "replay"), "--brokers", strings.TrimPrefix(stopped.URL, "http://")), cli.ExitUnreachable, "kafka"},
 		{"an unknown key", at(good, "mneme_wrong", "memories", "--user", "ana"), cli.ExitUnreachable, "MNEME_API_KEY"},
 	}
 	for _, tt := range tests {

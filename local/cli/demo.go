@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -52,7 +53,7 @@ type demoQuestion struct {
 func (c *cli) demo() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show the whole way once: sessions in, memories formed, profiles out",
+		Short: "Show everything once: sessions in, memories formed, profiles out",
 		Long: "demo starts everything on loopback with a data folder of its own, publishes a bundled sample of two users with six sessions\n" +
 			"each, waits until their memories are formed, shows them, asks five questions, and stops everything.",
 		Args: args(cobra.NoArgs),
@@ -198,19 +199,11 @@ func (c *cli) printTraces(ctx context.Context, store *traceview.Store, questions
 func awaitTrace(ctx context.Context, store *traceview.Store, id string) (traceview.Trace, bool) {
 	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
 	defer cancel()
-	tick := time.NewTicker(formationPoll)
-	defer tick.Stop()
-	for {
-		t, ok := store.Trace(id)
-		for _, span := range t.Spans {
-			if ok && span.Name == telemetry.SpanRecall {
-				return t, true
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return t, ok
-		case <-tick.C:
-		}
-	}
+	var t traceview.Trace
+	var ok bool
+	_ = poll(ctx, formationPoll, func() (bool, error) {
+		t, ok = store.Trace(id)
+		return slices.ContainsFunc(t.Spans, func(s traceview.Span) bool { return s.Name == telemetry.SpanRecall }), nil
+	})
+	return t, ok
 }

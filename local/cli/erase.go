@@ -159,7 +159,7 @@ func (s *session) awaitNothing(ctx context.Context, user string) (*mnemev1.ScanU
 	return last, nil
 }
 
-// passing leaves out what another try may mend.
+// passing leaves out an error that may be gone at the next try.
 func passing(ctx context.Context, err error) error {
 	if ctx.Err() == nil && connect.CodeOf(err) == connect.CodeUnavailable {
 		return nil
@@ -186,7 +186,9 @@ func poll(ctx context.Context, every time.Duration, ask func() (done bool, err e
 
 func (c *cli) printErased(user, id string, proved *mnemev1.GetErasureResponse, before, after *mnemev1.ScanUserResponse) error {
 	if c.json {
-		return writeJSON(c.out, map[string]any{"user": user, "erasure_id": id, "erasure": raw(proved), "before": raw(before), "after": raw(after)})
+		return writeJSON(c.out, map[string]any{
+			"user": user, "erasure_id": id, "erasure": raw(proved), "before": raw(before), "after": raw(after),
+		})
 	}
 	left := map[string]uint64{}
 	for _, n := range after.GetCounts() {

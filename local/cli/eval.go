@@ -93,7 +93,7 @@ func (a formationArgs) check() ([]string, error) {
 	}
 	var names []string
 	for _, name := range asked {
-		if err := checkWay(name, a.policy); err != nil {
+		if err := checkFormation(name, a.policy); err != nil {
 			return nil, err
 		}
 		if !slices.Contains(names, name) {

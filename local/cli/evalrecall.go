@@ -85,7 +85,7 @@ func (a recallArgs) check() error {
 		return usageError{errors.New("--strategy and --policy are for a Mneme that is started: one that runs has its own")}
 	}
 	if a.strategy != "" || a.policy != "" {
-		return checkWay(first(a.strategy, strategyNames()[0]), first(a.policy, "embedded"))
+		return checkFormation(first(a.strategy, strategyNames()[0]), first(a.policy, "embedded"))
 	}
 	return nil
 }

@@ -105,7 +105,8 @@ func (c *cli) runHistory(ctx context.Context, user, id string) error {
 	defer s.close(ctx)
 	res, err := s.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: user, MemoryId: id}))
 	var refused *connect.Error
-	if user == "" && errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument && strings.HasPrefix(refused.Message(), "user_id") {
+	if user == "" && errors.As(err, &refused) && refused.Code() == connect.CodeInvalidArgument &&
+		strings.HasPrefix(refused.Message(), "user_id") {
 		return usageError{errors.New("several users have this memory: name the user with --user")}
 	}
 	if err != nil {
@@ -126,7 +127,9 @@ func (c *cli) runHistory(ctx context.Context, user, id string) error {
 		}
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{"user": res.Msg.GetUserId(), "versions": raws(res.Msg.GetVersions()), "sources": raws(sources)})
+		return writeJSON(c.out, map[string]any{
+			"user": res.Msg.GetUserId(), "versions": raws(res.Msg.GetVersions()), "sources": raws(sources),
+		})
 	}
 	c.printMemories(res.Msg.GetVersions())
 	fmt.Fprintln(c.out, "source turns:")

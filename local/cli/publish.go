@@ -73,7 +73,9 @@ func (p *published) check(s dataset.Session, msgs []bus.Message) {
 }
 
 // publishSession publishes one session under one trace.
-func publishSession(ctx context.Context, tracer trace.Tracer, out bus.Publisher, tenant string, s dataset.Session, msgs []bus.Message) error {
+func publishSession(
+	ctx context.Context, tracer trace.Tracer, out bus.Publisher, tenant string, s dataset.Session, msgs []bus.Message,
+) error {
 	ctx, span := tracer.Start(ctx, "ingest session", trace.WithNewRoot(), trace.WithAttributes(
 		telemetry.AttrTenant.String(tenant), telemetry.AttrSession.String(s.ID), attribute.Int(string(telemetry.AttrTurns), len(s.Turns))))
 	defer span.End()
@@ -107,23 +109,17 @@ func messages(scope memory.Scope, s dataset.Session) ([]bus.Message, error) {
 
 // awaitFormed waits until every session's memories are formed, and says so of each in turn.
 func (s *session) awaitFormed(ctx context.Context, sessions []dataset.Session, done func()) error {
-	tick := time.NewTicker(formationPoll)
-	defer tick.Stop()
 	for i, session := range sessions {
-		for {
+		err := poll(ctx, formationPoll, func() (bool, error) {
 			formed, err := s.formed(ctx, session)
-			if err != nil && ctx.Err() == nil && connect.CodeOf(err) != connect.CodeUnavailable {
-				return err // what is away for a moment is waited for
-			}
-			if formed {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("the memories of %d of %d sessions are not formed yet, the first is session %s of %s: %w"+
-					" (`mneme replay --list` shows what was refused)", len(sessions)-i, len(sessions), session.ID, session.User, ctx.Err())
-			case <-tick.C:
-			}
+			return formed, passing(ctx, err)
+		})
+		if ctx.Err() != nil {
+			return fmt.Errorf("the memories of %d of %d sessions are not formed yet, the first is session %s of %s: %w"+
+				" (`mneme replay --list` shows what was refused)", len(sessions)-i, len(sessions), session.ID, session.User, ctx.Err())
+		}
+		if err != nil {
+			return err
 		}
 		done()
 	}

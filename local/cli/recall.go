@@ -40,7 +40,7 @@ func (c *cli) recall() *cobra.Command {
 	return cmd
 }
 
-// setAsOf asks for the end of the day, so that what was told on it counts.
+// setAsOf asks for the end of the day, so that what was said on it counts.
 func setAsOf(req *mnemev1.RecallRequest, day string) error {
 	if day == "" {
 		return nil
@@ -111,7 +111,8 @@ func (c *cli) printRecall(r *mnemev1.RecallResponse, traces string) {
 	}
 	for _, cited := range r.GetCited() {
 		m := cited.GetMemory()
-		fmt.Fprintf(c.out, "  [%d] %s %s %s, v%d, %s\n", cited.GetIndex(), m.GetId(), kindName(m.GetKind()), when(m), m.GetVersion(), statusName(m.GetStatus()))
+		fmt.Fprintf(c.out, "  [%d] %s %s %s, v%d, %s\n",
+			cited.GetIndex(), m.GetId(), kindName(m.GetKind()), when(m), m.GetVersion(), statusName(m.GetStatus()))
 	}
 	fmt.Fprintf(c.out, "%.1f ms", r.GetLatencyMs())
 	if traces != "" {

@@ -53,7 +53,8 @@ func raw(m proto.Message) json.RawMessage {
 }
 
 // constant matches an enumeration's field with its value; in text, quotes are escaped, so it matches no content.
-var constant = regexp.MustCompile(`("(?:kind|status|role|precision|state|stage)"): ?"(KIND|STATUS|ROLE|PRECISION|FORMATION_STATE|STAGE)_([A-Z_]+)"`)
+var constant = regexp.MustCompile(
+	`("(?:kind|status|role|precision|state|stage)"): ?"(KIND|STATUS|ROLE|PRECISION|FORMATION_STATE|STAGE)_([A-Z_]+)"`)
 
 func raws[M proto.Message](ms []M) []json.RawMessage {
 	out := make([]json.RawMessage, len(ms))

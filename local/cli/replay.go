@@ -20,14 +20,15 @@ func (c *cli) replay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Put dead letters back where they came from, or list them",
-		Long: "replay puts the records that could not be processed back on their topics, after what was wrong has been mended. A record\n" +
+		Long: "replay puts the records that could not be processed back on their topics, after what was wrong has been repaired. A record\n" +
 			"that is still wrong becomes a dead letter again. --list shows what waits, and why, and changes nothing.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runReplay(cmd.Context(), cfg, list) },
 	}
 	cmd.Flags().BoolVar(&list, "list", false, "show the waiting dead letters instead")
 	cmd.Flags().StringVar(&cfg.KeyPrefix, "prefix", "", "only records whose key begins so: tenant/ or tenant/user")
-	cmd.Flags().StringVar(&cfg.Handler, "handler", "", "only records that this handler gave up on: saliency-filter, booster, consolidation, ...")
+	cmd.Flags().StringVar(&cfg.Handler, "handler", "",
+		"only records that this handler gave up on: saliency-filter, booster, consolidation, ...")
 	return cmd
 }
 
@@ -53,7 +54,7 @@ func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) er
 		return err
 	}
 	if list {
-		return c.listLetters(ctx, cfg, source)
+		return c.listDeadLetters(ctx, cfg, source)
 	}
 	result, err := bus.Replay(ctx, cfg, source, line.Raw(), line.Instruments())
 	if err != nil {
@@ -68,8 +69,8 @@ func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) er
 	return nil
 }
 
-// letter is a dead letter as it is listed: without what it holds.
-type letter struct {
+// listedDeadLetter is a dead letter as it is listed: without what it holds.
+type listedDeadLetter struct {
 	ID      string    `json:"id"`
 	Time    time.Time `json:"time"`
 	Handler string    `json:"handler"`
@@ -79,23 +80,23 @@ type letter struct {
 	Reason  string    `json:"reason"`
 }
 
-func (c *cli) listLetters(ctx context.Context, cfg bus.ReplayConfig, source bus.Source) error {
+func (c *cli) listDeadLetters(ctx context.Context, cfg bus.ReplayConfig, source bus.Source) error {
 	waiting, err := bus.DeadLetters(ctx, cfg, source)
 	if err != nil {
 		return err
 	}
-	letters := make([]letter, len(waiting))
+	listed := make([]listedDeadLetter, len(waiting))
 	for i, l := range waiting {
-		letters[i] = letter{
+		listed[i] = listedDeadLetter{
 			ID: l.GetId(), Time: l.GetTime().AsTime(), Handler: l.GetHandler(), Topic: l.GetTopic(),
 			Key: printable(string(l.GetKey())), Field: l.GetField(), Reason: printable(l.GetReason()),
 		}
 	}
 	if c.json {
-		return writeJSON(c.out, map[string]any{"letters": letters})
+		return writeJSON(c.out, map[string]any{"dead_letters": listed})
 	}
 	t := c.table("time", "handler", "topic", "key", "reason")
-	for _, l := range letters {
+	for _, l := range listed {
 		t.AppendRow([]any{l.Time.Format(time.RFC3339), l.Handler, l.Topic, l.Key, l.Reason})
 	}
 	t.Render()

@@ -170,7 +170,7 @@ func (c *cli) open(ctx context.Context, conn standalone.Connection) (*session, e
 	return &session{Connection: conn, clients: made, tel: tel}, nil
 }
 
-// close sends what was traced. A collector that is away is no failure of the command.
+// close sends what was traced. A collector that cannot be reached is no failure of the command.
 func (s *session) close(ctx context.Context) {
 	_ = s.tel.Shutdown(context.WithoutCancel(ctx))
 	http.DefaultClient.CloseIdleConnections()

@@ -81,7 +81,8 @@ func (c *cli) importUser() *cobra.Command {
 		Use:   "import --user USER FILE",
 		Short: "Fill a user's empty bank from an export",
 		Long: "import writes what export wrote into the bank of a user who has none. Under the user it was exported from the bank is the same\n" +
-			"again; under another one the memories keep their ids. An import that ends half-way leaves what it wrote: erase the user before another try.",
+			"again; under another one the memories keep their ids. An import that ends half-way leaves what it wrote: erase the user\n" +
+			"before another try.",
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runImport(cmd.Context(), user, a[0]) },
 	}
@@ -108,7 +109,8 @@ func (c *cli) runImport(ctx context.Context, user, file string) error {
 	if c.json {
 		return writeJSON(c.out, map[string]any{"user": user, "imported": counts, "embedded_anew": anew})
 	}
-	fmt.Fprintf(c.out, "imported %d memories, %d turns, %d sessions and %d core block\n", counts.Memories, counts.Turns, counts.Sessions, counts.Core)
+	fmt.Fprintf(c.out, "imported %d memories, %d turns, %d sessions and %d core block\n",
+		counts.Memories, counts.Turns, counts.Sessions, counts.Core)
 	if anew {
 		fmt.Fprintln(c.out, "the export is of another embedding model: its memories were embedded anew")
 	}
@@ -144,7 +146,8 @@ func (s *session) upload(ctx context.Context, user string, in io.Reader) (bank.C
 			return bank.Counts{}, false, err
 		}
 		res, err := s.ImportUser(ctx, connect.NewRequest(&mnemev1.ImportUserRequest{
-			UserId: user, Header: string(pages.HeaderLine), Lines: page.Lines, FirstLine: uint64(page.First), SoFar: now, //nolint:gosec // a line's number
+			UserId: user, Header: string(pages.HeaderLine), Lines: page.Lines, SoFar: now,
+			FirstLine: uint64(page.First), //nolint:gosec // a line's number
 		}))
 		if err != nil {
 			return bank.Counts{}, false, err
@@ -152,7 +155,8 @@ func (s *session) upload(ctx context.Context, user string, in io.Reader) (bank.C
 		now, anew = res.Msg.GetSoFar(), anew || res.Msg.GetEmbeddedAnew()
 	}
 	counts := bank.Counts{
-		Memories: int(now.GetMemories()), Turns: int(now.GetTurns()), Sessions: int(now.GetSessions()), Core: int(now.GetCore()), //nolint:gosec // counts
+		Memories: int(now.GetMemories()), Turns: int(now.GetTurns()), //nolint:gosec // counts
+		Sessions: int(now.GetSessions()), Core: int(now.GetCore()), //nolint:gosec // counts
 	}
 	return counts, anew, pages.Finish(counts)
 }

@@ -24,7 +24,7 @@ func (c *cli) up() *cobra.Command {
 			"Settings of the services (docs/configuration.md) are taken from the environment.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkWay(strategy, policy); err != nil {
+			if err := checkFormation(strategy, policy); err != nil {
 				return err
 			}
 			for flag, value := range map[string]*string{"strategy": &strategy, "policy": &policy} {
@@ -35,12 +35,14 @@ func (c *cli) up() *cobra.Command {
 			return c.runUp(cmd.Context(), strategy, policy)
 		},
 	}
-	cmd.Flags().StringVar(&policy, "policy", "embedded", "policy of the local tenant of a new data folder: embedded or llm (needs MNEME_LLM_MODEL)")
-	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]), "how memory is formed for the local tenant of a new data folder: "+strings.Join(strategyNames(), ", "))
+	cmd.Flags().StringVar(&policy, "policy", "embedded",
+		"policy of the local tenant of a new data folder: embedded or llm (needs MNEME_LLM_MODEL)")
+	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]),
+		"how memory is formed for the local tenant of a new data folder: "+strings.Join(strategyNames(), ", "))
 	return cmd
 }
 
-// strategyNames are the ways of forming memory, by name.
+// strategyNames are the strategies by name.
 func strategyNames() []string {
 	var out []string
 	for _, s := range tenant.Strategies() {
@@ -49,8 +51,8 @@ func strategyNames() []string {
 	return out
 }
 
-// checkWay refuses a strategy or policy that there is none of.
-func checkWay(strategy, policy string) error {
+// checkFormation refuses a strategy or policy that there is none of.
+func checkFormation(strategy, policy string) error {
 	if !slices.Contains(tenant.Policies(), tenant.Policy(policy)) {
 		return usageError{fmt.Errorf("--policy is %q, want embedded or llm", policy)}
 	}

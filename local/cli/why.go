@@ -23,9 +23,9 @@ func (c *cli) why() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why --user USER --query TEXT [--expect TURN]... [--expect-text TEXT]",
 		Short: "Say why something was not remembered: the earliest stage at which it was lost",
-		Long: "why asks the query as any caller would, without anything being learned from it, and follows what was expected through every stage:\n" +
-			"ingested, kept by the filter, extracted, held through updates, retrieved, ranked, in the profile, in the answer. What is expected is\n" +
-			"named by the turns that tell it, or in words that all have to be there.",
+		Long: "why asks the query as any caller would, without anything being learned from it, and follows what was expected through every\n" +
+			"stage: ingested, kept by the filter, extracted, held through updates, retrieved, ranked, in the profile, in the answer.\n" +
+			"What is expected is named by the turns that tell it, or in words that all have to be there.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setAsOf(req.Recall, asOf); err != nil {

@@ -1,4 +1,4 @@
-// Command reference writes the configuration reference, docs/configuration.md, from the services' own settings.
+// Command configdoc writes the configuration reference, docs/configuration.md, from the services' own settings.
 package main
 
 import (
@@ -12,14 +12,14 @@ import (
 )
 
 func main() {
-	if _, err := os.Stdout.WriteString(reference()); err != nil {
+	if _, err := os.Stdout.WriteString(document()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// reference is the document.
-func reference() string {
+// document is docs/configuration.md.
+func document() string {
 	services := standalone.Services()
 	shared := config.Section{Title: "Every service", Text: "All services have these settings, with one meaning and default."}
 	for _, row := range services[0].Settings() {

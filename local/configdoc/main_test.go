@@ -10,7 +10,7 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(written) != reference() {
+	if string(written) != document() {
 		t.Error("docs/configuration.md is not what the settings say: run `make generate`")
 	}
 }

@@ -1,6 +1,7 @@
 // Package servers gives local runs and tests the real servers behind the services: Weaviate and Temporal as child
 // processes built from pinned modules, a Kafka broker in process, Redis as a child process where redis-server is installed and in
-// process where it is not, and (where Java is installed) Apache Kafka itself. Production uses clusters instead and does not import this package.
+// process where it is not, and (where Java is installed) Apache Kafka itself. Production uses clusters instead and
+// does not import this package.
 //
 // All servers keep their state below [Options.Dir] and may share one directory: a server called x owns x/ (data),
 // x.log, x.pid, x.lock and x.ports.json in it. They listen on 127.0.0.1 at free ports, which are remembered in the

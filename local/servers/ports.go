@@ -15,7 +15,7 @@ import (
 const loopback = "127.0.0.1"
 
 // Ports come from below the range from which systems pick the local end of outgoing connections (32768 on Linux,
-// 49152 elsewhere). A port of a stopped server is therefore not taken by some client while the server is away.
+// 49152 elsewhere). A port of a stopped server is therefore not taken by some client while the server is down.
 const (
 	firstPort = 15000
 	lastPort  = 32000

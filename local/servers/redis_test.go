@@ -286,7 +286,8 @@ func TestRedisRefusesWhatItCannotKeep(t *testing.T) {
 	r := startRedis(ctx, t, t.TempDir())
 	c := redisClient(t, r.Addr())
 	cases := [][]any{
-		{"SELECT", "1"}, {"WATCH", "k"}, {"MULTI"}, {"XREAD", "STREAMS", "k", "0"}, {"BLPOP", "k", "1"}, {"XADD", "k", "*", "a", "b"}, {"PFADD", "k", "a"},
+		{"SELECT", "1"}, {"WATCH", "k"}, {"MULTI"}, {"XREAD", "STREAMS", "k", "0"},
+		{"BLPOP", "k", "1"}, {"XADD", "k", "*", "a", "b"}, {"PFADD", "k", "a"},
 		{"HEXPIRE", "h", "1", "FIELDS", "1", "f"}, {"COPY", "a", "b", "DB", "1"},
 		{"EVAL", "return redis.call('XADD', KEYS[1], '*', 'a', 'b')", "1", "k"},
 	}

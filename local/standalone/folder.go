@@ -104,7 +104,8 @@ func checkTenant(dir, strategy, policy string) error {
 		{"strategy", strategy, string(entries[i].Strategy)}, {"policy", policy, string(entries[i].Policy)},
 	} {
 		if c.asked != "" && c.asked != c.has {
-			return fmt.Errorf("%w: its %s is %s in %s, not %s: change it there, or choose another folder", ErrOtherTenant, c.what, c.has, path, c.asked)
+			return fmt.Errorf("%w: its %s is %s in %s, not %s: change it there, or choose another folder",
+				ErrOtherTenant, c.what, c.has, path, c.asked)
 		}
 	}
 	return nil

@@ -24,9 +24,9 @@ type Options struct {
 	Path string
 	// Poll is how often Run looks at the file; 0 means DefaultPoll.
 	Poll time.Duration
-	// OnReload is told the tenants after a change was taken; may be nil.
+	// OnReload gets the tenants after a change was taken; may be nil.
 	OnReload func([]Tenant)
-	// OnError is told, once for each change, why a change was not taken: the tenants from
+	// OnError gets, once for each change, why a change was not taken: the tenants from
 	// before stay. May be nil.
 	OnError func(error)
 }
@@ -111,7 +111,7 @@ func (r *Registry) Reload() error {
 }
 
 // Run reloads the file when it changes, until ctx is done; then it returns nil. What goes
-// wrong is told to Options.OnError and does not end it.
+// wrong is reported to Options.OnError and does not end it.
 func (r *Registry) Run(ctx context.Context) error {
 	if r.options.Path == "" {
 		<-ctx.Done()

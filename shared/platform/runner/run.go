@@ -21,7 +21,7 @@ type Options struct {
 	Environ map[string]string
 	// Stderr takes the log lines; nil means standard error.
 	Stderr io.Writer
-	// OnListen, where set, is told the address once the server listens, before the service is built.
+	// OnListen, where set, gets the address once the server listens, before the service is built.
 	OnListen func(addr string)
 }
 
@@ -88,15 +88,15 @@ func (p *process) run(ctx context.Context, o Options) error {
 		return errors.Join(err, p.stop(ctx, app, startTaskGroup(ctx, nil)))
 	}
 	server.open(app.Handler)
-	crew := startTaskGroup(ctx, app.Background)
+	tasks := startTaskGroup(ctx, app.Background)
 	p.health.ready(app.Ready)
 	p.tel.Log.Info("started")
 	select {
 	case <-ctx.Done():
-	case err = <-crew.failed:
+	case err = <-tasks.failed:
 	case err = <-server.failed:
 	}
-	return errors.Join(err, p.stop(ctx, app, crew))
+	return errors.Join(err, p.stop(ctx, app, tasks))
 }
 
 // buildUntilThere builds the service, again and again while what it needs is not there.
@@ -136,13 +136,13 @@ func missing(err error) string {
 }
 
 // stop ends everything in order; a stage that fails or hangs does not keep the next from running.
-func (p *process) stop(ctx context.Context, app *App, crew *taskGroup) error {
+func (p *process) stop(ctx context.Context, app *App, tasks *taskGroup) error {
 	p.health.lack("shutdown")
 	p.tel.Log.Info("stopping")
 	if p.base.DrainDelay > 0 {
 		<-time.After(p.base.DrainDelay)
 	}
-	errs := []error{p.bounded(ctx, p.server.stop), p.bounded(ctx, crew.stop)}
+	errs := []error{p.bounded(ctx, p.server.stop), p.bounded(ctx, tasks.stop)}
 	for i := len(app.Close) - 1; i >= 0; i-- {
 		if err := p.bounded(ctx, app.Close[i].Run); err != nil {
 			errs = append(errs, fmt.Errorf("close %s: %w", app.Close[i].Name, err))

@@ -123,10 +123,10 @@ func TestReadyNamesFailingChecksWithoutInternals(t *testing.T) {
 }
 
 func TestBuildIsRetriedWhileADependencyIsAway(t *testing.T) {
-	var away atomic.Bool
-	away.Store(true)
+	var unavailable atomic.Bool
+	unavailable.Store(true)
 	i := launch(t, define(func(context.Context, own, *telemetry.Telemetry) (*runner.App, error) {
-		if away.Load() {
+		if unavailable.Load() {
 			return nil, runner.Need("weaviate", errors.New("connection refused"))
 		}
 		return &runner.App{Handler: http.NotFoundHandler()}, nil
@@ -139,7 +139,7 @@ func TestBuildIsRetriedWhileADependencyIsAway(t *testing.T) {
 		t.Errorf("routes answered %d while starting", status)
 	}
 	await(t, func() bool { return strings.Count(i.log.String(), "not started yet") >= 2 })
-	away.Store(false)
+	unavailable.Store(false)
 	i.awaitStatus("/readyz", http.StatusOK)
 	i.awaitStatus("/rpc", http.StatusNotFound)
 	if err := i.end(); err != nil {

@@ -67,11 +67,11 @@ func (r reranker) stream(ctx context.Context, req *connect.Request[mnemev1.Reran
 	return errors.Join(err, answers.Err(), answers.Close())
 }
 
-// away is an authenticator whose store is away.
-type away struct{}
+// unavailable is an authenticator whose store cannot be reached.
+type unavailable struct{}
 
-func (away) Authenticate(string) (tenant.Tenant, error) {
-	return tenant.Tenant{}, errors.New("store away")
+func (unavailable) Authenticate(string) (tenant.Tenant, error) {
+	return tenant.Tenant{}, errors.New("store unavailable")
 }
 
 func registry(t *testing.T) *tenant.Registry {
@@ -186,7 +186,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestAuthenticatorAway(t *testing.T) {
-	url := serve(t, reranker{}, away{})
+	url := serve(t, reranker{}, unavailable{})
 	for kind, call := range callers {
 		t.Run(kind, func(t *testing.T) {
 			if _, err := call(t, url, "Bearer "+acmeKey); connect.CodeOf(err) != connect.CodeUnavailable {
