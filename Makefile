@@ -65,7 +65,7 @@ fuzz: ## run every fuzz target for a while
 	    echo "$$pkg $$target"; $(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-10s} -fuzzminimizetime 20x | tail -1; done; done
 
 .PHONY: bench
-bench: servers ## measure the speed beside the floors, as a table
+bench: servers ## measure the speed beside their baselines, as a table
 	@$(GO) run ./test/bench/cmd/bench
 
 .PHONY: lint
