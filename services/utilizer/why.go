@@ -22,12 +22,13 @@ import (
 const (
 	// maxExpected is how many turns one request may expect; part of the contract in proto/.
 	maxExpected = 100
-	// maxDiagnosed is how many entries, or turns, of a user a diagnosis reads: it looks at all of them, page by page.
-	maxDiagnosed = 50_000
+	// maxDiagnosed is how many entries of the expected turns, or turns in search of the expected text, a diagnosis reads.
+	maxDiagnosed = 5_000
 )
 
-// errTooMuch says that a user's bank is too large to be looked through.
-var errTooMuch = fmt.Errorf("the user has more than %d memories or turns: that is more than a diagnosis looks through", maxDiagnosed)
+// errTooMuch says that what is expected is not found among as much as a diagnosis reads.
+var errTooMuch = fmt.Errorf(
+	"is not told by the memories nearest to it, nor in %d of the user's turns; name the turn instead, by expect_turn_ids", maxDiagnosed)
 
 // diagnosisServer is the DiagnosisService. It answers as the UtilizerService does, but publishes nothing: of what is
 // asked for a diagnosis, nothing is learned.
@@ -54,7 +55,7 @@ func (s *diagnosisServer) Why(
 	}
 	findings, err := s.findings(ctx, scope, expect, req.Msg.GetRecall(), result, answer)
 	if errors.Is(err, errTooMuch) {
-		return nil, connect.NewError(connect.CodeResourceExhausted, errTooMuch)
+		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("what is expected %w", err))
 	}
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.answers.log, "diagnose", err)
@@ -123,16 +124,14 @@ func (s *diagnosisServer) findings(
 		return nil, nil
 	}
 	b := s.answers.recaller.Bank
-	memories, err := allMemories(ctx, b, scope)
-	if err != nil {
-		return nil, err
-	}
 	run := runOf(req, result, answer)
-	run.Memories = memories
 	var out []diagnosis.Finding
 	if len(expect.turns) > 0 {
 		turns, err := turnStates(ctx, b, scope, expect.turns, result.Evidence.Window)
 		if err != nil {
+			return nil, err
+		}
+		if run.Memories, err = madeOf(ctx, b, scope, expect.turns); err != nil {
 			return nil, err
 		}
 		for _, t := range turns {
@@ -140,11 +139,12 @@ func (s *diagnosisServer) findings(
 		}
 	}
 	if expect.text != "" {
-		kept, err := allTurns(ctx, b, scope)
+		memories, told, err := tellingOf(ctx, b, scope, expect.text)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, diagnosis.Diagnose(run.OfText(expect.text, kept, result.Evidence.Window)))
+		run.Memories = memories
+		out = append(out, diagnosis.Diagnose(run.OfText(expect.text, told, result.Evidence.Window)))
 	}
 	return out, nil
 }
@@ -184,10 +184,10 @@ func turnStates(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []
 	return out, nil
 }
 
-// allMemories reads a user's entries of every state. Entries have no index by their turns, and a diagnosis is seldom asked for.
-func allMemories(ctx context.Context, b bank.Bank, scope memory.Scope) ([]memory.Memory, error) {
+// madeOf reads the entries of every state that were made of turns.
+func madeOf(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []string) ([]memory.Memory, error) {
 	var out []memory.Memory
-	for m, err := range bank.EachMemory(ctx, b, scope, bank.ListOptions{Limit: bank.MaxLimit}) {
+	for m, err := range bank.EachMemory(ctx, b, scope, bank.ListOptions{Sources: turnIDs, Limit: bank.MaxLimit}) {
 		if err != nil {
 			return nil, err
 		}
@@ -198,16 +198,44 @@ func allMemories(ctx context.Context, b bank.Bank, scope memory.Scope) ([]memory
 	return out, nil
 }
 
-// allTurns reads a user's kept turns.
-func allTurns(ctx context.Context, b bank.Bank, scope memory.Scope) ([]memory.Turn, error) {
-	var out []memory.Turn
+// tellingOf reads the entries nearest to a text by its words, and the turn that tells it: one that they were made of, else the first
+// found among the user's turns, with the entries made of it. There is no turn where nobody told it.
+func tellingOf(
+	ctx context.Context, b bank.Bank, scope memory.Scope, expect string,
+) (memories []memory.Memory, told []memory.Turn, err error) {
+	every := []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
+	found, err := b.Search(ctx, scope, bank.Query{Text: expect, K: bank.MaxK, Statuses: every})
+	if err != nil {
+		return nil, nil, fmt.Errorf("search what is expected: %w", err)
+	}
+	var sources []string
+	for _, f := range found {
+		memories, sources = append(memories, f.Memory), append(sources, f.Memory.Sources...)
+	}
+	slices.Sort(sources)
+	kept, err := b.Turns(ctx, scope, slices.Compact(sources))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read turns: %w", err)
+	}
+	tells := diagnosis.Tells(expect)
+	if told = slices.DeleteFunc(kept, func(t memory.Turn) bool { return !tells(t) }); len(told) > 0 {
+		return memories, told, nil
+	}
+	read := 0
 	for t, err := range bank.EachTurn(ctx, b, scope, bank.PageOptions{Limit: bank.MaxLimit}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if out = append(out, t); len(out) > maxDiagnosed {
-			return nil, errTooMuch
+		if tells(t) {
+			made, err := madeOf(ctx, b, scope, []string{t.ID})
+			known := func(m memory.Memory) bool {
+				return slices.ContainsFunc(memories, func(k memory.Memory) bool { return k.ID == m.ID })
+			}
+			return append(memories, slices.DeleteFunc(made, known)...), []memory.Turn{t}, err
+		}
+		if read++; read > maxDiagnosed {
+			return nil, nil, errTooMuch
 		}
 	}
-	return out, nil
+	return memories, nil, nil
 }

@@ -299,7 +299,7 @@ func (unavailableGenerator) Answer(context.Context, memory.Scope, recall.Evidenc
 }
 
 func TestWhyFailsWithWhatItNeeds(t *testing.T) {
-	full := &mnemev1.WhyRequest{Recall: wondering("What does Ana drive?"), ExpectTurnIds: []string{"van"}, ExpectText: "van"}
+	full := &mnemev1.WhyRequest{Recall: wondering("What does Ana drive?"), ExpectTurnIds: []string{"van"}, ExpectText: "zeppelin"}
 	for name, c := range map[string]struct {
 		change func(*utilizer.Recaller)
 		want   connect.Code

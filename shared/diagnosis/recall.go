@@ -49,15 +49,17 @@ func (r Recall) OfTurn(t Turn) Evidence {
 	return e
 }
 
-// OfText is the evidence on an expected text, where turns are not known: kept and pending are the user's turns. A text is held by what
+// OfText is the evidence on an expected text, where turns are not known: kept are turns of the bank that may
+// tell it, pending those of working memory. A text is held by what
 // has all of its content stems; the answer need not repeat those that the query has. Without any content stem nothing is held.
 func (r Recall) OfText(expect string, kept, pending []memory.Turn) Evidence {
 	e := r.begin()
 	stems := text.StemSet(expect)
 	holds := func(text string) bool { return holdsAll(text, stems) }
-	if at := slices.IndexFunc(kept, turnThat(holds)); at >= 0 {
+	tells := Tells(expect)
+	if at := slices.IndexFunc(kept, tells); at >= 0 {
 		e.TurnID, e.Kept = kept[at].ID, true
-	} else if at := slices.IndexFunc(pending, turnThat(holds)); at >= 0 {
+	} else if at := slices.IndexFunc(pending, tells); at >= 0 {
 		e.TurnID, e.Pending = pending[at].ID, true
 	}
 	e.Memories = r.placed(func(m memory.Memory) bool { return holds(m.Content + "\n" + m.Value) })
@@ -93,9 +95,12 @@ func (r Recall) placed(meant func(memory.Memory) bool) []Memory {
 	return out
 }
 
-// turnThat matches turns whose speaker, text and caption together hold something.
-func turnThat(holds func(string) bool) func(memory.Turn) bool {
-	return func(t memory.Turn) bool { return holds(strings.Join([]string{t.Speaker, t.Text, t.Caption}, "\n")) }
+// Tells matches turns whose speaker, text and caption together have all content stems of what is expected.
+func Tells(expect string) func(memory.Turn) bool {
+	stems := text.StemSet(expect)
+	return func(t memory.Turn) bool {
+		return holdsAll(strings.Join([]string{t.Speaker, t.Text, t.Caption}, "\n"), stems)
+	}
 }
 
 func holdsAll(said string, stems map[string]bool) bool {

@@ -73,6 +73,8 @@ type Bank interface {
 type ListOptions struct {
 	// Statuses are the states wanted; none means all.
 	Statuses []memory.Status
+	// Sources asks for entries made of any of these turns; none means all.
+	Sources []string
 	// Limit is the page's size, 1 to 1,000; 0 means 100.
 	Limit int
 	// Token is the Page.Next of the page before; empty for the first.

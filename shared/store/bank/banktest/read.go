@@ -3,6 +3,7 @@ package banktest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func readCases() []testCase {
 		{"history of a merge", testHistoryMerge},
 		{"pages are ordered and complete", testPages},
 		{"pages of entries recorded at one time", testPagesSameTime},
-		{"pages by state", testPagesByStatus},
+		{"pages by state", testPagesByStatus}, {"pages by source", testPagesBySource},
 		{"pages are stable under writes", testPagesStable},
 		{"malformed tokens and limits are terminal", testBadPages},
 		{"a cancelled call says so", testCancelled},
@@ -125,6 +126,28 @@ func testPagesSameTime(t *testing.T, b bank.Bank) {
 	for _, limit := range []int{1, 5, 12, 13} {
 		wantIDs(t, "all pages", ids(listAll(t, b, scope, bank.ListOptions{Limit: limit})), ids(entries))
 	}
+}
+
+// Entries are found by the turns that they were made of, a page at a time, and by exactly these ids.
+func testPagesBySource(t *testing.T, b bank.Bank) {
+	scope := newScope()
+	var entries, want []memory.Memory
+	for n := range 12 {
+		m := entry(scope, n, content(n))
+		m.Sources = []string{fmt.Sprintf("turn %d", n)}
+		if n%3 == 0 {
+			m.Sources = append(m.Sources, "shared turn")
+			want = append(want, m)
+		}
+		entries = append(entries, m)
+	}
+	write(t, b, scope, put(entries...))
+	for _, limit := range []int{0, 1, 3} {
+		wantIDs(t, "of one turn", ids(listAll(t, b, scope, bank.ListOptions{Sources: []string{"shared turn"}, Limit: limit})), ids(want))
+	}
+	either := []string{"turn 1", "turn 2", "turn 99"}
+	wantIDs(t, "of either turn", ids(listAll(t, b, scope, bank.ListOptions{Sources: either})), ids(entries[1:3]))
+	wantIDs(t, "of another id", ids(listAll(t, b, scope, bank.ListOptions{Sources: []string{"turn 1 ", "TURN 2"}})), nil)
 }
 
 func testPagesByStatus(t *testing.T, b bank.Bank) {

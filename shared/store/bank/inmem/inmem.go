@@ -129,7 +129,10 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 	if err != nil {
 		return bank.Page{}, err
 	}
-	entries = slices.DeleteFunc(entries, func(m memory.Memory) bool { return !token.Before(m) })
+	made := func(m memory.Memory) bool {
+		return len(o.Sources) == 0 || slices.ContainsFunc(m.Sources, func(id string) bool { return slices.Contains(o.Sources, id) })
+	}
+	entries = slices.DeleteFunc(entries, func(m memory.Memory) bool { return !token.Before(m) || !made(m) })
 	slices.SortFunc(entries, bank.ByRecorded)
 	if !o.WithVectors {
 		entries = withoutVectors(entries)

@@ -17,13 +17,13 @@ type properties map[string]any
 
 // owned begins the properties of anything that belongs to a user.
 func owned(scope memory.Scope) properties {
-	return properties{propUser: userKey(scope.User), propUserID: scope.User}
+	return properties{propUser: hashID(scope.User), propUserID: scope.User}
 }
 
 // newObject is what a collection holds of a user under an id of the domain.
 func newObject(collection string, scope memory.Scope, id string, p properties) *models.Object {
 	return &models.Object{
-		Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(userKey(scope.User), id)), Properties: map[string]any(p),
+		Class: collection, Tenant: scope.Tenant, ID: strfmt.UUID(objectID(hashID(scope.User), id)), Properties: map[string]any(p),
 	}
 }
 
@@ -57,6 +57,7 @@ func entryProperties(scope memory.Scope, m memory.Memory) (properties, error) {
 	p.text(propEntry, whole)
 	p.time(propRecordedAt, m.RecordedAt)
 	p.list(propPredecessors, m.Predecessors)
+	p.list(propSources, hashIDs(m.Sources))
 	p.text(propStatus, string(m.Status))
 	p.time(propValidTo, m.ValidTo)
 	return p, nil

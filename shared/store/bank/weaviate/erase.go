@@ -46,7 +46,7 @@ func (b *Bank) eraseFrom(ctx context.Context, scope memory.Scope, collection str
 // eraseSome deletes as many of a user's objects as one request may, and reports whether there may be more.
 func (b *Bank) eraseSome(ctx context.Context, scope memory.Scope, collection string) (more bool, err error) {
 	reply, err := b.search.BatchDelete(ctx, &pb.BatchDeleteRequest{
-		Collection: collection, Tenant: &scope.Tenant, Filters: equal(propUser, userKey(scope.User)),
+		Collection: collection, Tenant: &scope.Tenant, Filters: equal(propUser, hashID(scope.User)),
 	})
 	if err != nil {
 		return false, failed(ctx, "erase from "+collection, err)

@@ -27,11 +27,19 @@ const (
 
 var errNoCount = errors.New("no count")
 
-// userKey is the value of the user property. User ids are free text, and Weaviate trims what
-// it indexes, so that "a" and "a " would be one user: the hash keeps them apart.
-func userKey(user string) string {
-	sum := sha256.Sum256([]byte(user))
+// hashID is what the index holds of an id. Ids of users and turns are free text, and Weaviate trims what it indexes, so that "a"
+// and "a " would be one: the hash keeps them apart.
+func hashID(id string) string {
+	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
+}
+
+func hashIDs(ids []string) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = hashID(id)
+	}
+	return out
 }
 
 // read runs a query over one user's objects of a collection. All reads of users' data but Owner pass
@@ -42,7 +50,7 @@ func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, 
 	if err := bank.CheckScope(scope); err != nil {
 		return nil, err
 	}
-	mine := equal(propUser, userKey(scope.User))
+	mine := equal(propUser, hashID(scope.User))
 	return b.query(ctx, scope.Tenant, collection, shape, append([]*pb.Filters{mine}, where...))
 }
 
@@ -112,7 +120,7 @@ func (b *Bank) count(ctx context.Context, scope memory.Scope, collection string)
 	if absent || err != nil {
 		return 0, err
 	}
-	mine := filters.Where().WithPath([]string{propUser}).WithOperator(filters.Equal).WithValueText(userKey(scope.User))
+	mine := filters.Where().WithPath([]string{propUser}).WithOperator(filters.Equal).WithValueText(hashID(scope.User))
 	reply, err := b.rest.GraphQL().Aggregate().WithClassName(collection).WithTenant(scope.Tenant).WithWhere(mine).
 		WithFields(graphql.Field{Name: "meta", Fields: []graphql.Field{{Name: "count"}}}).Do(ctx)
 	if err != nil {
@@ -149,7 +157,7 @@ func (b *Bank) tenantAbsent(ctx context.Context, collection, tenant string) (boo
 func (b *Bank) readByIDs(
 	ctx context.Context, scope memory.Scope, collection string, ids []string, shape func(*pb.SearchRequest),
 ) ([]*pb.SearchResult, error) {
-	key := userKey(scope.User)
+	key := hashID(scope.User)
 	var out []*pb.SearchResult
 	for chunk := range slices.Chunk(ids, idsPerQuery) {
 		objects := make([]string, len(chunk))
@@ -213,4 +221,12 @@ func inStatus(statuses []memory.Status) []*pb.Filters {
 		values[i] = string(s)
 	}
 	return []*pb.Filters{anyOf(propStatus, values)}
+}
+
+// madeOf filters by the turns that entries were made of; none means no filter.
+func madeOf(turnIDs []string) []*pb.Filters {
+	if len(turnIDs) == 0 {
+		return nil
+	}
+	return []*pb.Filters{anyOf(propSources, hashIDs(turnIDs))}
 }

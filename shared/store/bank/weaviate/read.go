@@ -40,7 +40,7 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 	if err != nil {
 		return bank.Page{}, err
 	}
-	entries, err := b.firstAfter(ctx, scope, o.Statuses, token, o.Limit+1)
+	entries, err := b.firstAfter(ctx, scope, slices.Concat(inStatus(o.Statuses), madeOf(o.Sources)), token, o.Limit+1)
 	if err != nil {
 		return bank.Page{}, err
 	}
@@ -56,11 +56,11 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 
 // firstAfter returns the first count entries after a place.
 func (b *Bank) firstAfter(
-	ctx context.Context, scope memory.Scope, statuses []memory.Status, place bank.PageToken, count int,
+	ctx context.Context, scope memory.Scope, where []*pb.Filters, place bank.PageToken, count int,
 ) ([]memory.Memory, error) {
 	var entries []memory.Memory
 	if !place.IsZero() {
-		group, err := b.sameTime(ctx, scope, statuses, place, count)
+		group, err := b.sameTime(ctx, scope, where, place, count)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (b *Bank) firstAfter(
 	}
 	for after := place.RecordedAt; len(entries) < count; {
 		missing := count - len(entries)
-		batch, err := b.later(ctx, scope, statuses, after, missing)
+		batch, err := b.later(ctx, scope, where, after, missing)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func (b *Bank) firstAfter(
 		after = batch[len(batch)-1].RecordedAt
 		batch = slices.DeleteFunc(batch, func(m memory.Memory) bool { return m.RecordedAt.Equal(after) })
 		entries = append(entries, batch...)
-		group, err := b.sameTime(ctx, scope, statuses, bank.PageToken{RecordedAt: after}, count-len(entries))
+		group, err := b.sameTime(ctx, scope, where, bank.PageToken{RecordedAt: after}, count-len(entries))
 		if err != nil {
 			return nil, err
 		}
@@ -90,10 +90,10 @@ func (b *Bank) firstAfter(
 // sameTime returns the first count entries that were recorded at the time of a place and come
 // after it.
 func (b *Bank) sameTime(
-	ctx context.Context, scope memory.Scope, statuses []memory.Status, place bank.PageToken, count int,
+	ctx context.Context, scope memory.Scope, where []*pb.Filters, place bank.PageToken, count int,
 ) ([]memory.Memory, error) {
 	at := equal(propRecordedAt, place.RecordedAt.Format(time.RFC3339Nano))
-	results, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID), append(inStatus(statuses), at)...)
+	results, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID), slices.Concat(where, []*pb.Filters{at})...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +112,11 @@ func (b *Bank) sameTime(
 // later returns the first count entries recorded after a time, all where it is zero. Of
 // entries recorded at one time the last ones may be missing.
 func (b *Bank) later(
-	ctx context.Context, scope memory.Scope, statuses []memory.Status, after time.Time, count int,
+	ctx context.Context, scope memory.Scope, where []*pb.Filters, after time.Time, count int,
 ) ([]memory.Memory, error) {
-	where := inStatus(statuses)
 	if !after.IsZero() {
-		where = append(where, compare(propRecordedAt, pb.Filters_OPERATOR_GREATER_THAN, after.Format(time.RFC3339Nano)))
+		since := compare(propRecordedAt, pb.Filters_OPERATOR_GREATER_THAN, after.Format(time.RFC3339Nano))
+		where = slices.Concat(where, []*pb.Filters{since})
 	}
 	results, err := b.read(ctx, scope, b.collections.memory(), func(req *pb.SearchRequest) {
 		entryFields(req)

@@ -8,7 +8,7 @@ import (
 
 // schemaVersion counts the changes of the schema. A change only ever adds properties and collections, so that a
 // replica of the version before keeps working on the new schema.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // collections names the collections of one bank.
 type collections struct{ prefix string }
@@ -20,7 +20,7 @@ func (c collections) core() string    { return c.prefix + "Core" }
 func (c collections) dropped() string { return c.prefix + "Dropped" }
 func (c collections) meta() string    { return c.prefix + "Meta" }
 
-// Properties that are named in several places. The user property holds a hash (see userKey), the entry
+// Properties that are named in several places. The user and sources properties hold hashes (see hashID), the entry
 // property the whole entry (see encodeEntry).
 const (
 	propUser         = "user"
@@ -33,6 +33,7 @@ const (
 	propClosedBy     = "closedBy"
 	propEntry        = "entry"
 	propPredecessors = "predecessors"
+	propSources      = "sources"
 	propVersion      = "version"
 	propObjectID     = "_id" // built in
 )
@@ -43,7 +44,7 @@ func (c collections) classes() []*models.Class {
 	// the server takes longer to return twenty properties than to search.
 	memories := tenanted(c.memory(), "One entry of a user's bank.",
 		exact(propUser), stored(propUserID, "text"), exact(propEntryID), searched(propTerms), stored(propEntry, "text"),
-		ranged(propRecordedAt), exactList(propPredecessors),
+		ranged(propRecordedAt), exactList(propPredecessors), exactList(propSources),
 		exact(propStatus), stored(propValidTo, "date"), stored(propClosedBy, "text"))
 	// Flat: a search compares all vectors of the filtered user, exactly, and inserts cost nothing.
 	memories.VectorIndexType = "flat"

@@ -95,7 +95,7 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 // refuses to create what exists in the moment of writing, whereas a batch replaces it: an old write that was
 // delayed on its way must not bring back an entry that has been closed meanwhile.
 func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Memory) error {
-	key := userKey(scope.User)
+	key := hashID(scope.User)
 	return eachOf(ctx, entries, func(ctx context.Context, m memory.Memory) error {
 		props, err := entryProperties(scope, m)
 		if err != nil {
@@ -119,7 +119,7 @@ func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Mem
 // close closes the active ones of the targets. The rest are closed already and stay as they are.
 func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]memory.Status) error {
 	open := slices.DeleteFunc(slices.Clone(closings), func(c memory.Closing) bool { return targets[c.ID] != memory.StatusActive })
-	key := userKey(scope.User)
+	key := hashID(scope.User)
 	return eachOf(ctx, firstOfEach(open), func(ctx context.Context, c memory.Closing) error {
 		err := b.rest.Data().Updater().WithMerge().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
 			WithID(objectID(key, c.ID)).WithProperties(map[string]any(closingProperties(c))).Do(ctx)
