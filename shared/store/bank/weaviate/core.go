@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 
 	"github.com/weaviate/weaviate/entities/models"
@@ -13,7 +14,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// putCore writes a version of the core block. A repeated one writes the same bytes again.
+// putCore writes a version of the core block, and removes the one that is too old by then. A repeated one writes the same bytes again.
 func (b *Bank) putCore(ctx context.Context, scope memory.Scope, c memory.Core) error {
 	block, err := json.Marshal(c)
 	if err != nil {
@@ -22,8 +23,22 @@ func (b *Bank) putCore(ctx context.Context, scope memory.Scope, c memory.Core) e
 	p := owned(scope)
 	p.text("block", string(block))
 	p[propVersion] = c.Version
-	return b.upsert(ctx, []*models.Object{newObject(b.collections.core(), scope, "core/"+strconv.Itoa(c.Version), p)})
+	if err := b.upsert(ctx, []*models.Object{newObject(b.collections.core(), scope, coreID(c.Version), p)}); err != nil {
+		return err
+	}
+	old := c.Version - memory.CoreVersions
+	if old < 1 {
+		return nil
+	}
+	err = b.rest.Data().Deleter().WithClassName(b.collections.core()).WithTenant(scope.Tenant).
+		WithID(objectID(hashID(scope.User), coreID(old))).Do(ctx)
+	if err != nil && !refusedWith(err, http.StatusNotFound) {
+		return failed(ctx, "remove an old core block", err)
+	}
+	return nil
 }
+
+func coreID(version int) string { return "core/" + strconv.Itoa(version) }
 
 // Core implements bank.Bank.
 func (b *Bank) Core(ctx context.Context, scope memory.Scope) (memory.Core, error) {

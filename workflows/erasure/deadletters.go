@@ -9,11 +9,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// DeadLettersConfig is what Letters work with.
+// DeadLettersConfig is what a DeadLetterStore works with.
 type DeadLettersConfig struct {
-	// Join makes a membership in the group of the replay on the letters' topic.
+	// Join makes a membership in the group of the replay on the dead letters' topic.
 	Join func() (bus.Source, error)
-	// Log is the letters' topic.
+	// Log is the dead letters' topic.
 	Log bus.Log
 	// Out publishes to it without adding a trace.
 	Out         bus.Publisher
@@ -37,7 +37,7 @@ var _ Store = (*DeadLetterStore)(nil)
 // Name implements Store.
 func (l *DeadLetterStore) Name() string { return "dead letters" }
 
-// Erase implements Store. A letter that was written while the erasure was on its way goes, too.
+// Erase implements Store. A dead letter that was written while the erasure was on its way goes, too.
 func (l *DeadLetterStore) Erase(ctx context.Context, r Request) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -60,7 +60,7 @@ func (l *DeadLetterStore) Count(ctx context.Context, r Request) (int, error) {
 	return n, err
 }
 
-// of matches the letters of a user: by their key, or, as the key may be what was wrong, by what the record itself says.
+// of matches the dead letters of a user: by their key, or, as the key may be what was wrong, by what the record itself says.
 func of(scope memory.Scope) func(key []byte, letter *mnemev1.DeadLetter) bool {
 	return func(key []byte, letter *mnemev1.DeadLetter) bool {
 		return string(key) == scope.Key() || string(letter.GetKey()) == scope.Key() || contract.OwnerOf(letter.GetValue()) == scope
