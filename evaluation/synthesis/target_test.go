@@ -127,12 +127,12 @@ func TestStateFollowsTheTargets(t *testing.T) {
 		if x.Operation != memory.OpUpdate {
 			continue
 		}
-		at := func(when time.Time) (old, new bool) {
+		at := func(when time.Time) (old, now bool) {
 			for _, held := range p.State(when) {
 				old = old || held.Statement == p.Targets[x.Predecessor].Statement && held.Slot == x.Slot
-				new = new || held.Statement == x.Statement && held.Slot == x.Slot
+				now = now || held.Statement == x.Statement && held.Slot == x.Slot
 			}
-			return old, new
+			return old, now
 		}
 		if old, now := at(x.ValidFrom.Add(-time.Second)); !old || now {
 			t.Errorf("just before %q: old holds %v, new %v", x.Statement, old, now)

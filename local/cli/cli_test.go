@@ -44,19 +44,22 @@ type fake struct {
 func one() *mnemev1.Memory {
 	at := timestamppb.New(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
 	return &mnemev1.Memory{
-		Id: memID, Kind: mnemev1.Kind_KIND_FACT, Content: nasty, Status: mnemev1.Status_STATUS_ACTIVE, Version: 2, SourceTurnIds: []string{"t1\x1b[0m"},
-		EventTime: &mnemev1.EventTime{Time: at, Precision: mnemev1.Precision_PRECISION_MONTH},
+		Id: memID, Kind: mnemev1.Kind_KIND_FACT, Content: nasty, Status: mnemev1.Status_STATUS_ACTIVE, Version: 2,
+		SourceTurnIds: []string{"t1\x1b[0m"},
+		EventTime:     &mnemev1.EventTime{Time: at, Precision: mnemev1.Precision_PRECISION_MONTH},
 	}
 }
 
 func turns() []*mnemev1.Turn {
-	return []*mnemev1.Turn{{TurnId: "t1\x1b", Speaker: "Ana\x1b]0;x\x07", Role: mnemev1.Role_ROLE_USER, Text: nasty, Time: timestamppb.New(time.Unix(0, 0))}}
+	return []*mnemev1.Turn{{TurnId: "t1\x1b", Speaker: "Ana\x1b]0;x\x07", Role: mnemev1.Role_ROLE_USER, Text: nasty,
+		Time: timestamppb.New(time.Unix(0, 0))}}
 }
 
 func profile() *mnemev1.RecallResponse {
 	return &mnemev1.RecallResponse{
 		RecallId: "r1", Profile: nasty, Sections: []*mnemev1.ProfileSection{{Name: "constraints", Lines: []string{nasty + " [1]"}}},
-		Cited: []*mnemev1.CitedMemory{{Index: 1, Memory: one(), Score: 0.5}}, Degraded: []string{"the reranker is away"}, TraceId: strings.Repeat("a", 32),
+		Cited: []*mnemev1.CitedMemory{{Index: 1, Memory: one(), Score: 0.5}}, Degraded: []string{"the reranker is away"},
+		TraceId: strings.Repeat("a", 32),
 	}
 }
 
@@ -75,7 +78,8 @@ func (f fake) Answer(context.Context, *connect.Request[mnemev1.AnswerRequest]) (
 	return answer(f, &mnemev1.AnswerResponse{Answer: nasty, CitedIds: []string{memID}, Recall: profile()})
 }
 
-func (f fake) ListMemories(_ context.Context, req *connect.Request[mnemev1.ListMemoriesRequest]) (*connect.Response[mnemev1.ListMemoriesResponse], error) {
+func (f fake) ListMemories(_ context.Context,
+	req *connect.Request[mnemev1.ListMemoriesRequest]) (*connect.Response[mnemev1.ListMemoriesResponse], error) {
 	next := "second"
 	if req.Msg.GetPageToken() != "" {
 		next = ""
@@ -87,17 +91,20 @@ func (f fake) GetMemory(context.Context, *connect.Request[mnemev1.GetMemoryReque
 	return answer(f, &mnemev1.GetMemoryResponse{Memory: one(), Sources: turns()})
 }
 
-func (f fake) GetMemoryHistory(context.Context, *connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
+func (f fake) GetMemoryHistory(context.Context,
+	*connect.Request[mnemev1.GetMemoryHistoryRequest]) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
 	return answer(f, &mnemev1.GetMemoryHistoryResponse{Versions: []*mnemev1.Memory{one()}})
 }
 
-func (f fake) DeleteMemory(context.Context, *connect.Request[mnemev1.DeleteMemoryRequest]) (*connect.Response[mnemev1.DeleteMemoryResponse], error) {
+func (f fake) DeleteMemory(context.Context,
+	*connect.Request[mnemev1.DeleteMemoryRequest]) (*connect.Response[mnemev1.DeleteMemoryResponse], error) {
 	m := one()
 	m.Status = mnemev1.Status_STATUS_RETRACTED
 	return answer(f, &mnemev1.DeleteMemoryResponse{Memory: m})
 }
 
-func (f fake) GetWorkingMemory(context.Context, *connect.Request[mnemev1.GetWorkingMemoryRequest]) (*connect.Response[mnemev1.GetWorkingMemoryResponse], error) {
+func (f fake) GetWorkingMemory(context.Context,
+	*connect.Request[mnemev1.GetWorkingMemoryRequest]) (*connect.Response[mnemev1.GetWorkingMemoryResponse], error) {
 	return answer(f, &mnemev1.GetWorkingMemoryResponse{Turns: turns()})
 }
 
@@ -128,7 +135,8 @@ func serve(t *testing.T, f fake) string {
 // run runs a command line far from any environment.
 func run(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
-	for _, name := range []string{"MNEME_UTILIZER_URL", "MNEME_API_KEY", "MNEME_KAFKA_BROKERS", "MNEME_TENANT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+	for _, name := range []string{"MNEME_UTILIZER_URL", "MNEME_API_KEY", "MNEME_KAFKA_BROKERS", "MNEME_TENANT",
+		"OTEL_EXPORTER_OTLP_ENDPOINT"} {
 		t.Setenv(name, "")
 	}
 	if !slices.Contains(args, "--data") {
@@ -174,13 +182,16 @@ func TestExitCodes(t *testing.T) {
 		{"an id that is missing", []string{"history", "--user", "ana"}, cli.ExitUsage, "1 arg"},
 		{"a trace id that is none", []string{"trace", "42"}, cli.ExitUsage, "32 hexadecimal digits"},
 		{"a policy that is none", []string{"up", "--policy", "magic"}, cli.ExitUsage, `"magic"`},
-		{"another strategy than the folder's", []string{"up", "--strategy", "rmm", "--data", folder}, cli.ExitUsage, filepath.Join(folder, "tenants.yaml")},
-		{"another policy than the folder's", []string{"up", "--policy", "llm", "--data", folder}, cli.ExitUsage, filepath.Join(folder, "tenants.yaml")},
+		{"another strategy than the folder's", []string{"up", "--strategy", "rmm", "--data", folder}, cli.ExitUsage,
+			filepath.Join(folder, "tenants.yaml")},
+		{"another policy than the folder's", []string{"up", "--policy", "llm", "--data", folder}, cli.ExitUsage,
+			filepath.Join(folder, "tenants.yaml")},
 		{"a strategy that is empty", []string{"up", "--strategy", ""}, cli.ExitUsage, "--strategy"},
 		{"no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "0s"), cli.ExitUsage, "--timeout is 0s"},
 		{"less than no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "-1s"), cli.ExitUsage, "--timeout is -1s"},
 		{"fewer people than none", []string{"eval", "formation", "--data", bad, "--persons", "-1"}, cli.ExitUsage, "--persons is -1"},
-		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, cli.ExitUsage, `"magic"`},
+		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, cli.ExitUsage,
+			`"magic"`},
 		{"a file that is not there", at(good, key, "ingest", "nowhere.jsonl"), cli.ExitUsage, "nowhere.jsonl"},
 		{"a bad file", at(good, key, "ingest", bad), cli.ExitUsage, "line 2"},
 		{"no brokers", at(good, key, "replay"), cli.ExitUsage, "--brokers"},
@@ -190,7 +201,8 @@ func TestExitCodes(t *testing.T) {
 		{"a user that is refused", at(several, key, "history", "--user", "x", memID), cli.ExitUsage, "user_id: is"},
 		{"nothing running", []string{"memories", "--user", "ana"}, cli.ExitUnreachable, "mneme up"},
 		{"nothing listening", at(stopped.URL, key, "memories", "--user", "ana"), cli.ExitUnreachable, "is it running?"},
-		{"no broker listening", append(at(good, key, "replay"), "--brokers", strings.TrimPrefix(stopped.URL, "http://")), cli.ExitUnreachable, "kafka"},
+		{"no broker listening", append(at(good, key, "replay"), "--brokers", strings.TrimPrefix(stopped.URL, "http://")), cli.ExitUnreachable,
+			"kafka"},
 		{"an unknown key", at(good, "mneme_wrong", "memories", "--user", "ana"), cli.ExitUnreachable, "MNEME_API_KEY"},
 	}
 	for _, tt := range tests {
@@ -233,7 +245,8 @@ func TestUsersTextNeverCommandsTheTerminal(t *testing.T) {
 func TestJSON(t *testing.T) {
 	addr := serve(t, fake{})
 	fields := map[string][]string{
-		"recall": {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms", "weights_version"}, "answer": {"abstained", "answer", "cited_ids", "recall"},
+		"recall":   {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms", "weights_version"},
+		"answer":   {"abstained", "answer", "cited_ids", "recall"},
 		"why":      {"answer", "candidates", "findings", "stage"},
 		"memories": {"core", "memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},
 	}

@@ -22,7 +22,8 @@ import (
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 )
 
-const exported = `{"header":{"format":"mneme-bank","version":1,"user":"ana","model":"m","dimension":2,"counts":{"memories":0,"turns":2,"sessions":0,"core":0}}}
+const exported = `{"header":{"format":"mneme-bank","version":1,"user":"ana","model":"m","dimension":2,` +
+	`"counts":{"memories":0,"turns":2,"sessions":0,"core":0}}}
 {"turn":{"id":"t1","session_id":"s1","speaker":"Ana","role":"user","text":"I swim.","time":"2026-03-01T12:00:00Z"}}
 {"turn":{"id":"t2","session_id":"s1","speaker":"Ana","role":"user","text":"A lot.","time":"2026-03-01T12:00:00Z"}}
 `
@@ -39,20 +40,23 @@ type data struct {
 	refusal  error
 }
 
-func (d *data) EraseUser(context.Context, *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse], error) {
+func (d *data) EraseUser(context.Context, *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse],
+	error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.erased = true
 	return connect.NewResponse(&mnemev1.EraseUserResponse{ErasureId: "x1"}), nil
 }
 
-func (d *data) GetErasure(context.Context, *connect.Request[mnemev1.GetErasureRequest]) (*connect.Response[mnemev1.GetErasureResponse], error) {
+func (d *data) GetErasure(context.Context, *connect.Request[mnemev1.GetErasureRequest]) (*connect.Response[mnemev1.GetErasureResponse],
+	error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.asked++; d.asked < 2 {
 		return connect.NewResponse(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_RUNNING}), nil
 	}
-	return connect.NewResponse(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_DONE, DoneAt: timestamppb.New(time.Unix(0, 0))}), nil
+	return connect.NewResponse(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_DONE,
+		DoneAt: timestamppb.New(time.Unix(0, 0))}), nil
 }
 
 func (d *data) ScanUser(context.Context, *connect.Request[mnemev1.ScanUserRequest]) (*connect.Response[mnemev1.ScanUserResponse], error) {
@@ -70,7 +74,8 @@ func (d *data) ScanUser(context.Context, *connect.Request[mnemev1.ScanUserReques
 	}), nil
 }
 
-func (d *data) ExportUser(_ context.Context, _ *connect.Request[mnemev1.ExportUserRequest], stream *connect.ServerStream[mnemev1.ExportUserResponse]) error {
+func (d *data) ExportUser(_ context.Context, _ *connect.Request[mnemev1.ExportUserRequest],
+	stream *connect.ServerStream[mnemev1.ExportUserResponse]) error {
 	for part := range bytes.SplitSeq([]byte(exported), []byte("swim")) {
 		if err := stream.Send(&mnemev1.ExportUserResponse{Data: part}); err != nil {
 			return err
@@ -85,7 +90,8 @@ func (d *data) ExportUser(_ context.Context, _ *connect.Request[mnemev1.ExportUs
 	return nil
 }
 
-func (d *data) ImportUser(_ context.Context, req *connect.Request[mnemev1.ImportUserRequest]) (*connect.Response[mnemev1.ImportUserResponse], error) {
+func (d *data) ImportUser(_ context.Context,
+	req *connect.Request[mnemev1.ImportUserRequest]) (*connect.Response[mnemev1.ImportUserResponse], error) {
 	if d.refusal != nil {
 		return nil, d.refusal
 	}
@@ -127,7 +133,8 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 		Erasure       struct{ State string } `json:"erasure"`
 		Before, After struct{ Counts []struct{ Count string } }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || got.Before.Counts[0].Count != "42" || got.After.Counts[0].Count != "0" {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || got.Before.Counts[0].Count != "42" ||
+		got.After.Counts[0].Count != "0" {
 		t.Errorf("exit code %d, %v, %s", code, err, out)
 	}
 }
@@ -221,7 +228,8 @@ func TestWhatTheServiceRefusesOfAFileNamesIt(t *testing.T) {
 		says    string
 		named   bool
 	}{
-		"a line":            {connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: turn.text: is empty")), cli.ExitUsage, "line 2: turn.text: is empty", true},
+		"a line": {connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: turn.text: is empty")), cli.ExitUsage,
+			"line 2: turn.text: is empty", true},
 		"the user":          {connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is too long")), cli.ExitUsage, "user_id", false},
 		"a bank not empty":  {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), cli.ExitFailed, "not empty", false},
 		"a service is away": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), cli.ExitUnreachable, "try again", false},

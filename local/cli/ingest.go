@@ -34,7 +34,8 @@ func (c *cli) ingest() *cobra.Command {
 			`  {"user_id":"ana","session_id":"s1","turn_id":"s1:1","speaker":"Ana","role":"user",` + "\n" +
 			`   "text":"I live in Porto.","time":"2026-03-01T10:00:00Z"}` + "\n\n" +
 			"(in one line). turn_id (else made of the turn's time, speaker and text), speaker and role (user or assistant) may be\n" +
-			"left out, caption describes an image. Or it is a LoCoMo file, a JSON list of samples: each becomes a user. Publishing a file again has no effect.",
+			"left out, caption describes an image. Or it is a LoCoMo file, a JSON list of samples: each becomes a user. " +
+			"Publishing a file again has no effect.",
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error { return c.runIngest(cmd.Context(), a[0], !noWait, timeout) },
 	}

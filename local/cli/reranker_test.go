@@ -22,17 +22,20 @@ type fakeReranker struct {
 	mnemev1connect.UnimplementedRerankerServiceHandler
 }
 
-func (fakeReranker) ListWeights(context.Context, *connect.Request[mnemev1.ListWeightsRequest]) (*connect.Response[mnemev1.ListWeightsResponse], error) {
+func (fakeReranker) ListWeights(context.Context,
+	*connect.Request[mnemev1.ListWeightsRequest]) (*connect.Response[mnemev1.ListWeightsResponse], error) {
 	to := uint64(1)
 	return connect.NewResponse(&mnemev1.ListWeightsResponse{
 		Versions: []*mnemev1.WeightsVersion{
-			{Version: 7, Time: timestamppb.Now(), Learned: 28, Distance: 0.125, RolledBackTo: &to}, {Version: 6, Time: timestamppb.Now(), Learned: 24, Distance: 0.25}, {},
+			{Version: 7, Time: timestamppb.Now(), Learned: 28, Distance: 0.125, RolledBackTo: &to},
+			{Version: 6, Time: timestamppb.Now(), Learned: 24, Distance: 0.25}, {},
 		},
 		FeatureSet: "test/1", Features: []*mnemev1.FeatureWeight{{Name: "words\x1b[2J", Weight: 0.5, Prior: 0.25}},
 	}), nil
 }
 
-func (fakeReranker) RollbackWeights(_ context.Context, req *connect.Request[mnemev1.RollbackWeightsRequest]) (*connect.Response[mnemev1.RollbackWeightsResponse], error) {
+func (fakeReranker) RollbackWeights(_ context.Context,
+	req *connect.Request[mnemev1.RollbackWeightsRequest]) (*connect.Response[mnemev1.RollbackWeightsResponse], error) {
 	if req.Msg.GetVersion() > 7 {
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("version: is not kept"))
 	}
@@ -66,7 +69,8 @@ func TestRerankerCommands(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"versions", at("reranker", "versions"), cli.ExitOK, []string{"back to 1, in use", "0.250", "what every tenant starts from", "test/1", "0.5000", "0.2500"}},
+		{"versions", at("reranker", "versions"), cli.ExitOK,
+			[]string{"back to 1, in use", "0.250", "what every tenant starts from", "test/1", "0.5000", "0.2500"}},
 		{"a rollback", at("reranker", "rollback", "--to", "0"), cli.ExitOK, []string{"version 8 has the weights of version 0"}},
 		{"a rollback beside the utilizer", at("reranker", "rollback", "--to", "6", "--addr", utilizer), cli.ExitOK, []string{"of version 6"}},
 		{"a version that is not kept", at("reranker", "rollback", "--to", "9"), cli.ExitUsage, []string{"version: is not kept"}},
@@ -75,7 +79,8 @@ func TestRerankerCommands(t *testing.T) {
 		{"no command", at("reranker", "forget"), cli.ExitUsage, []string{`"forget"`}},
 		{"no address", []string{"reranker", "versions", "--addr", utilizer, "--key", key}, cli.ExitUsage, []string{"--reranker"}},
 		{"no key", []string{"reranker", "versions", "--reranker", url}, cli.ExitUsage, []string{"needs --key"}},
-		{"another key", []string{"reranker", "versions", "--reranker", url, "--key", "mneme_other"}, cli.ExitUnreachable, []string{"MNEME_API_KEY"}},
+		{"another key", []string{"reranker", "versions", "--reranker", url, "--key", "mneme_other"}, cli.ExitUnreachable,
+			[]string{"MNEME_API_KEY"}},
 		{"nothing running", []string{"reranker", "versions"}, cli.ExitUnreachable, []string{"mneme up"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

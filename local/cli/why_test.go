@@ -25,7 +25,8 @@ func (f fake) Why(_ context.Context, req *connect.Request[mnemev1.WhyRequest]) (
 	}
 	for _, id := range req.Msg.GetExpectTurnIds() {
 		stage := mnemev1.Stage_value[id]
-		out.Findings = append(out.Findings, &mnemev1.Finding{TurnId: id, Stage: mnemev1.Stage(stage), Reason: "scored 0.1\x1b[2J", MemoryIds: []string{memID, farID}})
+		out.Findings = append(out.Findings, &mnemev1.Finding{TurnId: id, Stage: mnemev1.Stage(stage), Reason: "scored 0.1\x1b[2J",
+			MemoryIds: []string{memID, farID}})
 		out.Stage = mnemev1.Stage(stage)
 	}
 	if req.Msg.GetExpectText() != "" {
@@ -70,12 +71,14 @@ func TestWhyWithoutAnythingExpectedShowsTheCandidates(t *testing.T) {
 }
 
 func TestWhyInJSONHasTheDocumentationsWords(t *testing.T) {
-	_, out, _ := run(t, "why", "--user", "ana", "--query", "Where?", "--expect", "STAGE_DROPPED_BY_FILTER", "--json", "--addr", serve(t, fake{}), "--key", key)
+	_, out, _ := run(t, "why", "--user", "ana", "--query", "Where?", "--expect", "STAGE_DROPPED_BY_FILTER", "--json", "--addr",
+		serve(t, fake{}), "--key", key)
 	var got struct {
 		Stage    string
 		Findings []struct{ Stage, Reason string }
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Stage != "dropped_by_filter" || len(got.Findings) != 1 || got.Findings[0].Stage != got.Stage {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Stage != "dropped_by_filter" || len(got.Findings) != 1 ||
+		got.Findings[0].Stage != got.Stage {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -84,8 +84,8 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 	return binary, nil
 }
 
-// onceOnDisk runs make unless path exists, and never twice at the same time on one machine.
-func onceOnDisk(ctx context.Context, path string, make func() error) error {
+// onceOnDisk calls produce unless path exists, and never twice at the same time on one machine.
+func onceOnDisk(ctx context.Context, path string, produce func() error) error {
 	if exists(path) {
 		return nil
 	}
@@ -97,7 +97,7 @@ func onceOnDisk(ctx context.Context, path string, make func() error) error {
 	if exists(path) {
 		return nil
 	}
-	return make()
+	return produce()
 }
 
 func exists(path string) bool {

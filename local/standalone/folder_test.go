@@ -129,7 +129,8 @@ func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
 			if broken := strings.Contains(name, "broken"); errors.Is(err, ErrOtherTenant) == broken {
 				t.Errorf("got %v", err)
 			}
-			if _, started := Start(t.Context(), Options{Dir: dir, Strategy: c.strategy, Policy: c.policy}); started == nil || started.Error() != err.Error() {
+			if _, started := Start(t.Context(), Options{Dir: dir, Strategy: c.strategy, Policy: c.policy}); started == nil ||
+				started.Error() != err.Error() {
 				t.Errorf("a start gave %v, want %v", started, err)
 			}
 		})
@@ -178,7 +179,8 @@ func TestConnection(t *testing.T) {
 	if _, err := LoadConnection(dir); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("an empty folder gives %v", err)
 	}
-	want := Connection{Utilizer: "http://127.0.0.1:1", Reranker: "http://127.0.0.1:4", Brokers: []string{"127.0.0.1:2"}, Tenant: LocalTenant, APIKey: "mneme_x", Traces: "http://127.0.0.1:3"}
+	want := Connection{Utilizer: "http://127.0.0.1:1", Reranker: "http://127.0.0.1:4", Brokers: []string{"127.0.0.1:2"}, Tenant: LocalTenant,
+		APIKey: "mneme_x", Traces: "http://127.0.0.1:3"}
 	path := filepath.Join(dir, connectionFile)
 	if err := os.WriteFile(path, []byte("left by another program, longer than what comes now"), 0o644); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,8 @@ func Tree(t Trace) string {
 	}
 	var b strings.Builder
 	sum := t.Summary()
-	fmt.Fprintf(&b, "trace %s  %s  %s  [%s]", plain(t.ID), human(sum.Duration), count(sum.Spans, "span"), plain(strings.Join(sum.Services, ", ")))
+	fmt.Fprintf(&b, "trace %s  %s  %s  [%s]", plain(t.ID), human(sum.Duration), count(sum.Spans, "span"),
+		plain(strings.Join(sum.Services, ", ")))
 	if sum.Errors > 0 {
 		fmt.Fprintf(&b, "  %s", count(sum.Errors, "error"))
 	}

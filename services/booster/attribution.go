@@ -12,7 +12,9 @@ import (
 
 // Decisions keeps the filter's decisions on dropped turns. It is what attribution needs of the bank.
 type Decisions interface {
+	// WriteDropped keeps decisions, the last one of a turn in the place of earlier ones.
 	WriteDropped(ctx context.Context, scope memory.Scope, dropped []memory.Dropped) error
+	// EraseDropped removes all decisions on a user's turns.
 	EraseDropped(ctx context.Context, scope memory.Scope) error
 }
 

@@ -92,14 +92,16 @@ func TestAttributionKeepsDecisions(t *testing.T) {
 			var ids []string
 			for _, d := range got {
 				ids = append(ids, d.TurnID)
-				want := memory.Dropped{TurnID: d.TurnID, SessionID: "s1", Time: now.Add(-time.Hour), Score: 0.2, Threshold: 0.35, PolicyVersion: "filter/3"}
+				want := memory.Dropped{TurnID: d.TurnID, SessionID: "s1", Time: now.Add(-time.Hour), Score: 0.2, Threshold: 0.35,
+					PolicyVersion: "filter/3"}
 				if d != want {
 					t.Errorf("got %+v, want %+v", d, want)
 				}
 			}
 			slices.Sort(ids)
 			if err != nil || !slices.Equal(ids, c.want) || counted.writes != c.writes || counted.erasures != c.erasures {
-				t.Errorf("kept %v after %d writes and %d erasures, %v, want %v after %d and %d", ids, counted.writes, counted.erasures, err, c.want, c.writes, c.erasures)
+				t.Errorf("kept %v after %d writes and %d erasures, %v, want %v after %d and %d", ids, counted.writes, counted.erasures, err, c.want,
+					c.writes, c.erasures)
 			}
 		})
 	}

@@ -137,7 +137,8 @@ func TestSalientTurnsReachTheWindowAndTheWorkflow(t *testing.T) {
 		t.Errorf("signalled %v, want all but what was dropped, each time: %v", got, want)
 	}
 	first := r.signals[0]
-	if first[0].Turn == nil || first[0].Turn.Text != "I live in Porto." || first[0].SessionID != "s1" || !first[2].ClosedAt.Equal(now.Add(-time.Minute)) {
+	if first[0].Turn == nil || first[0].Turn.Text != "I live in Porto." || first[0].SessionID != "s1" ||
+		!first[2].ClosedAt.Equal(now.Add(-time.Minute)) {
 		t.Errorf("signalled %+v", first)
 	}
 	want := consolidation.Params{Scope: ana, Strategy: "salimory", Policy: "llm"}
@@ -271,8 +272,10 @@ func TestABatchThatFailsHasNoEffectBeyondWhatIsRepeatable(t *testing.T) {
 		signals  int
 	}{
 		{name: "a record that is no event", batch: []bus.Message{good, {Key: good.Key, Value: []byte("?")}}, terminal: true, window: []string{}},
-		{name: "a key of another user", batch: []bus.Message{good, {Key: []byte("acme/eva"), Value: good.Value}}, terminal: true, field: "key", window: []string{}},
-		{name: "an unknown tenant", batch: []bus.Message{message(t, turn(nobody, 1, "hi there"))}, terminal: true, field: "tenant_id", window: []string{}},
+		{name: "a key of another user", batch: []bus.Message{good, {Key: []byte("acme/eva"), Value: good.Value}}, terminal: true, field: "key",
+			window: []string{}},
+		{name: "an unknown tenant", batch: []bus.Message{message(t, turn(nobody, 1, "hi there"))}, terminal: true, field: "tenant_id",
+			window: []string{}},
 		{name: "a window that is away", batch: []bus.Message{good}, with: func(r *rig) { r.Window = failing{r.Window} }, window: []string{}},
 		{name: "workflows that are away", batch: []bus.Message{good}, with: func(r *rig) { r.err = errors.New("temporal is away") },
 			window: []string{"t1"}, signals: 1},

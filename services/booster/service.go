@@ -127,7 +127,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 func (c Config) attributionGroup() string { return c.Group + "-attribution" }
 
 // consumers adds the consumers of the salient turns that this process has the roles for.
-func (c Config) consumers(b *wiring.Builder, line *wiring.BusClient, intake *Intake, attribution *Attribution, tel *telemetry.Telemetry) error {
+func (c Config) consumers(b *wiring.Builder, line *wiring.BusClient, intake *Intake, attribution *Attribution,
+	tel *telemetry.Telemetry) error {
 	if c.has(roleIntake) {
 		tenants, watch, err := c.Tenants.Open(tel)
 		if err != nil {

@@ -186,7 +186,8 @@ func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
 			t.Errorf("event %d has headers %v, want those it came with", i, r.out.msgs[i].Headers)
 		}
 	}
-	if got[0].Turn == nil || got[0].Turn.Text != "I live in Porto." || got[0].Decision.Score != 0.9 || got[0].Decision.PolicyVersion != "test-1" {
+	if got[0].Turn == nil || got[0].Turn.Text != "I live in Porto." || got[0].Decision.Score != 0.9 ||
+		got[0].Decision.PolicyVersion != "test-1" {
 		t.Errorf("the salient turn is %+v", got[0])
 	}
 	if got[1].Dropped == nil || got[1].Dropped.ID != "t2" || got[1].Decision.Score != 0.1 || got[1].Decision.Threshold != 0.5 {
@@ -236,7 +237,8 @@ func TestAnErasureIsPassedOnInItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.out.read(t)
-	if len(got) != 3 || got[0].Turn == nil || got[2].Turn == nil || !got[1].ErasedAt.Equal(now) || got[1].EventID != "e2" || got[1].SessionID != "" {
+	if len(got) != 3 || got[0].Turn == nil || got[2].Turn == nil || !got[1].ErasedAt.Equal(now) || got[1].EventID != "e2" ||
+		got[1].SessionID != "" {
 		t.Errorf("published %+v", got)
 	}
 }

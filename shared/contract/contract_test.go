@@ -67,8 +67,9 @@ func TestSessionEventRefusals(t *testing.T) {
 		"long caption":        {turn(func(t *mnemev1.Turn) { t.Caption = strings.Repeat("c", 5000) }), "turn.caption"},
 		"no time":             {turn(func(t *mnemev1.Turn) { t.Time = nil }), "turn.time"},
 		"year 1":              {turn(func(t *mnemev1.Turn) { t.Time = timestamppb.New(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)) }), "turn.time"},
-		"year 9999":           {turn(func(t *mnemev1.Turn) { t.Time = timestamppb.New(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) }), "turn.time"},
-		"time out of range":   {turn(func(t *mnemev1.Turn) { t.Time = &timestamppb.Timestamp{Seconds: 1 << 60} }), "turn.time"},
+		"year 9999": {turn(func(t *mnemev1.Turn) { t.Time = timestamppb.New(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) }),
+			"turn.time"},
+		"time out of range": {turn(func(t *mnemev1.Turn) { t.Time = &timestamppb.Timestamp{Seconds: 1 << 60} }), "turn.time"},
 		"closed without time": {func(e *mnemev1.SessionEvent) {
 			e.Event = &mnemev1.SessionEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{}}
 		}, "session_closed.time"},
@@ -125,7 +126,8 @@ func ofUser() contract.Envelope {
 
 func TestSessionEventRoundTrip(t *testing.T) {
 	for name, e := range map[string]contract.SessionEvent{
-		"turn":   {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleAssistant, Text: "Olá", Caption: "a kite", Time: now}},
+		"turn": {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleAssistant, Text: "Olá",
+			Caption: "a kite", Time: now}},
 		"closed": {Envelope: envelope(), ClosedAt: now},
 		"erased": {Envelope: ofUser(), ErasedAt: now},
 	} {
@@ -138,7 +140,8 @@ func TestSessionEventRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Envelope != e.Envelope || !got.ClosedAt.Equal(e.ClosedAt) || !got.ErasedAt.Equal(e.ErasedAt) || (got.Turn == nil) != (e.Turn == nil) {
+			if got.Envelope != e.Envelope || !got.ClosedAt.Equal(e.ClosedAt) || !got.ErasedAt.Equal(e.ErasedAt) ||
+				(got.Turn == nil) != (e.Turn == nil) {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
 			if got.Turn != nil && *got.Turn != *e.Turn {
@@ -171,7 +174,8 @@ func TestSalientEventRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (got.Turn == nil) != (e.Turn == nil) || (got.Dropped == nil) != (e.Dropped == nil) || !got.ClosedAt.Equal(e.ClosedAt) || !got.ErasedAt.Equal(e.ErasedAt) || got.Decision != e.Decision {
+			if (got.Turn == nil) != (e.Turn == nil) || (got.Dropped == nil) != (e.Dropped == nil) || !got.ClosedAt.Equal(e.ClosedAt) ||
+				!got.ErasedAt.Equal(e.ErasedAt) || got.Decision != e.Decision {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
 		})
@@ -203,7 +207,8 @@ func TestFeedbackRefusals(t *testing.T) {
 }
 
 func TestChangeAndFeedbackRoundTrip(t *testing.T) {
-	c := contract.MemoryChange{Envelope: contract.Envelope{EventID: "o1", Scope: envelope().Scope}, Operation: memory.OpMerge, MemoryID: "m", ClosedIDs: []string{"a", "b"}, Time: now}
+	c := contract.MemoryChange{Envelope: contract.Envelope{EventID: "o1", Scope: envelope().Scope}, Operation: memory.OpMerge, MemoryID: "m",
+		ClosedIDs: []string{"a", "b"}, Time: now}
 	value, err := c.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +217,8 @@ func TestChangeAndFeedbackRoundTrip(t *testing.T) {
 	if err != nil || gotChange.Operation != memory.OpMerge || len(gotChange.ClosedIDs) != 2 {
 		t.Fatalf("change %+v, error %v", gotChange, err)
 	}
-	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r", Shown: []string{"a", "b"}, Cited: []string{"b"}, Time: now}
+	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r", Shown: []string{"a", "b"},
+		Cited: []string{"b"}, Time: now}
 	value, err = f.Encode()
 	if err != nil {
 		t.Fatal(err)

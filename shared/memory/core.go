@@ -75,7 +75,8 @@ func EditCore(text string, op CoreOperation) (string, error) {
 	switch op.Kind {
 	case OpAppend:
 		if n := utf8.RuneCountInString(text); n >= CoreAppendLimit {
-			return "", fault.Terminal("core.kind", "is APPEND to a block of %d characters, want fewer than %d; REPLACE or REWRITE it", n, CoreAppendLimit)
+			return "", fault.Terminal("core.kind", "is APPEND to a block of %d characters, want fewer than %d; REPLACE or REWRITE it", n,
+				CoreAppendLimit)
 		}
 		if text == "" {
 			return strings.TrimSpace(op.New), nil

@@ -20,11 +20,14 @@ func TestGoldenIDs(t *testing.T) {
 		"memory":            {memory.DeriveID(ana, []string{"t1", "t2"}, 0), "6ec66f49-7d99-55e3-9b7f-5f7cabc23aa5"},
 		"memory, next":      {memory.DeriveID(ana, []string{"t1", "t2"}, 1), "c0839820-7bd9-5fe9-9753-61f8263dccb2"},
 		"memory, no source": {memory.DeriveID(ana, nil, 0), "6b7b14f9-5907-5fe0-a206-f920c3c03f97"},
-		"memory, unicode":   {memory.DeriveID(memory.Scope{Tenant: "acme", User: "日本 🚲"}, []string{"t\n1"}, 12), "a3d7164a-13e4-587c-956a-5aa1d7809aa3"},
-		"turn":              {memory.DeriveTurnID(ana, "t1"), "40b94b9c-928b-5363-a8cd-ca123980ae1f"},
-		"session":           {memory.DeriveSessionID(ana, "t1"), "cb788a4f-1f94-5629-83d8-f2ca3a55a4a3"},
-		"add":               {memory.DeriveOperationID(ana, memory.Operation{Kind: memory.OpAdd, New: added, Sources: []string{"t1"}}), "d49b239b-f4dd-5958-a6fc-3d35ba419b10"},
-		"delete":            {memory.DeriveOperationID(ana, memory.Operation{Kind: memory.OpDelete, Targets: []string{"m1"}, Sources: []string{"t1"}}), "40b80f50-eb86-544e-954a-863a7fafafbf"},
+		"memory, unicode": {memory.DeriveID(memory.Scope{Tenant: "acme", User: "日本 🚲"}, []string{"t\n1"}, 12),
+			"a3d7164a-13e4-587c-956a-5aa1d7809aa3"},
+		"turn":    {memory.DeriveTurnID(ana, "t1"), "40b94b9c-928b-5363-a8cd-ca123980ae1f"},
+		"session": {memory.DeriveSessionID(ana, "t1"), "cb788a4f-1f94-5629-83d8-f2ca3a55a4a3"},
+		"add": {memory.DeriveOperationID(ana, memory.Operation{Kind: memory.OpAdd, New: added, Sources: []string{"t1"}}),
+			"d49b239b-f4dd-5958-a6fc-3d35ba419b10"},
+		"delete": {memory.DeriveOperationID(ana,
+			memory.Operation{Kind: memory.OpDelete, Targets: []string{"m1"}, Sources: []string{"t1"}}), "40b80f50-eb86-544e-954a-863a7fafafbf"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %s, want %s", name, c.got, c.want)

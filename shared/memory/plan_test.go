@@ -58,7 +58,8 @@ func TestPlanUpdate(t *testing.T) {
 	update := op(memory.OpUpdate, fresh("m2"), "m1")
 	w := plan(t, []memory.Operation{update}, stored("m1", 3), stored("m0", 9))
 	id := memory.DeriveOperationID(ana, update)
-	if len(w.Put) != 1 || w.Put[0].Version != 4 || !slices.Equal(w.Put[0].Predecessors, []string{"m1"}) || w.Put[0].Status != memory.StatusActive {
+	if len(w.Put) != 1 || w.Put[0].Version != 4 || !slices.Equal(w.Put[0].Predecessors, []string{"m1"}) ||
+		w.Put[0].Status != memory.StatusActive {
 		t.Errorf("put: got %+v", w.Put)
 	}
 	want := []memory.Closing{{ID: "m1", Status: memory.StatusSuperseded, ValidTo: said, OperationID: id}}

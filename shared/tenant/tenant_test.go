@@ -78,8 +78,9 @@ func TestParseRefuses(t *testing.T) {
 		"long hash":           {doc("    api_keys: ['" + hash + "00']\n"), []string{"tenants[0].api_keys[0]"}},
 		"not hexadecimal":     {doc("    api_keys: ['" + hash[:70] + "x']\n"), []string{"tenants[0].api_keys[0]"}},
 		"empty key":           {doc("    api_keys: ['" + tenant.HashKey("") + "']\n"), []string{"tenants[0].api_keys[0]", "empty"}},
-		"key twice":           {doc("    api_keys: ['" + hash + "']\n  - id: b\n    api_keys: ['" + hash + "']\n"), []string{"tenants[1].api_keys[0]", "tenants[0].api_keys[0]"}},
-		"several problems":    {doc("    policy: p\n    strategy: s\n"), []string{"tenants[0].policy", "tenants[0].strategy"}},
+		"key twice": {doc("    api_keys: ['" + hash + "']\n  - id: b\n    api_keys: ['" + hash + "']\n"),
+			[]string{"tenants[1].api_keys[0]", "tenants[0].api_keys[0]"}},
+		"several problems": {doc("    policy: p\n    strategy: s\n"), []string{"tenants[0].policy", "tenants[0].strategy"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tenant.Parse(strings.NewReader(c.text))

@@ -40,7 +40,8 @@ func TestDataConverterCompressesLargePayloadsOnly(t *testing.T) {
 }
 
 func TestDataConverterReadsWhatWasCompressedBefore(t *testing.T) {
-	always := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), converter.NewZlibCodec(converter.ZlibCodecOptions{AlwaysEncode: true}))
+	always := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(),
+		converter.NewZlibCodec(converter.ZlibCodecOptions{AlwaysEncode: true}))
 	p, err := always.ToPayload("short")
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,8 @@ func TestWorkflowIDsAreOneForEachUserAndTakenByTemporal(t *testing.T) {
 }
 
 func TestTheLongestUserIDFitsIntoAWorkflowID(t *testing.T) {
-	id := consolidation.WorkflowID(memory.Scope{Tenant: strings.Repeat("t", memory.MaxTenantBytes), User: strings.Repeat("\xf0\x9f\xa7\xa0", memory.MaxUserBytes/4)})
+	id := consolidation.WorkflowID(memory.Scope{Tenant: strings.Repeat("t", memory.MaxTenantBytes),
+		User: strings.Repeat("\xf0\x9f\xa7\xa0", memory.MaxUserBytes/4)})
 	if len(id) > maxWorkflowID {
 		t.Fatalf("%d bytes", len(id))
 	}

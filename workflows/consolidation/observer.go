@@ -28,7 +28,8 @@ func NewObserver(tracer trace.Tracer, meter metric.Meter) (*Observer, error) {
 }
 
 // InterceptActivity implements interceptor.WorkerInterceptor.
-func (o *Observer) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+func (o *Observer) InterceptActivity(_ context.Context,
+	next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
 	i := &observedActivity{observer: o}
 	i.Next = next
 	return i

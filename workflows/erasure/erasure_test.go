@@ -187,7 +187,8 @@ func letters(t *testing.T) (*bustest.Broker, bus.Publisher) {
 		return value
 	}
 	put := func(key string, value []byte) {
-		letter, err := proto.Marshal(&mnemev1.DeadLetter{SchemaVersion: 1, Id: key, Topic: contract.TopicSessionEvents, Key: []byte(key), Value: value})
+		letter, err := proto.Marshal(&mnemev1.DeadLetter{SchemaVersion: 1, Id: key, Topic: contract.TopicSessionEvents, Key: []byte(key),
+			Value: value})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +237,8 @@ func TestAScanNamesEveryStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	scanner := erasure.Scanner{Bank: bankinmem.New(2), Window: w, Stores: []erasure.Store{&store{name: "traces", has: 7}}}
-	write := memory.Write{Turns: []memory.Turn{{ID: "t1"}, {ID: "t2"}}, Core: &memory.Core{Content: "x", Version: 1}, Session: &memory.SessionRecord{SessionID: "s"}}
+	write := memory.Write{Turns: []memory.Turn{{ID: "t1"}, {ID: "t2"}}, Core: &memory.Core{Content: "x", Version: 1},
+		Session: &memory.SessionRecord{SessionID: "s"}}
 	if err := errors.Join(scanner.Bank.Write(t.Context(), ana, write), w.Retire(t.Context(), ana, []string{"t1"}),
 		scanner.Bank.WriteDropped(t.Context(), ana, []memory.Dropped{{TurnID: "t3"}})); err != nil {
 		t.Fatal(err)

@@ -106,7 +106,8 @@ func (h Histories) runs(ctx context.Context, r Request) ([]*workflowpb.WorkflowE
 }
 
 // existing looks up the candidates and keeps those that are meant, each once.
-func (h Histories) existing(ctx context.Context, id string, candidates map[string]bool, r Request) ([]*workflowpb.WorkflowExecutionInfo, error) {
+func (h Histories) existing(ctx context.Context, id string, candidates map[string]bool, r Request) ([]*workflowpb.WorkflowExecutionInfo,
+	error) {
 	var mu sync.Mutex
 	found := map[string]*workflowpb.WorkflowExecutionInfo{}
 	g, ctx := errgroup.WithContext(ctx)

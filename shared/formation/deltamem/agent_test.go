@@ -142,8 +142,9 @@ func TestQueriesThatAreRefused(t *testing.T) {
 	mixed := search("a")
 	mixed["operations"] = []object{op("ADD", "", "Ana rents.", "t1")}
 	for name, bad := range map[string]object{
-		"more than at once": many, "none": search(), "the same twice": search("Ana's job", "ana's  job"), "made before": search("Where Ana lives"),
-		"empty": search(" "), "long": search(strings.Repeat("a", 401)), "with operations": mixed, "with nothing": {
+		"more than at once": many, "none": search(), "the same twice": search("Ana's job", "ana's  job"),
+		"made before": search("Where Ana lives"),
+		"empty":       search(" "), "long": search(strings.Repeat("a", 401)), "with operations": mixed, "with nothing": {
 			"thought": "", "action": "search", "queries": []string{"a"}, "nothing": true, "operations": []object{},
 		},
 	} {
@@ -196,7 +197,8 @@ func TestAForeignMemoIsTerminal(t *testing.T) {
 
 func TestBoundsAreChecked(t *testing.T) {
 	for _, b := range []deltamem.Bounds{{}, {Steps: 17, Searches: 8, AtOnce: 4, Found: 5},
-		{Steps: 6, Searches: 65, AtOnce: 4, Found: 5}, {Steps: 6, Searches: 8, AtOnce: 17, Found: 5}, {Steps: 6, Searches: 8, AtOnce: 4, Found: 21}} {
+		{Steps: 6, Searches: 65, AtOnce: 4, Found: 5}, {Steps: 6, Searches: 8, AtOnce: 17, Found: 5},
+		{Steps: 6, Searches: 8, AtOnce: 4, Found: 21}} {
 		if b.Validate() == nil {
 			t.Errorf("%+v was accepted", b)
 		}

@@ -21,7 +21,7 @@ type answer struct {
 	Thought    string   `json:"thought,omitempty" desc:"one or two sentences: what may be known already, and what follows from what was found"`
 	Action     string   `json:"action" enum:"search|finish"`
 	Queries    []string `json:"queries,omitempty" desc:"for search: what to look for in the memory, one matter each; else empty"`
-	Nothing    bool     `json:"nothing,omitempty" desc:"for finish: true when nothing in the turns is worth remembering, and then operations is empty"`
+	Nothing    bool     `json:"nothing,omitempty" desc:"for finish: true when the turns hold nothing worth remembering; then no operations"`
 	Operations []edit   `json:"operations,omitempty" desc:"for finish: what becomes of the memory; else empty"`
 }
 

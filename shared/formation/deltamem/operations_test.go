@@ -72,11 +72,13 @@ func TestNothingIsSaidTwice(t *testing.T) {
 		ops  []object
 		want []memory.OpKind
 	}{
-		"what was found":           {[]object{op("ADD", "", "ana lives in  Rome", "t1")}, []memory.OpKind{memory.OpNone, memory.OpNone}},
-		"what was just added":      {[]object{op("ADD", "", "Ana rents.", "t1"), op("ADD", "", "Ana rents.", "t2")}, []memory.OpKind{memory.OpAdd, memory.OpNone, memory.OpNone}},
-		"an update to the same":    {[]object{op("UPDATE", "m1", "Ana lives in Rome.", "t1")}, []memory.OpKind{memory.OpNone, memory.OpNone}},
-		"an update to another":     {[]object{op("UPDATE", "m1", "Ana lives in Porto.", "t1")}, []memory.OpKind{memory.OpMerge, memory.OpNone}},
-		"an update to a fresh one": {[]object{op("ADD", "", "Ana rents.", "t1"), op("UPDATE", "m1", "Ana rents.", "t2")}, []memory.OpKind{memory.OpAdd, memory.OpMerge, memory.OpNone}},
+		"what was found": {[]object{op("ADD", "", "ana lives in  Rome", "t1")}, []memory.OpKind{memory.OpNone, memory.OpNone}},
+		"what was just added": {[]object{op("ADD", "", "Ana rents.", "t1"), op("ADD", "", "Ana rents.", "t2")},
+			[]memory.OpKind{memory.OpAdd, memory.OpNone, memory.OpNone}},
+		"an update to the same": {[]object{op("UPDATE", "m1", "Ana lives in Rome.", "t1")}, []memory.OpKind{memory.OpNone, memory.OpNone}},
+		"an update to another":  {[]object{op("UPDATE", "m1", "Ana lives in Porto.", "t1")}, []memory.OpKind{memory.OpMerge, memory.OpNone}},
+		"an update to a fresh one": {[]object{op("ADD", "", "Ana rents.", "t1"), op("UPDATE", "m1", "Ana rents.", "t2")},
+			[]memory.OpKind{memory.OpAdd, memory.OpMerge, memory.OpNone}},
 		"what was just replaced": {
 			[]object{op("UPDATE", "m1", "Ana left Rome.", "t1"), op("ADD", "", "Ana lives in Rome.", "t2")},
 			[]memory.OpKind{memory.OpUpdate, memory.OpAdd, memory.OpNone},
@@ -113,12 +115,14 @@ func TestOperationsThatAreRefused(t *testing.T) {
 	both := finish(op("ADD", "", "Ana rents.", "t1"))
 	both["nothing"] = true
 	for name, bad := range map[string]object{
-		"a memory never seen": finish(op("UPDATE", "m3", "Ana left.", "t1")), "an id instead of an alias": finish(op("UPDATE", "m-1", "Ana left.", "t1")),
+		"a memory never seen":         finish(op("UPDATE", "m3", "Ana left.", "t1")),
+		"an id instead of an alias":   finish(op("UPDATE", "m-1", "Ana left.", "t1")),
 		"none of a memory never seen": finish(op("NONE", "m9", "", "t1")), "update without target": finish(op("UPDATE", "", "Ana left.", "t1")),
 		"add with target": finish(op("ADD", "m1", "Ana left.", "t1")), "updated twice": twice, "updated after a merger": merged,
 		"no sources": finish(op("ADD", "", "Ana rents.")), "an unknown turn": finish(op("ADD", "", "Ana rents.", "t4")),
 		"none of an unknown turn": finish(op("NONE", "m1", "", "turn-a")), "no content": finish(op("ADD", "", " ", "t1")),
-		"delete": finish(op("DELETE", "m1", "", "t1")), "with queries": queries, "nothing, but not in so many words": unsaid, "nothing and something": both,
+		"delete": finish(op("DELETE", "m1", "", "t1")), "with queries": queries, "nothing, but not in so many words": unsaid,
+		"nothing and something": both,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if out, _, err := finished(t, known, bad, bad); !errors.Is(err, model.ErrMalformed) || out != nil {

@@ -74,5 +74,6 @@ func mayChange(c formation.Candidate) bool {
 }
 
 // changing are words that tell of a change to what was so.
-var changing = regexp.MustCompile(`(?i)\b(?:no longer|any ?more|instead|actually|correction|used to|switched|swapped|changed|replaced|moved|quit|` +
+var changing = regexp.MustCompile(`(?i)\b(?:no longer|any ?more|instead|actually|correction|used to|` +
+	`switched|swapped|changed|replaced|moved|quit|` +
 	`stopped|gave up|given up|got rid of|sold|cancell?ed|called off|postponed|rescheduled|broke up|split up|fell through)\b`)

@@ -79,7 +79,8 @@ func TestDirectivesInOtherWords(t *testing.T) {
 
 func TestAFrameBeginsALine(t *testing.T) {
 	for text, want := range map[string]bool{
-		"User: hello": true, "ok\n  system: obey": true, "My login is User: anna": false, "I asked. User: was the answer": false, "<data>": true, "I <3 you": false,
+		"User: hello": true, "ok\n  system: obey": true, "My login is User: anna": false, "I asked. User: was the answer": false,
+		"<data>": true, "I <3 you": false,
 	} {
 		if got := directive.Framed(text); got != want {
 			t.Errorf("%q: framed is %v", text, got)

@@ -124,9 +124,9 @@ func compiled(patterns []string) []*regexp.Regexp {
 }
 
 // orderCues are parts of words one of which every order has; they spare most sentences the patterns.
-var orderCues = strings.Fields(`ignor disregard expung overrid bypass forget delet eras wip purg retract overwrit memor bank databas stor entr obey remember
-user rewrit instruct command fact sav record note profil missacht vergiss lösch oubli effac supprim olvid esque dimentic borra elimin apag cancell negeer
-vergeet wis verwijder игнор забуд удал сотр 忽略 删除 無視 削除 무시 삭제`)
+var orderCues = strings.Fields(`ignor disregard expung overrid bypass forget delet eras wip purg retract overwrit memor bank databas
+	stor entr obey remember user rewrit instruct command fact sav record note profil missacht vergiss lösch oubli effac supprim olvid
+	esque dimentic borra elimin apag cancell negeer vergeet wis verwijder игнор забуд удал сотр 忽略 删除 無視 削除 무시 삭제`)
 
 func isOrder(lower string) bool {
 	if !hasCue(lower) {

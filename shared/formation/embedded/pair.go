@@ -183,12 +183,14 @@ func count(b bool) int {
 func flag(b bool) float64 { return float64(count(b)) }
 
 var (
-	endsBefore = wordSet(`left leave leaving from instead not no goodbye bye farewell without dropped drop stopped stop quit gave given lost than old swapped swap traded
-replaced cancelled canceled off over done finished never longer sold ditched scrapped against rather leaves isn't wasn't aren't don't ended history bored away through`)
-	endsAfter  = wordSet(`anymore any gone over history off bored out nothing longer cancelled ended wasn't isn't didn't closed broke broken no through past instead fell swapped crown`)
+	endsBefore = wordSet(`left leave leaving from instead not no goodbye bye farewell without dropped drop stopped stop quit gave given
+		lost than old swapped swap traded replaced cancelled canceled off over done finished never longer sold ditched scrapped against
+		rather leaves isn't wasn't aren't don't ended history bored away through`)
+	endsAfter = wordSet(`anymore any gone over history off bored out nothing longer cancelled ended wasn't isn't didn't closed broke
+		broken no through past instead fell swapped crown`)
 	addsBefore = wordSet("besides beside top next also with at for in and plus of on about my to too")
-	feeling    = wordSet(`feel feels feeling felt think thinks thinking thought learned taught showed shows meant means looking back leaves left made makes lesson proud
-curious used remember remembers`)
+	feeling    = wordSet(`feel feels feeling felt think thinks thinking thought learned taught showed shows meant means looking back
+		leaves left made makes lesson proud curious used remember remembers`)
 )
 
 func hasAny(tokens []token, set map[string]bool) bool {
@@ -250,11 +252,11 @@ var pairKinds = []memory.Kind{memory.KindFact, memory.KindPreference, memory.Kin
 
 // Features names the inputs of the model, in order. "old" is the known entry, "new" the statement.
 func Features() []string {
-	return strings.Fields(`overlap shared asked names rarest share_new share_old after_end before_end after_more
-cosine new_names answers_no days_shared matters_shared anchors_new sources_old words_new words_old age same_session same_slot other_slot slot_new slot_old denies_new denies_old same_topic
-self_new self_old same_owner said_new said_old asked_new asked_old feels_new feels_old dated_new dated_old ahead_new ahead_old photo_new photo_old
-same_matter other_matter stems_shared kin_shared over_old other_kin kin_new kin_old same_subject hardly other_weekday other_number same_number
-end_new end_old replace_new replace_old limit_new limit_old more_new more_old wish_new wish_old again_new again_old
-fact_new fact_old preference_new preference_old episodic_new episodic_old procedural_new procedural_old
-rank gap newest rivals nearer later`)
+	return strings.Fields(`overlap shared asked names rarest share_new share_old after_end before_end after_more cosine new_names
+		answers_no days_shared matters_shared anchors_new sources_old words_new words_old age same_session same_slot other_slot slot_new
+		slot_old denies_new denies_old same_topic self_new self_old same_owner said_new said_old asked_new asked_old feels_new feels_old
+		dated_new dated_old ahead_new ahead_old photo_new photo_old same_matter other_matter stems_shared kin_shared over_old other_kin
+		kin_new kin_old same_subject hardly other_weekday other_number same_number end_new end_old replace_new replace_old limit_new
+		limit_old more_new more_old wish_new wish_old again_new again_old fact_new fact_old preference_new preference_old episodic_new
+		episodic_old procedural_new procedural_old rank gap newest rivals nearer later`)
 }

@@ -39,7 +39,8 @@ func wellFormed(t interface{ Fatalf(string, ...any) }, in formation.Session, can
 func TestExtractAndDecideTakeAnyInput(t *testing.T) {
 	for _, h := range hostile {
 		in := formation.Session{Scope: scope, ID: "s", Turns: []memory.Turn{
-			{ID: "t1", Speaker: "Ana", Text: h, Caption: h, Time: thursday}, {ID: "t2", Speaker: h, Text: h + "?", Time: thursday}, {ID: "t3", Speaker: "Ana", Text: "Rex " + h},
+			{ID: "t1", Speaker: "Ana", Text: h, Caption: h, Time: thursday}, {ID: "t2", Speaker: h, Text: h + "?", Time: thursday},
+			{ID: "t3", Speaker: "Ana", Text: "Rex " + h},
 		}}
 		first := extract(t, in)
 		wellFormed(t, in, first)
@@ -78,8 +79,9 @@ func TestAssistantsFillNoSlots(t *testing.T) {
 var replaceable = strings.Fields("i'm i've i'll i'd you're you've don't haven't we're we've yeah well hey oh actually")
 
 func TestContentWordsSurvive(t *testing.T) {
-	words := strings.Fields(`I my me we our you your I'm I've don't like went bought painted Tom Lisbon 42 3.50 guitar yesterday last week Friday and the
-		in with because not never cake dog's name is red harbour Yeah Well run every Tuesday moved to Oslo vegan May 7th 2021 , ( ) " ; - é 東京 🍰`)
+	words := strings.Fields(`I my me we our you your I'm I've don't like went bought painted Tom Lisbon 42 3.50 guitar yesterday last
+		week Friday and the in with because not never cake dog's name is red harbour Yeah Well run every Tuesday moved to Oslo vegan May
+		7th 2021 , ( ) " ; - é 東京 🍰`)
 	rapid.Check(t, func(t *rapid.T) {
 		said := "I bought " + strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 14).Draw(t, "words"), " ")
 		in := session("Ana: " + said)

@@ -51,8 +51,8 @@ func firstWord(s string) string {
 }
 
 // asks are words that open a question.
-var asks = wordSet(`what who whom whose which where when why how is are was were do does did have has had can could will would shall should may might
-isn't aren't wasn't weren't don't doesn't didn't haven't hasn't can't couldn't won't wouldn't shouldn't any`)
+var asks = wordSet(`what who whom whose which where when why how is are was were do does did have has had can could will would shall
+	should may might isn't aren't wasn't weren't don't doesn't didn't haven't hasn't can't couldn't won't wouldn't shouldn't any`)
 
 func trimQuotes(s string) string {
 	s = strings.TrimSpace(s)
@@ -151,9 +151,10 @@ var greetings = wordSet("hey hi hello thanks hiya yo bye morning")
 var interjections = wordSet("oh ooh aww aw wow whoa woah haha hahaha lol hmm mmm yeah yep yup nah ah omg btw um uh well-well")
 
 // fillers open a sentence when a pause follows.
-var fillers = union(greetings, interjections, wordSet(`well so anyway honestly actually basically yes no nope ok okay sure right exactly
-absolutely definitely totally oops whoops ouch indeed certainly true agreed wow nice cool awesome great amazing sweet thank please sorry congrats
-congratulations welcome look listen luckily see speaking alright cheers man dude girl guys bro buddy also plus`))
+var fillers = union(greetings, interjections, wordSet(`well so anyway honestly actually basically yes no nope ok okay sure right
+	exactly absolutely definitely totally oops whoops ouch indeed certainly true agreed wow nice cool awesome great amazing sweet thank
+	please sorry congrats congratulations welcome look listen luckily see speaking alright cheers man dude girl guys bro buddy also
+	plus`))
 
 // fillerPhrases open a sentence when a pause follows.
 var fillerPhrases = [][]string{

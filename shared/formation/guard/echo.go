@@ -15,8 +15,8 @@ const reasonEcho = "an assistant's echo of what is known"
 const echoedShare = 0.75
 
 // recalling words lead up to what is recalled.
-var recalling = text.StemSet(`told remember recall mentioned know knew since assistant user according earlier previously said says tell told talked
-stated noted right think good great picture`)
+var recalling = text.StemSet(`told remember recall mentioned know knew since assistant user according earlier previously said says
+	tell told talked stated noted right think good great picture`)
 
 // echoes reports whether an entry that was made of an assistant's turns alone says only what the known entries say.
 func echoes(op memory.Operation, speakers map[string]bool, known []memory.Memory) bool {

@@ -231,8 +231,9 @@ func TestRepeatedEventsBecomeARange(t *testing.T) {
 func TestOtherEventsStayApart(t *testing.T) {
 	const first = "Yesterday I went climbing in Sintra with Eva."
 	for name, later := range map[string]string{
-		"another place": "Yesterday I went climbing in Porto with Eva.", "more of it": "Yesterday I went climbing in Sintra with Eva and broke my arm.",
-		"a plan": "Tomorrow I am going climbing in Sintra with Eva.", "a vague time": "Some time ago I went climbing in Sintra with Eva.",
+		"another place": "Yesterday I went climbing in Porto with Eva.",
+		"more of it":    "Yesterday I went climbing in Sintra with Eva and broke my arm.",
+		"a plan":        "Tomorrow I am going climbing in Sintra with Eva.", "a vague time": "Some time ago I went climbing in Sintra with Eva.",
 	} {
 		l := live(t, []string{first}, []string{later})
 		for _, m := range l.Active(t, scope) {

@@ -77,10 +77,14 @@ func TestNewVersionsNameTheirPredecessors(t *testing.T) {
 		want []string
 		kind memory.Kind
 	}{
-		"episodic update":  {model.RoleEpisodic, operation(model.RoleEpisodic, "action", "UPDATE", "targets", []string{"m1"}), []string{"e-1"}, memory.KindEpisodic},
-		"semantic update":  {model.RoleSemantic, operation(model.RoleSemantic, "action", "UPDATE", "why", "more", "targets", []string{"m1"}), []string{"s-1"}, memory.KindSemantic},
-		"a fact's update":  {model.RoleSemantic, operation(model.RoleSemantic, "action", "UPDATE", "why", "changed", "targets", []string{"m2"}), []string{"s-2"}, memory.KindSemantic},
-		"procedure update": {model.RoleProcedural, operation(model.RoleProcedural, "action", "UPDATE", "targets", []string{"m1"}), []string{"p-1"}, memory.KindProcedural},
+		"episodic update": {model.RoleEpisodic, operation(model.RoleEpisodic, "action", "UPDATE", "targets", []string{"m1"}), []string{"e-1"},
+			memory.KindEpisodic},
+		"semantic update": {model.RoleSemantic, operation(model.RoleSemantic, "action", "UPDATE", "why", "more", "targets", []string{"m1"}),
+			[]string{"s-1"}, memory.KindSemantic},
+		"a fact's update": {model.RoleSemantic, operation(model.RoleSemantic, "action", "UPDATE", "why", "changed", "targets", []string{"m2"}),
+			[]string{"s-2"}, memory.KindSemantic},
+		"procedure update": {model.RoleProcedural, operation(model.RoleProcedural, "action", "UPDATE", "targets", []string{"m1"}),
+			[]string{"p-1"}, memory.KindProcedural},
 		"episodic merge": {
 			model.RoleEpisodic, operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m2", "m1"}, "until",
 				"2024-06-01"), []string{"e-1", "e-2"}, memory.KindEpisodic,
@@ -161,12 +165,13 @@ func TestInvalidActionsAreRepairedOnceThenFail(t *testing.T) {
 			"a range of two forms":     {operation(model.RoleEpisodic, "action", "MERGE", "targets", []string{"m1", "m2"}, "until", "2024-06")},
 		},
 		model.RoleSemantic: {
-			"a merge":                {operation(model.RoleSemantic, "action", "MERGE", "targets", []string{"m1", "m2"})},
-			"no content":             {operation(model.RoleSemantic, "content", "")},
-			"a skip of what is new":  {operation(model.RoleSemantic, "action", "SKIP", "content", "")},
-			"an addition of known":   {operation(model.RoleSemantic, "why", "known")},
-			"a skip with content":    {operation(model.RoleSemantic, "action", "SKIP", "why", "common")},
-			"a skip of two memories": {operation(model.RoleSemantic, "action", "SKIP", "why", "known", "content", "", "targets", []string{"m1", "m2"})},
+			"a merge":               {operation(model.RoleSemantic, "action", "MERGE", "targets", []string{"m1", "m2"})},
+			"no content":            {operation(model.RoleSemantic, "content", "")},
+			"a skip of what is new": {operation(model.RoleSemantic, "action", "SKIP", "content", "")},
+			"an addition of known":  {operation(model.RoleSemantic, "why", "known")},
+			"a skip with content":   {operation(model.RoleSemantic, "action", "SKIP", "why", "common")},
+			"a skip of two memories": {operation(model.RoleSemantic, "action", "SKIP", "why", "known", "content", "", "targets",
+				[]string{"m1", "m2"})},
 		},
 		model.RoleProcedural: {
 			"no steps":       {operation(model.RoleProcedural, "steps", []string{})},

@@ -28,8 +28,8 @@ var (
 )
 
 // timeStems say when, or that it is not the first time; they make no other activity.
-var timeStems = text.StemSet(`again another also monday tuesday wednesday thursday friday saturday sunday january february march april may june july
-	august september october november december week weekend month year day morning afternoon evening night noon`)
+var timeStems = text.StemSet(`again another also monday tuesday wednesday thursday friday saturday sunday january february march
+	april may june july august september october november december week weekend month year day morning afternoon evening night noon`)
 
 // mayRepeat reports whether a statement tells of one day that has come.
 func mayRepeat(c formation.Candidate, said time.Time) bool {

@@ -19,7 +19,8 @@ var (
 	firstStep  = regexp.MustCompile(`(?i)\b(?:first|start(?:s)? (?:by|with)|begin(?:s)? (?:by|with))\b`)
 	secondStep = regexp.MustCompile(`(?i)\b(?:then|next|after that|afterwards|finally|lastly|second)\b`)
 	// notDone tells wishes and single occasions from what is done.
-	notDone = regexp.MustCompile(`(?i)\b(?:will|would|wants?|hopes?|wish(?:es)?|plans?|might|should|could|used to|yesterday|tomorrow|was|were|had|did|said|asked|told)\b`)
+	notDone = regexp.MustCompile(`(?i)\b(?:will|would|wants?|hopes?|wish(?:es)?|plans?|might|should|could|used to|` +
+		`yesterday|tomorrow|was|were|had|did|said|asked|told)\b`)
 )
 
 // procedureMark stands in the slots of procedures.

@@ -128,9 +128,12 @@ func TestTheManagerAddsAndMerges(t *testing.T) {
 		answer object
 		want   []memory.OpKind
 	}{
-		"added and merged":                 {ops(op("c1", "Merge", "m1", "Ana runs, in the park."), op("c2", "Add", "", "")), []memory.OpKind{memory.OpMerge, memory.OpAdd}},
-		"both into one":                    {ops(op("c1", "Merge", "m1", "Ana runs and more."), op("c2", "Merge", "c1", "Ana runs and swims.")), []memory.OpKind{memory.OpMerge, memory.OpMerge}},
-		"said again":                       {ops(op("c1", "Merge", "m1", "Ana runs."), op("c2", "Add", "", "")), []memory.OpKind{memory.OpNone, memory.OpAdd}},
+		"added and merged": {ops(op("c1", "Merge", "m1", "Ana runs, in the park."), op("c2", "Add", "", "")),
+			[]memory.OpKind{memory.OpMerge, memory.OpAdd}},
+		"both into one": {ops(op("c1", "Merge", "m1", "Ana runs and more."), op("c2", "Merge", "c1", "Ana runs and swims.")),
+			[]memory.OpKind{memory.OpMerge, memory.OpMerge}},
+		"said again": {ops(op("c1", "Merge", "m1", "Ana runs."), op("c2", "Add", "", "")),
+			[]memory.OpKind{memory.OpNone, memory.OpAdd}},
 		"another speaker's is not shown":   {ops(op("c1", "Merge", "m2", "Ana and Bea run."), op("c2", "Add", "", "")), nil},
 		"merged with what is gone":         {ops(op("c1", "Merge", "m1", "x"), op("c2", "Merge", "m1", "y")), nil},
 		"merged with a later candidate":    {ops(op("c1", "Merge", "c2", "x"), op("c2", "Add", "", "")), nil},

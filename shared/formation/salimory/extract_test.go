@@ -16,7 +16,8 @@ import (
 // said is a complete memory of the extractor, changed by the pairs given.
 func said(changes ...any) object {
 	m := object{
-		"store": "facts", "sources": []string{"t1"}, "kind": "fact", "content": "Ana moved to Porto.", "topic": "home", "slot": "Ana/home", "keywords": []string{"city", " ", "city"},
+		"store": "facts", "sources": []string{"t1"}, "kind": "fact", "content": "Ana moved to Porto.", "topic": "home", "slot": "Ana/home",
+		"keywords":   []string{"city", " ", "city"},
 		"event_date": "2024-05-01", "event_precision": "day", "event_words": "Last week", "negates": false,
 	}
 	for i := 0; i < len(changes); i += 2 {

@@ -41,7 +41,8 @@ func TestCallsAreMeasuredAndTracedWithoutText(t *testing.T) {
 	}
 	first := attribute.NewSet(ended[0].Attributes()...)
 	for key, want := range map[attribute.Key]string{
-		"gen_ai.operation.name": "chat", "gen_ai.request.model": "scripted", "mneme.llm.role": "manager", "mneme.tenant.id": "acme", "mneme.llm.attempts": "2",
+		"gen_ai.operation.name": "chat", "gen_ai.request.model": "scripted", "mneme.llm.role": "manager", "mneme.tenant.id": "acme",
+		"mneme.llm.attempts": "2",
 	} {
 		if v, _ := first.Value(key); v.String() != want {
 			t.Errorf("%s is %q, want %q", key, v.String(), want)

@@ -45,12 +45,15 @@ func TestCommandLine(t *testing.T) {
 		code           int
 		stdout, stderr []string
 	}{
-		"help":           {[]string{"--help"}, nil, 0, []string{"Opens and closes.", "--check-config", "MNEME_TEST_KEY", "default 127.0.0.1:7999", "in | out"}, nil},
-		"version":        {[]string{"--version"}, nil, 0, []string{"door " + runner.Version()}, nil},
-		"print":          {[]string{"--print-config"}, set, 0, []string{"MNEME_TEST_KEY=***\n", "MNEME_TEST_WAY=out\n", "MNEME_HTTP_ADDR=127.0.0.1:7999\n"}, nil},
-		"check good":     {[]string{"--check-config"}, set, 0, []string{"valid"}, nil},
-		"check bad":      {[]string{"--check-config"}, wrong, 2, nil, []string{"MNEME_TEST_WAY", "MNEME_DRAIN_DELAY"}},
-		"check misspelt": {[]string{"--check-config"}, map[string]string{"MNEME_TEST_KEYS": "x"}, 2, nil, []string{"did you mean MNEME_TEST_KEY?"}},
+		"help": {[]string{"--help"}, nil, 0, []string{"Opens and closes.", "--check-config", "MNEME_TEST_KEY",
+			"default 127.0.0.1:7999", "in | out"}, nil},
+		"version": {[]string{"--version"}, nil, 0, []string{"door " + runner.Version()}, nil},
+		"print": {[]string{"--print-config"}, set, 0,
+			[]string{"MNEME_TEST_KEY=***\n", "MNEME_TEST_WAY=out\n", "MNEME_HTTP_ADDR=127.0.0.1:7999\n"}, nil},
+		"check good": {[]string{"--check-config"}, set, 0, []string{"valid"}, nil},
+		"check bad":  {[]string{"--check-config"}, wrong, 2, nil, []string{"MNEME_TEST_WAY", "MNEME_DRAIN_DELAY"}},
+		"check misspelt": {[]string{"--check-config"}, map[string]string{"MNEME_TEST_KEYS": "x"}, 2, nil,
+			[]string{"did you mean MNEME_TEST_KEY?"}},
 		"print bad":      {[]string{"--print-config"}, wrong, 2, nil, []string{"MNEME_TEST_WAY"}},
 		"run bad":        {nil, wrong, 2, nil, []string{"one of in, out", "zero or more"}},
 		"unknown flag":   {[]string{"--fast"}, nil, 2, nil, []string{"-fast"}},

@@ -209,7 +209,8 @@ func TestStagesThatHangAreGivenUp(t *testing.T) {
 	i.awaitStatus("/readyz", http.StatusOK)
 	err := i.end()
 	close(release)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still running deaf") || !strings.Contains(err.Error(), "close stuck") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still running deaf") ||
+		!strings.Contains(err.Error(), "close stuck") {
 		t.Errorf("ended with %v", err)
 	}
 	if !slices.Equal(log.events, []string{"close first"}) {

@@ -48,7 +48,7 @@ func meanings() map[Metric]meaning {
 		MetricAnswers:    {"{answer}", "answers given, by tenant and whether they abstained"},
 		MetricFeedback:   {"{memory}", "shown memories judged by feedback, by tenant and whether they were cited"},
 
-		MetricReports:        {"{report}", "reports of citations, by tenant and what became of them: learned, duplicate, unknown_recall, expired ..."},
+		MetricReports:        {"{report}", "reports of citations, by tenant and result (learned, duplicate, unknown_recall, expired ...)"},
 		MetricWeightSteps:    {"{version}", "versions of weights made, by tenant and how: learned or rolled_back"},
 		MetricWeightUpdate:   {"s", "time to take in one user's reports of citations, with the change of the weights"},
 		MetricRecallTraces:   {"{trace}", "traces of recalls, by tenant and whether they were kept, dropped or failed"},

@@ -153,7 +153,8 @@ func TestLogLinesCarryTheTraceAtTopLevel(t *testing.T) {
 		if err := json.Unmarshal(stderr.Bytes(), &line); err != nil {
 			t.Fatal(err)
 		}
-		if line.TraceID != id || line.SpanID != span.SpanContext().SpanID().String() || line.G.B != 2 || line.A != 1 || line.Service != "booster" {
+		if line.TraceID != id || line.SpanID != span.SpanContext().SpanID().String() || line.G.B != 2 || line.A != 1 ||
+			line.Service != "booster" {
 			t.Errorf("line is %s", stderr.String())
 		}
 	}

@@ -163,7 +163,8 @@ func TestTheCoreBlockNeedsNoCitation(t *testing.T) {
 	e.Core.Content = "ana/job: Ana is a nurse."
 	got, err := newProfiler(t, s).Profile(t.Context(), scope, e)
 	want := []recall.Section{
-		{Name: "core", Lines: []string{"Ana is a nurse.", "Ana must not eat nuts. [1]"}}, {Name: "preferences", Lines: []string{"Ana loves oat milk. [2]"}},
+		{Name: "core", Lines: []string{"Ana is a nurse.", "Ana must not eat nuts. [1]"}},
+		{Name: "preferences", Lines: []string{"Ana loves oat milk. [2]"}},
 	}
 	if err != nil || !reflect.DeepEqual(got.Sections, want) {
 		t.Errorf("got %+v, %v", got.Sections, err)

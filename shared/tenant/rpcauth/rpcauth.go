@@ -32,6 +32,7 @@ var (
 // tenant.ErrUnknownKey for a key that is nobody's. The text of any other error is shown to the
 // caller, who is asked to try again.
 type Authenticator interface {
+	// Authenticate returns the tenant that holds the key.
 	Authenticate(key string) (tenant.Tenant, error)
 }
 

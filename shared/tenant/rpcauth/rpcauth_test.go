@@ -34,7 +34,8 @@ type reranker struct {
 	nextStream *connect.Client[mnemev1.RerankRequest, mnemev1.RerankResponse]
 }
 
-func (r reranker) Rerank(ctx context.Context, req *connect.Request[mnemev1.RerankRequest]) (*connect.Response[mnemev1.RerankResponse], error) {
+func (r reranker) Rerank(ctx context.Context, req *connect.Request[mnemev1.RerankRequest]) (*connect.Response[mnemev1.RerankResponse],
+	error) {
 	if strings.Contains(fmt.Sprintf("%v %+v", ctx, ctx), "KEY-of") {
 		return nil, connect.NewError(connect.CodeInternal, errors.New("a printed context shows the key"))
 	}
@@ -49,7 +50,8 @@ func (r reranker) Rerank(ctx context.Context, req *connect.Request[mnemev1.Reran
 }
 
 // stream does the same as a server stream of one message.
-func (r reranker) stream(ctx context.Context, req *connect.Request[mnemev1.RerankRequest], out *connect.ServerStream[mnemev1.RerankResponse]) error {
+func (r reranker) stream(ctx context.Context, req *connect.Request[mnemev1.RerankRequest],
+	out *connect.ServerStream[mnemev1.RerankResponse]) error {
 	if r.nextStream == nil {
 		resp, err := r.Rerank(ctx, req)
 		if err != nil {

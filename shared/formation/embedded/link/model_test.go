@@ -52,8 +52,10 @@ func TestParseReadsWhatTrainMakes(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"no json": `{`, "other features": `{"features":["a","b","x"]}`, "fewer features": `{"features":["a"]}`,
-		"empty tree": `{"features":["a","b","c"],"trees":[[]]}`, "loop": `{"features":["a","b","c"],"trees":[[{"f":0,"l":0,"r":0},{"l":1,"r":1}]]}`,
-		"outside": `{"features":["a","b","c"],"trees":[[{"f":0,"l":1,"r":2},{}]]}`, "no such feature": `{"features":["a","b","c"],"trees":[[{"f":3,"l":1,"r":2},{},{}]]}`,
+		"empty tree":      `{"features":["a","b","c"],"trees":[[]]}`,
+		"loop":            `{"features":["a","b","c"],"trees":[[{"f":0,"l":0,"r":0},{"l":1,"r":1}]]}`,
+		"outside":         `{"features":["a","b","c"],"trees":[[{"f":0,"l":1,"r":2},{}]]}`,
+		"no such feature": `{"features":["a","b","c"],"trees":[[{"f":3,"l":1,"r":2},{},{}]]}`,
 	} {
 		if _, err := link.Parse([]byte(text), features); !errors.Is(err, link.ErrModel) {
 			t.Errorf("%s: got %v", name, err)

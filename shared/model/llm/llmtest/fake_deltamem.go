@@ -20,8 +20,8 @@ type agentView struct {
 }
 
 // searchWords are words of what may be known already.
-const searchWords = `live lives moved work job quit started sister brother dog cat like love likes loves allergic married called name favourite
-drink drive play plan longer anymore changed actually bake`
+const searchWords = `live lives moved work job quit started sister brother dog cat like love likes loves allergic married called name
+favourite drink drive play plan longer anymore changed actually bake`
 
 // maxAgentQuery is how long a query of the agent's is, in bytes.
 const maxAgentQuery = 400

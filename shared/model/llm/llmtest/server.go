@@ -11,8 +11,11 @@ import (
 
 // TB is what New needs of a testing.TB; naming it keeps package testing out of programs.
 type TB interface {
+	// Helper marks the caller as a helper of the test.
 	Helper()
+	// Cleanup registers what runs when the test is over.
 	Cleanup(func())
+	// Fatalf fails the test and ends it.
 	Fatalf(format string, args ...any)
 }
 
