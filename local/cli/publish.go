@@ -37,16 +37,16 @@ func (s *session) publish(ctx context.Context, sessions []dataset.Session, done 
 	if len(s.Brokers) == 0 || s.Tenant == "" {
 		return out, usageError{errors.New("publishing needs --brokers (or " + envBrokers + ") and --tenant (or " + envTenant + ")")}
 	}
-	line, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-cli", s.tel)
+	busClient, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-cli", s.tel)
 	if err != nil {
 		return out, fmt.Errorf("reach kafka: %w", err)
 	}
-	defer line.Close()
+	defer busClient.Close()
 	tracer := s.tel.Tracer.Tracer(wiring.Scope)
 	for _, session := range sessions {
 		msgs, err := messages(memory.Scope{Tenant: s.Tenant, User: session.User}, session)
 		if err == nil {
-			err = publishSession(ctx, tracer, line.Publisher, s.Tenant, session, msgs)
+			err = publishSession(ctx, tracer, busClient.Publisher, s.Tenant, session, msgs)
 		}
 		if err != nil {
 			return out, fmt.Errorf("publish session %s of %s: %w", session.ID, session.User, err)

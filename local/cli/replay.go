@@ -41,11 +41,11 @@ func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) er
 	if len(s.Brokers) == 0 {
 		return usageError{errors.New("replay needs --brokers (or " + envBrokers + ")")}
 	}
-	line, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-replay", s.tel)
+	busClient, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-replay", s.tel)
 	if err != nil {
 		return fmt.Errorf("reach kafka: %w", err)
 	}
-	defer line.Close()
+	defer busClient.Close()
 	source, err := kafka.NewSource(kafka.SourceConfig{
 		Cluster: kafka.Cluster{Brokers: s.Brokers, ClientID: "mneme-replay"}, Group: contract.GroupReplay,
 		Topics: []string{contract.TopicDeadLetters}, MaxWait: 200 * time.Millisecond,
@@ -56,7 +56,7 @@ func (c *cli) runReplay(ctx context.Context, cfg bus.ReplayConfig, list bool) er
 	if list {
 		return c.listDeadLetters(ctx, cfg, source)
 	}
-	result, err := bus.Replay(ctx, cfg, source, line.Raw(), line.Instruments())
+	result, err := bus.Replay(ctx, cfg, source, busClient.Raw(), busClient.Instruments())
 	if err != nil {
 		return err
 	}

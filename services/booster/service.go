@@ -70,11 +70,11 @@ var Service = runner.Define(name, "forms memories from salient turns", build,
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
 	b := &wiring.Builder{}
-	line, err := cfg.Bus.Open(ctx, name, tel)
+	busClient, err := cfg.Bus.Open(ctx, name, tel)
 	if err != nil {
 		return nil, err
 	}
-	b.OnClose("bus", line.Close)
+	b.OnClose("bus", busClient.Close)
 	temporal, err := cfg.Workflows.Open(ctx, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
@@ -89,18 +89,18 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	announce, err1 := newAnnouncer(line.Publisher, tel.Meter.Meter(wiring.Scope))
+	announce, err1 := newAnnouncer(busClient.Publisher, tel.Meter.Meter(wiring.Scope))
 	observer, err2 := consolidation.NewObserver(tel.Tracer.Tracer(wiring.Scope), tel.Meter.Meter(wiring.Scope))
 	if err := errors.Join(err1, err2); err != nil {
 		return b.Abandon(ctx, err)
 	}
 	activities.Window, activities.Announce, activities.Erasures = win, announce, erasure.Starter{Client: temporal}
-	stores, free, err := wiring.OpenErasureStores(line, cfg.Workflows, cfg.Window.Redis, temporal, tel)
+	stores, free, err := wiring.OpenErasureStores(busClient, cfg.Workflows, cfg.Window.Redis, temporal, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("erasure stores", free)
-	attributed, free, err := wiring.OpenAttributionStore(line, cfg.attributionGroup())
+	attributed, free, err := wiring.OpenAttributionStore(busClient, cfg.attributionGroup())
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
@@ -118,7 +118,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	}}
 	b.Background(runner.Task{Name: "workers", Run: workers.run})
 	intake := &Intake{Window: win, Signal: cfg.Workflows.Starter(temporal).Signal, Now: time.Now}
-	if err := cfg.consumers(b, line, intake, &Attribution{Decisions: activities.Bank, Now: time.Now}, tel); err != nil {
+	if err := cfg.consumers(b, busClient, intake, &Attribution{Decisions: activities.Bank, Now: time.Now}, tel); err != nil {
 		return b.Abandon(ctx, err)
 	}
 	return &b.App, nil
@@ -127,7 +127,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 func (c Config) attributionGroup() string { return c.Group + "-attribution" }
 
 // consumers adds the consumers of the salient turns that this process has the roles for.
-func (c Config) consumers(b *wiring.Builder, line *wiring.BusClient, intake *Intake, attribution *Attribution,
+func (c Config) consumers(b *wiring.Builder, busClient *wiring.BusClient, intake *Intake, attribution *Attribution,
 	tel *telemetry.Telemetry) error {
 	if c.has(roleIntake) {
 		tenants, watch, err := c.Tenants.Open(tel)
@@ -135,14 +135,14 @@ func (c Config) consumers(b *wiring.Builder, line *wiring.BusClient, intake *Int
 			return err
 		}
 		intake.Tenants = tenants
-		consume, err := line.Consume(contract.TopicSalientTurns, c.Group, intake.Handle)
+		consume, err := busClient.Consume(contract.TopicSalientTurns, c.Group, intake.Handle)
 		if err != nil {
 			return err
 		}
 		b.Background(watch, consume)
 	}
 	if c.has(roleAttribution) {
-		consume, err := line.Consume(contract.TopicSalientTurns, c.attributionGroup(), attribution.Handle)
+		consume, err := busClient.Consume(contract.TopicSalientTurns, c.attributionGroup(), attribution.Handle)
 		if err != nil {
 			return err
 		}

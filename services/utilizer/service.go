@@ -129,16 +129,16 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 
 // userData opens what the user data service needs beside what recall does.
 func (c Config) userData(
-	b *wiring.Builder, line *wiring.BusClient, temporal client.Client, r *Recaller, tel *telemetry.Telemetry,
+	b *wiring.Builder, busClient *wiring.BusClient, temporal client.Client, r *Recaller, tel *telemetry.Telemetry,
 ) (*userDataServer, error) {
-	stores, free, err := wiring.OpenErasureStores(line, c.Workflows, c.Window.Redis, temporal, tel)
+	stores, free, err := wiring.OpenErasureStores(busClient, c.Workflows, c.Window.Redis, temporal, tel)
 	if err != nil {
 		return nil, err
 	}
 	b.OnClose("erasure stores", free)
 	return &userDataServer{
-		out: line.Publisher, erasures: erasure.Starter{Client: temporal},
-		scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window, Stores: stores}, transport: line.TransportTopics,
+		out: busClient.Publisher, erasures: erasure.Starter{Client: temporal},
+		scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window, Stores: stores}, transport: busClient.TransportTopics,
 		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: c.Workflows.Starter(temporal).Runs,
 		indexes: r.Indexes, now: time.Now, log: tel.Log,
 	}, nil

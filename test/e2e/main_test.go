@@ -33,9 +33,6 @@ const (
 	tenantModel  = "model" // of policy llm
 )
 
-// cacheSweeper is a goroutine that the cache library gives no way to end.
-const cacheSweeper = "github.com/hashicorp/golang-lru/v2/expirable.NewLRU[...].func1"
-
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) (code int) {
@@ -63,7 +60,7 @@ func run(m *testing.M) (code int) {
 		return fail("stop system", err)
 	}
 	endpoint.Stop()
-	if err := goleak.Find(goleak.IgnoreAnyFunction(cacheSweeper)); err != nil && code == 0 {
+	if err := goleak.Find(); err != nil && code == 0 {
 		return fail("after the end", err)
 	}
 	return code

@@ -11,11 +11,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// cacheSweeper is a goroutine that the cache library gives no way to end.
-const cacheSweeper = "github.com/hashicorp/golang-lru/v2/expirable.NewLRU[...].func1"
-
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(cacheSweeper))
+	goleak.VerifyTestMain(m)
 }
 
 const (

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/maypok86/otter/v2"
 )
 
-// Cached returns e with the vectors of the last size texts kept in memory, about 4 bytes a
+// Cached returns e with the vectors of size texts kept in memory, about 4 bytes a
 // dimension each. Texts are known by their SHA-256, so that the cache holds no user's words.
 // Callers get vectors of their own. A size of zero or less means no cache. What several
 // callers miss at the same time is embedded by each of them.
@@ -17,16 +17,13 @@ func Cached(e Embedder, size int) Embedder {
 	if size <= 0 {
 		return e
 	}
-	vectors, err := lru.New[[sha256.Size]byte, []float32](size)
-	if err != nil {
-		panic(fmt.Sprintf("embedding cache of size %d: %v", size, err)) // only a size below one is refused
-	}
+	vectors := otter.Must(&otter.Options[[sha256.Size]byte, []float32]{MaximumSize: size})
 	return &cached{Embedder: e, vectors: vectors}
 }
 
 type cached struct {
 	Embedder
-	vectors *lru.Cache[[sha256.Size]byte, []float32]
+	vectors *otter.Cache[[sha256.Size]byte, []float32]
 }
 
 // Embed asks the embedder once, for the distinct texts that are not cached.
@@ -37,7 +34,7 @@ func (c *cached) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	var ask []string
 	for i, text := range texts {
 		key := sha256.Sum256([]byte(text))
-		if v, ok := c.vectors.Get(key); ok {
+		if v, ok := c.vectors.GetIfPresent(key); ok {
 			out[i] = slices.Clone(v)
 			continue
 		}
@@ -57,7 +54,7 @@ func (c *cached) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		return nil, fmt.Errorf("embed: got %d vectors for %d texts", len(fresh), len(ask))
 	}
 	for n, key := range keys {
-		c.vectors.Add(key, fresh[n])
+		c.vectors.Set(key, fresh[n])
 		for _, i := range missing[key] {
 			out[i] = slices.Clone(fresh[n])
 		}
