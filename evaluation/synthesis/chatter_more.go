@@ -2,7 +2,6 @@ package synthesis
 
 import (
 	"math/rand/v2"
-	"strings"
 
 	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
 )
@@ -36,12 +35,6 @@ func (c chatter) more(kind chatKind, in scope) string {
 		return ""
 	}
 	return template.Tidy(template.Pick(c.r, list).Expand(c.r, in.resolve))
-}
-
-// tidy takes out the spaces that empty alternatives leave.
-func tidy(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	return strings.NewReplacer(" !", "!", " ?", "?", " .", ".", " ,", ",").Replace(s)
 }
 
 // Aside makes a small statement of a speaker to a friend that belongs to no target: a detail, a short answer, an opinion,
