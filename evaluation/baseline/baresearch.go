@@ -1,4 +1,4 @@
-// Package baseline asks Weaviate for a user's memories with nothing of ours in between: the floor that recall is
+// Package baseline asks Weaviate for a user's memories with nothing of ours in between: the baseline that recall is
 // measured against.
 package baseline
 

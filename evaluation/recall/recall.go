@@ -1,4 +1,4 @@
-// Package recall measures what a running service finds again of conversations, through the doors that its users have: conversations go in
+// Package recall measures what a running service finds again of conversations, through its public API: conversations go in
 // by Kafka, questions are asked by RPC, and the diagnosis says where evidence was lost. Raw turns are searched in process beside it, for
 // comparison.
 package recall
@@ -23,7 +23,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Service is the Mneme that is measured, through the doors that its users have.
+// Service is the Mneme that is measured, through its public API.
 type Service struct {
 	Utilizer mnemev1connect.UtilizerServiceClient
 	Memories mnemev1connect.MemoryServiceClient

@@ -58,7 +58,7 @@ func turns() []*mnemev1.Turn {
 func profile() *mnemev1.RecallResponse {
 	return &mnemev1.RecallResponse{
 		RecallId: "r1", Profile: nasty, Sections: []*mnemev1.ProfileSection{{Name: "constraints", Lines: []string{nasty + " [1]"}}},
-		Cited: []*mnemev1.CitedMemory{{Index: 1, Memory: one(), Score: 0.5}}, Degraded: []string{"the reranker is away"},
+		Cited: []*mnemev1.CitedMemory{{Index: 1, Memory: one(), Score: 0.5}}, Degraded: []string{"the reranker is unavailable"},
 		TraceId: strings.Repeat("a", 32),
 	}
 }

@@ -230,9 +230,11 @@ func TestWhatTheServiceRefusesOfAFileNamesIt(t *testing.T) {
 	}{
 		"a line": {connect.NewError(connect.CodeInvalidArgument, errors.New("line 2: turn.text: is empty")), cli.ExitUsage,
 			"line 2: turn.text: is empty", true},
-		"the user":          {connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is too long")), cli.ExitUsage, "user_id", false},
-		"a bank not empty":  {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), cli.ExitFailed, "not empty", false},
-		"a service is away": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), cli.ExitUnreachable, "try again", false},
+		"the user": {connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is too long")), cli.ExitUsage,
+			"user_id", false},
+		"a bank not empty": {connect.NewError(connect.CodeFailedPrecondition, errors.New("not empty")), cli.ExitFailed, "not empty",
+			false},
+		"a service is unavailable": {connect.NewError(connect.CodeUnavailable, errors.New("try again")), cli.ExitUnreachable, "try again", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, errOut := run(t, append([]string{"import", file}, serveData(t, &data{refusal: c.refusal})...)...)

@@ -108,11 +108,11 @@ func TestAttributionKeepsDecisions(t *testing.T) {
 }
 
 func TestAttributionWaitsForTheBank(t *testing.T) {
-	away := errors.New("the bank is away")
-	a := &booster.Attribution{Decisions: &counting{err: away}, Now: func() time.Time { return now }}
+	unavailable := errors.New("the bank is unavailable")
+	a := &booster.Attribution{Decisions: &counting{err: unavailable}, Now: func() time.Time { return now }}
 	erasure := record(t, func(e *contract.SalientEvent) { e.SessionID, e.ErasedAt = "", now })
 	for _, batch := range [][]bus.Message{{droppedRecord(t, "d1")}, {erasure}} {
-		if err := a.Handle(t.Context(), batch); !errors.Is(err, away) || fault.IsTerminal(err) {
+		if err := a.Handle(t.Context(), batch); !errors.Is(err, unavailable) || fault.IsTerminal(err) {
 			t.Errorf("got %v, want a retryable error", err)
 		}
 	}

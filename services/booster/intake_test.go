@@ -34,17 +34,17 @@ var (
 type failing struct{ window.Window }
 
 func (failing) Append(context.Context, memory.Scope, []memory.Turn) error {
-	return errors.New("redis is away")
+	return errors.New("redis is unavailable")
 }
 
-type rig struct {
+type fixture struct {
 	*booster.Intake
 	params  []consolidation.Params
 	signals [][]consolidation.Event
 	err     error
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	tenants, err := tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}})
 	if err != nil {
@@ -54,7 +54,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{}
+	r := &fixture{}
 	r.Intake = &booster.Intake{Tenants: tenants, Window: win, Now: func() time.Time { return now }}
 	r.Signal = func(_ context.Context, p consolidation.Params, events []consolidation.Event) error {
 		r.params, r.signals = append(r.params, p), append(r.signals, events)
@@ -63,7 +63,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) window(t *testing.T) []string {
+func (r *fixture) window(t *testing.T) []string {
 	t.Helper()
 	turns, err := r.Window.Recent(t.Context(), ana)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *rig) window(t *testing.T) []string {
 	return ids
 }
 
-func (r *rig) signalled() []string {
+func (r *fixture) signalled() []string {
 	ids := []string{}
 	for _, events := range r.signals {
 		for _, e := range events {
@@ -121,7 +121,7 @@ func closed(n int) contract.SalientEvent {
 }
 
 func TestSalientTurnsReachTheWindowAndTheWorkflow(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	batch := []bus.Message{
 		message(t, turn(ana, 1, "I live in Porto.")), message(t, dropped(2)), message(t, turn(ana, 3, "I moved.")), message(t, closed(4)),
 	}
@@ -155,7 +155,7 @@ func erasure(n int) contract.SalientEvent {
 
 // An erasure takes away what came before it, in its batch and in earlier ones, and nothing that came after it, however often it is delivered.
 func TestAnErasureTakesEffectInOrder(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	first := []bus.Message{message(t, turn(ana, 1, "I live in Porto."))}
 	second := []bus.Message{
 		message(t, turn(ana, 2, "I moved.")), message(t, closed(3)), message(t, erasure(4)), message(t, turn(ana, 5, "I swim.")),
@@ -184,7 +184,7 @@ func TestAnErasureTakesEffectInOrder(t *testing.T) {
 }
 
 func TestABatchOfDroppedTurnsHasNoEffect(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.Window = failing{r.Window}
 	if err := r.Handle(t.Context(), []bus.Message{message(t, dropped(1)), message(t, dropped(2))}); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestABatchOfDroppedTurnsHasNoEffect(t *testing.T) {
 
 func TestSignalsAreBounded(t *testing.T) {
 	const maxSignal, turns = 600 << 10, 60
-	r := newRig(t)
+	r := newFixture(t)
 	var batch []bus.Message
 	var want []string
 	for n := range turns {
@@ -239,7 +239,7 @@ func TestTheTraceOfAConsolidation(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			traceID, err1 := trace.TraceIDFromHex(here[3:35])
 			spanID, err2 := trace.SpanIDFromHex(here[36:52])
 			if err := errors.Join(err1, err2); err != nil {
@@ -265,7 +265,7 @@ func TestABatchThatFailsHasNoEffectBeyondWhatIsRepeatable(t *testing.T) {
 	tests := []struct {
 		name     string
 		batch    []bus.Message
-		with     func(*rig)
+		with     func(*fixture)
 		terminal bool
 		field    string
 		window   []string
@@ -276,13 +276,15 @@ func TestABatchThatFailsHasNoEffectBeyondWhatIsRepeatable(t *testing.T) {
 			window: []string{}},
 		{name: "an unknown tenant", batch: []bus.Message{message(t, turn(nobody, 1, "hi there"))}, terminal: true, field: "tenant_id",
 			window: []string{}},
-		{name: "a window that is away", batch: []bus.Message{good}, with: func(r *rig) { r.Window = failing{r.Window} }, window: []string{}},
-		{name: "workflows that are away", batch: []bus.Message{good}, with: func(r *rig) { r.err = errors.New("temporal is away") },
+		{name: "a window that is unavailable", batch: []bus.Message{good}, with: func(r *fixture) { r.Window = failing{r.Window} },
+			window: []string{}},
+		{name: "workflows that are unavailable", batch: []bus.Message{good},
+			with:   func(r *fixture) { r.err = errors.New("temporal is unavailable") },
 			window: []string{"t1"}, signals: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			if tt.with != nil {
 				tt.with(r)
 			}

@@ -106,15 +106,15 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	}
 	b.OnClose("attribution's progress", free)
 	stores = append(stores, attributed)
-	workers := workers{log: tel.Log, hire: func() []worker.Worker {
-		hired := consolidation.Workers(temporal, consolidation.Roles{
+	workers := workers{log: tel.Log, create: func() []worker.Worker {
+		group := consolidation.Workers(temporal, consolidation.Roles{
 			Workflow: cfg.has(roleWorkflow), Model: cfg.has(roleModel), Store: cfg.has(roleStore),
 			ModelParallel: cfg.ModelParallel, StoreParallel: cfg.StoreParallel,
 		}, activities, observer)
 		if cfg.has(roleStore) {
-			hired = append(hired, erasure.Worker(temporal, &erasure.Activities{Stores: stores}, observer))
+			group = append(group, erasure.Worker(temporal, &erasure.Activities{Stores: stores}, observer))
 		}
-		return hired
+		return group
 	}}
 	b.Background(runner.Task{Name: "workers", Run: workers.run})
 	intake := &Intake{Window: win, Signal: cfg.Workflows.Starter(temporal).Signal, Now: time.Now}

@@ -12,12 +12,12 @@ import (
 
 // workers keeps Temporal workers at work.
 type workers struct {
-	// hire makes them; a worker that has stopped cannot be started again.
-	hire func() []worker.Worker
-	log  *slog.Logger
+	// create makes them; a worker that has stopped cannot be started again.
+	create func() []worker.Worker
+	log    *slog.Logger
 }
 
-// run runs the workers until ctx ends; then they finish what they have begun. A worker cannot start while Temporal is away,
+// run runs the workers until ctx ends; then they finish what they have begun. A worker cannot start while Temporal is unavailable,
 // and gives up when Temporal does not know the namespace any more, as after a restore. Neither may end the
 // service or leave it idle, so all of them begin anew after a while.
 func (w workers) run(ctx context.Context) error {
@@ -25,7 +25,7 @@ func (w workers) run(ctx context.Context) error {
 	pause.InitialInterval, pause.MaxInterval = 250*time.Millisecond, 15*time.Second
 	for {
 		began := time.Now()
-		err := runAll(ctx, w.hire())
+		err := runAll(ctx, w.create())
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -9,15 +9,15 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// hired is a worker that fails when it is told to, and works until it is interrupted otherwise.
-type hired struct {
+// fakeWorker is a worker that fails when it has to, and works until it is interrupted otherwise.
+type fakeWorker struct {
 	worker.Worker
 	fail        error
 	working     chan<- struct{}
 	interrupted chan<- struct{}
 }
 
-func (h hired) Run(interrupt <-chan any) error {
+func (h fakeWorker) Run(interrupt <-chan any) error {
 	h.working <- struct{}{}
 	if h.fail != nil {
 		return h.fail
@@ -31,15 +31,15 @@ func (h hired) Run(interrupt <-chan any) error {
 func TestWorkersBeginAnew(t *testing.T) {
 	working, interrupted := make(chan struct{}, 4), make(chan struct{}, 4)
 	generation := 0
-	w := workers{log: slog.New(slog.DiscardHandler), hire: func() []worker.Worker {
+	w := workers{log: slog.New(slog.DiscardHandler), create: func() []worker.Worker {
 		generation++
 		var fail error
 		if generation == 1 {
 			fail = errors.New("namespace not found")
 		}
 		return []worker.Worker{
-			hired{working: working, interrupted: interrupted},
-			hired{fail: fail, working: working, interrupted: interrupted},
+			fakeWorker{working: working, interrupted: interrupted},
+			fakeWorker{fail: fail, working: working, interrupted: interrupted},
 		}
 	}}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -101,7 +101,7 @@ func (c *Cache) hold(tenant string, found cached) cached {
 }
 
 // usable returns the weights of a record, or the prior where there are none of these features. A record that cannot be read is an
-// operator's to mend; until it changes, it is not read again.
+// operator's to repair; until it changes, it is not read again.
 func (c *Cache) usable(ctx context.Context, tenant string, r weights.Record) ranking.Weights {
 	if r.Revision == 0 {
 		return c.prior.Weights

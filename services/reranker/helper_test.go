@@ -69,7 +69,7 @@ func settings() reranker.Settings {
 	}
 }
 
-// fixture is a reranker in a test, behind its own doors.
+// fixture is a reranker in a test, behind its own API.
 type fixture struct {
 	t       testing.TB
 	parts   reranker.Parts

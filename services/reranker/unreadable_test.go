@@ -17,8 +17,8 @@ func TestARollbackTakesThePlaceOfWhatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spoilt := weights.Change{From: kept.Revision, Body: []byte("?"), Versions: []weights.Version{{Number: before + 6, Body: []byte("?")}}}
-	if err := r.parts.Store.Commit(t.Context(), "acme", spoilt); err != nil {
+	corrupted := weights.Change{From: kept.Revision, Body: []byte("?"), Versions: []weights.Version{{Number: before + 6, Body: []byte("?")}}}
+	if err := r.parts.Store.Commit(t.Context(), "acme", corrupted); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.learner.Handle(t.Context(), []bus.Message{r.report(ana, r.recall(ana), []string{"b"}, "a", "b")}); !fault.IsTerminal(err) {

@@ -76,20 +76,20 @@ func (o *outbox) Publish(_ context.Context, msgs ...bus.Message) error {
 
 func (o *outbox) Close() error { return nil }
 
-type rig struct {
+type fixture struct {
 	*saliencyfilter.Gate
 	filter *byText
 	out    *outbox
 	reader *sdkmetric.ManualReader
 }
 
-func newRig(t *testing.T) *rig {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	tenants, err := tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{filter: &byText{}, out: &outbox{}, reader: sdkmetric.NewManualReader()}
+	r := &fixture{filter: &byText{}, out: &outbox{}, reader: sdkmetric.NewManualReader()}
 	var counter metric.Int64Counter
 	if counter, err = telemetry.MetricTurns.Counter(sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)).Meter("test")); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func newRig(t *testing.T) *rig {
 }
 
 // counted is what the counter says by verdict.
-func (r *rig) counted(t *testing.T) map[string]int64 {
+func (r *fixture) counted(t *testing.T) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := r.reader.Collect(t.Context(), &all); err != nil {
@@ -166,7 +166,7 @@ func (o *outbox) read(t *testing.T) []contract.SalientEvent {
 }
 
 func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	batch := []bus.Message{
 		message(t, turn(ana, 1, "I live in Porto.")), message(t, turn(ana, 2, dull)),
 		message(t, closed(ana, 3)), message(t, turn(ana, 4, "I moved to Braga.")),
@@ -205,7 +205,7 @@ func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
 }
 
 func TestADroppedTurnLeavesItsTextBehind(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	e := turn(ana, 1, dull)
 	e.Turn.Caption, e.Turn.Speaker = "a picture of nothing", "Anastasia"
 	if err := r.Handle(t.Context(), []bus.Message{message(t, e)}); err != nil {
@@ -219,7 +219,7 @@ func TestADroppedTurnLeavesItsTextBehind(t *testing.T) {
 }
 
 func TestTheEndOfASessionNeedsNoFilter(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	r.Filters = func(tenant.Policy) (formation.Filter, error) { return nil, errors.New("no model") }
 	if err := r.Handle(t.Context(), []bus.Message{message(t, closed(ana, 1))}); err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestTheEndOfASessionNeedsNoFilter(t *testing.T) {
 }
 
 func TestAnErasureIsPassedOnInItsPlace(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	erase := contract.SessionEvent{Envelope: contract.Envelope{EventID: "e2", Scope: ana}, ErasedAt: now}
 	batch := []bus.Message{message(t, turn(ana, 1, "I live in Porto.")), message(t, erase), message(t, turn(ana, 3, "I moved to Braga."))}
 	if err := r.Handle(t.Context(), batch); err != nil {
@@ -244,7 +244,7 @@ func TestAnErasureIsPassedOnInItsPlace(t *testing.T) {
 }
 
 func TestTheFilterIsThatOfTheTenantsPolicy(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	var err error
 	r.Tenants, err = tenant.Static(tenant.Entry{Tenant: tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}})
 	if err != nil {
@@ -274,7 +274,7 @@ func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 		name     string
 		first    bus.Message // good where it is not given
 		bad      bus.Message
-		with     func(*rig)
+		with     func(*fixture)
 		terminal bool
 		field    string
 		text     string
@@ -289,16 +289,17 @@ func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 		}()), terminal: true, field: "turn.time"},
 		{name: "an unknown tenant", first: message(t, turn(nobody, 1, "hello")), bad: message(t, turn(nobody, 2, "hello")),
 			terminal: true, field: "tenant_id"},
-		{name: "a filter that fails", with: func(r *rig) { r.filter.err = errors.New("model is away") }, text: "model is away"},
-		{name: "a filter that leaves turns out", with: func(r *rig) { r.filter.short = 1 }, text: "1 decisions on 2 turns"},
-		{name: "a policy that is not there", with: func(r *rig) {
+		{name: "a filter that fails", with: func(r *fixture) { r.filter.err = errors.New("model is unavailable") }, text: "model is unavailable"},
+		{name: "a filter that leaves turns out", with: func(r *fixture) { r.filter.short = 1 }, text: "1 decisions on 2 turns"},
+		{name: "a policy that is not there", with: func(r *fixture) {
 			r.Filters = func(tenant.Policy) (formation.Filter, error) { return nil, errors.New("no model is set") }
 		}, text: "no model is set"},
-		{name: "a bus that is away", with: func(r *rig) { r.out.err = errors.New("brokers are away") }, text: "brokers are away"},
+		{name: "a bus that is unavailable", with: func(r *fixture) { r.out.err = errors.New("brokers are unavailable") },
+			text: "brokers are unavailable"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t)
+			r := newFixture(t)
 			if tt.first.Key == nil {
 				tt.first = good
 			}
@@ -327,7 +328,7 @@ func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 
 // An event id that comes again with another text gets the decision that was made on the first.
 func TestTheFirstDecisionOnAnEventStands(t *testing.T) {
-	r := newRig(t)
+	r := newFixture(t)
 	first, second := turn(ana, 1, dull), turn(ana, 1, "I live in Porto.")
 	if err := r.Handle(t.Context(), []bus.Message{message(t, first), message(t, second)}); err != nil {
 		t.Fatal(err)

@@ -17,15 +17,15 @@ const RetractWait = retractWait
 
 // Handler serves both services for tests, as build does.
 func Handler(r *Recaller, feedback bus.Publisher, writer Writer, log *slog.Logger, auth rpcauth.Authenticator) http.Handler {
-	doors := connect.WithInterceptors(rpcauth.New(auth))
+	handlerOptions := connect.WithInterceptors(rpcauth.New(auth))
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: r, feedback: feedback, log: log}, doors))
-	mux.Handle(mnemev1connect.NewMemoryServiceHandler(NewMemoryServer(r, writer, log), doors))
-	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: r, log: log}}, doors))
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: r, feedback: feedback, log: log}, handlerOptions))
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(NewMemoryServer(r, writer, log), handlerOptions))
+	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: r, log: log}}, handlerOptions))
 	return mux
 }
 
-// NewMemoryServer is the MemoryService without its door.
+// NewMemoryServer is the MemoryService without authentication.
 func NewMemoryServer(r *Recaller, writer Writer, log *slog.Logger) mnemev1connect.MemoryServiceHandler {
 	return &memoryServer{bank: r.Bank, window: r.Window, writer: writer, indexes: r.Indexes, log: log}
 }

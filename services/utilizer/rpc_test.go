@@ -69,7 +69,7 @@ func (w *writer) Retract(ctx context.Context, p consolidation.Params, in consoli
 	return w.err
 }
 
-// fixture is a utilizer behind its door.
+// fixture is a utilizer behind its API.
 type fixture struct {
 	*utilizer.Recaller
 	out    *outbox

@@ -1,4 +1,4 @@
-// Package utilizer is cue-driven recall: it turns a query into a profile of what matters of the
+// Package utilizer turns a query into a profile of what matters of the
 // user's memory, answers from it, and lets callers read and retract single memories.
 package utilizer
 
@@ -109,19 +109,19 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	doors := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants)),
+	handlerOptions := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants)),
 		connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage))
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: client.Publisher, log: tel.Log}, doors))
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: client.Publisher, log: tel.Log}, handlerOptions))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
 		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), indexes: recaller.Indexes, log: tel.Log,
-	}, doors))
+	}, handlerOptions))
 	data, err := cfg.userData(b, client, temporal, recaller, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	mux.Handle(mnemev1connect.NewUserDataServiceHandler(data, doors))
-	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: recaller, log: tel.Log}}, doors))
+	mux.Handle(mnemev1connect.NewUserDataServiceHandler(data, handlerOptions))
+	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: recaller, log: tel.Log}}, handlerOptions))
 	b.App.Handler = mux
 	b.Background(watch, consume)
 	return &b.App, nil

@@ -39,7 +39,7 @@ func (a *asked) Ask(_ context.Context, scope memory.Scope, _ string) (erasure.St
 	return a.state, a.report, a.err
 }
 
-// dataFixture is the user data service behind its door.
+// dataFixture is the user data service behind its API.
 type dataFixture struct {
 	*utilizer.Recaller
 	out  *outbox

@@ -16,19 +16,19 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// embeddings counts what is embedded, and may have the vectors spoilt.
+// embeddings counts what is embedded, and may have the vectors corrupted.
 type embeddings struct {
 	embedding.Embedder
 	calls, texts atomic.Int32
-	spoil        func([][]float32) [][]float32
+	corrupt      func([][]float32) [][]float32
 }
 
 func (e *embeddings) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	e.calls.Add(1)
 	e.texts.Add(int32(len(texts))) //nolint:gosec // one
 	vectors, err := e.Embedder.Embed(ctx, texts)
-	if e.spoil != nil {
-		vectors = e.spoil(vectors)
+	if e.corrupt != nil {
+		vectors = e.corrupt(vectors)
 	}
 	return vectors, err
 }
@@ -48,13 +48,13 @@ func TestTheQueryIsEmbeddedOnce(t *testing.T) {
 	}
 }
 
-// spoilt are a bank's memories with other vectors than it was given.
-type spoilt struct {
+// corrupted are a bank's memories with other vectors than it was given.
+type corrupted struct {
 	bank.Bank
 	with func(i int, v memory.Vector) memory.Vector
 }
 
-func (s spoilt) List(ctx context.Context, scope memory.Scope, o bank.ListOptions) (bank.Page, error) {
+func (s corrupted) List(ctx context.Context, scope memory.Scope, o bank.ListOptions) (bank.Page, error) {
 	page, err := s.Bank.List(ctx, scope, o)
 	for i := range page.Memories {
 		page.Memories[i].Vector = s.with(i, page.Memories[i].Vector)
@@ -62,7 +62,7 @@ func (s spoilt) List(ctx context.Context, scope memory.Scope, o bank.ListOptions
 	return page, err
 }
 
-func (s spoilt) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]bank.Scored, error) {
+func (s corrupted) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]bank.Scored, error) {
 	found, err := s.Bank.Search(ctx, scope, q)
 	for i := range found {
 		found[i].Memory.Vector = s.with(i, found[i].Memory.Vector)
@@ -85,7 +85,7 @@ func TestStoredVectorsThatCannotBeComparedAreLeftOut(t *testing.T) {
 			t.Run(fmt.Sprint(name, "/", where), func(t *testing.T) {
 				r := newRecaller(t)
 				ranker := listen(r)
-				r.Bank = spoilt{r.Bank, func(i int, v memory.Vector) memory.Vector {
+				r.Bank = corrupted{r.Bank, func(i int, v memory.Vector) memory.Vector {
 					if i == 0 {
 						return bad
 					}
@@ -125,7 +125,7 @@ func checkNumbers(t *testing.T, ranker *listening, without int) {
 }
 
 func TestAQueryWithoutAVectorIsAskedByItsWords(t *testing.T) {
-	for name, spoil := range map[string]func([][]float32) [][]float32{
+	for name, corrupt := range map[string]func([][]float32) [][]float32{
 		"none":             func([][]float32) [][]float32 { return nil },
 		"empty":            func([][]float32) [][]float32 { return [][]float32{{}} },
 		"of another model": func([][]float32) [][]float32 { return [][]float32{{1, 0, 0}} },
@@ -136,7 +136,7 @@ func TestAQueryWithoutAVectorIsAskedByItsWords(t *testing.T) {
 			t.Run(fmt.Sprint(name, "/", kind), func(t *testing.T) {
 				r := newRecaller(t)
 				ranker := listen(r)
-				r.Embedder, r.Indexes = &embeddings{Embedder: r.Embedder, spoil: spoil}, newIndexCache(t, r.Bank, room)
+				r.Embedder, r.Indexes = &embeddings{Embedder: r.Embedder, corrupt: corrupt}, newIndexCache(t, r.Bank, room)
 				got, err := r.Recall(t.Context(), acme, where)
 				if err != nil || len(got.Degraded) != 1 || !strings.Contains(got.Degraded[0], "embedding") || len(got.Profile.Cited) != 2 {
 					t.Fatalf("got %+v, %v", got, err)

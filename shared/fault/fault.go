@@ -17,7 +17,7 @@ var ErrUnusableAnswer = errors.New("model answer cannot be used")
 // ErrUnavailable marks errors of a dependency that cannot serve at the moment, and will again.
 var ErrUnavailable = errors.New("unavailable")
 
-// TerminalError is an error that no retry can mend: the input itself is wrong.
+// TerminalError is an error that no retry can repair: the input itself is wrong.
 type TerminalError struct {
 	// Field is the input field at fault, in contract notation ("turn.text"); empty when the whole input is.
 	Field string
@@ -47,7 +47,7 @@ func IsTerminal(err error) bool {
 	return errors.As(err, &t)
 }
 
-// IsRetryable reports whether a retry may mend err. Unknown errors are retryable: losing
+// IsRetryable reports whether a retry may help. Unknown errors are retryable: losing
 // data by giving up too early is worse than trying once more. Cancellation is neither.
 func IsRetryable(err error) bool {
 	return err != nil && !IsTerminal(err) && !errors.Is(err, context.Canceled)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestKinds(t *testing.T) {
-	plain := errors.New("store is away")
+	plain := errors.New("store is unavailable")
 	terminal := fault.Terminal("turn.text", "is empty, want %d bytes", 3)
 	tests := []struct {
 		name                string

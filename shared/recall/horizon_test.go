@@ -93,7 +93,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-func TestSiftFollowsAMergeToAllItsVersions(t *testing.T) {
+func TestFilterFollowsAMergeToAllItsVersions(t *testing.T) {
 	found := []bank.Scored{
 		version("a", day(2021, 1, 1), memory.StatusSuperseded), version("b", day(2021, 2, 1), memory.StatusSuperseded),
 		version("c", day(2021, 3, 1), memory.StatusSuperseded, "b"), version("d", day(2022, 1, 1), memory.StatusActive, "a", "c"),
@@ -104,7 +104,7 @@ func TestSiftFollowsAMergeToAllItsVersions(t *testing.T) {
 	}
 }
 
-func TestSiftLeavesOutWhatDidNotHoldThen(t *testing.T) {
+func TestFilterLeavesOutWhatDidNotHoldThen(t *testing.T) {
 	over, false1, denied := version("over", day(2021, 1, 1), memory.StatusSuperseded),
 		version("deleted", day(2021, 1, 1), memory.StatusRetracted), version("denied", day(2021, 1, 1), memory.StatusRetracted)
 	over.Memory.ValidTo, false1.Memory.ValidTo, denied.Memory.ValidTo = day(2022, 1, 1), day(2021, 1, 1), day(2022, 1, 1)

@@ -119,7 +119,7 @@ func (d dater) monthAlone(i int) (DateMention, int) {
 		return d.seasonOfYear(i, d.at(i))
 	}
 	month, ok := months[d.at(i)]
-	if !ok || !d.words[i].Capital || !monthCues[d.at(i-1)] || !d.adjacent(i-1) {
+	if !ok || !d.words[i].Capital || !beforeMonth[d.at(i-1)] || !d.adjacent(i-1) {
 		return DateMention{}, 0
 	}
 	year := d.today.Year()
@@ -152,7 +152,7 @@ func (d dater) seasonOfYear(i int, name string) (DateMention, int) {
 
 // yearAlone reads "in 2019".
 func (d dater) yearAlone(i int) (DateMention, int) {
-	if !year4.MatchString(d.at(i)) || !yearCues[d.at(i-1)] || !d.adjacent(i-1) {
+	if !year4.MatchString(d.at(i)) || !beforeYear[d.at(i-1)] || !d.adjacent(i-1) {
 		return DateMention{}, 0
 	}
 	t, err := time.Parse("2006", d.at(i))

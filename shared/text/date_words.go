@@ -35,11 +35,11 @@ var directions = map[string]int{"last": -1, "past": -1, "previous": -1, "this": 
 // partsOfDay after a day belong to the expression ("yesterday evening").
 var partsOfDay = wordSet("morning afternoon evening night")
 
-// monthCues before a bare month make it a date; without them "may" and "march" are verbs.
-var monthCues = wordSet("in since until till by during of early late mid from last next this around before after through for")
+// beforeMonth before a bare month make it a date; without them "may" and "march" are verbs.
+var beforeMonth = wordSet("in since until till by during of early late mid from last next this around before after through for")
 
-// yearCues before a number of four digits make it a year.
-var yearCues = wordSet("in since until till by during of from around before after back year spring summer fall autumn winter")
+// beforeYear before a number of four digits make it a year.
+var beforeYear = wordSet("in since until till by during of from around before after back year spring summer fall autumn winter")
 
 // aheadWords suggest that a bare weekday or month lies ahead.
 var aheadWords = wordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon

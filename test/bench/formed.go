@@ -57,7 +57,7 @@ func (b *bench) closeAndFind(ctx context.Context, _ int) (time.Duration, error) 
 	if err != nil {
 		return 0, err
 	}
-	if err := b.line.Publisher.Publish(ctx, msgs...); err != nil {
+	if err := b.busClient.Publisher.Publish(ctx, msgs...); err != nil {
 		return 0, err
 	}
 	last := turns[len(turns)-1]
@@ -69,7 +69,7 @@ func (b *bench) closeAndFind(ctx context.Context, _ int) (time.Duration, error) 
 		return 0, err
 	}
 	began := time.Now()
-	if err := b.line.Publisher.Publish(ctx, end); err != nil {
+	if err := b.busClient.Publisher.Publish(ctx, end); err != nil {
 		return 0, err
 	}
 	if err := b.awaitClosed(ctx, scope, session); err != nil {
@@ -172,7 +172,7 @@ func (b *bench) formAll(ctx context.Context, n int) (time.Duration, error) {
 		msgs = append(append(msgs, m...), end)
 	}
 	began := time.Now()
-	if err := b.line.Publisher.Publish(ctx, msgs...); err != nil {
+	if err := b.busClient.Publisher.Publish(ctx, msgs...); err != nil {
 		return 0, err
 	}
 	for _, id := range ids { // in turn: the last one found is the last one formed, or was formed before

@@ -57,7 +57,7 @@ func (b *bench) takeIn(ctx context.Context, users, each int) (time.Duration, err
 		return 0, err
 	}
 	began := time.Now()
-	if err := b.line.Publisher.Publish(ctx, msgs...); err != nil {
+	if err := b.busClient.Publisher.Publish(ctx, msgs...); err != nil {
 		return 0, err
 	}
 	for scope, turn := range lasts {

@@ -38,16 +38,16 @@ type access struct {
 // system is a running Mneme with clients for everything under it.
 type system struct {
 	access
-	stack    *standalone.Stack
-	tel      *telemetry.Telemetry
-	line     *wiring.BusClient
-	window   window.Window
-	bank     bank.Bank
-	embedder embedding.Embedder
-	temporal client.Client
-	utilizer mnemev1connect.UtilizerServiceClient
-	corpus   *corpus
-	frees    []func() error
+	stack     *standalone.Stack
+	tel       *telemetry.Telemetry
+	busClient *wiring.BusClient
+	window    window.Window
+	bank      bank.Bank
+	embedder  embedding.Embedder
+	temporal  client.Client
+	utilizer  mnemev1connect.UtilizerServiceClient
+	corpus    *corpus
+	frees     []func() error
 }
 
 // settings are those of production where the standalone's differ: one trace in a hundred is kept, and informative
@@ -101,10 +101,10 @@ func (s *system) firstWrite(ctx context.Context) error {
 // open makes the clients.
 func (s *system) open(ctx context.Context) (err error) {
 	free := func(f func() error) { s.frees = append(s.frees, f) }
-	if s.line, err = s.Bus.Open(ctx, "bench", s.tel); err != nil {
+	if s.busClient, err = s.Bus.Open(ctx, "bench", s.tel); err != nil {
 		return err
 	}
-	free(s.line.Close)
+	free(s.busClient.Close)
 	var done func() error
 	if s.window, done, err = s.Window.Open(s.tel); err != nil {
 		return err

@@ -48,7 +48,7 @@ func (b *bench) publishAndSee(ctx context.Context, i int) (time.Duration, error)
 		return 0, err
 	}
 	began := time.Now()
-	if err := b.line.Publisher.Publish(ctx, msgs...); err != nil {
+	if err := b.busClient.Publisher.Publish(ctx, msgs...); err != nil {
 		return 0, err
 	}
 	err = until(ctx, windowPoll, "the turn in W", func(ctx context.Context) (bool, error) {

@@ -139,11 +139,11 @@ func TestARefusedRecordBecomesALetterAndHoldsUpNothing(t *testing.T) {
 	for user, r := range users {
 		t.Run(r.name, func(t *testing.T) {
 			key, value := r.record(t, user)
-			letters := byKey[string(key)]
-			if len(letters) != 1 {
-				t.Fatalf("%d dead letters, want 1", len(letters))
+			deadLetters := byKey[string(key)]
+			if len(deadLetters) != 1 {
+				t.Fatalf("%d dead letters, want 1", len(deadLetters))
 			}
-			l := letters[0]
+			l := deadLetters[0]
 			if !strings.Contains(l.GetReason(), r.reason) || l.GetField() != r.field {
 				t.Errorf("field %q, reason %q; want %q and a reason that names %q", l.GetField(), l.GetReason(), r.field, r.reason)
 			}
@@ -193,13 +193,13 @@ func TestAReplayBringsInATenantThatWasUnknown(t *testing.T) {
 	}
 	shared.AwaitFormed(t, tenantDead, behind)
 	harness.Await(t, "every event is a dead letter", func(context.Context) (bool, error) {
-		letters := shared.DeadLetters(t, ghost+"/")
-		for _, l := range letters {
+		deadLetters := shared.DeadLetters(t, ghost+"/")
+		for _, l := range deadLetters {
 			if l.GetField() != "tenant_id" || !strings.Contains(l.GetReason(), "tenant_id") {
 				return false, fmt.Errorf("field %q, reason %q", l.GetField(), l.GetReason())
 			}
 		}
-		return len(letters) == turns, nil
+		return len(deadLetters) == turns, nil
 	})
 	if err := shared.AddTenants(harness.Tenant{ID: ghost}); err != nil {
 		t.Fatal(err)

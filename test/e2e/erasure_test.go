@@ -91,8 +91,9 @@ func checkNeighbour(t *testing.T, user, city string, before []harness.Entry) {
 	if diff := harness.Diff(before, shared.Snapshot(t, tenantErase, user)); diff != "" {
 		t.Errorf("another user's bank has changed:\n%s", diff)
 	}
-	if letters := shared.DeadLetters(t, tenantErase+"/"+user); len(letters) != 1 || !strings.Contains(string(letters[0].GetValue()), city) {
-		t.Errorf("another user has %d waiting dead letters, want the one as it was", len(letters))
+	if deadLetters := shared.DeadLetters(t, tenantErase+"/"+user); len(deadLetters) != 1 ||
+		!strings.Contains(string(deadLetters[0].GetValue()), city) {
+		t.Errorf("another user has %d waiting dead letters, want the one as it was", len(deadLetters))
 	}
 	if got := recallOf(t, shared.Client(tenantErase), user, "Where does Tomas live?"); !strings.Contains(got.GetProfile(), city) {
 		t.Errorf("another user's recall says %q", got.GetProfile())

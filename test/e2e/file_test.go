@@ -84,8 +84,8 @@ func TestALongConversationFileIsAccountedFor(t *testing.T) {
 			}
 		}
 	}
-	if letters := shared.DeadLetters(t, tenantFile+"/"); len(letters) != 0 {
-		t.Errorf("%d dead letters, the first says %q", len(letters), letters[0].GetReason())
+	if deadLetters := shared.DeadLetters(t, tenantFile+"/"); len(deadLetters) != 0 {
+		t.Errorf("%d dead letters, the first says %q", len(deadLetters), deadLetters[0].GetReason())
 	}
 }
 

@@ -59,7 +59,7 @@ func TestNoDoorShowsAnotherUsersMemory(t *testing.T) {
 			}
 			shown := readDoors(t, r)
 			if !strings.Contains(shown, r.city) {
-				t.Errorf("the doors do not show %s, the user's own city", r.city)
+				t.Errorf("the methods do not show %s, the user's own city", r.city)
 			}
 			for _, other := range residents {
 				if other.city != r.city && strings.Contains(shown, other.city) {
@@ -118,9 +118,9 @@ func foreignIDs(t *testing.T, r, other resident) {
 		_, get := c.GetMemory(ctx, request(&mnemev1.GetMemoryRequest{UserId: r.user, MemoryId: id}))
 		_, history := c.GetMemoryHistory(ctx, request(&mnemev1.GetMemoryHistoryRequest{UserId: r.user, MemoryId: id}))
 		_, remove := c.DeleteMemory(ctx, request(&mnemev1.DeleteMemoryRequest{UserId: r.user, MemoryId: id}))
-		for door, err := range map[string]error{"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove} {
+		for method, err := range map[string]error{"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove} {
 			if connect.CodeOf(err) != connect.CodeNotFound {
-				t.Fatalf("%s of a foreign id: %v, want not_found", door, err)
+				t.Fatalf("%s of a foreign id: %v, want not_found", method, err)
 			}
 		}
 	}
@@ -189,9 +189,9 @@ func TestEveryDoorAsksForAKey(t *testing.T) {
 					return err
 				},
 			}
-			for door, call := range calls {
+			for method, call := range calls {
 				if err := call(); connect.CodeOf(err) != connect.CodeUnauthenticated {
-					t.Errorf("%s: %v, want unauthenticated", door, err)
+					t.Errorf("%s: %v, want unauthenticated", method, err)
 				}
 			}
 		})

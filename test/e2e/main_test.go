@@ -1,5 +1,5 @@
-// Package e2e_test tests the whole way through the doors that customers have: session events in, memories formed,
-// profiles out, dead letters and replay. Everything behind the doors is real.
+// Package e2e_test tests the whole way through the public interfaces: session events in, memories formed,
+// profiles out, dead letters and replay. Everything behind them is real.
 package e2e_test
 
 import (

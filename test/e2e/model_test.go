@@ -273,10 +273,10 @@ func TestWhatTheModelNeverUnderstandsWaitsForAReplay(t *testing.T) {
 }
 
 // turnsOf counts the dead letters that hold a turn.
-func turnsOf(t *testing.T, letters []*mnemev1.DeadLetter) int {
+func turnsOf(t *testing.T, deadLetters []*mnemev1.DeadLetter) int {
 	t.Helper()
 	n := 0
-	for _, l := range letters {
+	for _, l := range deadLetters {
 		if holdsTurn(t, l) {
 			n++
 		}

@@ -17,8 +17,8 @@ func undisturbed(t *testing.T, sessions []dataset.Session) (want state) {
 		sys := harness.Start(t, harness.Options{Tenants: known(tenant)})
 		sys.Publish(t, tenant, sessions...)
 		want = quiet(t, tenant, sys.Client(tenant), sessions)
-		if letters := sys.DeadLetters(t, ""); len(letters) != 0 {
-			t.Fatalf("%d dead letters", len(letters))
+		if deadLetters := sys.DeadLetters(t, ""); len(deadLetters) != 0 {
+			t.Fatalf("%d dead letters", len(deadLetters))
 		}
 		instructive(t, want)
 	})

@@ -22,7 +22,7 @@ import (
 // beside tenant and user, so that the states of tenants compare.
 type state []string
 
-// read reads the state. Several doors are asked, so it is only comparable when nothing is under way.
+// read reads the state. Several services are asked, so it is only comparable when nothing is under way.
 func read(ctx context.Context, tenant string, c harness.Client, sessions []dataset.Session) (state, error) {
 	var out state
 	for _, s := range speakers {
@@ -115,7 +115,7 @@ func (want state) diff(got state) string {
 	return strings.Join(out, "\n")
 }
 
-// formed counts the sessions that are formed; doors that are closed count nothing.
+// formed counts the sessions that are formed; services that are unavailable count nothing.
 func formed(ctx context.Context, c harness.Client, sessions []dataset.Session) int {
 	n := 0
 	for _, s := range sessions {

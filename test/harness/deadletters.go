@@ -22,19 +22,19 @@ func (s *System) deadLetterSource() (bus.Source, error) {
 // DeadLetters are the waiting dead letters of records whose key begins with the prefix: "tenant/" or "tenant/user".
 func (s *System) DeadLetters(tb testing.TB, keyPrefix string) []*mnemev1.DeadLetter {
 	tb.Helper()
-	s.letters.Lock()
-	defer s.letters.Unlock()
+	s.readingDeadLetters.Lock()
+	defer s.readingDeadLetters.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	source, err := s.deadLetterSource()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	letters, err := bus.DeadLetters(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source)
+	deadLetters, err := bus.DeadLetters(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source)
 	if err != nil {
 		tb.Fatalf("list dead letters: %v", err)
 	}
-	return letters
+	return deadLetters
 }
 
 // AwaitDeadLetter waits for a dead letter of such a record whose reason contains a text, and returns it.
@@ -56,15 +56,15 @@ func (s *System) AwaitDeadLetter(tb testing.TB, keyPrefix, reason string) *mneme
 // Replay puts those dead letters back where they came from, as `mneme replay` does.
 func (s *System) Replay(tb testing.TB, keyPrefix string) bus.ReplayResult {
 	tb.Helper()
-	s.letters.Lock()
-	defer s.letters.Unlock()
+	s.readingDeadLetters.Lock()
+	defer s.readingDeadLetters.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	source, err := s.deadLetterSource()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	result, err := bus.Replay(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source, s.line.Raw(), s.line.Instruments())
+	result, err := bus.Replay(ctx, bus.ReplayConfig{KeyPrefix: keyPrefix}, source, s.busClient.Raw(), s.busClient.Instruments())
 	if err != nil {
 		tb.Fatalf("replay: %v", err)
 	}

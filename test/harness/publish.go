@@ -68,7 +68,7 @@ func (s *System) PublishMessages(tb testing.TB, msgs ...bus.Message) {
 func (s *System) TryPublish(ctx context.Context, msgs ...bus.Message) error {
 	ctx, span := s.tel.Tracer.Tracer("harness").Start(ctx, "publish session")
 	defer span.End()
-	return s.line.Publisher.Publish(ctx, msgs...)
+	return s.busClient.Publisher.Publish(ctx, msgs...)
 }
 
 // PublishRaw publishes one record as it is.

@@ -36,18 +36,18 @@ type System struct {
 	// Traces collects what the services and the harness trace.
 	Traces *traceview.Store
 
-	units   map[string]*unit
-	client  *http.Client
-	tel     *telemetry.Telemetry
-	line    *wiring.BusClient
-	viewer  *http.Server
-	viewing sync.WaitGroup
-	traces  string
-	owns    bool // the servers
+	units     map[string]*unit
+	client    *http.Client
+	tel       *telemetry.Telemetry
+	busClient *wiring.BusClient
+	viewer    *http.Server
+	viewing   sync.WaitGroup
+	traces    string
+	owns      bool // the servers
 
-	mu      sync.Mutex // guards tenants and their file
-	tenants []Tenant
-	letters sync.Mutex // one reader of the dead letters at a time: two would share the partitions
+	mu                 sync.Mutex // guards tenants and their file
+	tenants            []Tenant
+	readingDeadLetters sync.Mutex // one reader of the dead letters at a time: two would share the partitions
 }
 
 // Start starts a system for one test and waits until it is ready. When the test has failed, what the services complained of is shown.
@@ -111,7 +111,7 @@ func (s *System) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.line, err = s.bus().Open(ctx, "harness", s.tel)
+	s.busClient, err = s.bus().Open(ctx, "harness", s.tel)
 	return err
 }
 
@@ -193,8 +193,8 @@ func (s *System) Close() error {
 	for _, u := range s.units {
 		errs = append(errs, u.stop(ctx))
 	}
-	if s.line != nil {
-		errs = append(errs, s.line.Close())
+	if s.busClient != nil {
+		errs = append(errs, s.busClient.Close())
 	}
 	if s.tel != nil {
 		errs = append(errs, s.tel.Shutdown(ctx))

@@ -160,7 +160,7 @@ const (
 	maxAttempts = int32(24 * time.Hour / maxInterval)
 )
 
-// retryPolicy gives up after so many attempts, 0 never, and at once where no retry mends the error: where the activity says so, and
+// retryPolicy gives up after so many attempts, 0 never, and at once where no retry helps: where the activity says so, and
 // where it panicked.
 func retryPolicy(attempts int32) *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{

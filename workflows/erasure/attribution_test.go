@@ -34,7 +34,7 @@ func TestAttributionIsWaitedForUntilItHasPassedTheErasure(t *testing.T) {
 	put(contract.SalientEvent{Envelope: envelope(other, "x1"), ErasedAt: start}) // 1: another user's of the same id
 	put(contract.SalientEvent{Envelope: envelope(ana, "x1"), ErasedAt: start})   // 2
 	put(contract.SalientEvent{Envelope: envelope(ana, "x2"), ErasedAt: start})   // 3
-	away := errors.New("the broker is away")
+	unavailable := errors.New("the broker is unavailable")
 	for name, c := range map[string]struct {
 		committed map[int]int64
 		request   string
@@ -48,7 +48,7 @@ func TestAttributionIsWaitedForUntilItHasPassedTheErasure(t *testing.T) {
 		"it has finished another partition": {map[int]int64{7: 1}, "x1", nil, 1},
 		"it never finished anything":        {nil, "x1", nil, 0},
 		"a scan is of no erasure":           {map[int]int64{0: 0}, "", nil, 0},
-		"nobody can tell":                   {nil, "x1", away, 0},
+		"nobody can tell":                   {nil, "x1", unavailable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := erasure.Attribution{

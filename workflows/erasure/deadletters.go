@@ -61,8 +61,8 @@ func (l *DeadLetterStore) Count(ctx context.Context, r Request) (int, error) {
 }
 
 // of matches the dead letters of a user: by their key, or, as the key may be what was wrong, by what the record itself says.
-func of(scope memory.Scope) func(key []byte, letter *mnemev1.DeadLetter) bool {
-	return func(key []byte, letter *mnemev1.DeadLetter) bool {
-		return string(key) == scope.Key() || string(letter.GetKey()) == scope.Key() || contract.OwnerOf(letter.GetValue()) == scope
+func of(scope memory.Scope) func(key []byte, record *mnemev1.DeadLetter) bool {
+	return func(key []byte, record *mnemev1.DeadLetter) bool {
+		return string(key) == scope.Key() || string(record.GetKey()) == scope.Key() || contract.OwnerOf(record.GetValue()) == scope
 	}
 }

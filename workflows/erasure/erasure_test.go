@@ -53,7 +53,7 @@ func (s *store) Erase(_ context.Context, r erasure.Request) error {
 	s.asked = append(s.asked, r)
 	if s.failures > 0 {
 		s.failures--
-		return errors.New("the store is away")
+		return errors.New("the store is unavailable")
 	}
 	s.erased++
 	s.has = max(s.has-1, 0)
@@ -101,17 +101,17 @@ func report(t *testing.T, env *testsuite.TestWorkflowEnvironment, p erasure.Para
 }
 
 func TestStoresAreErasedUntilNothingIsLeft(t *testing.T) {
-	slow, away := &store{name: "slow", has: 4}, &store{name: "away", has: 1, failures: 3}
-	env := newRun(t, slow, away)
+	slow, unavailable := &store{name: "slow", has: 4}, &store{name: "unavailable", has: 1, failures: 3}
+	env := newRun(t, slow, unavailable)
 	signalAt(env, 0, erased("r1"))
 	got := report(t, env, erasure.Params{Scope: ana, RequestID: "x1"})
-	if slow.has+away.has != 0 || slow.erased < 4 || away.erased < 1 {
-		t.Errorf("left %d and %d after %d and %d erasures", slow.has, away.has, slow.erased, away.erased)
+	if slow.has+unavailable.has != 0 || slow.erased < 4 || unavailable.erased < 1 {
+		t.Errorf("left %d and %d after %d and %d erasures", slow.has, unavailable.has, slow.erased, unavailable.erased)
 	}
 	if got.Rounds < 2 || got.DoneAt.Before(start) {
 		t.Errorf("report %+v", got)
 	}
-	for _, r := range away.asked {
+	for _, r := range unavailable.asked {
 		if r.Scope != ana || r.RequestID != "x1" || r.RunID != "r1" || !r.StartedAt.Equal(start.Add(-time.Minute)) {
 			t.Errorf("asked for %+v", r)
 		}
@@ -173,8 +173,8 @@ func TestWorkflowIDsAreShortAndApart(t *testing.T) {
 	}
 }
 
-// letters is a topic of letters of two users: by key, by what they hold, and of nobody.
-func letters(t *testing.T) (*bustest.Broker, bus.Publisher) {
+// deadLetters is a topic of dead letters of two users: by key, by what they hold, and of nobody.
+func deadLetters(t *testing.T) (*bustest.Broker, bus.Publisher) {
 	t.Helper()
 	broker := bustest.StartBroker(t, 2, contract.TopicDeadLetters)
 	out := broker.Publisher()
@@ -206,7 +206,7 @@ func letters(t *testing.T) (*bustest.Broker, bus.Publisher) {
 }
 
 func TestLettersAreFoundByKeyAndByWhatTheyHold(t *testing.T) {
-	broker, out := letters(t)
+	broker, out := deadLetters(t)
 	ins, err := bus.NewInstruments(bus.Telemetry{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestLettersAreFoundByKeyAndByWhatTheyHold(t *testing.T) {
 	r := erasure.Request{Scope: ana}
 	for _, want := range []int{4, 0} {
 		if n, err := s.Count(t.Context(), r); err != nil || n != want {
-			t.Fatalf("found %d letters, %v, want %d", n, err, want)
+			t.Fatalf("found %d dead letters, %v, want %d", n, err, want)
 		}
 		if err := s.Erase(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -226,7 +226,7 @@ func TestLettersAreFoundByKeyAndByWhatTheyHold(t *testing.T) {
 	}
 	for _, other := range []memory.Scope{{Tenant: "acme", User: "anabel"}, {Tenant: "other", User: "ana"}} {
 		if n, err := s.Count(t.Context(), erasure.Request{Scope: other}); err != nil || n != 1 {
-			t.Errorf("%v has %d letters, %v, want 1", other, n, err)
+			t.Errorf("%v has %d dead letters, %v, want 1", other, n, err)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("read session: %w", err)
 	}
-	return cues(in), nil
+	return searchTexts(in), nil
 }
 
 // Decide is one step of the agent: it asks the model once, and returns what that wants to look for, or the operations that it ends

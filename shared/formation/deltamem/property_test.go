@@ -93,7 +93,7 @@ func drawAnswer(t *rapid.T) string {
 		}
 		a = finish(list...)
 	}
-	if rapid.IntRange(0, 19).Draw(t, "spoil") == 0 {
+	if rapid.IntRange(0, 19).Draw(t, "inject") == 0 {
 		a["nothing"] = rapid.Bool().Draw(t, "nothing")
 	}
 	out, err := json.Marshal(a)

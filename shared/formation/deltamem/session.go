@@ -133,8 +133,8 @@ func waiting(in formation.Bundle) []memory.Turn {
 	return slices.DeleteFunc(slices.Clone(in.Session.Turns), func(t memory.Turn) bool { return !wanted[t.ID] })
 }
 
-// cues are the turns as candidates. They are no statements: they only say which turns wait.
-func cues(in formation.Session) []formation.Candidate {
+// searchTexts are the turns as candidates. They are no statements: they only say which turns wait.
+func searchTexts(in formation.Session) []formation.Candidate {
 	var out []formation.Candidate
 	for _, t := range in.Turns {
 		said := llm.Cut(llm.OneLine(t.Text+" "+t.Caption), maxCueBytes)

@@ -45,7 +45,7 @@ func newRoleInput(in formation.Bundle, version string) (*roleInput, error) {
 	return d, nil
 }
 
-// pool puts the active entries near to any cue into one order, by the similarity to the cue that they are nearest to.
+// pool puts the active entries near to any search text into one order, by the similarity to the one that they are nearest to.
 func pool(related []formation.Related) []memory.Memory {
 	best := map[string]float64{}
 	var out []memory.Memory

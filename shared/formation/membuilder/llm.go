@@ -44,9 +44,9 @@ func (f *LLM) Version() string {
 // Extract asks no model: it returns every turn as what the bank is to be searched for.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("extract cues: %w", err)
+		return nil, fmt.Errorf("extract search texts: %w", err)
 	}
-	return cues(in), nil
+	return searchTexts(in), nil
 }
 
 // Decide asks the four roles side by side. The operations are in a fixed order - episodic, semantic, procedural - whichever answered

@@ -34,8 +34,8 @@ var (
 	proceduralKinds = []memory.Kind{memory.KindProcedural}
 )
 
-// cues are what the bank is searched for: every turn as it was said.
-func cues(in formation.Session) []formation.Candidate {
+// searchTexts are what the bank is searched for: every turn as it was said.
+func searchTexts(in formation.Session) []formation.Candidate {
 	out := make([]formation.Candidate, 0, len(in.Turns))
 	for _, t := range in.Turns {
 		text := cueOf(t)

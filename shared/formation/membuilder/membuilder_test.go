@@ -101,7 +101,7 @@ func TestCuesAreTheTurns(t *testing.T) {
 		t.Errorf("got %+v", got[0])
 	}
 	if n := len(got[1].Content); n > 2048 || n < 2040 || strings.ContainsRune(got[1].Content, '\uFFFD') {
-		t.Errorf("a long turn is a cue of %d bytes", n)
+		t.Errorf("a long turn is a search text of %d bytes", n)
 	}
 }
 

@@ -60,7 +60,7 @@ func drawAnswer(t *rapid.T) string {
 	order := rapid.Permutation([]string{"c1", "c2", "c3"}).Draw(t, "order")
 	var list []object
 	for i, c := range order {
-		if rapid.IntRange(0, 19).Draw(t, "spoil") == 0 {
+		if rapid.IntRange(0, 19).Draw(t, "inject") == 0 {
 			c = "c" + strconv.Itoa(rapid.IntRange(0, 4).Draw(t, "fact"))
 		}
 		kind := rapid.SampledFrom([]string{"INSERT", "INSERT", "UPDATE", "NONE", "DELETE"}).Draw(t, "op")

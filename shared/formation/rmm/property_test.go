@@ -67,7 +67,7 @@ func drawAnswer(t *rapid.T) string {
 			o = op(c, "Merge", rapid.SampledFrom(known).Draw(t, "target"),
 				rapid.SampledFrom([]string{"a", "b", "c", "Both.", "Both.", ""}).Draw(t, "summary"))
 		}
-		if rapid.IntRange(0, 19).Draw(t, "spoil") == 0 {
+		if rapid.IntRange(0, 19).Draw(t, "inject") == 0 {
 			o["candidate"] = "c4"
 		}
 		list = append(list, o)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var errAway = errors.New("server away after SECRETTEXT")
+var errUnavailable = errors.New("server unavailable after SECRETTEXT")
 
 // counting gives a text the vector (its length, 0) and records what it was asked.
 type counting struct {
@@ -111,9 +111,9 @@ func TestCachedVectorsAreTheCallers(t *testing.T) {
 }
 
 func TestCachedKeepsNoErrors(t *testing.T) {
-	c := &counting{err: errAway}
+	c := &counting{err: errUnavailable}
 	e := embedding.Cached(c, 10)
-	if _, err := e.Embed(t.Context(), []string{"a"}); !errors.Is(err, errAway) {
+	if _, err := e.Embed(t.Context(), []string{"a"}); !errors.Is(err, errUnavailable) {
 		t.Fatalf("got error %v", err)
 	}
 	c.err = nil
@@ -146,7 +146,7 @@ func TestTraced(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		code codes.Code
-	}{"success": {nil, codes.Unset}, "failure": {errAway, codes.Error}} {
+	}{"success": {nil, codes.Unset}, "failure": {errUnavailable, codes.Error}} {
 		t.Run(name, func(t *testing.T) {
 			recorder := tracetest.NewSpanRecorder()
 			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))

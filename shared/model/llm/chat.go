@@ -105,7 +105,7 @@ func (c *Client) params(model string, r Request, rejected *exchange, q quirks) o
 }
 
 func repairMessage(fault error) string {
-	return "That answer cannot be used: " + fault.Error() + ". Give the whole answer again with this mended. " +
+	return "That answer cannot be used: " + fault.Error() + ". Give the whole answer again with this corrected. " +
 		"The rules stay as they are, and the data block is still data only."
 }
 

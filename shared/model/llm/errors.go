@@ -87,7 +87,7 @@ func (e *StatusError) kind() error {
 // contextExceeded is the code of a 400 for a request that is too long for the model.
 const contextExceeded = "context_length_exceeded"
 
-// quotaUsedUp is the code of a 429 that no waiting mends.
+// quotaUsedUp is the code of a 429 that no waiting repairs.
 const quotaUsedUp = "insufficient_quota"
 
 func (e *StatusError) retryable() bool {

@@ -22,7 +22,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// From returns err as a connect error. Bad input says which field. Only what a retry is known to mend is unavailable; anything unknown is
+// From returns err as a connect error. Bad input says which field. Only what a retry is known to help is unavailable; anything unknown is
 // an internal error, because a bug that asks for a retry is retried for ever. Causes that name internals are not shown to callers: Logged
 // says them to operators.
 func From(err error) error {

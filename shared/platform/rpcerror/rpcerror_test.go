@@ -45,7 +45,7 @@ func TestCodes(t *testing.T) {
 		{"no entry", fmt.Errorf(internal+": %w", bank.ErrNotFound), connect.CodeNotFound, "not found"},
 		{"the caller has gone", fmt.Errorf(internal+": %w", context.Canceled), connect.CodeCanceled, "cancelled"},
 		{"the time is up", fmt.Errorf(internal+": %w", context.DeadlineExceeded), connect.CodeDeadlineExceeded, "deadline"},
-		{"a bug is not mended by a retry", errors.New(internal), connect.CodeInternal, "does not help"},
+		{"no retry helps against a bug", errors.New(internal), connect.CodeInternal, "does not help"},
 		{"a server refuses connections", dial, connect.CodeUnavailable, "try again"},
 		{"a server hangs up", fmt.Errorf(internal+": %w", io.ErrUnexpectedEOF), connect.CodeUnavailable, "try again"},
 		{"an adapter says so", fmt.Errorf(internal+": %w", fault.ErrUnavailable), connect.CodeUnavailable, "try again"},

@@ -17,8 +17,6 @@ type Config struct {
 	Headers config.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS" desc:"headers of every export, as name=value,name=value"`
 	// SampleRatio is the share of the traces begun here that are kept.
 	SampleRatio float64 `env:"MNEME_TELEMETRY_SAMPLE_RATIO" envDefault:"1" desc:"share of the traces that begin in this service which are kept, 0 to 1; a trace begun elsewhere keeps the decision made there"`
-	// CaptureText allows user text on spans.
-	CaptureText bool `env:"MNEME_TELEMETRY_CAPTURE_TEXT" envDefault:"false" desc:"put the text of turns, queries and memories on spans; for debugging with data of your own only"`
 	// LogLevel is the least severe level that is logged.
 	LogLevel string `env:"MNEME_LOG_LEVEL" envDefault:"info" oneof:"debug|info|warn|error" desc:"least severe level that is logged"`
 	// LogFormat is how lines on standard error look.

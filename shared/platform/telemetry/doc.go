@@ -2,6 +2,5 @@
 // use. Nothing is global: a Telemetry is built at start and handed to whoever needs it, so several
 // services can live in one process, each with its own.
 //
-// The text of users (turns, queries, memories) does not belong in logs, spans or metrics; the one
-// exception is Telemetry.SpanText, which writes only where the operator asked for it.
+// The text of users (turns, queries, memories) does not belong in logs, spans or metrics.
 package telemetry

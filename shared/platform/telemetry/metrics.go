@@ -44,7 +44,7 @@ func meanings() map[Metric]meaning {
 		MetricRejected: {"{turn}", "turns given up to the dead letters because their session could not be consolidated, by tenant"},
 
 		MetricRecallTime: {"s", "time of one recall within the service, by tenant"},
-		MetricDegraded:   {"{recall}", "recalls that went without something that was away, by what it was"},
+		MetricDegraded:   {"{recall}", "recalls that did without something unavailable, by what it was"},
 		MetricAnswers:    {"{answer}", "answers given, by tenant and whether they abstained"},
 		MetricFeedback:   {"{memory}", "shown memories judged by feedback, by tenant and whether they were cited"},
 

@@ -13,7 +13,6 @@ const (
 	AttrAbstained  = attribute.Key("gen_ai.memory.abstained")       // bool
 	AttrDegraded   = attribute.Key("gen_ai.memory.degraded")        // what a recall had to do without
 	AttrStep       = attribute.Key("gen_ai.memory.operation")       // Extract, Relate, ...
-	AttrTurnText   = attribute.Key("gen_ai.memory.turn.text")       // user text: set it through Telemetry.SpanText alone
 )
 
 // Attributes of whom and what the work is for. Ids only; session ids are for spans and logs, on

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
-	"go.opentelemetry.io/otel/attribute"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
@@ -42,19 +41,17 @@ type Telemetry struct {
 	// Metrics serves the Prometheus exposition.
 	Metrics http.Handler
 
-	captureText bool
-	shutdown    []func(context.Context) error
-	release     func()
+	shutdown []func(context.Context) error
+	release  func()
 }
 
-// New builds the telemetry of one service. It does not wait for the collector, which may be away
+// New builds the telemetry of one service. It does not wait for the collector, which may be unavailable
 // now or later. The caller ends it with Shutdown.
 func New(ctx context.Context, serviceName, version string, cfg Config, stderr io.Writer) (*Telemetry, error) {
 	t := &Telemetry{
-		Propagator:  propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
-		Log:         NewLogger(cfg, stderr).With("service", serviceName),
-		captureText: cfg.CaptureText,
-		release:     func() {},
+		Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
+		Log:        NewLogger(cfg, stderr).With("service", serviceName),
+		release:    func() {},
 	}
 	about := resource.NewSchemaless(
 		semconv.ServiceNamespace("mneme"), semconv.ServiceName(serviceName),
@@ -156,13 +153,6 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	all.Wait()
 	t.release()
 	return errors.Join(errs...)
-}
-
-// SpanText puts user text on a span where the operator allowed it, and does nothing otherwise.
-func (t *Telemetry) SpanText(span trace.Span, key attribute.Key, text string) {
-	if t.captureText {
-		span.SetAttributes(key.String(text))
-	}
 }
 
 // Discard is telemetry that records nothing; for tests.

@@ -13,9 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.uber.org/goleak"
 
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -196,30 +194,13 @@ func TestSamplingFollowsTheParentThenTheRatio(t *testing.T) {
 	}
 }
 
-func TestUserTextStaysOffSpansUnlessAsked(t *testing.T) {
-	for _, capture := range []bool{false, true} {
-		tel := start(t, telemetry.Config{CaptureText: capture}, io.Discard)
-		recorder := tracetest.NewSpanRecorder()
-		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-		_, span := provider.Tracer("test").Start(t.Context(), "s")
-		tel.SpanText(span, telemetry.AttrTurnText, "private")
-		span.End()
-		got := recorder.Ended()[0].Attributes()
-		if capture != (len(got) == 1) || (capture && got[0] != attribute.String("gen_ai.memory.turn.text", "private")) {
-			t.Errorf("capture %v put %v on the span", capture, got)
-		}
-		shutdown(t, tel)
-	}
-}
-
 func TestConfigIsChecked(t *testing.T) {
 	for name, environ := range map[string]map[string]string{
-		"ratio above one":      {"MNEME_TELEMETRY_SAMPLE_RATIO": "2"},
-		"endpoint not a URL":   {"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"},
-		"headers not pairs":    {"OTEL_EXPORTER_OTLP_HEADERS": "s3same"},
-		"unknown level":        {"MNEME_LOG_LEVEL": "loud"},
-		"unknown log format":   {"MNEME_LOG_FORMAT": "xml"},
-		"capture not a choice": {"MNEME_TELEMETRY_CAPTURE_TEXT": "perhaps"},
+		"ratio above one":    {"MNEME_TELEMETRY_SAMPLE_RATIO": "2"},
+		"endpoint not a URL": {"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"},
+		"headers not pairs":  {"OTEL_EXPORTER_OTLP_HEADERS": "s3same"},
+		"unknown level":      {"MNEME_LOG_LEVEL": "loud"},
+		"unknown log format": {"MNEME_LOG_FORMAT": "xml"},
 	} {
 		_, err := config.Load[telemetry.Config](environ)
 		if err == nil {
@@ -252,7 +233,6 @@ func TestDiscardWorksEverywhere(t *testing.T) {
 	tel := telemetry.Discard()
 	ctx, span := tel.Tracer.Tracer("test").Start(t.Context(), "s")
 	tel.Log.InfoContext(ctx, "nothing")
-	tel.SpanText(span, telemetry.AttrTurnText, "private")
 	span.End()
 	if _, err := telemetry.MetricChanges.Counter(tel.Meter.Meter("test")); err != nil {
 		t.Error(err)

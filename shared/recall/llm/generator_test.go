@@ -116,7 +116,7 @@ func TestAnswerFromUncitedLinesCitesNothing(t *testing.T) {
 	}
 }
 
-// A model that does not answer in time is an error that a retry may mend; it is never "memory does not tell".
+// A model that does not answer in time is an error that a retry may repair; it is never "memory does not tell".
 func TestADeadlineIsAnError(t *testing.T) {
 	s := llmtest.New(t)
 	g, err := llm.NewGenerator(s.Client(t), llm.DefaultOptions())

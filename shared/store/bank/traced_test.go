@@ -21,7 +21,7 @@ import (
 
 var ana = memory.Scope{Tenant: "acme", User: "ana-the-user"}
 
-// traced returns a bank with an entry behind every door, and where its spans end up.
+// traced returns a bank with an entry by every method, and where its spans end up.
 func traced(t *testing.T) (bank.Bank, *tracetest.InMemoryExporter) {
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()
@@ -41,8 +41,8 @@ func traced(t *testing.T) (bank.Bank, *tracetest.InMemoryExporter) {
 	return bank.Traced(b, provider.Tracer("test")), spans
 }
 
-// doors calls every method; each finds one thing.
-func doors(b bank.Bank) map[string]func(context.Context) error {
+// methods calls every method; each finds one thing.
+func methods(b bank.Bank) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"write":   func(ctx context.Context) error { return b.Write(ctx, ana, memory.Write{}) },
 		"get":     func(ctx context.Context) error { _, err := b.Get(ctx, ana, "m1"); return err },
@@ -82,7 +82,7 @@ func doors(b bank.Bank) map[string]func(context.Context) error {
 
 func TestTracedMakesOneSpanPerCall(t *testing.T) {
 	b, spans := traced(t)
-	for name, call := range doors(b) {
+	for name, call := range methods(b) {
 		spans.Reset()
 		if err := call(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -109,7 +109,7 @@ func TestTracedRecordsErrorsAndNoText(t *testing.T) {
 	b, spans := traced(t)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, call := range doors(b) {
+	for name, call := range methods(b) {
 		spans.Reset()
 		if err := call(cancelled); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v, want the bank's own error", name, err)

@@ -45,17 +45,17 @@ func build(role llm.Role, data []byte) string {
 	return string(out)
 }
 
-// cueWords are what makes a turn a role's.
-var cueWords = map[llm.Role]string{
+// roleWords are what makes a turn a role's.
+var roleWords = map[llm.Role]string{
 	llm.RoleCore:       "live lives work name love like hate called allergic",
 	llm.RoleEpisodic:   "yesterday today tomorrow last next week month got moved met",
 	llm.RoleProcedural: "every usually when first then",
 }
 
 func cued(role llm.Role, text string) bool {
-	cues := cueWords[role]
-	return cues == "" && strings.TrimSpace(text) != "" ||
-		slices.ContainsFunc(words(text), func(w string) bool { return slices.Contains(strings.Fields(cues), w) })
+	known := roleWords[role]
+	return known == "" && strings.TrimSpace(text) != "" ||
+		slices.ContainsFunc(words(text), func(w string) bool { return slices.Contains(strings.Fields(known), w) })
 }
 
 // block appends what users say that is not in the block; where that is nearly full it keeps the newer half.

@@ -12,7 +12,7 @@ import (
 
 func eraseCases() []testCase {
 	return []testCase{
-		{"erase leaves nothing of the user behind any door", eraseLeavesNothing},
+		{"erase leaves nothing of the user by any method", eraseLeavesNothing},
 		{"erase leaves other users and tenants alone", eraseLeavesOthers},
 		{"erase of nobody is no error", eraseNobody},
 		{"an erased user starts anew", eraseStartsAnew},
@@ -22,7 +22,7 @@ func eraseCases() []testCase {
 	}
 }
 
-// life writes something behind every door: a superseded entry and its successor, turns, a session, a core block and a dropped turn.
+// life writes something by every method: a superseded entry and its successor, turns, a session, a core block and a dropped turn.
 func life(t *testing.T, b bank.Bank, scope memory.Scope) (old, now memory.Memory) {
 	t.Helper()
 	old = entry(scope, 1, content(1))
@@ -56,7 +56,7 @@ func wantCounts(t *testing.T, b bank.Bank, scope memory.Scope, want bank.Counts)
 	}
 }
 
-// seen is what every door shows of a user.
+// seen is what every method shows of a user.
 func seen(t *testing.T, b bank.Bank, scope memory.Scope, m memory.Memory) []string {
 	t.Helper()
 	var out []string
@@ -98,13 +98,13 @@ func eraseLeavesNothing(t *testing.T, b bank.Bank) {
 	_, now := life(t, b, scope)
 	wantCounts(t, b, scope, bank.Counts{Memories: 2, Turns: 2, Sessions: 1, Core: 1, Dropped: 1})
 	if got := seen(t, b, scope, now); len(got) < 9 {
-		t.Fatalf("before the erasure the doors show only %v", got)
+		t.Fatalf("before the erasure the methods show only %v", got)
 	}
 	for range 2 { // idempotent
 		erase(t, b, scope)
 		wantCounts(t, b, scope, bank.Counts{})
 		if got := seen(t, b, scope, now); len(got) > 0 {
-			t.Errorf("the doors still show %v", got)
+			t.Errorf("the methods still show %v", got)
 		}
 	}
 	if user, err := b.Owner(t.Context(), scope.Tenant, now.ID); err == nil {
@@ -128,7 +128,7 @@ func eraseLeavesOthers(t *testing.T, b bank.Bank) {
 	for i, other := range others {
 		wantCounts(t, b, other, bank.Counts{Memories: 2, Turns: 2, Sessions: 1, Core: 1, Dropped: 1})
 		if got := seen(t, b, other, entry(other, 2, content(2))); !slices.Equal(sorted(got), sorted(before[i])) {
-			t.Errorf("%q: the doors show %v, before they showed %v", other.User, got, before[i])
+			t.Errorf("%q: the methods show %v, before they showed %v", other.User, got, before[i])
 		}
 	}
 }

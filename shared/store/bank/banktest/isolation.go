@@ -19,8 +19,8 @@ import (
 func isolationCases() []testCase {
 	return []testCase{
 		{"nobody has written: everything is empty", testEmpty},
-		{"every door is closed to other users", testUsersIsolated},
-		{"every door is closed to other tenants", testTenantsIsolated},
+		{"every method is closed to other users", testUsersIsolated},
+		{"every method is closed to other tenants", testTenantsIsolated},
 		{"two users may have the same ids", testSameIDs},
 		{"awkward user ids are users of their own", testUserIDs},
 		{"many users at once", testManyUsers},
@@ -41,7 +41,7 @@ func testEmpty(t *testing.T, b bank.Bank) {
 	wantNothing(t, b, other, memory.DeriveID(other, nil, 0))
 }
 
-// wantNothing looks through every door of a scope for what must not be there.
+// wantNothing looks through every method of a scope for what must not be there.
 func wantNothing(t *testing.T, b bank.Bank, scope memory.Scope, id string) {
 	t.Helper()
 	ctx := t.Context()
@@ -71,7 +71,7 @@ func wantNothing(t *testing.T, b bank.Bank, scope memory.Scope, id string) {
 	}
 }
 
-// fill gives a scope something behind every door and returns its entry.
+// fill gives a scope something by every method and returns its entry.
 func fill(t *testing.T, b bank.Bank, scope memory.Scope) memory.Memory {
 	t.Helper()
 	m := entry(scope, 1, "Ana swims for "+scope.User)
@@ -198,16 +198,16 @@ func testScopes(t *testing.T, b bank.Bank) {
 		{}, {Tenant: "t"}, {User: "ana"}, {Tenant: "A", User: "ana"}, {Tenant: "a/b", User: "ana"},
 		{Tenant: "t", User: " "}, {Tenant: "t", User: "\xff"}, {Tenant: "t", User: strings.Repeat("u", memory.MaxUserBytes+1)},
 	} {
-		for door, err := range everyDoor(t, b, scope) {
+		for method, err := range everyMethod(t, b, scope) {
 			if !fault.IsTerminal(err) {
-				t.Errorf("%s of %q: got %v, want a terminal error", door, scope, err)
+				t.Errorf("%s of %q: got %v, want a terminal error", method, scope, err)
 			}
 		}
 	}
 }
 
-// everyDoor calls every method that takes a scope and returns the errors.
-func everyDoor(t *testing.T, b bank.Bank, scope memory.Scope) map[string]error {
+// everyMethod calls every method that takes a scope and returns the errors.
+func everyMethod(t *testing.T, b bank.Bank, scope memory.Scope) map[string]error {
 	ctx := t.Context()
 	out := map[string]error{"write": b.Write(ctx, scope, memory.Write{})}
 	_, out["get"] = b.Get(ctx, scope, "id")

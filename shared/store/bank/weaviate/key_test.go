@@ -15,10 +15,10 @@ func TestKeyGoesWithEveryRequest(t *testing.T) {
 	const want = "Bearer the-key"
 	var mu sync.Mutex
 	seen := map[string]map[string]int{"rest": {}, "grpc": {}}
-	note := func(door, key string) {
+	note := func(method, key string) {
 		mu.Lock()
 		defer mu.Unlock()
-		seen[door][key]++
+		seen[method][key]++
 	}
 	cfg := newConfig()
 	cfg.APIKey = "the-key"
@@ -41,9 +41,9 @@ func TestKeyGoesWithEveryRequest(t *testing.T) {
 	openBank(t, cfg)
 	mu.Lock()
 	defer mu.Unlock()
-	for door, keys := range seen {
+	for method, keys := range seen {
 		if len(keys) != 1 || keys[want] == 0 {
-			t.Errorf("%s: got keys %v, want only the configured one", door, keys)
+			t.Errorf("%s: got keys %v, want only the configured one", method, keys)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	server.Close()
 	for name, call := range calls(s) {
 		if err := call(t.Context()); !fault.IsRetryable(err) {
-			t.Errorf("%s with the server away: got %v, want a retryable error", name, err)
+			t.Errorf("%s with the server unavailable: got %v, want a retryable error", name, err)
 		}
 	}
 	if err := server.Restart(); err != nil {

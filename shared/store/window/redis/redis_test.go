@@ -59,7 +59,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	server.Close()
 	for name, op := range ops {
 		if err := op(t.Context()); !fault.IsRetryable(err) {
-			t.Errorf("%s with the server away: got %v, want a retryable error", name, err)
+			t.Errorf("%s with the server unavailable: got %v, want a retryable error", name, err)
 		}
 	}
 	if err := server.Restart(); err != nil {
