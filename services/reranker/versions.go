@@ -22,7 +22,7 @@ func (s *Server) ListWeights(
 	}
 	inUse, versions, err := s.Updater.list(ctx, t.ID)
 	if err != nil {
-		return nil, s.fail(ctx, "list weights", err)
+		return nil, rpcerror.Logged(ctx, s.Log, "list weights", err)
 	}
 	prior := s.Updater.Prior
 	res := &mnemev1.ListWeightsResponse{FeatureSet: prior.Weights.FeatureSet}
@@ -48,16 +48,11 @@ func (s *Server) RollbackWeights(
 	}
 	made, err := s.Updater.rollback(ctx, t.ID, req.Msg.GetVersion())
 	if err != nil {
-		return nil, s.fail(ctx, "roll back weights", err)
+		return nil, rpcerror.Logged(ctx, s.Log, "roll back weights", err)
 	}
 	add(ctx, s.Metrics.Steps, t.ID, stepRolledBack, 1)
 	s.Log.InfoContext(ctx, "weights rolled back", "tenant", t.ID, "to", req.Msg.GetVersion(), "version", made.Weights.Version)
 	return connect.NewResponse(&mnemev1.RollbackWeightsResponse{Version: made.message()}), nil
-}
-
-// fail logs what callers are not shown.
-func (s *Server) fail(ctx context.Context, what string, err error) error {
-	return rpcerror.Logged(ctx, s.Log, what, err)
 }
 
 func (v version) message() *mnemev1.WeightsVersion {

@@ -67,16 +67,15 @@ func (r *Recaller) rank(ctx context.Context, q Request, f found, recallID string
 // ellipsis marks where a turn was cut.
 const ellipsis = "…"
 
-// dialogue is what was said in turns, a line each. Of what is more than a memory may carry, the first lines go; the last is kept, and cut
-// at
-// its end where it alone is too long.
+// dialogue is what was said in turns, a line each. Of what is more than a memory may carry, the first lines go; the last is kept, and
+// cut at its end where it alone is too long.
 func dialogue(turns []memory.Turn) string {
 	var lines []string
 	room := memory.MaxValueBytes
 	for _, t := range slices.Backward(turns) {
 		line := spoken(t)
 		if len(lines) == 0 && len(line) > room {
-			return cut(line, room-len(ellipsis)) + ellipsis
+			return text.Cut(line, room-len(ellipsis)) + ellipsis
 		}
 		if room -= len(line) + 1; room < -1 {
 			break
@@ -89,21 +88,9 @@ func dialogue(turns []memory.Turn) string {
 
 // spoken is a turn as one line.
 func spoken(t memory.Turn) string {
-	line := oneLine(t.Speaker) + ": " + oneLine(t.Text)
-	if caption := oneLine(t.Caption); caption != "" {
+	line := text.OneLine(t.Speaker) + ": " + text.OneLine(t.Text)
+	if caption := text.OneLine(t.Caption); caption != "" {
 		line += " [picture: " + caption + "]"
 	}
 	return line
-}
-
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
-}
-
-// cut shortens valid text to at most n bytes, between characters.
-func cut(s string, n int) string {
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -27,29 +27,29 @@ var counts = map[string]int{
 }
 
 // vagueCounts say that it was some time ago, not when.
-var vagueCounts = wordSet("few several some many couple")
+var vagueCounts = WordSet("few several some many couple")
 
 // directions of "last week", "next month"; "this" is the unit that holds today.
 var directions = map[string]int{"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1, "upcoming": 1, "following": 1}
 
 // partsOfDay after a day belong to the expression ("yesterday evening").
-var partsOfDay = wordSet("morning afternoon evening night")
+var partsOfDay = WordSet("morning afternoon evening night")
 
 // beforeMonth before a bare month make it a date; without them "may" and "march" are verbs.
-var beforeMonth = wordSet("in since until till by during of early late mid from last next this around before after through for")
+var beforeMonth = WordSet("in since until till by during of early late mid from last next this around before after through for")
 
 // beforeYear before a number of four digits make it a year.
-var beforeYear = wordSet("in since until till by during of from around before after back year spring summer fall autumn winter")
+var beforeYear = WordSet("in since until till by during of from around before after back year spring summer fall autumn winter")
 
 // aheadWords suggest that a bare weekday or month lies ahead.
-var aheadWords = wordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon
+var aheadWords = WordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon
 tomorrow scheduled hoping hope wait forward until till by deadline due`)
 
 // habitWords before a weekday make it a habit, not a day.
-var habitWords = wordSet("every each most usually always all any other")
+var habitWords = WordSet("every each most usually always all any other")
 
 // habitParts behind a weekday make it a habit, too.
-var habitParts = wordSet("mornings afternoons evenings nights")
+var habitParts = WordSet("mornings afternoons evenings nights")
 
 // fixedPhrase is a phrase that names a day by its distance from today.
 type fixedPhrase struct {
@@ -81,7 +81,7 @@ var vaguePhrases = [][]string{
 }
 
 // dateStarts are the words that any reading starts with, beside numbers.
-var dateStarts = union(wordSet(`the day yesterday tomorrow today tonight last past previous this next coming upcoming following
+var dateStarts = union(WordSet(`the day yesterday tomorrow today tonight last past previous this next coming upcoming following
 ages long years months weeks days as was in`), keys(weekdays), keys(months), keys(seasons), keys(counts), vagueCounts)
 
 func keys[V any](m map[string]V) map[string]bool {
@@ -103,7 +103,7 @@ func union(sets ...map[string]bool) map[string]bool {
 }
 
 // timeWords tell when something was or will be, beside the days of the week and the months that are no other word.
-var timeWords = union(wordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since recently
+var timeWords = union(WordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since recently
 january february march april june july august september october november december`), keys(weekdays))
 
 // IsTimeWord reports whether a word tells, more or less exactly, when something was or will be: the number of a year does, too.

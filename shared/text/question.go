@@ -9,25 +9,25 @@ import (
 func WhenNoun(lower string) bool { return whenNouns[lower] }
 
 var (
-	whenNouns = wordSet("date year month day time long ago")
+	whenNouns = WordSet("date year month day time long ago")
 	// askedTimes after "what" or "which" ask for a time.
-	askedTimes = wordSet("date dates year month week weekend day time")
+	askedTimes = WordSet("date dates year month week weekend day time")
 	// askedHow after "how" do.
-	askedHow = wordSet("long soon recently")
+	askedHow = WordSet("long soon recently")
 	// openers may stand between the two: "what was the exact date".
-	openers = wordSet("is was were are will be the her his their my our your its exact precise")
+	openers = WordSet("is was were are will be the her his their my our your its exact precise")
 	// auxiliaries after "when" make it ask: "when did she", but not "when she".
-	auxiliaries = wordSet(`is was were are am be did do does has have had will would can could shall should may might must
+	auxiliaries = WordSet(`is was were are am be did do does has have had will would can could shall should may might must
 isn't wasn't weren't aren't didn't don't doesn't hasn't haven't hadn't won't wouldn't can't couldn't shouldn't`)
 	// measures may come in between, or be all that follows.
-	measures = wordSet("exactly precisely roughly approximately in on about around")
+	measures = WordSet("exactly precisely roughly approximately in on about around")
 	// questionWords other than "when" ask for something else.
-	questionWords = wordSet("what what's which who who's whom whose where where's why how how's")
+	questionWords = WordSet("what what's which who who's whom whose where where's why how how's")
 	// wondering words lead up to a question within another: "do you know when she left".
-	wondering = wordSet(`know remember recall tell say said mention mentioned wonder wondering remind forgot forget idea sure clue
+	wondering = WordSet(`know remember recall tell say said mention mentioned wonder wondering remind forgot forget idea sure clue
 curious check find out figure guess see ask asked since until till by from and or so`)
 	// addressed words may stand between these and the question.
-	addressed = wordSet("me us you him her them again just exactly of about please")
+	addressed = WordSet("me us you him her them again just exactly of about please")
 )
 
 // AsksWhen recognises, by their words, questions that want a time, in any sentence of a text. The words are those of the text.

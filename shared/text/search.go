@@ -58,7 +58,7 @@ func IsNamesake(text string, words []Word, i int) bool {
 }
 
 // subjects follow an auxiliary that asks.
-var subjects = wordSet(`i you he she it we they the a an my your his her its our their this that these those there any some all
+var subjects = WordSet(`i you he she it we they the a an my your his her its our their this that these those there any some all
 somebody someone anybody anyone everybody everyone`)
 
 // foldAccents takes accents off, because queries are often typed without; ASCII is the fast path.

@@ -8,7 +8,7 @@ func IsStopWord(lower string) bool {
 	return stopWords[lower]
 }
 
-var stopWords = wordSet(`
+var stopWords = WordSet(`
 a an the this that these those some any each every either neither both all such no nor not
 i me my mine myself we us our ours ourselves you your yours yourself yourselves
 he him his himself she her hers herself it its itself they them their theirs themselves themself
@@ -24,8 +24,8 @@ isn't aren't wasn't weren't haven't hasn't hadn't don't doesn't didn't can't cou
 don doesn didn s t d ll m re ve y'all
 `)
 
-// wordSet makes a set of the words of a list.
-func wordSet(list string) map[string]bool {
+// WordSet makes a set of the words of a list, which blanks separate.
+func WordSet(list string) map[string]bool {
 	words := strings.Fields(list)
 	set := make(map[string]bool, len(words))
 	for _, w := range words {

@@ -47,7 +47,7 @@ type next struct {
 
 // take reads an answer; what is wrong with it is a fault of package structured.
 func (s *agentSession) take(a answer, version string) (next, error) {
-	out := next{step: step{Thought: llm.Cut(llm.OneLine(strings.ReplaceAll(a.Thought, "\x00", "")), maxThoughtBytes)}}
+	out := next{step: step{Thought: text.Cut(text.OneLine(strings.ReplaceAll(a.Thought, "\x00", "")), maxThoughtBytes)}}
 	var err error
 	if a.Action == "search" {
 		out.step.Searches, err = s.queries(a)

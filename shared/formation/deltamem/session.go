@@ -137,7 +137,7 @@ func waiting(in formation.Bundle) []memory.Turn {
 func searchTexts(in formation.Session) []formation.Candidate {
 	var out []formation.Candidate
 	for _, t := range in.Turns {
-		said := llm.Cut(llm.OneLine(t.Text+" "+t.Caption), maxCueBytes)
+		said := text.Cut(text.OneLine(t.Text+" "+t.Caption), maxCueBytes)
 		if said == "" {
 			continue
 		}

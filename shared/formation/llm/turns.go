@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
@@ -76,20 +75,4 @@ func Newest(turns []memory.Turn, sources []string) (at time.Time) {
 		}
 	}
 	return at
-}
-
-// OneLine is a text without line breaks, repeated blanks and invalid bytes.
-func OneLine(s string) string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
-}
-
-// Cut shortens valid text to at most n bytes, between characters.
-func Cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -53,7 +53,7 @@ func (e event) action(d *roleInput) (action, error) {
 	if said, err := llm.Positions(e.Sources, len(d.turns)); err == nil && len(words) <= maxNameBytes && llm.WereSaid(words, d.turns, said) {
 		when.Expression = words
 	}
-	summary, details := llm.OneLine(e.Summary), llm.OneLine(e.Details)
+	summary, details := text.OneLine(e.Summary), text.OneLine(e.Details)
 	if summary == "" {
 		return action{}, structured.Faultf("summary is empty")
 	}
@@ -116,7 +116,7 @@ func (a concepts) actions(*roleInput) (bool, []action, error) {
 		if err := c.check(); err != nil {
 			return false, nil, structured.Faultf("operation %d: %v", i+1, err)
 		}
-		out = append(out, action{common: c.common, kind: ops[c.Action], content: llm.OneLine(c.Content), reason: c.Why})
+		out = append(out, action{common: c.common, kind: ops[c.Action], content: text.OneLine(c.Content), reason: c.Why})
 	}
 	return a.Nothing, out, nil
 }
@@ -152,19 +152,19 @@ func (a procedures) actions(*roleInput) (bool, []action, error) {
 
 // content is the procedure in one line: what it is for, its steps by number, and where it belongs.
 func (p procedure) content() (string, error) {
-	description := llm.OneLine(p.Description)
+	description := text.OneLine(p.Description)
 	if description == "" || len(p.Steps) == 0 {
 		return "", structured.Faultf("a procedure needs a description and steps")
 	}
 	var b strings.Builder
 	b.WriteString(description + " | Steps:")
 	for i, s := range p.Steps {
-		if s = llm.OneLine(s); s == "" {
+		if s = text.OneLine(s); s == "" {
 			return "", structured.Faultf("step %d is empty", i+1)
 		}
 		b.WriteString(" " + strconv.Itoa(i+1) + ". " + s)
 	}
-	if where := llm.OneLine(p.Context); where != "" {
+	if where := text.OneLine(p.Context); where != "" {
 		b.WriteString(" | Context: " + where)
 	}
 	return b.String(), nil

@@ -57,7 +57,7 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 
 // retold reports whether the next version of an entry says all of it, and is no line: then the line of the entry may stay.
 func retold(op memory.Operation, m memory.Memory) bool {
-	return op.New != nil && trait(*op.New) == "" && strings.Contains(llm.OneLine(op.New.Content), llm.OneLine(m.Content))
+	return op.New != nil && trait(*op.New) == "" && strings.Contains(text.OneLine(op.New.Content), text.OneLine(m.Content))
 }
 
 // holds reports whether a line is that of an entry that is known and stays: then another value stands beside it.
@@ -72,7 +72,7 @@ func (s *sorter) holds(line string, b *block) bool {
 
 // trait is the line of an entry; empty where it says nothing about who somebody is.
 func trait(m memory.Memory) string {
-	content := llm.OneLine(m.Content)
+	content := text.OneLine(m.Content)
 	if utf8.RuneCountInString(content) > maxLine || reported.MatchString(content) {
 		return ""
 	}
@@ -99,7 +99,7 @@ func attributeOf(slot string) string {
 
 // lineOf is the line that an entry has in the block, or "". An entry that tells more by now has the line of what it told before.
 func (b *block) lineOf(m memory.Memory) string {
-	content := llm.OneLine(m.Content)
+	content := text.OneLine(m.Content)
 	if content == "" {
 		return ""
 	}

@@ -49,9 +49,9 @@ func searchTexts(in formation.Session) []formation.Candidate {
 
 // cueOf is a turn in one line, cut to what an embedding reads.
 func cueOf(t memory.Turn) string {
-	said := llm.OneLine(t.Text + " " + t.Caption)
-	if speaker := llm.OneLine(t.Speaker); said != "" && speaker != "" {
+	said := text.OneLine(t.Text + " " + t.Caption)
+	if speaker := text.OneLine(t.Speaker); said != "" && speaker != "" {
 		said = speaker + ": " + said
 	}
-	return llm.Cut(said, maxCueBytes)
+	return text.Cut(said, maxCueBytes)
 }

@@ -44,7 +44,7 @@ func procedureOf(c formation.Candidate, t memory.Turn) string {
 	if m == nil {
 		return ""
 	}
-	speaker := strings.ToLower(llm.OneLine(t.Speaker))
+	speaker := strings.ToLower(text.OneLine(t.Speaker))
 	stems := text.ContentStems(m[1])
 	stems = slices.DeleteFunc(stems, func(s string) bool { return s == text.Stem(speaker) })
 	if len(stems) == 0 {

@@ -34,11 +34,11 @@ func Dialogue(turns []memory.Turn, sources []string, older ...string) string {
 
 // lineOf writes a turn as one line.
 func lineOf(t memory.Turn) string {
-	text := llm.OneLine(t.Text)
-	if caption := llm.OneLine(t.Caption); caption != "" {
+	text := text.OneLine(t.Text)
+	if caption := text.OneLine(t.Caption); caption != "" {
 		text += " [picture: " + caption + "]"
 	}
-	return llm.OneLine(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + text
+	return text.OneLine(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + text
 }
 
 // bounded joins the last lines that fit.
@@ -48,7 +48,7 @@ func bounded(lines []string) string {
 	}
 	first, size := len(lines)-1, len(lines[len(lines)-1])
 	if size > memory.MaxValueBytes {
-		return llm.Cut(lines[first], memory.MaxValueBytes-len(ellipsis)) + ellipsis
+		return text.Cut(lines[first], memory.MaxValueBytes-len(ellipsis)) + ellipsis
 	}
 	for first > 0 && size+1+len(lines[first-1]) <= memory.MaxValueBytes {
 		first--

@@ -42,7 +42,7 @@ func (m *merger) same(r formation.Related) (best memory.Memory, content string, 
 
 // overlaps reports whether two summaries share enough words.
 func overlaps(a, b string, owner map[string]bool) bool {
-	x, y := matterOf(a, owner), matterOf(b, owner)
+	x, y := topicStems(a, owner), topicStems(b, owner)
 	shared := 0
 	for stem := range x {
 		if y[stem] {
@@ -55,9 +55,9 @@ func overlaps(a, b string, owner map[string]bool) bool {
 // reporting stems say how something was told, not what.
 var reporting = map[string]bool{"said": true, "ask": true, "share": true, "photo": true, "assist": true, "user": true}
 
-// matterOf is the stems of what a summary is about, without the speaker's name, words of reporting, numbers and times: what happened on
+// topicStems is the stems of what a summary is about, without the speaker's name, words of reporting, numbers and times: what happened on
 // one day is not one topic for that.
-func matterOf(content string, owner map[string]bool) map[string]bool {
+func topicStems(content string, owner map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	dates := text.Dates(content, time.Time{})
 	for _, w := range text.Words(content) {

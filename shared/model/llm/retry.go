@@ -75,8 +75,8 @@ var errTimeout = errors.New("request timed out")
 
 // retryAfter reads how long a server asks to wait: in milliseconds, in seconds or until a date. What cannot be read is 0.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	for header, unit := range map[string]string{"Retry-After-Ms": "ms", "Retry-After": "s"} {
-		if d, err := time.ParseDuration(h.Get(header) + unit); err == nil {
+	for _, given := range []string{h.Get("Retry-After-Ms") + "ms", h.Get("Retry-After") + "s"} {
+		if d, err := time.ParseDuration(given); err == nil {
 			return max(0, d)
 		}
 	}

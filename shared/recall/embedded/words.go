@@ -7,7 +7,7 @@ import (
 )
 
 // weakWords are in many questions and say little about what is asked.
-var weakWords = wordSet(`tell know remember say said mention mentioned talk talked kind kinds type types thing things much many name long
+var weakWords = text.WordSet(`tell know remember say said mention mentioned talk talked kind kinds type types thing things much many name long
 get go going went like do does did make made one time new use feel think want try recent recently last first`)
 
 // otherWords maps the stem of a word in questions to stems of words in statements.
@@ -37,13 +37,4 @@ func stemTable(in map[string]string) map[string][]string {
 		}
 	}
 	return out
-}
-
-func wordSet(list string) map[string]bool {
-	words := strings.Fields(list)
-	set := make(map[string]bool, len(words))
-	for _, w := range words {
-		set[w] = true
-	}
-	return set
 }
