@@ -8,6 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // maxNameBytes bounds a topic and the like.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // ellipsis marks where a turn was cut.
@@ -34,11 +34,11 @@ func Dialogue(turns []memory.Turn, sources []string, older ...string) string {
 
 // lineOf writes a turn as one line.
 func lineOf(t memory.Turn) string {
-	text := text.OneLine(t.Text)
+	said := text.OneLine(t.Text)
 	if caption := text.OneLine(t.Caption); caption != "" {
-		text += " [picture: " + caption + "]"
+		said += " [picture: " + caption + "]"
 	}
-	return text.OneLine(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + text
+	return text.OneLine(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + said
 }
 
 // bounded joins the last lines that fit.
