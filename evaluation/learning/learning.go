@@ -119,13 +119,13 @@ type Tenant struct {
 	Streamed int `json:"streamed_questions"`
 	HeldOut  int `json:"heldout_questions"`
 	// Best is what an order could reach that knows the answers.
-	Best Standing `json:"best"`
+	Best Quality `json:"best"`
 	// Supervised is what weights reach that were trained on the streamed questions with all their evidence known.
-	Supervised Standing `json:"supervised"`
+	Supervised Quality `json:"supervised"`
 }
 
-// Standing is what an order of the held-out questions' candidates is worth.
-type Standing struct {
+// Quality is what an order of the held-out questions' candidates is worth.
+type Quality struct {
 	// Recall5 is the share of the evidence that the first five rest on, of all evidence.
 	Recall5 float64 `json:"recall@5"`
 	// Useful is the share of the memories shown that rest on evidence.
@@ -135,7 +135,7 @@ type Standing struct {
 // Point is where a tenant's weights are after so many steps.
 type Point struct {
 	Step int `json:"step"`
-	Standing
+	Quality
 	// Asked is the share of useful memories among those shown in the stream since the point before; 0 at step 0.
 	Asked float64 `json:"useful_asked"`
 	// Distance of the weights from where they began.
@@ -154,7 +154,7 @@ type Run struct {
 	Cited      int `json:"cited"`
 	WrongCited int `json:"wrong_cited"`
 	// Elsewhere is what the weights at the end are worth on the held-out questions of each other tenant, by its name.
-	Elsewhere map[string]Standing `json:"elsewhere"`
+	Elsewhere map[string]Quality `json:"elsewhere"`
 }
 
 // Evaluate streams questions of two tenants through a reranker in the process, reports which of the memories shown rest on

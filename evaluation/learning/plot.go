@@ -43,11 +43,11 @@ func (r Report) Plot(path string) (err error) {
 func (r Report) draw(out io.Writer, format string) error {
 	var panels [][]*plot.Plot
 	for _, t := range r.Tenants {
-		useful, err := r.panel(t, "useful memories among those shown", func(s Standing) float64 { return s.Useful })
+		useful, err := r.panel(t, "useful memories among those shown", func(s Quality) float64 { return s.Useful })
 		if err != nil {
 			return err
 		}
-		found, err := r.panel(t, "recall@5", func(s Standing) float64 { return s.Recall5 })
+		found, err := r.panel(t, "recall@5", func(s Quality) float64 { return s.Recall5 })
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (r Report) draw(out io.Writer, format string) error {
 }
 
 // panel draws one figure of one tenant: a line for each run, and what supervised weights reach.
-func (r Report) panel(t Tenant, name string, value func(Standing) float64) (*plot.Plot, error) {
+func (r Report) panel(t Tenant, name string, value func(Quality) float64) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text, p.X.Label.Text = t.Name+": "+name, "share", fmt.Sprintf("steps of %d reports", r.Batch)
 	p.Y.Min = 0
@@ -82,7 +82,7 @@ func (r Report) panel(t Tenant, name string, value func(Standing) float64) (*plo
 		}
 		var at plotter.XYs
 		for _, point := range run.Points {
-			at = append(at, plotter.XY{X: float64(point.Step), Y: value(point.Standing)})
+			at = append(at, plotter.XY{X: float64(point.Step), Y: value(point.Quality)})
 		}
 		line, err := plotter.NewLine(at)
 		if err != nil {

@@ -68,13 +68,13 @@ func (r Report) renderRuns(b *bytes.Buffer) {
 			}
 			fmt.Fprintf(tw, "%s\t%s\t\n", supervised, best)
 		}
-		share := func(lead, name string, of func(Standing) float64) {
-			value := func(p Point) string { return score.Percent(of(p.Standing)) }
+		share := func(lead, name string, of func(Quality) float64) {
+			value := func(p Point) string { return score.Percent(of(p.Quality)) }
 			row(lead, name, value, score.Percent(of(about.Supervised)), score.Percent(of(about.Best)))
 		}
 		lead := fmt.Sprintf("%s\t%s\t%.0f %%\t%d of %d", run.Tenant, run.Start, 100*run.Wrong, run.Cited, run.Shown)
-		share(lead, "useful", func(s Standing) float64 { return s.Useful })
-		share("\t\t\t", "recall@5", func(s Standing) float64 { return s.Recall5 })
+		share(lead, "useful", func(s Quality) float64 { return s.Useful })
+		share("\t\t\t", "recall@5", func(s Quality) float64 { return s.Recall5 })
 		row("\t\t\t", "distance", func(p Point) string { return strconv.FormatFloat(p.Distance, 'f', 2, 64) }, "", "")
 	}
 	_ = tw.Flush() // a buffer takes everything

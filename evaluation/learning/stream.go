@@ -123,7 +123,7 @@ func (r *experiment) enrol(tenants []*practice) []*simulatedTenant {
 		random := func(use uint64) *rand.Rand { return rand.New(rand.NewPCG(r.Seed, 2*uint64(t.number)+use)) }
 		simulated = append(simulated, &simulatedTenant{
 			practice: t, shuffle: random(0), labelNoise: random(1),
-			run: Run{Start: r.start, Wrong: r.wrong, Tenant: t.name, Elsewhere: map[string]Standing{}},
+			run: Run{Start: r.start, Wrong: r.wrong, Tenant: t.name, Elsewhere: map[string]Quality{}},
 		})
 	}
 	return simulated
@@ -137,7 +137,7 @@ func (r *experiment) conclude(ctx context.Context, simulated []*simulatedTenant,
 			if other == p {
 				continue
 			}
-			if p.run.Elsewhere[other.name], err = standing(other.held, w, r.Shown); err != nil {
+			if p.run.Elsewhere[other.name], err = quality(other.held, w, r.Shown); err != nil {
 				return err
 			}
 		}
@@ -149,11 +149,11 @@ func (r *experiment) conclude(ctx context.Context, simulated []*simulatedTenant,
 // point measures the held-out questions by the weights that the reranker orders by.
 func (r *experiment) point(ctx context.Context, p *simulatedTenant, step int) error {
 	w, _ := r.server.Cache.Weights(ctx, p.name)
-	now, err := standing(p.held, w, r.Shown)
+	now, err := quality(p.held, w, r.Shown)
 	if err != nil {
 		return err
 	}
-	at := Point{Step: step, Standing: now, Asked: score.Share(p.useful, p.shown), Distance: w.Distance(r.prior.Weights)}
+	at := Point{Step: step, Quality: now, Asked: score.Share(p.useful, p.shown), Distance: w.Distance(r.prior.Weights)}
 	p.run.Points = append(p.run.Points, at)
 	p.shown, p.useful = 0, 0
 	return nil

@@ -1,5 +1,5 @@
-// Package training makes the model of the saliency filter from synthetic dialogues. The same options
-// give the same bytes.
+// Package training makes the shipped models (saliency filter, judge of changes, shared prior of the reranker) from synthetic
+// dialogues. The same options give the same bytes.
 package training
 
 import (

@@ -165,7 +165,7 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 			return nil, errTooLarge
 		}
 	}
-	index := features.New(s.table, withoutOdd(memories), turns)
+	index := features.New(s.table, withoutUnusable(memories), turns)
 	e := &cachedIndex{index: index, bytes: entryBytes + index.Bytes() + vectorBytes*index.Len(), projected: map[string][]byte{}}
 	if e.bytes+2*len(scope.Key()) > min(s.options.Bytes, math.MaxUint32) {
 		return nil, errTooLarge

@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // order has the candidates reranked; without the reranker they are in order of the shared prior. What is shown carries the dialogue that

@@ -83,14 +83,14 @@ func (r *Recaller) embed(ctx context.Context, query string) ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embed query: %w", err)
 	}
-	if len(vectors) != 1 || len(vectors[0]) != r.Embedder.Dimension() || odd(vectors[0]) {
+	if len(vectors) != 1 || len(vectors[0]) != r.Embedder.Dimension() || unusable(vectors[0]) {
 		return nil, nil
 	}
 	return vectors[0], nil
 }
 
-// odd says of a vector that it cannot be compared: it has what is no number, or is so long that a product of two might be none.
-func odd(v []float32) bool {
+// unusable says of a vector that it cannot be compared: it has what is no number, or is so long that a product of two might be none.
+func unusable(v []float32) bool {
 	const longest = 1e12
 	square := 0.0
 	for _, x := range v {
@@ -99,10 +99,10 @@ func odd(v []float32) bool {
 	return !(square < longest) // NaN, too
 }
 
-// withoutOdd removes vectors that cannot be compared: the memories are found by their words.
-func withoutOdd(memories []memory.Memory) []memory.Memory {
+// withoutUnusable removes vectors that cannot be compared: the memories are found by their words.
+func withoutUnusable(memories []memory.Memory) []memory.Memory {
 	for i := range memories {
-		if odd(memories[i].Vector) {
+		if unusable(memories[i].Vector) {
 			memories[i].Vector = nil
 		}
 	}
@@ -180,7 +180,7 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 	slices.Sort(sources)
 	var turns []memory.Turn
 	turns, f.turnsErr = r.Bank.Turns(ctx, scope, slices.Compact(sources))
-	f.candidates = r.choose(features.New(r.Indexes.table, withoutOdd(memories), turns), q, h, f.vector)
+	f.candidates = r.choose(features.New(r.Indexes.table, withoutUnusable(memories), turns), q, h, f.vector)
 }
 
 // choose takes the candidates that the shared prior puts first. Of the versions of one memory it keeps the one that the query is about.

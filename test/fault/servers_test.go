@@ -13,8 +13,8 @@ import (
 // outages are two ways in which one thing is unavailable for a while in the middle of a tenant's load.
 type outages struct {
 	tenant string
-	blows  [2]blow
-	// until is what a blow lasts until; nothing where a service itself is struck.
+	both   [2]outage
+	// until is what a outage lasts until; nothing where a service itself is struck.
 	until complaint
 }
 
@@ -24,10 +24,10 @@ type complaint struct {
 	times         int
 }
 
-// blow is how something goes away and comes back.
-type blow struct{ begin, end func(*testing.T) }
+// outage is how something stops and comes back.
+type outage struct{ begin, end func(*testing.T) }
 
-// server is a back-end as package localserver has them.
+// server is a back-end as package servers has them.
 type server interface {
 	Stop(context.Context) error
 	Kill() error
@@ -56,7 +56,7 @@ func serverOutages(sys *harness.System) []outages {
 			}()
 			sys.AwaitReady(t, s.until.service)
 		}
-		out = append(out, outages{tenant: s.name, until: s.until, blows: [2]blow{
+		out = append(out, outages{tenant: s.name, until: s.until, both: [2]outage{
 			{begin: func(t *testing.T) { must(t, s.server.Stop(t.Context())) }, end: end},
 			{begin: func(t *testing.T) { must(t, s.server.Kill()) }, end: endLater},
 		}})
@@ -72,13 +72,13 @@ func must(t *testing.T, err error) {
 }
 
 // run publishes sessions all the while, strikes when some of those published before are formed and others are not, and
-// lets each blow last until it is felt. In the end everything must be as if nothing had happened.
+// lets each outage last until it is felt. In the end everything must be as if nothing had happened.
 func (o outages) run(t *testing.T, sys *harness.System, sessions []dataset.Session, want state) {
 	client := sys.Client(o.tenant)
 	count := func(ctx context.Context) int { return formed(ctx, client, sessions) }
 	goOn, published := newLoad(t, sys, o.tenant, sessions).start(upTo(2), upTo(3), upTo(4), upTo(5), len(sessions))
 	goOn()
-	for i, b := range o.blows {
+	for i, b := range o.both {
 		enough := upTo(2*i+1) + 1
 		await(t, "some sessions are formed", func(ctx context.Context) bool { return count(ctx) >= enough })
 		before := o.until.count(t, sys)

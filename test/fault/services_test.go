@@ -11,7 +11,7 @@ func serviceOutages(sys *harness.System) []outages {
 	var out []outages
 	for _, name := range []string{harness.Filter, harness.Booster, harness.Utilizer, harness.Reranker} {
 		end := func(t *testing.T) { sys.Launch(t, name); sys.AwaitReady(t, name) }
-		out = append(out, outages{tenant: name, blows: [2]blow{
+		out = append(out, outages{tenant: name, both: [2]outage{
 			{begin: func(t *testing.T) { sys.Stop(t, name) }, end: end},
 			{begin: func(t *testing.T) { sys.Kill(t, name) }, end: end},
 		}})

@@ -1,4 +1,4 @@
-// Command record runs the consolidation workflow through typical lives on a real Temporal server and
+// Command histories runs the consolidation workflow through typical lives on a real Temporal server and
 // writes their histories, which the replay test holds the code against. `make histories` runs it and leaves the files that
 // are there alone: a history of older code is worth keeping.
 package main

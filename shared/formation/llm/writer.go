@@ -26,7 +26,7 @@ type Identity struct{ Strategy, PolicyVersion string }
 // Writer turns decisions into operations, checking each against what was shown and what the ones
 // before it did. Its errors are made with structured.Faultf.
 type Writer struct {
-	board    *Board
+	input    *DecisionInput
 	identity Identity
 
 	done    map[string]bool          // candidates decided
@@ -34,9 +34,9 @@ type Writer struct {
 	closed  map[string]string        // target -> the candidate whose operation closed it
 }
 
-// NewWriter makes a writer of operations on what a board shows.
-func NewWriter(b *Board, id Identity) *Writer {
-	return &Writer{board: b, identity: id, done: map[string]bool{}, written: map[string]memory.Memory{}, closed: map[string]string{}}
+// NewWriter makes a writer of operations on what a decision input shows.
+func NewWriter(b *DecisionInput, id Identity) *Writer {
+	return &Writer{input: b, identity: id, done: map[string]bool{}, written: map[string]memory.Memory{}, closed: map[string]string{}}
 }
 
 // Operations turns a whole list of decisions into operations. Every candidate must be decided exactly once.
@@ -49,7 +49,7 @@ func (w *Writer) Operations(list []Decision) ([]memory.Operation, error) {
 		}
 		out = append(out, op)
 	}
-	for i := range w.board.bundle.Related {
+	for i := range w.input.bundle.Related {
 		if c := Alias("c", i); !w.done[c] {
 			return nil, structured.Faultf("%s has no operation; every candidate needs one", c)
 		}
@@ -58,10 +58,10 @@ func (w *Writer) Operations(list []Decision) ([]memory.Operation, error) {
 }
 
 func (w *Writer) operation(d Decision) (memory.Operation, error) {
-	i, known := w.board.indices[d.Candidate]
+	i, known := w.input.indices[d.Candidate]
 	switch {
 	case !known:
-		return memory.Operation{}, structured.Faultf("no such candidate; the ids are c1 to c%d", len(w.board.indices))
+		return memory.Operation{}, structured.Faultf("no such candidate; the ids are c1 to c%d", len(w.input.indices))
 	case w.done[d.Candidate]:
 		return memory.Operation{}, structured.Faultf("it has an operation already")
 	}
@@ -71,7 +71,7 @@ func (w *Writer) operation(d Decision) (memory.Operation, error) {
 	if err != nil {
 		return memory.Operation{}, err
 	}
-	c := w.board.bundle.Related[i].Candidate
+	c := w.input.bundle.Related[i].Candidate
 	op := memory.Operation{Kind: kind, Sources: sorted(c.Sources), Reason: d.Reason}
 	for _, t := range targets {
 		op.Targets = append(op.Targets, t.ID)
@@ -83,7 +83,7 @@ func (w *Writer) operation(d Decision) (memory.Operation, error) {
 			return memory.Operation{}, err
 		}
 	case memory.OpDelete:
-		op.At = w.board.bundle.Session.Turns[w.board.newest[i]].Time
+		op.At = w.input.bundle.Session.Turns[w.input.newest[i]].Time
 		w.close(kind, d)
 		return op, nil
 	case memory.OpNone:
@@ -91,7 +91,7 @@ func (w *Writer) operation(d Decision) (memory.Operation, error) {
 		return op, nil
 	}
 	m := w.entry(i, content, targets)
-	m.ID = memory.DeriveID(w.board.bundle.Session.Scope, op.Sources, c.Ordinal)
+	m.ID = memory.DeriveID(w.input.bundle.Session.Scope, op.Sources, c.Ordinal)
 	op.New = &m
 	w.close(kind, d)
 	w.written[d.Candidate] = m
@@ -135,7 +135,7 @@ func wanted(kind memory.OpKind) string {
 
 // target is a memory that was shown, or the entry of an earlier operation.
 func (w *Writer) target(kind memory.OpKind, id string) (memory.Memory, error) {
-	m, ok := w.board.memories[id]
+	m, ok := w.input.memories[id]
 	if !ok {
 		m, ok = w.written[id]
 	}
@@ -165,11 +165,11 @@ func (w *Writer) close(kind memory.OpKind, d Decision) {
 // entry is the entry to write. What the candidate leaves open it takes from its targets, because a new
 // version must not lose what the old one told.
 func (w *Writer) entry(i int, content string, targets []memory.Memory) memory.Memory {
-	session := w.board.bundle.Session
-	c := w.board.bundle.Related[i].Candidate
+	session := w.input.bundle.Session
+	c := w.input.bundle.Related[i].Candidate
 	m := memory.Memory{
 		Kind: c.Kind, Content: content, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime,
-		ValidFrom: session.Turns[w.board.newest[i]].Time, Status: memory.StatusActive, Sources: sorted(c.Sources),
+		ValidFrom: session.Turns[w.input.newest[i]].Time, Status: memory.StatusActive, Sources: sorted(c.Sources),
 		SessionID: session.ID, Strategy: w.identity.Strategy, PolicyVersion: w.identity.PolicyVersion,
 	}
 	for _, t := range targets {

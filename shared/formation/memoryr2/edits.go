@@ -25,8 +25,8 @@ type edit struct {
 
 // operations turns the answer into operations of the common vocabulary: a fact that contradicts and is kept as well is a DELETE and
 // what follows it.
-func (a edits) operations(b *llm.Board, group formation.Bundle, id llm.Identity) ([]memory.Operation, error) {
-	c := checker{board: b, closed: map[string]bool{}, contents: map[string]string{}, facts: map[string]string{}}
+func (a edits) operations(b *llm.DecisionInput, group formation.Bundle, id llm.Identity) ([]memory.Operation, error) {
+	c := checker{input: b, closed: map[string]bool{}, contents: map[string]string{}, facts: map[string]string{}}
 	for i, r := range group.Related {
 		c.facts[llm.Alias("c", i)] = r.Candidate.Content
 	}
@@ -72,7 +72,7 @@ func (e edit) decision() llm.Decision {
 
 // checker goes through the edits in order and refuses what the common writer cannot know to be wrong.
 type checker struct {
-	board *llm.Board
+	input *llm.DecisionInput
 	// closed are the memories that an earlier edit deleted or replaced.
 	closed map[string]bool
 	// contents are of the entries written so far, by the fact that wrote them; facts are what the facts say.
@@ -81,7 +81,7 @@ type checker struct {
 
 func (c *checker) check(e edit) error {
 	for i, id := range e.Contradicts {
-		switch _, shown := c.board.Memory(id); {
+		switch _, shown := c.input.Memory(id); {
 		case !shown:
 			return structured.Faultf("contradicts names %s, which is not a memory in the data", structured.Alias(id))
 		case slices.Contains(e.Contradicts[:i], id), c.closed[id]:
@@ -110,7 +110,7 @@ func (c *checker) check(e edit) error {
 // update refuses one that is not monotonic. The fault quotes nothing, because it goes into errors too; the model has the memory before it.
 func (c *checker) update(e edit) error {
 	old, known := c.contents[e.Target]
-	if m, shown := c.board.Memory(e.Target); shown {
+	if m, shown := c.input.Memory(e.Target); shown {
 		old, known = m.Content, true
 	}
 	if known && c.closed[e.Target] {
@@ -130,7 +130,7 @@ func (c *checker) deletion(e edit, op memory.Operation, turns []memory.Turn) mem
 	out := memory.Operation{Kind: memory.OpDelete, Sources: slices.Clone(op.Sources), Reason: reasonContradiction,
 		At: llm.Newest(turns, op.Sources)}
 	for _, id := range e.Contradicts {
-		m, _ := c.board.Memory(id) // check has seen it
+		m, _ := c.input.Memory(id) // check has seen it
 		out.Targets = append(out.Targets, m.ID)
 	}
 	return out

@@ -111,11 +111,11 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 }
 
 func (f *LLM) decide(ctx context.Context, group formation.Bundle) ([]memory.Operation, error) {
-	board, err := llm.NewBoard(group, relatedEach)
+	input, err := llm.NewDecisionInput(group, relatedEach)
 	if err != nil {
 		return nil, err
 	}
-	return llm.Ask(ctx, f.manager, group.Session.Scope.Tenant, board, len(group.Related), func(a edits) ([]memory.Operation, error) {
-		return a.operations(board, group, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
+	return llm.Ask(ctx, f.manager, group.Session.Scope.Tenant, input, len(group.Related), func(a edits) ([]memory.Operation, error) {
+		return a.operations(input, group, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
 	})
 }

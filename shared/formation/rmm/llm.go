@@ -110,16 +110,16 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return formation.Verdict{}, nil
 	}
 	in, shown := bySpeaker(in)
-	board, err := llm.NewBoard(in, f.related)
+	input, err := llm.NewDecisionInput(in, f.related)
 	if err != nil {
 		return formation.Verdict{}, err
 	}
-	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, board, len(in.Related), func(a decisions) (formation.Verdict, error) {
-		list, err := newReader(board, in).decisions(a.Operations)
+	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, input, len(in.Related), func(a decisions) (formation.Verdict, error) {
+		list, err := newReader(input, in).decisions(a.Operations)
 		if err != nil {
 			return formation.Verdict{}, err
 		}
-		ops, err := llm.NewWriter(board, llm.Identity{Strategy: Name, PolicyVersion: f.Version()}).Operations(list)
+		ops, err := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()}).Operations(list)
 		if err != nil {
 			return formation.Verdict{}, err
 		}
@@ -151,15 +151,15 @@ func bySpeaker(in formation.Bundle) (formation.Bundle, map[string]memory.Memory)
 
 // reader turns the strategy's two operations into those of the bank.
 type reader struct {
-	board   *llm.Board
+	input   *llm.DecisionInput
 	in      formation.Bundle
 	indices map[string]int
 	// content is what an alias says so far.
 	content map[string]string
 }
 
-func newReader(b *llm.Board, in formation.Bundle) *reader {
-	r := &reader{board: b, in: in, indices: map[string]int{}, content: map[string]string{}}
+func newReader(b *llm.DecisionInput, in formation.Bundle) *reader {
+	r := &reader{input: b, in: in, indices: map[string]int{}, content: map[string]string{}}
 	for i := range in.Related {
 		r.indices[llm.Alias("c", i)] = i
 	}
@@ -214,7 +214,7 @@ func (r *reader) decision(d decided) (llm.Decision, error) {
 // mayMerge checks that a target is among what its candidate was held against: a memory shown as related to it, or a topic of
 // the same speaker.
 func (r *reader) mayMerge(candidate int, target string) error {
-	for _, id := range r.board.Candidates[candidate].Related {
+	for _, id := range r.input.Candidates[candidate].Related {
 		if id == target {
 			return nil
 		}

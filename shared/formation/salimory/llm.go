@@ -90,7 +90,7 @@ type decided struct {
 
 // question is what the manager sees.
 type question struct {
-	*llm.Board
+	*llm.DecisionInput
 	Working []llm.ShownTurn `json:"working"`
 }
 
@@ -100,14 +100,14 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 	if len(lasting.Related) == 0 {
 		return formation.Verdict{Operations: passing, Retire: stale(in.Window, in.Session)}, nil
 	}
-	board, err := llm.NewBoard(lasting, f.related)
+	input, err := llm.NewDecisionInput(lasting, f.related)
 	if err != nil {
 		return formation.Verdict{}, err
 	}
 	working := slices.DeleteFunc(slices.Clone(in.Window), func(t memory.Turn) bool { return t.SessionID == in.Session.ID })
-	q := question{Board: board, Working: llm.ShowAs("w", working)}
+	q := question{DecisionInput: input, Working: llm.ShowAs("w", working)}
 	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, q, len(lasting.Related), func(a decisions) (formation.Verdict, error) {
-		ops, err := llm.NewWriter(board, llm.Identity{Strategy: Name, PolicyVersion: f.Version()}).Operations(a.list())
+		ops, err := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()}).Operations(a.list())
 		if err != nil {
 			return formation.Verdict{}, err
 		}

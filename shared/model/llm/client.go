@@ -29,7 +29,7 @@ type Client struct {
 	cfg        Config
 	chat       openai.ChatCompletionService
 	embeddings openai.EmbeddingService
-	gate       *gate
+	queue      *fairQueue
 	tel        *telemetry
 	log        *slog.Logger
 	owned      *http.Transport // nil when the transport was given
@@ -51,7 +51,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 		return nil, errors.New("llm configuration: BASE_URL: want an http or https URL")
 	}
 	c := &Client{cfg: cfg, log: deps.Logger, quirks: map[string]quirks{}}
-	c.gate = newGate(cfg.TenantConcurrency, cfg.Concurrency, cfg.TenantWeights)
+	c.queue = newFairQueue(cfg.TenantConcurrency, cfg.Concurrency, cfg.TenantWeights)
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

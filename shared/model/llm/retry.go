@@ -10,7 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// try runs attempt until it succeeds, fails for good, or the attempts are used up. A place in the gate is
+// try runs attempt until it succeeds, fails for good, or the attempts are used up. A place in the queue is
 // held while an attempt runs, not while waiting for the next one.
 func (c *Client) try(ctx context.Context, tenant string, attempt func(context.Context) error) (attempts int, err error) {
 	once := func() (struct{}, error) {
@@ -57,7 +57,7 @@ func (c *Client) again(err error) error {
 
 // attempt runs one attempt within its own deadline.
 func (c *Client) attempt(ctx context.Context, tenant string, attempt func(context.Context) error) error {
-	leave, err := c.gate.enter(ctx, tenant)
+	leave, err := c.queue.enter(ctx, tenant)
 	if err != nil {
 		return err
 	}

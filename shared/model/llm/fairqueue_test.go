@@ -9,7 +9,7 @@ import (
 )
 
 // waiting counts callers in the queue; the order of service can only be shown once all of them wait.
-func (g *gate) waitingNow() int {
+func (g *fairQueue) waitingNow() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := 0
@@ -22,7 +22,7 @@ func (g *gate) waitingNow() int {
 // serve lets callers queue behind one place, then serves them one by one and returns the order of tenants.
 func serve(t *testing.T, weights map[string]int, callers []string) []string {
 	t.Helper()
-	g := newGate(8, 1, weights)
+	g := newFairQueue(8, 1, weights)
 	first, err := g.enter(t.Context(), "first")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func serve(t *testing.T, weights map[string]int, callers []string) []string {
 	return order
 }
 
-func (g *gate) size() int {
+func (g *fairQueue) size() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.tenants)
@@ -83,7 +83,7 @@ func TestWeightsShareThePlaces(t *testing.T) {
 }
 
 func TestCancelledWaitersLeaveNothingBehind(t *testing.T) {
-	g := newGate(1, 1, nil)
+	g := newFairQueue(1, 1, nil)
 	leave, err := g.enter(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)

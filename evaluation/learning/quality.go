@@ -9,31 +9,31 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
 
-// recallDepth is how many memories the recall of a Standing looks at.
+// recallDepth is how many memories the recall of a Quality looks at.
 const recallDepth = 5
 
-// standing measures weights on questions.
-func standing(of []exercise, w ranking.Weights, shown int) (Standing, error) {
+// quality measures weights on questions.
+func quality(of []exercise, w ranking.Weights, shown int) (Quality, error) {
 	orders := make([][]string, len(of))
 	for i, e := range of {
 		scores, err := w.Scores(e.asked, e.read)
 		if err != nil {
-			return Standing{}, fmt.Errorf("score candidates: %w", err)
+			return Quality{}, fmt.Errorf("score candidates: %w", err)
 		}
 		for _, place := range ranking.Top(e.read, scores, len(scores)) {
 			orders[i] = append(orders[i], e.read[place].ID)
 		}
 	}
-	return meanStanding(of, orders, shown), nil
+	return meanQuality(of, orders, shown), nil
 }
 
 // best is the standing of orders that put first whatever rests on evidence, the most of it first.
-func best(of []exercise, shown int) Standing {
+func best(of []exercise, shown int) Quality {
 	orders := make([][]string, len(of))
 	for i, e := range of {
 		orders[i] = e.best()
 	}
-	return meanStanding(of, orders, shown)
+	return meanQuality(of, orders, shown)
 }
 
 func (e exercise) best() (ids []string) {
@@ -75,8 +75,8 @@ func most(e exercise, left map[string]bool, missing map[int]bool) (found string)
 	return found
 }
 
-// meanStanding is the mean standing of an order of each question's memories.
-func meanStanding(of []exercise, orders [][]string, shown int) (s Standing) {
+// meanQuality is the mean quality of an order of each question's memories.
+func meanQuality(of []exercise, orders [][]string, shown int) (s Quality) {
 	useful, all := 0, 0
 	for q, e := range of {
 		covered := map[int]bool{}
@@ -112,7 +112,7 @@ func (p *practice) describe(ctx context.Context, o Options) (Tenant, error) {
 	if err != nil {
 		return Tenant{}, fmt.Errorf("supervised weights of %s: %w", p.name, err)
 	}
-	supervised, err := standing(p.held, w, o.Shown)
+	supervised, err := quality(p.held, w, o.Shown)
 	return Tenant{
 		Name: p.name, Habits: p.habits, Streamed: len(p.streamed), HeldOut: len(p.held),
 		Best: best(p.held, o.Shown), Supervised: supervised,

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// gate bounds how many requests run at once, per tenant and in all. When a place falls free it goes to
+// fairQueue bounds how many requests run at once, per tenant and in all. When a place falls free it goes to
 // the waiting tenant that has had the least by its weight, so that a burst of one tenant queues
 // behind itself and not in front of the others. Tenants that neither run nor wait are forgotten.
-type gate struct {
+type fairQueue struct {
 	mu        sync.Mutex
 	perTenant int
 	total     int
@@ -25,12 +25,12 @@ type tenantQueue struct {
 	waiting []chan struct{}
 }
 
-func newGate(perTenant, total int, weights map[string]int) *gate {
-	return &gate{perTenant: perTenant, total: total, weights: weights, tenants: map[string]*tenantQueue{}}
+func newFairQueue(perTenant, total int, weights map[string]int) *fairQueue {
+	return &fairQueue{perTenant: perTenant, total: total, weights: weights, tenants: map[string]*tenantQueue{}}
 }
 
 // enter waits for a place and returns how to give it back.
-func (g *gate) enter(ctx context.Context, tenant string) (leave func(), err error) {
+func (g *fairQueue) enter(ctx context.Context, tenant string) (leave func(), err error) {
 	g.mu.Lock()
 	q := g.queue(tenant)
 	turn := make(chan struct{})
@@ -56,7 +56,7 @@ func (g *gate) enter(ctx context.Context, tenant string) (leave func(), err erro
 
 // queue returns the tenant's queue. A newcomer starts at the present share: it neither pays for the past nor
 // gains from it.
-func (g *gate) queue(tenant string) *tenantQueue {
+func (g *fairQueue) queue(tenant string) *tenantQueue {
 	q, ok := g.tenants[tenant]
 	if !ok {
 		q = &tenantQueue{weight: float64(max(1, g.weights[tenant])), share: g.now}
@@ -66,7 +66,7 @@ func (g *gate) queue(tenant string) *tenantQueue {
 }
 
 // admit hands out free places.
-func (g *gate) admit() {
+func (g *fairQueue) admit() {
 	for g.running < g.total {
 		q := g.next()
 		if q == nil {
@@ -83,7 +83,7 @@ func (g *gate) admit() {
 }
 
 // next is the queue to serve: the one with the least share. The order among equals does not matter.
-func (g *gate) next() *tenantQueue {
+func (g *fairQueue) next() *tenantQueue {
 	var best *tenantQueue
 	for _, q := range g.tenants {
 		if len(q.waiting) == 0 || q.running >= g.perTenant {
@@ -96,7 +96,7 @@ func (g *gate) next() *tenantQueue {
 	return best
 }
 
-func (g *gate) leave(tenant string) {
+func (g *fairQueue) leave(tenant string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	q := g.tenants[tenant]
@@ -107,7 +107,7 @@ func (g *gate) leave(tenant string) {
 }
 
 // withdraw takes a waiting caller out of the queue; false when it has been admitted already.
-func (g *gate) withdraw(tenant string, turn chan struct{}) bool {
+func (g *fairQueue) withdraw(tenant string, turn chan struct{}) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	q := g.tenants[tenant]
@@ -124,7 +124,7 @@ func (g *gate) withdraw(tenant string, turn chan struct{}) bool {
 	return false
 }
 
-func (g *gate) forget(tenant string, q *tenantQueue) {
+func (g *fairQueue) forget(tenant string, q *tenantQueue) {
 	if q.running == 0 && len(q.waiting) == 0 {
 		delete(g.tenants, tenant)
 	}

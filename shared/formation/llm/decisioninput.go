@@ -37,9 +37,9 @@ func ShowMemory(alias string, m memory.Memory) ShownMemory {
 	}
 }
 
-// Board is what one decision is made on: the data shown, and what its aliases stand for. Encoded as JSON it is a
+// DecisionInput is what one decision is made on: the data shown, and what its aliases stand for. Encoded as JSON it is a
 // prompt's data.
-type Board struct {
+type DecisionInput struct {
 	Candidates []ShownCandidate `json:"candidates"`
 	Memories   []ShownMemory    `json:"memories"`
 
@@ -49,14 +49,14 @@ type Board struct {
 	memories map[string]memory.Memory
 }
 
-// NewBoard shows each candidate with its nearest related memories, at most related of them, and each memory once, whichever
+// NewDecisionInput shows each candidate with its nearest related memories, at most related of them, and each memory once, whichever
 // candidates it is near to. A candidate whose sources are not of the session is a terminal error.
-func NewBoard(in formation.Bundle, related int) (*Board, error) {
+func NewDecisionInput(in formation.Bundle, related int) (*DecisionInput, error) {
 	newest, err := timesOf(in)
 	if err != nil {
 		return nil, err
 	}
-	b := &Board{bundle: in, newest: newest, Memories: []ShownMemory{}, indices: map[string]int{}, memories: map[string]memory.Memory{}}
+	b := &DecisionInput{bundle: in, newest: newest, Memories: []ShownMemory{}, indices: map[string]int{}, memories: map[string]memory.Memory{}}
 	aliases := map[string]string{} // memory id -> alias
 	for i, r := range in.Related {
 		c := r.Candidate
@@ -77,12 +77,12 @@ func NewBoard(in formation.Bundle, related int) (*Board, error) {
 }
 
 // Memory is the memory that an alias stands for.
-func (b *Board) Memory(alias string) (m memory.Memory, ok bool) {
+func (b *DecisionInput) Memory(alias string) (m memory.Memory, ok bool) {
 	m, ok = b.memories[alias]
 	return m, ok
 }
 
-func (b *Board) show(aliases map[string]string, m memory.Memory) string {
+func (b *DecisionInput) show(aliases map[string]string, m memory.Memory) string {
 	if a, ok := aliases[m.ID]; ok {
 		return a
 	}
