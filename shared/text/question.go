@@ -10,8 +10,11 @@ func WhenNoun(lower string) bool { return whenNouns[lower] }
 
 var (
 	whenNouns = WordSet("date year month day time long ago")
-	// askedTimes after "what" or "which" ask for a time.
+	// askedTimes after "what" or "which" ask for a time; so do datedTimes where nothing says of what.
 	askedTimes = WordSet("date dates year month week weekend day time")
+	datedTimes = WordSet("date dates")
+	// occasions told of are times, where a day or a time is also what was done then: "tell me the year she left".
+	occasions = WordSet("year month week")
 	// askedHow after "how" do.
 	askedHow = WordSet("long soon recently")
 	// openers may stand between the two: "what was the exact date".
@@ -19,42 +22,81 @@ var (
 	// auxiliaries after "when" make it ask: "when did she", but not "when she".
 	auxiliaries = WordSet(`is was were are am be did do does has have had will would can could shall should may might must
 isn't wasn't weren't aren't didn't don't doesn't hasn't haven't hadn't won't wouldn't can't couldn't shouldn't`)
-	// measures may come in between, or be all that follows.
-	measures = WordSet("exactly precisely roughly approximately in on about around")
+	// measures may come in between, or be all that follows; placings with what they place, too: "when in May did she".
+	measures = WordSet("exactly precisely roughly approximately again please")
+	placings = WordSet("in on about around")
 	// questionWords other than "when" ask for something else.
 	questionWords = WordSet("what what's which who who's whom whose where where's why how how's")
 	// wondering words lead up to a question within another: "do you know when she left".
-	wondering = WordSet(`know remember recall tell say said mention mentioned wonder wondering remind forgot forget idea sure clue
-curious check find out figure guess see ask asked since until till by from and or so`)
+	wondering = WordSet(`know knows remember remembers recall recalls tell tells told say says said mention mentions mentioned wonder wonders
+wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see hear heard ask asks asked
+since until till by from`)
+	// telling words are those of them that have a hearer: "tell her when", but not "know her when".
+	telling = WordSet("tell tells told remind ask asks asked")
+	hearers = WordSet("me us you him her them everybody everyone")
+	// begging words lead up to a date that is wanted, beside the wondering ones: "give me the date of".
+	begging = WordSet("give send show need needs want wants like have got")
 	// addressed words may stand between these and the question.
-	addressed = WordSet("me us you him her them again just exactly of about please")
+	addressed = WordSet("again just exactly of about please")
+	// ownForms begin sentences about what one knows oneself.
+	ownForms = WordSet("i we i've we've i'll we'll")
+	// pronouns are subjects that a verb follows at once, pasts verbs of what has been, beside those that end in -ed.
+	pronouns = WordSet("i you he she it we they")
+	pasts    = WordSet(`was were had did went got left came began took met made found bought knew said told saw gave heard felt became kept
+ran sat stood won lost fell flew drove rode grew wrote spoke broke chose sold spent sent built quit`)
 )
+
+// clause is a sentence of a text, to be looked at word by word.
+type clause struct {
+	said  string
+	words []Word
+	// all are the words of the text, from is where those of the sentence begin.
+	all  []Word
+	from int
+	// asks is whether the sentence ends in a question mark, open whether in nothing at all.
+	asks, open bool
+}
 
 // AsksWhen recognises, by their words, questions that want a time, in any sentence of a text. The words are those of the text.
 func AsksWhen(said string, words []Word) bool {
-	start, other := 0, false
-	for i, w := range words {
-		if i > 0 && strings.ContainsAny(said[words[i-1].End:w.Start], ".!?;\n") {
-			start, other = i, false
+	for start := 0; start < len(words); {
+		end := start + 1
+		for end < len(words) && !strings.ContainsAny(said[words[end-1].End:words[end].Start], ".!?;\n") {
+			end++
 		}
-		sentence := words[start:]
-		switch at := i - start; {
-		case strings.TrimSuffix(w.Lower, "'s") == "when":
-			if !other && (opensWhen(said, sentence, at) || wonders(sentence, at)) {
+		rest := len(said)
+		if end < len(words) {
+			rest = words[end].Start
+		}
+		stop := said[words[end-1].End:rest]
+		c := clause{
+			said: said, words: words[start:end], all: words, from: start,
+			asks: strings.Contains(stop, "?"), open: !strings.ContainsAny(stop, ".!;"),
+		}
+		if c.asksWhen() {
+			return true
+		}
+		start = end
+	}
+	return false
+}
+
+func (c clause) asksWhen() bool {
+	other := false
+	for i, w := range c.words {
+		switch {
+		case isWhen(w):
+			if c.opensWhen(i) || c.endsInWhen(i) || (!other || c.besideQuestion(i)) && c.wondersWhen(i) || !other && c.isBareWhen(i) {
 				return true
 			}
 		case askedTimes[w.Lower]:
-			from := at - 1
-			for w.Lower == "date" && from > 0 && openers[sentence[from].Lower] {
-				from--
-			}
-			if from >= 0 && (hasPrefix(sentence[from], "what") || hasPrefix(sentence[from], "which")) {
+			if c.asksTime(i) {
 				return true
 			}
-		case at > 0 && askedHow[w.Lower] && sentence[at-1].Lower == "how":
+		case i > 0 && askedHow[w.Lower] && c.words[i-1].Lower == "how":
 			return true
-		case at > 0 && w.Lower == "ago":
-			if asksHow(sentence[max(0, at-4):at]) {
+		case i > 0 && w.Lower == "ago":
+			if asksHow(c.words[max(0, i-4):i]) {
 				return true
 			}
 		}
@@ -63,7 +105,12 @@ func AsksWhen(said string, words []Word) bool {
 	return false
 }
 
-func hasPrefix(w Word, question string) bool { return strings.TrimSuffix(w.Lower, "'s") == question }
+func isWhen(w Word) bool { return strings.TrimSuffix(w.Lower, "'s") == "when" }
+
+func isWhich(w Word) bool {
+	word := strings.TrimSuffix(w.Lower, "'s")
+	return word == "what" || word == "which"
+}
 
 func asksHow(before []Word) bool {
 	for _, w := range before {
@@ -74,34 +121,214 @@ func asksHow(before []Word) bool {
 	return false
 }
 
-// opensWhen reports whether "when", at a place of a sentence, asks there: near the beginning, and followed by what asks.
-func opensWhen(said string, sentence []Word, at int) bool {
-	if at > 2 {
-		return false
-	}
-	next := at + 1
-	for next < len(sentence) && measures[sentence[next].Lower] {
-		next++
-	}
-	return next > at+1 || sentence[at].Lower == "when's" || next == len(sentence) || auxiliaries[sentence[next].Lower] ||
-		strings.ContainsAny(said[sentence[at].End:sentence[next].Start], "?.!")
+// auxiliary reports whether word i is a verb that asks, and no name that looks like one.
+func (c clause) auxiliary(i int) bool {
+	return auxiliaries[c.words[i].Lower] && !IsNamesake(c.said, c.all, c.from+i)
 }
 
-// wonders reports whether what stands before "when" leads up to a question. Of what one remembers oneself, nothing is asked.
-func wonders(sentence []Word, at int) bool {
-	k := at - 1
-	for k > 0 && addressed[sentence[k].Lower] {
-		k--
+// between is what stands before word i, behind the word before it.
+func (c clause) between(i int) string {
+	if i == 0 {
+		return ""
 	}
-	if k < 0 || !wondering[sentence[k].Lower] {
-		return false
-	}
-	switch sentence[k].Lower {
-	case "wonder", "wondering", "forgot", "forget", "curious", "sure", "since", "until", "till", "by":
+	return c.said[c.words[i-1].End:c.words[i].Start]
+}
+
+// opensWhen reports whether "when" is followed by what asks, wherever it stands: behind it, a verb before its subject is a question's.
+func (c clause) opensWhen(at int) bool {
+	if c.words[at].Lower == "when's" {
 		return true
 	}
-	own := sentence[0].Lower == "i" || sentence[0].Lower == "we"
-	return !own || k > 0 && sentence[k-1].Lower == "to"
+	next := c.afterMeasures(at + 1)
+	if next < len(c.words) && placings[c.words[next].Lower] {
+		for next++; next < len(c.words) && !c.auxiliary(next); next++ {
+			if strings.ContainsAny(c.between(next), ",:") {
+				return false
+			}
+		}
+		if next == len(c.words) {
+			return c.asks
+		}
+	}
+	switch {
+	case next == len(c.words):
+		return false
+	case c.auxiliary(next):
+		return true
+	}
+	return next+1 < len(c.words) && isJoint(c.words[next]) && questionWords[c.words[next+1].Lower]
+}
+
+func (c clause) afterMeasures(i int) int {
+	for i < len(c.words) && measures[c.words[i].Lower] {
+		i++
+	}
+	return i
+}
+
+func isJoint(w Word) bool { return w.Lower == "and" || w.Lower == "or" }
+
+// besideQuestion reports whether "when" is asked together with something else: "where and when".
+func (c clause) besideQuestion(at int) bool {
+	return at > 1 && isJoint(c.words[at-1]) && questionWords[c.words[at-2].Lower]
+}
+
+// endsInWhen reports whether the question comes at the end of a sentence: "she left when?".
+func (c clause) endsInWhen(at int) bool {
+	next := c.afterMeasures(at + 1)
+	return next == len(c.words) && (at == 0 || c.asks || c.open) && !c.knowsOneself(at)
+}
+
+// isBareWhen reports whether a sentence is no more than "when" and what happened, with a question mark: "When she left?".
+func (c clause) isBareWhen(at int) bool {
+	if !c.asks || at > 0 {
+		return false
+	}
+	for i := at + 1; i < len(c.words); i++ {
+		if strings.ContainsAny(c.between(i), ",:") || questionWords[c.words[i].Lower] || c.auxiliary(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// lead returns the word that leads up to word at, -1 where none does.
+func (c clause) lead(at int, leads map[string]bool) int {
+	if at == 0 || strings.ContainsAny(c.between(at), ",") {
+		return -1
+	}
+	k := at - 1
+	for k > 0 && addressed[c.words[k].Lower] {
+		k--
+	}
+	if k > 0 && hearers[c.words[k].Lower] && (telling[c.words[k-1].Lower] || begging[c.words[k-1].Lower]) {
+		k--
+	}
+	if !leads[c.words[k].Lower] {
+		return -1
+	}
+	return k
+}
+
+// own reports whether the leading word k tells what one knows oneself: of that, nothing is asked.
+func (c clause) own(k int) bool {
+	switch c.words[k].Lower {
+	case "wonder", "wonders", "wondering", "forgot", "forget", "curious", "sure", "since", "until", "till", "by", "from",
+		"need", "needs", "want", "wants", "like":
+		return false
+	}
+	return ownForms[c.words[0].Lower] && (k == 0 || c.words[k-1].Lower != "to")
+}
+
+func (c clause) knowsOneself(at int) bool {
+	k := c.lead(at, wondering)
+	return k >= 0 && c.own(k)
+}
+
+// wondersWhen reports whether what stands before "when" leads up to a question.
+func (c clause) wondersWhen(at int) bool {
+	if c.besideQuestion(at) {
+		at -= 2
+	}
+	k := c.lead(at, wondering)
+	return k >= 0 && !c.own(k) && !(telling[c.words[k].Lower] && c.isErrand(at))
+}
+
+// isErrand reports whether "when" says at what moment something is to be done or told: "remind me when I get home to buy milk". Then it
+// goes on with a present, and further on with what is to be done.
+func (c clause) isErrand(at int) bool {
+	verb := at + 2
+	if at+1 < len(c.words) {
+		if subject, _, short := strings.Cut(c.words[at+1].Lower, "'"); pronouns[subject] && short {
+			verb = at + 1
+		} else if !pronouns[subject] && !c.words[at+1].Capital {
+			return false
+		}
+	}
+	if verb >= len(c.words) || pasts[c.words[verb].Lower] || strings.HasSuffix(c.words[verb].Lower, "ed") {
+		return false
+	}
+	for i := verb + 2; i+1 < len(c.words); i++ {
+		if next := c.words[i+1]; c.words[i].Lower == "to" && !next.Capital && !next.Number && !IsStopWord(next.Lower) {
+			return true
+		}
+	}
+	return false
+}
+
+// asksTime reports whether word at, a unit of time or a date, is asked for: by "what" or "which", by somebody who wants to be told, or by
+// itself.
+func (c clause) asksTime(at int) bool {
+	dated := datedTimes[c.words[at].Lower]
+	from := at - 1
+	if dated || c.isSpecified(at) {
+		for from >= 0 && openers[c.words[from].Lower] {
+			from--
+		}
+	}
+	if from >= 0 && isWhich(c.words[from]) {
+		return !c.isCompound(at, from == 0 || strings.ContainsAny(c.between(from), ",:"))
+	}
+	of := at+1 < len(c.words) && c.words[at+1].Lower == "of"
+	if !of && !(dated && !c.isCompound(at, false)) && !(occasions[c.words[at].Lower] && c.isSpecified(at)) {
+		return false
+	}
+	if from < 0 {
+		return dated && !c.tells(at)
+	}
+	if from == at-1 {
+		return false // no article: not one that the two of them know of
+	}
+	for k := at - 1; k > from; k-- { // behind a verb it is no object of the one who asks
+		if auxiliaries[c.words[k].Lower] {
+			return false
+		}
+	}
+	if about := c.words[from].Lower; about == "about" || about == "of" {
+		return false
+	}
+	k := c.lead(from+1, wondering)
+	if k < 0 {
+		k = c.lead(from+1, begging)
+	}
+	return k >= 0 && !c.own(k)
+}
+
+// isSpecified reports whether what follows says of what the time is: "the year of her birth", "the year she was born".
+func (c clause) isSpecified(at int) bool {
+	if at+1 == len(c.words) {
+		return false
+	}
+	next := c.words[at+1]
+	return next.Lower == "of" || next.Lower == "that" || next.Lower == "when" || next.Capital || pronouns[next.Lower]
+}
+
+// tells reports whether a verb follows: "the date of her exam was moved".
+func (c clause) tells(at int) bool {
+	for i := at + 1; i < len(c.words); i++ {
+		if c.auxiliary(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCompound reports whether the word after a time makes something else of it: "what time zone", "what day job". Then its verb or its
+// subject comes only after that. A question that begins there has its verb first: "what year did she", but not "what year ana moved".
+func (c clause) isCompound(at int, opens bool) bool {
+	const longest = 2
+	for i := at + 1; i <= at+longest && i < len(c.words); i++ {
+		if w := c.words[i]; w.Capital || w.Number || IsStopWord(w.Lower) || strings.ContainsAny(c.between(i), ",:") {
+			return false
+		}
+		switch {
+		case i+1 == len(c.words):
+			return opens && i == at+1
+		case opens && c.auxiliary(i+1), i == at+1 && (c.words[i+1].Capital || pronouns[c.words[i+1].Lower]):
+			return true
+		}
+	}
+	return false
 }
 
 var (
