@@ -100,8 +100,8 @@ func Stem(word string) string {
 func ContentStems(text string) []string {
 	words := Words(text)
 	stems := make([]string, 0, len(words))
-	for _, w := range words {
-		if !IsStopWord(w.Lower) {
+	for i, w := range words {
+		if !IsFiller(text, words, i) {
 			stems = append(stems, Stem(w.Lower))
 		}
 	}

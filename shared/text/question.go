@@ -29,10 +29,10 @@ isn't wasn't weren't aren't didn't don't doesn't hasn't haven't hadn't won't wou
 	questionWords = WordSet("what what's which who who's whom whose where where's why how how's")
 	// wondering words lead up to a question within another: "do you know when she left".
 	wondering = WordSet(`know knows remember remembers recall recalls tell tells told say says said mention mentions mentioned wonder wonders
-wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see hear heard ask asks asked
+wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see hear heard ask asks asked asking
 since until till by from`)
 	// telling words are those of them that have a hearer: "tell her when", but not "know her when".
-	telling = WordSet("tell tells told remind ask asks asked")
+	telling = WordSet("tell tells told remind ask asks asked asking")
 	hearers = WordSet("me us you him her them everybody everyone")
 	// begging words lead up to a date that is wanted, beside the wondering ones: "give me the date of".
 	begging = WordSet("give send show need needs want wants like have got")
@@ -213,7 +213,7 @@ func (c clause) lead(at int, leads map[string]bool) int {
 // own reports whether the leading word k tells what one knows oneself: of that, nothing is asked.
 func (c clause) own(k int) bool {
 	switch c.words[k].Lower {
-	case "wonder", "wonders", "wondering", "forgot", "forget", "curious", "sure", "since", "until", "till", "by", "from",
+	case "asking", "wonder", "wonders", "wondering", "forgot", "forget", "curious", "sure", "since", "until", "till", "by", "from",
 		"need", "needs", "want", "wants", "like":
 		return false
 	}
@@ -318,7 +318,7 @@ func (c clause) tells(at int) bool {
 func (c clause) isCompound(at int, opens bool) bool {
 	const longest = 2
 	for i := at + 1; i <= at+longest && i < len(c.words); i++ {
-		if w := c.words[i]; w.Capital || w.Number || IsStopWord(w.Lower) || strings.ContainsAny(c.between(i), ",:") {
+		if w := c.words[i]; w.Capital || w.Number || IsStopWord(w.Lower) || IsTimeWord(w) || strings.ContainsAny(c.between(i), ",:") {
 			return false
 		}
 		switch {

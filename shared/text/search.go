@@ -18,15 +18,20 @@ func SearchTerms(text string) []string {
 	text = foldAccents(text)
 	words := Words(text)
 	terms := make([]string, 0, len(words))
-	for i, w := range words {
-		if !IsStopWord(w.Lower) || IsNamesake(text, words, i) {
-			terms = appendTerms(terms, w)
-		}
+	for i := range words {
+		terms = appendTerms(terms, text, words, i)
 	}
 	return terms
 }
 
-func appendTerms(terms []string, w Word) []string {
+// WordTerms returns the search terms of word i of a text without accents, as they are among SearchTerms of all of it.
+func WordTerms(text string, words []Word, i int) []string { return appendTerms(nil, text, words, i) }
+
+func appendTerms(terms []string, text string, words []Word, i int) []string {
+	w := words[i]
+	if IsFiller(text, words, i) {
+		return terms
+	}
 	if !strings.ContainsRune(w.Lower, '-') {
 		return append(terms, Stem(w.Lower))
 	}
@@ -40,26 +45,6 @@ func appendTerms(terms []string, w Word) []string {
 	}
 	return terms
 }
-
-// IsNamesake reports whether stop word i of a text is written as the name, or the month, that looks like it. At the beginning of a
-// sentence a capital tells nothing; there it is one unless somebody follows, as in "Will Ana come?" and "May I?".
-func IsNamesake(text string, words []Word, i int) bool {
-	w := words[i]
-	if name := strings.TrimSuffix(w.Lower, "'s"); !w.Capital || name != "may" && name != "will" {
-		return false
-	}
-	if i+1 == len(words) || w.Lower != "may" && w.Lower != "will" {
-		return true
-	}
-	opens := i == 0 || strings.ContainsAny(text[words[i-1].End:w.Start], ".!?\n")
-	next := words[i+1]
-	somebody := next.Capital || subjects[next.Lower]
-	return !opens || !somebody || strings.TrimSpace(text[w.End:next.Start]) != ""
-}
-
-// subjects follow an auxiliary that asks.
-var subjects = WordSet(`i you he she it we they the a an my your his her its our their this that these those there any some all
-somebody someone anybody anyone everybody everyone`)
 
 // foldAccents takes accents off, because queries are often typed without; ASCII is the fast path.
 func foldAccents(text string) string {

@@ -33,7 +33,7 @@ func (x *Index) analyse() {
 	index := func(bm25 text.BM25) *invertedIndex { return &invertedIndex{bm25: bm25} }
 	x.full, x.statements, x.concept = index(entryBM25), index(entryBM25), index(entryBM25)
 	x.dialogue, x.session = index(dialogueBM25), index(sessionBM25)
-	r := &reader{vocabulary: x.vocabulary, tokens: map[string]token{}}
+	r := &reader{vocabulary: x.vocabulary, tokens: map[written]token{}}
 	bySession := make([][]int32, x.sessions)
 	var told, said, spoken reading
 	var whole, ideas []int32

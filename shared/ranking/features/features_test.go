@@ -139,6 +139,36 @@ func TestTheUserIsI(t *testing.T) {
 	}
 }
 
+// A name that is a stop word, too, is one where it is written as a name.
+func TestASpeakerMayBeCalledLikeAStopWord(t *testing.T) {
+	for query, want := range map[string]string{
+		"What does Don like?": "Don", "Is Will's bicycle green?": "Will", "Where does Will ride?": "Will", "What does the boss like?": "",
+		"Why don't they ride?": "", "Where will they ride?": "", "Will they ride the bicycle?": "", "Do the bicycles shine?": "",
+	} {
+		c := &talk{}
+		for _, name := range []string{"Don", "Will", "The Sun"} {
+			c.say(0, name, "My bicycle is green.")
+		}
+		rows := c.ask(t, features.Query{Text: query, Now: began})
+		for id, name := range map[string]string{"mt000": "Don", "mt001": "Will", "mt002": "The Sun"} {
+			if got := rows[id]["spoken_by"] == 1; got != (name == want) {
+				t.Errorf("%s: spoken by %s is %t", query, name, got)
+			}
+		}
+	}
+}
+
+// A word of a document is read in its place, as a query's is.
+func TestAnAuxiliaryIsNoTermOfADocument(t *testing.T) {
+	c := &talk{}
+	c.say(0, "Ida", "Will you come? I hope so.")
+	c.say(0, "Ida", "I met Will, I hope so.")
+	rows := c.ask(t, features.Query{Text: "Does Ida know Will?", Now: began})
+	if a, b := rows["mt000"]["words"], rows["mt001"]["words"]; a >= b {
+		t.Errorf("who asks has %v, who met him %v", a, b)
+	}
+}
+
 func TestWhatNoLongerHoldsAnswersOnlyWhoAsksForThePast(t *testing.T) {
 	c := house()
 	c.memories[2].Status = memory.StatusSuperseded

@@ -180,10 +180,8 @@ func (x *Index) findSpeakers(turns []memory.Turn) {
 		known[t.Speaker] = int32(len(x.speakers)) //nolint:gosec // a few
 		s := speaker{role: t.Role}
 		for _, w := range text.Words(t.Speaker) {
-			if !text.IsStopWord(w.Lower) {
-				s.names = append(s.names, w.Lower)
-				x.nameTerms[text.Stem(w.Lower)] = true
-			}
+			s.names = append(s.names, w.Lower) // even a stop word: a query tells whether it means the name
+			x.nameTerms[text.Stem(w.Lower)] = true
 		}
 		if t.Role == memory.RoleUser {
 			x.users++

@@ -36,7 +36,7 @@ func (x *Index) understand(q Query) asked {
 	}
 	terms := unique(text.SearchTerms(q.Text))
 	topical := x.withoutNames(terms)
-	a := asked{named: x.named(said), when: text.AsksWhen(q.Text, said), head: x.head(said)}
+	a := asked{named: x.named(q.Text, said), when: text.AsksWhen(q.Text, said), head: x.head(q.Text, said)}
 	a.amount, a.name = wants(said)
 	var ideas []string
 	for _, t := range terms {
@@ -80,11 +80,17 @@ func lookup(numbers map[string]int32, key string) int32 {
 }
 
 // named returns the speaker that a query is about, or -1 where it names none or several. "I" is the user who asks, where there is one.
-func (x *Index) named(said []text.Word) int32 {
+func (x *Index) named(query string, said []text.Word) int32 {
 	found, count := int32(-1), 0
 	me := x.users == 1 && slices.ContainsFunc(said, isSelf)
+	var names []string
+	for i, w := range said {
+		if name := strings.TrimSuffix(w.Lower, "'s"); x.names[name] && !text.IsFiller(query, said, i) {
+			names = append(names, name)
+		}
+	}
 	for i, s := range x.speakers {
-		hit := slices.ContainsFunc(said, func(w text.Word) bool { return slices.Contains(s.names, strings.TrimSuffix(w.Lower, "'s")) })
+		hit := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.names, name) })
 		if hit || me && s.role == memory.RoleUser {
 			found = int32(i) //nolint:gosec // a few
 			count++
@@ -115,7 +121,7 @@ func (x *Index) withoutNames(terms []string) []string {
 }
 
 // head returns the words for the sort of thing that a query asks for: those after what or which.
-func (x *Index) head(said []text.Word) []int32 {
+func (x *Index) head(query string, said []text.Word) []int32 {
 	const reach = 5
 	at := slices.IndexFunc(said, func(w text.Word) bool {
 		switch w.Lower {
@@ -128,12 +134,15 @@ func (x *Index) head(said []text.Word) []int32 {
 		return nil
 	}
 	var out []int32
-	for _, w := range said[at+1 : min(len(said), at+reach)] {
+	for i, w := range said[:min(len(said), at+reach)] {
+		if i <= at {
+			continue
+		}
 		switch w.Lower {
 		case "kind", "kinds", "sort", "sorts", "type", "types", "of":
 			continue
 		}
-		if text.IsStopWord(w.Lower) {
+		if text.IsFiller(query, said, i) {
 			return out
 		}
 		if k, ok := x.table.Find(w.Lower); ok {

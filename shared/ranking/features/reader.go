@@ -84,10 +84,16 @@ type reading struct {
 
 func (r *reading) clear() { *r = reading{terms: r.terms[:0], places: r.places[:0]} }
 
+// written is a word as it is written, and whether it says nothing of its own there.
+type written struct {
+	word   string
+	filler bool
+}
+
 // reader takes texts apart; it remembers words, because most come again.
 type reader struct {
 	vocabulary
-	tokens map[string]token
+	tokens map[written]token
 }
 
 // read adds a text to a reading.
@@ -98,8 +104,9 @@ func (r *reader) read(out *reading, said string) {
 			out.terms = append(out.terms, r.term(t))
 		}
 	}
-	for i, w := range text.Words(said) {
-		t := r.token(said[w.Start:w.End], w)
+	words := text.Words(said)
+	for i, w := range words {
+		t := r.token(said, words, i)
 		if plain {
 			out.terms = append(out.terms, t.terms...)
 		}
@@ -110,12 +117,14 @@ func (r *reader) read(out *reading, said string) {
 	}
 }
 
-func (r *reader) token(written string, w text.Word) token {
-	t, ok := r.tokens[written]
+func (r *reader) token(said string, words []text.Word, i int) token {
+	w := words[i]
+	key := written{word: said[w.Start:w.End], filler: text.IsFiller(said, words, i)}
+	t, ok := r.tokens[key]
 	if ok {
 		return t
 	}
-	for _, term := range text.SearchTerms(written) {
+	for _, term := range text.WordTerms(said, words, i) {
 		t.terms = append(t.terms, r.term(term))
 	}
 	for _, k := range r.known(w.Lower) {
@@ -127,8 +136,8 @@ func (r *reader) token(written string, w text.Word) token {
 	}
 	t.number = w.Number || isNumberWord(w.Lower)
 	t.time = text.IsTimeWord(w)
-	t.name = w.Capital && !r.names[strings.TrimSuffix(w.Lower, "'s")] && !text.IsStopWord(w.Lower)
-	r.tokens[written] = t
+	t.name = w.Capital && !r.names[strings.TrimSuffix(w.Lower, "'s")] && !key.filler
+	r.tokens[key] = t
 	return t
 }
 

@@ -29,7 +29,7 @@ func readQuestion(query string) question {
 	for i, w := range words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		switch stem := text.Stem(lower); {
-		case text.IsStopWord(lower), q.when && text.WhenNoun(lower):
+		case text.IsFiller(query, words, i), q.when && text.WhenNoun(lower):
 		case w.Capital && i > 0, w.Capital && len(words) == 1:
 			q.names = append(q.names, lower)
 		case weakWords[lower]:

@@ -219,13 +219,50 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// What Ana says answers nothing about others, whatever they are called, and whether they say something of their own or not.
+func TestANameMayBeAStopWord(t *testing.T) {
+	generator := embedded.NewGenerator()
+	answer := func(query string, m memory.Memory, window ...memory.Turn) recall.Answer {
+		t.Helper()
+		e := recall.Evidence{Query: query, Now: now, Memories: []memory.Memory{m}, Window: window}
+		a, err := generator.Answer(t.Context(), scope, e, recall.Profile{Cited: e.Memories})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	ana := mem("h", memory.KindEpisodic, "Ana plans to move to Braga.")
+	ana.Value = "Ana: I plan to move to Braga."
+	for _, name := range []string{"Dan", "Don", "Will", "An", "Can"} {
+		said := memory.Turn{ID: "w", Speaker: name, Text: "Hello!", Time: now}
+		own := mem("i", memory.KindEpisodic, name+" plans to move to Braga.")
+		own.Value = name + ": I plan to move to Braga."
+		for _, query := range []string{"Does N plan to move to Braga?", "Where does N plan to move?", "Is N's plan to move to Braga?"} {
+			query = strings.ReplaceAll(query, "N", name)
+			if a := answer(query, ana, said); !a.Abstained {
+				t.Errorf("%s: %+v", query, a)
+			}
+			if a := answer(query, own); a.Abstained {
+				t.Errorf("%s, which %s told: %+v", query, name, a)
+			}
+		}
+	}
+	for _, query := range []string{"Does N like Braga?", "What is N's plan?", "Is N in Braga?", "Who is N?"} { // of whom nothing is known
+		don, dan := strings.ReplaceAll(query, "N", "Don"), strings.ReplaceAll(query, "N", "Dan")
+		if a, b := answer(don, ana), answer(dan, ana); a.Abstained != b.Abstained {
+			t.Errorf("%s %+v, but %s %+v", don, a, dan, b)
+		}
+	}
+}
+
 func TestAnAuxiliaryIsNobody(t *testing.T) {
 	m := mem("h", memory.KindEpisodic, "Ana plans to move to Braga.")
 	m.Value = "Ana: I plan to move to Braga."
 	said := memory.Turn{ID: "w", Speaker: "Will", Text: "Hello!", Time: now}
 	for query, answered := range map[string]bool{
 		"Will she move to Braga?": true, "Will Ana move to Braga?": true, "Does Will plan to move to Braga?": false,
-		"Is Braga Will's plan?": false,
+		"Is Braga Will's plan?": false, "Tell me: Will she move to Braga?": true, "Where Will She Move?": true,
+		"Tell me, Will she move to Braga?": true, "Will nobody move to Braga?": true,
 	} {
 		e := recall.Evidence{Query: query, Now: now, Memories: []memory.Memory{m}, Window: []memory.Turn{said}, WordBudget: 100}
 		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))

@@ -31,10 +31,11 @@ func readAsked(query string, when bool, known map[string]bool) asked {
 	for i, w := range words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		switch {
-		case known[lower] && w.Capital && (!text.IsStopWord(lower) || text.IsNamesake(query, words, i)):
+		case text.IsFiller(query, words, i):
+		case known[lower] && w.Capital:
 			people[lower] = true
 			a.person = lower
-		case text.IsStopWord(lower), when && text.WhenNoun(lower):
+		case when && text.WhenNoun(lower):
 		case weakWords[lower]:
 			a.words = append(a.words, wanted{lower, text.Stem(lower), weakWeight})
 		default:
@@ -72,7 +73,7 @@ func people(cited []memory.Memory, window []memory.Turn) map[string]bool {
 // subject is the word that a statement begins with, without the possessive; empty where that is no name.
 func subject(m memory.Memory) string {
 	words := text.Words(m.Content)
-	if len(words) == 0 || !words[0].Capital || text.IsStopWord(words[0].Lower) {
+	if len(words) == 0 || !words[0].Capital || text.IsFiller(m.Content, words, 0) {
 		return ""
 	}
 	return strings.TrimSuffix(words[0].Lower, "'s")
@@ -114,12 +115,14 @@ func (a asked) cover(table *wordvector.Table, m memory.Memory) float64 {
 	}
 	have := index(m)
 	var near []int32
-	for _, w := range text.Words(recall.Plain(m.Content + " " + m.Value)) {
-		if text.IsStopWord(w.Lower) {
+	told := recall.Plain(m.Content + " " + m.Value)
+	words := text.Words(told)
+	for i, w := range words {
+		if text.IsFiller(told, words, i) {
 			continue
 		}
 		have[text.Stem(w.Lower)] = true
-		if n, ok := table.Find(w.Lower); ok {
+		if n, ok := find(table, w.Lower); ok {
 			near = append(near, n)
 		}
 	}
@@ -135,9 +138,17 @@ func (a asked) cover(table *wordvector.Table, m memory.Memory) float64 {
 	return sum / all
 }
 
+// find returns the number of a word; a name that is a stop word, too, has none: the table has the other.
+func find(table *wordvector.Table, lower string) (int32, bool) {
+	if text.IsStopWord(lower) {
+		return 0, false
+	}
+	return table.Find(lower)
+}
+
 // nearest is the likeness of a word to the one of others that is most like it; 0 for a word that the table does not have.
 func nearest(table *wordvector.Table, word string, others []int32) float64 {
-	n, ok := table.Find(word)
+	n, ok := find(table, word)
 	if !ok {
 		return 0
 	}

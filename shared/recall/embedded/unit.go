@@ -117,8 +117,9 @@ func (u *unit) quote(split func(string) []string) string {
 
 // missing reports whether a sentence has a name or a number that is not there already: what short answers are made of.
 func missing(sentence string, have map[string]bool) bool {
-	for i, w := range text.Words(sentence) {
-		if (w.Number || w.Capital && i > 0) && !text.IsStopWord(w.Lower) && !have[text.Stem(w.Lower)] {
+	words := text.Words(sentence)
+	for i, w := range words {
+		if (w.Number || w.Capital && i > 0) && !text.IsFiller(sentence, words, i) && !have[text.Stem(w.Lower)] {
 			return true
 		}
 	}

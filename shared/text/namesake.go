@@ -1,0 +1,119 @@
+package text
+
+import "strings"
+
+var (
+	// namesakes are stop words that people, and a month, are called, too.
+	namesakes = WordSet("will may can don do an my so or else")
+	// leading ones may open a sentence as names: the others nearly always do so as what they are otherwise.
+	leading = WordSet("will may can don")
+	// asking ones are verbs where a subject follows.
+	asking = WordSet("will may can do")
+	// subjects follow a verb that asks, and bares one that does not name.
+	subjects = WordSet(`i you he she it we they the a an my your his her its our their mine yours hers ours theirs this that these those
+there here any some all no each every both either neither another other others such most many much more few several people folks
+somebody someone something anybody anyone anything everybody everyone everything nobody none nothing
+i'm you'll it's one two three four five six seven eight nine ten half`)
+	bares = WordSet("be not never have")
+)
+
+// IsFiller reports whether word i of a text carries no content of its own: a stop word that is not written as somebody's name.
+func IsFiller(text string, words []Word, i int) bool {
+	lower := words[i].Lower
+	return (stopWords[lower] || stopWords[strings.TrimSuffix(lower, "'s")]) && !IsNamesake(text, words, i)
+}
+
+// IsNamesake reports whether stop word i of a text is written as the name, or the month, that looks like it: "Does Will know Don?", but
+// not "Will she come?" or "Don't". Where a capital tells nothing, at the beginning of a sentence and in a title, the words around do.
+func IsNamesake(text string, words []Word, i int) bool {
+	w := words[i]
+	name := strings.TrimSuffix(w.Lower, "'s")
+	switch {
+	case !namesakes[name]:
+		return false
+	case name != w.Lower:
+		return true // only what has a name has something
+	case !w.Capital:
+		return false
+	}
+	p := place{text: text, words: words, at: i}
+	p.find()
+	switch {
+	case name == "don":
+		return !p.isCutShort()
+	case p.opens && !leading[name]:
+		return false
+	case asking[name]:
+		return !p.asks()
+	}
+	return !p.titled() && strings.ToUpper(text[w.Start:w.End]) != text[w.Start:w.End]
+}
+
+// place is where a word stands in its sentence, which goes from a word to before another.
+type place struct {
+	text         string
+	words        []Word
+	at, from, to int
+	// opens is whether a sentence or a part of one begins with the word, afterComma whether only a comma is before it.
+	opens, afterComma bool
+	// question is whether the sentence ends in a question mark.
+	question bool
+}
+
+func (p *place) find() {
+	const ends = ".!?\n"
+	p.from, p.to = p.at, p.at+1
+	for p.from > 0 && !strings.ContainsAny(p.gap(p.from), ends) {
+		p.from--
+	}
+	for p.to < len(p.words) && !strings.ContainsAny(p.gap(p.to), ends) {
+		p.to++
+	}
+	stop := p.text[p.words[p.to-1].End:]
+	if p.to < len(p.words) {
+		stop = p.gap(p.to)
+	}
+	if end := strings.IndexAny(stop, ends); end >= 0 {
+		p.question = stop[end] == '?'
+	}
+	p.opens = p.at == p.from || opensPart(p.gap(p.at))
+	p.afterComma = p.at > p.from && strings.Contains(p.gap(p.at), ",")
+}
+
+// gap is what stands between a word and the one before it.
+func (p *place) gap(i int) string { return p.text[p.words[i-1].End:p.words[i].Start] }
+
+// opensPart reports whether what follows some punctuation may be written as a sentence is.
+func opensPart(gap string) bool { return strings.ContainsAny(gap, ":;()\"“”„«»–—-*/…") }
+
+// isCutShort reports whether the word is what an apostrophe that was left out, or is none, leaves of "don't".
+func (p *place) isCutShort() bool { return p.at+1 < p.to && p.words[p.at+1].Lower == "t" }
+
+// asks reports whether a subject follows, where the word may be a verb in spite of its capital.
+func (p *place) asks() bool {
+	if p.at+1 >= p.to || strings.TrimSpace(p.gap(p.at+1)) != "" {
+		return false
+	}
+	next := p.words[p.at+1]
+	month := p.words[p.at].Lower == "may"
+	somebody := subjects[next.Lower] || bares[next.Lower] || next.Number && !month
+	switch {
+	case p.opens, p.at > p.from && (questionWords[p.words[p.at-1].Lower] || isWhen(p.words[p.at-1])):
+		return somebody || next.Capital || p.opens && p.question && !next.Number && !IsStopWord(next.Lower)
+	case p.afterComma:
+		return somebody // and a capital is a surname
+	}
+	return (somebody || next.Capital) && p.titled()
+}
+
+// titled reports whether words have capitals that only a title gives them.
+func (p *place) titled() bool {
+	for i := p.from + 1; i < p.to; i++ {
+		w := p.words[i]
+		first, _, _ := strings.Cut(w.Lower, "'")
+		if w.Capital && i != p.at && first != "i" && IsStopWord(w.Lower) && !namesakes[first] && !opensPart(p.gap(i)) {
+			return true
+		}
+	}
+	return false
+}
