@@ -26,48 +26,26 @@ func PlainTerms(said string) []string {
 
 // TurnSearch is BM25 over a user's raw turns, in process, with the parameters of the bank: what a recall without memories would find.
 type TurnSearch struct {
-	terms   Terms
-	shown   []score.Shown
-	counts  []map[string]int
-	lengths []int
-	holders map[string]int
-	mean    float64
+	terms     Terms
+	shown     []score.Shown
+	documents []text.TermCounts
 }
 
-// NewTurnSearch indexes turns. What is indexed of a turn, and shown, is what text returns.
-func NewTurnSearch(turns []memory.Turn, text func(memory.Turn) string, terms Terms) *TurnSearch {
-	s := &TurnSearch{terms: terms, holders: map[string]int{}}
-	total := 0
+// NewTurnSearch indexes turns. What is indexed of a turn, and shown, is what shown returns.
+func NewTurnSearch(turns []memory.Turn, shown func(memory.Turn) string, terms Terms) *TurnSearch {
+	s := &TurnSearch{terms: terms}
 	for _, t := range turns {
-		counts := map[string]int{}
-		found := terms(text(t))
-		for _, w := range found {
-			counts[w]++
-		}
-		for w := range counts {
-			s.holders[w]++
-		}
-		total += len(found)
-		s.shown = append(s.shown, score.Shown{Sources: []string{t.ID}, Text: text(t)})
-		s.counts, s.lengths = append(s.counts, counts), append(s.lengths, len(found))
+		s.shown = append(s.shown, score.Shown{Sources: []string{t.ID}, Text: shown(t)})
+		s.documents = append(s.documents, text.CountTerms(terms(shown(t))))
 	}
-	s.mean = float64(total) / float64(max(1, len(turns)))
 	return s
 }
 
 // Find returns the turns that share a word with the query, best first; equal ones in their own order.
 func (s *TurnSearch) Find(query string) []score.Shown {
-	scores := make([]float64, len(s.shown))
 	asked := s.terms(query)
 	slices.Sort(asked)
-	for _, w := range slices.Compact(asked) {
-		idf := text.InverseFrequency(s.holders[w], len(s.shown))
-		for i, counts := range s.counts {
-			if n := counts[w]; n > 0 {
-				scores[i] += idf * bank.BM25.Weight(float64(n), float64(s.lengths[i])/s.mean)
-			}
-		}
-	}
+	scores := bank.BM25.Scores(slices.Compact(asked), s.documents)
 	var order []int
 	for i, score := range scores {
 		if score > 0 {

@@ -11,6 +11,46 @@ func (p BM25) Weight(count, length float64) float64 {
 	return count * (p.K1 + 1) / (count + p.K1*(1-p.B+p.B*length))
 }
 
+// TermCounts is a document as BM25 sees it.
+type TermCounts struct {
+	Counts map[string]int
+	Length int
+}
+
+// CountTerms counts the terms of a document.
+func CountTerms(terms []string) TermCounts {
+	d := TermCounts{Counts: map[string]int{}, Length: len(terms)}
+	for _, t := range terms {
+		d.Counts[t]++
+	}
+	return d
+}
+
+// Scores scores each of some documents against the terms of a query: 0 where it has none of them.
+func (p BM25) Scores(query []string, documents []TermCounts) []float64 {
+	total := 0
+	for _, d := range documents {
+		total += d.Length
+	}
+	mean := float64(total) / float64(max(1, len(documents)))
+	scores := make([]float64, len(documents))
+	for _, t := range query {
+		holders := 0
+		for _, d := range documents {
+			if d.Counts[t] > 0 {
+				holders++
+			}
+		}
+		idf := InverseFrequency(holders, len(documents))
+		for i, d := range documents {
+			if n := d.Counts[t]; n > 0 {
+				scores[i] += idf * p.Weight(float64(n), float64(d.Length)/mean)
+			}
+		}
+	}
+	return scores
+}
+
 // InverseFrequency is how much a word tells that so many of all documents have: much where few do.
 func InverseFrequency(holders, documents int) float64 {
 	return math.Log1p((float64(documents-holders) + 0.5) / (float64(holders) + 0.5))

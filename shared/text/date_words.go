@@ -1,6 +1,11 @@
 package text
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
 
 var weekdays = map[string]time.Weekday{
 	"monday": time.Monday, "tuesday": time.Tuesday, "wednesday": time.Wednesday, "thursday": time.Thursday,
@@ -103,8 +108,25 @@ func union(sets ...map[string]bool) map[string]bool {
 }
 
 // timeWords tell when something was or will be, beside the days of the week and the months that are no other word.
-var timeWords = union(WordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since recently
-january february march april june july august september october november december`), keys(weekdays))
+var timeWords = union(WordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since recently`),
+	keys(weekdays), fullMonths("may"))
+
+// fullMonths are the names of the months that are not cut short, but for one.
+func fullMonths(except string) map[string]bool {
+	out := map[string]bool{}
+	for name, m := range months {
+		if name != except && name == strings.ToLower(m.String()) {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// CalendarWords returns the names of the days of the week, the months and the parts of the day, and the units of time, in lower case and in
+// order.
+func CalendarWords() []string {
+	return slices.Sorted(maps.Keys(union(keys(weekdays), fullMonths(""), keys(units), partsOfDay)))
+}
 
 // IsTimeWord reports whether a word tells, more or less exactly, when something was or will be: the number of a year does, too.
 func IsTimeWord(w Word) bool { return timeWords[w.Lower] || year4.MatchString(w.Lower) }

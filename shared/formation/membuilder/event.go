@@ -28,8 +28,15 @@ var (
 )
 
 // timeStems say when, or that it is not the first time; they make no other activity.
-var timeStems = text.StemSet(`again another also monday tuesday wednesday thursday friday saturday sunday january february march
-	april may june july august september october november december week weekend month year day morning afternoon evening night noon`)
+var timeStems = stems(append(text.CalendarWords(), "again", "another", "also", "noon"))
+
+func stems(words []string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range words {
+		out[text.Stem(w)] = true
+	}
+	return out
+}
 
 // mayRepeat reports whether a statement tells of one day that has come.
 func mayRepeat(c formation.Candidate, said time.Time) bool {

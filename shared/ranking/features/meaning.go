@@ -138,7 +138,8 @@ func (x *Index) compare(a asked) likeness {
 	return out
 }
 
-// rarity weighs a word of the table as BM25 weighs a term.
+// rarity weighs a word of the table. It is text.InverseFrequency but for counting all units where that counts those without the word: the
+// shared weights were learned with it.
 func (x *Index) rarity(word int32) float32 {
 	n, frequency := float64(len(x.units)), 0.0
 	if p, ok := x.wordPlaces[word]; ok {

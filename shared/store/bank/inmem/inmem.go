@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Bank implements bank.Bank. It copies what it takes and what it gives.
@@ -26,7 +27,7 @@ var _ bank.Bank = (*Bank)(nil)
 
 type user struct {
 	entries  map[string]memory.Memory
-	terms    map[string]terms
+	terms    map[string]text.TermCounts
 	turns    map[string]memory.Turn
 	sessions map[string]memory.SessionRecord
 	core     memory.Core
@@ -35,7 +36,7 @@ type user struct {
 
 func newUser() *user {
 	return &user{
-		entries: map[string]memory.Memory{}, terms: map[string]terms{}, turns: map[string]memory.Turn{},
+		entries: map[string]memory.Memory{}, terms: map[string]text.TermCounts{}, turns: map[string]memory.Turn{},
 		sessions: map[string]memory.SessionRecord{}, dropped: map[string]memory.Dropped{},
 	}
 }

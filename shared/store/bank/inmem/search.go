@@ -11,19 +11,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// terms are an entry's, counted.
-type terms struct {
-	counts map[string]int
-	length int
-}
-
-func termsOf(m memory.Memory) terms {
-	t := terms{counts: map[string]int{}}
-	for _, w := range strings.Fields(bank.IndexText(m)) {
-		t.counts[w]++
-		t.length++
-	}
-	return t
+// termsOf are an entry's, counted.
+func termsOf(m memory.Memory) text.TermCounts {
+	return text.CountTerms(strings.Fields(bank.IndexText(m)))
 }
 
 // Search implements bank.Bank. Both sides are scaled to 0..1 and added by weight (relative
@@ -105,22 +95,14 @@ func (u *user) cosines(ids []string, v memory.Vector) map[string]float64 {
 
 // bm25 scores the entries that hold a term of the query.
 func (u *user) bm25(ids []string, query string) map[string]float64 {
-	total := 0
-	for _, id := range ids {
-		total += u.terms[id].length
+	documents := make([]text.TermCounts, len(ids))
+	for i, id := range ids {
+		documents[i] = u.terms[id]
 	}
 	scores := map[string]float64{}
-	for _, w := range strings.Fields(bank.QueryText(query)) {
-		var holders []string
-		for _, id := range ids {
-			if u.terms[id].counts[w] > 0 {
-				holders = append(holders, id)
-			}
-		}
-		idf := text.InverseFrequency(len(holders), len(ids))
-		for _, id := range holders {
-			length := float64(u.terms[id].length) * float64(len(ids)) / float64(total)
-			scores[id] += idf * bank.BM25.Weight(float64(u.terms[id].counts[w]), length)
+	for i, score := range bank.BM25.Scores(strings.Fields(bank.QueryText(query)), documents) {
+		if score > 0 {
+			scores[ids[i]] = score
 		}
 	}
 	return scores
