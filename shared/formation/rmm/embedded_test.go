@@ -90,8 +90,30 @@ func TestATopicThatComesUpAgainIsMerged(t *testing.T) {
 	if err != nil || len(history) != 2 || !slices.Equal(history[0].Sources, []string{"s1:a"}) {
 		t.Errorf("history %+v, %v", history, err)
 	}
-	if got := active(t, l); len(got) != 1 {
-		t.Errorf("active are %q", got)
+	if got := l.Active(t, scope); len(got) != 1 || !slices.Equal(got[0].Sources, []string{"s1:a", "s2:a"}) {
+		t.Errorf("active are %+v, want one entry that names the turns of both sessions", got)
+	}
+}
+
+// A stored version names the turns of all the versions that it takes the place of, also those of its predecessors' predecessors.
+func TestAMergedEntryNamesTheTurnsOfAllItsVersions(t *testing.T) {
+	l := life(t,
+		talk("s1", 0, line{"Ana", "My garden has tomatoes and basil."}),
+		talk("s2", 7, line{"Ana", "The tomatoes and the basil in my garden are watered by a drip line."}),
+		talk("s3", 14, line{"Ana", "The drip line that waters the tomatoes and the basil in my garden is leaking."}),
+	)
+	got := l.Active(t, scope)
+	if len(got) != 1 {
+		t.Fatalf("active are %+v", got)
+	}
+	history, err := l.Bank.History(t.Context(), scope, got[0].ID)
+	if err != nil || len(history) != 3 {
+		t.Fatalf("history %+v, %v", history, err)
+	}
+	for i, want := range [][]string{{"s1:a"}, {"s1:a", "s2:a"}, {"s1:a", "s2:a", "s3:a"}} {
+		if !slices.Equal(history[i].Sources, want) {
+			t.Errorf("version %d names %q, want %q", i+1, history[i].Sources, want)
+		}
 	}
 }
 
