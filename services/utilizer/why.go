@@ -26,9 +26,8 @@ const (
 	maxDiagnosed = 5_000
 )
 
-// errTooMuch says that what is expected is not found among as much as a diagnosis reads.
-var errTooMuch = fmt.Errorf(
-	"is not told by the memories nearest to it, nor in %d of the user's turns; name the turn instead, by expect_turn_ids", maxDiagnosed)
+// errTooMuch says that there is more to what is expected than a diagnosis reads.
+var errTooMuch = errors.New("what is expected takes more reading than a diagnosis does")
 
 // diagnosisServer is the DiagnosisService. It answers as the UtilizerService does, but publishes nothing: of what is
 // asked for a diagnosis, nothing is learned.
@@ -55,7 +54,7 @@ func (s *diagnosisServer) Why(
 	}
 	findings, err := s.findings(ctx, scope, expect, req.Msg.GetRecall(), result, answer)
 	if errors.Is(err, errTooMuch) {
-		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("what is expected %w", err))
+		return nil, connect.NewError(connect.CodeResourceExhausted, err)
 	}
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.answers.log, "diagnose", err)
@@ -192,7 +191,7 @@ func madeOf(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []stri
 			return nil, err
 		}
 		if out = append(out, m); len(out) > maxDiagnosed {
-			return nil, errTooMuch
+			return nil, fmt.Errorf("%w: the expected turns have more than %d entries; expect fewer of them", errTooMuch, maxDiagnosed)
 		}
 	}
 	return out, nil
@@ -234,7 +233,8 @@ func tellingOf(
 			return append(memories, slices.DeleteFunc(made, known)...), []memory.Turn{t}, err
 		}
 		if read++; read > maxDiagnosed {
-			return nil, nil, errTooMuch
+			return nil, nil, fmt.Errorf("%w: it is not told by the memories nearest to it, nor in %d of the user's turns; "+
+				"name the turn instead, by expect_turn_ids", errTooMuch, maxDiagnosed)
 		}
 	}
 	return memories, nil, nil

@@ -3,7 +3,9 @@ package utilizer_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -290,6 +292,108 @@ func (allTurnsOff) ListTurns(context.Context, memory.Scope, bank.PageOptions) (b
 
 func (endless) List(_ context.Context, _ memory.Scope, o bank.ListOptions) (bank.Page, error) {
 	return bank.Page{Memories: make([]memory.Memory, o.Limit), Next: "more"}, nil
+}
+
+// listing keeps what was listed of a bank.
+type listing struct {
+	bank.Bank
+	mu   sync.Mutex
+	read []memory.Memory
+}
+
+func (l *listing) List(ctx context.Context, scope memory.Scope, o bank.ListOptions) (bank.Page, error) {
+	page, err := l.Bank.List(ctx, scope, o)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read = append(l.read, page.Memories...)
+	return page, err
+}
+
+func TestWhyReadsOnlyTheEntriesOfTheExpectedTurns(t *testing.T) {
+	for name, c := range map[string]struct {
+		req  *mnemev1.WhyRequest
+		want []string
+	}{
+		"of turns":                 {&mnemev1.WhyRequest{ExpectTurnIds: []string{"van", "flute", "silent"}}, []string{"flute", "van"}},
+		"of a turn with none":      {&mnemev1.WhyRequest{ExpectTurnIds: []string{"silent"}}, nil},
+		"of the turn with a text":  {&mnemev1.WhyRequest{ExpectText: "My kettle broke"}, nil},
+		"of turns that are no one": {&mnemev1.WhyRequest{ExpectTurnIds: []string{"nothing"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newLife(t)
+			b := &listing{Bank: r.Bank}
+			r.Bank, c.req.Recall = b, wondering("What does Ana drive?")
+			if _, err := r.why(t, acmeKey, c.req); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, m := range b.read {
+				got = append(got, m.Sources...)
+			}
+			if slices.Sort(got); !slices.Equal(got, c.want) {
+				t.Errorf("entries of %q were read, want of %q", got, c.want)
+			}
+		})
+	}
+}
+
+// plenty is a bank that lists so many entries, or turns, that tell nothing.
+type plenty struct {
+	bank.Bank
+	entries, turns int
+	read           int
+}
+
+// page returns how many of all come on the page of a token, and the token of the next one.
+func (p *plenty) page(all, limit int, token string) (n int, next string) {
+	from, _ := strconv.Atoi(token) // the first has none
+	n = min(limit, all-from)
+	if p.read += n; from+n < all {
+		next = strconv.Itoa(from + n)
+	}
+	return n, next
+}
+
+func (p *plenty) List(_ context.Context, _ memory.Scope, o bank.ListOptions) (bank.Page, error) {
+	n, next := p.page(p.entries, o.Limit, o.Token)
+	return bank.Page{Memories: make([]memory.Memory, n), Next: next}, nil
+}
+
+func (p *plenty) ListTurns(_ context.Context, _ memory.Scope, o bank.PageOptions) (bank.TurnPage, error) {
+	n, next := p.page(p.turns, o.Limit, o.Token)
+	return bank.TurnPage{Turns: make([]memory.Turn, n), Next: next}, nil
+}
+
+func TestWhyReadsNoMoreThanItsBound(t *testing.T) {
+	const bound = 5000
+	turns, text := &mnemev1.WhyRequest{ExpectTurnIds: []string{"van"}}, &mnemev1.WhyRequest{ExpectText: "zeppelin"}
+	for name, c := range map[string]struct {
+		req            *mnemev1.WhyRequest
+		entries, turns int
+		want           string
+	}{
+		"as many entries":    {turns, bound, 0, ""},
+		"one entry too many": {turns, bound + 1, 0, "expect fewer"},
+		"far too many":       {turns, 10 * bound, 0, "expect fewer"},
+		"as many turns":      {text, 0, bound, ""},
+		"one turn too many":  {text, 0, bound + 1, "name the turn instead"},
+		"far too many turns": {text, 0, 10 * bound, "name the turn instead"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newLife(t)
+			b := &plenty{Bank: r.Bank, entries: c.entries, turns: c.turns}
+			r.Bank, c.req.Recall = b, wondering("What does Ana drive?")
+			_, err := r.why(t, acmeKey, c.req)
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("got %v", err)
+			case c.want != "" && (connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("got %v, want that the resource is exhausted and %q", err, c.want)
+			case b.read > bound+bank.MaxLimit:
+				t.Errorf("%d were read", b.read)
+			}
+		})
+	}
 }
 
 type unavailableGenerator struct{}
