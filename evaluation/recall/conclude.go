@@ -60,6 +60,7 @@ func (r *run) conclude() {
 			before := *a
 			before.ranked = a.cold
 			cold, warm = append(cold, before.order()), append(warm, a.order())
+			r.report.ColdSearched += int(truth(a.searched))
 		}
 	}
 	if len(cold) > 0 {

@@ -194,6 +194,8 @@ type asked struct {
 	// first says that it was the first question of its user; cold are the memories in the reranker's order then.
 	first bool
 	cold  []*mnemev1.CitedMemory
+	// searched says that these came from the bank's search: the index was not ready.
+	searched bool
 	// why has the answer, and what became of the evidence.
 	why   *mnemev1.WhyResponse
 	marks map[string]float64
@@ -230,25 +232,33 @@ func (r *run) note(res *mnemev1.RecallResponse) {
 }
 
 func (r *run) recall(ctx context.Context, req *mnemev1.RecallRequest) ([]*mnemev1.CitedMemory, error) {
+	res, err := r.respond(ctx, req)
+	return res.GetCited(), err
+}
+
+func (r *run) respond(ctx context.Context, req *mnemev1.RecallRequest) (*mnemev1.RecallResponse, error) {
 	res, err := r.Service.Utilizer.Recall(ctx, connect.NewRequest(req))
 	if err != nil {
 		return nil, err
 	}
 	r.note(res.Msg)
-	return res.Msg.GetCited(), nil
+	return res.Msg, nil
 }
 
-// askCold asks a question of each user before anything else is asked of them: the service need not have their index ready yet.
-func (r *run) askCold(ctx context.Context) (err error) {
+// askCold asks a question of each user before anything else is asked of them: the service need not have their index ready yet. Where it has
+// it in time, as where indexes are made fast, what is measured is as warm as any: the service says so, and the report counts the others.
+func (r *run) askCold(ctx context.Context) error {
 	met := map[*examined]bool{}
 	for _, a := range r.asked {
 		if met[a.of] || !a.question.HasEvidence() {
 			continue
 		}
 		met[a.of], a.first = true, true
-		if a.cold, err = r.recall(ctx, a.request(r.Candidates, r.deepest(), wideBudget)); err != nil {
+		res, err := r.respond(ctx, a.request(r.Candidates, r.deepest(), wideBudget))
+		if err != nil {
 			return fmt.Errorf("the first question of user %s: %w", a.of.Scope.User, err)
 		}
+		a.cold, a.searched = res.GetCited(), res.GetSearched()
 	}
 	return nil
 }

@@ -56,6 +56,8 @@ type scripted struct {
 	mu        sync.Mutex
 	published map[string]bool
 	asked     []*mnemev1.RecallRequest
+	// slow says that no index is ready for a first recall.
+	slow bool
 }
 
 func (s *scripted) Recall(
@@ -72,6 +74,7 @@ func (s *scripted) Recall(
 	}
 	if first {
 		order = nil // before its index is ready, it finds nothing
+		res.Searched = s.slow
 	}
 	for i, id := range order {
 		if i >= int(req.Msg.GetMemories()) || (i > 0 && req.Msg.GetWordBudget() < 1000) { // a small budget has room for one
@@ -249,6 +252,24 @@ func checkOutput(t *testing.T, r recall.Report) {
 	if err := r.Render(&table); err != nil || !strings.Contains(table.String(), "recall@10") || !strings.Contains(table.String(), "50.0 %") ||
 		!strings.Contains(table.String(), "cold") {
 		t.Errorf("table %s, %v", table.String(), err)
+	}
+}
+
+// A first recall that had its index in time is not counted as one that measures the bank's search.
+func TestTheColdRowSaysHowManyWereCold(t *testing.T) {
+	for slow, want := range map[bool]string{true: "cold: 1 of 1 from the bank's search", false: "cold: 0 of 1 from the bank's search"} {
+		s := script(t)
+		s.slow = slow
+		o := s.options(t, talkFile)
+		o.LatencySample = -1
+		r, err := recall.Evaluate(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var table bytes.Buffer
+		if err := r.Render(&table); err != nil || !strings.Contains(table.String(), want) {
+			t.Errorf("slow %t: %s, %v", slow, table.String(), err)
+		}
 	}
 }
 

@@ -115,7 +115,7 @@ func (r Report) renderBaselines(b *bytes.Buffer) {
 	}
 	line("this", r.Figures)
 	if r.Cold != nil {
-		line("first recall of a user (cold)", *r.Cold)
+		line(fmt.Sprintf("first recall of a user (cold: %d of %d from the bank's search)", r.ColdSearched, r.Cold.Questions), *r.Cold)
 		line("the same questions again (warm)", *r.Warm)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Baselines)) {

@@ -92,6 +92,9 @@ type Report struct {
 	// where no question has evidence.
 	Cold *Figures `json:"cold,omitempty"`
 	Warm *Figures `json:"warm,omitempty"`
+	// ColdSearched is how many of the first recalls the bank's search served: the index of the others was ready in time, and nothing about
+	// them is cold.
+	ColdSearched int `json:"cold_searched"`
 	// Learned is recall after learning; nil where that was not asked for.
 	Learned *FoldReport `json:"learned,omitempty"`
 	// Resampled says what the intervals are drawn over: conversations or questions.

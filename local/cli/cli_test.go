@@ -245,7 +245,7 @@ func TestUsersTextNeverCommandsTheTerminal(t *testing.T) {
 func TestJSON(t *testing.T) {
 	addr := serve(t, fake{})
 	fields := map[string][]string{
-		"recall":   {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms", "weights_version"},
+		"recall":   {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms", "weights_version", "searched"},
 		"answer":   {"abstained", "answer", "cited_ids", "recall"},
 		"why":      {"answer", "candidates", "findings", "stage"},
 		"memories": {"core", "memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},

@@ -74,6 +74,8 @@ type Result struct {
 	// Scores has the ranker's score of every evidence memory by id.
 	Scores   map[string]float64
 	Degraded []string
+	// Searched is whether the candidates are what the bank's search found, and not chosen among all that the user remembers.
+	Searched bool
 	TraceID  string
 	Latency  time.Duration
 }
@@ -93,6 +95,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 		span.SetStatus(codes.Error, "bank unavailable")
 		return Result{}, err
 	}
+	out.Searched = found.from == nil
 	shown := r.order(ctx, q, found, &out)
 	out.Evidence = recall.Evidence{
 		Query: q.Query, Now: now, Memories: make([]memory.Memory, len(shown)), Window: found.turns, Core: found.core, WordBudget: q.WordBudget,

@@ -184,7 +184,7 @@ func scopeOf(ctx context.Context, user string) (memory.Scope, error) {
 
 func response(r Result) *mnemev1.RecallResponse {
 	out := &mnemev1.RecallResponse{
-		RecallId: r.ID, Degraded: r.Degraded, TraceId: r.TraceID, WeightsVersion: r.Weights,
+		RecallId: r.ID, Degraded: r.Degraded, TraceId: r.TraceID, WeightsVersion: r.Weights, Searched: r.Searched,
 		LatencyMs: float64(r.Latency.Microseconds()) / 1000,
 	}
 	var text strings.Builder

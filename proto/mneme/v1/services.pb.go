@@ -452,8 +452,11 @@ type RecallResponse struct {
 	LatencyMs float64 `protobuf:"fixed64,7,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
 	// Version of the weights that ordered the memories; empty where the reranker did not.
 	WeightsVersion string `protobuf:"bytes,8,opt,name=weights_version,json=weightsVersion,proto3" json:"weights_version,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whether the memories were chosen among what a search found, and not among all that the user remembers: the index of that was not ready
+	// in time, as at a first recall, the user remembers too much for one, or retrieval_order was asked for.
+	Searched      bool `protobuf:"varint,9,opt,name=searched,proto3" json:"searched,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RecallResponse) Reset() {
@@ -540,6 +543,13 @@ func (x *RecallResponse) GetWeightsVersion() string {
 		return x.WeightsVersion
 	}
 	return ""
+}
+
+func (x *RecallResponse) GetSearched() bool {
+	if x != nil {
+		return x.Searched
+	}
+	return false
 }
 
 // AnswerRequest asks for an answer.
@@ -3249,7 +3259,7 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x05score\x18\x03 \x01(\x01R\x05score\":\n" +
 	"\x0eProfileSection\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05lines\x18\x02 \x03(\tR\x05lines\"\xa9\x02\n" +
+	"\x05lines\x18\x02 \x03(\tR\x05lines\"\xc5\x02\n" +
 	"\x0eRecallResponse\x12\x1b\n" +
 	"\trecall_id\x18\x01 \x01(\tR\brecallId\x12\x18\n" +
 	"\aprofile\x18\x02 \x01(\tR\aprofile\x124\n" +
@@ -3259,7 +3269,8 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\btrace_id\x18\x06 \x01(\tR\atraceId\x12\x1d\n" +
 	"\n" +
 	"latency_ms\x18\a \x01(\x01R\tlatencyMs\x12'\n" +
-	"\x0fweights_version\x18\b \x01(\tR\x0eweightsVersion\"@\n" +
+	"\x0fweights_version\x18\b \x01(\tR\x0eweightsVersion\x12\x1a\n" +
+	"\bsearched\x18\t \x01(\bR\bsearched\"@\n" +
 	"\rAnswerRequest\x12/\n" +
 	"\x06recall\x18\x01 \x01(\v2\x17.mneme.v1.RecallRequestR\x06recall\"\x95\x01\n" +
 	"\x0eAnswerResponse\x12\x16\n" +
