@@ -1,16 +1,12 @@
 package synthesis_test
 
 import (
-	"bytes"
-	"errors"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -148,43 +144,6 @@ func TestFormsOfDialogue(t *testing.T) {
 		if p.Other.Role != role || p.Profile.Role != memory.RoleUser || p.Form != form {
 			t.Errorf("%s: %+v talks with %+v", form, p.Profile, p.Other)
 		}
-	}
-}
-
-func TestWrittenLinesReadBack(t *testing.T) {
-	people := generate(t, synthesis.Options{Persons: 2, Sessions: 3})
-	var b bytes.Buffer
-	if err := synthesis.WriteJSONL(&b, people); err != nil {
-		t.Fatal(err)
-	}
-	sessions, err := dataset.Read(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(sessions) != 6 {
-		t.Fatalf("read %d sessions, want 6", len(sessions))
-	}
-	for i, s := range sessions {
-		want := people[i/3].Sessions[i%3]
-		var turns []memory.Turn
-		for _, turn := range want.Turns {
-			turns = append(turns, turn.Turn)
-		}
-		if s.User != people[i/3].ID || !s.End().Equal(want.ClosedAt) || !slices.Equal(s.Turns, turns) {
-			t.Errorf("session %d differs from what was written", i)
-		}
-	}
-}
-
-type full struct{}
-
-var errFull = errors.New("disk full")
-
-func (full) Write([]byte) (int, error) { return 0, errFull }
-
-func TestWritingReportsAFullDisk(t *testing.T) {
-	if err := synthesis.WriteJSONL(full{}, generate(t, synthesis.Options{Sessions: 40})); !errors.Is(err, errFull) {
-		t.Errorf("error %v, want the writer's", err)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheReferenceIsUpToDate(t *testing.T) {
+func TestTheConfigurationIsUpToDate(t *testing.T) {
 	written, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)

@@ -138,12 +138,12 @@ func (s *diagnosisServer) findings(
 		}
 	}
 	if expect.text != "" {
-		memories, told, err := tellingOf(ctx, b, scope, expect.text)
+		memories, telling, err := turnsThatTell(ctx, b, scope, expect.text)
 		if err != nil {
 			return nil, err
 		}
 		run.Memories = memories
-		out = append(out, diagnosis.Diagnose(run.OfText(expect.text, told, result.Evidence.Window)))
+		out = append(out, diagnosis.Diagnose(run.OfText(expect.text, telling, result.Evidence.Window)))
 	}
 	return out, nil
 }
@@ -197,11 +197,11 @@ func madeOf(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []stri
 	return out, nil
 }
 
-// tellingOf reads the entries nearest to a text by its words, and the turn that tells it: one that they were made of, else the first
+// turnsThatTell reads the entries nearest to a text by its words, and the turn that tells it: one that they were made of, else the first
 // found among the user's turns, with the entries made of it. There is no turn where nobody told it.
-func tellingOf(
+func turnsThatTell(
 	ctx context.Context, b bank.Bank, scope memory.Scope, expect string,
-) (memories []memory.Memory, told []memory.Turn, err error) {
+) (memories []memory.Memory, telling []memory.Turn, err error) {
 	every := []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
 	found, err := b.Search(ctx, scope, bank.Query{Text: expect, K: bank.MaxK, Statuses: every})
 	if err != nil {
@@ -217,8 +217,8 @@ func tellingOf(
 		return nil, nil, fmt.Errorf("read turns: %w", err)
 	}
 	tells := diagnosis.Tells(expect)
-	if told = slices.DeleteFunc(kept, func(t memory.Turn) bool { return !tells(t) }); len(told) > 0 {
-		return memories, told, nil
+	if telling = slices.DeleteFunc(kept, func(t memory.Turn) bool { return !tells(t) }); len(telling) > 0 {
+		return memories, telling, nil
 	}
 	read := 0
 	for t, err := range bank.EachTurn(ctx, b, scope, bank.PageOptions{Limit: bank.MaxLimit}) {

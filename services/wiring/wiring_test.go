@@ -117,7 +117,7 @@ func TestWithoutAModelOnlyTenantsOfPolicyLLMWait(t *testing.T) {
 		t.Errorf("the embedded policy needs no model: %v", err)
 	}
 	for _, err := range llmErrs {
-		if err == nil || !strings.Contains(err.Error(), "MNEME_LLM_MODEL") || !fault.IsRetryable(err) {
+		if err == nil || !strings.Contains(err.Error(), "MNEME_LLM_MODEL") || fault.IsTerminal(err) {
 			t.Errorf("got %v, want a retryable error that says what to set", err)
 		}
 	}
@@ -142,7 +142,7 @@ func TestAnUnknownStrategyIsNoMatterOfTheModel(t *testing.T) {
 			{"magic", "embedded", "strategy"}, {"magic", "llm", "strategy"}, {"", "llm", "strategy"}, {"salimory", "magic", "policy"},
 		} {
 			_, err := formers.Find(c.strategy, c.policy)
-			if fault.Field(err) != c.field || fault.IsRetryable(err) || strings.Contains(err.Error(), "MNEME_LLM_MODEL") {
+			if fault.Field(err) != c.field || !fault.IsTerminal(err) || strings.Contains(err.Error(), "MNEME_LLM_MODEL") {
 				t.Errorf("%s, strategy %q and policy %q: got %v, want a terminal error about the %s", name, c.strategy, c.policy, err, c.field)
 			}
 		}

@@ -76,7 +76,7 @@ func TestTimeoutBoundsAnAttempt(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	if err := h(t.Context(), []bus.Message{{}}); !errors.Is(err, context.DeadlineExceeded) || !fault.IsRetryable(err) {
+	if err := h(t.Context(), []bus.Message{{}}); !errors.Is(err, context.DeadlineExceeded) || fault.IsTerminal(err) {
 		t.Errorf("got %v, want a retryable deadline error", err)
 	}
 	free := bus.Timeout(0)(func(ctx context.Context, _ []bus.Message) error {

@@ -4,7 +4,6 @@
 package fault
 
 import (
-	"context"
 	"errors"
 	"fmt"
 )
@@ -45,12 +44,6 @@ func Terminal(field, format string, args ...any) error {
 func IsTerminal(err error) bool {
 	var t *TerminalError
 	return errors.As(err, &t)
-}
-
-// IsRetryable reports whether a retry may help. Unknown errors are retryable: losing
-// data by giving up too early is worse than trying once more. Cancellation is neither.
-func IsRetryable(err error) bool {
-	return err != nil && !IsTerminal(err) && !errors.Is(err, context.Canceled)
 }
 
 // Field returns the field a terminal error names, or "".

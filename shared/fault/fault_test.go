@@ -13,28 +13,25 @@ func TestKinds(t *testing.T) {
 	plain := errors.New("store is unavailable")
 	terminal := fault.Terminal("turn.text", "is empty, want %d bytes", 3)
 	tests := []struct {
-		name                string
-		err                 error
-		terminal, retryable bool
-		field               string
+		name     string
+		err      error
+		terminal bool
+		field    string
 	}{
-		{"no error", nil, false, false, ""},
-		{"unknown errors are retryable", plain, false, true, ""},
-		{"a terminal one is not", terminal, true, false, "turn.text"},
-		{"wrapped it stays terminal", fmt.Errorf("decode: %w", terminal), true, false, "turn.text"},
-		{"joined with a retryable one it stays terminal", errors.Join(plain, terminal), true, false, "turn.text"},
-		{"the whole input has no field", fault.Terminal("", "is no event"), true, false, ""},
-		{"cancellation is neither", fmt.Errorf("search: %w", context.Canceled), false, false, ""},
-		{"a deadline is retryable", context.DeadlineExceeded, false, true, ""},
-		{"an unusable answer is retryable", fmt.Errorf("extract: %w", fault.ErrUnusableAnswer), false, true, ""},
+		{"no error", nil, false, ""},
+		{"unknown errors are retryable", plain, false, ""},
+		{"a terminal one", terminal, true, "turn.text"},
+		{"wrapped it stays terminal", fmt.Errorf("decode: %w", terminal), true, "turn.text"},
+		{"joined with a retryable one it stays terminal", errors.Join(plain, terminal), true, "turn.text"},
+		{"the whole input has no field", fault.Terminal("", "is no event"), true, ""},
+		{"cancellation is not terminal", fmt.Errorf("search: %w", context.Canceled), false, ""},
+		{"a deadline is retryable", context.DeadlineExceeded, false, ""},
+		{"an unusable answer is retryable", fmt.Errorf("extract: %w", fault.ErrUnusableAnswer), false, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := fault.IsTerminal(tt.err); got != tt.terminal {
 				t.Errorf("IsTerminal is %t", got)
-			}
-			if got := fault.IsRetryable(tt.err); got != tt.retryable {
-				t.Errorf("IsRetryable is %t", got)
 			}
 			if got := fault.Field(tt.err); got != tt.field {
 				t.Errorf("Field is %q, want %q", got, tt.field)

@@ -15,7 +15,7 @@ import (
 func TestWhatArrivesAgainIsRememberedOnce(t *testing.T) {
 	life := harness.Lives(0)
 	want := once(t, "once", life)
-	ways := map[string]func(t *testing.T, user string, talk []dataset.Session){
+	variants := map[string]func(t *testing.T, user string, talk []dataset.Session){
 		"each event twice": func(t *testing.T, _ string, talk []dataset.Session) {
 			for _, s := range talk {
 				for _, m := range harness.Messages(t, harness.Events(tenantRepeat, "", s)...) {
@@ -42,7 +42,7 @@ func TestWhatArrivesAgainIsRememberedOnce(t *testing.T) {
 			}
 		},
 	}
-	for name, publish := range ways {
+	for name, publish := range variants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			user := "user of " + name

@@ -38,9 +38,9 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 // Decide reconciles the candidates with the bank by rule, puts repeated events into one entry with a range of time, keeps the core
 // block, and gives procedures versions.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	told, steps := split(in.Related)
+	statements, steps := split(in.Related)
 	all := in
-	in.Related = told
+	in.Related = statements
 	verdict, err := f.Former.Decide(ctx, in)
 	if err != nil {
 		return formation.Verdict{}, err
@@ -68,15 +68,15 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 }
 
 // split takes the procedures out: they are versioned as a whole, while statements may be joined with what is known.
-func split(related []formation.Related) (told, steps []formation.Related) {
+func split(related []formation.Related) (statements, steps []formation.Related) {
 	for _, r := range related {
 		if isProcedure(r.Candidate.Slot) {
 			steps = append(steps, r)
 			continue
 		}
-		told = append(told, r)
+		statements = append(statements, r)
 	}
-	return told, steps
+	return statements, steps
 }
 
 // kindOf is the kind that an entry of this strategy has: what is neither an event nor a procedure is knowledge.

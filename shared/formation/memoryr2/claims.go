@@ -23,16 +23,16 @@ func Dropped(old, replacement string) []string {
 			lost = append(lost, claim)
 		}
 	}
-	told, placed := toldBy(replacement), absolute(replacement)
+	said, placed := statedBy(replacement), absolute(replacement)
 	dates := absolute(old)
 	for _, d := range dates {
-		if !d.keptBy(placed) && !told.all(old[d.Start:d.End]) {
+		if !d.keptBy(placed) && !said.all(old[d.Start:d.End]) {
 			miss(d.claim())
 		}
 	}
 	for _, w := range text.Words(old) {
 		inDate := slices.ContainsFunc(dates, func(d date) bool { return d.Start <= w.Start && w.End <= d.End })
-		if claim := claimOf(w, old[w.Start:w.End]); claim != "" && !inDate && !told.word(w) {
+		if claim := claimOf(w, old[w.Start:w.End]); claim != "" && !inDate && !said.word(w) {
 			miss(claim)
 		}
 	}
@@ -77,10 +77,10 @@ func number(w text.Word) string {
 }
 
 // told is what a text says, as far as claims can be kept by it.
-type told map[string]bool
+type stated map[string]bool
 
-func toldBy(said string) told {
-	t := told{}
+func statedBy(said string) stated {
+	t := stated{}
 	for _, w := range text.Words(said) {
 		t[w.Lower], t[strings.TrimSuffix(w.Lower, "'s")], t[text.Stem(w.Lower)] = true, true, true
 		for _, part := range strings.Split(w.Lower, "-") {
@@ -94,7 +94,7 @@ func toldBy(said string) told {
 }
 
 // word reports whether the text has this word, or all parts of a hyphenated one.
-func (t told) word(w text.Word) bool {
+func (t stated) word(w text.Word) bool {
 	if n := number(w); n != "" {
 		return t[n]
 	}
@@ -107,7 +107,7 @@ func (t told) word(w text.Word) bool {
 }
 
 // all reports whether the text has every word of a date, as in a list of more dates than are looked for.
-func (t told) all(words string) bool {
+func (t stated) all(words string) bool {
 	return !slices.ContainsFunc(text.Words(words), func(w text.Word) bool { return !t.word(w) })
 }
 

@@ -45,15 +45,15 @@ func BenchmarkBooster(b *testing.B) {
 	for _, policy := range []string{"embedded", "model"} {
 		for _, n := range []int{10, 100, 1000} {
 			in := longSession(b, n)
-			for _, way := range []string{"turns", "whole", "parallel"} {
-				b.Run(fmt.Sprintf("%s/%d/%s", policy, n, way), func(b *testing.B) {
+			for _, variant := range []string{"turns", "whole", "parallel"} {
+				b.Run(fmt.Sprintf("%s/%d/%s", policy, n, variant), func(b *testing.B) {
 					f := policies[policy](b)
-					if way == "parallel" {
+					if variant == "parallel" {
 						f = parallel.New(f, parallel.DefaultOptions())
 					}
 					var spent time.Duration
 					for b.Loop() {
-						spent += form(b, f, in, way == "turns")
+						spent += form(b, f, in, variant == "turns")
 					}
 					b.ReportMetric(float64(spent.Microseconds())/1000/float64(b.N), "forming-ms")
 				})

@@ -198,7 +198,7 @@ func linksByWords(in formation.Bundle) []link {
 			least := min(len(stems[i]), len(stems[j]))
 			denies := r.Candidate.Negates || in.Related[j].Candidate.Negates
 			nearby := least <= fewWords || turns[i]-turns[j] <= nearTurns
-			if rare[j] && nearby || n == least || oneMatter(n, least, denies) {
+			if rare[j] && nearby || n == least || oneTopic(n, least, denies) {
 				out = append(out, link{i, j, float64(n) / float64(least)})
 			}
 		}
@@ -233,8 +233,8 @@ func turnsOf(in formation.Bundle) []int {
 	return out
 }
 
-// oneMatter reports whether two candidates that share n content words, where the shorter has least, are of one matter.
-func oneMatter(n, least int, denies bool) bool {
+// oneTopic reports whether two candidates that share n content words, where the shorter has least, are of one topic.
+func oneTopic(n, least int, denies bool) bool {
 	share := sharedShare
 	if denies {
 		share = deniedShare

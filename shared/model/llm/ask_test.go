@@ -97,7 +97,7 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 			if !errors.Is(err, tc.want) || (tc.want == nil && err != nil) {
 				t.Fatalf("error is %v, want %v", err, tc.want)
 			}
-			if err != nil && !fault.IsRetryable(err) {
+			if err != nil && fault.IsTerminal(err) {
 				t.Errorf("%v is not retryable, yet the data is not at fault", err)
 			}
 			if (err == nil) != (v.Word != "") {
@@ -179,7 +179,7 @@ func TestCancelledCallsEndAtOnce(t *testing.T) {
 		llmtest.Hold(never, llmtest.FakeModel())(w, r, c)
 	})
 	_, err := ask(ctx, s.Client(t))
-	if !errors.Is(err, context.Canceled) || fault.IsRetryable(err) {
+	if !errors.Is(err, context.Canceled) || !fault.IsTerminal(err) {
 		t.Errorf("error is %v, want cancellation", err)
 	}
 	if n := s.Total(); n != 1 {

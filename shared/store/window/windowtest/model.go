@@ -14,15 +14,15 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 )
 
-// reference is the contract written down as plainly as possible.
-type reference struct {
+// model is the contract written down as plainly as possible.
+type model struct {
 	limits  window.Limits
 	kept    []memory.Turn
 	retired map[string]bool
 	newest  time.Time
 }
 
-func (r *reference) append(turns []memory.Turn) {
+func (r *model) append(turns []memory.Turn) {
 	for _, t := range turns {
 		if r.retired[t.ID] || slices.Contains(ids(r.kept), t.ID) {
 			continue
@@ -40,14 +40,14 @@ func (r *reference) append(turns []memory.Turn) {
 	}
 }
 
-func (r *reference) retire(turnIDs []string) {
+func (r *model) retire(turnIDs []string) {
 	for _, id := range turnIDs {
 		r.retired[id] = true
 	}
 	r.kept = slices.DeleteFunc(slices.Clone(r.kept), func(t memory.Turn) bool { return r.retired[t.ID] })
 }
 
-// model compares the window with the reference over random calls. Every turn has a time of
+// model compares the window with the model over random calls. Every turn has a time of
 // its own for good, as in the contracts.
 func (s *suite) model(t *testing.T) {
 	limits := window.Limits{Turns: 4, Age: 10 * time.Second, Idle: time.Hour}
@@ -58,7 +58,7 @@ func (s *suite) model(t *testing.T) {
 		return turn(fmt.Sprintf("t%02d", n), time.Duration(n/3)*time.Second)
 	})
 	rapid.Check(t, func(r *rapid.T) {
-		scope, want := s.scope(), &reference{limits: limits, retired: map[string]bool{}}
+		scope, want := s.scope(), &model{limits: limits, retired: map[string]bool{}}
 		r.Repeat(map[string]func(*rapid.T){
 			"append": func(r *rapid.T) {
 				batch := rapid.SliceOfN(drawTurn, 1, 4).Draw(r, "batch")
