@@ -122,8 +122,8 @@ func fullMonths(except string) map[string]bool {
 	return out
 }
 
-// CalendarWords returns the names of the days of the week, the months and the parts of the day, and the units of time, in lower case and in
-// order.
+// CalendarWords returns the names of the days of the week, the months and the parts of the day, and the units of time, in lower case
+// and in order.
 func CalendarWords() []string {
 	return slices.Sorted(maps.Keys(union(keys(weekdays), fullMonths(""), keys(units), partsOfDay)))
 }

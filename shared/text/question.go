@@ -29,8 +29,8 @@ isn't wasn't weren't aren't didn't don't doesn't hasn't haven't hadn't won't wou
 	questionWords = WordSet("what what's which who who's whom whose where where's why how how's")
 	// wondering words lead up to a question within another: "do you know when she left".
 	wondering = WordSet(`know knows remember remembers recall recalls tell tells told say says said mention mentions mentioned wonder wonders
-wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see hear heard ask asks asked asking
-since until till by from`)
+wondering remind forgot forget idea sure clue curious check confirm clarify specify find out figure guess see hear heard ask asks asked
+asking since until till by from`)
 	// telling words are those of them that have a hearer: "tell her when", but not "know her when".
 	telling = WordSet("tell tells told remind ask asks asked asking")
 	hearers = WordSet("me us you him her them everybody everyone")
