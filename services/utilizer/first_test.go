@@ -70,7 +70,7 @@ func TestAFirstRecallWaitsForTheIndexOnlySoLong(t *testing.T) {
 		began := time.Now()
 		got := recalled(t, r, ana)
 		if took := time.Since(began); took != r.IndexTimeout || !got.Searched ||
-		 len(got.Evidence.Memories) != 2 || b.searched() != 1 || got.Weights == "" {
+			len(got.Evidence.Memories) != 2 || b.searched() != 1 || got.Weights == "" {
 			t.Errorf("after %s and %d searches: %+v", took, b.searched(), got)
 		}
 		if !strings.HasPrefix(got.Evidence.Memories[0].Value, "Ana: I") {

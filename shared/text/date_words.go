@@ -108,8 +108,8 @@ func union(sets ...map[string]bool) map[string]bool {
 }
 
 // timeWords tell when something was or will be, beside the days of the week and the months that are no other word.
-var timeWords = union(WordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since recently`),
-	keys(weekdays), fullMonths("may"))
+var timeWords = union(WordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since
+recently`), keys(weekdays), fullMonths("may"))
 
 // fullMonths are the names of the months that are not cut short, but for one.
 func fullMonths(except string) map[string]bool {
