@@ -228,22 +228,62 @@ func TestTheLargestSessionIsFormedInSeveralSteps(t *testing.T) {
 	}
 }
 
-// The filter's decision stands: another text under the id of a turn that it dropped does not become memory.
-func TestTheIDOfADroppedTurnIsNotTaken(t *testing.T) {
-	s := newShop(t)
-	b := batchOf(1, "I live in Madrid.", "I am a nurse.")
-	if err := s.Bank.WriteDropped(t.Context(), owner, []memory.Dropped{{TurnID: b.Turns[0].ID, SessionID: "s1", Time: start}}); err != nil {
-		t.Fatal(err)
+// oneOfAll makes one candidate of all that a session says, as RMM's topics may.
+type oneOfAll struct{ literal }
+
+func (oneOfAll) Extract(_ context.Context, in formation.Session) ([]formation.Candidate, error) {
+	var c formation.Candidate
+	for _, t := range in.Turns {
+		c.Content, c.Sources = c.Content+t.Text, append(c.Sources, t.ID)
 	}
-	s.consolidate(t, b, start)
-	kept, err := s.Bank.Turns(t.Context(), owner, []string{b.Turns[0].ID, b.Turns[1].ID})
-	if err != nil || len(kept) != 1 || kept[0].Text != "I am a nurse." {
-		t.Errorf("the turns kept are %+v, %v", kept, err)
-	}
-	for _, m := range s.list(t) {
-		if strings.Contains(m.Content, "Madrid") {
-			t.Errorf("the bank has %q", m.Content)
-		}
+	return []formation.Candidate{c}, nil
+}
+
+// The first decision on a turn id stands: another text under the id of a turn that was dropped does not become memory, not even as part of
+// what other turns say, and a turn that passed first is not lost to a later decision.
+func TestTheFirstDecisionOnATurnStands(t *testing.T) {
+	const taken, other = "I live in Madrid.", "I am a nurse."
+	for name, c := range map[string]struct {
+		passed, dropped time.Time
+		lost            bool
+	}{
+		"dropped, then passed with another text": {start.Add(time.Millisecond), start, true},
+		"passed, then dropped":                   {start, start.Add(time.Millisecond), false},
+		"passed and dropped at a time":           {start, start, false},
+		"nobody knows when it passed":            {time.Time{}, start, false},
+		"nobody knows when it was dropped":       {start, time.Time{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			s.Formers = func(string, string) (formation.Former, error) { return oneOfAll{}, nil }
+			b := batchOf(1, taken, other)
+			dropped := memory.Dropped{TurnID: b.Turns[0].ID, SessionID: "s1", Time: start, DecidedAt: c.dropped}
+			if err := s.Bank.WriteDropped(t.Context(), owner, []memory.Dropped{dropped}); err != nil {
+				t.Fatal(err)
+			}
+			var events []consolidation.Event
+			for i := range b.Turns {
+				e := consolidation.Event{ID: b.Turns[i].EventID, SessionID: "s1", Turn: &b.Turns[i].Turn, DecidedAt: start}
+				if i == 0 {
+					e.DecidedAt = c.passed
+				}
+				events = append(events, e)
+			}
+			if err := consolidation.Form(t.Context(), s.Activities, params(), append(events, closed("s1")), start); err != nil {
+				t.Fatal(err)
+			}
+			want, turns := taken+other, 2
+			if c.lost {
+				want, turns = other, 1
+			}
+			kept, err := s.Bank.Turns(t.Context(), owner, []string{b.Turns[0].ID, b.Turns[1].ID})
+			if err != nil || len(kept) != turns || s.session(t, "s1").Turns != turns || !s.session(t, "s1").Closed {
+				t.Errorf("the turns kept are %+v, %v, and the session is %+v", kept, err, s.session(t, "s1"))
+			}
+			if entries := s.list(t); len(entries) != 1 || entries[0].Content != want {
+				t.Errorf("the bank has %+v, want %q", entries, want)
+			}
+		})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -27,18 +26,13 @@ const (
 	relateParallel = 8
 )
 
-// Relate leaves out what was consolidated before and finds the entries near to the rest.
-// Store-bound.
+// Relate finds the entries near to what the turns say, and what else is decided by. Store-bound.
 func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood, error) {
-	fresh, known, err := a.fresh(ctx, in)
-	if err != nil {
-		return Neighbourhood{}, classify(err)
-	}
-	lookups := make([]formation.Lookup, len(fresh))
-	for i, c := range fresh {
+	lookups := make([]formation.Lookup, len(in.Candidates))
+	for i, c := range in.Candidates {
 		lookups[i] = formation.Lookup{Text: c.Content, Vector: c.Vector, K: c.Neighbours}
 	}
-	n := Neighbourhood{Candidates: fresh, Known: known}
+	n := Neighbourhood{Candidates: in.Candidates}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		n.Pool, n.Near, err = a.search(gctx, in.Batch.Scope, lookups)
@@ -122,30 +116,6 @@ func (a *Activities) recent(ctx context.Context, scope memory.Scope) ([]memory.T
 		}
 	}
 	return turns[first:], nil
-}
-
-// fresh drops candidates all of whose turns were decided on before, because the session came twice, and returns those turns, too. A
-// turn was decided on when the bank has it, and when the filter dropped it: another text under its id does not take its place.
-func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Candidate, []string, error) {
-	ids := in.Batch.turnIDs()
-	kept, err := a.Bank.Turns(ctx, in.Batch.Scope, ids)
-	if err != nil {
-		return nil, nil, fmt.Errorf("look up consolidated turns: %w", err)
-	}
-	dropped, err := a.Bank.Dropped(ctx, in.Batch.Scope, ids)
-	if err != nil {
-		return nil, nil, fmt.Errorf("look up dropped turns: %w", err)
-	}
-	done := make(map[string]bool, len(kept)+len(dropped))
-	for _, t := range kept {
-		done[t.ID] = true
-	}
-	for _, d := range dropped {
-		done[d.TurnID] = true
-	}
-	return slices.DeleteFunc(slices.Clone(in.Candidates), func(c formation.Candidate) bool {
-		return !slices.ContainsFunc(c.Sources, func(id string) bool { return !done[id] })
-	}), slices.Sorted(maps.Keys(done)), nil
 }
 
 // related collects the entries found, the nearest of every search first, until there are maxPoolBytes of them.

@@ -112,7 +112,7 @@ func (s *State) addTurn(e Event, now time.Time) {
 		return
 	}
 	session := s.open(e, now)
-	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID})
+	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID, e.DecidedAt})
 }
 
 func waits(sessions []Session, turnID string) bool {

@@ -73,22 +73,24 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 
 // consolidate runs the four steps on a batch, and reports whether its turns say more than it took.
 func consolidate(do steps, b Batch) (more bool, err error) {
-	var near Neighbourhood
+	var extracted Extracted
 	var decided Decided
 	if len(b.Turns) > 0 {
-		extracted, err := do.extract(b)
-		if err != nil {
+		if extracted, err = do.extract(b); err != nil {
 			return false, err
 		}
-		more = extracted.More
-		if near, err = do.relate(RelateInput{b, extracted.Candidates}); err != nil {
+		b = b.without(extracted.Known)
+	}
+	if len(b.Turns) > 0 {
+		near, err := do.relate(RelateInput{b, extracted.Candidates})
+		if err != nil {
 			return false, err
 		}
 		if decided, err = decide(do, b, near); err != nil {
 			return false, err
 		}
 	}
-	return more, do.apply(ApplyInput{b, decided, do.now(), near.Known, more})
+	return extracted.More, do.apply(ApplyInput{b, decided, do.now(), extracted.More})
 }
 
 // decide asks for a decision, making the lookups that the former wants first.
