@@ -27,6 +27,7 @@ const (
 	WorkflowName  = "mneme.consolidation"
 	SignalEvents  = "events"
 	QueryState    = "state"
+	QueryWaiting  = "waiting"
 	UpdateRetract = "retract"
 )
 

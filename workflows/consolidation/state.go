@@ -121,6 +121,12 @@ func waits(sessions []Session, turnID string) bool {
 	})
 }
 
+// waiting reports whether turns of a session wait.
+func (s *State) waiting(sessionID string) bool {
+	has := func(o Session) bool { return o.ID == sessionID && len(o.Turns) > 0 }
+	return slices.ContainsFunc(s.Open, has) || slices.ContainsFunc(s.Closed, has)
+}
+
 func (s *State) closeSession(e Event, now time.Time) {
 	session := *s.open(e, now)
 	session.ClosedAt = e.ClosedAt

@@ -18,6 +18,9 @@ func Workflow(ctx workflow.Context, p Params) error {
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (State, error) { return r.state, nil }); err != nil {
 		return err
 	}
+	if err := workflow.SetQueryHandler(ctx, QueryWaiting, r.waiting); err != nil {
+		return err
+	}
 	if err := workflow.SetUpdateHandler(ctx, UpdateRetract, r.request); err != nil {
 		return err
 	}
@@ -78,6 +81,11 @@ func (r *run) drain(ctx workflow.Context) (some bool) {
 		r.state.add(s.Events, workflow.Now(ctx))
 	}
 	return some
+}
+
+// waiting reports whether turns of a session wait to be consolidated. A signal that has not been taken in may bring some.
+func (r *run) waiting(sessionID string) (bool, error) {
+	return r.signals.Len() > 0 || r.state.waiting(sessionID), nil
 }
 
 // request takes in a request to retract an entry, and answers when it has been worked off.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -408,4 +409,46 @@ func TestStateCanBeQueried(t *testing.T) {
 		}
 	}, time.Minute)
 	finish(t, env, params())
+}
+
+// waiting asks whether turns of a session wait.
+func waiting(t *testing.T, env *testsuite.TestWorkflowEnvironment, session string) (waits bool) {
+	t.Helper()
+	value, err := env.QueryWorkflow(consolidation.QueryWaiting, session)
+	if err != nil {
+		t.Errorf("query: %v", err)
+		return false
+	}
+	if err := value.Get(&waits); err != nil {
+		t.Error(err)
+	}
+	return waits
+}
+
+// A turn waits from when its signal is there until it is consolidated or a dead letter.
+func TestItCanBeAskedWhetherTurnsWait(t *testing.T) {
+	env, s := newRun(t)
+	s.failExtract["bad"] = []error{temporal.NewNonRetryableApplicationError("no such strategy", "terminal", nil)}
+	signals(env, []consolidation.Event{turn("s1", 1), closed("s1"), turn("bad", 1), closed("bad"), turn("open", 1)})
+	seen := map[string]bool{}
+	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		switch {
+		case seen["s1"]:
+		case info.ActivityType.Name == "Extract":
+			env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{Events: []consolidation.Event{turn("later", 1)}})
+		case info.ActivityType.Name == "Apply":
+			seen["s1"], seen["later"] = waiting(t, env, "s1"), waiting(t, env, "later")
+		}
+	})
+	env.RegisterDelayedCallback(func() {
+		for session, want := range map[string]bool{"s1": false, "bad": false, "open": true, "none": false} {
+			if got := waiting(t, env, session); got != want {
+				t.Errorf("%s waits: %t", session, got)
+			}
+		}
+	}, time.Minute)
+	finish(t, env, params())
+	if !seen["s1"] || !seen["later"] {
+		t.Errorf("while the first is applied, and a signal has come, there wait %v", seen)
+	}
 }
