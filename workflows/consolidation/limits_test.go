@@ -334,3 +334,20 @@ func TestARetractionIsFinishedByItsNextAttempt(t *testing.T) {
 		t.Errorf("the window still shows %v, %v", left, err)
 	}
 }
+
+// A newer version may take an entry's place after its deletion was asked for: whoever asked is told.
+func TestARetractionOfASupersededEntryIsRefused(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I live in Porto."), start)
+	entry := s.list(t)[0]
+	w := memory.Write{Close: []memory.Closing{{ID: entry.ID, Status: memory.StatusSuperseded, ValidTo: start, OperationID: "op1"}}}
+	if err := s.Bank.Write(t.Context(), owner, w); err != nil {
+		t.Fatal(err)
+	}
+	in := consolidation.RetractInput{Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID}, Now: start}
+	var refused *temporal.ApplicationError
+	if err := s.Retract(t.Context(), in); !errors.As(err, &refused) || refused.Type() != "terminal" || !refused.NonRetryable() ||
+		!strings.Contains(err.Error(), "superseded") {
+		t.Errorf("got %v, want a refusal that says why", err)
+	}
+}

@@ -65,11 +65,11 @@ func (s Starter) Retract(ctx context.Context, p Params, in Retraction) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Type() == errorTerminal:
 		return fault.Terminal("", "%s", refused.Message())
 	case ctx.Err() != nil:
 		return ErrPending
-	default: // the run was ended from outside
+	default: // the run ended before it answered, which the server says as an ApplicationError of a type of its own
 		return fmt.Errorf("await retraction: %w: %w", fault.ErrUnavailable, err)
 	}
 }
