@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -344,13 +345,14 @@ func TestARunThatMustContinueAnswersFirst(t *testing.T) {
 	}
 }
 
-// A bug is not tried for ever: what nobody can tell from an outage is tried for a day.
+// A bug is not tried for ever. The test environment gives up on what nobody can tell from an outage after ten attempts, a server after the
+// time that TestActivitiesAreTriedForADay wants.
 func TestAnErrorThatDoesNotEndIsADeadLetter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		failure func() error
 		atLeast time.Duration
 	}{
-		"unknown": {func() error { return errors.New("assignment to entry in nil map") }, 23 * time.Hour},
+		"unknown": {func() error { return errors.New("assignment to entry in nil map") }, 45 * time.Second},
 		"panic":   {func() error { panic("index out of range") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -360,7 +362,7 @@ func TestAnErrorThatDoesNotEndIsADeadLetter(t *testing.T) {
 			began := env.Now()
 			finish(t, env, params())
 			took := env.Now().Sub(began)
-			if len(s.deadLetters) != 1 || took < tc.atLeast || took > tc.atLeast+3*time.Hour {
+			if len(s.deadLetters) != 1 || took < tc.atLeast || took > tc.atLeast+time.Hour {
 				t.Errorf("%d dead letters after %s", len(s.deadLetters), took)
 			}
 		})
@@ -450,5 +452,29 @@ func TestItCanBeAskedWhetherTurnsWait(t *testing.T) {
 	finish(t, env, params())
 	if !seen["s1"] || !seen["later"] {
 		t.Errorf("while the first is applied, and a signal has come, there wait %v", seen)
+	}
+}
+
+// A model that hangs takes minutes an attempt, so it is time that bounds an activity, and not a number of attempts. What is where all that
+// fails goes has no bound.
+func TestActivitiesAreTriedForADay(t *testing.T) {
+	env, s := newRun(t)
+	s.failExtract["bad"] = []error{temporal.NewNonRetryableApplicationError("no such strategy", "terminal", nil)}
+	signals(env, []consolidation.Event{turn("s1", 1), closed("s1"), turn("bad", 1), closed("bad")})
+	const day = 24 * time.Hour
+	var mu sync.Mutex
+	bounds := map[string]time.Duration{}
+	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		mu.Lock()
+		defer mu.Unlock()
+		bounds[info.ActivityType.Name] = info.ScheduleToCloseTimeout
+		if info.ActivityType.Name == "DeadLetter" && info.ScheduleToCloseTimeout > 1000*day {
+			delete(bounds, "DeadLetter") // the server's word for no bound
+		}
+	})
+	finish(t, env, params())
+	want := map[string]time.Duration{"Extract": day, "Relate": day, "Decide": day, "Apply": day}
+	if !maps.Equal(bounds, want) || len(s.deadLetters) != 1 {
+		t.Errorf("activities may take %v, want %v", bounds, want)
 	}
 }
