@@ -116,7 +116,8 @@ func TestADeletionThatANewerVersionOvertakes(t *testing.T) {
 		move(t, r)
 		return fault.Terminal("", "the memory is superseded")
 	}}
-	_, err := utilizer.NewMemoryServer(r, w, slog.New(slog.DiscardHandler)).DeleteMemory(tenant.NewContext(t.Context(), acme), deletion(someID()))
+	server := utilizer.NewMemoryServer(r, w, slog.New(slog.DiscardHandler))
+	_, err := server.DeleteMemory(tenant.NewContext(t.Context(), acme), deletion(someID()))
 	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "superseded") {
 		t.Errorf("got %v, want a refusal that says why", err)
 	}

@@ -354,7 +354,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// Whether a session is formed is not guessed: a writer that cannot be asked, or that does not answer in time, is an error to be tried again.
+// Whether a session is formed is not guessed: a writer that cannot be asked, or that does not answer in time, is an error that asks for
+// another try.
 func TestASessionOfAWriterThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, w := range map[string]*writer{

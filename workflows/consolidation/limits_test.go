@@ -373,6 +373,37 @@ func TestTheLongestTurnIsDecidedOnWhateverTheFormerLooksUp(t *testing.T) {
 	}
 }
 
+// The window makes way for a memo that has grown.
+func TestTheWindowMakesWayForAMemo(t *testing.T) {
+	env, s := newRun(t)
+	var windows []int
+	relate := func(_ context.Context, in consolidation.RelateInput) (consolidation.Neighbourhood, error) {
+		n := consolidation.Neighbourhood{Candidates: in.Candidates}
+		for range 20 {
+			n.Window = append(n.Window, memory.Turn{Text: strings.Repeat("x", 3<<10)})
+		}
+		return n, nil
+	}
+	decide := func(_ context.Context, in consolidation.DecideInput) (d consolidation.Decided, _ error) {
+		if windows = append(windows, len(in.Neighbourhood.Window)); len(windows) == 1 {
+			d.Lookups = []formation.Lookup{{Text: "home"}}
+			d.Memo = json.RawMessage(`"` + strings.Repeat("x", 1_900_000) + `"`)
+		}
+		return d, nil
+	}
+	search := func(context.Context, consolidation.SearchInput) (consolidation.SearchResult, error) {
+		return consolidation.SearchResult{Near: make([][]consolidation.Neighbour, 1)}, nil
+	}
+	for name, f := range map[string]any{"Relate": relate, "Decide": decide, "Search": search} {
+		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
+	}
+	signals(env, []consolidation.Event{turn("s1", 1), closed("s1")})
+	finish(t, env, params())
+	if len(s.deadLetters) != 0 || len(s.applied) != 1 || !slices.Equal(windows, []int{20, 0}) {
+		t.Errorf("%d dead letters; the former was shown windows of %v turns", len(s.deadLetters), windows)
+	}
+}
+
 // What is handed over is measured, whatever it was made of: here two turns and what was decided on them fit one by one only.
 func TestWhatIsTooLargeToHandOverIsTakenInHalves(t *testing.T) {
 	env, s := newRun(t)
@@ -439,7 +470,8 @@ func TestRelateKeepsWithinWhatTheTurnsLeave(t *testing.T) {
 	in := consolidation.RelateInput{Batch: batchOf(1, "I own a boat.")}
 	candidate := func(n, long int) formation.Candidate {
 		return formation.Candidate{
-			Content: fmt.Sprint("I own thing", n, strings.Repeat("<", long)), Sources: []string{"s1:0"}, Vector: make(memory.Vector, builtin.Dimension),
+			Content: fmt.Sprint("I own thing", n, strings.Repeat("<", long)), Sources: []string{"s1:0"},
+			Vector: make(memory.Vector, builtin.Dimension),
 		}
 	}
 	sizes := map[int]int{}
