@@ -60,6 +60,7 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 	for _, t := range b.Turns {
 		events = append(events, contract.SalientEvent{
 			Envelope: contract.Envelope{EventID: t.EventID, Scope: b.Scope, SessionID: b.SessionID}, Turn: &t.Turn,
+			Decision: memory.SaliencyDecision{Salient: true, DecidedAt: t.DecidedAt},
 		})
 	}
 	if !b.ClosedAt.IsZero() {

@@ -91,7 +91,7 @@ func TestWhatCannotBePublishedIsAnError(t *testing.T) {
 
 func batch() consolidation.Batch {
 	turn := func(n, text string) consolidation.Turn {
-		return consolidation.Turn{EventID: "e" + n, Turn: memory.Turn{
+		return consolidation.Turn{EventID: "e" + n, DecidedAt: at, Turn: memory.Turn{
 			ID: "t" + n, SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text, Caption: "a dog", Time: at.Add(-time.Hour),
 		}}
 	}
@@ -178,7 +178,8 @@ func checkReplayed(t *testing.T, source bus.Source) {
 			t.Fatalf("the booster would refuse the replayed turn: %v", err)
 		}
 		want := b.Turns[i]
-		if e.Turn == nil || *e.Turn != want.Turn || e.EventID != want.EventID || e.Scope != scope || e.SessionID != "s1" {
+		if e.Turn == nil || *e.Turn != want.Turn || e.EventID != want.EventID || e.Scope != scope || e.SessionID != "s1" ||
+			!e.Decision.DecidedAt.Equal(want.DecidedAt) {
 			t.Errorf("turn %d came back as %+v", i, e)
 		}
 	}

@@ -30,6 +30,13 @@ func (c *counting) WriteDropped(ctx context.Context, scope memory.Scope, dropped
 	return c.Decisions.WriteDropped(ctx, scope, dropped)
 }
 
+func (c *counting) Dropped(ctx context.Context, scope memory.Scope, turnIDs []string) ([]memory.Dropped, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.Decisions.Dropped(ctx, scope, turnIDs)
+}
+
 func (c *counting) EraseDropped(ctx context.Context, scope memory.Scope) error {
 	c.erasures++
 	if c.err != nil {
@@ -53,7 +60,7 @@ func record(t *testing.T, fill func(*contract.SalientEvent)) bus.Message {
 func droppedRecord(t *testing.T, id string) bus.Message {
 	return record(t, func(e *contract.SalientEvent) {
 		e.Dropped = &memory.Turn{ID: id, Time: now.Add(-time.Hour)}
-		e.Decision = memory.SaliencyDecision{Score: 0.2, Threshold: 0.35, PolicyVersion: "filter/3"}
+		e.Decision = memory.SaliencyDecision{Score: 0.2, Threshold: 0.35, PolicyVersion: "filter/3", DecidedAt: now}
 	})
 }
 
@@ -65,6 +72,9 @@ func TestAttributionKeepsDecisions(t *testing.T) {
 	})
 	broken := bus.Message{Key: []byte("acme/ana"), Value: []byte("\xff")}
 	d1, d2 := droppedRecord(t, "d1"), droppedRecord(t, "d2")
+	later := record(t, func(e *contract.SalientEvent) {
+		e.Dropped, e.Decision = &memory.Turn{ID: "d1", Time: now}, memory.SaliencyDecision{DecidedAt: now.Add(time.Second)}
+	})
 	for name, c := range map[string]struct {
 		batches  [][]bus.Message
 		want     []string
@@ -73,7 +83,9 @@ func TestAttributionKeepsDecisions(t *testing.T) {
 	}{
 		"dropped turns, in one write":           {[][]bus.Message{{d1, kept, closed, d2}}, []string{"d1", "d2"}, 1, 0},
 		"no dropped turn":                       {[][]bus.Message{{kept, closed}}, nil, 0, 0},
-		"the batch comes again":                 {[][]bus.Message{{d1}, {d1}}, []string{"d1"}, 2, 0},
+		"the batch comes again":                 {[][]bus.Message{{d1}, {d1}}, []string{"d1"}, 1, 0},
+		"the first decision on a turn stays":    {[][]bus.Message{{d1}, {later, d2}}, []string{"d1", "d2"}, 2, 0},
+		"the first decision in a batch stays":   {[][]bus.Message{{d1, later}}, []string{"d1"}, 1, 0},
 		"an erasure removes what came before":   {[][]bus.Message{{d1}, {d2, erasure}}, nil, 1, 1},
 		"an erasure leaves what comes after":    {[][]bus.Message{{d1}, {erasure, d2}}, []string{"d2"}, 2, 1},
 		"an erasure comes again, with the rest": {[][]bus.Message{{d1, erasure}, {d2}, {d1, erasure}, {d2}}, []string{"d2"}, 2, 2},
@@ -93,7 +105,7 @@ func TestAttributionKeepsDecisions(t *testing.T) {
 			for _, d := range got {
 				ids = append(ids, d.TurnID)
 				want := memory.Dropped{TurnID: d.TurnID, SessionID: "s1", Time: now.Add(-time.Hour), Score: 0.2, Threshold: 0.35,
-					PolicyVersion: "filter/3"}
+					PolicyVersion: "filter/3", DecidedAt: now}
 				if d != want {
 					t.Errorf("got %+v, want %+v", d, want)
 				}

@@ -83,7 +83,8 @@ func (t *taken) add(e contract.SalientEvent, traceParent string) {
 		t.events = slices.DeleteFunc(t.events, func(e consolidation.Event) bool { return !e.Erase })
 	}
 	t.events = append(t.events, consolidation.Event{
-		ID: e.EventID, SessionID: e.SessionID, Turn: e.Turn, ClosedAt: e.ClosedAt, Erase: !e.ErasedAt.IsZero(), TraceParent: traceParent,
+		ID: e.EventID, SessionID: e.SessionID, Turn: e.Turn, DecidedAt: e.Decision.DecidedAt, ClosedAt: e.ClosedAt,
+		Erase: !e.ErasedAt.IsZero(), TraceParent: traceParent,
 	})
 }
 

@@ -101,6 +101,7 @@ func event(scope memory.Scope, n int) contract.SalientEvent {
 
 func turn(scope memory.Scope, n int, text string) contract.SalientEvent {
 	e := event(scope, n)
+	e.Decision.DecidedAt = now.Add(-time.Second)
 	e.Turn = &memory.Turn{
 		ID: fmt.Sprintf("t%d", n), SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: text,
 		Time: now.Add(-time.Hour + time.Duration(n)*time.Second),
@@ -138,7 +139,7 @@ func TestSalientTurnsReachTheWindowAndTheWorkflow(t *testing.T) {
 	}
 	first := r.signals[0]
 	if first[0].Turn == nil || first[0].Turn.Text != "I live in Porto." || first[0].SessionID != "s1" ||
-		!first[2].ClosedAt.Equal(now.Add(-time.Minute)) {
+		!first[0].DecidedAt.Equal(now.Add(-time.Second)) || !first[2].ClosedAt.Equal(now.Add(-time.Minute)) {
 		t.Errorf("signalled %+v", first)
 	}
 	want := consolidation.Params{Scope: ana, Strategy: "salimory", Policy: "llm"}

@@ -63,17 +63,29 @@ func (g *Gate) Handle(ctx context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// decide asks the policy once for all turns of the batch. Where an event id comes again, the first decision on it stands, whatever
-// the turn says by then.
+// decide asks the policy once for all turns of the batch. Where an event id or a turn id comes again in the batch, the first decision on
+// it stands, whatever the turn says by then. The filter keeps nothing beyond a batch, so what comes again later is decided anew; there it
+// is whoever works with the decisions who holds to the first: consolidation drops events whose ids it has seen, and leaves out a turn that
+// was dropped before it passed; attribution keeps the first decision on a turn. What is not caught is an event id that names different
+// turns in different batches, after more than the events that consolidation remembers: each of those turns is taken for what it is.
 func (g *Gate) decide(
 	ctx context.Context, t tenant.Tenant, scope memory.Scope, events []contract.SessionEvent,
 ) (map[string]memory.SaliencyDecision, error) {
 	var turns []memory.Turn
-	var ids []string
+	places := map[string]int{} // where the turn is that decides on an event, by the event's id
 	for _, e := range events {
-		if e.Turn != nil && !slices.Contains(ids, e.EventID) {
-			turns, ids = append(turns, *e.Turn), append(ids, e.EventID)
+		if e.Turn == nil {
+			continue
 		}
+		if _, again := places[e.EventID]; again {
+			continue
+		}
+		place := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == e.Turn.ID })
+		if place < 0 {
+			place = len(turns)
+			turns = append(turns, *e.Turn)
+		}
+		places[e.EventID] = place
 	}
 	if len(turns) == 0 {
 		return nil, nil
@@ -89,9 +101,12 @@ func (g *Gate) decide(
 	if len(verdicts) != len(turns) {
 		return nil, fmt.Errorf("filter turns: %d decisions on %d turns", len(verdicts), len(turns))
 	}
-	out := make(map[string]memory.SaliencyDecision, len(ids))
-	for i, id := range ids {
-		out[id] = verdicts[i]
+	at := g.Now().UTC().Truncate(time.Millisecond) // as exact as every store keeps it
+	out := make(map[string]memory.SaliencyDecision, len(places))
+	for id, place := range places {
+		d := verdicts[place]
+		d.DecidedAt = at
+		out[id] = d
 	}
 	return out, nil
 }

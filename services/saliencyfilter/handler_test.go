@@ -343,3 +343,19 @@ func TestTheFirstDecisionOnAnEventStands(t *testing.T) {
 		}
 	}
 }
+
+// So does the first decision on a turn id in a batch, under whatever event ids the turn comes; and it says when it was made.
+func TestTheFirstDecisionOnATurnIDStands(t *testing.T) {
+	r := newFixture(t)
+	r.Now = func() time.Time { return now.Add(1500 * time.Microsecond) }
+	first, second := turn(ana, 1, dull), turn(ana, 2, "I live in Porto.")
+	second.Turn.ID = first.Turn.ID
+	if err := r.Handle(t.Context(), []bus.Message{message(t, first), message(t, second)}); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range r.out.read(t) {
+		if e.Dropped == nil || !e.Decision.DecidedAt.Equal(now.Add(time.Millisecond)) {
+			t.Errorf("event %d is %+v, want it dropped, with the time in milliseconds", i, e)
+		}
+	}
+}

@@ -108,3 +108,17 @@ func TestHistoryIsNotDeletedByItself(t *testing.T) {
 		t.Errorf("got %v, want a refusal that says why", err)
 	}
 }
+
+// A newer version may take the entry's place between the look at it and the writer's turn.
+func TestADeletionThatANewerVersionOvertakes(t *testing.T) {
+	r := newRecaller(t)
+	w := &writer{then: func(context.Context, consolidation.Retraction) error {
+		move(t, r)
+		return fault.Terminal("", "the memory is superseded")
+	}}
+	server := utilizer.NewMemoryServer(r, w, slog.New(slog.DiscardHandler))
+	_, err := server.DeleteMemory(tenant.NewContext(t.Context(), acme), deletion(someID()))
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "superseded") {
+		t.Errorf("got %v, want a refusal that says why", err)
+	}
+}

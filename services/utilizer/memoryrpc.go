@@ -25,6 +25,8 @@ const (
 	defaultPage, maxPage = 100, 1000
 	// retractWait is how long DeleteMemory waits for the user's writer.
 	retractWait = 10 * time.Second
+	// queryWait is how long GetSession does: the writer answers at once, unless nobody works.
+	queryWait = 5 * time.Second
 )
 
 // Writer is the users' writer; consolidation.Starter is one.
@@ -32,6 +34,8 @@ type Writer interface {
 	// Retract returns nil when an entry is retracted, a terminal error when it cannot be, and consolidation.ErrPending when the
 	// writer has not come to it in time.
 	Retract(ctx context.Context, p consolidation.Params, in consolidation.Retraction) error
+	// Waits reports whether turns of a session wait to be consolidated.
+	Waits(ctx context.Context, scope memory.Scope, sessionID string) (bool, error)
 }
 
 // memoryServer is the MemoryService. Reads go to the stores; the one write goes through the user's
@@ -204,36 +208,27 @@ func (s *memoryServer) GetSession(
 		out.FormedAt = timestamppb.New(r.FormedAt)
 	}
 	if r.Closed {
-		late, err := s.late(ctx, scope, r.SessionID)
+		// A turn may come after the session's end.
+		waits, err := s.waits(ctx, scope, r.SessionID)
 		if err != nil {
 			return nil, rpcerror.Logged(ctx, s.log, "look for late turns", err)
 		}
-		if !late {
+		if !waits {
 			out.State = mnemev1.FormationState_FORMATION_STATE_FORMED
 		}
 	}
 	return connect.NewResponse(out), nil
 }
 
-// late reports whether working memory shows a turn of the session that nothing was decided on yet: one that came after the
-// session's end.
-func (s *memoryServer) late(ctx context.Context, scope memory.Scope, sessionID string) (bool, error) {
-	recent, err := s.window.Recent(ctx, scope)
-	if err != nil {
-		return false, err
+// waits asks the user's writer, which alone knows what it has not come to yet.
+func (s *memoryServer) waits(ctx context.Context, scope memory.Scope, sessionID string) (bool, error) {
+	asking, cancel := context.WithTimeout(ctx, queryWait)
+	defer cancel()
+	waits, err := s.writer.Waits(asking, scope, sessionID)
+	if err != nil && asking.Err() != nil && ctx.Err() == nil {
+		return false, fmt.Errorf("%w: %v", fault.ErrUnavailable, err) //nolint:errorlint // the caller has not run out of time
 	}
-	var ids []string
-	for _, t := range recent {
-		if t.SessionID == sessionID {
-			ids = append(ids, t.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return false, nil
-	}
-	kept, err1 := s.bank.Turns(ctx, scope, ids)
-	dropped, err2 := s.bank.Dropped(ctx, scope, ids)
-	return len(kept)+len(dropped) < len(ids), errors.Join(err1, err2)
+	return waits, err
 }
 
 // entryRequest is a request that names an entry.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -57,6 +58,17 @@ type writer struct {
 	params   []consolidation.Params
 	then     func(context.Context, consolidation.Retraction) error
 	err      error
+	// waiting is the session of which turns wait; a question about it that must not be answered blocks.
+	waiting string
+	silent  bool
+}
+
+func (w *writer) Waits(ctx context.Context, scope memory.Scope, sessionID string) (bool, error) {
+	if w.silent {
+		<-ctx.Done()
+		return false, ctx.Err()
+	}
+	return scope == ana && sessionID == w.waiting, w.err
 }
 
 func (w *writer) Retract(ctx context.Context, p consolidation.Params, in consolidation.Retraction) error {
@@ -311,21 +323,25 @@ func TestAnEntryThatSeveralUsersHaveNeedsTheUser(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
+	open := &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2}
+	ended := &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2, Closed: true}
 	tests := []struct {
-		name   string
-		record *memory.SessionRecord
-		state  mnemev1.FormationState
-		turns  uint32
+		name    string
+		record  *memory.SessionRecord
+		waiting string
+		state   mnemev1.FormationState
+		turns   uint32
 	}{
-		{"nothing is formed yet", nil, mnemev1.FormationState_FORMATION_STATE_PENDING, 0},
-		{"an open session is pending, whatever is formed", &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2},
-			mnemev1.FormationState_FORMATION_STATE_PENDING, 3},
-		{"a closed one is formed", &memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2, Closed: true},
-			mnemev1.FormationState_FORMATION_STATE_FORMED, 3},
+		{"nothing is formed yet", nil, "", mnemev1.FormationState_FORMATION_STATE_PENDING, 0},
+		{"an open session is pending, whatever is formed", open, "", mnemev1.FormationState_FORMATION_STATE_PENDING, 3},
+		{"a closed one is formed", ended, "", mnemev1.FormationState_FORMATION_STATE_FORMED, 3},
+		{"a closed one of which late turns wait is pending", ended, "s1", mnemev1.FormationState_FORMATION_STATE_PENDING, 3},
+		{"turns of another session do not count", ended, "s2", mnemev1.FormationState_FORMATION_STATE_FORMED, 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newFixture(t)
+			r.writer.waiting, r.Window = tt.waiting, nil // working memory may be unavailable
 			if err := r.Bank.Write(t.Context(), ana, memory.Write{Session: tt.record}); err != nil {
 				t.Fatal(err)
 			}
@@ -336,6 +352,27 @@ func TestSessions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whether a session is formed is not guessed: a writer that cannot be asked, or that does not answer in time, is an error that asks for
+// another try.
+func TestASessionOfAWriterThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, w := range map[string]*writer{
+			"nobody there": {err: fmt.Errorf("10.1.2.3:7233: %w", syscall.ECONNREFUSED)}, "nobody works": {silent: true},
+		} {
+			r := newRecaller(t)
+			ended := memory.SessionRecord{SessionID: "s1", FormedAt: now, Turns: 3, Operations: 2, Closed: true}
+			if err := r.Bank.Write(t.Context(), ana, memory.Write{Session: &ended}); err != nil {
+				t.Fatal(err)
+			}
+			server := utilizer.NewMemoryServer(r, w, slog.New(slog.DiscardHandler))
+			got, err := server.GetSession(tenant.NewContext(t.Context(), acme), ask(&mnemev1.GetSessionRequest{UserId: "ana", SessionId: "s1"}))
+			if connect.CodeOf(err) != connect.CodeUnavailable {
+				t.Errorf("%s: got %v, %v", name, got, err)
+			}
+		}
+	})
 }
 
 func TestARecallIsToldInTextAndParts(t *testing.T) {

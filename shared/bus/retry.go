@@ -98,6 +98,11 @@ func (e *triedError) Unwrap() error { return e.err }
 
 // Retry makes attempts until one succeeds, the error is terminal, or ctx is done. It logs
 // each failed attempt.
+//
+// An error that is neither terminal nor known is tried for ever, and its partition waits: it cannot be told from an outage, and to give up
+// on it would turn every long outage into dead letters, and break the order of a user's events. A bug that shows itself as such an error
+// therefore stops a partition until it is mended. It is seen from outside as a consumer lag that grows on one partition while batches are
+// retried, and each attempt logs the error with topic, partition and offset.
 func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, batch []Message) error {

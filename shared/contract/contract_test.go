@@ -152,7 +152,7 @@ func TestSessionEventRoundTrip(t *testing.T) {
 }
 
 func TestSalientEventRoundTrip(t *testing.T) {
-	d := memory.SaliencyDecision{Score: 0.7, Threshold: 0.4, PolicyVersion: "p1"}
+	d := memory.SaliencyDecision{Score: 0.7, Threshold: 0.4, PolicyVersion: "p1", DecidedAt: now}
 	turn := memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "secret words", Time: now}
 	kept := d
 	kept.Salient = true

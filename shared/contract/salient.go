@@ -91,11 +91,15 @@ func (e SalientEvent) Encode() ([]byte, error) {
 }
 
 func decisionFrom(p *mnemev1.SaliencyDecision, salient bool) memory.SaliencyDecision {
-	return memory.SaliencyDecision{
+	d := memory.SaliencyDecision{
 		Salient: salient, Score: p.GetScore(), Threshold: p.GetThreshold(), PolicyVersion: p.GetPolicyVersion(),
 	}
+	if at := p.GetDecidedAt(); at != nil {
+		d.DecidedAt = at.AsTime()
+	}
+	return d
 }
 
 func decisionTo(d memory.SaliencyDecision) *mnemev1.SaliencyDecision {
-	return &mnemev1.SaliencyDecision{Score: d.Score, Threshold: d.Threshold, PolicyVersion: d.PolicyVersion}
+	return &mnemev1.SaliencyDecision{Score: d.Score, Threshold: d.Threshold, PolicyVersion: d.PolicyVersion, DecidedAt: stamp(d.DecidedAt)}
 }

@@ -16,4 +16,6 @@ type Dropped struct {
 	Threshold float64 `json:"threshold"`
 	// PolicyVersion is name and version of the policy that decided.
 	PolicyVersion string `json:"policy_version"`
+	// DecidedAt is that of the decision.
+	DecidedAt time.Time `json:"decided_at,omitzero"`
 }

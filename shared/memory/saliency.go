@@ -1,5 +1,7 @@
 package memory
 
+import "time"
+
 // SaliencyDecision is the filter's verdict on one turn.
 type SaliencyDecision struct {
 	// Salient is whether the turn is worth remembering.
@@ -10,4 +12,6 @@ type SaliencyDecision struct {
 	Threshold float64 `json:"threshold"`
 	// PolicyVersion is name and version of the policy that decided.
 	PolicyVersion string `json:"policy_version"`
+	// DecidedAt is when it was decided, in milliseconds; zero where that is not known.
+	DecidedAt time.Time `json:"decided_at,omitzero"`
 }

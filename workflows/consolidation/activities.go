@@ -38,8 +38,17 @@ type Activities struct {
 	Erasures Erasures
 }
 
-// Extract asks the policy what the turns say, and embeds it. Model-bound.
+// Extract asks the policy what the turns say that were not decided on before, and embeds it. Model-bound, but for a look at the bank: a
+// turn that came again must not be in what a model is asked, as one candidate may be made of several turns.
 func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
+	known, err := a.known(ctx, b)
+	if err != nil {
+		return Extracted{}, classify(err)
+	}
+	b = b.without(known)
+	if len(b.Turns) == 0 {
+		return Extracted{Known: known}, nil
+	}
 	former, err := a.Formers(b.Strategy, b.Policy)
 	if err != nil {
 		return Extracted{}, classify(err)
@@ -65,20 +74,44 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	for i := range candidates {
 		candidates[i].Vector = vectors[i]
 	}
-	out := Extracted{Candidates: candidates, More: more}
+	out := Extracted{Candidates: candidates, More: more, Known: known}
 	return out, fits("what the turns say", out)
+}
+
+// known returns the turns of a batch that were decided on before it. A turn was decided on when the bank has it, and when the filter
+// dropped one of its id earlier than it let this one pass: another text under the id of a dropped turn does not take its place. A turn
+// that passed first is not lost to a later decision on its id, and one of which it is not known when it passed is not lost either.
+func (a *Activities) known(ctx context.Context, b Batch) ([]string, error) {
+	ids := b.turnIDs()
+	kept, err := a.Bank.Turns(ctx, b.Scope, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up consolidated turns: %w", err)
+	}
+	dropped, err := a.Bank.Dropped(ctx, b.Scope, ids)
+	if err != nil {
+		return nil, fmt.Errorf("look up dropped turns: %w", err)
+	}
+	var known []string
+	for _, t := range b.Turns {
+		again := slices.ContainsFunc(kept, func(k memory.Turn) bool { return k.ID == t.ID })
+		refused := slices.ContainsFunc(dropped, func(d memory.Dropped) bool {
+			return d.TurnID == t.ID && !d.DecidedAt.IsZero() && d.DecidedAt.Before(t.DecidedAt)
+		})
+		if again || refused {
+			known = append(known, t.ID)
+		}
+	}
+	return known, nil
 }
 
 // Apply writes what was decided, retires what W should no longer show, and announces the
 // changes. Store-bound, and the same however often it runs.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 	if in.More {
-		in.Batch.Turns, in.Known, in.Batch.Closes = nil, nil, false
+		in.Batch.Turns, in.Batch.Closes = nil, false
 	}
 	w := in.Decided.Write
-	// A turn that came again does not take the place of the one that the entries were made from.
-	again := func(t memory.Turn) bool { return slices.Contains(in.Known, t.ID) }
-	w.Turns = slices.DeleteFunc(in.Batch.turns(), again)
+	w.Turns = in.Batch.turns()
 	record, err := a.sessionRecord(ctx, in)
 	if err != nil {
 		return classify(err)
@@ -102,15 +135,14 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 }
 
 // sessionRecord says how far the session is. FormedAt tells a repeated Apply from a further batch
-// of the same session, and turns that came again are left out, so that counts are not added twice. Nil when there is
-// nothing new to say.
+// of the same session, so that counts are not added twice. Nil when there is nothing new to say.
 func (a *Activities) sessionRecord(ctx context.Context, in ApplyInput) (*memory.SessionRecord, error) {
 	at := in.Now.UTC().Truncate(time.Millisecond)
 	old, ok, err := a.Bank.Session(ctx, in.Batch.Scope, in.Batch.SessionID)
 	if err != nil {
 		return nil, fmt.Errorf("look up session: %w", err)
 	}
-	turns := len(in.Batch.Turns) - len(in.Known)
+	turns := len(in.Batch.Turns)
 	if ok && (old.FormedAt.Equal(at) || (turns == 0 && old.Closed)) {
 		return nil, nil
 	}

@@ -43,18 +43,28 @@ func (c compressLarge) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload
 // take a former too long, however small it became by compression.
 const maxPayloadBytes = 1900 << 10
 
-// fits refuses what is too large for a payload, so that its batch is taken in smaller parts. Encoding gives the same bytes each time,
-// which the check of determinism cannot see.
-//
-//workflowcheck:ignore
+// fits refuses what is too large for a payload, so that its batch is taken in smaller parts.
 func fits(what string, value any) error {
-	data, err := json.Marshal(value)
+	n, err := size(value)
 	if err != nil {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s cannot be encoded: %v", what, err), errorTerminal, err)
 	}
-	if len(data) > maxPayloadBytes {
-		return temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("%s has %d bytes, more than the %d of one step", what, len(data), maxPayloadBytes), errorTooLarge, nil)
+	if n > maxPayloadBytes {
+		return tooLarge("%s has %d bytes, more than the %d of one step", what, n, maxPayloadBytes)
 	}
 	return nil
+}
+
+// tooLarge is the error that has a batch taken in smaller parts.
+func tooLarge(format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), errorTooLarge, nil)
+}
+
+// size is how many bytes a value has as JSON: up to six times those of a text, as some characters are escaped. Encoding gives the same
+// bytes each time, which the check of determinism cannot see.
+//
+//workflowcheck:ignore
+func size(value any) (int, error) {
+	data, err := json.Marshal(value)
+	return len(data), err
 }

@@ -7,6 +7,7 @@ package consolidation
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -26,6 +27,7 @@ const (
 	WorkflowName  = "mneme.consolidation"
 	SignalEvents  = "events"
 	QueryState    = "state"
+	QueryWaiting  = "waiting"
 	UpdateRetract = "retract"
 )
 
@@ -76,7 +78,9 @@ type Event struct {
 	ID        string       `json:"id"`
 	SessionID string       `json:"session_id,omitempty"`
 	Turn      *memory.Turn `json:"turn,omitempty"`
-	ClosedAt  time.Time    `json:"closed_at,omitzero"`
+	// DecidedAt is when the filter decided that the turn passes; zero where that is not known.
+	DecidedAt time.Time `json:"decided_at,omitzero"`
+	ClosedAt  time.Time `json:"closed_at,omitzero"`
 	// Erase asks that everything be erased that came before it. Unlike others, a repeated one takes effect again: what
 	// followed it comes again, too.
 	Erase bool `json:"erase,omitempty"`
@@ -95,10 +99,11 @@ type Retraction struct {
 	TraceParent string `json:"traceparent,omitempty"`
 }
 
-// Turn is a salient turn with the id of the bus event that brought it.
+// Turn is a salient turn with the id of the bus event that brought it, and the time of the decision that let it pass.
 type Turn struct {
 	memory.Turn
-	EventID string `json:"event_id"`
+	EventID   string    `json:"event_id"`
+	DecidedAt time.Time `json:"decided_at,omitzero"`
 }
 
 // Batch is the turns one consolidation works on.
@@ -137,6 +142,14 @@ func (b Batch) turnIDs() []string {
 	return out
 }
 
+// without is the batch without the turns of some ids.
+func (b Batch) without(ids []string) Batch {
+	if len(ids) > 0 {
+		b.Turns = slices.DeleteFunc(slices.Clone(b.Turns), func(t Turn) bool { return slices.Contains(ids, t.ID) })
+	}
+	return b
+}
+
 // CloseID is the id of the event that ends the session again after the batch went to the dead letters: without one,
 // what is replayed would wait for further turns. Each batch of a session has its own.
 func (b Batch) CloseID() string {
@@ -152,6 +165,8 @@ type Extracted struct {
 	Candidates []formation.Candidate `json:"candidates"`
 	// More says that the turns say more than Batch.Take let through.
 	More bool `json:"more,omitempty"`
+	// Known are the batch's turns that were decided on before, kept or dropped: they came again, and the further steps leave them out.
+	Known []string `json:"known,omitempty"`
 }
 
 // RelateInput is the argument of Relate.
@@ -163,14 +178,12 @@ type RelateInput struct {
 // Neighbourhood is the result of Relate. Entries are pooled, because candidates of one session
 // share most of their neighbours.
 type Neighbourhood struct {
-	// Candidates are those not consolidated before.
+	// Candidates are those that were given.
 	Candidates []formation.Candidate `json:"candidates"`
 	// Pool are the related entries, each once.
 	Pool []memory.Memory `json:"pool,omitempty"`
 	// Near has a list per candidate, nearest first.
 	Near [][]Neighbour `json:"near,omitempty"`
-	// Known are the batch's turns that were decided on before, kept or dropped: they came again.
-	Known []string `json:"known,omitempty"`
 	// Core is the user's core block as it is, where the strategy keeps one.
 	Core memory.Core `json:"core,omitzero"`
 	// Window is what of working memory has been consolidated, oldest first, the newest turns of it at most.
@@ -221,8 +234,6 @@ type ApplyInput struct {
 	Batch   Batch     `json:"batch"`
 	Decided Decided   `json:"decided"`
 	Now     time.Time `json:"now"`
-	// Known is that of the Neighbourhood.
-	Known []string `json:"known,omitempty"`
 	// More is that of Extracted: the turns are not done with.
 	More bool `json:"more,omitempty"`
 }

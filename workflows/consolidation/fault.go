@@ -18,7 +18,7 @@ const (
 )
 
 // classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, an
-// unusable model answer is tried a few times by the workflow, everything else until maxAttempts.
+// unusable model answer is tried a few times by the workflow, everything else for maxDuration.
 func classify(err error) error {
 	switch {
 	case errors.Is(err, fault.ErrUnusableAnswer):

@@ -17,6 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/store/window"
+	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
@@ -146,6 +147,14 @@ func (b *bounded) Decide(ctx context.Context, in consolidation.DecideInput) (out
 	return out, err
 }
 
+func (b *bounded) Search(ctx context.Context, in consolidation.SearchInput) (out consolidation.SearchResult, err error) {
+	out, err = b.shop.Search(ctx, in)
+	if err == nil {
+		b.see(in, out)
+	}
+	return out, err
+}
+
 func (b *bounded) Apply(ctx context.Context, in consolidation.ApplyInput) error {
 	b.see(in)
 	return b.shop.Apply(ctx, in)
@@ -228,22 +237,346 @@ func TestTheLargestSessionIsFormedInSeveralSteps(t *testing.T) {
 	}
 }
 
-// The filter's decision stands: another text under the id of a turn that it dropped does not become memory.
-func TestTheIDOfADroppedTurnIsNotTaken(t *testing.T) {
-	s := newShop(t)
-	b := batchOf(1, "I live in Madrid.", "I am a nurse.")
-	if err := s.Bank.WriteDropped(t.Context(), owner, []memory.Dropped{{TurnID: b.Turns[0].ID, SessionID: "s1", Time: start}}); err != nil {
+// maxPayload is the size of JSON that no step may be given or return.
+const maxPayload = 1900 << 10
+
+// jsonSize is the size of a value as JSON.
+func jsonSize(t *testing.T, v any) int {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
 		t.Fatal(err)
 	}
-	s.consolidate(t, b, start)
-	kept, err := s.Bank.Turns(t.Context(), owner, []string{b.Turns[0].ID, b.Turns[1].ID})
-	if err != nil || len(kept) != 1 || kept[0].Text != "I am a nurse." {
-		t.Errorf("the turns kept are %+v, %v", kept, err)
+	return len(data)
+}
+
+func isTooLarge(err error) bool {
+	var app *temporal.ApplicationError
+	return errors.As(err, &app) && app.Type() == "too_large" && app.NonRetryable()
+}
+
+// fill puts n large entries into ana's bank, with words of their own.
+func (s shop) fill(t *testing.T, n int) {
+	t.Helper()
+	var w memory.Write
+	for i := range n {
+		w.Put = append(w.Put, memory.Memory{
+			ID: memory.DeriveID(owner, []string{"old"}, i), Content: fmt.Sprint("I own thing", i), Value: strings.Repeat("<", memory.MaxValueBytes),
+			Status: memory.StatusActive, Sources: []string{"old"}, Vector: make(memory.Vector, builtin.Dimension), RecordedAt: start,
+		})
 	}
-	for _, m := range s.list(t) {
-		if strings.Contains(m.Content, "Madrid") {
-			t.Errorf("the bank has %q", m.Content)
+	if err := s.Bank.Write(t.Context(), owner, w); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// longest is the longest turn there can be, as JSON.
+func longest(session string, n int) consolidation.Event {
+	e := turn(session, n)
+	e.Turn.Text, e.Turn.Caption = strings.Repeat("<", memory.MaxTextBytes), strings.Repeat("<", memory.MaxCaptionBytes)
+	return e
+}
+
+// remember puts consolidated turns into the window, the longest there can be and one short one.
+func (s shop) remember(t *testing.T, long int) {
+	t.Helper()
+	var turns []memory.Turn
+	for n := range long {
+		turns = append(turns, *longest("before", n).Turn)
+	}
+	for n := range 6 {
+		e := turn("before", long+n)
+		e.Turn.Text = strings.Repeat("<", 3<<10)
+		turns = append(turns, *e.Turn)
+	}
+	if err := s.Window.Append(t.Context(), owner, turns); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Bank.Write(t.Context(), owner, memory.Write{Turns: turns}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// curious searches the bank several times, and keeps in its memo what was said and all that it was shown.
+type curious struct {
+	literal
+	rounds int
+	shown  map[string]memory.Memory
+	window int
+	core   bool
+}
+
+type notes struct {
+	Round int                      `json:"round"`
+	Text  string                   `json:"text"`
+	Shown map[string]memory.Memory `json:"shown"`
+}
+
+func (c *curious) Extract(_ context.Context, in formation.Session) ([]formation.Candidate, error) {
+	return []formation.Candidate{{Content: in.Turns[0].Text, Sources: []string{in.Turns[0].ID}}}, nil
+}
+
+func (c *curious) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	n := notes{Text: in.Session.Turns[0].Text + in.Session.Turns[0].Caption, Shown: map[string]memory.Memory{}}
+	if in.Memo != nil {
+		if err := json.Unmarshal(in.Memo, &n); err != nil {
+			return formation.Verdict{}, err
 		}
+	}
+	for _, f := range append(in.Found, formation.Found{Memories: in.Related[0].Memories}) {
+		for _, m := range f.Memories {
+			n.Shown[m.ID] = m
+		}
+	}
+	c.shown, c.window, c.core = n.Shown, max(c.window, len(in.Window)), c.core || in.Core.Content != ""
+	if n.Round++; n.Round > c.rounds {
+		return c.literal.Decide(ctx, in)
+	}
+	memo, err := json.Marshal(n)
+	out := formation.Verdict{Memo: memo}
+	for i := range 30 {
+		out.Lookups = append(out.Lookups, formation.Lookup{Text: fmt.Sprint("thing", 30*n.Round+i), K: 1})
+	}
+	return out, err
+}
+
+// The longest turn there can be is decided on, over a bank of large entries, with a window of long turns, a core block, and a former that
+// searches again and again and keeps all that it is shown.
+func TestTheLongestTurnIsDecidedOnWhateverTheFormerLooksUp(t *testing.T) {
+	env, s := newRun(t)
+	b := &bounded{shop: newShop(t), t: t}
+	former := &curious{rounds: 12}
+	b.Formers = func(string, string) (formation.Former, error) { return former, nil }
+	for name, f := range map[string]any{
+		"Extract": b.Extract, "Relate": b.Relate, "Decide": b.Decide, "Search": b.Search, "Apply": b.Apply,
+	} {
+		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
+	}
+	b.fill(t, 400)
+	b.remember(t, 2)
+	core := memory.Core{Content: strings.Repeat("<", 5000), Version: 1, UpdatedAt: start}
+	if err := b.Bank.Write(t.Context(), owner, memory.Write{Core: &core}); err != nil {
+		t.Fatal(err)
+	}
+	signals(env, []consolidation.Event{longest("s1", 1), closed("s1")})
+	p := params()
+	p.Strategy = string(tenant.StrategyMembuilder) // keeps a core block
+	finish(t, env, p)
+	for _, d := range s.deadLetters {
+		t.Errorf("%d turns are a dead letter: %s", len(d.Batch.Turns), d.Reason)
+	}
+	if b.session(t, "s1").Turns != 1 || former.window == 0 || !former.core || len(former.shown) < 45 {
+		t.Errorf("the session is %+v; %d turns of the window and %d entries were shown", b.session(t, "s1"), former.window, len(former.shown))
+	}
+	if b.largest > maxPayload {
+		t.Errorf("a payload had %d bytes", b.largest)
+	}
+}
+
+// The window makes way for a memo that has grown.
+func TestTheWindowMakesWayForAMemo(t *testing.T) {
+	env, s := newRun(t)
+	var windows []int
+	relate := func(_ context.Context, in consolidation.RelateInput) (consolidation.Neighbourhood, error) {
+		n := consolidation.Neighbourhood{Candidates: in.Candidates}
+		for range 20 {
+			n.Window = append(n.Window, memory.Turn{Text: strings.Repeat("x", 3<<10)})
+		}
+		return n, nil
+	}
+	decide := func(_ context.Context, in consolidation.DecideInput) (d consolidation.Decided, _ error) {
+		if windows = append(windows, len(in.Neighbourhood.Window)); len(windows) == 1 {
+			d.Lookups = []formation.Lookup{{Text: "home"}}
+			d.Memo = json.RawMessage(`"` + strings.Repeat("x", 1_900_000) + `"`)
+		}
+		return d, nil
+	}
+	search := func(context.Context, consolidation.SearchInput) (consolidation.SearchResult, error) {
+		return consolidation.SearchResult{Near: make([][]consolidation.Neighbour, 1)}, nil
+	}
+	for name, f := range map[string]any{"Relate": relate, "Decide": decide, "Search": search} {
+		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
+	}
+	signals(env, []consolidation.Event{turn("s1", 1), closed("s1")})
+	finish(t, env, params())
+	if len(s.deadLetters) != 0 || len(s.applied) != 1 || !slices.Equal(windows, []int{20, 0}) {
+		t.Errorf("%d dead letters; the former was shown windows of %v turns", len(s.deadLetters), windows)
+	}
+}
+
+// What is handed over is measured, whatever it was made of: here two turns and what was decided on them fit one by one only.
+func TestWhatIsTooLargeToHandOverIsTakenInHalves(t *testing.T) {
+	env, s := newRun(t)
+	decide := func(_ context.Context, in consolidation.DecideInput) (consolidation.Decided, error) {
+		var d consolidation.Decided
+		for range in.Batch.Turns {
+			d.Write.Put = append(d.Write.Put, memory.Memory{Content: strings.Repeat("x", 850<<10)})
+		}
+		return d, nil
+	}
+	env.RegisterActivityWithOptions(decide, activity.RegisterOptions{Name: "Decide", DisableAlreadyRegisteredCheck: true})
+	signals(env, []consolidation.Event{longest("s1", 1), longest("s1", 2), closed("s1")})
+	finish(t, env, params())
+	if len(s.applied) != 2 || len(s.deadLetters) != 0 {
+		t.Errorf("%d batches were applied, and %d are dead letters", len(s.applied), len(s.deadLetters))
+	}
+	for _, a := range s.applied {
+		if n := jsonSize(t, a); n > maxPayload {
+			t.Errorf("%d turns were applied with %d bytes", len(a.Batch.Turns), n)
+		}
+	}
+}
+
+// verdict is a former that decides as it is told.
+type verdict struct {
+	literal
+	formation.Verdict
+}
+
+func (v verdict) Decide(context.Context, formation.Bundle) (formation.Verdict, error) {
+	return v.Verdict, nil
+}
+
+func TestDecideRefusesToReturnTooMuch(t *testing.T) {
+	s := newShop(t)
+	in := consolidation.DecideInput{Batch: batchOf(1, "I own a boat."), Now: start, Neighbourhood: consolidation.Neighbourhood{
+		Candidates: []formation.Candidate{{Content: "I own a boat.", Sources: []string{"s1:0"}}}, Near: make([][]consolidation.Neighbour, 1),
+	}}
+	long := strings.Repeat("<", memory.MaxTextBytes)
+	var many formation.Verdict
+	for n := range 12 {
+		m := memory.Memory{ID: memory.DeriveID(owner, []string{"s1:0"}, n), Content: long, Kind: memory.KindFact}
+		many.Operations = append(many.Operations, memory.Operation{Kind: memory.OpAdd, New: &m, Sources: []string{"s1:0"}})
+	}
+	memo, err := json.Marshal(strings.Repeat(long, 12))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]formation.Verdict{
+		"operations": many, "a memo": {Lookups: []formation.Lookup{{Text: "boat"}}, Memo: memo},
+	} {
+		s.Formers = func(string, string) (formation.Former, error) { return verdict{Verdict: v}, nil }
+		if _, err := s.Decide(t.Context(), in); !isTooLarge(err) {
+			t.Errorf("%s: got %v, want a refusal that is not retried", name, err)
+		}
+	}
+}
+
+// Related entries and the window have what the turns leave; where that is too little to decide by, the turns are taken in smaller parts.
+func TestRelateKeepsWithinWhatTheTurnsLeave(t *testing.T) {
+	s := newShop(t)
+	s.fill(t, 400)
+	s.remember(t, 2)
+	in := consolidation.RelateInput{Batch: batchOf(1, "I own a boat.")}
+	candidate := func(n, long int) formation.Candidate {
+		return formation.Candidate{
+			Content: fmt.Sprint("I own thing", n, strings.Repeat("<", long)), Sources: []string{"s1:0"},
+			Vector: make(memory.Vector, builtin.Dimension),
+		}
+	}
+	sizes := map[int]int{}
+	for n := range 50 {
+		in.Candidates = append(in.Candidates, candidate(n, 0))
+		if n != 0 && n != 49 {
+			continue
+		}
+		out, err := s.Relate(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[n] = jsonSize(t, out.Pool)
+		if w := jsonSize(t, out.Window); w > 65<<10 || len(out.Window) < 2 {
+			t.Errorf("%d turns of the window have %d bytes", len(out.Window), w)
+		}
+	}
+	if sizes[0] == 0 || sizes[49] < 256<<10 || sizes[49] > 512<<10 {
+		t.Errorf("the related entries have %v bytes", sizes)
+	}
+	for len(in.Candidates) < 55 {
+		in.Candidates = append(in.Candidates, candidate(len(in.Candidates), memory.MaxTextBytes))
+	}
+	out, err := s.Relate(t.Context(), in)
+	if n := jsonSize(t, out); err != nil || n > maxPayload || jsonSize(t, out.Pool) >= sizes[49] || len(out.Pool) == 0 {
+		t.Errorf("beside long candidates: %d bytes, %d of them entries, %v", n, jsonSize(t, out.Pool), err)
+	}
+	for len(in.Candidates) < 58 {
+		in.Candidates = append(in.Candidates, candidate(len(in.Candidates), memory.MaxTextBytes))
+	}
+	if _, err := s.Relate(t.Context(), in); !isTooLarge(err) {
+		t.Errorf("beside more of them: got %v, want a refusal that is not retried", err)
+	}
+}
+
+// A search finds no more than its bound, the nearest of every lookup first.
+func TestSearchKeepsWithinItsBound(t *testing.T) {
+	s := newShop(t)
+	s.fill(t, 400)
+	in := consolidation.SearchInput{Scope: owner}
+	for n := range 64 {
+		in.Lookups = append(in.Lookups, formation.Lookup{Text: fmt.Sprint("thing", n), Vector: make(memory.Vector, builtin.Dimension)})
+	}
+	out, err := s.Search(t.Context(), in)
+	if n := jsonSize(t, out); err != nil || n < 256<<10 || n > 520<<10 {
+		t.Errorf("found %d bytes, %v", n, err)
+	}
+}
+
+// oneOfAll makes one candidate of all that a session says, as RMM's topics may.
+type oneOfAll struct{ literal }
+
+func (oneOfAll) Extract(_ context.Context, in formation.Session) ([]formation.Candidate, error) {
+	var c formation.Candidate
+	for _, t := range in.Turns {
+		c.Content, c.Sources = c.Content+t.Text, append(c.Sources, t.ID)
+	}
+	return []formation.Candidate{c}, nil
+}
+
+// The first decision on a turn id stands: another text under the id of a turn that was dropped does not become memory, not even as part of
+// what other turns say, and a turn that passed first is not lost to a later decision.
+func TestTheFirstDecisionOnATurnStands(t *testing.T) {
+	const taken, other = "I live in Madrid.", "I am a nurse."
+	for name, c := range map[string]struct {
+		passed, dropped time.Time
+		lost            bool
+	}{
+		"dropped, then passed with another text": {start.Add(time.Millisecond), start, true},
+		"passed, then dropped":                   {start, start.Add(time.Millisecond), false},
+		"passed and dropped at a time":           {start, start, false},
+		"nobody knows when it passed":            {time.Time{}, start, false},
+		"nobody knows when it was dropped":       {start, time.Time{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			s.Formers = func(string, string) (formation.Former, error) { return oneOfAll{}, nil }
+			b := batchOf(1, taken, other)
+			dropped := memory.Dropped{TurnID: b.Turns[0].ID, SessionID: "s1", Time: start, DecidedAt: c.dropped}
+			if err := s.Bank.WriteDropped(t.Context(), owner, []memory.Dropped{dropped}); err != nil {
+				t.Fatal(err)
+			}
+			var events []consolidation.Event
+			for i := range b.Turns {
+				e := consolidation.Event{ID: b.Turns[i].EventID, SessionID: "s1", Turn: &b.Turns[i].Turn, DecidedAt: start}
+				if i == 0 {
+					e.DecidedAt = c.passed
+				}
+				events = append(events, e)
+			}
+			if err := consolidation.Form(t.Context(), s.Activities, params(), append(events, closed("s1")), start); err != nil {
+				t.Fatal(err)
+			}
+			want, turns := taken+other, 2
+			if c.lost {
+				want, turns = other, 1
+			}
+			kept, err := s.Bank.Turns(t.Context(), owner, []string{b.Turns[0].ID, b.Turns[1].ID})
+			if err != nil || len(kept) != turns || s.session(t, "s1").Turns != turns || !s.session(t, "s1").Closed {
+				t.Errorf("the turns kept are %+v, %v, and the session is %+v", kept, err, s.session(t, "s1"))
+			}
+			if entries := s.list(t); len(entries) != 1 || entries[0].Content != want {
+				t.Errorf("the bank has %+v, want %q", entries, want)
+			}
+		})
 	}
 }
 
@@ -292,5 +625,22 @@ func TestARetractionIsFinishedByItsNextAttempt(t *testing.T) {
 	}
 	if left, err := s.Window.Recent(t.Context(), owner); err != nil || len(left) != 0 {
 		t.Errorf("the window still shows %v, %v", left, err)
+	}
+}
+
+// A newer version may take an entry's place after its deletion was asked for: whoever asked is told.
+func TestARetractionOfASupersededEntryIsRefused(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I live in Porto."), start)
+	entry := s.list(t)[0]
+	w := memory.Write{Close: []memory.Closing{{ID: entry.ID, Status: memory.StatusSuperseded, ValidTo: start, OperationID: "op1"}}}
+	if err := s.Bank.Write(t.Context(), owner, w); err != nil {
+		t.Fatal(err)
+	}
+	in := consolidation.RetractInput{Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID}, Now: start}
+	var refused *temporal.ApplicationError
+	if err := s.Retract(t.Context(), in); !errors.As(err, &refused) || refused.Type() != "terminal" || !refused.NonRetryable() ||
+		!strings.Contains(err.Error(), "superseded") {
+		t.Errorf("got %v, want a refusal that says why", err)
 	}
 }

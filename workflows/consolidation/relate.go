@@ -2,9 +2,7 @@ package consolidation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -19,29 +17,30 @@ import (
 const (
 	// relatedAlpha weighs vector against words when relating: alike.
 	relatedAlpha = 0.5
-	// maxPoolBytes bounds a batch's related entries, as JSON: they go through payloads with the rest of the batch.
-	maxPoolBytes = 640 << 10
-	// maxWindowBytes bounds the turns of working memory that a decision sees.
+	// maxPoolBytes bounds the entries that a search finds, as JSON: they go through payloads with the rest of the batch. The longest turn
+	// there can be, what it says, these entries, the window, and a memo with the turn and the entries in it have room together.
+	maxPoolBytes = 512 << 10
+	// minPoolBytes is what a batch must leave for them: one that says so much that it would be decided without is taken in smaller parts.
+	minPoolBytes = maxPoolBytes / 4
+	// maxWindowBytes bounds the turns of working memory that a decision sees, as JSON.
 	maxWindowBytes = 64 << 10
+	// neighbourBytes is what a Neighbour has as JSON, at most.
+	neighbourBytes = 64
 	// relateParallel bounds the queries of one batch in flight.
 	relateParallel = 8
 )
 
-// Relate leaves out what was consolidated before and finds the entries near to the rest.
-// Store-bound.
+// Relate finds the entries near to what the turns say, and what else is decided by. Store-bound.
 func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood, error) {
-	fresh, known, err := a.fresh(ctx, in)
-	if err != nil {
-		return Neighbourhood{}, classify(err)
-	}
-	lookups := make([]formation.Lookup, len(fresh))
-	for i, c := range fresh {
+	lookups := make([]formation.Lookup, len(in.Candidates))
+	for i, c := range in.Candidates {
 		lookups[i] = formation.Lookup{Text: c.Content, Vector: c.Vector, K: c.Neighbours}
 	}
-	n := Neighbourhood{Candidates: fresh, Known: known}
+	n := Neighbourhood{Candidates: in.Candidates}
+	var found [][]bank.Scored
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		n.Pool, n.Near, err = a.search(gctx, in.Batch.Scope, lookups)
+		found, err = a.search(gctx, in.Batch.Scope, lookups)
 		return err
 	})
 	if tenant.Strategy(in.Batch.Strategy).KeepsCore() {
@@ -57,21 +56,39 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 	if err := g.Wait(); err != nil {
 		return Neighbourhood{}, classify(fmt.Errorf("relate: %w", err))
 	}
-	return n, fits("what is related", n)
+	room, err := DecideInput{Batch: in.Batch, Neighbourhood: n}.room()
+	if err != nil {
+		return Neighbourhood{}, classify(err)
+	}
+	if room < minPoolBytes {
+		return Neighbourhood{}, tooLarge("what the turns say leaves %d bytes for what is related, of %d that are needed", room, minPoolBytes)
+	}
+	n.Pool, n.Near = related(lookups, found, min(room, maxPoolBytes))
+	return n, nil
+}
+
+// room is how much may be added to what is decided on: half of what a payload has left, as a former may keep what it is shown in its memo.
+func (in DecideInput) room() (int, error) {
+	n, err := size(in)
+	if err != nil {
+		return 0, fmt.Errorf("encode what is decided on: %w", err)
+	}
+	return (maxPayloadBytes - n) / 2, nil
 }
 
 // Search makes the searches that a former asked for. Store-bound.
 func (a *Activities) Search(ctx context.Context, in SearchInput) (SearchResult, error) {
-	entries, near, err := a.search(ctx, in.Scope, in.Lookups)
+	found, err := a.search(ctx, in.Scope, in.Lookups)
 	if err != nil {
 		return SearchResult{}, classify(fmt.Errorf("search: %w", err))
 	}
-	out := SearchResult{Pool: entries, Near: near}
-	return out, fits("what is found", out)
+	var out SearchResult
+	out.Pool, out.Near = related(in.Lookups, found, maxPoolBytes)
+	return out, nil
 }
 
-// search makes several searches, some at a time, and pools what they find.
-func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []formation.Lookup) ([]memory.Memory, [][]Neighbour, error) {
+// search makes several searches, some at a time.
+func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []formation.Lookup) ([][]bank.Scored, error) {
 	found := make([][]bank.Scored, len(lookups))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(relateParallel)
@@ -89,11 +106,7 @@ func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []f
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, nil, err
-	}
-	entries, near := related(lookups, found)
-	return entries, near, nil
+	return found, g.Wait()
 }
 
 // recent returns the turns of working memory that have been consolidated, the newest of them that fit into a payload. What waits or
@@ -116,42 +129,21 @@ func (a *Activities) recent(ctx context.Context, scope memory.Scope) ([]memory.T
 	})
 	first, bytes := len(turns), 0
 	for ; first > 0; first-- {
-		bytes += len(turns[first-1].Text) + len(turns[first-1].Caption)
-		if bytes > maxWindowBytes {
+		n, err := size(turns[first-1])
+		if err != nil {
+			return nil, fmt.Errorf("encode window: %w", err)
+		}
+		if bytes += n; bytes > maxWindowBytes {
 			break
 		}
 	}
 	return turns[first:], nil
 }
 
-// fresh drops candidates all of whose turns were decided on before, because the session came twice, and returns those turns, too. A
-// turn was decided on when the bank has it, and when the filter dropped it: another text under its id does not take its place.
-func (a *Activities) fresh(ctx context.Context, in RelateInput) ([]formation.Candidate, []string, error) {
-	ids := in.Batch.turnIDs()
-	kept, err := a.Bank.Turns(ctx, in.Batch.Scope, ids)
-	if err != nil {
-		return nil, nil, fmt.Errorf("look up consolidated turns: %w", err)
-	}
-	dropped, err := a.Bank.Dropped(ctx, in.Batch.Scope, ids)
-	if err != nil {
-		return nil, nil, fmt.Errorf("look up dropped turns: %w", err)
-	}
-	done := make(map[string]bool, len(kept)+len(dropped))
-	for _, t := range kept {
-		done[t.ID] = true
-	}
-	for _, d := range dropped {
-		done[d.TurnID] = true
-	}
-	return slices.DeleteFunc(slices.Clone(in.Candidates), func(c formation.Candidate) bool {
-		return !slices.ContainsFunc(c.Sources, func(id string) bool { return !done[id] })
-	}), slices.Sorted(maps.Keys(done)), nil
-}
-
-// related collects the entries found, the nearest of every search first, until there are maxPoolBytes of them.
-func related(lookups []formation.Lookup, found [][]bank.Scored) ([]memory.Memory, [][]Neighbour) {
+// related collects the entries found, the nearest of every search first, as long as there is room.
+func related(lookups []formation.Lookup, found [][]bank.Scored, room int) ([]memory.Memory, [][]Neighbour) {
 	near := make([][]Neighbour, len(lookups))
-	p := newPool(maxPoolBytes)
+	p := newPool(room)
 	for rank := range formation.MaxNeighbours {
 		for i, hits := range found {
 			if rank >= len(hits) {
@@ -168,7 +160,7 @@ func related(lookups []formation.Lookup, found [][]bank.Scored) ([]memory.Memory
 	return p.entries, near
 }
 
-// pool is entries, each once, of a bounded size.
+// pool is entries, each once, to which more are added while there is room.
 type pool struct {
 	entries []memory.Memory
 	at      map[string]int
@@ -176,27 +168,32 @@ type pool struct {
 }
 
 func newPool(room int, entries ...memory.Memory) *pool {
-	p := &pool{at: map[string]int{}, room: room}
-	for _, m := range entries {
-		p.add(m)
+	p := &pool{entries: entries, at: make(map[string]int, len(entries)), room: room}
+	for i, m := range entries {
+		p.at[m.ID] = i
 	}
 	return p
 }
 
-// add returns the entry's place; ok is false where there is no room for it. See fits for the check.
-//
-//workflowcheck:ignore
+// add makes an entry somebody's neighbour and returns its place; ok is false where there is no room for that.
 func (p *pool) add(m memory.Memory) (place int, ok bool) {
-	if place, ok = p.at[m.ID]; ok {
-		return place, true
+	place, again := p.at[m.ID]
+	need := neighbourBytes
+	if !again {
+		n, err := size(m)
+		if err != nil {
+			return 0, false
+		}
+		need += n
 	}
-	data, err := json.Marshal(m)
-	if err != nil || len(data) > p.room {
+	if need > p.room {
 		return 0, false
 	}
-	p.room -= len(data)
-	place = len(p.entries)
-	p.at[m.ID] = place
-	p.entries = append(p.entries, m)
+	p.room -= need
+	if !again {
+		place = len(p.entries)
+		p.at[m.ID] = place
+		p.entries = append(p.entries, m)
+	}
 	return place, true
 }

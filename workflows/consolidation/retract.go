@@ -6,21 +6,24 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Retract takes an entry out of recall on request and announces it. An entry that is gone, or that a newer version
-// took the place of, is left as it is. Store-bound.
+// Retract takes an entry out of recall on request and announces it. An entry that is gone is left as it is; one that a newer version took
+// the place of is refused, as whoever asked must not take it for deleted. Store-bound.
 func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
-	if errors.Is(err, bank.ErrNotFound) || (err == nil && m.Status == memory.StatusSuperseded) {
+	switch {
+	case errors.Is(err, bank.ErrNotFound):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return classify(fmt.Errorf("get memory: %w", err))
+	case m.Status == memory.StatusSuperseded:
+		return classify(fault.Terminal("", "the memory is superseded: a newer version took its place; delete that one, or erase the user"))
 	}
 	// It is told as if it had never held: no question about the past shows it again.
 	op := memory.Operation{Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: []string{in.ID}, At: m.ValidFrom}

@@ -65,13 +65,41 @@ func (s Starter) Retract(ctx context.Context, p Params, in Retraction) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Type() == errorTerminal:
 		return fault.Terminal("", "%s", refused.Message())
 	case ctx.Err() != nil:
 		return ErrPending
-	default: // the run was ended from outside
+	default: // the run ended before it answered, which the server says as an ApplicationError of a type of its own
 		return fmt.Errorf("await retraction: %w: %w", fault.ErrUnavailable, err)
 	}
+}
+
+// Waits reports whether turns of a session wait to be consolidated. A workflow that does not run has nothing waiting.
+func (s Starter) Waits(ctx context.Context, scope memory.Scope, sessionID string) (bool, error) {
+	answer, err := s.Client.QueryWorkflowWithOptions(ctx, &client.QueryWorkflowWithOptionsRequest{
+		WorkflowID: WorkflowID(scope), QueryType: QueryWaiting, Args: []any{sessionID},
+		QueryRejectCondition: enumspb.QUERY_REJECT_CONDITION_NOT_OPEN,
+	})
+	var absent *serviceerror.NotFound
+	var begins *serviceerror.WorkflowNotReady
+	var idle *serviceerror.FailedPrecondition
+	switch {
+	case errors.As(err, &absent):
+		return false, nil
+	case errors.As(err, &begins): // what it began for waits
+		return true, nil
+	case errors.As(err, &idle): // no worker takes the question
+		return false, fmt.Errorf("ask consolidation: %w: %w", fault.ErrUnavailable, err)
+	case err != nil:
+		return false, fmt.Errorf("ask consolidation: %w", err)
+	case answer.QueryRejected != nil:
+		return false, nil
+	}
+	var waits bool
+	if err := answer.QueryResult.Get(&waits); err != nil {
+		return false, fmt.Errorf("read consolidation's answer: %w", err)
+	}
+	return waits, nil
 }
 
 // Runs reports whether the user's workflow runs at the moment.

@@ -112,13 +112,19 @@ func (s *State) addTurn(e Event, now time.Time) {
 		return
 	}
 	session := s.open(e, now)
-	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID})
+	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID, e.DecidedAt})
 }
 
 func waits(sessions []Session, turnID string) bool {
 	return slices.ContainsFunc(sessions, func(o Session) bool {
 		return slices.ContainsFunc(o.Turns, func(t Turn) bool { return t.ID == turnID })
 	})
+}
+
+// waiting reports whether turns of a session wait.
+func (s *State) waiting(sessionID string) bool {
+	has := func(o Session) bool { return o.ID == sessionID && len(o.Turns) > 0 }
+	return slices.ContainsFunc(s.Open, has) || slices.ContainsFunc(s.Closed, has)
 }
 
 func (s *State) closeSession(e Event, now time.Time) {

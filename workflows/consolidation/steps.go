@@ -10,6 +10,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/mneme-memory/mneme/shared/formation"
 )
 
 // maxRounds bounds how often a former may search the bank before it decides. Formers have tighter bounds of their own; this one
@@ -73,22 +75,24 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 
 // consolidate runs the four steps on a batch, and reports whether its turns say more than it took.
 func consolidate(do steps, b Batch) (more bool, err error) {
-	var near Neighbourhood
+	var extracted Extracted
 	var decided Decided
 	if len(b.Turns) > 0 {
-		extracted, err := do.extract(b)
-		if err != nil {
+		if extracted, err = do.extract(b); err != nil {
 			return false, err
 		}
-		more = extracted.More
-		if near, err = do.relate(RelateInput{b, extracted.Candidates}); err != nil {
+		b = b.without(extracted.Known)
+	}
+	if len(b.Turns) > 0 {
+		near, err := do.relate(RelateInput{b, extracted.Candidates})
+		if err != nil {
 			return false, err
 		}
 		if decided, err = decide(do, b, near); err != nil {
 			return false, err
 		}
 	}
-	return more, do.apply(ApplyInput{b, decided, do.now(), near.Known, more})
+	return extracted.More, do.apply(ApplyInput{b, decided, do.now(), extracted.More})
 }
 
 // decide asks for a decision, making the lookups that the former wants first.
@@ -103,25 +107,41 @@ func decide(do steps, b Batch, near Neighbourhood) (Decided, error) {
 		if err != nil {
 			return Decided{}, err
 		}
-		in.Found, in.Memo = in.Neighbourhood.extend(found), decided.Memo
+		in.Memo = decided.Memo
+		if err := in.extend(found); err != nil {
+			return Decided{}, err
+		}
 	}
 	return Decided{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("no decision after %d searches", maxRounds), errorTerminal, nil)
 }
 
-// extend adds what a search found to the pool, as long as it is no more than two full searches together, and returns the search's
-// lists by their places there.
-func (n *Neighbourhood) extend(found SearchResult) [][]Neighbour {
-	p := newPool(2*maxPoolBytes, n.Pool...)
-	out := make([][]Neighbour, len(found.Near))
-	for i, near := range found.Near {
-		for _, hit := range near {
-			if place, ok := p.add(found.Pool[hit.Pool]); ok {
-				out[i] = append(out[i], Neighbour{Pool: place, Similarity: hit.Similarity})
+// extend adds what a search found to what is decided on, as long as there is room and it is no more than a full search. The window makes
+// way for a memo that has grown; what the former has been shown of the bank stays, as it may decide on that.
+func (in *DecideInput) extend(found SearchResult) error {
+	in.Found = make([][]Neighbour, len(found.Near))
+	room, err := in.room()
+	for err == nil && room < minPoolBytes && len(in.Neighbourhood.Window) > 0 {
+		var freed int
+		freed, err = size(in.Neighbourhood.Window[0])
+		room += freed / 2
+		in.Neighbourhood.Window = in.Neighbourhood.Window[1:]
+	}
+	if err != nil {
+		return temporal.NewNonRetryableApplicationError(err.Error(), errorTerminal, err)
+	}
+	p := newPool(min(room, maxPoolBytes), in.Neighbourhood.Pool...)
+	for rank := range formation.MaxNeighbours { // the nearest of every lookup first
+		for i, near := range found.Near {
+			if rank >= len(near) {
+				continue
+			}
+			if place, ok := p.add(found.Pool[near[rank].Pool]); ok {
+				in.Found[i] = append(in.Found[i], Neighbour{Pool: place, Similarity: near[rank].Similarity})
 			}
 		}
 	}
-	n.Pool = p.entries
-	return out
+	in.Neighbourhood.Pool = p.entries
+	return nil
 }
 
 func isType(err error, name string) bool {

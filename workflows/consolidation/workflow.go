@@ -18,6 +18,9 @@ func Workflow(ctx workflow.Context, p Params) error {
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (State, error) { return r.state, nil }); err != nil {
 		return err
 	}
+	if err := workflow.SetQueryHandler(ctx, QueryWaiting, r.waiting); err != nil {
+		return err
+	}
 	if err := workflow.SetUpdateHandler(ctx, UpdateRetract, r.request); err != nil {
 		return err
 	}
@@ -80,6 +83,11 @@ func (r *run) drain(ctx workflow.Context) (some bool) {
 	return some
 }
 
+// waiting reports whether turns of a session wait to be consolidated. A signal that has not been taken in may bring some.
+func (r *run) waiting(sessionID string) (bool, error) {
+	return r.signals.Len() > 0 || r.state.waiting(sessionID), nil
+}
+
 // request takes in a request to retract an entry, and answers when it has been worked off.
 func (r *run) request(ctx workflow.Context, in Retraction) error {
 	r.retractions = append(r.retractions, in)
@@ -136,7 +144,7 @@ func (r *run) consolidateNext(ctx workflow.Context) bool {
 func modelOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: QueueModel, StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: 10 * time.Second,
-		RetryPolicy: retryPolicy(maxAttempts),
+		ScheduleToCloseTimeout: maxDuration, RetryPolicy: retryPolicy(),
 	})
 }
 
@@ -144,27 +152,23 @@ func modelOptions(ctx workflow.Context) workflow.Context {
 func storeOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: QueueStore, StartToCloseTimeout: time.Minute, HeartbeatTimeout: 10 * time.Second,
-		RetryPolicy: retryPolicy(maxAttempts),
+		ScheduleToCloseTimeout: maxDuration, RetryPolicy: retryPolicy(),
 	})
 }
 
 // foreverOptions are of what must be done some time: an erasure, and a dead letter, which is where what fails goes.
 func foreverOptions(ctx workflow.Context) workflow.Context {
-	return workflow.WithRetryPolicy(storeOptions(ctx), *retryPolicy(0))
+	return workflow.WithScheduleToCloseTimeout(storeOptions(ctx), 0)
 }
 
-// maxInterval is the longest pause between two attempts of an activity. An outage ends, and turns must not go to the dead letters for
-// it; a bug does not end, and must not be tried for ever. No error tells one from the other for certain, a day does.
-const (
-	maxInterval = 15 * time.Second
-	maxAttempts = int32(24 * time.Hour / maxInterval)
-)
+// maxDuration is how long an activity is tried, however long one attempt takes. An outage ends, and turns must not go to the dead letters
+// for it; a bug does not end, and must not be tried for ever. No error tells one from the other for certain, a day does.
+const maxDuration = 24 * time.Hour
 
-// retryPolicy gives up after so many attempts, 0 never, and at once where no retry helps: where the activity says so, and
-// where it panicked.
-func retryPolicy(attempts int32) *temporal.RetryPolicy {
+// retryPolicy makes attempts at most 15 seconds apart, and none where no retry helps: where the activity says so, and where it panicked.
+func retryPolicy() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
-		InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: maxInterval, MaximumAttempts: attempts,
+		InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second,
 		NonRetryableErrorTypes: []string{errorTerminal, errorMalformed, errorTooLarge, errorPanic},
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -343,13 +345,14 @@ func TestARunThatMustContinueAnswersFirst(t *testing.T) {
 	}
 }
 
-// A bug is not tried for ever: what nobody can tell from an outage is tried for a day.
+// A bug is not tried for ever. The test environment gives up on what nobody can tell from an outage after ten attempts, a server after the
+// time that TestActivitiesAreTriedForADay wants.
 func TestAnErrorThatDoesNotEndIsADeadLetter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		failure func() error
 		atLeast time.Duration
 	}{
-		"unknown": {func() error { return errors.New("assignment to entry in nil map") }, 23 * time.Hour},
+		"unknown": {func() error { return errors.New("assignment to entry in nil map") }, 45 * time.Second},
 		"panic":   {func() error { panic("index out of range") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -359,7 +362,7 @@ func TestAnErrorThatDoesNotEndIsADeadLetter(t *testing.T) {
 			began := env.Now()
 			finish(t, env, params())
 			took := env.Now().Sub(began)
-			if len(s.deadLetters) != 1 || took < tc.atLeast || took > tc.atLeast+3*time.Hour {
+			if len(s.deadLetters) != 1 || took < tc.atLeast || took > tc.atLeast+time.Hour {
 				t.Errorf("%d dead letters after %s", len(s.deadLetters), took)
 			}
 		})
@@ -408,4 +411,70 @@ func TestStateCanBeQueried(t *testing.T) {
 		}
 	}, time.Minute)
 	finish(t, env, params())
+}
+
+// waiting asks whether turns of a session wait.
+func waiting(t *testing.T, env *testsuite.TestWorkflowEnvironment, session string) (waits bool) {
+	t.Helper()
+	value, err := env.QueryWorkflow(consolidation.QueryWaiting, session)
+	if err != nil {
+		t.Errorf("query: %v", err)
+		return false
+	}
+	if err := value.Get(&waits); err != nil {
+		t.Error(err)
+	}
+	return waits
+}
+
+// A turn waits from when its signal is there until it is consolidated or a dead letter.
+func TestItCanBeAskedWhetherTurnsWait(t *testing.T) {
+	env, s := newRun(t)
+	s.failExtract["bad"] = []error{temporal.NewNonRetryableApplicationError("no such strategy", "terminal", nil)}
+	signals(env, []consolidation.Event{turn("s1", 1), closed("s1"), turn("bad", 1), closed("bad"), turn("open", 1)})
+	seen := map[string]bool{}
+	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		switch {
+		case seen["s1"]:
+		case info.ActivityType.Name == "Extract":
+			env.SignalWorkflow(consolidation.SignalEvents, consolidation.Signal{Events: []consolidation.Event{turn("later", 1)}})
+		case info.ActivityType.Name == "Apply":
+			seen["s1"], seen["later"] = waiting(t, env, "s1"), waiting(t, env, "later")
+		}
+	})
+	env.RegisterDelayedCallback(func() {
+		for session, want := range map[string]bool{"s1": false, "bad": false, "open": true, "none": false} {
+			if got := waiting(t, env, session); got != want {
+				t.Errorf("%s waits: %t", session, got)
+			}
+		}
+	}, time.Minute)
+	finish(t, env, params())
+	if !seen["s1"] || !seen["later"] {
+		t.Errorf("while the first is applied, and a signal has come, there wait %v", seen)
+	}
+}
+
+// A model that hangs takes minutes an attempt, so it is time that bounds an activity, and not a number of attempts. What is where all that
+// fails goes has no bound.
+func TestActivitiesAreTriedForADay(t *testing.T) {
+	env, s := newRun(t)
+	s.failExtract["bad"] = []error{temporal.NewNonRetryableApplicationError("no such strategy", "terminal", nil)}
+	signals(env, []consolidation.Event{turn("s1", 1), closed("s1"), turn("bad", 1), closed("bad")})
+	const day = 24 * time.Hour
+	var mu sync.Mutex
+	bounds := map[string]time.Duration{}
+	env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		mu.Lock()
+		defer mu.Unlock()
+		bounds[info.ActivityType.Name] = info.ScheduleToCloseTimeout
+		if info.ActivityType.Name == "DeadLetter" && info.ScheduleToCloseTimeout > 1000*day {
+			delete(bounds, "DeadLetter") // the server's word for no bound
+		}
+	})
+	finish(t, env, params())
+	want := map[string]time.Duration{"Extract": day, "Relate": day, "Decide": day, "Apply": day}
+	if !maps.Equal(bounds, want) || len(s.deadLetters) != 1 {
+		t.Errorf("activities may take %v, want %v", bounds, want)
+	}
 }

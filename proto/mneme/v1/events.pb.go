@@ -563,6 +563,8 @@ type SaliencyDecision struct {
 	Threshold float64 `protobuf:"fixed64,2,opt,name=threshold,proto3" json:"threshold,omitempty"`
 	// Name and version of the policy that decided.
 	PolicyVersion string `protobuf:"bytes,3,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
+	// When it was decided: the first decision on a turn id stands.
+	DecidedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -616,6 +618,13 @@ func (x *SaliencyDecision) GetPolicyVersion() string {
 		return x.PolicyVersion
 	}
 	return ""
+}
+
+func (x *SaliencyDecision) GetDecidedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DecidedAt
+	}
+	return nil
 }
 
 // MemoryChange is announced on `mneme.memory-changes`, keyed as the session events, after
@@ -1089,11 +1098,13 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"\vDroppedTurn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x126\n" +
-	"\bdecision\x18\x03 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bdecision\"m\n" +
+	"\bdecision\x18\x03 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bdecision\"\xa8\x01\n" +
 	"\x10SaliencyDecision\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x1c\n" +
 	"\tthreshold\x18\x02 \x01(\x01R\tthreshold\x12%\n" +
-	"\x0epolicy_version\x18\x03 \x01(\tR\rpolicyVersion\"\xa5\x02\n" +
+	"\x0epolicy_version\x18\x03 \x01(\tR\rpolicyVersion\x129\n" +
+	"\n" +
+	"decided_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\"\xa5\x02\n" +
 	"\fMemoryChange\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1b\n" +
@@ -1176,16 +1187,17 @@ var file_mneme_v1_events_proto_depIdxs = []int32{
 	6,  // 10: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
 	12, // 11: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
 	6,  // 12: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	13, // 13: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
-	12, // 14: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
-	12, // 15: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
-	10, // 16: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
-	12, // 17: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	12, // 13: mneme.v1.SaliencyDecision.decided_at:type_name -> google.protobuf.Timestamp
+	13, // 14: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
+	12, // 15: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
+	12, // 16: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
+	10, // 17: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
+	12, // 18: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_events_proto_init() }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -23,7 +24,8 @@ func droppedCases() []testCase {
 }
 
 func droppedTurn(id string, score float64) memory.Dropped {
-	return memory.Dropped{TurnID: id, SessionID: "session", Time: epoch, Score: score, Threshold: 0.35, PolicyVersion: "test/1"}
+	return memory.Dropped{TurnID: id, SessionID: "session", Time: epoch, Score: score, Threshold: 0.35, PolicyVersion: "test/1",
+		DecidedAt: epoch.Add(time.Millisecond)}
 }
 
 func writeDropped(t *testing.T, b bank.Bank, scope memory.Scope, dropped ...memory.Dropped) {

@@ -43,6 +43,7 @@ func droppedProperties(scope memory.Scope, d memory.Dropped) properties {
 	p.text("sessionId", d.SessionID)
 	p.time("time", d.Time)
 	p.text("policyVersion", d.PolicyVersion)
+	p.time("decidedAt", d.DecidedAt)
 	p["score"], p["threshold"] = d.Score, d.Threshold
 	return p
 }
@@ -64,6 +65,7 @@ func decodeDropped(r *pb.SearchResult) (memory.Dropped, error) {
 	d := memory.Dropped{
 		TurnID: o.text("turnId"), SessionID: o.text("sessionId"), Time: o.time("time"),
 		Score: o.number("score"), Threshold: o.number("threshold"), PolicyVersion: o.text("policyVersion"),
+		DecidedAt: o.time("decidedAt"),
 	}
 	return d, o.err
 }

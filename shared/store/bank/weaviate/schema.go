@@ -8,7 +8,7 @@ import (
 
 // schemaVersion counts the changes of the schema. A change only ever adds properties and collections, so that a
 // replica of the version before keeps working on the new schema.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // collections names the collections of one bank.
 type collections struct{ prefix string }
@@ -61,7 +61,8 @@ func (c collections) classes() []*models.Class {
 		exact(propUser), stored(propUserID, "text"), ranked(propVersion), stored("block", "text"))
 	dropped := tenanted(c.dropped(), "The filter's decision on one turn that did not pass.",
 		exact(propUser), stored(propUserID, "text"), exact("turnId"), stored("sessionId", "text"), stored("time", "date"),
-		stored("score", "number"), stored("threshold", "number"), stored("policyVersion", "text"))
+		stored("score", "number"), stored("threshold", "number"), stored("policyVersion", "text"),
+		stored("decidedAt", "date"))
 	meta := class(c.meta(), "What the bank was filled with.",
 		stored("schemaVersion", "int"), stored("embeddingModel", "text"), stored("dimension", "int"))
 	return []*models.Class{memories, turns, sessions, core, dropped, meta}

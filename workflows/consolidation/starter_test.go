@@ -1,0 +1,118 @@
+package consolidation_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	querypb "go.temporal.io/api/query/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// server is a client of a Temporal server that answers as a test wants.
+type server struct {
+	client.Client
+	started error
+	ended   func(context.Context) error
+	answer  *client.QueryWorkflowWithOptionsResponse
+	err     error
+	asked   *client.QueryWorkflowWithOptionsRequest
+}
+
+func (s *server) NewWithStartWorkflowOperation(client.StartWorkflowOptions, any, ...any) client.WithStartWorkflowOperation {
+	return nil
+}
+
+func (s *server) UpdateWithStartWorkflow(
+	context.Context, client.UpdateWithStartWorkflowOptions,
+) (client.WorkflowUpdateHandle, error) {
+	return update{ended: s.ended}, s.started
+}
+
+func (s *server) QueryWorkflowWithOptions(
+	_ context.Context, q *client.QueryWorkflowWithOptionsRequest,
+) (*client.QueryWorkflowWithOptionsResponse, error) {
+	s.asked = q
+	return s.answer, s.err
+}
+
+// update is one that was accepted.
+type update struct {
+	client.WorkflowUpdateHandle
+	ended func(context.Context) error
+}
+
+func (u update) Get(ctx context.Context, _ any) error { return u.ended(ctx) }
+
+func TestHowARetractionEnds(t *testing.T) {
+	in := consolidation.Retraction{ID: "r1", MemoryID: "m1"}
+	ends := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
+	unreachable := serviceerror.NewUnavailable("connection refused")
+	for name, c := range map[string]struct {
+		server server
+		want   func(error) bool
+	}{
+		"done": {server{ended: ends(nil)}, func(err error) bool { return err == nil }},
+		"refused": {server{ended: ends(temporal.NewApplicationError("embedding mismatch", "terminal"))},
+			func(err error) bool { return fault.IsTerminal(err) && err.Error() == "embedding mismatch" }},
+		"the run ended before it answered": {
+			server{ended: ends(temporal.NewApplicationError("workflow completed", "AcceptedUpdateCompletedWorkflow"))},
+			func(err error) bool { return !fault.IsTerminal(err) && errors.Is(err, fault.ErrUnavailable) }},
+		"the run was ended from outside": {server{ended: ends(errors.New("workflow terminated"))},
+			func(err error) bool { return !fault.IsTerminal(err) && errors.Is(err, fault.ErrUnavailable) }},
+		"nobody takes it": {server{started: unreachable}, func(err error) bool { return errors.Is(err, unreachable) }},
+		"the time is up": {server{ended: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+			func(err error) bool { return errors.Is(err, consolidation.ErrPending) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			if err := (consolidation.Starter{Client: &c.server}).Retract(ctx, params(), in); !c.want(err) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestWhetherTurnsWait(t *testing.T) {
+	answer := func(waits bool) *client.QueryWorkflowWithOptionsResponse {
+		payloads, err := converter.GetDefaultDataConverter().ToPayloads(waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &client.QueryWorkflowWithOptionsResponse{QueryResult: client.NewValue(payloads)}
+	}
+	none := func(err error) bool { return err == nil }
+	for name, c := range map[string]struct {
+		server server
+		waits  bool
+		ok     func(error) bool
+	}{
+		"they wait":            {server{answer: answer(true)}, true, none},
+		"none waits":           {server{answer: answer(false)}, false, none},
+		"the workflow ended":   {server{answer: &client.QueryWorkflowWithOptionsResponse{QueryRejected: &querypb.QueryRejected{}}}, false, none},
+		"there never was one":  {server{err: serviceerror.NewNotFound("no such workflow")}, false, none},
+		"it is about to begin": {server{err: serviceerror.NewWorkflowNotReady("workflow task is not scheduled yet")}, true, none},
+		"nobody works": {server{err: serviceerror.NewFailedPrecondition("no poller seen for task queue recently")}, false,
+			func(err error) bool { return errors.Is(err, fault.ErrUnavailable) }},
+		"the question is unknown": {server{err: serviceerror.NewQueryFailed("unknown queryType")}, false,
+			func(err error) bool { return err != nil && !errors.Is(err, fault.ErrUnavailable) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			waits, err := consolidation.Starter{Client: &c.server}.Waits(t.Context(), owner, "s1")
+			if waits != c.waits || !c.ok(err) {
+				t.Errorf("got %t, %v", waits, err)
+			}
+			if q := c.server.asked; q.WorkflowID != consolidation.WorkflowID(owner) || len(q.Args) != 1 || q.Args[0] != "s1" {
+				t.Errorf("asked %+v", q)
+			}
+		})
+	}
+}
