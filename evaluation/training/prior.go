@@ -33,11 +33,11 @@ type PriorOptions struct {
 
 // PriorDefaults are what the prior in the binary is trained with.
 func PriorDefaults() PriorOptions {
-	o := PriorOptions{Seed: 1, Conversations: 40, Rates: questions.DefaultRates()}
+	o := PriorOptions{Seed: 1, Conversations: 70, Rates: questions.DefaultRates()}
 	o.Training = ranking.DefaultPretrainOptions(features.FeatureSet)
 	// Several features say much the same; with more of a pull to zero they share the weight, and depend less on how the made talks differ
 	// from real ones.
-	o.Training.L2 = 0.2
+	o.Training.L2 = 0.3
 	return o
 }
 

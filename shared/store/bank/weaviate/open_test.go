@@ -48,7 +48,7 @@ func TestOpenByManyReplicasAtOnce(t *testing.T) {
 		group.Go(func() (err error) {
 			for { // as a service does: what another replica has just made may not be ready yet
 				banks[i], err = weaviate.Open(ctx, cfg, model, banktest.Dimension)
-				if fault.IsTerminal(err) || ctx.Err() != nil {
+				if err == nil || fault.IsTerminal(err) || ctx.Err() != nil {
 					return err
 				}
 			}
@@ -168,11 +168,11 @@ func TestOpenOfASilentServerEnds(t *testing.T) {
 	defer silent.Close()
 	cfg := newConfig()
 	cfg.HTTP, cfg.GRPC, cfg.Timeout = silent.Addr().String(), silent.Addr().String(), 50*time.Millisecond
-	if _, err := weaviate.Open(t.Context(), cfg, model, banktest.Dimension); fault.IsTerminal(err) {
+	if _, err := weaviate.Open(t.Context(), cfg, model, banktest.Dimension); err == nil || fault.IsTerminal(err) {
 		t.Errorf("REST is silent: got %v, want a retryable error", err)
 	}
 	cfg.HTTP = server.HTTP()
-	if _, err := weaviate.Open(t.Context(), cfg, model, banktest.Dimension); fault.IsTerminal(err) {
+	if _, err := weaviate.Open(t.Context(), cfg, model, banktest.Dimension); err == nil || fault.IsTerminal(err) {
 		t.Errorf("gRPC is silent: got %v, want a retryable error", err)
 	}
 	cfg.Timeout = time.Minute

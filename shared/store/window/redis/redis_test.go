@@ -58,7 +58,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	}
 	server.Close()
 	for name, op := range ops {
-		if err := op(t.Context()); fault.IsTerminal(err) {
+		if err := op(t.Context()); err == nil || fault.IsTerminal(err) {
 			t.Errorf("%s with the server unavailable: got %v, want a retryable error", name, err)
 		}
 	}
