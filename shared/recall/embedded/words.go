@@ -7,8 +7,8 @@ import (
 )
 
 // weakWords are in many questions and say little about what is asked.
-var weakWords = text.WordSet(`tell know remember say said mention mentioned talk talked kind kinds type types thing things much many name long
-get go going went like do does did make made one time new use feel think want try recent recently last first`)
+var weakWords = text.WordSet(`tell know remember say said mention mentioned talk talked kind kinds type types thing things much many
+	name long get go going went like do does did make made one time new use feel think want try recent recently last first`)
 
 // otherWords maps the stem of a word in questions to stems of words in statements.
 var otherWords = stemTable(map[string]string{
