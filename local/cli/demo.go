@@ -178,14 +178,14 @@ func (c *cli) playQuestion(ctx context.Context, s *session, q sample.Question, r
 
 // printTraces prints the first recall's trace, and the formation trace of what it cites.
 func (c *cli) printTraces(ctx context.Context, store *traceview.Store, questions []demoQuestion) error {
-	recall, ok := awaitTrace(ctx, store, questions[0].TraceID)
+	recall, ok := awaitTrace(ctx, store, questions[0].TraceID, telemetry.SpanRecall)
 	if !ok {
 		return fmt.Errorf("trace %s did not arrive at the viewer", questions[0].TraceID)
 	}
 	fmt.Fprintf(c.out, "\nthe first question's trace (-> links to the trace that formed what it shows):\n%s", traceview.Tree(recall))
 	for _, span := range recall.Spans {
 		for _, link := range span.Links {
-			if formed, ok := store.Trace(link.TraceID); ok {
+			if formed, ok := awaitTrace(ctx, store, link.TraceID, spanWrite); ok {
 				fmt.Fprintf(c.out, "\nthe trace of the session that formed it:\n%s", traceview.Tree(formed))
 				fmt.Fprintln(c.out, "\n`make up` keeps everything running, with traces to look at in the browser")
 				return nil
@@ -195,15 +195,18 @@ func (c *cli) printTraces(ctx context.Context, store *traceview.Store, questions
 	return nil
 }
 
-// awaitTrace waits until a recall's own span has been exported.
-func awaitTrace(ctx context.Context, store *traceview.Store, id string) (traceview.Trace, bool) {
+// spanWrite is the span of the write that a formed session ends with.
+const spanWrite = "memory.bank.write"
+
+// awaitTrace waits until a span of a trace has been exported: the one that ends last.
+func awaitTrace(ctx context.Context, store *traceview.Store, id, span string) (traceview.Trace, bool) {
 	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
 	defer cancel()
 	var t traceview.Trace
 	var ok bool
 	_ = poll(ctx, formationPoll, func() (bool, error) {
 		t, ok = store.Trace(id)
-		return slices.ContainsFunc(t.Spans, func(s traceview.Span) bool { return s.Name == telemetry.SpanRecall }), nil
+		return slices.ContainsFunc(t.Spans, func(s traceview.Span) bool { return s.Name == span }), nil
 	})
 	return t, ok
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/services/wiring"
@@ -95,7 +98,9 @@ func (c *cli) listDeadLetters(ctx context.Context, cfg bus.ReplayConfig, source 
 	if c.json {
 		return writeJSON(c.out, map[string]any{"dead_letters": listed})
 	}
+	slices.SortStableFunc(listed, func(a, b listedDeadLetter) int { return a.Time.Compare(b.Time) })
 	t := c.table("time", "handler", "topic", "key", "reason")
+	t.SetColumnConfigs([]table.ColumnConfig{{Name: "key", WidthMax: 40, WidthMaxEnforcer: text.Trim}})
 	for _, l := range listed {
 		t.AppendRow([]any{l.Time.Format(time.RFC3339), l.Handler, l.Topic, l.Key, l.Reason})
 	}

@@ -66,7 +66,7 @@ func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
 	stack, err := standalone.Start(ctx, standalone.Options{
 		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(),
 	})
-	if errors.Is(err, standalone.ErrOtherTenant) {
+	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) {
 		return usageError{err}
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 const loopback = "127.0.0.1"
@@ -24,6 +25,12 @@ const (
 // portTries bounds the search for a free port; the range has to be nearly full for it to matter.
 const portTries = 2000
 
+// A port that is not free is tried again every portPause, for portPatience.
+const (
+	portPause    = 100 * time.Millisecond
+	portPatience = 5 * time.Second
+)
+
 // ports maps a role ("http", "raft") to a port number.
 type ports map[string]int
 
@@ -34,7 +41,7 @@ func (p ports) addr(role string) string { return net.JoinHostPort(loopback, p.te
 func (p ports) text(role string) string { return strconv.Itoa(p[role]) }
 
 // claimPorts returns the ports that the file remembers, or chooses free ones for all roles and writes the file. A
-// remembered port that somebody else uses now is an error: cluster state in the data directory names it.
+// remembered port that somebody else still uses after a while is an error: cluster state in the data directory names it.
 func claimPorts(file string, roles ...string) (ports, error) {
 	known, err := readPorts(file)
 	if err != nil {
@@ -43,9 +50,8 @@ func claimPorts(file string, roles ...string) (ports, error) {
 	changed := false
 	for _, role := range roles {
 		if port, ok := known[role]; ok {
-			if !free(port) {
-				return nil, fmt.Errorf("port %d (%s) is used by another process; stop that, or delete %s to choose new ports",
-					port, role, filepath.Base(file))
+			if !freeSoon(port) {
+				return nil, fmt.Errorf("port %d (%s) is used by another process; stop that, or delete %s to choose new ports", port, role, file)
 			}
 			continue
 		}
@@ -112,6 +118,16 @@ func holds(p ports, port int) bool {
 		}
 	}
 	return false
+}
+
+// freeSoon says whether a port is free, or is so shortly: whoever had it last may be about to end.
+func freeSoon(port int) bool {
+	for deadline := time.Now().Add(portPatience); !free(port); time.Sleep(portPause) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
 }
 
 // free says whether a port can be bound, on loopback and on all interfaces, for TCP and (Weaviate's gossip) UDP.

@@ -31,6 +31,9 @@ const (
 // ErrInUse says that a standalone already runs on the data folder.
 var ErrInUse = errors.New("the data folder is in use by a running standalone")
 
+// ErrNoModel says that the local tenant needs a model and none is named.
+var ErrNoModel = errors.New("policy llm needs a model")
+
 // ErrOtherTenant says that the data folder's tenant is not formed as asked for.
 var ErrOtherTenant = errors.New("the data folder has a tenant of its own")
 
@@ -78,6 +81,40 @@ func LoadConnection(dir string) (Connection, error) {
 		return Connection{}, fmt.Errorf("connection file: %w", err)
 	}
 	return c, nil
+}
+
+// forget removes what save left: nothing listens there any more.
+func forget(dir string) error {
+	if err := os.Remove(filepath.Join(dir, connectionFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("connection file: %w", err)
+	}
+	return nil
+}
+
+// settingModel names the model that tenants of policy llm need.
+const settingModel = "MNEME_LLM_MODEL"
+
+// checkModel refuses to start for a tenant whose memory a model forms, or that will be made with that policy, when no model is named:
+// sessions would be taken, and never formed.
+func checkModel(o Options) error {
+	policy := tenant.Policy(o.Policy)
+	f, err := os.Open(filepath.Join(o.Dir, tenantsFile))
+	if err == nil {
+		defer f.Close()
+		entries, err := tenant.Parse(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		if slices.ContainsFunc(entries, func(e tenant.Entry) bool { return e.Policy == tenant.PolicyLLM }) {
+			policy = tenant.PolicyLLM
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("tenants file: %w", err)
+	}
+	if policy == tenant.PolicyLLM && o.Environ[settingModel] == "" {
+		return fmt.Errorf("%w: set %s, and MNEME_LLM_BASE_URL where the model is not at its default address", ErrNoModel, settingModel)
+	}
+	return nil
 }
 
 // checkTenant refuses a strategy or policy that the tenants file, where there is one, does not give the local tenant. Empty ones

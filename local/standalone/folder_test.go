@@ -137,6 +137,25 @@ func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
 	}
 }
 
+func TestATenantOfPolicyLLMNeedsAModel(t *testing.T) {
+	for name, c := range map[string]struct{ file, policy string }{
+		"a new folder":     {"", "llm"},
+		"a tenant that is": {"tenants:\n  - id: local\n    policy: llm\n", ""},
+	} {
+		dir := t.TempDir()
+		if c.file != "" {
+			write(t, filepath.Join(dir, tenantsFile), c.file)
+		}
+		_, err := Start(t.Context(), Options{Dir: dir, Policy: c.policy})
+		if !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), settingModel) {
+			t.Errorf("%s: a start without a model gave %v", name, err)
+		}
+		if err := checkModel(Options{Dir: dir, Policy: c.policy, Environ: map[string]string{settingModel: "m"}}); err != nil {
+			t.Errorf("%s: a start with a model gave %v", name, err)
+		}
+	}
+}
+
 func TestAnInterruptedFirstStartIsFinishedByTheNext(t *testing.T) {
 	tests := []struct {
 		name string
@@ -199,6 +218,21 @@ func TestConnection(t *testing.T) {
 	}
 	if err := want.save(filepath.Join(dir, "missing")); err == nil || strings.Contains(err.Error(), "mneme_x") {
 		t.Errorf("a folder that is not there gives %v", err)
+	}
+}
+
+func TestAStoppedOneIsNotThoughtToRun(t *testing.T) {
+	dir := t.TempDir()
+	if err := (Connection{Utilizer: "http://127.0.0.1:1"}).save(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a folder without a connection is as good
+		if err := forget(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := LoadConnection(dir); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("got %v, want ErrNotRunning", err)
 	}
 }
 

@@ -91,6 +91,9 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err := checkTenant(o.Dir, o.Strategy, o.Policy); err != nil {
 		return nil, err
 	}
+	if err := checkModel(o); err != nil {
+		return nil, err
+	}
 	if err := servers.Build(ctx, o.Progress, servers.NameWeaviate, servers.NameTemporal); err != nil {
 		return nil, err
 	}
@@ -237,7 +240,8 @@ func (s *Stack) Stop(ctx context.Context) error {
 		errs = append(errs, s.viewer.Shutdown(ctx))
 		s.viewing.Wait()
 	}
-	errs = append(errs, s.dependencies.stop(ctx), s.lock.release())
+	// Before the lock goes: by then another one may have left its own there.
+	errs = append(errs, s.dependencies.stop(ctx), forget(s.opts.Dir), s.lock.release())
 	return errors.Join(errs...)
 }
 

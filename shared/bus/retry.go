@@ -101,7 +101,7 @@ func (e *triedError) Unwrap() error { return e.err }
 //
 // An error that is neither terminal nor known is tried for ever, and its partition waits: it cannot be told from an outage, and to give up
 // on it would turn every long outage into dead letters, and break the order of a user's events. A bug that shows itself as such an error
-// therefore stops a partition until it is mended. It is seen from outside as a consumer lag that grows on one partition while batches are
+// therefore stops a partition until it is repaired. It is seen from outside as a consumer lag that grows on one partition while batches are
 // retried, and each attempt logs the error with topic, partition and offset.
 func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 	return func(next Handler) Handler {

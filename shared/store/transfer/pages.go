@@ -79,9 +79,14 @@ func (p *Pages) Next() (Page, error) {
 // Finish checks that everything the header speaks of has been imported: a file may have been cut off.
 func (p *Pages) Finish(imported bank.Counts) error {
 	if imported != p.Header.Counts {
-		return at(p.number, "", "is the end, but the header says that there are %+v, and only %+v came", p.Header.Counts, imported)
+		return at(p.number, "", "is the end, but the header says %s, and only %s came", said(p.Header.Counts), said(imported))
 	}
 	return nil
+}
+
+// said is how many there are of what, for people.
+func said(n bank.Counts) string {
+	return fmt.Sprintf("%d memories, %d turns, %d sessions, %d core blocks", n.Memories, n.Turns, n.Sessions, n.Core)
 }
 
 // filled reads a line that is not blank. Blank ones are passed over at the end of the file only.
