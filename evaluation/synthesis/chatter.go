@@ -62,12 +62,3 @@ func (c chatter) line(kind chatKind, in scope) string {
 	}
 	return template.Pick(c.r, c.words.lists[string(kind)]).Expand(c.r, in.resolve)
 }
-
-// chatKinds are the lists that have to exist.
-func chatKinds() []chatKind {
-	return []chatKind{
-		chatOpening, chatOpeningReply, chatClosing, chatClosingReply, chatRemark, chatCompliment, chatEncourage,
-		chatThanks, chatAgree, chatEcho, chatElicit, chatAskMore, chatAskBack, chatShow, chatAdvice, chatRequest,
-		chatIdle, chatIdleReply, chatHostile, chatRefuse,
-	}
-}

@@ -160,15 +160,3 @@ const (
 	// CategoryWhen asks for a date.
 	CategoryWhen Category = "when"
 )
-
-// State returns the targets that hold at a time, in order: added or updated by then, and not yet closed.
-func (p Person) State(at time.Time) []Target {
-	var out []Target
-	for _, t := range p.Targets {
-		holds := t.Operation == memory.OpAdd || t.Operation == memory.OpUpdate
-		if holds && !t.ValidFrom.After(at) && (t.ValidTo.IsZero() || at.Before(t.ValidTo)) {
-			out = append(out, t)
-		}
-	}
-	return out
-}

@@ -156,3 +156,12 @@ func TestReferencesToNothingAreFound(t *testing.T) {
 		t.Errorf("error %v, want one that names the reference", err)
 	}
 }
+
+// chatKinds are the lists that have to exist.
+func chatKinds() []chatKind {
+	return []chatKind{
+		chatOpening, chatOpeningReply, chatClosing, chatClosingReply, chatRemark, chatCompliment, chatEncourage,
+		chatThanks, chatAgree, chatEcho, chatElicit, chatAskMore, chatAskBack, chatShow, chatAdvice, chatRequest,
+		chatIdle, chatIdleReply, chatHostile, chatRefuse,
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Filter is the attentional gate (SaliMory, selective attention). A missed salient turn is
@@ -98,6 +99,15 @@ func Number(candidates []Candidate) {
 		candidates[i].Ordinal = next[key]
 		next[key]++
 	}
+}
+
+// SpeakerStems are the stems of the names of those who speak: they tell statements apart as little as stop words do.
+func SpeakerStems(turns []memory.Turn) map[string]bool {
+	var names strings.Builder
+	for _, t := range turns {
+		names.WriteString(t.Speaker + " ")
+	}
+	return text.StemSet(names.String())
 }
 
 // Related is a candidate with the entries of the user's bank that are near to it.

@@ -86,7 +86,7 @@ var vaguePhrases = [][]string{
 }
 
 // dateStarts are the words that any reading starts with, beside numbers.
-var dateStarts = union(WordSet(`the day yesterday tomorrow today tonight last past previous this next coming upcoming following
+var dateStarts = Union(WordSet(`the day yesterday tomorrow today tonight last past previous this next coming upcoming following
 ages long years months weeks days as was in`), keys(weekdays), keys(months), keys(seasons), keys(counts), vagueCounts)
 
 func keys[V any](m map[string]V) map[string]bool {
@@ -97,18 +97,8 @@ func keys[V any](m map[string]V) map[string]bool {
 	return out
 }
 
-func union(sets ...map[string]bool) map[string]bool {
-	out := map[string]bool{}
-	for _, s := range sets {
-		for k := range s {
-			out[k] = true
-		}
-	}
-	return out
-}
-
 // timeWords tell when something was or will be, beside the days of the week and the months that are no other word.
-var timeWords = union(WordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since
+var timeWords = Union(WordSet(`yesterday today tomorrow tonight ago last next week weeks weekend month months year years days since
 recently`), keys(weekdays), fullMonths("may"))
 
 // fullMonths are the names of the months that are not cut short, but for one.
@@ -125,7 +115,7 @@ func fullMonths(except string) map[string]bool {
 // CalendarWords returns the names of the days of the week, the months and the parts of the day, and the units of time, in lower case
 // and in order.
 func CalendarWords() []string {
-	return slices.Sorted(maps.Keys(union(keys(weekdays), fullMonths(""), keys(units), partsOfDay)))
+	return slices.Sorted(maps.Keys(Union(keys(weekdays), fullMonths(""), keys(units), partsOfDay)))
 }
 
 // IsTimeWord reports whether a word tells, more or less exactly, when something was or will be: the number of a year does, too.

@@ -33,3 +33,14 @@ func WordSet(list string) map[string]bool {
 	}
 	return set
 }
+
+// Union is the words of all sets.
+func Union(sets ...map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range sets {
+		for k := range s {
+			out[k] = true
+		}
+	}
+	return out
+}

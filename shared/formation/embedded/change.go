@@ -39,21 +39,21 @@ var cuePatterns = []struct {
 	words   map[string]bool
 	pattern *regexp.Regexp
 }{
-	{cueEnd, wordSet(`wait broke split fell fight friends talk single went sent gave brought took handed given sending returned
+	{cueEnd, text.WordSet(`wait broke split fell fight friends talk single went sent gave brought took handed given sending returned
 		returning over longer anymore more up stopped quit quitting dropped dropping done finished over gone goodbye farewell history left
 		leaving lost go laid withdrawn withdrew cancelled canceled called ended sold rid away threw handed retired moved off cleared
 		healed recovered through work wasn't nothing fed bored again past behind died passed closed shut expired scrapped ditched out`), regexp.MustCompile(`(?i)\b(?:no longer|any ?more|no more|gave (?:\w+ ){0,4}up|given (?:\w+ ){0,4}up|giving up|stopped|quit|quitting|dropped|dropping|done with|finished with|(?:completely|totally|finally|all|it's|it is|is|are|was) over|over (?:with|between)|fell out|big fight|not friends|don't talk|single again|went back|(?:sent|gave|brought|took|handed|given|sending) (?:\w+ |[\p{L}-]+ ){0,5}(?:back|out)|return(?:ed|ing)|is gone|are gone|goodbye|farewell|history|left|leaving|lost|let ` + selfMark + ` go|laid ` + selfMark + ` off|withdrawn|withdrew|cancell?ed|called off|ended|broke up|can wait|split up|sold|got rid of|gave away|threw (?:out|away)|handed in|retired|moved (?:out|away)|took ` + selfMark + ` off|off the|cleared ` + selfMark + `|healed|recovered|fell through|not work out|wasn't for|did nothing|fed up|bored|never again|a thing of the past|behind ` + selfMark + `|died|passed away|closed down|shut down|expired|scrapped|ditched|out of)\b`)},
-	{cueReplace, wordSet(`instead switch switched switching swap swapped swapping changed changes changing replaced replacing replaces
+	{cueReplace, text.WordSet(`instead switch switched switching swap swapped swapping changed changes changing replaced replacing replaces
 		rather place traded trading exchanged exchanging converted converting upgraded upgrading promoted promotion moved renamed
 		rescheduled rescheduling postponed postponing pushed pushing brought delayed used correction actually differently turns turned no
 		not from fact meant wrong new now`), regexp.MustCompile(`(?i)\b(?:instead|switch(?:ed|ing)?|swap(?:ped|ping)?|chang(?:ed|es|ing)|replac(?:ed|ing|es)|rather than|in place of|trad(?:ed|ing)|exchang(?:ed|ing)|convert(?:ed|ing)|upgrad(?:ed|ing)|promot(?:ed|ion)|moved (?:\w+ )?(?:up|on|to|from)|renamed|reschedul(?:ed|ing)|postpon(?:ed|ing)|push(?:ed|ing) (?:\w+ ){0,3}(?:back|to)|brought forward|delayed|used to|correction|actually|differently|turns out|turned out|no, |not ` + `[\p{L}\d' ]{2,30}$|from [\p{L}\d' -]{2,40} to|in fact|i meant|wrong|the new|now)\b`)},
-	{cueLimit, wordSet(`too only just except exception cut reduced reducing less fewer not rest apart part`),
+	{cueLimit, text.WordSet(`too only just except exception cut reduced reducing less fewer not rest apart part`),
 		regexp.MustCompile(`(?i)\b(?:only|just|except|exception|cut (?:down|back|` + selfMark + `)|reduc(?:ed|ing)|less|fewer|but not|not so|too (?:late|early|much)|rest|apart from|part of it)\b`)},
-	{cueMore, wordSet(`also top besides addition well too additionally way days even`),
+	{cueMore, text.WordSet(`also top besides addition well too additionally way days even`),
 		regexp.MustCompile(`(?i)\b(?:also|on top of|besides|in addition|as well|too|additionally|by the way|these days|even)\b`)},
-	{cueWish, wordSet(`would if dream dreams dreamed dreaming dreamt daydream imagine imagines one some someday maybe perhaps might
+	{cueWish, text.WordSet(`would if dream dreams dreamed dreaming dreamt daydream imagine imagines one some someday maybe perhaps might
 		hope hopes wish wishes want wants think thinks consider considers considering another planning could`), regexp.MustCompile(`(?i)\b(?:would|if|dream(?:s|ed|ing|t)? of|daydream|imagines?|one day|some ?day|maybe|perhaps|might|hopes?|wish(?:es)?|wants? to|thinks? about|considers?|considering|in another life|planning to|could)\b`)},
-	{cueAgain, wordSet(`still as nothing same like again`),
+	{cueAgain, text.WordSet(`still as nothing same like again`),
 		regexp.MustCompile(`(?i)\b(?:still|as ` + otherMark + ` knows?|as you know|as ` + selfMark + ` said|nothing(?:'s| has)? changed|same as (?:before|ever|always)|like before|as before|as ever|again|as always)\b`)},
 }
 
@@ -97,7 +97,7 @@ func weekdayWord(w string) bool {
 }
 
 // commonplace words go with any matter.
-var commonplace = wordSet(`play plays playing played do does go goes make makes take takes taking making keep keeps move moved
+var commonplace = text.WordSet(`play plays playing played do does go goes make makes take takes taking making keep keeps move moved
 	moving live lives lived living work works worked working start started starts stop left leave leaving switch switched change
 	changed went gone come came put got had took gave made did says told asked new old place home town city house now still instead
 	actually want wants wanted need needs try tried find found week year month day morning evening time first second last next big
@@ -120,7 +120,7 @@ var (
 	kin      = regexp.MustCompile(selfMark + `'s (?:older |younger |little |big |best |twin |late )?([\p{L}-]+)`)
 	selfActs = regexp.MustCompile(selfMark + `(?: and others)? [\p{Ll}]|\b(?:with|for|to|at|by|made|put|hired|gave|let|took) ` +
 		selfMark + `(?:[^']|$)`)
-	animals = wordSet("dog dogs cat cats team group")
+	animals = text.WordSet("dog dogs cat cats team group")
 )
 
 // likely is the probability from which what is said may take the place of an entry that has no room for it.
@@ -202,7 +202,7 @@ func (r *reading) isOver(m memory.Memory, at time.Time) bool {
 }
 
 // inceptive verbs begin something that goes on.
-var inceptive = wordSet(`start started starts begin began begun join joined took taken take takes got get gets enrolled enroll
+var inceptive = text.WordSet(`start started starts begin began begun join joined took taken take takes got get gets enrolled enroll
 	signed hired became opened bought adopted moved relocated settled switched changed swapped booked scheduled diagnosed engaged
 	married proposed received unwrapped learning learned learnt dating met promoted accepted picked decided planted set put left quit
 	stopped dropped still now since lives works has is hooked cancelled replaced`)

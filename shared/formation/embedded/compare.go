@@ -82,7 +82,7 @@ func read(content, self string) *reading {
 }
 
 // timesOfDay are numbers in words.
-var timesOfDay = wordSet("one two three four five six seven eight nine ten eleven twelve noon midnight")
+var timesOfDay = text.WordSet("one two three four five six seven eight nine ten eleven twelve noon midnight")
 
 // slotOf puts the speaker's name into the key of a slot.
 func slotOf(key, self string) string {

@@ -138,8 +138,8 @@ func isPlan(marked string) bool {
 	return false
 }
 
-var planWords = wordSet("plan plans planning planned will going booked scheduled hopes wants intends upcoming")
+var planWords = text.WordSet("plan plans planning planned will going booked scheduled hopes wants intends upcoming")
 
 // denyingWords are how something is taken back, not what.
-var denyingWords = wordSet(`longer anymore stopped quit quitting gave given giving cancelled canceled called forget nevermind mind never
+var denyingWords = text.WordSet(`longer anymore stopped quit quitting gave given giving cancelled canceled called forget nevermind mind never
 wrong true right correct incorrect actually plan plans planned planning joke joked joking kidding`)

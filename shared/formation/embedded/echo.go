@@ -57,5 +57,5 @@ func (d *decider) echoedMatter(p proposal) map[string]bool {
 var negative = regexp.MustCompile(`(?i)\b(?:not|never|no|isn't|wasn't|aren't|doesn't|don't|didn't|won't|can't|cannot)\b`)
 
 // recalling words lead up to what is recalled.
-var recalling = wordSet(`told remember remembers remembered recall recalls recalled mentioned mention know knows knew since
+var recalling = text.WordSet(`told remember remembers remembered recall recalls recalled mentioned mention know knows knew since
 	assistant user according earlier previously`)

@@ -3,8 +3,6 @@
 // What a turn says is only ever text: instructions in it steer nothing.
 package embedded
 
-import "strings"
-
 // RulesVersion is kept with what the rules write.
 const RulesVersion = "embedded/2"
 
@@ -19,14 +17,4 @@ type Identity struct {
 // IdentityOf is the identity of a strategy under the embedded policy.
 func IdentityOf(strategy string) Identity {
 	return Identity{Strategy: strategy, PolicyVersion: strategy + "-" + RulesVersion}
-}
-
-// wordSet makes a set of the words of a list.
-func wordSet(list string) map[string]bool {
-	words := strings.Fields(list)
-	set := make(map[string]bool, len(words))
-	for _, w := range words {
-		set[w] = true
-	}
-	return set
 }

@@ -187,7 +187,7 @@ func names(s statement) bool {
 }
 
 // capitalOnly are words with a capital that name nobody.
-var capitalOnly = wordSet("i i'm i've i'd i'll")
+var capitalOnly = text.WordSet("i i'm i've i'd i'll")
 
 // tellsChange reports whether a short sentence says that something is over or was replaced, and of what.
 func tellsChange(s sentence) bool {

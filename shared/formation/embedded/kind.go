@@ -56,4 +56,4 @@ func happened(marked string) bool {
 	return false
 }
 
-var happenedLinks = wordSet("has have and others")
+var happenedLinks = text.WordSet("has have and others")

@@ -183,13 +183,13 @@ func count(b bool) int {
 func flag(b bool) float64 { return float64(count(b)) }
 
 var (
-	endsBefore = wordSet(`left leave leaving from instead not no goodbye bye farewell without dropped drop stopped stop quit gave given
+	endsBefore = text.WordSet(`left leave leaving from instead not no goodbye bye farewell without dropped drop stopped stop quit gave given
 		lost than old swapped swap traded replaced cancelled canceled off over done finished never longer sold ditched scrapped against
 		rather leaves isn't wasn't aren't don't ended history bored away through`)
-	endsAfter = wordSet(`anymore any gone over history off bored out nothing longer cancelled ended wasn't isn't didn't closed broke
+	endsAfter = text.WordSet(`anymore any gone over history off bored out nothing longer cancelled ended wasn't isn't didn't closed broke
 		broken no through past instead fell swapped crown`)
-	addsBefore = wordSet("besides beside top next also with at for in and plus of on about my to too")
-	feeling    = wordSet(`feel feels feeling felt think thinks thinking thought learned taught showed shows meant means looking back
+	addsBefore = text.WordSet("besides beside top next also with at for in and plus of on about my to too")
+	feeling    = text.WordSet(`feel feels feeling felt think thinks thinking thought learned taught showed shows meant means looking back
 		leaves left made makes lesson proud curious used remember remembers`)
 )
 

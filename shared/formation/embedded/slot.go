@@ -148,8 +148,8 @@ func activityOf(verb, object string) string {
 
 // lightVerbs need their object to name a routine; emptyVerbs name none.
 var (
-	lightVerbs = wordSet("goes does takes makes plays attends visits")
-	emptyVerbs = wordSet("is has sees gets says was thinks knows feels wants needs likes loves")
+	lightVerbs = text.WordSet("goes does takes makes plays attends visits")
+	emptyVerbs = text.WordSet("is has sees gets says was thinks knows feels wants needs likes loves")
 )
 
 func slotKey(s string) string { return normal(s) }

@@ -64,11 +64,11 @@ func isNounLike(lower, word string) bool {
 }
 
 // vagueWords are long and name nothing.
-var vagueWords = wordSet(`however whatever whenever wherever although though without within beyond appreciates understands wishes
+var vagueWords = text.WordSet(`however whatever whenever wherever although though without within beyond appreciates understands wishes
 	makes remember important`)
 
 // reportWords are ours, not the speaker's.
-var reportWords = wordSet("said asked shared photo others themself")
+var reportWords = text.WordSet("said asked shared photo others themself")
 
 // domainOf maps stems to domains.
 var domainOf = indexDomains()

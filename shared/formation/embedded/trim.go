@@ -51,7 +51,7 @@ func firstWord(s string) string {
 }
 
 // asks are words that open a question.
-var asks = wordSet(`what who whom whose which where when why how is are was were do does did have has had can could will would shall
+var asks = text.WordSet(`what who whom whose which where when why how is are was were do does did have has had can could will would shall
 	should may might isn't aren't wasn't weren't don't doesn't didn't haven't hasn't can't couldn't won't wouldn't shouldn't any`)
 
 func trimQuotes(s string) string {
@@ -145,13 +145,13 @@ func trimAddress(s string, names map[string]bool) string {
 	return s[:words[n-2].End] + s[words[n-1].End:]
 }
 
-var greetings = wordSet("hey hi hello thanks hiya yo bye morning")
+var greetings = text.WordSet("hey hi hello thanks hiya yo bye morning")
 
 // interjections may open a sentence without a pause.
-var interjections = wordSet("oh ooh aww aw wow whoa woah haha hahaha lol hmm mmm yeah yep yup nah ah omg btw um uh well-well")
+var interjections = text.WordSet("oh ooh aww aw wow whoa woah haha hahaha lol hmm mmm yeah yep yup nah ah omg btw um uh well-well")
 
 // fillers open a sentence when a pause follows.
-var fillers = union(greetings, interjections, wordSet(`well so anyway honestly actually basically yes no nope ok okay sure right
+var fillers = text.Union(greetings, interjections, text.WordSet(`well so anyway honestly actually basically yes no nope ok okay sure right
 	exactly absolutely definitely totally oops whoops ouch indeed certainly true agreed wow nice cool awesome great amazing sweet thank
 	please sorry congrats congratulations welcome look listen luckily see speaking alright cheers man dude girl guys bro buddy also
 	plus`))

@@ -20,7 +20,7 @@ func isVague(said string, names map[string]bool, assistant bool) bool {
 }
 
 // hollow words rate, or stand for something else; alone they tell nothing.
-var hollow = wordSet(`talented talent skilled skills creative creativity interesting fascinating adorable brilliant thrilled
+var hollow = text.WordSet(`talented talent skilled skills creative creativity interesting fascinating adorable brilliant thrilled
 	delighted wise smart clever brave strong courageous encouraging refreshing relaxing exciting heartwarming touching breathtaking
 	magical unreal surreal awful terrible horrible sad tough rough bad crazy wild insane idea ideas choice choices job work feeling
 	feelings time times news surprise honour honor pleasure treat blast gift question answer point reason advice tip tips support

@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"strings"
-
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -54,13 +52,4 @@ func shown(in formation.Bundle) []memory.Memory {
 		out = append(out, f.Memories...)
 	}
 	return out
-}
-
-// speakersOf are the stems of the names of those who speak.
-func speakersOf(turns []memory.Turn) map[string]bool {
-	var names strings.Builder
-	for _, t := range turns {
-		names.WriteString(t.Speaker + " ")
-	}
-	return text.StemSet(names.String())
 }

@@ -128,7 +128,7 @@ func harmless(ops []memory.Operation, assistant map[string]bool) []memory.Operat
 
 // fresh turns the entries that an assistant's echo would make into NONE, unless something builds on them.
 func fresh(ops []memory.Operation, assistant map[string]bool, in formation.Session, known []memory.Memory) []memory.Operation {
-	speakers, built := speakersOf(in.Turns), targets(ops)
+	speakers, built := formation.SpeakerStems(in.Turns), targets(ops)
 	for i, op := range ops {
 		if op.Kind == memory.OpAdd && !built[op.New.ID] && all(op.Sources, assistant) && echoes(op, speakers, known) {
 			ops[i] = memory.Operation{Kind: memory.OpNone, Sources: op.Sources, Reason: reasonEcho}

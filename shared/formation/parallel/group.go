@@ -139,24 +139,13 @@ func joinByKey(s sets, in formation.Bundle) {
 // linksByName links candidates that name the same, each to the one before.
 func linksByName(in formation.Bundle) []link {
 	var out []link
-	speakers, last := speakersOf(in.Session), map[string]int{}
+	speakers, last := formation.SpeakerStems(in.Session.Turns), map[string]int{}
 	for i, r := range in.Related {
 		for _, name := range namesIn(r.Candidate.Content, speakers) {
 			if j, ok := last[name]; ok {
 				out = append(out, link{i, j, 1})
 			}
 			last[name] = i
-		}
-	}
-	return out
-}
-
-// speakersOf are the stems of the speakers' names, which tell candidates apart as little as stop words do.
-func speakersOf(session formation.Session) map[string]bool {
-	out := map[string]bool{}
-	for _, t := range session.Turns {
-		for stem := range text.StemSet(t.Speaker) {
-			out[stem] = true
 		}
 	}
 	return out
@@ -208,7 +197,7 @@ func linksByWords(in formation.Bundle) []link {
 
 // stemsOf returns each candidate's content words, and which candidates have a word, in their order.
 func stemsOf(in formation.Bundle) (stems [][]string, having map[string][]int) {
-	speakers := speakersOf(in.Session)
+	speakers := formation.SpeakerStems(in.Session.Turns)
 	stems, having = make([][]string, len(in.Related)), map[string][]int{}
 	for i, r := range in.Related {
 		for stem := range text.StemSet(r.Candidate.Content) {
