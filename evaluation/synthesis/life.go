@@ -144,7 +144,8 @@ func (s scope) resolve(name string) string {
 type telling struct {
 	at     time.Time
 	moment *moment
-	// not is the start of the time that may not be told again: what is put off is not put off to the same day.
+	// not is the start of the time that may not be told again: what is put off is not put off to the same day, and what happens
+	// again happens at another time.
 	not time.Time
 }
 
@@ -198,7 +199,7 @@ func (l *life) tell(who int, c choice, asked bool, at time.Time) told {
 		vars[d.name] = l.drawValue(who, d, vars[d.name])
 	}
 	now := &telling{at: at}
-	if o.evolution == EvolutionAdjust {
+	if o.evolution == EvolutionAdjust || o.evolution == EvolutionShift && o.name == t.op {
 		now.not = l.person.Targets[t.target].EventTime.Time
 	}
 	sc := l.scope(vars, now)

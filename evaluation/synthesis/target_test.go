@@ -103,6 +103,20 @@ func TestPredecessorsAreEarlierAndOfTheSameSlot(t *testing.T) {
 	})
 }
 
+// In this life two friends fell out twice in one month.
+func TestWhatHappensAgainHappensAtAnotherTime(t *testing.T) {
+	g, err := synthesis.New(synthesis.Options{Seed: 0x118dbc8, Split: synthesis.SplitHeldout, Form: synthesis.FormMixed, Beats: 11, Clean: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := g.Person(2).Targets
+	for i, x := range targets {
+		if x.Operation == memory.OpUpdate && targets[x.Predecessor].Statement == x.Statement {
+			t.Errorf("target %d changes nothing: %q", i, x.Statement)
+		}
+	}
+}
+
 func TestAtMostOneTargetOfASlotHolds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := drawn(r)
