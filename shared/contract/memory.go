@@ -47,10 +47,10 @@ func StatusFrom(s mnemev1.Status) memory.Status { return keyOf(statuses, s) }
 // MemoryToProto converts an entry.
 func MemoryToProto(m memory.Memory) *mnemev1.Memory {
 	p := &mnemev1.Memory{
-		Id: m.ID, Kind: kinds[m.Kind], Content: m.Content, Value: m.Value, Topic: m.Topic, Keywords: m.Keywords,
+		Id: m.ID, Kind: kinds[m.Kind], Content: m.Content, Speaker: m.Speaker, Value: m.Value, Topic: m.Topic, Keywords: m.Keywords,
 		RecordedAt: stamp(m.RecordedAt), ValidFrom: stamp(m.ValidFrom), ValidTo: stamp(m.ValidTo),
 		Status: statuses[m.Status], Version: uint32(max(m.Version, 0)), //nolint:gosec // versions are small and not negative
-		PredecessorIds: m.Predecessors, SourceTurnIds: m.Sources, SessionId: m.SessionID,
+		PredecessorIds: m.Predecessors, LinkedIds: m.Links, SourceTurnIds: m.Sources, SessionId: m.SessionID,
 		Strategy: m.Strategy, PolicyVersion: m.PolicyVersion, OperationId: m.OperationID, TraceId: m.TraceID,
 	}
 	if !m.EventTime.Time.IsZero() {

@@ -58,8 +58,10 @@ func (s Session) Positions() map[string]int {
 type Candidate struct {
 	// Kind is what it is about.
 	Kind memory.Kind `json:"kind"`
-	// Content is a self-contained statement in the third person.
+	// Content is as in memory.Memory: a statement in the third person, or the words of Speaker.
 	Content string `json:"content"`
+	// Speaker is as in memory.Memory.
+	Speaker string `json:"speaker,omitempty"`
 	// Topic is one or two words.
 	Topic string `json:"topic,omitempty"`
 	// Slot is as in memory.Memory.

@@ -88,8 +88,11 @@ type Memory struct {
 	ID string `json:"id"`
 	// Kind is what the entry is about.
 	Kind Kind `json:"kind"`
-	// Content is a self-contained statement in the third person.
+	// Content is a statement that stands alone: in the third person where a model wrote it, in the speaker's own words where Speaker
+	// says whose they are.
 	Content string `json:"content"`
+	// Speaker is who said Content, where it is a quotation; empty where it is told in the third person.
+	Speaker string `json:"speaker,omitempty"`
 	// Value is the raw dialogue that Content sums up, where the strategy keeps it with the entry (RMM: the summary is the key,
 	// the dialogue the value), at most MaxValueBytes; empty otherwise. Searches by words find it, the vector is of Content alone.
 	Value string `json:"value,omitempty"`
@@ -114,6 +117,9 @@ type Memory struct {
 	Version int `json:"version"`
 	// Predecessors are the entries that this one took the place of.
 	Predecessors []string `json:"predecessors,omitempty"`
+	// Links are entries of the same user that this one may have changed without it being sure enough to close them: both hold, and
+	// whoever shows them shows this one, the newer, first.
+	Links []string `json:"links,omitempty"`
 	// Sources are the ids of the turns it was made from; at least one, sorted.
 	Sources []string `json:"sources"`
 	// SessionID is the session of those turns.

@@ -64,7 +64,7 @@ func Dates(text string, at time.Time) []DateMention {
 	if !slices.ContainsFunc(words, mayBeDate) {
 		return nil
 	}
-	d := dater{text: text, words: words, today: dayOf(at), future: slices.ContainsFunc(words, looksAhead)}
+	d := dater{text: text, words: words, today: dayOf(at), future: slices.ContainsFunc(words, looksAhead), past: slices.ContainsFunc(words, isPastWord)}
 	var out []DateMention
 	for i := 0; i < len(words) && len(out) < maxMentions; {
 		m, n := d.match(i)
@@ -84,8 +84,14 @@ type dater struct {
 	text   string
 	words  []Word
 	today  time.Time
-	future bool
+	// future and past are whether words say that what is told is to come, and whether a verb may be in the past.
+	future, past bool
 }
+
+// toCome reports whether a day or month without a direction lies ahead: it does unless a verb in the past says otherwise.
+func (d dater) toCome() bool { return d.future || !d.past }
+
+func isPastWord(w Word) bool { return IsPast(w.Lower) }
 
 // match tries every reading at word i, the most specific first, and returns how many words the first that
 // fits takes.

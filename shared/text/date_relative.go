@@ -80,13 +80,13 @@ func (d dater) ago(i int) (DateMention, int) {
 	return mention(unit, d.stepUnit(unit, -count)), n + 2
 }
 
-// ahead reads "in two weeks", "in 3 months"; "in a day" and the like are durations too often.
+// ahead reads "in two weeks", "in 3 months"; "in a day" and the like are durations too often where nothing says that it is to come.
 func (d dater) ahead(i int) (DateMention, int) {
-	if d.at(i) != "in" || !d.future || !d.adjacent(i) {
+	if d.at(i) != "in" || !d.toCome() || !d.adjacent(i) {
 		return DateMention{}, 0
 	}
 	n, count, vague := d.count(i + 1)
-	if n == 0 || vague || !d.adjacent(i+n) {
+	if n == 0 || vague || !d.adjacent(i+n) || count == 1 && !d.future {
 		return DateMention{}, 0
 	}
 	unit, ok := units[d.at(i+n+1)]

@@ -7,9 +7,11 @@ import (
 
 	"github.com/neurosnap/sentences"
 	"github.com/neurosnap/sentences/english"
+	"github.com/rivo/uniseg"
 )
 
-// Splitter splits English text into sentences. It is safe for concurrent use.
+// Splitter splits text into sentences: by a model of English, and by Unicode's rules where another script ends its sentences with marks of
+// its own. It is safe for concurrent use.
 type Splitter struct {
 	tokenizer *sentences.DefaultSentenceTokenizer
 }
@@ -32,9 +34,26 @@ func (s *Splitter) Split(text string) []string {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		for _, sentence := range s.tokenizer.Tokenize(line) {
-			out = appendRuns(out, sentence.Text)
+		for _, run := range foreignRuns(line) {
+			for _, sentence := range s.tokenizer.Tokenize(run) {
+				out = appendRuns(out, sentence.Text)
+			}
 		}
+	}
+	return out
+}
+
+// foreignRuns cuts a line where Unicode's rules (UAX 29) end a sentence, if it has a mark for that which English has not. English alone is
+// left to the model, which knows abbreviations.
+func foreignRuns(line string) []string {
+	if !strings.ContainsFunc(line, func(r rune) bool { return r > unicode.MaxLatin1 && r != '…' && unicode.Is(unicode.Sentence_Terminal, r) }) {
+		return []string{line}
+	}
+	var out []string
+	for state := -1; line != ""; {
+		var sentence string
+		sentence, line, state = uniseg.FirstSentenceInString(line, state)
+		out = append(out, sentence)
 	}
 	return out
 }

@@ -597,7 +597,7 @@ type Memory struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// What it is about.
 	Kind Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=mneme.v1.Kind" json:"kind,omitempty"`
-	// A self-contained statement in the third person.
+	// A statement that stands alone: in the third person, or in the words of speaker where that is set.
 	Content string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
 	// Topic, one or two words.
 	Topic string `protobuf:"bytes,4,opt,name=topic,proto3" json:"topic,omitempty"`
@@ -630,7 +630,11 @@ type Memory struct {
 	// The trace that wrote it (32 hexadecimal digits); empty when not traced.
 	TraceId string `protobuf:"bytes,18,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	// The raw dialogue that the content sums up, where the strategy keeps it with the entry; at most 2,048 bytes.
-	Value         string `protobuf:"bytes,19,opt,name=value,proto3" json:"value,omitempty"`
+	Value string `protobuf:"bytes,19,opt,name=value,proto3" json:"value,omitempty"`
+	// Who said the content, where it is a quotation; empty where it is told in the third person.
+	Speaker string `protobuf:"bytes,21,opt,name=speaker,proto3" json:"speaker,omitempty"`
+	// Entries that this one may have changed without it being sure enough to close them. All of them hold; this one is the newer.
+	LinkedIds     []string `protobuf:"bytes,22,rep,name=linked_ids,json=linkedIds,proto3" json:"linked_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +802,20 @@ func (x *Memory) GetValue() string {
 	return ""
 }
 
+func (x *Memory) GetSpeaker() string {
+	if x != nil {
+		return x.Speaker
+	}
+	return ""
+}
+
+func (x *Memory) GetLinkedIds() []string {
+	if x != nil {
+		return x.LinkedIds
+	}
+	return nil
+}
+
 var File_mneme_v1_memory_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_memory_proto_rawDesc = "" +
@@ -825,7 +843,7 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x0fsource_turn_ids\x18\x04 \x03(\tR\rsourceTurnIds\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tR\tsessionId\x12%\n" +
-	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\"\xb6\x05\n" +
+	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\"\xef\x05\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\"\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x0e.mneme.v1.KindR\x04kind\x12\x18\n" +
@@ -850,7 +868,10 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x0epolicy_version\x18\x10 \x01(\tR\rpolicyVersion\x12!\n" +
 	"\foperation_id\x18\x11 \x01(\tR\voperationId\x12\x19\n" +
 	"\btrace_id\x18\x12 \x01(\tR\atraceId\x12\x14\n" +
-	"\x05value\x18\x13 \x01(\tR\x05value*?\n" +
+	"\x05value\x18\x13 \x01(\tR\x05value\x12\x18\n" +
+	"\aspeaker\x18\x15 \x01(\tR\aspeaker\x12\x1d\n" +
+	"\n" +
+	"linked_ids\x18\x16 \x03(\tR\tlinkedIds*?\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +

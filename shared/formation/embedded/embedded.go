@@ -1,10 +1,11 @@
-// Package embedded is what the strategies' embedded policies are made of: statements rewritten to the third
-// person by rule, and decisions that compare them with what is known, without any model server. It is deterministic and keeps no state.
+// Package embedded is what the strategies' embedded policies are made of, without any model server. A memory is a quotation: the
+// speaker's own words, one fact each, with who said it, when, and just enough around it to stand alone. What a statement does to
+// what is known is decided by a learned relation model. It is deterministic and keeps no state.
 // What a turn says is only ever text: instructions in it steer nothing.
 package embedded
 
-// RulesVersion is kept with what the rules write.
-const RulesVersion = "embedded/2"
+// RulesVersion is kept with what the policy writes.
+const RulesVersion = "embedded/3"
 
 // Identity is what a strategy's entries are marked with.
 type Identity struct {

@@ -1,303 +1,230 @@
 package embedded
 
 import (
-	"context"
-	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+	"unicode"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/formation/directive"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Bounds of one turn and one statement.
+// Bounds of what is made of one turn.
 const (
-	maxSentences      = 200
-	maxStatementWords = 60
-	salientSentence   = 0.5
-	salientQuestion   = 0.6
+	// maxQuotes is how many memories one turn makes; a longer one has more of its text in each.
+	maxQuotes = 12
+	// maxQuoteWords is how many words neighbouring clauses may have to be one quotation.
+	maxQuoteWords = 60
+	// fewStems is how many words of content a clause needs to stand alone.
+	fewStems = 2
+	// shortAnswer is how many words may answer a question so that they say nothing without it.
+	shortAnswer = 8
+	// codeShown is how many bytes of code a quotation shows; the turn has all of it.
+	codeShown = 160
 )
 
-// Former forms memories by rule. It is safe for concurrent use.
-type Former struct {
-	identity Identity
-	splitter *text.Splitter
-	// judge tells changes; a pair counts from threshold on.
-	judge     Judge
-	threshold float64
-}
-
-var _ formation.Former = (*Former)(nil)
-
-// NewFormer returns the former with the built-in model of changes; it takes some milliseconds to load.
-func NewFormer(id Identity) *Former {
-	model := builtinModel()
-	return NewFormerWith(id, func(p Pair) float64 { return model.Probability(p.X) }, model.Threshold)
-}
-
-// NewFormerWith returns a former that takes a pair for a change when the judge gives it at least the threshold: for training, and for
-// other models.
-func NewFormerWith(id Identity, judge Judge, threshold float64) *Former {
-	return &Former{identity: id, splitter: text.NewSplitter(), judge: judge, threshold: threshold}
-}
-
-// Version is name and version of strategy and policy.
-func (f *Former) Version() string { return f.identity.PolicyVersion }
-
-// Extract rewrites what the turns tell to statements, turn by turn in order.
-func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	var out []formation.Candidate
-	for i := range in.Turns {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("extract memories: %w", err)
-		}
-		e := turnExtractor{splitter: f.splitter, turns: in.Turns, index: i}
-		out = append(out, e.candidates()...)
-	}
-	return out, nil
-}
-
-// turnExtractor works on one turn of a session.
-type turnExtractor struct {
-	splitter *text.Splitter
-	turns    []memory.Turn
-	index    int
-	voice    voice
-	names    map[string]bool
-}
-
-// statement is one kept sentence, or several that hang together.
-type statement struct {
-	marked string
-	dates  []text.DateMention
-	// expressions are the words of the dates, in order.
-	expressions []string
-	// ends says which of the dates are ends of what lasted.
-	ends    []bool
-	words   int
+// quotation is what becomes a candidate.
+type quotation struct {
+	said    string
 	sources []string
+	// foreign is whether the words are somebody else's, pasted.
+	foreign bool
 }
 
-func (e *turnExtractor) candidates() []formation.Candidate {
-	e.voice = voiceOf(e.turns, e.index)
-	e.names = speakerNames(e.turns)
-	statements := e.statements()
-	statements = e.addCaption(statements)
-	out := make([]formation.Candidate, 0, len(statements))
-	for _, s := range statements {
-		out = append(out, e.candidate(s))
+func (q quotation) words() int { return len(strings.Fields(q.said)) }
+
+// quote returns what a turn says, one candidate a fact.
+func (f *Former) quote(turns []memory.Turn, index int) []formation.Candidate {
+	turn := turns[index]
+	quotes := f.clausesOf(turn)
+	if len(quotes) > 0 && !quotes[0].foreign {
+		quotes[0] = f.complete(quotes[0], turns, index)
+	}
+	if caption := text.OneLine(clean(turn.Caption)); caption != "" {
+		shown := "[shares a photo: " + caption + "]"
+		if n := len(quotes) - 1; n >= 0 && quotes[n].words()+len(strings.Fields(shown)) <= maxQuoteWords {
+			quotes[n].said += " " + shown
+		} else {
+			quotes = append(quotes, quotation{said: shown, sources: []string{turn.ID}})
+		}
+	}
+	out := make([]formation.Candidate, 0, len(quotes))
+	for _, q := range fewer(quotes, maxQuotes) {
+		out = append(out, f.candidate(q, turn))
 	}
 	return out
 }
 
-// statements returns what the text of the turn tells.
-func (e *turnExtractor) statements() []statement {
-	turn := e.turns[e.index]
-	kept := e.salient(e.honest(e.splitter.Split(unmark(turn.Text))))
-	var out []statement
-	for i, sentence := range kept {
-		s := e.state(sentence, i == 0)
-		if n := len(out); n > 0 && (leansBack(sentence.text) || weIt.MatchString(sentence.text) || names(s) && unnamed(out[n-1]) ||
-			stillWith.MatchString(sentence.text) || len(out[n-1].sources) > 1 && isElliptic(sentence.text)) &&
-			out[n-1].words+s.words <= maxStatementWords {
-			out[n-1].join(s)
-			continue
+// clausesOf takes a turn apart. Clauses that say too little alone, or lean on the one before, stay with it.
+func (f *Former) clausesOf(turn memory.Turn) []quotation {
+	var out []quotation
+	add := func(said string, foreign, joins bool) {
+		q := quotation{said: said, sources: []string{turn.ID}, foreign: foreign}
+		if n := len(out) - 1; n >= 0 && joins && out[n].foreign == foreign && out[n].words()+q.words() <= maxQuoteWords {
+			out[n].said += " " + said
+			return
 		}
-		out = append(out, s)
+		out = append(out, q)
 	}
-	return out
-}
-
-// honest leaves out what wants to steer the memory: all of a turn that pretends to be more than speech, else the sentences that are
-// directives, with what goes along with them unless the speaker tells of themself in it.
-func (e *turnExtractor) honest(texts []string) []string {
-	if directive.Framed(e.turns[e.index].Text) {
-		return nil
-	}
-	kept := texts[:0:0]
-	steered := false
-	for _, text := range texts[:min(len(texts), maxSentences)] {
-		if directive.Is(text) {
-			steered = true
-			continue
-		}
-		kept = append(kept, text)
-	}
-	if !steered {
-		return kept
-	}
-	return slices.DeleteFunc(kept, func(text string) bool { return !speaksOfSelf(text) })
-}
-
-func speaksOfSelf(said string) bool {
-	return slices.ContainsFunc(text.Words(said), func(w text.Word) bool { return firstPerson[w.Lower] })
-}
-
-// sentence is a trimmed sentence with what the features say about it.
-type sentence struct {
-	text     string
-	value    float64
-	question bool
-	content  int
-}
-
-// salient returns the sentences worth keeping, in order; when none is, the best that tells
-// anything at all.
-func (e *turnExtractor) salient(texts []string) []sentence {
-	var kept []sentence
-	var best sentence
-	_, answers := e.question()
-	for _, text := range texts[:min(len(texts), maxSentences)] {
-		s := e.weigh(text)
-		switch {
-		case answers && s.content > 0 && !s.question && s.value > 0 && isShortAnswer(s.text):
-			kept, answers = append(kept, s), false // what answers a question tells something, however short
-		case s.content == 0, s.question && s.value < salientQuestion:
-		case s.value >= salientSentence, tellsChange(s), len(kept) > 0 && stillWith.MatchString(text):
-			kept = append(kept, s)
-		case s.value > best.value:
-			best = s
-		}
-	}
-	if len(kept) == 0 && best.content > 0 {
-		kept = append(kept, best)
-	}
-	return kept
-}
-
-// stillWith opens what goes on with the sentence before it: "Still with my sister."
-var stillWith = regexp.MustCompile(`(?i)^(?:still|but|and|only|just|though) (?:with|without|at|in|for|from|on) `)
-
-// weIt opens what several did with what the sentence before it names: "It's over with Ana. We ended it yesterday."
-var weIt = regexp.MustCompile(`(?i)^we(?:'ve|'d|’ve|’d)? \p{L}+ (?:it|them)\b`)
-
-// unnamed reports whether a statement is about several who go without a name: "We're engaged!"
-func unnamed(s statement) bool {
-	return s.words <= 9 && strings.HasPrefix(s.marked, selfMark+" and others") && !names(s)
-}
-
-// names reports whether a statement names somebody or something.
-func names(s statement) bool {
-	return slices.ContainsFunc(tokensOf(s.marked), func(t token) bool {
-		return t.capital && !timeWords[t.lower] && !capitalOnly[t.lower]
-	})
-}
-
-// capitalOnly are words with a capital that name nobody.
-var capitalOnly = text.WordSet("i i'm i've i'd i'll")
-
-// tellsChange reports whether a short sentence says that something is over or was replaced, and of what.
-func tellsChange(s sentence) bool {
-	marked, _ := rewrite(s.text)
-	return cuesOf(marked).has(cueEnd|cueReplace) && len(anchorsOf(marked)) > 0 && !s.question
-}
-
-func (e *turnExtractor) weigh(text string) sentence {
-	s := sentence{text: untag(trimSentence(text, e.names))}
-	if isFiller(s.text) || isVague(s.text, e.names, e.turns[e.index].Role == memory.RoleAssistant) {
-		return s
-	}
-	for _, seg := range scanSegments(s.text, e.names) {
-		s.value += seg.value()
-		s.content += seg.content
-		s.question = seg.question
-	}
-	return s
-}
-
-// state rewrites a sentence to a statement.
-func (e *turnExtractor) state(s sentence, opening bool) statement {
-	turn := e.turns[e.index]
-	sources := []string{turn.ID}
-	text := s.text
-	prefix := ""
-	if opening && !s.question && (isShortAnswer(text) || isElliptic(text)) {
-		if q, ok := e.question(); ok {
-			if answer, ok := joinAnswer(q.text, text); ok {
-				text = answer
-			} else {
-				prefix = fmt.Sprintf("%s said, asked %q: ", selfMark, q.text)
+	for _, b := range text.Blocks(clean(turn.Text)) {
+		switch b.Kind {
+		case text.Code:
+			add("[code: "+strings.TrimSpace(text.Cut(text.OneLine(b.Text), codeShown))+"]", false, true)
+		case text.Quotation:
+			add("[quotes: "+text.OneLine(b.Text)+"]", true, false)
+		default:
+			thin := false // whether all that was said so far says too little
+			for _, sentence := range f.splitter.Split(b.Text) {
+				for i, clause := range clauses(sentence) {
+					stems := contentOf(clause)
+					add(clause, false, thin || stems < fewStems || i == 0 && leans(clause))
+					last := &out[len(out)-1]
+					thin = contentOf(last.said) < fewStems
+				}
 			}
-			sources = append(sources, q.turnID)
 		}
 	}
-	annotated, mentions, expressions := annotate(text, turn.Time)
-	marked, self := rewrite(annotated)
-	switch {
-	case prefix != "":
-		marked = prefix + marked
-	case s.question:
-		marked = selfMark + " asked: " + marked
-	default:
-		marked = attribute(annotated, marked, self)
-	}
-	ends := make([]bool, len(mentions))
-	for i, m := range mentions {
-		ends[i] = endsAt(text, m)
-	}
-	return statement{marked: endWithStop(marked), ends: ends, dates: mentions, expressions: expressions,
-		words: len(strings.Fields(marked)), sources: sources}
+	return out
 }
 
-// join appends a statement that leans on this one.
-func (s *statement) join(next statement) {
-	s.marked += " " + capitalise(strings.TrimPrefix(next.marked, selfMark+" said: "))
-	s.dates = append(s.dates, next.dates...)
-	s.expressions = append(s.expressions, next.expressions...)
-	s.ends = append(s.ends, next.ends...)
-	s.words += next.words
+// complete puts in front of a turn's first quotation what it needs to stand alone: the question that it answers, and the entry of the
+// assistant's list that it picks.
+func (f *Former) complete(q quotation, turns []memory.Turn, index int) quotation {
+	if index == 0 || turns[index-1].Speaker == turns[index].Speaker && turns[index-1].Role == turns[index].Role {
+		return q
+	}
+	before := turns[index-1]
+	said := clean(before.Text)
+	if item := picked(q.said, said); item != "" && before.Role == memory.RoleAssistant {
+		q.said, q.sources = q.said+" [from the assistant's list: "+item+"]", append(q.sources, before.ID)
+		return q
+	}
+	if q.words() > shortAnswer {
+		return q
+	}
+	sentences := f.splitter.Split(said)
+	if n := len(sentences) - 1; n >= 0 && isQuestion(sentences[n]) {
+		q.said, q.sources = "[asked: "+sentences[n]+"] "+q.said, append(q.sources, before.ID)
+	}
+	return q
 }
 
-// addCaption adds what a shared picture shows: to the last statement where one leaves room,
-// because the picture illustrates it, else as one of its own.
-func (e *turnExtractor) addCaption(statements []statement) []statement {
-	turn := e.turns[e.index]
-	caption := strings.Join(strings.Fields(unmark(turn.Caption)), " ")
-	if caption == "" {
-		return statements
-	}
-	caption = captionOpening.ReplaceAllString(caption, "")
-	s := statement{marked: endWithStop(selfMark + " shared a photo: " + caption), words: len(strings.Fields(caption)) + 4,
-		sources: []string{turn.ID}}
-	if n := len(statements); n > 0 && statements[n-1].words+s.words <= maxStatementWords && len(statements[n-1].sources) == 1 {
-		last := &statements[n-1]
-		if slot, _ := findSlot(last.marked); slot == "" && !denies(last.marked) {
-			last.marked += " " + s.marked
-			last.words += s.words
-			return statements
-		}
-	}
-	return append(statements, s)
+// listed is an entry of a numbered list.
+var listed = regexp.MustCompile(`(?m)^\s*(?:\*\*)?(\d{1,2})[.)]\s+(.+)$`)
+
+// ordinals are the words that pick an entry of a list.
+var ordinals = map[string]int{
+	"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5, "sixth": 6, "6th": 6,
+	"seventh": 7, "7th": 7, "eighth": 8, "8th": 8, "ninth": 9, "9th": 9, "tenth": 10, "10th": 10,
 }
 
-// captionOpening is how caption models begin, which says no more than "shared a photo".
-var captionOpening = regexp.MustCompile(`^(?i:an? (?:close[- ]?up )?(?:photo|photograph|photography|picture|image) of )`)
-
-// candidate completes a statement.
-func (e *turnExtractor) candidate(s statement) formation.Candidate {
-	turn := e.turns[e.index]
-	kind := kindOf(s.marked, s.dates)
-	c := formation.Candidate{
-		Kind: kind, Content: e.voice.name(s.marked), Topic: topicOf(s.marked), Keywords: keywordsOf(s.marked),
-		EventTime: eventTime(s, kind, turn.Time), Negates: denies(s.marked), Sources: slices.Clone(s.sources),
-	}
-	if turn.Role != memory.RoleAssistant {
-		c.Slot = e.slot(s.marked, c.Negates)
-	}
-	return c
-}
-
-// slot returns the slot of a statement: what it sets, else what it denies.
-func (e *turnExtractor) slot(marked string, negates bool) string {
-	attribute, _ := findSlot(marked)
-	if attribute == "" && negates {
-		attribute, _ = findSlot(affirm(marked))
-	}
-	if attribute == "" {
+// picked is the entry of a list that somebody picks by its place, or "".
+func picked(said, list string) string {
+	entries := listed.FindAllStringSubmatch(list, -1)
+	if len(entries) < 2 {
 		return ""
 	}
-	return slotOf(attribute, e.voice.self)
+	words := text.Words(said)
+	for i, w := range words {
+		place, ok := ordinals[w.Lower]
+		if !ok && i > 0 && (words[i-1].Lower == "number" || words[i-1].Lower == "option") {
+			place, _ = strconv.Atoi(w.Lower)
+		}
+		for _, e := range entries {
+			if place > 0 && e[1] == strconv.Itoa(place) {
+				return strings.TrimSpace(text.Cut(text.OneLine(e[2]), codeShown))
+			}
+		}
+	}
+	return ""
+}
+
+// fewer joins neighbours, the shortest first, until there are at most n.
+func fewer(quotes []quotation, n int) []quotation {
+	for len(quotes) > n {
+		best := 0
+		for i := range len(quotes) - 1 {
+			if quotes[i].words()+quotes[i+1].words() < quotes[best].words()+quotes[best+1].words() {
+				best = i
+			}
+		}
+		quotes[best].said += " " + quotes[best+1].said
+		quotes[best].foreign = quotes[best].foreign || quotes[best+1].foreign
+		quotes = slices.Delete(quotes, best+1, best+2)
+	}
+	return quotes
+}
+
+func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
+	said, mentions, expressions := annotate(q.said, turn.Time)
+	kind := kindOf(said, mentions)
+	topic, keywords := f.topics.of(q.said)
+	return formation.Candidate{
+		Kind: kind, Content: said, Speaker: SpeakerOf(turn), Topic: topic, Keywords: keywords,
+		EventTime: eventTime(q.said, kind, mentions, expressions, turn.Time), Sources: q.sources,
+	}
+}
+
+// SpeakerOf is how the speaker of a turn is called: by name, or by role where there is none.
+func SpeakerOf(t memory.Turn) string {
+	if name := text.OneLine(clean(t.Speaker)); name != "" {
+		return name
+	}
+	return string(t.Role)
+}
+
+// clean takes control characters, invisible marks and invalid bytes out of what was said. The joiner that emoji are made with stays.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == unicode.ReplacementChar, unicode.IsControl(r), unicode.Is(unicode.Co, r):
+			return ' '
+		case unicode.Is(unicode.Cf, r) && r != '\u200d':
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// annotate puts behind each expression of time the day that it means.
+func annotate(said string, at time.Time) (annotated string, mentions []text.DateMention, expressions []string) {
+	mentions = dates(said, at)
+	var b strings.Builder
+	pos := 0
+	for _, m := range mentions {
+		b.WriteString(said[pos:m.End])
+		if m.Note != "" {
+			b.WriteString(" (" + m.Note + ")")
+		}
+		expressions = append(expressions, said[m.Start:m.End])
+		pos = m.End
+	}
+	b.WriteString(said[pos:])
+	return b.String(), mentions, expressions
+}
+
+// eventTime returns when what is told happens: the first time that can be placed, else the turn's own day for what happened without
+// one. When something ends, or how long it lasts, does not say when it is.
+func eventTime(said string, kind memory.Kind, mentions []text.DateMention, expressions []string, at time.Time) memory.EventTime {
+	for i, m := range mentions {
+		if m.Unit != text.Vague && !endsAt(said, m) {
+			return memory.EventTime{Time: m.Time, Precision: precisions[m.Unit], Expression: expressions[i]}
+		}
+	}
+	if kind != memory.KindEpisodic || len(mentions) > 0 || at.IsZero() || lasting.MatchString(said) {
+		return memory.EventTime{}
+	}
+	y, month, d := at.UTC().Date()
+	return memory.EventTime{Time: time.Date(y, month, d, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
+}
+
+var precisions = map[text.Unit]memory.Precision{
+	text.Day: memory.PrecisionDay, text.Weekend: memory.PrecisionDay, text.Week: memory.PrecisionDay,
+	text.Month: memory.PrecisionMonth, text.Season: memory.PrecisionYear, text.Year: memory.PrecisionYear,
 }

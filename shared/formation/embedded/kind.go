@@ -2,58 +2,33 @@ package embedded
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-var (
-	routinePattern = regexp.MustCompile(`(?i)\b(?:(?:every|each) (?:other )?(?:single )?(?:day|morning|afternoon|evening|night|week|weekend|month|year|\w+day)|` +
-		`(?:on|most) (?:\w+days|weekends|mornings|evenings|weekdays)|usually|(?:once|twice|\w+ times) (?:a|per) (?:day|week|month|year)|daily|weekly)\b`)
-	likingPattern = regexp.MustCompile(`(?i)` + selfMark +
-		`(?: and others)?(?: \w+ly| also| always| still| just| does not| do not| would| can't| is)*` +
-		` (?:likes?|loves?|enjoys?|prefers?|hates?|dislikes?|adores?|(?:a |such a |a big |a huge )?fan of|into|rather|(?:can't )?stand|allergic|obsessed|fond of|like|love|enjoy|keen on)\b`)
-	favouritePattern = regexp.MustCompile(`(?i)\b(?:favou?rites?|fave|faves|prefers?|preferred)\b`)
-)
+// liking are the stems of what tells a preference.
+var liking = text.StemSet("like love prefer hate enjoy dislike adore favourite favorite fan rather fond")
 
-// kindOf says what a statement is about: habits, likings, what happened or is planned, what the
-// speaker is and has, and what they say of the world.
-func kindOf(marked string, dates []text.DateMention) memory.Kind {
+// routine are the words of what is done again and again.
+var routine = regexp.MustCompile(`(?i)\b(?:every|each|usually|always|daily|weekly)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b`)
+
+// kindOf says what a quotation is about: a liking, a habit, what happened or is planned, or how things are. It only chooses where a
+// profile shows it.
+func kindOf(said string, mentions []text.DateMention) memory.Kind {
+	words := text.Words(said)
+	own := slices.ContainsFunc(words, func(w text.Word) bool { return subjects[w.Lower] })
 	switch {
-	case strings.HasPrefix(marked, selfMark+" shared a photo"):
-		return memory.KindEpisodic
-	case routinePattern.MatchString(marked) && strings.Contains(marked, selfMark):
-		return memory.KindProcedural
-	case likingPattern.MatchString(marked), favouritePattern.MatchString(marked):
+	case slices.ContainsFunc(words, func(w text.Word) bool { return liking[text.Stem(w.Lower)] }):
 		return memory.KindPreference
-	case len(dates) > 0, happened(marked):
+	case len(mentions) > 0, slices.ContainsFunc(words, func(w text.Word) bool { return text.IsPast(w.Lower) }):
 		return memory.KindEpisodic
-	case !strings.HasPrefix(marked, selfMark+" said") && strings.Contains(marked, selfMark):
+	case own && routine.MatchString(said):
+		return memory.KindProcedural
+	case own || !strings.Contains(said, "?"):
 		return memory.KindFact
 	}
 	return memory.KindSemantic
 }
-
-// happened reports whether the speaker is the subject of a verb in the past.
-func happened(marked string) bool {
-	_, after, found := strings.Cut(marked, selfMark)
-	for found {
-		words := text.Words(after[:min(len(after), 120)])
-		for i, w := range words[:min(len(words), 5)] {
-			if i == 0 && w.Lower == "said" {
-				break
-			}
-			if isPast(w.Lower) && w.Lower != "put" && w.Lower != "read" {
-				return true
-			}
-			if !adverbs[w.Lower] && !happenedLinks[w.Lower] {
-				break
-			}
-		}
-		_, after, found = strings.Cut(after, selfMark)
-	}
-	return false
-}
-
-var happenedLinks = text.WordSet("has have and others")

@@ -12,6 +12,7 @@ type ShownCandidate struct {
 	ID      string   `json:"id"`
 	Kind    string   `json:"kind"`
 	Content string   `json:"content"`
+	Speaker string   `json:"speaker,omitempty"`
 	Slot    string   `json:"slot,omitempty"`
 	Said    string   `json:"said"`
 	When    string   `json:"when,omitempty"`
@@ -24,6 +25,7 @@ type ShownMemory struct {
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
 	Content string `json:"content"`
+	Speaker string `json:"speaker,omitempty"`
 	Slot    string `json:"slot,omitempty"`
 	Said    string `json:"said"`
 	When    string `json:"when,omitempty"`
@@ -32,7 +34,7 @@ type ShownMemory struct {
 // ShowMemory shows a memory by an alias.
 func ShowMemory(alias string, m memory.Memory) ShownMemory {
 	return ShownMemory{
-		ID: alias, Kind: string(m.Kind), Content: m.Content, Slot: m.Slot,
+		ID: alias, Kind: string(m.Kind), Content: m.Content, Speaker: m.Speaker, Slot: m.Slot,
 		Said: model.ShowTime(m.ValidFrom), When: model.ShowEvent(m.EventTime),
 	}
 }
@@ -63,7 +65,7 @@ func NewDecisionInput(in formation.Bundle, related int) (*DecisionInput, error) 
 		id := Alias("c", i)
 		b.indices[id] = i
 		shown := ShownCandidate{
-			ID: id, Kind: string(c.Kind), Content: c.Content, Slot: c.Slot, Negates: c.Negates,
+			ID: id, Kind: string(c.Kind), Content: c.Content, Speaker: c.Speaker, Slot: c.Slot, Negates: c.Negates,
 			Said: model.ShowTime(in.Session.Turns[newest[i]].Time), When: model.ShowEvent(c.EventTime), Related: []string{},
 		}
 		for _, m := range r.Memories[:min(related, len(r.Memories))] {

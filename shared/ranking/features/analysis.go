@@ -76,6 +76,9 @@ func (r *reader) readUnit(u *unit, told, said, spoken *reading) {
 	statements := len(told.places)
 	for _, m := range u.memories {
 		r.read(told, m.Topic)
+		if len(u.turns) == 0 {
+			r.read(said, m.Speaker)
+		}
 		r.read(told, m.Slot)
 		for _, k := range m.Keywords {
 			r.read(told, k)
@@ -193,7 +196,7 @@ func (x *Index) measure() int {
 }
 
 func textBytes(m memory.Memory) int {
-	n := len(m.ID) + len(m.Content) + len(m.Value) + len(m.Topic) + len(m.Slot) + len(m.OperationID) + len(m.TraceID)
+	n := len(m.ID) + len(m.Content) + len(m.Speaker) + len(m.Value) + len(m.Topic) + len(m.Slot) + len(m.OperationID) + len(m.TraceID)
 	for _, list := range [...][]string{m.Keywords, m.Sources, m.Predecessors} {
 		for _, s := range list {
 			n += 16 + len(s)

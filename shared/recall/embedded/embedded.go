@@ -43,7 +43,7 @@ func readQuestion(query string) question {
 
 // index is the searchable side of a memory: the stems of all that it carries.
 func index(m memory.Memory) map[string]bool {
-	said := m.Content + " " + m.Topic + " " + strings.Map(slotSeparator, m.Slot) + " " + strings.Join(m.Keywords, " ")
+	said := m.Speaker + " " + m.Content + " " + m.Topic + " " + strings.Map(slotSeparator, m.Slot) + " " + strings.Join(m.Keywords, " ")
 	return text.StemSet(said)
 }
 
@@ -101,6 +101,15 @@ func dateOf(t memory.EventTime) string {
 		return t.Time.Format(layout)
 	}
 	return t.Time.Format(layout) + " to " + t.End.Format(layout)
+}
+
+// quoted is what a speaker said, with when: `Ines (2025-08): "I moved to Lisbon"`.
+func quoted(m memory.Memory, said string) string {
+	date := dateOf(m.EventTime)
+	if date == "" || m.Kind != memory.KindEpisodic {
+		date = m.ValidFrom.UTC().Format("2006-01")
+	}
+	return m.Speaker + " (" + date + `): "` + said + `"`
 }
 
 // validity returns until when a memory held, in brackets, or "" while it holds.

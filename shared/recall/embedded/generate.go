@@ -113,6 +113,9 @@ func (g *Generator) sentence(q question, m memory.Memory) string {
 	if countWords(text) > maxSaidWords {
 		text = q.extract(g.splitter.Split(text), maxSaidWords)
 	}
+	if m.Speaker != "" {
+		return quoted(m, text) + validity(m)
+	}
 	text += validity(m)
 	if date := dateOf(m.EventTime); q.when && date != "" && !strings.Contains(text, date) {
 		return date + ": " + text

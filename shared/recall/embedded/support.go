@@ -70,8 +70,12 @@ func people(cited []memory.Memory, window []memory.Turn) map[string]bool {
 	return out
 }
 
-// subject is the word that a statement begins with, without the possessive; empty where that is no name.
+// subject is whose words a memory quotes, by first name, else the word that its statement begins with, without the possessive; empty where
+// that is no name.
 func subject(m memory.Memory) string {
+	if first, _, _ := strings.Cut(strings.ToLower(m.Speaker), " "); first != "" {
+		return first
+	}
 	words := text.Words(m.Content)
 	if len(words) == 0 || !words[0].Capital || text.IsFiller(m.Content, words, 0) {
 		return ""
@@ -115,7 +119,7 @@ func (a asked) cover(table *wordvector.Table, m memory.Memory) float64 {
 	}
 	have := index(m)
 	var near []int32
-	told := recall.Plain(m.Content + " " + m.Value)
+	told := recall.Plain(m.Speaker + " " + m.Content + " " + m.Value)
 	words := text.Words(told)
 	for i, w := range words {
 		if text.IsFiller(told, words, i) {

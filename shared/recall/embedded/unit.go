@@ -40,8 +40,12 @@ func unitsOf(memories []memory.Memory) []unit {
 	return out
 }
 
-// dressed is a memory's text with its date and until when it held, as a line without its citation.
+// dressed is a memory's text with its date and until when it held, as a line without its citation. A quotation has its speaker and
+// the month, or the day of what it tells, before it.
 func dressed(m memory.Memory, text string) string {
+	if m.Speaker != "" {
+		return quoted(m, text) + validity(m)
+	}
 	text += validity(m)
 	if date := dateOf(m.EventTime); date != "" && m.Kind == memory.KindEpisodic && !strings.Contains(text, date) {
 		return date + ": " + text

@@ -49,6 +49,7 @@ type shownMemory struct {
 	N       int    `json:"n"`
 	Kind    string `json:"kind"`
 	Content string `json:"content"`
+	Speaker string `json:"speaker,omitempty"`
 	Said    string `json:"said"`
 	When    string `json:"when,omitempty"`
 	Status  string `json:"status"`
@@ -106,7 +107,7 @@ func show(e recall.Evidence) evidence {
 			m.Value = "" // it stands there once already
 		}
 		out.Memories = append(out.Memories, shownMemory{
-			N: i + 1, Kind: string(m.Kind), Content: m.Content, Said: model.ShowTime(m.ValidFrom), When: model.ShowEvent(m.EventTime),
+			N: i + 1, Kind: string(m.Kind), Content: m.Content, Speaker: m.Speaker, Said: model.ShowTime(m.ValidFrom), When: model.ShowEvent(m.EventTime),
 			Status: string(m.Status), Dialogue: m.Value,
 		})
 	}

@@ -17,13 +17,13 @@ var BM25 = text.BM25{K1: 0.9, B: 0.4}
 // conceptMark begins the terms that stand for a concept; no word begins with it.
 const conceptMark = "~"
 
-// IndexText is what BM25 matches of an entry: the search terms of content, value, topic, keywords and slot,
+// IndexText is what BM25 matches of an entry: the search terms of content, speaker, value, topic, keywords and slot,
 // and the concepts that they belong to, separated by white space. Back-ends index it by its white space
 // and change nothing else about it, so that all of them rank alike. Names are not weighed down: that
 // was measured to lose more than it wins.
 func IndexText(m memory.Memory) string {
 	terms := text.SearchTerms(m.Content)
-	for _, part := range append([]string{m.Value, m.Topic, m.Slot}, m.Keywords...) {
+	for _, part := range append([]string{m.Speaker, m.Value, m.Topic, m.Slot}, m.Keywords...) {
 		terms = append(terms, text.SearchTerms(part)...)
 	}
 	return strings.Join(withConcepts(terms), " ")

@@ -1,0 +1,113 @@
+package embedded
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// A clause is cut off only where a new subject begins, so that each part is a statement of its own: after "and", "but" and the like, or a
+// comma, before a personal pronoun or a possessive. Everything else stays whole; what is joined there is changed as a whole or not at all
+// (see compound).
+
+// joining words stand between clauses.
+var joining = text.WordSet("and but so plus also & though while yet")
+
+// subjects begin a clause: pronouns and possessives, with and without a verb.
+var subjects = text.WordSet(`i i'm im i've ive i'd i'll we we're we've we'd we'll he he's he'd he'll she she's she'd she'll they they're
+they've they'd they'll my our his her their there's`)
+
+// opening words make the clause that they begin depend on the one behind it.
+var opening = text.WordSet(`if when whenever because since although unless until once as after before while where that which who how what
+why whether`)
+
+// saying words are followed by what was said or thought, which belongs to them.
+var saying = text.WordSet(`said says say told tell tells think thinks thought know knows knew guess hope hopes wish wishes mean means reckon
+swear believe suppose heard hear asked ask asks dreamt dreamed feel promise`)
+
+// leaning words point back to the sentence before.
+var leaning = text.WordSet(`it it's its it'll it'd that that's this these those they they're them he he's she she's him her his their
+which so then there still same both also too one ones`)
+
+// leastWords is how many words each side of a cut must have.
+const leastWords = 3
+
+// clauses cuts a sentence where another fact begins.
+func clauses(sentence string) []string {
+	words := text.Words(sentence)
+	var out []string
+	from, start := 0, 0
+	for i := range words {
+		at, ok := cutAt(sentence, words, i)
+		if !ok || i-from < leastWords || len(words)-i < leastWords || depends(words[from:i]) || open(sentence[start:at]) {
+			continue
+		}
+		out = append(out, strings.TrimRight(strings.TrimSpace(sentence[start:at]), ",;—–-"))
+		start, from = words[i].Start, i
+	}
+	return append(out, strings.TrimSpace(sentence[start:]))
+}
+
+// cutAt reports whether a clause begins with word i, and where the one before ends.
+func cutAt(sentence string, words []text.Word, i int) (end int, ok bool) {
+	if i == 0 || !subjects[words[i].Lower] {
+		return 0, false
+	}
+	gap := sentence[words[i-1].End:words[i].Start]
+	if i > 1 && joining[words[i-1].Lower] {
+		return words[i-2].End, true
+	}
+	return words[i-1].End, strings.ContainsAny(gap, ",;—–&") || strings.Contains(gap, " - ")
+}
+
+// depends reports whether a clause cannot end here: it opens what follows, or reports it.
+func depends(words []text.Word) bool {
+	if opening[words[0].Lower] {
+		return true
+	}
+	for _, w := range words {
+		if saying[w.Lower] {
+			return true
+		}
+	}
+	return false
+}
+
+// open reports whether a quotation or a bracket is still open at the end of a text.
+func open(s string) bool {
+	return strings.Count(s, `"`)%2 == 1 || strings.Count(s, "“") > strings.Count(s, "”") || strings.Count(s, "(") > strings.Count(s, ")")
+}
+
+// leans reports whether a sentence points back to the one before it.
+func leans(sentence string) bool {
+	words := text.Words(sentence)
+	return len(words) == 0 || leaning[words[0].Lower] || len(words) > 1 && joining[words[0].Lower]
+}
+
+// contentOf counts the words that carry content; in scripts that do not part words, every few letters are one.
+func contentOf(s string) int {
+	n := 0
+	words := text.Words(s)
+	for i, w := range words {
+		if !text.IsFiller(s, words, i) {
+			n += max(1, utf8.RuneCountInString(w.Lower)/12)
+		}
+	}
+	return n
+}
+
+func isQuestion(sentence string) bool {
+	return strings.HasSuffix(strings.TrimRight(sentence, ` "'”)*_`), "?") || strings.HasSuffix(sentence, "？")
+}
+
+// compound reports whether a statement may hold several facts, so that one of them may change while the others stay.
+func compound(said string) bool {
+	words := text.Words(said)
+	for i, w := range words {
+		if i > 0 && i+1 < len(words) && (joining[w.Lower] || w.Lower == "or") {
+			return true
+		}
+	}
+	return false
+}

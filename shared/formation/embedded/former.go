@@ -1,0 +1,61 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// Judge says what a statement does to a stored one; relation.Model is one.
+type Judge interface {
+	Judge(later, stored relation.Statement) relation.Relation
+}
+
+// Former forms memories that quote. It is safe for concurrent use and keeps no state.
+type Former struct {
+	identity Identity
+	splitter *text.Splitter
+	topics   *topics
+	judge    Judge
+	// closes is the probability of a change from which an entry is closed, links that from which it is named as uncertain.
+	closes, links float64
+}
+
+var _ formation.Former = (*Former)(nil)
+
+// NewFormer returns the former with the relation model that is part of the program; it takes some milliseconds to load.
+func NewFormer(id Identity) *Former {
+	model := relation.Shipped()
+	return NewFormerWith(id, model, model.Certain, model.Possible)
+}
+
+// NewFormerWith returns a former with another judge, for training and measuring: an entry is closed from the probability closes on, and
+// linked from links on.
+func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
+	return &Former{
+		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge, closes: closes, links: links,
+	}
+}
+
+// Version is name and version of strategy and policy.
+func (f *Former) Version() string { return f.identity.PolicyVersion }
+
+// Extract quotes what the people of the session say, one fact a candidate, turn by turn in order. What an assistant says is kept as
+// dialogue beside the user's memory, and becomes part of one where the user takes it up.
+func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	var out []formation.Candidate
+	for i := range in.Turns {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("extract memories: %w", err)
+		}
+		if in.Turns[i].Role != memory.RoleAssistant {
+			out = append(out, f.quote(in.Turns, i)...)
+		}
+	}
+	return out, nil
+}

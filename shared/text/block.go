@@ -1,0 +1,64 @@
+package text
+
+import "strings"
+
+// BlockKind is what a part of a message is, by its markup.
+type BlockKind int
+
+// The kinds of blocks.
+const (
+	// Prose is what the speaker says in their own words.
+	Prose BlockKind = iota
+	// Code stands between fences.
+	Code
+	// Quotation is somebody else's text, in lines that begin with ">".
+	Quotation
+)
+
+// Block is a run of lines of one kind.
+type Block struct {
+	Kind BlockKind
+	// Text is what the block says, without the marks of its kind.
+	Text string
+}
+
+// Blocks takes a message apart into prose, fenced code and quoted lines, in order and without empty ones. A fence that is not closed
+// goes to the end.
+func Blocks(message string) []Block {
+	var out []Block
+	var lines []string
+	kind := Prose
+	flush := func(next BlockKind) {
+		if said := strings.TrimSpace(strings.Join(lines, "\n")); said != "" {
+			out = append(out, Block{kind, said})
+		}
+		lines, kind = nil, next
+	}
+	fence := ""
+	for line := range strings.Lines(message) {
+		line = strings.TrimRight(line, "\r\n")
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case fence != "":
+			if strings.HasPrefix(trimmed, fence) && strings.Trim(trimmed, fence[:1]) == "" {
+				fence = ""
+				flush(Prose)
+				continue
+			}
+		case strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~"):
+			flush(Code)
+			fence = trimmed[:3]
+			continue
+		case strings.HasPrefix(trimmed, ">"):
+			if kind != Quotation {
+				flush(Quotation)
+			}
+			line = strings.TrimSpace(strings.TrimLeft(trimmed, "> "))
+		case kind == Quotation:
+			flush(Prose)
+		}
+		lines = append(lines, line)
+	}
+	flush(Prose)
+	return out
+}
