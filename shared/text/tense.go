@@ -2,13 +2,13 @@ package text
 
 import "strings"
 
-// pastForms are irregular pasts, and verbs that are the same in the past.
+// pastForms are irregular pasts. Verbs that are the same in the past tell nothing.
 var pastForms = WordSet(`was were had did went got made took came saw said told thought knew found gave left felt became began kept
-held brought wrote stood heard let meant set met ran paid sat spoke lay led read grew lost fell sent built understood drew broke
-spent cut rose drove bought wore chose ate caught dealt drank flew forgot forgave froze hid hit hurt laid lent lit put quit rang
-rode sang sank shook shot shut sold slept slid spread stole stuck struck swam swore swept taught threw tore woke won wound bet bit
-blew bent bound bred fed fled flung fought forbade hung knelt leapt leant learnt dreamt spelt spilt shone showed sewed stung sought
-sped spun sprang stank strode swung wept withdrew overcame cost cast burst beat rid wasn't weren't hadn't didn't i'd we'd`)
+held brought wrote stood heard meant met ran paid sat spoke led grew lost fell sent built understood drew broke
+spent rose drove bought wore chose ate caught dealt drank flew forgot forgave froze hid laid lent lit rang
+rode sang sank shook shot sold slept slid stole stuck struck swam swore swept taught threw tore woke won bit
+blew bent bred fed fled flung fought forbade hung knelt leapt leant learnt dreamt spelt spilt shone showed sewed stung sought
+sped spun sprang stank strode swung wept withdrew overcame wasn't weren't hadn't didn't i'd we'd`)
 
 // presentInEd end like a past and are none.
 var presentInEd = WordSet(`need feed bleed breed speed seed weed reed heed exceed succeed proceed indeed bed red wed shed sled ted fred
