@@ -81,9 +81,9 @@ func Dates(text string, at time.Time) []DateMention {
 
 // dater resolves the mentions of one text.
 type dater struct {
-	text   string
-	words  []Word
-	today  time.Time
+	text  string
+	words []Word
+	today time.Time
 	// future and past are whether words say that what is told is to come, and whether a verb may be in the past.
 	future, past bool
 }

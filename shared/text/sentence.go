@@ -46,7 +46,9 @@ func (s *Splitter) Split(text string) []string {
 // foreignRuns cuts a line where Unicode's rules (UAX 29) end a sentence, if it has a mark for that which English has not. English alone is
 // left to the model, which knows abbreviations.
 func foreignRuns(line string) []string {
-	if !strings.ContainsFunc(line, func(r rune) bool { return r > unicode.MaxLatin1 && r != '…' && unicode.Is(unicode.Sentence_Terminal, r) }) {
+	if !strings.ContainsFunc(line, func(r rune) bool {
+		return r > unicode.MaxLatin1 && r != '…' && unicode.Is(unicode.Sentence_Terminal, r)
+	}) {
 		return []string{line}
 	}
 	var out []string

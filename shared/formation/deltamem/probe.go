@@ -2,11 +2,11 @@ package deltamem
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // Sizes of the embedded agent's searches. It searches once, for all that it wants to know.
@@ -69,11 +69,5 @@ func share(related []formation.Related, others []int) []probe {
 	return out
 }
 
-func mayChange(c formation.Candidate) bool {
-	return c.Negates || c.Slot != "" || changing.MatchString(c.Content)
-}
-
-// changing are words that tell of a change to what was so.
-var changing = regexp.MustCompile(`(?i)\b(?:no longer|any ?more|instead|actually|correction|used to|` +
-	`switched|swapped|changed|replaced|moved|quit|` +
-	`stopped|gave up|given up|got rid of|sold|cancell?ed|called off|postponed|rescheduled|broke up|split up|fell through)\b`)
+// mayChange reports whether a statement tells how things are: what happened once changes less of what is known.
+func mayChange(c formation.Candidate) bool { return c.Kind != memory.KindEpisodic }

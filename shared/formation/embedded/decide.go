@@ -21,9 +21,13 @@ const (
 	reasonNew    = "new"
 	reasonKnown  = "already known"
 	reasonChange = "tells what changed"
-	reasonPart   = "changes a part of an entry, which stays for the rest"
-	reasonMaybe  = "may change an entry, which stays"
-	reasonOlder  = "older than what is known"
+	// ReasonPart is of what changes a part of the entry that it links first: the entry stays for the rest.
+	ReasonPart = "changes a part of an entry, which stays for the rest"
+	// ReasonEnd is of what takes the place of an entry because it says that it is over.
+	ReasonEnd   = "tells that it is over"
+	reasonPart  = "changes a part of an entry, which stays for the rest"
+	reasonMaybe = "may change an entry, which stays"
+	reasonOlder = "older than what is known"
 )
 
 const (
@@ -158,13 +162,18 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	for _, j := range linked[:min(len(linked), maxLinked)] {
 		entry.Links = append(entry.Links, j.ID)
 	}
+	if len(changed) > 0 {
+		op.Kind, op.Reason = memory.OpUpdate, reasonChange
+		if changed[0].Ends > changed[0].Replaces {
+			op.Reason = ReasonEnd
+		}
+	}
 	switch {
 	case len(op.Targets) > 1:
-		op.Kind, op.Reason = memory.OpMerge, reasonChange
+		op.Kind = memory.OpMerge
 	case len(op.Targets) == 1:
-		op.Kind, op.Reason = memory.OpUpdate, reasonChange
 	case len(linked) > 0 && linked[0].Change() >= d.former.closes:
-		op.Reason = reasonPart
+		op.Reason = ReasonPart
 	case len(linked) > 0:
 		op.Reason = reasonMaybe
 	}

@@ -10,20 +10,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// stable are the attributes of who somebody is. What is not here - a phone number, an address, a routine - stays in the bank alone.
-var stable = []string{
-	"name", "age", "birthday", "residence", "job", "employer", "school", "major", "relationship", "diet", "favourite ",
-	"preferred ", "name of ",
-}
-
 // maxLine is how long a line of the block may be, in characters; what takes longer is no trait.
 const maxLine = 240
 
 // passing is a liking of the moment, or one that leans on what was said before: it says nothing where it stands alone.
-var passing = regexp.MustCompile(`(?i)\b(?:it|it's|its|they|they're|them|their|this|that|that's|these|those|there|here|would|'d|if|let)\b`)
+var passing = regexp.MustCompile(`(?i)\b(?:it|it's|its|they|they're|them|their|this|that|that's|these|those|there|here|would|'d|if|let|you|your)\b`)
 
-// block keeps the core block while operations are sorted. A line is a statement, behind its slot where it has one: "ana/job: Ana works as
-// a nurse." The slot is how a later value finds the line it takes the place of.
+// block keeps the core block while operations are sorted. A line is a statement with who said it: `Ana: I work as a nurse.`
 type block struct {
 	text string
 	done []memory.CoreOperation
@@ -46,11 +39,6 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 	if op.New != nil && op.Until.IsZero() {
 		line = trait(*op.New)
 	}
-	if len(old) == 0 && line != "" && !strings.HasPrefix(attributeOf(op.New.Slot), many) {
-		if l := b.lineWith(op.New.Slot); l != "" && !s.holds(l, b) {
-			old = append(old, l)
-		}
-	}
 	b.replace(old, line, s.said(op))
 }
 
@@ -59,78 +47,31 @@ func retold(op memory.Operation, m memory.Memory) bool {
 	return op.New != nil && trait(*op.New) == "" && strings.Contains(text.OneLine(op.New.Content), text.OneLine(m.Content))
 }
 
-// holds reports whether a line is that of an entry that is known and stays: then another value stands beside it.
-func (s *sorter) holds(line string, b *block) bool {
-	for _, m := range s.entries {
-		if m.Status == memory.StatusActive && !s.taken[m.ID] && b.lineOf(m) == line {
-			return true
-		}
-	}
-	return false
-}
-
-// trait is the line of an entry; empty where it says nothing about who somebody is.
+// trait is the line of an entry; empty where it says nothing lasting about who somebody is.
 func trait(m memory.Memory) string {
-	content := text.OneLine(m.Content)
-	if utf8.RuneCountInString(content) > maxLine || reported.MatchString(content) {
+	content := lineText(m)
+	lasting := m.Kind == memory.KindFact || m.Kind == memory.KindSemantic || m.Kind == memory.KindPreference
+	if !lasting || m.EventTime.Expression != "" || utf8.RuneCountInString(content) > maxLine || passing.MatchString(m.Content) ||
+		strings.ContainsAny(m.Content, "?[") {
 		return ""
 	}
-	attribute := attributeOf(m.Slot)
-	switch {
-	case slices.ContainsFunc(stable, func(a string) bool {
-		return attribute == a || strings.HasSuffix(a, " ") && strings.HasPrefix(attribute, a)
-	}):
-		return m.Slot + ": " + content
-	case m.Kind == memory.KindPreference && !passing.MatchString(content):
-		return content
+	return content
+}
+
+// lineText is an entry as a line.
+func lineText(m memory.Memory) string {
+	if m.Speaker == "" {
+		return text.OneLine(m.Content)
+	}
+	return m.Speaker + ": " + text.OneLine(m.Content)
+}
+
+// lineOf is the line that an entry has in the block, or "".
+func (b *block) lineOf(m memory.Memory) string {
+	if line := lineText(m); m.Content != "" && slices.Contains(b.lines(), line) {
+		return line
 	}
 	return ""
-}
-
-// many begins the attributes that one may have several of.
-const many = "name of "
-
-// attributeOf is what a slot is of its subject; empty where there is no slot.
-func attributeOf(slot string) string {
-	_, attribute, _ := strings.Cut(slot, "/")
-	return attribute
-}
-
-// lineOf is the line that an entry has in the block, or "". An entry that tells more by now has the line of what it told before.
-func (b *block) lineOf(m memory.Memory) string {
-	content := text.OneLine(m.Content)
-	if content == "" {
-		return ""
-	}
-	within := ""
-	for _, l := range b.lines() {
-		statement := l
-		if m.Slot != "" {
-			statement = strings.TrimPrefix(l, m.Slot+": ")
-		}
-		if statement == content {
-			return l
-		}
-		if within == "" && statement != "" && strings.Contains(content, statement) {
-			within = l
-		}
-	}
-	return within
-}
-
-// lineWith is the line of a slot, or "" where there is none, or more than one, so that it is not sure which one is meant.
-func (b *block) lineWith(slot string) string {
-	found := ""
-	for _, l := range b.lines() {
-		if slot == "" || !strings.HasPrefix(l, slot+": ") {
-			continue
-		}
-		if found != "" {
-			return ""
-		}
-		found = l
-	}
-	return found
 }
 
 // replace puts a line in the place of others; without others it is appended, and without a line they are taken out.
@@ -185,17 +126,11 @@ func (b *block) do(op memory.CoreOperation) {
 }
 
 // compress keeps the lines, in their order, that fit below a number of characters. First it drops those that another line says as well;
-// if that is not enough, the oldest go: those without a slot first, since a like matters less than who somebody is.
+// if that is not enough, the oldest go.
 func compress(lines []string, below int) []string {
 	lines = distinct(lines)
-	for _, slotted := range []bool{false, true} {
-		for i := 0; i < len(lines) && length(lines) >= below; {
-			if isSlotted(lines[i]) != slotted {
-				i++
-				continue
-			}
-			lines = slices.Delete(lines, i, i+1)
-		}
+	for len(lines) > 0 && length(lines) >= below {
+		lines = lines[1:]
 	}
 	return lines
 }
@@ -223,11 +158,6 @@ func within(a, b map[string]bool) bool {
 		}
 	}
 	return true
-}
-
-func isSlotted(line string) bool {
-	slot, _, ok := strings.Cut(line, ": ")
-	return ok && strings.Contains(slot, "/") && !strings.Contains(slot, ". ")
 }
 
 // length is how many characters the lines take as a block.

@@ -22,8 +22,8 @@ const (
 )
 
 // Embedded is the strategy without a model server. Facts are statements made by rule, which also decide. A contradiction is a
-// statement that denies in so many words: what it replaces is deleted first, and it is inserted for what it tells beside that.
-// Whatever else the rules would replace is a refinement, and is kept as the past of the new statement. It is safe for concurrent
+// statement that ends what was so: the entry is deleted first, and the statement is inserted for what it tells beside that.
+// Whatever is replaced by something else is a refinement, and is kept as the past of the new statement. It is safe for concurrent
 // use.
 type Embedded struct{ *embedded.Former }
 
@@ -47,7 +47,7 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 
 // Decide holds the facts against the memories of the same speaker. The rules see of each memory what holds now, not what was before.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	k := monotonic{contents: map[string]string{}, negates: map[string]bool{}, turns: in.Session.Turns}
+	k := monotonic{contents: map[string]string{}, turns: in.Session.Turns}
 	view := relate(in, math.MaxInt) // the bound is of a prompt, and the rules have none
 	for i, r := range view.Related {
 		view.Related[i].Memories = slices.Clone(r.Memories)
@@ -55,7 +55,6 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 			k.contents[m.ID] = m.Content
 			view.Related[i].Memories[j].Content, _ = split(m.Content)
 		}
-		k.negates[idOf(in.Session.Scope, r.Candidate)] = r.Candidate.Negates
 	}
 	verdict, err := f.Former.Decide(ctx, view)
 	if err != nil {
@@ -80,7 +79,6 @@ func split(content string) (now, past string) {
 // monotonic makes the rules' operations monotonic.
 type monotonic struct {
 	contents map[string]string
-	negates  map[string]bool
 	turns    []memory.Turn
 }
 
@@ -95,7 +93,7 @@ func (k *monotonic) rewrite(op memory.Operation) []memory.Operation {
 	}
 	entry := *op.New
 	kept := keeping(entry.Content, k.contents[op.Targets[0]])
-	if k.negates[entry.ID] || len(kept) > maxContent {
+	if op.Reason == embedded.ReasonEnd || len(kept) > maxContent {
 		k.contents[entry.ID] = entry.Content
 		return []memory.Operation{k.deletion(op, op.Targets), {Kind: memory.OpAdd, New: &entry, Sources: op.Sources, Reason: op.Reason}}
 	}

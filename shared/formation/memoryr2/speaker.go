@@ -11,8 +11,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Memories hold no field for whom they are of, so it is read off them. A fact is about the speaker of the session whom its content
-// names first, else the one whom its slot names, else the one who said it. A memory is of every speaker whom its content or
+// What quotes is of its speaker. Of what is told in the third person it is read off whom it is: a fact is about the speaker of the session
+// whom its content names first, else the one whom its slot names, else the one who said it. A memory is of every speaker whom its content or
 // its slot names. They belong together when the fact is about one of those; what names no speaker at all may be of anybody, and
 // belongs with facts that name none either.
 type speakers struct{ names []string }
@@ -31,6 +31,9 @@ func speakersOf(turns []memory.Turn) speakers {
 
 // subject is whom a fact is about. named is false where neither content nor slot says so and the first source's speaker was taken.
 func (s speakers) subject(c formation.Candidate, turns []memory.Turn) (name string, named bool) {
+	if c.Speaker != "" {
+		return c.Speaker, true
+	}
 	if all := s.in(c.Content); len(all) > 0 {
 		return all[0], true
 	}
@@ -47,6 +50,9 @@ func (s speakers) subject(c formation.Candidate, turns []memory.Turn) (name stri
 
 // owns reports whether a memory is of that speaker.
 func (s speakers) owns(m memory.Memory, subject string, named bool) bool {
+	if m.Speaker != "" {
+		return m.Speaker == subject
+	}
 	of := append(s.in(m.Content), s.inSlot(m.Slot)...)
 	if len(of) == 0 {
 		return !named

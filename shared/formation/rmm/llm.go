@@ -135,7 +135,7 @@ func bySpeaker(in formation.Bundle) (formation.Bundle, map[string]memory.Memory)
 	for i, r := range in.Related {
 		related[i].Candidate = r.Candidate
 		for j, m := range r.Memories {
-			if !belongs(m.Keywords, ownerOfCandidate(r.Candidate)) {
+			if !belongs(m, ownerOfCandidate(r.Candidate)) {
 				continue
 			}
 			related[i].Memories = append(related[i].Memories, m)

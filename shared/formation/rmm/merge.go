@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -38,6 +39,9 @@ func newMerger(f *Embedded, in formation.Bundle) *merger {
 // settle makes the operation of one topic.
 func (m *merger) settle(r formation.Related, op memory.Operation) {
 	c := r.Candidate
+	if op.Reason == embedded.ReasonPart {
+		op.Kind, op.Targets = memory.OpMerge, op.New.Links[:1] // a summary is written anew without the part
+	}
 	targets := m.targets(op, ownerOfCandidate(c))
 	switch {
 	case op.Kind == memory.OpNone:
@@ -57,7 +61,7 @@ func (m *merger) settle(r formation.Related, op memory.Operation) {
 		op.Kind, op.Targets, op.Reason, op.At = memory.OpAdd, nil, reasonAdded, time.Time{}
 		e := m.entry(c, c.Content)
 		if op.New != nil {
-			e.Slot = op.New.Slot // the rules take it off what is told of another time
+			e.Links = op.New.Links
 		}
 		op.New = &e
 		m.write(op, c)
@@ -68,7 +72,7 @@ func (m *merger) settle(r formation.Related, op memory.Operation) {
 func (m *merger) targets(op memory.Operation, owner string) []memory.Memory {
 	var out []memory.Memory
 	for _, id := range m.current(op.Targets) {
-		if e := m.lookup(id); belongs(e.Keywords, owner) {
+		if e := m.lookup(id); belongs(e, owner) {
 			out = append(out, e)
 		}
 	}
@@ -100,7 +104,7 @@ func (m *merger) lookup(id string) memory.Memory {
 func (m *merger) known(r formation.Related) (entries []memory.Memory, similarity []float64) {
 	owner := ownerOfCandidate(r.Candidate)
 	add := func(e memory.Memory, near float64) {
-		if _, gone := m.successor[e.ID]; !gone && e.Status == memory.StatusActive && belongs(e.Keywords, owner) {
+		if _, gone := m.successor[e.ID]; !gone && e.Status == memory.StatusActive && belongs(e, owner) {
 			entries, similarity = append(entries, e), append(similarity, near)
 		}
 	}
@@ -216,7 +220,7 @@ func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
 	sources := slices.Clone(c.Sources)
 	slices.Sort(sources)
 	return memory.Memory{
-		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Kind: c.Kind, Content: content, Topic: c.Topic, Slot: c.Slot,
+		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Kind: c.Kind, Content: content, Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot,
 		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources),
 		Status: memory.StatusActive, Sources: slices.Compact(sources),
 		SessionID: m.in.Session.ID, Strategy: Name, PolicyVersion: m.former.Version(),

@@ -34,7 +34,7 @@ func ownerOf(t memory.Turn) string {
 	return name
 }
 
-// An entry has no field for its speaker: the first keyword says whose topic it is.
+// An entry that quotes says whose topic it is. Of a summary in the third person the first keyword does.
 
 // owned puts the owner before the keywords.
 func owned(owner string, keywords []string) []string {
@@ -47,11 +47,19 @@ func owned(owner string, keywords []string) []string {
 	return out
 }
 
-// belongs reports whether the keywords are those of an owner's topic.
-func belongs(keywords []string, owner string) bool { return len(keywords) > 0 && keywords[0] == owner }
+// belongs reports whether an entry is an owner's topic.
+func belongs(m memory.Memory, owner string) bool {
+	if m.Speaker != "" {
+		return strings.EqualFold(m.Speaker, owner)
+	}
+	return len(m.Keywords) > 0 && m.Keywords[0] == owner
+}
 
 // ownerOfCandidate is whose topic a candidate is; empty for a candidate that this strategy did not make.
 func ownerOfCandidate(c formation.Candidate) string {
+	if c.Speaker != "" {
+		return strings.ToLower(c.Speaker)
+	}
 	if len(c.Keywords) == 0 {
 		return ""
 	}

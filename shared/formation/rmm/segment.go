@@ -46,9 +46,9 @@ func newStatement(c formation.Candidate, turn int, owner string) statement {
 	return s
 }
 
-// alone reports whether a statement is a topic of its own: what holds one value at a time, and what denies something, is
-// held against the bank by itself.
-func (s statement) alone() bool { return s.Slot != "" || s.Negates || s.Working }
+// alone reports whether a statement is a topic of its own: how things are is held against the bank by itself, so that a change of one
+// thing leaves the others; what happened is summed up.
+func (s statement) alone() bool { return s.Kind != memory.KindEpisodic || s.Working }
 
 // segments cuts one speaker's statements into topics, as TextTiling does: between neighbouring statements the blocks before and behind
 // are compared, and a topic ends where the words have nothing in common, or in a valley that is deeper than usual. It also ends
@@ -163,7 +163,7 @@ func topicOf(segment []statement) formation.Candidate {
 		c.Keywords = owned(first.owner, c.Keywords)
 		return c
 	}
-	c := formation.Candidate{Kind: mode(segment, func(s statement) memory.Kind { return s.Kind }),
+	c := formation.Candidate{Speaker: first.Speaker, Kind: mode(segment, func(s statement) memory.Kind { return s.Kind }),
 		Topic: mode(segment, func(s statement) string { return s.Topic })}
 	var contents, keywords []string
 	for _, s := range segment {
