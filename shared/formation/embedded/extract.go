@@ -33,6 +33,8 @@ type quotation struct {
 	sources []string
 	// foreign is whether the words are somebody else's, pasted.
 	foreign bool
+	// worth is how worth remembering the best of its clauses is.
+	worth float64
 }
 
 func (q quotation) words() int { return len(strings.Fields(q.said)) }
@@ -52,6 +54,7 @@ func (f *Former) quote(turns []memory.Turn, index int) []formation.Candidate {
 			quotes = append(quotes, quotation{said: shown, sources: []string{turn.ID}})
 		}
 	}
+	quotes = worthy(quotes)
 	out := make([]formation.Candidate, 0, len(quotes))
 	for _, q := range fewer(quotes, maxQuotes) {
 		out = append(out, f.candidate(q, turn))
@@ -64,8 +67,11 @@ func (f *Former) clausesOf(turn memory.Turn) []quotation {
 	var out []quotation
 	add := func(said string, foreign, joins bool) {
 		q := quotation{said: said, sources: []string{turn.ID}, foreign: foreign}
+		alone := turn
+		alone.Text, alone.Caption = said, ""
+		q.worth = f.worth(alone)
 		if n := len(out) - 1; n >= 0 && joins && out[n].foreign == foreign && out[n].words()+q.words() <= maxQuoteWords {
-			out[n].said += " " + said
+			out[n].said, out[n].worth = out[n].said+" "+said, max(out[n].worth, q.worth)
 			return
 		}
 		out = append(out, q)
@@ -87,6 +93,24 @@ func (f *Former) clausesOf(turn memory.Turn) []quotation {
 				}
 			}
 		}
+	}
+	return out
+}
+
+// leastWorth is how worth remembering a quotation must be to be a memory of its own.
+const leastWorth = 0.6
+
+// worthy joins what is not worth a memory of its own to what stands before it, or behind it at the beginning of a turn.
+func worthy(quotes []quotation) []quotation {
+	var out []quotation
+	for _, q := range quotes {
+		n := len(out) - 1
+		if n < 0 || q.foreign != out[n].foreign || q.worth >= leastWorth && out[n].worth >= leastWorth ||
+			out[n].words()+q.words() > maxQuoteWords {
+			out = append(out, q)
+			continue
+		}
+		out[n].said, out[n].worth = out[n].said+" "+q.said, max(out[n].worth, q.worth)
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -22,6 +23,8 @@ type Former struct {
 	splitter *text.Splitter
 	topics   *topics
 	judge    Judge
+	// worth says how worth remembering what a turn says is, 0 to 1.
+	worth func(memory.Turn) float64
 	// closes is the probability of a change from which an entry is closed, links that from which it is named as uncertain.
 	closes, links float64
 }
@@ -39,6 +42,7 @@ func NewFormer(id Identity) *Former {
 func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
 	return &Former{
 		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge, closes: closes, links: links,
+		worth: saliency.NewTrained().Score,
 	}
 }
 
