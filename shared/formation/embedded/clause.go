@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/shared/text"
@@ -85,13 +86,21 @@ func leans(sentence string) bool {
 	return len(words) == 0 || leaning[words[0].Lower] || len(words) > 1 && joining[words[0].Lower]
 }
 
+// unspacedWord is how many letters a word has where a script does not part words.
+const unspacedWord = 3
+
+func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) }
+
 // contentOf counts the words that carry content; in scripts that do not part words, every few letters are one.
 func contentOf(s string) int {
 	n := 0
 	words := text.Words(s)
 	for i, w := range words {
 		if !text.IsFiller(s, words, i) {
-			n += max(1, utf8.RuneCountInString(w.Lower)/12)
+			n++
+			if strings.ContainsFunc(w.Lower, unspaced) {
+				n += utf8.RuneCountInString(w.Lower) / unspacedWord
+			}
 		}
 	}
 	return n

@@ -1,0 +1,130 @@
+package embedded_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+func TestExtractQuotesOneFactAMemory(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines []string
+		want  []string
+	}{
+		{"two facts in a sentence", []string{"Ana: I live in Porto and I am allergic to peanuts."},
+			[]string{"I live in Porto", "I am allergic to peanuts."}},
+		{"a comma before another subject", []string{"Ana: My sister Eva moved to Leeds, I took over her flat."},
+			[]string{"My sister Eva moved to Leeds", "I took over her flat."}},
+		{"what depends stays", []string{"Ana: When I bake bread, I let the dough rest for 12 hours."},
+			[]string{"When I bake bread, I let the dough rest for 12 hours."}},
+		{"what is reported stays with who said it", []string{"Ana: Tom told me, I am not allergic to peanuts any more."},
+			[]string{"Tom told me, I am not allergic to peanuts any more."}},
+		{"a quotation is not cut", []string{`Ana: The note said "rent is due, my keys are at the desk" in red letters.`},
+			[]string{`The note said "rent is due, my keys are at the desk" in red letters.`}},
+		{"a short answer has its question", []string{"Assistant: Window or aisle?", "Ana: aisle please"},
+			[]string{"[asked: Window or aisle?] aisle please"}},
+		{"what is picked from a list is named", []string{"Assistant: Try these:\n1. Taberna Real\n2. Casa Guedes\n3. Adega Vila", "Ana: Book the third one for us."},
+			[]string{"Book the third one for us. [from the assistant's list: Adega Vila]"}},
+		{"what a date means is noted", []string{"Ana: The meeting with Ines is on Tuesday."},
+			[]string{"The meeting with Ines is on Tuesday (2023-05-30)."}},
+		{"code stays beside what is said of it", []string{"Ana: Our nightly job runs this script:\n```sh\ngit rebase -i\n```"},
+			[]string{"Our nightly job runs this script: [code: git rebase -i]"}},
+		{"every Japanese sentence counts", []string{"Ana: 私はポルトに住んでいます。来月リスボンに引っ越します。"},
+			[]string{"私はポルトに住んでいます。", "来月リスボンに引っ越します。"}},
+		{"an assistant's advice is dialogue", []string{"Assistant: You could live in Porto. I like its cafes."}, nil},
+	} {
+		if got := contents(extract(t, session(c.lines...))); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestExtractSaysWhoSaidIt(t *testing.T) {
+	in := session("Ana: I live in Porto.", "Ben: I live in Braga.")
+	in.Turns[0].Speaker = ""
+	got := extract(t, in)
+	if len(got) != 2 || got[0].Speaker != "user" || got[1].Speaker != "Ben" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestExtractKeepsEverything(t *testing.T) {
+	said := "Hi there! I live in Porto, my flat faces the river. Is that not lovely? I pay 900 a month and my lease ends in June."
+	got := strings.Join(contents(extract(t, session("Ana: "+said))), " ")
+	for _, word := range []string{"Hi", "Porto", "river", "lovely", "900", "lease", "June"} {
+		if !strings.Contains(got, word) {
+			t.Errorf("%q is lost in %q", word, got)
+		}
+	}
+}
+
+func TestExtractTakesAnything(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		in := session("Ana: "+rapid.String().Draw(r, "first"), "Assistant: "+rapid.String().Draw(r, "second"), "Ana: "+rapid.String().Draw(r, "third"))
+		got, err := former.Extract(t.Context(), in)
+		if err != nil {
+			r.Fatal(err)
+		}
+		again, err := former.Extract(t.Context(), in)
+		if err != nil || !slices.Equal(contents(got), contents(again)) {
+			r.Fatalf("got %q and then %q, %v", contents(got), contents(again), err)
+		}
+		for _, c := range got {
+			if c.Content == "" || c.Speaker == "" || len(c.Sources) == 0 {
+				r.Fatalf("incomplete: %+v", c)
+			}
+		}
+	})
+}
+
+func TestDecideReplacesOnlyWhatSurelyChanged(t *testing.T) {
+	home, allergy := stored("home", "I live in Porto"), stored("allergy", "I am allergic to peanuts.")
+	in := session("Ana: I moved to Lisbon.")
+	ops := decide(t, judge{home.Content: {Replaces: 0.9}}, in, home, allergy)
+	if len(ops) != 1 || ops[0].Kind != memory.OpUpdate || !slices.Equal(ops[0].Targets, []string{"home"}) {
+		t.Errorf("a sure change: got %+v", ops)
+	}
+	ops = decide(t, judge{home.Content: {Replaces: 0.4}}, in, home, allergy)
+	if len(ops) != 1 || ops[0].Kind != memory.OpAdd || !slices.Equal(ops[0].New.Links, []string{"home"}) {
+		t.Errorf("an unsure one: got %+v", ops)
+	}
+	both := stored("both", "I live in Porto and work as a nurse.")
+	ops = decide(t, judge{both.Content: {Replaces: 0.9}}, in, both)
+	if len(ops) != 1 || ops[0].Kind != memory.OpAdd || ops[0].Reason != embedded.ReasonPart || !slices.Equal(ops[0].New.Links, []string{"both"}) {
+		t.Errorf("a part: got %+v", ops)
+	}
+}
+
+func TestDecideLeavesOthersWordsAlone(t *testing.T) {
+	home := stored("home", "I live in Porto")
+	sure := judge{home.Content: {Replaces: 0.95}}
+	for name, in := range map[string]formation.Session{
+		"another person": session("Ben: I moved to Lisbon."), "a pasted mail": session("Ana: > I moved to Lisbon."),
+	} {
+		for _, op := range decide(t, sure, in, home) {
+			if op.Kind != memory.OpAdd || len(op.Targets) > 0 {
+				t.Errorf("%s: got %+v", name, op)
+			}
+		}
+	}
+	late := home
+	late.ValidFrom = thursday.AddDate(0, 1, 0)
+	if ops := decide(t, sure, session("Ana: I moved to Lisbon."), late); len(ops) != 1 || ops[0].Kind != memory.OpAdd {
+		t.Errorf("a late turn: got %+v", ops)
+	}
+}
+
+func TestDecideKnowsWhatWasSaid(t *testing.T) {
+	home := stored("home", "I live in Porto.")
+	ops := decide(t, nil, session("Ana: I live in Porto!"), home)
+	if len(ops) != 1 || ops[0].Kind != memory.OpNone || !slices.Equal(ops[0].Targets, []string{"home"}) {
+		t.Errorf("got %+v", ops)
+	}
+}
