@@ -102,7 +102,9 @@ func (e Evidence) stage(f Finding) Stage {
 		return LeftOutOfProfile
 	case f.Retrieved > 0:
 		return CutByReranker
-	case e.has(func(m Memory) bool { return e.Past && m.Status != memory.StatusQuarantined || m.Status == memory.StatusActive }):
+	case e.has(func(m Memory) bool {
+		return e.Past && m.Status != memory.StatusQuarantined || m.Status == memory.StatusActive
+	}):
 		return NotRetrieved
 	case len(e.Memories) > 0:
 		return LostInUpdate
