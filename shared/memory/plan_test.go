@@ -118,17 +118,22 @@ func TestPlanQuarantineAndRelease(t *testing.T) {
 	releasing := op(memory.OpRelease, nil, "m1", "m2")
 	w = plan(t, []memory.Operation{releasing}, held, ended)
 	id := memory.DeriveOperationID(ana, releasing)
-	want := []memory.Release{{ID: "m1", Status: memory.StatusActive, OperationID: id}, {ID: "m2", Status: memory.StatusSuperseded, OperationID: id}}
+	want := []memory.Release{
+		{ID: "m1", Status: memory.StatusActive, OperationID: id}, {ID: "m2", Status: memory.StatusSuperseded, OperationID: id},
+	}
 	if !reflect.DeepEqual(w, memory.Write{Release: want}) {
 		t.Errorf("a release gives %+v, want %+v", w, want)
 	}
 	if got := memory.Changes(ana, []memory.Operation{releasing}); len(got) != 1 || got[0].MemoryID != "m1" || len(got[0].Closed) != 0 {
 		t.Errorf("a release is announced as %+v", got)
 	}
-	if w = plan(t, []memory.Operation{op(memory.OpDelete, nil, "m1")}, held); len(w.Close) != 1 || w.Close[0].Status != memory.StatusRetracted {
+	w = plan(t, []memory.Operation{op(memory.OpDelete, nil, "m1")}, held)
+	if len(w.Close) != 1 || w.Close[0].Status != memory.StatusRetracted {
 		t.Errorf("a removal gives %+v", w)
 	}
-	for name, o := range map[string]memory.Operation{"update": op(memory.OpUpdate, fresh("m9"), "m1"), "release": op(memory.OpRelease, nil, "m3")} {
+	for name, o := range map[string]memory.Operation{
+		"update": op(memory.OpUpdate, fresh("m9"), "m1"), "release": op(memory.OpRelease, nil, "m3"),
+	} {
 		if _, err := memory.Plan(ana, []memory.Operation{o}, []memory.Memory{held, stored("m3", 1)}, now); !fault.IsTerminal(err) {
 			t.Errorf("%s of an entry in the wrong state gives %v", name, err)
 		}

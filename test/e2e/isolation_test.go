@@ -119,7 +119,9 @@ func foreignIDs(t *testing.T, r, other resident) {
 		_, history := c.GetMemoryHistory(ctx, request(&mnemev1.GetMemoryHistoryRequest{UserId: r.user, MemoryId: id}))
 		_, remove := c.DeleteMemory(ctx, request(&mnemev1.DeleteMemoryRequest{UserId: r.user, MemoryId: id}))
 		_, release := c.ReleaseMemory(ctx, request(&mnemev1.ReleaseMemoryRequest{UserId: r.user, MemoryId: id}))
-		for method, err := range map[string]error{"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove, "ReleaseMemory": release} {
+		for method, err := range map[string]error{
+			"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove, "ReleaseMemory": release,
+		} {
 			if connect.CodeOf(err) != connect.CodeNotFound {
 				t.Fatalf("%s of a foreign id: %v, want not_found", method, err)
 			}

@@ -330,8 +330,9 @@ func TestRetract(t *testing.T) {
 func TestRelease(t *testing.T) {
 	s := newShop(t)
 	held := memory.Memory{
-		ID: memory.DeriveID(owner, []string{"t1"}, 0), Content: "Ana lives in Oslo.", RecordedAt: start, ValidFrom: start, Sources: []string{"t1"},
-		Status: memory.StatusQuarantined, Quarantine: "order", Version: 1, Vector: make(memory.Vector, s.Embedder.Dimension()),
+		ID: memory.DeriveID(owner, []string{"t1"}, 0), Content: "Ana lives in Oslo.", RecordedAt: start, ValidFrom: start,
+		Sources: []string{"t1"},
+		Status:  memory.StatusQuarantined, Quarantine: "order", Version: 1, Vector: make(memory.Vector, s.Embedder.Dimension()),
 	}
 	plain := held
 	plain.ID, plain.Status, plain.Quarantine = memory.DeriveID(owner, []string{"t2"}, 0), memory.StatusActive, ""
@@ -351,7 +352,8 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the entry is %+v, %v", got, err)
 	}
 	changes := s.announced.changes
-	if len(changes) != 2 || changes[0].Kind != memory.OpRelease || changes[0].MemoryID != held.ID || !reflect.DeepEqual(changes[0], changes[1]) {
+	if len(changes) != 2 || changes[0].Kind != memory.OpRelease || changes[0].MemoryID != held.ID ||
+		!reflect.DeepEqual(changes[0], changes[1]) {
 		t.Errorf("announced %+v, want the same release each time", changes)
 	}
 	in.MemoryID = plain.ID

@@ -128,7 +128,8 @@ func (v voices) othersTell(sources []string, content, before string, ownLimit in
 	return others > 0 && (ownLimit == 0 || own < ownLimit)
 }
 
-// othersEnd reports whether the end of an entry is others' word: the sources pass something on, and the user's own words name nothing of it.
+// othersEnd reports whether the end of an entry is others' word: the sources pass something on, and the user's own words name nothing
+// of it.
 func (v voices) othersEnd(sources []string, before string) bool {
 	if !slices.ContainsFunc(sources, func(id string) bool { return len(v.turns[id].others) > 0 || v.turns[id].alone }) {
 		return false

@@ -5,6 +5,7 @@ package quarantine
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,40 +39,57 @@ const (
 )
 
 var (
-	// undoing and keeping are what begins orders to take away, and to put in; mine and theirs what they must speak of.
-	undoing = regexp.MustCompile(place + undo + `\b`)
-	keeping = regexp.MustCompile(place + keep + `\b`)
-	mine    = regexp.MustCompile(all + `memor(?:y|ies)` + alone + `|\bmemor(?:y|ies)(?: entries)? (?:of|about) |\bmemory banks?\b|\bof this memory\b` +
-		`|\byour (?:\w+ ){0,2}?(?:memory|memories|database|instructions?|rules|guidelines|prompt|operator)\b|\bstored (?:\w+ )?\w+` +
-		`|\b(?:previous|prior|earlier|preceding) (?:\w+ )?(?:instructions?|rules|prompts?)\b|` + claim +
-		`|\b(?:everything|all|what(?:ever)?|anything)(?: that)? (?:you(?:['’]ve| have)? (?:know|store|remember|save|note|ke)|i say\b)` +
-		`|` + place + undo + ` memories(?:$|[.!,;]| (?:of|about|and) )|\bevery message as an? (?:instruction|order|command)` +
-		`|\bentr(?:y|ies) (?:m?\d|of (?:the|this) user|into one)|\bmemory ?[#\[\d]|` + place + undo + ` [0-9a-f]{8}-`)
-	theirs = regexp.MustCompile(`\b(?:for|to|about) (?:all|every|each) users?\b|\beverybody['’]s profile|` + all + `(?:memories|stored)\b|\bevery memory\b` +
-		`|\byour (?:system )?prompt\b|\bas a core fact\b|\bwithout telling\b|\bwhenever (?:some|any)(?:body|one) asks\b|\b(?:about|of) every user\b|` + claim +
-		`|^\W*update [0-9a-f]{8}-|\bgive you\b.*\bmemor|\bthis memory\b|\bof this system\b`)
+	// undoing and keeping are what begins orders to take away, and to put in; mine and theirs are what they must speak of.
+	undoing = anyOf(place + undo + `\b`)
+	keeping = anyOf(place + keep + `\b`)
+	mine    = anyOf(
+		all+`memor(?:y|ies)`+alone, place+undo+` memories(?:$|[.!,;]| (?:of|about|and) )`, `\bmemor(?:y|ies)(?: entries)? (?:of|about) `,
+		`\bmemory banks?\b`, `\bof this memory\b`, `\bmemory ?[#\[\d]`, `\bstored (?:\w+ )?\w+`, claim,
+		`\byour (?:\w+ ){0,2}?(?:memory|memories|database|instructions?|rules|guidelines|prompt|operator)\b`,
+		`\b(?:previous|prior|earlier|preceding) (?:\w+ )?(?:instructions?|rules|prompts?)\b`,
+		`\b(?:everything|all|what(?:ever)?|anything)(?: that)? (?:you(?:['’]ve| have)? (?:know|store|remember|save|note|ke)|i say\b)`,
+		`\bentr(?:y|ies) (?:m?\d|of (?:the|this) user|into one)`, `\bevery message as an? (?:instruction|order|command)`,
+		place+undo+` [0-9a-f]{8}-`)
+	theirs = anyOf(
+		`\b(?:for|to|about|of) (?:all|every|each) users?\b`, `\beverybody['’]s profile`, all+`(?:memories|stored)\b`, `\bevery memory\b`,
+		`\byour (?:system )?prompt\b`, `\bas a core fact\b`, `\bwithout telling\b`, `\bwhenever (?:some|any)(?:body|one) asks\b`, claim,
+		`^\W*update [0-9a-f]{8}-`, `\bthis memory\b`)
 	// told are orders by what they speak of, and those of other languages.
-	told = regexp.MustCompile(`(?:\bstored \w+|\bmemor(?:y|ies)|\b(?:of|for) (?:the|this) user)\b[^.!?]{0,60}\b(?:has|have|is|are|must|shall|should|will)` +
-		`(?: \w+){0,4}? ` + undone + `\b|\bremoved all memories\b` +
-		`|(?:ignoriere|missachte|vergiss)\b.{0,60}(?:anweisungen|regeln)|(?:lösche|überschreibe|vergiss)\b.{0,40}(?:erinnerungen|gedächtnis)` +
-		`|\b(?:ignore|ignorez|oublie|oubliez) (?:toutes |tes |vos |les )+(?:\pL+ )?(?:instructions|consignes|règles)` +
-		`|\b(?:efface|effacez|supprime|supprimez)\b.{0,40}\b(?:souvenirs|mémoire)` +
-		`|\b(?:ignora|ignore|olvida|esquece|dimentica)\b.{0,60}\b(?:instrucciones|instruções|istruzioni|reglas|regole)` +
-		`|\b(?:borra|elimina|apaga|apague|cancella)\b.{0,40}\b(?:recuerdos|memorias|memórias|ricordi)\b` +
-		`|\b(?:negeer|vergeet)\b.{0,60}\binstructies|\b(?:wis|verwijder)\b.{0,40}\b(?:herinneringen|geheugen)` +
-		`|\b(?:ignorera|radera)\b.{0,60}\b(?:instruktioner|minnen)|\b(?:zignoruj|usuń)\b.{0,60}(?:instrukcje|wspomnienia)` +
-		`|(?:talimatları|anıları).{0,40}(?:yok say|sil)|(?:игнорируй|забудь).{0,60}(?:инструкции|правила)|(?:удали|сотри).{0,40}(?:воспоминания|память)` +
-		`|忽略.{0,12}(?:指令|指示)|删除.{0,16}(?:记忆|回忆)|指示.{0,12}無視|記憶.{0,12}削除|지시.{0,12}무시|기억.{0,12}삭제|تجاهل.{0,20}التعليمات|احذف.{0,20}ذكريات`)
+	told = anyOf(
+		`(?:\bstored \w+|\bmemor(?:y|ies)|\b(?:of|for) (?:the|this) user)\b[^.!?]{0,60}\b(?:has|have|is|are|must|shall|should|will)`+
+			`(?: \w+){0,4}? `+undone+`\b`, `\bremoved all memories\b`,
+		`(?:ignoriere|missachte|vergiss)\b.{0,60}(?:anweisungen|regeln)`, `(?:lösche|überschreibe|vergiss)\b.{0,40}(?:erinnerungen|gedächtnis)`,
+		`\b(?:ignore|ignorez|oublie|oubliez) (?:toutes |tes |vos |les )+(?:\pL+ )?(?:instructions|consignes|règles)`,
+		`\b(?:efface|effacez|supprime|supprimez)\b.{0,40}\b(?:souvenirs|mémoire)`,
+		`\b(?:ignora|ignore|olvida|esquece|dimentica)\b.{0,60}\b(?:instrucciones|instruções|istruzioni|reglas|regole)`,
+		`\b(?:borra|elimina|apaga|apague|cancella)\b.{0,40}\b(?:recuerdos|memorias|memórias|ricordi)\b`,
+		`\b(?:negeer|vergeet)\b.{0,60}\binstructies`, `\b(?:wis|verwijder)\b.{0,40}\b(?:herinneringen|geheugen)`,
+		`\b(?:ignorera|radera)\b.{0,60}\b(?:instruktioner|minnen)`, `\b(?:zignoruj|usuń)\b.{0,60}(?:instrukcje|wspomnienia)`,
+		`(?:talimatları|anıları).{0,40}(?:yok say|sil)`, `(?:игнорируй|забудь).{0,60}(?:инструкции|правила)`,
+		`(?:удали|сотри).{0,40}(?:воспоминания|память)`, `忽略.{0,12}(?:指令|指示)`, `删除.{0,16}(?:记忆|回忆)`, `指示.{0,12}無視`, `記憶.{0,12}削除`,
+		`지시.{0,12}무시`, `기억.{0,12}삭제`, `تجاهل.{0,20}التعليمات`, `احذف.{0,20}ذكريات`)
+	// cues are parts of what an order speaks of: a sentence has one, or no pattern is tried on it.
+	cues = strings.Fields(`memor stored user your bank database instru rule prompt profile previous prior earlier preceding you entr
+		message say whenever telling fact - anweisung regeln erinnerung gedächtnis istruz consign règle souvenir mémoire reglas regole
+		recuerdo memória ricordi herinner geheugen minnen wspomn talimat anıları инструк правил воспомин память 指 忆 憶 지시 기억
+		التعليمات ذكريات`)
 	// frames are what a prompt is framed with, loaded what makes one of them an attack; operations are what only a memory's protocol has.
-	frames = regexp.MustCompile(`(?:^|\n)\W*(?:system|assistant|developer)\W*:|<\||\[/?(?:inst|system|memory_update)\]|</?(?:data|system|memory|invoke)\b` +
-		`|#{2,} ?(?:instruction|system)|\bend of (?:transcript|conversation)\b|\bmemory correction\b|\bnote to the memory\b|\bthe next operation\b`)
-	loaded = regexp.MustCompile(claim + `|\b(?:delet|eras|wip|purg|overwrit|retract|remov|clear|drop|forget)\w*\b(?:.{0,60}\b(?:memor|user|bank|all\b|previous` +
-		`|instructions|allerg|stored))|\b(?:memory|operation)\b.{0,60}\bdelete|` + place + keep + `\b.{0,60}\bas a memory`)
-	operations = regexp.MustCompile(`\b(?:update|delete|clear|overwrite|erase|wipe|reset)_memor(?:y|ies)["(]|\b(?:directive|operation)=(?:purge|delete|overwrite)` +
-		`|(?:record|memory|store)\w*: ?user\.\w+ ?=|"(?:op|kind)" ?: ?"(?:add|delete|update|merge|replace|rewrite)".*"(?:targets?|slot|content)" ?:`)
+	frames = anyOf(
+		`(?:^|\n)\W*(?:system|assistant|developer)\W*:`, `<\|`, `\[/?(?:inst|system|memory_update)\]`, `</?(?:data|system|memory|invoke)\b`,
+		`#{2,} ?(?:instruction|system)`, `\bend of (?:transcript|conversation)\b`, `\bmemory correction\b`, `\bnote to the memory\b`,
+		`\bthe next operation\b`)
+	loaded = anyOf(
+		claim, `\b(?:delet|eras|wip|purg|overwrit|retract|remov|clear|drop|forget)\w*\b.{0,60}\b(?:memor|user|bank|all\b|previous|allerg|stored)`,
+		`\b(?:memory|operation)\b.{0,60}\bdelete`, place+keep+`\b.{0,60}\bas a memory`)
+	operations = anyOf(
+		`\b(?:update|delete|clear|overwrite|erase|wipe|reset)_memor(?:y|ies)["(]`, `\b(?:directive|operation)=(?:purge|delete|overwrite)`,
+		`(?:record|memory|store)\w*: ?user\.\w+ ?=`,
+		`"(?:op|kind)" ?: ?"(?:add|delete|update|merge|replace|rewrite)".*"(?:targets?|slot|content)" ?:`)
 	sentences = regexp.MustCompile(`[^.!?。！？\n]+`)
 	storied   = regexp.MustCompile(`\b(?:i|we|he|she|they|it|who) (?:\w+ )*$`)
 )
+
+func anyOf(patterns ...string) *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns, "|")) }
 
 // Turns returns why the turns of a session look like an attack, by their ids; those that do not are left out. What assistants say
 // is not looked at: it has no power over what users told. Of what a user passes on of others, only the form of operations is.
@@ -136,6 +154,9 @@ func reasonOf(said string) string {
 // isOrder reports whether one of the sentences orders the memory about.
 func isOrder(said string) bool {
 	for _, s := range sentences.FindAllString(lower(said), -1) {
+		if !slices.ContainsFunc(cues, func(cue string) bool { return strings.Contains(s, cue) }) {
+			continue
+		}
 		if told.MatchString(s) || begins(undoing, s) && mine.MatchString(s) || begins(keeping, s) && theirs.MatchString(s) {
 			return true
 		}
