@@ -639,7 +639,7 @@ type Memory struct {
 	TraceId string `protobuf:"bytes,18,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	// The raw dialogue that the content sums up, where the strategy keeps it with the entry; at most 2,048 bytes.
 	Value string `protobuf:"bytes,19,opt,name=value,proto3" json:"value,omitempty"`
-	// Why the entry was quarantined, in one word: order, frame, claim or encoded. It stays when the entry is released.
+	// Why the entry was quarantined, in one word: order, frame or encoded. It stays when the entry is released.
 	Quarantine    string `protobuf:"bytes,20,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
