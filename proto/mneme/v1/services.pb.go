@@ -1230,7 +1230,7 @@ func (x *DeleteMemoryResponse) GetMemory() *Memory {
 	return nil
 }
 
-// GetWorkingMemoryRequest asks for the window.
+// ReleaseMemoryRequest ends the quarantine of an entry.
 type ReleaseMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
@@ -1285,6 +1285,7 @@ func (x *ReleaseMemoryRequest) GetMemoryId() string {
 	return ""
 }
 
+// ReleaseMemoryResponse is the released entry.
 type ReleaseMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entry, released.
@@ -1330,6 +1331,7 @@ func (x *ReleaseMemoryResponse) GetMemory() *Memory {
 	return nil
 }
 
+// GetWorkingMemoryRequest asks for the window.
 type GetWorkingMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The end user.
