@@ -16,7 +16,7 @@ var (
 	passedLine = regexp.MustCompile(`(?i)^\s*(?:>|[{<]\S|\[\{|\W{0,3}(?:system|assistant|user|human|ai|bot|developer|customer|agent` +
 		`|tool(?: \w+)?|function(?: \w+)?|observation)\W{0,3}:)`)
 	utterance = regexp.MustCompile(`^\s*(?:\[[\d:. ]+\] ?)?\p{L}[\p{L} .'-]{0,30}: (?:\S+ ){2,}\S`)
-	passage   = regexp.MustCompile(`[^.!?。！？\n]+[.!?。！？\n]*`)
+	passage   = regexp.MustCompile(`[^.!?。！？\n]+[.!?。！？\n]*|[.!?。！？\n]+`)
 	// reported is reported speech by how it opens; of what is told of "the user", the whole is.
 	reported = regexp.MustCompile(`^\W*(?i:(?:according to|laut|selon|d'après|según|secondo|segundo|volgens|по словам)\b` +
 		`|(?:(?:the|a|an|this|that|my|our|his|her|their|some)(?: [\p{L}'’-]+){1,4}?|(?-i:\p{Lu}\p{L}+)) ` +
