@@ -202,7 +202,7 @@ func madeOf(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []stri
 func turnsThatTell(
 	ctx context.Context, b bank.Bank, scope memory.Scope, expect string,
 ) (memories []memory.Memory, telling []memory.Turn, err error) {
-	every := []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
+	every := append(memory.Recallable(), memory.StatusQuarantined)
 	found, err := b.Search(ctx, scope, bank.Query{Text: expect, K: bank.MaxK, Statuses: every})
 	if err != nil {
 		return nil, nil, fmt.Errorf("search what is expected: %w", err)

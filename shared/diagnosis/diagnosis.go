@@ -102,7 +102,9 @@ func (e Evidence) stage(f Finding) Stage {
 		return LeftOutOfProfile
 	case f.Retrieved > 0:
 		return CutByReranker
-	case e.has(func(m Memory) bool { return e.Past || m.Status == memory.StatusActive }):
+	case e.has(func(m Memory) bool {
+		return e.Past && m.Status != memory.StatusQuarantined || m.Status == memory.StatusActive
+	}):
 		return NotRetrieved
 	case len(e.Memories) > 0:
 		return LostInUpdate
@@ -142,9 +144,12 @@ func (e Evidence) reason(f Finding) string {
 		}
 		return "the turn was kept, and no memory was made from it"
 	case LostInUpdate:
-		superseded := e.count(func(m Memory) bool { return m.Status == memory.StatusSuperseded })
+		in := func(s memory.Status) int { return e.count(func(m Memory) bool { return m.Status == s }) }
+		if n := in(memory.StatusQuarantined); n > 0 {
+			return fmt.Sprintf("of the memories that tell it (%d) %d are quarantined, and none is active", len(e.Memories), n)
+		}
 		return fmt.Sprintf("the memories that tell it (%d) no longer hold: %d superseded, %d retracted",
-			len(e.Memories), superseded, len(e.Memories)-superseded)
+			len(e.Memories), in(memory.StatusSuperseded), in(memory.StatusRetracted))
 	case NotRetrieved:
 		return fmt.Sprintf("none of the memories that tell it (%d) is among the %d candidates", len(e.Memories), e.Candidates)
 	case CutByReranker:

@@ -49,6 +49,11 @@ func TestEveryStageIsNamed(t *testing.T) {
 			"(3) none says it"},
 		"superseded and retracted": {made(diagnosis.Memory{Status: superseded}, diagnosis.Memory{Status: retracted}),
 			diagnosis.LostInUpdate, "(2) no longer hold: 1 superseded, 1 retracted"},
+		"quarantined": {made(diagnosis.Memory{Status: memory.StatusQuarantined}, diagnosis.Memory{Status: superseded}),
+			diagnosis.LostInUpdate, "of the memories that tell it (2) 1 are quarantined"},
+		"quarantined, asked for the past": {with(made(diagnosis.Memory{Status: memory.StatusQuarantined}), func(e *diagnosis.Evidence) {
+			e.Past = true
+		}), diagnosis.LostInUpdate, "quarantined"},
 		"a successor names the turn": {made(diagnosis.Memory{Status: superseded}, diagnosis.Memory{Status: active}),
 			diagnosis.NotRetrieved, "(2) is among the 20 candidates"},
 		"superseded, asked for the past": {with(made(diagnosis.Memory{Status: superseded}), func(e *diagnosis.Evidence) { e.Past = true }),

@@ -88,11 +88,13 @@ type Event struct {
 	TraceParent string `json:"traceparent,omitempty"`
 }
 
-// Retraction is a request to retract an entry, which comes as an update: whoever asks is told how it ends.
+// Retraction is a request to retract an entry, or to release it from quarantine. It comes as an update: whoever asks is told how it ends.
 type Retraction struct {
 	// ID is the id of the request.
 	ID       string `json:"id"`
 	MemoryID string `json:"memory_id"`
+	// Release asks for the end of the quarantine instead.
+	Release bool `json:"release,omitempty"`
 	// Strategy says whether there is a core block that may tell of the entry, too.
 	Strategy string `json:"strategy,omitempty"`
 	// TraceParent is the W3C trace context of the request; empty when not traced.

@@ -641,7 +641,7 @@ type MemoryChange struct {
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// What was done.
 	Operation Operation `protobuf:"varint,5,opt,name=operation,proto3,enum=mneme.v1.Operation" json:"operation,omitempty"`
-	// The entry that was written, or retracted; empty for OPERATION_ERASE.
+	// The entry that was written, retracted or released; empty for OPERATION_ERASE.
 	MemoryId string `protobuf:"bytes,6,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// The entries that the operation closed (superseded or retracted).
 	ClosedIds []string `protobuf:"bytes,7,rep,name=closed_ids,json=closedIds,proto3" json:"closed_ids,omitempty"`

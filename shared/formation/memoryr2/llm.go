@@ -29,8 +29,8 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[extraction](&f.extractor, model.RoleFacts, "memory-r2-facts.v1", "mneme_memory_r2_facts"),
-		llm.Spec[edits](&f.manager, model.RoleFactManager, "memory-r2-fact-manager.v1", "mneme_memory_r2_fact_manager"))
+		llm.Spec[extraction](&f.extractor, model.RoleFacts, "memory-r2-facts.v2", "mneme_memory_r2_facts"),
+		llm.Spec[edits](&f.manager, model.RoleFactManager, "memory-r2-fact-manager.v2", "mneme_memory_r2_fact_manager"))
 	return f, err
 }
 

@@ -29,7 +29,7 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{related: opts.Related}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[reflection](&f.topics, model.RoleTopics, "rmm-topics.v1", "mneme_rmm_topics"),
+		llm.Spec[reflection](&f.topics, model.RoleTopics, "rmm-topics.v2", "mneme_rmm_topics"),
 		llm.Spec[decisions](&f.manager, model.RoleTopicManager, "rmm-manager.v1", "mneme_rmm_manager"))
 	return f, err
 }

@@ -29,8 +29,8 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{related: opts.Related}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v2", "mneme_salimory_extractor"),
-		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v2", "mneme_salimory_manager"))
+		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v3", "mneme_salimory_extractor"),
+		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v3", "mneme_salimory_manager"))
 	return f, err
 }
 

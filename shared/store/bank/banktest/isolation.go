@@ -54,7 +54,7 @@ func wantNothing(t *testing.T, b bank.Bank, scope memory.Scope, id string) {
 	if got := listAll(t, b, scope, bank.ListOptions{}); len(got) != 0 {
 		t.Errorf("List: got %d entries", len(got))
 	}
-	states := []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
+	states := append(memory.Recallable(), memory.StatusQuarantined)
 	for name, q := range map[string]bank.Query{
 		"text": {Text: "Ana"}, "vector": {Vector: axis(1), Alpha: 1}, "both": {Text: "Ana", Vector: axis(1), Alpha: 0.5},
 	} {

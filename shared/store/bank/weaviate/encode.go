@@ -82,6 +82,13 @@ func closingProperties(c memory.Closing) properties {
 	return p
 }
 
+func releaseProperties(r memory.Release) properties {
+	p := properties{}
+	p.text(propStatus, string(r.Status))
+	p.text(propReleasedBy, r.OperationID)
+	return p
+}
+
 func turnProperties(scope memory.Scope, t memory.Turn) properties {
 	p := owned(scope)
 	p.text("turnId", t.ID)
