@@ -123,8 +123,8 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 		t.Errorf("Dropped: got %+v, %v", dropped, err)
 	}
 	got, err := admin.Data().ObjectsGetter().WithClassName(old.Prefix + "Meta").Do(t.Context())
-	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 5.0 {
-		t.Errorf("meta: got %+v, %v, want schema version 5", got, err)
+	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 6.0 {
+		t.Errorf("meta: got %+v, %v, want schema version 6", got, err)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // schemaVersion counts the changes of the schema. A change only ever adds properties and collections, so that a
 // replica of the version before keeps working on the new schema.
-const schemaVersion = 5
+const schemaVersion = 6
 
 // collections names the collections of one bank.
 type collections struct{ prefix string }
@@ -52,7 +52,8 @@ func (c collections) classes() []*models.Class {
 
 	turns := tenanted(c.turn(), "One consolidated turn.",
 		exact(propUser), stored(propUserID, "text"), exact("turnId"), exact("sessionId"), stored("speaker", "text"),
-		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"))
+		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"),
+		stored("saliency", "text"))
 	sessions := tenanted(c.session(), "One consolidated session.",
 		exact(propUser), stored(propUserID, "text"), exact("sessionId"), stored("formedAt", "date"),
 		stored("turns", "int"), stored("operations", "int"), stored("closed", "boolean"))
