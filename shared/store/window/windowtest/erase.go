@@ -43,7 +43,7 @@ func (s *suite) eraseAll(t *testing.T) {
 
 // eraseStartsAnew writes after an erasure what was kept, retired and too old before it.
 func (s *suite) eraseStartsAnew(t *testing.T) {
-	w := s.factory(t, window.Limits{Turns: 10, Age: time.Hour, Idle: time.Hour}).Window
+	w := s.factory(t, window.Limits{Words: 10 * turnWords, Age: time.Hour, Idle: time.Hour}).Window
 	scope := s.scope()
 	mustAppend(t, w, scope, turn("new", 100*time.Hour), turn("kept", 100*time.Hour))
 	mustRetire(t, w, scope, "retired")
