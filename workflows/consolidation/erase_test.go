@@ -157,7 +157,7 @@ func (leaky) Erase(context.Context, memory.Scope) error { return nil }
 
 func erasing(t *testing.T) (*consolidation.Activities, *begun, *heard) {
 	t.Helper()
-	w, err := windowinmem.New(window.Limits{Turns: 10, Age: time.Hour, Idle: time.Hour}, nil)
+	w, err := windowinmem.New(window.Limits{Words: 100, Age: time.Hour, Idle: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
