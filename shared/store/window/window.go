@@ -40,7 +40,7 @@ type Window interface {
 	Retire(ctx context.Context, scope memory.Scope, turnIDs []string) error
 	// Erase forgets everything of the user: the turns, and which were retired. It is idempotent.
 	Erase(ctx context.Context, scope memory.Scope) error
-	// Reinstate forgets which turns were retired and leaves the turns of the window as they are. It is idempotent.
+	// Reinstate forgets which turns were retired, and the turns that were kept, and leaves the others as they are. It is idempotent.
 	Reinstate(ctx context.Context, scope memory.Scope) error
 	// Count returns how much of the user is kept.
 	Count(ctx context.Context, scope memory.Scope) (Counts, error)

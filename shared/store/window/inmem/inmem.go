@@ -146,6 +146,7 @@ func (w *Window) Reinstate(_ context.Context, scope memory.Scope) error {
 	defer w.mu.Unlock()
 	if u := w.users[scope]; u != nil {
 		clear(u.retired)
+		u.turns = slices.DeleteFunc(u.turns, func(e entry) bool { return !e.until.IsZero() })
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import goredis "github.com/redis/go-redis/v9"
 // scripts holds the compiled scripts; they are sent by hash, and in full where the server
 // does not know them yet.
 type scripts struct {
-	add, recent, retire *goredis.Script
+	add, recent, retire, reinstate *goredis.Script
 }
 
 func newScripts() scripts {
@@ -27,6 +27,8 @@ func newScripts() scripts {
 		add:    goredis.NewScript(addSource),
 		recent: goredis.NewScript(recentSource),
 		retire: goredis.NewScript(retireSource),
+
+		reinstate: goredis.NewScript(reinstateSource),
 	}
 }
 
@@ -152,4 +154,21 @@ for _, key in ipairs(KEYS) do
   redis.call('PEXPIRE', key, ARGV[1])
 end
 return redis.call('ZCARD', turns)
+`
+
+// reinstateSource forgets the retired ids, and the turns that are kept for a time.
+const reinstateSource = headSource + `
+redis.call('DEL', KEYS[3])
+for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  local id = string.sub(member, 7)
+  local body = redis.call('HGET', KEYS[2], id)
+  if body then
+    local _, til = head(body)
+    if til then
+      redis.call('ZREM', KEYS[1], member)
+      redis.call('HDEL', KEYS[2], id)
+    end
+  end
+end
+return 0
 `

@@ -61,7 +61,9 @@ func (s *suite) reinstate(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustAppend(t, w, scope, turn("a", 0), turn("b", time.Minute))
+	mustKeep(t, w, scope, time.Hour, turn("kept", 2*time.Minute))
 	mustRetire(t, w, scope, "a")
+	wantIDs(t, w, scope, "b", "kept")
 	for range 2 {
 		if err := w.Reinstate(t.Context(), scope); err != nil {
 			t.Fatal(err)

@@ -71,7 +71,7 @@ func Run(t *testing.T, factory Factory) {
 	t.Run("erase", func(t *testing.T) {
 		t.Run("leaves nothing of the user and all of the others", s.eraseAll)
 		t.Run("starts anew", s.eraseStartsAnew)
-		t.Run("reinstates what was retired and nothing else", s.reinstate)
+		t.Run("reinstates what was retired, and forgets what was kept, and nothing else", s.reinstate)
 	})
 	t.Run("isolation", s.isolation)
 	t.Run("expiry", func(t *testing.T) {
