@@ -201,6 +201,8 @@ func TestExitCodes(t *testing.T) {
 		{"fewer people than none", []string{"eval", "formation", "--data", bad, "--persons", "-1"}, cli.ExitUsage, "--persons is -1"},
 		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, cli.ExitUsage,
 			`"magic"`},
+		{"a mode of the filter that is none", []string{"eval", "formation", "--data", bad, "--saliency", "magic"}, cli.ExitUsage,
+			`--saliency is "magic", want one of ["gate" "mark" "off"]`},
 		{"a file that is not there", at(good, key, "ingest", "nowhere.jsonl"), cli.ExitUsage, "nowhere.jsonl"},
 		{"a bad file", at(good, key, "ingest", bad), cli.ExitUsage, "line 2"},
 		{"no brokers", at(good, key, "replay"), cli.ExitUsage, "--brokers"},

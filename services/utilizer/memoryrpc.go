@@ -206,7 +206,7 @@ func (s *memoryServer) GetWorkingMemory(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	turns, err := s.window.Recent(ctx, scope)
+	turns, err := s.window.Recent(ctx, scope, time.Now())
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "read window", err)
 	}

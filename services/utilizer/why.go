@@ -175,7 +175,10 @@ func turnStates(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []
 	out := make([]diagnosis.Turn, len(turnIDs))
 	for i, id := range turnIDs {
 		is := func(t memory.Turn) bool { return t.ID == id }
-		out[i] = diagnosis.Turn{ID: id, Kept: slices.ContainsFunc(kept, is), Pending: slices.ContainsFunc(window, is)}
+		out[i] = diagnosis.Turn{ID: id, Pending: slices.ContainsFunc(window, is)}
+		if at := slices.IndexFunc(kept, is); at >= 0 {
+			out[i].Kept, out[i].Saliency = true, kept[at].Saliency
+		}
 		if at := slices.IndexFunc(dropped, func(d memory.Dropped) bool { return d.TurnID == id }); at >= 0 {
 			out[i].Dropped = &dropped[at]
 		}

@@ -44,6 +44,9 @@ func TestEveryStageIsNamed(t *testing.T) {
 			"filter/3 scored the turn 0.123, below its threshold of 0.350"},
 		"dropped once and kept later": {diagnosis.Evidence{TurnID: "t1", Kept: true, Dropped: dropped}, diagnosis.NotExtracted,
 			"no memory was made"},
+		"marked, and nothing made of it": {with(made(), func(e *diagnosis.Evidence) {
+			e.Saliency = memory.SaliencyDecision{Score: 0.125, Threshold: 0.25, PolicyVersion: "filter/3", Mode: memory.SaliencyMark}
+		}), diagnosis.NotExtracted, "which only marks, scored it 0.125, below its threshold of 0.250"},
 		"nothing made of it": {made(), diagnosis.NotExtracted, "no memory was made"},
 		"something else made of it": {with(made(), func(e *diagnosis.Evidence) { e.Silent = 3 }), diagnosis.NotExtracted,
 			"(3) none says it"},

@@ -35,6 +35,8 @@ type Turn struct {
 	Text      string    `json:"text"`
 	Caption   string    `json:"caption,omitempty"`
 	Time      time.Time `json:"time"`
+	// Saliency is what the filter made of it; zero where that is not known.
+	Saliency SaliencyDecision `json:"saliency,omitzero"`
 }
 
 // Kind is what a memory is about.

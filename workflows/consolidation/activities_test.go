@@ -60,7 +60,7 @@ type shop struct {
 
 func newShop(t *testing.T) shop {
 	t.Helper()
-	win, err := windowinmem.New(window.Limits{Turns: 100, Age: 1000 * time.Hour, Idle: time.Hour}, nil)
+	win, err := windowinmem.New(window.Limits{Words: 1000, Age: 1000 * time.Hour, Idle: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestARepeatedApplyChangesNothing(t *testing.T) {
 	if again := s.session(t, "s2"); again != session {
 		t.Errorf("the session was %+v and is %+v", session, again)
 	}
-	if left, err := s.Window.Recent(t.Context(), owner); err != nil || len(left) != 0 {
+	if left, err := s.Window.Recent(t.Context(), owner, time.Time{}); err != nil || len(left) != 0 {
 		t.Errorf("the window still shows what no longer holds: %v, %v", left, err)
 	}
 }
@@ -318,7 +318,7 @@ func TestRetract(t *testing.T) {
 		first.MemoryID != entry.ID {
 		t.Errorf("announced %+v, want the same change each time", s.announced.changes)
 	}
-	if left, err := s.Window.Recent(t.Context(), owner); err != nil || len(left) != 0 {
+	if left, err := s.Window.Recent(t.Context(), owner, time.Time{}); err != nil || len(left) != 0 {
 		t.Errorf("the window still shows %v, %v", left, err)
 	}
 	in.MemoryID = memory.DeriveID(owner, []string{"nothing"}, 0)

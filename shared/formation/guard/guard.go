@@ -43,6 +43,7 @@ func (f former) Division() formation.Division {
 
 // Extract implements formation.Former. What looks like an attack is extracted apart, so that nothing else is read in its light.
 func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	in.Context = without(in.Context, quarantine.Turns(in.Context)) // nothing is read in their light, either
 	odd := quarantine.Turns(in.Turns)
 	if len(odd) == 0 {
 		return f.Former.Extract(ctx, in)
@@ -53,7 +54,7 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 	if err != nil {
 		return nil, err
 	}
-	rest.Turns = only(in.Turns, odd)
+	rest.Turns, rest.Context = only(in.Turns, odd), nil
 	apart, err := f.Former.Extract(ctx, rest)
 	if errors.Is(err, fault.ErrUnusableAnswer) { // an attack must not cost the rest of the session
 		apart, err = spoken(rest.Turns), nil
@@ -69,6 +70,7 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 
 // Decide implements formation.Former.
 func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	in.Session.Context = without(in.Session.Context, quarantine.Turns(in.Session.Context))
 	odd := quarantine.Turns(in.Session.Turns)
 	rest := in
 	rest.Session.Turns, rest.Window = without(in.Session.Turns, odd), without(in.Window, quarantine.Turns(in.Window))
@@ -112,7 +114,7 @@ func (f former) apart(ctx context.Context, in formation.Bundle, odd map[string]s
 			}
 		}
 	}
-	b.Session.Turns = only(in.Session.Turns, sources)
+	b.Session.Turns, b.Session.Context = only(in.Session.Turns, sources), nil
 	for range maxAsked {
 		v, err := f.Former.Decide(ctx, b)
 		if errors.Is(err, fault.ErrUnusableAnswer) {

@@ -63,7 +63,7 @@ type topic struct {
 // answer without topics is an error. Without turns it asks nothing.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a reflection) (bool, []topic) { return a.Nothing, a.Topics }
-	return llm.Extract(ctx, f.topics, in.Scope.Tenant, in.Turns, of, func(t topic) (formation.Candidate, int, error) {
+	return llm.Extract(ctx, f.topics, in, of, func(t topic) (formation.Candidate, int, error) {
 		return t.candidate(in.Turns)
 	})
 }

@@ -271,5 +271,8 @@ func testSessionOlder(t *testing.T, b bank.Bank) {
 func turn(id string) memory.Turn {
 	return memory.Turn{
 		ID: id, SessionID: "session", Speaker: "Ana", Role: memory.RoleUser, Text: "I \"swim\"\n a lot 🚲", Caption: "a photo", Time: epoch,
+		Saliency: memory.SaliencyDecision{
+			Score: 0.125, Threshold: 0.25, PolicyVersion: "filter/1", Mode: memory.SaliencyMark, DecidedAt: epoch.Truncate(time.Millisecond),
+		},
 	}
 }

@@ -59,6 +59,7 @@ func fillAll(t *testing.T, b bank.Bank, scope memory.Scope) {
 		Core: &memory.Core{Content: "Ana travels.", Version: 2, UpdatedAt: epoch, Sources: []string{"turn 1"}},
 		Turns: []memory.Turn{{
 			ID: "caption", SessionID: "s2", Speaker: "Bo", Role: memory.RoleAssistant, Text: "line\nbreak", Caption: "a dog", Time: epoch,
+			Saliency: memory.SaliencyDecision{Salient: true, PolicyVersion: "off", Mode: memory.SaliencyOff},
 		}},
 		Session: &memory.SessionRecord{SessionID: "s2", FormedAt: epoch.Truncate(time.Millisecond), Closed: true, Turns: 1, Operations: 2},
 	}

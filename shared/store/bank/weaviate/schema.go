@@ -54,7 +54,8 @@ func (c collections) classes() []*models.Class {
 
 	turns := tenanted(c.turn(), "One consolidated turn.",
 		exact(propUser), stored(propUserID, "text"), exact("turnId"), exact("sessionId"), stored("speaker", "text"),
-		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"))
+		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"),
+		stored("saliency", "text"))
 	sessions := tenanted(c.session(), "One consolidated session.",
 		exact(propUser), stored(propUserID, "text"), exact("sessionId"), stored("formedAt", "date"),
 		stored("turns", "int"), stored("operations", "int"), stored("closed", "boolean"))
