@@ -115,7 +115,8 @@ type view struct {
 
 func (s *agentSession) view() view {
 	v := view{
-		Context: llm.ShowContext(s.in.Session.Context, s.turns), Turns: llm.ShowTurns(s.turns), Steps: append([]step{}, s.trail.Steps...), Memories: []llm.ShownMemory{},
+		Context: llm.ShowContext(s.in.Session.Context, s.turns), Turns: llm.ShowTurns(s.turns),
+		Steps: append([]step{}, s.trail.Steps...), Memories: []llm.ShownMemory{},
 		Left: s.left(), AtOnce: min(s.left(), s.bounds.AtOnce),
 	}
 	for i, m := range s.trail.Memories {

@@ -106,7 +106,8 @@ func TestTracedSpans(t *testing.T) {
 			}
 			slices.Sort(names)
 			want := []string{
-				"memory.window.append", "memory.window.count", "memory.window.erase", "memory.window.keep", "memory.window.ping", "memory.window.recent",
+				"memory.window.append", "memory.window.count", "memory.window.erase", "memory.window.keep", "memory.window.ping",
+				"memory.window.recent",
 				"memory.window.reinstate", "memory.window.retire",
 			}
 			if !slices.Equal(names, want) {

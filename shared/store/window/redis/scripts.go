@@ -32,8 +32,9 @@ func newScripts() scripts {
 	}
 }
 
-// headSource reads the head of a body: the words of the turn, and up to when it is kept in ms, nil where it is not. A body of before
-// there were heads counts by its length.
+// headSource has what the scripts share: the head of a body, which is the words of the turn and up to when it is kept in ms, nil where it is
+// not (a body of before there were heads counts by its length), and all bodies by id, read at once because a call costs more than what it
+// reads.
 const headSource = `
 local function head(body)
   local words, til = string.match(body, '^%d%d%d%d%d%d{"words":(%d+),"until":(%-?%d+)')
@@ -41,6 +42,14 @@ local function head(body)
     words = string.match(body, '^%d%d%d%d%d%d{"words":(%d+)')
   end
   return tonumber(words) or math.ceil(#body / 12), tonumber(til)
+end
+
+local function everything()
+  local flat, out = redis.call('HGETALL', KEYS[2]), {}
+  for i = 1, #flat, 2 do
+    out[flat[i]] = flat[i + 1]
+  end
+  return out
 end
 `
 
@@ -92,9 +101,9 @@ end
 
 -- From the newest on, up to the first that does not fit: those that are kept have a budget to themselves.
 local spent, some = {[true] = 0, [false] = 0}, {}
-local members = redis.call('ZRANGE', turns, 0, -1)
+local members, all = redis.call('ZRANGE', turns, 0, -1), everything()
 for i = #members, 1, -1 do
-  local body = redis.call('HGET', bodies, string.sub(members[i], 7))
+  local body = all[string.sub(members[i], 7)]
   if body then
     local words, til = head(body)
     local kept = til ~= nil
@@ -120,9 +129,9 @@ return redis.call('ZCARD', turns)
 // missing only where a server short of memory evicted it; the others are still worth having.
 const recentSource = headSource + `
 local at = tonumber(ARGV[1])
-local out = {}
+local out, all = {}, everything()
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  local body = redis.call('HGET', KEYS[2], string.sub(member, 7))
+  local body = all[string.sub(member, 7)]
   if body then
     local _, til = head(body)
     if not (til and at and til < at) then
@@ -159,9 +168,10 @@ return redis.call('ZCARD', turns)
 // reinstateSource forgets the retired ids, and the turns that are kept for a time.
 const reinstateSource = headSource + `
 redis.call('DEL', KEYS[3])
+local all = everything()
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
   local id = string.sub(member, 7)
-  local body = redis.call('HGET', KEYS[2], id)
+  local body = all[id]
   if body then
     local _, til = head(body)
     if til then
