@@ -105,7 +105,8 @@ func TestPredecessorsAreEarlierAndOfTheSameSlot(t *testing.T) {
 
 // In this life two friends fell out twice in one month.
 func TestWhatHappensAgainHappensAtAnotherTime(t *testing.T) {
-	g, err := synthesis.New(synthesis.Options{Seed: 0x118dbc8, Split: synthesis.SplitHeldout, Form: synthesis.FormMixed, Beats: 11, Clean: true})
+	o := synthesis.Options{Seed: 0x118dbc8, Split: synthesis.SplitHeldout, Form: synthesis.FormMixed, Beats: 11, Clean: true}
+	g, err := synthesis.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
