@@ -64,7 +64,7 @@ func Dates(text string, at time.Time) []DateMention {
 	if !slices.ContainsFunc(words, mayBeDate) {
 		return nil
 	}
-	d := dater{text: text, words: words, today: dayOf(at), future: slices.ContainsFunc(words, looksAhead), past: slices.ContainsFunc(words, isPastWord)}
+	d := dater{text: text, words: words, today: dayOf(at), future: slices.ContainsFunc(words, looksAhead), past: TellsPast(words)}
 	var out []DateMention
 	for i := 0; i < len(words) && len(out) < maxMentions; {
 		m, n := d.match(i)
@@ -90,8 +90,6 @@ type dater struct {
 
 // toCome reports whether a day or month without a direction lies ahead: it does unless a verb in the past says otherwise.
 func (d dater) toCome() bool { return d.future || !d.past }
-
-func isPastWord(w Word) bool { return IsPast(w.Lower) }
 
 // match tries every reading at word i, the most specific first, and returns how many words the first that
 // fits takes.

@@ -18,3 +18,16 @@ hundred sacred naked wicked beloved kindred embed agreed-upon`)
 func IsPast(lower string) bool {
 	return pastForms[lower] || strings.HasSuffix(lower, "ed") && len(lower) > 3 && !presentInEd[lower]
 }
+
+// presentBe before a participle make it a state, not a past: "is called", "I'm married".
+var presentBe = WordSet(`am is are be being i'm im he's she's it's that's there's who's we're you're they're isn't aren't not get gets getting`)
+
+// TellsPast reports whether a verb among the words is in the past.
+func TellsPast(words []Word) bool {
+	for i, w := range words {
+		if IsPast(w.Lower) && (i == 0 || !presentBe[words[i-1].Lower]) {
+			return true
+		}
+	}
+	return false
+}

@@ -23,7 +23,7 @@ func kindOf(said string, mentions []text.DateMention) memory.Kind {
 	switch {
 	case slices.ContainsFunc(words, func(w text.Word) bool { return liking[text.Stem(w.Lower)] }):
 		return memory.KindPreference
-	case len(mentions) > 0, slices.ContainsFunc(words, func(w text.Word) bool { return text.IsPast(w.Lower) }):
+	case len(mentions) > 0, text.TellsPast(words):
 		return memory.KindEpisodic
 	case own && routine.MatchString(said):
 		return memory.KindProcedural

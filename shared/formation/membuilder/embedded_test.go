@@ -55,8 +55,7 @@ func lines(l *formationtest.Life) []string { return strings.Split(l.Core().Conte
 func TestWhoSomebodyIsStandsInTheBlock(t *testing.T) {
 	l := live(t, []string{"I live in Porto.", "I work as a nurse.", "I love green tea.", "My dog is called Biscuit.",
 		"Yesterday I bought a lamp.", "I do yoga every Monday."})
-	want := []string{"ana/residence: Ana lives in Porto.", "ana/job: Ana works as a nurse.", "Ana loves green tea.",
-		"ana/name of dog: Ana's dog is called Biscuit."}
+	want := []string{"Ana: I live in Porto.", "Ana: I work as a nurse.", "Ana: I love green tea.", "Ana: My dog is called Biscuit."}
 	if got := lines(l); !slices.Equal(got, want) {
 		t.Errorf("block is %q, want %q", got, want)
 	}
@@ -68,7 +67,7 @@ func TestWhoSomebodyIsStandsInTheBlock(t *testing.T) {
 func TestLikingsOfTheMomentStayOut(t *testing.T) {
 	l := live(t, []string{"I love how it looks.", "I would love to help.", "I like them a lot.", "I love that you paint.",
 		"I love baking bread."})
-	if got := lines(l); !slices.Equal(got, []string{"Ana loves baking bread."}) {
+	if got := lines(l); !slices.Equal(got, []string{"Ana: I love baking bread."}) {
 		t.Errorf("block is %q", got)
 	}
 }
@@ -78,32 +77,12 @@ func TestALaterValueTakesTheLineOfTheEarlierOne(t *testing.T) {
 		[]string{"I live in Porto.", "My dog is called Biscuit.", "I love green tea."},
 		[]string{"I moved to Braga.", "My cat is called Momo.", "I no longer love green tea."})
 	got := lines(l)
-	want := []string{"ana/residence: Ana moved to Braga.", "ana/name of dog: Ana's dog is called Biscuit.",
-		"ana/name of cat: Ana's cat is called Momo."}
+	want := []string{"Ana: My dog is called Biscuit.", "Ana: My cat is called Momo."}
 	if !slices.Equal(got, want) {
 		t.Errorf("block is %q, want %q", got, want)
 	}
 	if l.Core().Version != 2 {
 		t.Errorf("version %d, want one a session", l.Core().Version)
-	}
-}
-
-// An entry can be gone from the bank, on request, while the block has its line.
-func TestALineIsFoundByItsSlot(t *testing.T) {
-	f := membuilder.NewEmbedded()
-	in := session("I live in Braga.")
-	b := formation.Bundle{Session: in, Core: memory.Core{Content: "ana/residence: Ana lives in Porto.\nAna loves tea.", Version: 1}}
-	candidates, err := f.Extract(t.Context(), in)
-	if err != nil || len(candidates) != 1 {
-		t.Fatalf("%+v, %v", candidates, err)
-	}
-	b.Related = []formation.Related{{Candidate: candidates[0]}}
-	v, err := f.Decide(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w := apply(t, b, v); w.Core == nil || w.Core.Content != "ana/residence: Ana lives in Braga.\nAna loves tea." {
-		t.Errorf("block is %+v", w.Core)
 	}
 }
 
@@ -120,12 +99,12 @@ func TestAssistantsSayNothingAboutTheUser(t *testing.T) {
 }
 
 func TestAFullBlockIsCompressed(t *testing.T) {
-	const who = "ana/residence: Ana lives in Porto."
-	block := []string{who, "Ana likes music."}
+	const who = "Ana: I live in Porto."
+	block := []string{who, "Ana: I like music."}
 	for i := 0; len(strings.Join(block, "\n")) < memory.CoreAppendLimit; i++ {
-		block = append(block, "Ana likes film number "+strings.Repeat("x", 20)+strconv.Itoa(i)+".")
+		block = append(block, "Ana: I like film number "+strings.Repeat("x", 20)+strconv.Itoa(i)+".")
 	}
-	block = append(block, "Ana likes loud music.")
+	block = append(block, "Ana: I like loud music.")
 	l := formation.Bundle{Session: session("I love opera."), Core: memory.Core{Content: strings.Join(block, "\n"), Version: 1}}
 	f := membuilder.NewEmbedded()
 	candidates, err := f.Extract(t.Context(), l.Session)
@@ -142,8 +121,8 @@ func TestAFullBlockIsCompressed(t *testing.T) {
 	if n := w.Core.Length(); n >= 3000 || n < 2800 {
 		t.Errorf("%d characters are left, want little below 3000", n)
 	}
-	if got[0] != who || got[len(got)-1] != "Ana loves opera." || got[len(got)-2] != "Ana likes loud music." ||
-		slices.Contains(got, "Ana likes music.") {
+	if got[0] != who || got[len(got)-1] != "Ana: I love opera." || got[len(got)-2] != "Ana: I like loud music." ||
+		slices.Contains(got, "Ana: I like music.") {
 		t.Errorf("block begins %q and ends %q", got[:2], got[len(got)-2:])
 	}
 	for i := 1; i < len(got)-1; i++ {
