@@ -89,7 +89,9 @@ func leans(sentence string) bool {
 // unspacedWord is how many letters a word has where a script does not part words.
 const unspacedWord = 3
 
-func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) }
+func unspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
+}
 
 // contentOf counts the words that carry content; in scripts that do not part words, every few letters are one.
 func contentOf(s string) int {
