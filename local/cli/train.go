@@ -19,7 +19,7 @@ func (c *cli) train() *cobra.Command {
 		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.trainFilter(), c.trainReranker())
+	cmd.AddCommand(c.trainFilter(), c.trainReranker(), c.trainRelation())
 	return cmd
 }
 

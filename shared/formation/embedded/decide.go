@@ -142,7 +142,7 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		stored := relation.Statement{Text: plain(m.Content), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
 		r := d.former.judge.Judge(later, stored)
 		switch change := r.Change(); {
-		case r.Same >= surelySame && len(missing(c.Content, m.Content)) == 0:
+		case r[relation.Same] >= surelySame && len(missing(c.Content, m.Content)) == 0:
 			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
 			return
 		case turn.Time.Before(m.ValidFrom) && change >= d.former.links:
@@ -164,7 +164,7 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	}
 	if len(changed) > 0 {
 		op.Kind, op.Reason = memory.OpUpdate, reasonChange
-		if changed[0].Ends > changed[0].Replaces {
+		if changed[0].Relation[relation.Ends] > changed[0].Relation[relation.Replaces] {
 			op.Reason = ReasonEnd
 		}
 	}

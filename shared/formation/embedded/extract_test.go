@@ -9,6 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -87,16 +88,16 @@ func TestExtractTakesAnything(t *testing.T) {
 func TestDecideReplacesOnlyWhatSurelyChanged(t *testing.T) {
 	home, allergy := stored("home", "I live in Porto"), stored("allergy", "I am allergic to peanuts.")
 	in := session("Ana: I moved to Lisbon.")
-	ops := decide(t, judge{home.Content: {Replaces: 0.9}}, in, home, allergy)
+	ops := decide(t, judge{home.Content: {relation.Replaces: 0.9}}, in, home, allergy)
 	if len(ops) != 1 || ops[0].Kind != memory.OpUpdate || !slices.Equal(ops[0].Targets, []string{"home"}) {
 		t.Errorf("a sure change: got %+v", ops)
 	}
-	ops = decide(t, judge{home.Content: {Replaces: 0.4}}, in, home, allergy)
+	ops = decide(t, judge{home.Content: {relation.Replaces: 0.4}}, in, home, allergy)
 	if len(ops) != 1 || ops[0].Kind != memory.OpAdd || !slices.Equal(ops[0].New.Links, []string{"home"}) {
 		t.Errorf("an unsure one: got %+v", ops)
 	}
 	both := stored("both", "I live in Porto and work as a nurse.")
-	ops = decide(t, judge{both.Content: {Replaces: 0.9}}, in, both)
+	ops = decide(t, judge{both.Content: {relation.Replaces: 0.9}}, in, both)
 	if len(ops) != 1 || ops[0].Kind != memory.OpAdd || ops[0].Reason != embedded.ReasonPart || !slices.Equal(ops[0].New.Links, []string{"both"}) {
 		t.Errorf("a part: got %+v", ops)
 	}
@@ -104,7 +105,7 @@ func TestDecideReplacesOnlyWhatSurelyChanged(t *testing.T) {
 
 func TestDecideLeavesOthersWordsAlone(t *testing.T) {
 	home := stored("home", "I live in Porto")
-	sure := judge{home.Content: {Replaces: 0.95}}
+	sure := judge{home.Content: {relation.Replaces: 0.95}}
 	for name, in := range map[string]formation.Session{
 		"another person": session("Ben: I moved to Lisbon."), "a pasted mail": session("Ana: > I moved to Lisbon."),
 	} {

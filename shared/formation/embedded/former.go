@@ -34,7 +34,8 @@ var _ formation.Former = (*Former)(nil)
 // NewFormer returns the former with the relation model that is part of the program; it takes some milliseconds to load.
 func NewFormer(id Identity) *Former {
 	model := relation.Shipped()
-	return NewFormerWith(id, model, model.Certain, model.Possible)
+	t := model.Thresholds()
+	return NewFormerWith(id, model, t.Certain, t.Possible)
 }
 
 // NewFormerWith returns a former with another judge, for training and measuring: an entry is closed from the probability closes on, and

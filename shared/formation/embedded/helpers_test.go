@@ -61,7 +61,7 @@ func (j judge) Judge(_, stored relation.Statement) relation.Relation {
 	if r, ok := j[stored.Text]; ok {
 		return r
 	}
-	return relation.Relation{Unrelated: 1}
+	return relation.Relation{relation.Unrelated: 1}
 }
 
 // stored is an entry that Ana's words made.

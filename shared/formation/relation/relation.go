@@ -1,25 +1,83 @@
-// Package relation says what a new statement does to one that is stored: a placeholder of the model's face.
+// Package relation says what a new statement of a user does to one that is kept: nothing, the same again, more beside it, something in
+// its place, or an end of it. A learned model weighs what the two say; there are no lists of phrases. It runs in process, keeps no state,
+// and gives the same answer for the same two statements.
 package relation
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-type Statement struct {
-	Text    string
-	Role    memory.Role
-	Speaker string
-	Time    time.Time
+// Label is what a later statement does to a stored one.
+type Label uint8
+
+// The labels.
+const (
+	// Unrelated neither restates, extends nor changes the stored one, however much it looks as if.
+	Unrelated Label = iota
+	// Same says the same again.
+	Same
+	// Adds tells more: both hold.
+	Adds
+	// Replaces says what holds instead of the stored one or of a part of it.
+	Replaces
+	// Ends says that the stored one or a part of it holds no more, and has nothing in its place.
+	Ends
+)
+
+// Labels is how many there are.
+const Labels = 5
+
+var labelNames = [Labels]string{"unrelated", "same", "adds", "replaces", "ends"}
+
+// String is the label's name.
+func (l Label) String() string {
+	if l < Labels {
+		return labelNames[l]
+	}
+	return fmt.Sprintf("label %d", uint8(l))
 }
 
-type Relation struct{ Unrelated, Same, Adds, Replaces, Ends float64 }
+// Changes is whether a stored statement with this label does not hold any more as it is.
+func (l Label) Changes() bool { return l == Replaces || l == Ends }
 
-func (r Relation) Change() float64 { return r.Replaces + r.Ends }
+// ParseLabel returns the label of a name.
+func ParseLabel(name string) (Label, error) {
+	for i, n := range labelNames {
+		if n == name {
+			return Label(i), nil //nolint:gosec // five of them
+		}
+	}
+	return 0, fmt.Errorf("label %q is none of %q", name, labelNames)
+}
 
-type Model struct{ Certain, Possible float64 }
+// Statement is what somebody said, in their own words.
+type Statement struct {
+	// Text is the quotation: a sentence or two.
+	Text string
+	// Role is who speaks; an assistant's words hardly ever change what a user told.
+	Role memory.Role
+	// Speaker is the name; only whether the two are the same one counts. Empty is a speaker of its own.
+	Speaker string
+	// Time is when it was said; zero where that is not known. The pairs that the shipped model learned from have none, so it has no weight.
+	Time time.Time
+}
 
-func Shipped() *Model { return &Model{0.6, 0.3} }
+// Relation is what a later statement does to a stored one, as probabilities of the labels that sum to 1.
+type Relation [Labels]float64
 
-func (m *Model) Judge(later, stored Statement) Relation { return Relation{Unrelated: 1} }
+// Change is the probability that the stored statement, or a part of it, does not hold any more.
+func (r Relation) Change() float64 { return r[Replaces] + r[Ends] }
+
+// Likeliest is the label with the highest probability, the first of equals.
+func (r Relation) Likeliest() Label {
+	best := Unrelated
+	for l := Same; l < Labels; l++ {
+		if r[l] > r[best] {
+			best = l
+		}
+	}
+	return best
+}

@@ -1,0 +1,61 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mneme-memory/mneme/evaluation/training"
+	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+)
+
+func TestTrainRelationWritesAModel(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "model.bin")
+	var out, errOut bytes.Buffer
+	code := cli.Execute(t.Context(), []string{"train", "relation", "--rounds", "1", "--out", file, "--json"}, &out, &errOut)
+	if code != cli.ExitOK {
+		t.Fatalf("exit code %d: %s", code, &errOut)
+	}
+	var r training.RelationRecord
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Pairs == 0 {
+		t.Errorf("printed %q: %v", &out, err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := relation.Parse(data, wordvector.Shipped()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEvalRelationMeasuresTheShippedModel(t *testing.T) {
+	var out, errOut bytes.Buffer
+	if code := cli.Execute(t.Context(), []string{"eval", "relation", "--split", "choose", "--json"}, &out, &errOut); code != cli.ExitOK {
+		t.Fatalf("exit code %d: %s", code, &errOut)
+	}
+	var r struct {
+		Pairs   int
+		Certain struct{ Recall float64 }
+	}
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Pairs < 700 || r.Certain.Recall == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestRelationCommandsRefuseWhatCannotBe(t *testing.T) {
+	for says, line := range map[string][]string{
+		"rounds": {"train", "relation", "--rounds", "0"}, "--split": {"eval", "relation", "--split", "all"},
+		"--errors": {"eval", "relation", "--errors", "-1"},
+	} {
+		var out, errOut bytes.Buffer
+		if code := cli.Execute(t.Context(), line, &out, &errOut); code != cli.ExitUsage || !strings.Contains(errOut.String(), says) {
+			t.Errorf("%v: exit code %d, %s", line, code, &errOut)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package relation
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The blocks of sparse features. Each is weighed by inverse document frequency and scaled to length 1 by itself, so that a long statement
+// speaks as loud as a short one. Those before PairBlock are of the later statement alone.
+const (
+	// wordBlock has its words, marks and pairs of neighbouring words.
+	wordBlock = iota
+	// letterBlock has its runs of 3 to 5 letters: what inflections, typos and compounds share.
+	letterBlock
+	// openingBlock has its first words, each with its place: whom it is about.
+	openingBlock
+	// skipBlock has pairs of words with one to three between them.
+	skipBlock
+	// PairBlock has neighbours with every content word replaced: by a sign that the stored statement has it, or something like it, or else by
+	// the group of like words it is in.
+	PairBlock
+	// Blocks is how many there are.
+	Blocks
+)
+
+// BlockNames name the blocks, in order.
+var BlockNames = [Blocks]string{"words", "letters", "opening", "skips", "aligned"}
+
+// Feature is one sparse feature.
+type Feature struct {
+	// Key is a hash of what it is, Blocks apart.
+	Key uint32
+	// Count is 1 + ln of how often it occurs.
+	Count float32
+}
+
+// Inputs are what the model weighs about a pair.
+type Inputs struct {
+	Sparse [Blocks][]Feature
+	// Dense are numbers, numberNames first, as measured.
+	Dense []float32
+}
+
+// hashes collects keys of features.
+type hashes []uint32
+
+// counted returns the distinct keys in order, with their counts.
+func (h hashes) counted() []Feature {
+	slices.Sort(h)
+	out := make([]Feature, 0, len(h))
+	for i := 0; i < len(h); {
+		n := 1
+		for i+n < len(h) && h[i+n] == h[i] {
+			n++
+		}
+		out = append(out, Feature{Key: h[i], Count: counts[min(n, len(counts)-1)]})
+		i += n
+	}
+	return out
+}
+
+// counts has 1 + ln n; nothing occurs much oftener in a statement.
+var counts = func() (c [64]float32) {
+	for n := 1; n < len(c); n++ {
+		c[n] = float32(1 + math.Log(float64(n)))
+	}
+	return c
+}()
+
+// Seeds keep kinds of features apart.
+const (
+	seedWord = iota + 1
+	seedBigram
+	seedMark
+	seedLetters
+	seedOpening
+	seedSkip
+	seedAligned
+	edge
+	sameWord
+	likeWord
+	digits
+	unknownWord
+	group
+)
+
+// mix joins two hashes; the order counts.
+func mix(a, b uint32) uint32 {
+	h := a ^ (b + 0x9e3779b9 + a<<6 + a>>2)
+	h ^= h >> 16
+	h *= 0x7feb352d
+	h ^= h >> 15
+	h *= 0x846ca68b
+	return h ^ h>>16
+}
+
+// spoken are a statement's words with the marks that ask or exclaim.
+func spoken(tokens []token) []token {
+	return slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.mark && t.lower != "?" && t.lower != "!" })
+}
+
+func saidFeatures(all []token) (out [PairBlock][]Feature) {
+	words := spoken(all)
+	var h hashes
+	before := uint32(edge)
+	for _, t := range words {
+		h = append(h, mix(seedWord, t.key), mix(seedBigram, mix(before, t.key)))
+		before = t.key
+	}
+	h = append(h, mix(seedBigram, mix(before, edge)))
+	for _, t := range all {
+		if t.mark {
+			h = append(h, mix(seedMark, t.key))
+		}
+	}
+	out[wordBlock] = h.counted()
+	out[letterBlock] = letters(words).counted()
+	h = nil
+	for i, t := range words[:min(len(words), 4)] {
+		h = append(h, mix(seedOpening+uint32(i)<<8, t.key)) //nolint:gosec // i is at most 3
+	}
+	out[openingBlock] = h.counted()
+	h = nil
+	for i, t := range words {
+		for _, u := range words[min(len(words), i+2):min(len(words), i+5)] {
+			h = append(h, mix(seedSkip, mix(t.key, u.key)))
+		}
+	}
+	out[skipBlock] = h.counted()
+	return out
+}
+
+// letters returns the runs of 3 to 5 letters of words with one space around each.
+func letters(words []token) hashes {
+	var b strings.Builder
+	b.WriteByte(' ')
+	for _, t := range words {
+		b.WriteString(t.lower)
+		b.WriteByte(' ')
+	}
+	s := b.String()
+	h := make(hashes, 0, 3*len(s))
+	for start := 0; start < len(s); {
+		end, run := start, uint32(2166136261)
+		for n := 1; n <= 5 && end < len(s); n++ {
+			_, size := utf8.DecodeRuneInString(s[end:])
+			run = hashOn(run, s[end:end+size])
+			end += size
+			if n >= 3 {
+				h = append(h, mix(seedLetters, run))
+			}
+		}
+		_, size := utf8.DecodeRuneInString(s[start:])
+		start += size
+	}
+	return h
+}
+
+// aligned returns the features of PairBlock.
+func (l *Lexicon) aligned(later, stored *Reading, near []float32) hashes {
+	h := make(hashes, 0, len(later.tokens)+1)
+	before := uint32(edge)
+	for i := range later.tokens {
+		sign := l.sign(&later.tokens[i], stored, near[i])
+		h = append(h, mix(seedAligned, mix(before, sign)))
+		before = sign
+	}
+	return append(h, mix(seedAligned, mix(before, edge)))
+}
+
+// likeFrom is the cosine from which two words count as alike.
+const likeFrom = 0.55
+
+// sign is what stands for a word of the later statement: itself, unless it is content.
+func (l *Lexicon) sign(t *token, stored *Reading, near float32) uint32 {
+	switch {
+	case !t.content():
+		return t.key
+	case stored.has(t):
+		return sameWord
+	case near >= likeFrom:
+		return likeWord
+	case t.number:
+		return digits
+	case t.row < 0:
+		return unknownWord
+	}
+	return mix(group, uint32(t.cluster))
+}
+
+// has is whether a statement has a word, or one of the same stem.
+func (r *Reading) has(t *token) bool {
+	return slices.ContainsFunc(r.tokens, func(u token) bool { return !u.mark && (u.key == t.key || u.stem == t.stem) })
+}
+
+// Pair reads off two statements what the model weighs.
+func (l *Lexicon) Pair(later, stored Reading) Inputs {
+	var in Inputs
+	copy(in.Sparse[:], later.said[:])
+	// near has for each token the highest cosine with a word of the other statement.
+	nearLater, nearStored := make([]float32, len(later.tokens)), make([]float32, len(stored.tokens))
+	for _, i := range later.compared {
+		for _, j := range stored.compared {
+			s := float32(1)
+			if later.tokens[i].row != stored.tokens[j].row {
+				s = l.table.Similarity(later.tokens[i].row, stored.tokens[j].row)
+			}
+			nearLater[i], nearStored[j] = max(nearLater[i], s), max(nearStored[j], s)
+		}
+	}
+	in.Sparse[PairBlock] = l.aligned(&later, &stored, nearLater).counted()
+	in.Dense = l.dense(&later, &stored, nearLater, nearStored)
+	return in
+}
