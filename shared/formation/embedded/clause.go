@@ -83,7 +83,7 @@ func open(s string) bool {
 // leans reports whether a sentence points back to the one before it.
 func leans(sentence string) bool {
 	words := text.Words(sentence)
-	return len(words) == 0 || leaning[words[0].Lower] || len(words) > 1 && joining[words[0].Lower]
+	return len(words) == 0 || leaning[words[0].Lower] || len(words) > 1 && joining[words[0].Lower] && !subjects[words[1].Lower]
 }
 
 // unspacedWord is how many letters a word has where a script does not part words.
@@ -113,7 +113,11 @@ func isQuestion(sentence string) bool {
 }
 
 // compound reports whether a statement may hold several facts, so that one of them may change while the others stay.
-func compound(said string) bool {
+func (f *Former) compound(said string) bool {
+	sentences := f.splitter.Split(said)
+	if len(sentences) != 1 || len(clauses(said)) > 1 {
+		return true
+	}
 	words := text.Words(said)
 	for i, w := range words {
 		if i > 0 && i+1 < len(words) && (joining[w.Lower] || w.Lower == "or") {

@@ -147,7 +147,7 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			return
 		case turn.Time.Before(m.ValidFrom) && change >= d.former.links:
 			op.Reason = reasonOlder // a late turn changes nothing that was told after it
-		case change >= d.former.closes && !compound(m.Content):
+		case change >= d.former.closes && !d.former.compound(plain(m.Content)):
 			changed = append(changed, judged{m, r})
 		case change >= d.former.links:
 			linked = append(linked, judged{m, r})
@@ -156,9 +156,14 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	likeliest := func(a, b judged) int { return cmp.Compare(b.Change(), a.Change()) }
 	slices.SortStableFunc(changed, likeliest)
 	slices.SortStableFunc(linked, likeliest)
-	for _, j := range changed[:min(len(changed), maxClosed)] {
-		op.Targets = append(op.Targets, j.ID)
+	for i, j := range changed {
+		if i == 0 || len(op.Targets) < maxClosed && d.saysSame(j.Memory, changed[0].Memory) {
+			op.Targets = append(op.Targets, j.ID)
+			continue
+		}
+		linked = append(linked, j)
 	}
+	slices.SortStableFunc(linked, likeliest)
 	for _, j := range linked[:min(len(linked), maxLinked)] {
 		entry.Links = append(entry.Links, j.ID)
 	}
@@ -172,11 +177,19 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	case len(op.Targets) > 1:
 		op.Kind = memory.OpMerge
 	case len(op.Targets) == 1:
-	case len(linked) > 0 && linked[0].Change() >= d.former.closes:
+	case len(changed) == 0 && len(linked) > 0 && linked[0].Change() >= d.former.closes:
 		op.Reason = ReasonPart
 	case len(linked) > 0:
 		op.Reason = reasonMaybe
 	}
+}
+
+// saysSame reports whether an entry says again what another says: it is changed with it. Of others only the likeliest is.
+func (d *decider) saysSame(m, of memory.Memory) bool {
+	say := func(m memory.Memory) relation.Statement {
+		return relation.Statement{Text: plain(m.Content), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
+	}
+	return d.former.judge.Judge(say(m), say(of))[relation.Same] >= surelySame
 }
 
 // missing are the content stems of a statement that another does not have.
