@@ -1,0 +1,19 @@
+package corpus
+
+// Split is what pairs are for. A batch is in one of them as a whole: its writer and its field of topics are in no other.
+type Split string
+
+// The splits.
+const (
+	// Train is what weights are learned from.
+	Train Split = "train"
+	// Choose is what options and thresholds are chosen on.
+	Choose Split = "choose"
+	// Heldout is only measured.
+	Heldout Split = "heldout"
+)
+
+var splits = map[string]Split{
+	"batch-06": Choose, "batch-15": Choose,
+	"batch-07": Heldout, "batch-08": Heldout, "batch-16": Heldout,
+}
