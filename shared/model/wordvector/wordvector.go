@@ -89,6 +89,9 @@ func (t *Table) row(word int32) []int8 {
 // Dimension is the length of the vectors.
 func (t *Table) Dimension() int { return t.dimension }
 
+// Len is how many words the table has.
+func (t *Table) Len() int { return len(t.inverse) }
+
 // Find returns the number of a word in lower case, in its own form or, where the table has only that, without a usual ending.
 func (t *Table) Find(word string) (int32, bool) {
 	if i, ok := t.rows[word]; ok {
