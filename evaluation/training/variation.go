@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
-	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -22,8 +21,8 @@ const (
 	shareAnswer  = 0.6  // of those: a short answer alone, where the turn before asked
 )
 
-// collect makes people of a split and returns their turns as samples, varied by the seed.
-func collect(o FilterOptions, split synthesis.Split, persons int) ([]sample, error) {
+// madeUp makes people of a split and returns their turns as samples, varied by the seed.
+func madeUp(o FilterOptions, split synthesis.Split, persons int) ([]sample, error) {
 	g, err := synthesis.New(synthesis.Options{Seed: o.Seed, Persons: persons, Split: split})
 	if err != nil {
 		return nil, fmt.Errorf("make dialogues: %w", err)
@@ -72,7 +71,7 @@ func (v *variation) fill(p synthesis.Person) {
 func (v *variation) sample(turns []synthesis.Turn, k int) sample {
 	t, salient := turns[k].Turn, turns[k].Salient
 	if turns[k].Kind == synthesis.KindHostile {
-		return sample{x: saliency.Features(t), salient: salient}
+		return sample{turn: t, salient: salient, weight: 1}
 	}
 	if !salient && t.Role == memory.RoleUser && v.chance(shareAside) {
 		salient = true
@@ -92,7 +91,7 @@ func (v *variation) sample(turns []synthesis.Turn, k int) sample {
 	if v.chance(shareRole) {
 		t.Role = memory.RoleAssistant
 	}
-	return sample{x: saliency.Features(t), salient: salient}
+	return sample{turn: t, salient: salient, weight: 1}
 }
 
 // aside puts a small statement to a text, or in its place where it answers.

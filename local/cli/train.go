@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -28,17 +29,19 @@ func (c *cli) trainFilter() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "filter",
 		Short: "Train the saliency filter",
-		Long: "filter trains the saliency filter on synthetic dialogues and prints what it measures on held-out ones. The same options\n" +
-			"give the same file; without options, it is the one that the binary carries.",
+		Long: "filter trains the saliency filter on labelled and on synthetic dialogues, and prints what it measures on held-out ones. The\n" +
+			"same options give the same file; without options, it is the one that the binary carries.",
 		Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return c.runTrainFilter(o, file) },
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses the people and the variations")
-	f.IntVar(&o.Persons, "persons", o.Persons, "people to learn from; a quarter as many again are held out")
-	f.Float64Var(&o.Recall, "recall", o.Recall, "share of the held-out salient turns that the threshold keeps")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses the made-up people, the variations, and the order of learning")
+	f.IntVar(&o.Persons, "persons", o.Persons, "made-up people to learn from; a quarter as many again are held out")
+	f.Float64Var(&o.Recall, "recall", o.Recall, "share that the threshold keeps of the turns that later requests need")
 	f.Float64Var(&o.RecallWeight, "recall-weight", o.RecallWeight, "share of the loss that salient turns have")
-	f.Float64Var(&o.Ridge, "ridge", o.Ridge, "weight of the squared weights")
+	f.IntVar(&o.Epochs, "epochs", o.Epochs, "how often all turns are learned from")
+	f.Float64Var(&o.Rate, "rate", o.Rate, "first rate of learning")
+	f.Float64Var(&o.Decay, "decay", o.Decay, "pull of every weight to zero")
 	f.StringVar(&file, "out", "", "file to write the model to; without one, only the measures are printed")
 	return cmd
 }
@@ -63,9 +66,22 @@ func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
 			Threshold float64 `json:"threshold"`
 		}{r, model.Threshold})
 	}
-	fmt.Fprintf(c.out, "learned from %d turns, %d salient; loss %.4f\n", r.Turns, r.Salient, r.Loss)
-	fmt.Fprintf(c.out, "held out: %d turns, %d salient; AUC %.4f; "+
-		"at threshold %.4f it keeps %.2f %% of the salient and drops %.2f %% of the others\n",
-		r.Heldout, r.HeldoutSalient, r.AUC, model.Threshold, 100*r.Kept, 100*r.Dropped)
-	return nil
+	fmt.Fprintf(c.out, "learned from %d turns, %d salient; loss %.4f; threshold %.4f\n", r.Turns, r.Salient, r.Loss, model.Threshold)
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "turns of\t\tsalient\tAUC\tkept %\tneeded\tkept %\tdropped % of all\tsalient of those scored 0-.2 .2-.4 .4-.6 .6-.8 .8-1")
+	for _, x := range []struct {
+		name string
+		training.FilterFigures
+	}{
+		{"made-up people", r.MadeUp}, {"users, threshold chosen", r.Chosen}, {"users, held out", r.Heldout},
+		{"assistants, held out", r.HeldoutAssistant},
+	} {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.3f\t%.1f\t%d\t%.1f\t%.1f\t", x.name, x.Turns, x.Salient, x.AUC, 100*x.Kept, x.Needed, 100*x.NeededKept,
+			100*x.Dropped)
+		for _, fifth := range x.Reliability {
+			fmt.Fprintf(w, "%d/%d ", fifth[1], fifth[0])
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
 }

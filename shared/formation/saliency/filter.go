@@ -1,14 +1,15 @@
-// Package saliency is the attentional gate of the embedded policy: a small model, trained on synthetic
-// dialogues, that scores how worth remembering a turn is.
+// Package saliency is the attentional gate of the embedded policy: a small network over words and their vectors, trained on labelled and
+// on made-up dialogues, that scores how worth remembering a turn is.
 //
 // A score depends on the turn alone: its text, caption, role, and the speaker's own name. How turns are
-// batched changes nothing, and nothing is kept between calls. Knowing the turn before did not help.
-// What a turn says is only ever text: instructions in it steer nothing, and rate low.
+// batched changes nothing, and nothing is kept between calls.
+// What a turn says is only ever text: instructions in it steer nothing.
 package saliency
 
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -18,24 +19,32 @@ import (
 type Filter struct {
 	version   string
 	threshold float64
-	bias      float64
-	weights   vector
+	network   *Network
+	index     Index
+	table     table
+	passes    sync.Pool
 }
 
 var _ formation.Filter = (*Filter)(nil)
 
 // NewFilter returns a filter that decides by a model, or ErrModel.
 func NewFilter(m Model) (*Filter, error) {
-	weights, err := m.dense()
+	n, err := m.Network()
 	if err != nil {
 		return nil, err
 	}
-	return &Filter{version: m.Version, threshold: m.Threshold, bias: m.Bias, weights: weights}, nil
+	return &Filter{
+		version: m.Version, threshold: m.Threshold, network: n, index: n.Index(), table: n.table(),
+		passes: sync.Pool{New: func() any { return new(Pass) }},
+	}, nil
 }
 
 // NewTrained returns the filter with the model that is compiled into the binary. It panics
 // when that cannot be read, because then the binary itself is broken.
-func NewTrained() *Filter {
+func NewTrained() *Filter { return shipped() }
+
+// shipped is made once: the table of what vectors add takes some milliseconds.
+var shipped = sync.OnceValue(func() *Filter {
 	m, err := Trained()
 	if err != nil {
 		panic(fmt.Sprintf("load the compiled-in saliency model: %v", err))
@@ -45,7 +54,7 @@ func NewTrained() *Filter {
 		panic(fmt.Sprintf("load the compiled-in saliency model: %v", err))
 	}
 	return f
-}
+})
 
 // Filter scores every turn by itself.
 func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
@@ -62,15 +71,19 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn
 	return decisions, nil
 }
 
-// Score returns how worth remembering a turn is, 0 to 1.
+// Score returns how worth remembering a turn is, 0 to 1. What a user says in words that the model cannot know scores the threshold at
+// least: a filter may drop only what it can read.
 func (f *Filter) Score(t memory.Turn) float64 {
-	v := featuresOf(t)
-	if v[size] == 0 && v[captioned] == 0 {
+	r := Read(t)
+	if len(r.Clauses) == 0 {
 		return 0 // no words: an emoticon at most
 	}
-	sum := f.bias
-	for i, x := range v {
-		sum += float64(x * f.weights[i]) // the conversion forbids fusing, which rounds differently per processor
+	p, _ := f.passes.Get().(*Pass)
+	f.network.run(p, &r, f.index.Places(&r), f.table)
+	score := logistic(float64(p.Logit))
+	f.passes.Put(p)
+	if r.foreign() && t.Role != memory.RoleAssistant {
+		score = max(score, f.threshold)
 	}
-	return logistic(sum)
+	return score
 }

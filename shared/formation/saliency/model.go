@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/mneme-memory/mneme/shared/memory"
+	"strings"
 )
 
 // ErrModel says that a file is no model of this filter.
 var ErrModel = errors.New("not a model of the saliency filter")
 
-// Model is a trained filter: a logistic regression over the features of a turn.
+// Model is a trained filter as it stands in a file: a network with its weights as bytes, and the threshold.
 type Model struct {
 	// Version is name and version of the filter, kept with every decision.
 	Version string `json:"version"`
@@ -21,10 +20,11 @@ type Model struct {
 	Training json.RawMessage `json:"training,omitempty"`
 	// Threshold is the score from which a turn is salient, 0 to 1.
 	Threshold float64 `json:"threshold"`
-	// Bias is the weight of no feature at all.
-	Bias float64 `json:"bias"`
-	// Weights are by feature name; one that is missing weighs nothing.
-	Weights map[string]float64 `json:"weights"`
+	// Words are those of the network, a blank apart.
+	Words string `json:"words"`
+	// Scales say for each part of the network what a weight of 1 stands for; Weights are all parts, a signed byte a weight.
+	Scales  []float32 `json:"scales"`
+	Weights []byte    `json:"weights"`
 }
 
 //go:embed model.json
@@ -42,37 +42,53 @@ func ParseModel(data []byte) (Model, error) {
 	if m.Version == "" || !(m.Threshold > 0 && m.Threshold < 1) {
 		return Model{}, fmt.Errorf("%w: version %q, threshold %v", ErrModel, m.Version, m.Threshold)
 	}
-	if _, err := m.dense(); err != nil {
+	if _, err := m.Network(); err != nil {
 		return Model{}, err
 	}
 	return m, nil
 }
 
-// dense puts the weights in the features' order.
-func (m Model) dense() (vector, error) {
-	var v vector
-	found := 0
-	for i, name := range featureNames {
-		w, ok := m.Weights[name]
-		if ok {
-			found++
+// SetNetwork puts a network into the model, each weight rounded to one of 255 steps of its part.
+func (m *Model) SetNetwork(n *Network) {
+	m.Words, m.Scales, m.Weights = strings.Join(n.Words, " "), nil, nil
+	for _, part := range n.Parts() {
+		var most float32
+		for _, w := range part {
+			most = max(most, float32(math.Abs(float64(w))))
 		}
-		v[i] = w
+		scale := most / 127
+		m.Scales = append(m.Scales, scale)
+		for _, w := range part {
+			if scale > 0 {
+				w /= scale
+			}
+			m.Weights = append(m.Weights, byte(int8(math.Round(float64(w)))))
+		}
 	}
-	if found != len(m.Weights) {
-		return v, fmt.Errorf("%w: it weighs features that there are not", ErrModel)
-	}
-	return v, nil
 }
 
-// FeatureNames returns the names of the features in the order of Features.
-func FeatureNames() []string { return append([]string(nil), featureNames[:]...) }
-
-// Features returns what the model sees of a turn. The numbers are at least 0.
-func Features(t memory.Turn) []float64 {
-	v := featuresOf(t)
-	return v[:]
+// Network returns the network of the model, or ErrModel.
+func (m Model) Network() (*Network, error) {
+	words := strings.Split(m.Words, " ")
+	if len(words) < 2 || words[0] != wordUnknown || words[edge] != wordEdge {
+		return nil, fmt.Errorf("%w: its words do not begin with %s %s", ErrModel, wordUnknown, wordEdge)
+	}
+	n := newNetwork(words)
+	parts, rest := n.Parts(), m.Weights
+	if len(m.Scales) != len(parts) {
+		return nil, fmt.Errorf("%w: it has %d scales, want %d", ErrModel, len(m.Scales), len(parts))
+	}
+	for i, part := range parts {
+		if scale := m.Scales[i]; len(rest) < len(part) || !(scale >= 0 && scale < 1e3) {
+			return nil, fmt.Errorf("%w: part %d has scale %v and %d of %d weights", ErrModel, i, scale, len(rest), len(part))
+		}
+		for j := range part {
+			part[j] = float32(int8(rest[j])) * m.Scales[i] //nolint:gosec // two's complement, as written
+		}
+		rest = rest[len(part):]
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%w: %d weights too many", ErrModel, len(rest))
+	}
+	return n, nil
 }
-
-// logistic turns a sum into a score between 0 and 1.
-func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

@@ -3,7 +3,8 @@ package saliency_test
 import (
 	"encoding/json"
 	"errors"
-	"slices"
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,26 +15,48 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// tiny is a model without words.
+func tiny(t testing.TB, change func(*saliency.Model)) []byte {
+	t.Helper()
+	m := saliency.Model{Version: "x", Threshold: 0.5}
+	m.SetNetwork(saliency.NewNetwork(nil))
+	if change != nil {
+		change(&m)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 func TestParseModelRefusesWhatCannotDecide(t *testing.T) {
-	for name, data := range map[string]string{
-		"empty":           ``,
-		"no object":       `[]`,
-		"no version":      `{"threshold":0.5,"weights":{}}`,
-		"no threshold":    `{"version":"x","weights":{}}`,
-		"sure threshold":  `{"version":"x","threshold":1,"weights":{}}`,
-		"unknown feature": `{"version":"x","threshold":0.5,"weights":{"height":1}}`,
+	if _, err := saliency.ParseModel(tiny(t, nil)); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"empty":            nil,
+		"no object":        []byte(`[]`),
+		"no version":       tiny(t, func(m *saliency.Model) { m.Version = "" }),
+		"no threshold":     tiny(t, func(m *saliency.Model) { m.Threshold = 0 }),
+		"sure threshold":   tiny(t, func(m *saliency.Model) { m.Threshold = 1 }),
+		"no words":         tiny(t, func(m *saliency.Model) { m.Words = "" }),
+		"a word too many":  tiny(t, func(m *saliency.Model) { m.Words += " height" }),
+		"a weight missing": tiny(t, func(m *saliency.Model) { m.Weights = m.Weights[1:] }),
+		"a weight more":    tiny(t, func(m *saliency.Model) { m.Weights = append(m.Weights, 1) }),
+		"a scale missing":  tiny(t, func(m *saliency.Model) { m.Scales = m.Scales[1:] }),
+		"a scale below 0":  tiny(t, func(m *saliency.Model) { m.Scales[0] = -1 }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := saliency.ParseModel([]byte(data)); !errors.Is(err, saliency.ErrModel) {
+			if _, err := saliency.ParseModel(data); !errors.Is(err, saliency.ErrModel) {
 				t.Errorf("got %v, want ErrModel", err)
 			}
 		})
 	}
 }
 
-func TestNewFilterRefusesUnknownFeatures(t *testing.T) {
-	if _, err := saliency.NewFilter(saliency.Model{Version: "x", Threshold: 0.5,
-		Weights: map[string]float64{"height": 1}}); !errors.Is(err, saliency.ErrModel) {
+func TestNewFilterRefusesWhatIsNoModel(t *testing.T) {
+	if _, err := saliency.NewFilter(saliency.Model{Version: "x", Threshold: 0.5}); !errors.Is(err, saliency.ErrModel) {
 		t.Errorf("got %v, want ErrModel", err)
 	}
 }
@@ -48,7 +71,7 @@ func FuzzParseModel(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
-	f.Add([]byte(`{"version":"x","threshold":0.5,"bias":1e308,"weights":{"told_rare":-1e308}}`))
+	f.Add(tiny(f, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := saliency.ParseModel(data)
 		if err != nil {
@@ -60,20 +83,47 @@ func FuzzParseModel(f *testing.F) {
 	})
 }
 
-func TestFeaturesHaveNames(t *testing.T) {
-	names := saliency.FeatureNames()
-	x := saliency.Features(memory.Turn{Speaker: "Ana", Text: "I sold my bike in Leeds yesterday, how is yours?"})
-	if len(names) != len(x) || slices.Contains(names, "") {
-		t.Fatalf("%d names for %d features: %q", len(names), len(x), names)
-	}
-	for i, v := range x {
-		if v < 0 {
-			t.Errorf("%s is %v, want at least 0", names[i], v)
+// The gradient is what the score changes by when a weight changes.
+func TestGradient(t *testing.T) {
+	n := saliency.NewNetwork([]string{"i", "sold", "my", "bike", ",", "how", "n't"})
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, part := range n.Parts() {
+		for i := range part {
+			part[i] = float32(r.NormFloat64() * 0.4)
 		}
 	}
-	for _, name := range []string{"told_names", "told_times", "first_tells", "ends_asked"} {
-		if x[slices.Index(names, name)] == 0 {
-			t.Errorf("%s is not seen", name)
+	reading := saliency.Read(memory.Turn{
+		Speaker: "Ana", Role: memory.RoleUser, Text: "I sold my bike in Leeds for 40, didn't I? How is yours, Qwertz?", Caption: "a red bike",
+	})
+	words := n.Index().Places(&reading)
+	var p saliency.Pass
+	score := func() float64 {
+		n.Run(&p, &reading, words)
+		return float64(p.Logit)
+	}
+	score()
+	g := saliency.NewNetwork(n.Words[2:])
+	n.Gradient(&p, &reading, words, 1, g)
+	checked := 0
+	for k, part := range n.Parts() {
+		for i := range part {
+			want := g.Parts()[k][i]
+			const step = 1e-2
+			was := part[i]
+			part[i] = was + step
+			up := score()
+			part[i] = was - step
+			down := score()
+			part[i] = was
+			if got := (up - down) / (2 * step); math.Abs(got-float64(want)) > 0.02+0.05*math.Abs(got) {
+				t.Errorf("part %d, weight %d: gradient %v, difference %v", k, i, want, got)
+			}
+			if want != 0 {
+				checked++
+			}
 		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d weights have a gradient", checked)
 	}
 }

@@ -1,0 +1,180 @@
+// Package corpus holds what people say, labelled by hand: the data that models of the embedded policy are trained and measured on.
+// dialogues/ has conversations with what of them is worth remembering, pairs/ pairs of statements, a file a writer.
+package corpus
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+//go:embed dialogues/*.jsonl
+var dialogueFiles embed.FS
+
+// ErrDialogue says that a line is no dialogue.
+var ErrDialogue = errors.New("not a labelled dialogue")
+
+// maxTurn bounds a turn, in bytes.
+const maxTurn = 20_000
+
+// Dialogue is a conversation of a person with an assistant, or of two friends.
+type Dialogue struct {
+	// ID is of the file and the line.
+	ID string `json:"id"`
+	// Topic is a word or more, Person the name of the user, or of the first friend.
+	Topic  string       `json:"topic"`
+	Person string       `json:"person"`
+	Turns  []SpokenTurn `json:"turns"`
+	// Remember are the turns, from 0, that a later conversation may need.
+	Remember []int `json:"remember"`
+	// Requests are what the person asks for another day.
+	Requests []Request `json:"requests"`
+	// Batch is the file's name without ending.
+	Batch string `json:"-"`
+}
+
+// SpokenTurn is a turn of a dialogue.
+type SpokenTurn struct {
+	Role memory.Role `json:"role"`
+	Text string      `json:"text"`
+	// Speaker is a friend's name; with an assistant it is missing.
+	Speaker string `json:"speaker,omitempty"`
+	// Caption describes an image.
+	Caption string `json:"caption,omitempty"`
+}
+
+// Request is a later request whose good answer needs turns of the dialogue.
+type Request struct {
+	Text  string `json:"text"`
+	Needs []int  `json:"needs"`
+}
+
+// LabelledTurn is a turn with what is known of it.
+type LabelledTurn struct {
+	Turn memory.Turn
+	// Remember says that it is worth remembering, Needed that a later request needs it.
+	Remember, Needed bool
+	Split            Split
+}
+
+// dialogueSplits are of whole batches: a writer is in one split.
+var dialogueSplits = map[string]Split{"d05": Choose, "d06": Heldout}
+
+// Split is what the dialogue is for.
+func (d Dialogue) Split() Split {
+	if s, ok := dialogueSplits[d.Batch]; ok {
+		return s
+	}
+	return Train
+}
+
+// Labelled returns the turns with their labels.
+func (d Dialogue) Labelled() []LabelledTurn {
+	out := make([]LabelledTurn, len(d.Turns))
+	for i, t := range d.Turns {
+		speaker := t.Speaker
+		switch {
+		case speaker != "":
+		case t.Role == memory.RoleAssistant:
+			speaker = "Assistant"
+		default:
+			speaker = d.Person
+		}
+		out[i] = LabelledTurn{
+			Turn: memory.Turn{
+				ID: fmt.Sprintf("%s:%d", d.ID, i), SessionID: d.ID, Speaker: speaker, Role: t.Role, Text: t.Text, Caption: t.Caption,
+			},
+			Remember: slices.Contains(d.Remember, i), Split: d.Split(),
+			Needed: slices.ContainsFunc(d.Requests, func(r Request) bool { return slices.Contains(r.Needs, i) }),
+		}
+	}
+	return out
+}
+
+// Dialogues returns all dialogues in the order of files and lines.
+var Dialogues = sync.OnceValues(func() ([]Dialogue, error) {
+	return eachFile(dialogueFiles, "dialogues", ReadDialogues)
+})
+
+// eachFile reads all files of a folder in the order of their names.
+func eachFile[T any](files fs.FS, folder string, read func(batch string, data []byte) ([]T, error)) ([]T, error) {
+	names, err := fs.Glob(files, folder+"/*.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		batch := strings.TrimSuffix(strings.TrimPrefix(name, folder+"/"), ".jsonl")
+		some, err := read(batch, data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// ReadDialogues reads the dialogues of a batch, a JSON object a line. A line that is none is an ErrDialogue with its number.
+func ReadDialogues(batch string, data []byte) ([]Dialogue, error) {
+	var out []Dialogue
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		d := Dialogue{Batch: batch}
+		decoder := json.NewDecoder(bytes.NewReader(line))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&d); err != nil {
+			return nil, fmt.Errorf("line %d: %w: %w", number, ErrDialogue, err)
+		}
+		if err := d.check(); err != nil {
+			return nil, fmt.Errorf("line %d: %w: %w", number, ErrDialogue, err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func (d Dialogue) check() error {
+	if d.ID == "" || len(d.Turns) == 0 {
+		return errors.New("it has no id or no turns")
+	}
+	for i, t := range d.Turns {
+		if t.Role != memory.RoleUser && t.Role != memory.RoleAssistant {
+			return fmt.Errorf("turn %d has role %q", i, t.Role)
+		}
+		if strings.TrimSpace(t.Text) == "" || len(t.Text) > maxTurn {
+			return fmt.Errorf("turn %d is empty or longer than %d bytes", i, maxTurn)
+		}
+	}
+	for _, i := range d.Remember {
+		if i < 0 || i >= len(d.Turns) {
+			return fmt.Errorf("there is no turn %d to remember", i)
+		}
+	}
+	for _, r := range d.Requests {
+		if strings.TrimSpace(r.Text) == "" || len(r.Needs) == 0 {
+			return errors.New("a request is empty or needs nothing")
+		}
+		for _, i := range r.Needs {
+			if !slices.Contains(d.Remember, i) {
+				return fmt.Errorf("a request needs turn %d, which is not to remember", i)
+			}
+		}
+	}
+	return nil
+}
