@@ -69,7 +69,7 @@ bench: servers ## measure the speed beside their baselines, as a table
 	@$(GO) run ./test/bench/cmd/bench
 
 # Lines that may be long: URLs, the settings' tags, and the word lists and patterns of the rules.
-LONG_OK := ://|`env:"|^shared/formation/(directive|embedded)/
+LONG_OK := ://|`env:"|^shared/formation/embedded/
 
 .PHONY: lint
 lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts

@@ -15,6 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/score"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
@@ -24,6 +25,8 @@ type Variant struct {
 	Strategy, Policy string
 	Filter           formation.Filter
 	Former           formation.Former
+	// Saliency is what becomes of what the filter says; empty means that it gates.
+	Saliency memory.SaliencyMode
 }
 
 // Options say what is measured on what.
@@ -46,6 +49,8 @@ type Options struct {
 type VariantReport struct {
 	Strategy string `json:"strategy"`
 	Policy   string `json:"policy"`
+	// Saliency is what became of what the filter said.
+	Saliency memory.SaliencyMode `json:"saliency"`
 	Measures
 	// Sessions formed, with what the model was asked for each, on average.
 	Sessions        int     `json:"sessions"`
@@ -126,7 +131,10 @@ func makePeople(seed uint64, persons int) (people, error) {
 }
 
 func (v Variant) measure(ctx context.Context, e embedding.Embedder, subjects []dataset.Subject, made people) (VariantReport, error) {
-	out := VariantReport{Strategy: v.Strategy, Policy: v.Policy}
+	if v.Saliency == "" {
+		v.Saliency = memory.SaliencyGate
+	}
+	out := VariantReport{Strategy: v.Strategy, Policy: v.Policy, Saliency: v.Saliency}
 	var usage llm.Usage
 	measures, err := v.measures(llm.WithUsage(ctx, &usage), e, subjects)
 	if err != nil {
@@ -155,7 +163,9 @@ func (v Variant) measure(ctx context.Context, e embedding.Embedder, subjects []d
 func (v Variant) measures(ctx context.Context, e embedding.Embedder, subjects []dataset.Subject) (Measures, error) {
 	t := NewTally()
 	for _, s := range subjects {
-		formed, err := Pipeline{Filter: v.Filter, Former: v.Former, Strategy: v.Strategy, Embedder: e}.Form(ctx, s)
+		formed, err := Pipeline{
+			Filter: v.Filter, Saliency: v.Saliency, Former: v.Former, Strategy: v.Strategy, Embedder: e,
+		}.Form(ctx, s)
 		if err != nil {
 			return Measures{}, fmt.Errorf("user %s: %w", s.Scope.User, err)
 		}
@@ -186,6 +196,7 @@ func (r Report) Render(out io.Writer) error {
 	}
 	row("", func(v VariantReport) string { return v.Strategy })
 	row("policy", func(v VariantReport) string { return v.Policy })
+	row("saliency", func(v VariantReport) string { return string(v.Saliency) })
 	share("turns dropped", func(v VariantReport) float64 { return v.DroppedShare })
 	share("evidence turns kept", func(v VariantReport) float64 { return v.KeptEvidence })
 	share("answers contained", func(v VariantReport) float64 { return v.Containment })

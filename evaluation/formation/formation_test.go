@@ -2,16 +2,20 @@ package formation_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/formation"
+	shared "github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
@@ -76,6 +80,49 @@ func TestFormationIsEvaluatedByItsEvidence(t *testing.T) {
 		t.Errorf("progress: %q", got)
 	}
 	checkRendered(t, r)
+}
+
+// reader keeps the sessions that a former is shown.
+type reader struct {
+	shared.Former
+	seen *[]shared.Session
+}
+
+func (r reader) Extract(ctx context.Context, in shared.Session) ([]shared.Candidate, error) {
+	*r.seen = append(*r.seen, in)
+	return r.Former.Extract(ctx, in)
+}
+
+// A gate leaves what it drops to be read; who only marks has everything formed.
+func TestModesOfTheFilter(t *testing.T) {
+	subjects, _, err := dataset.ReadSubjects(write(t, "c.json", conversation), dataset.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[memory.SaliencyMode]struct{ turns, context, decided, dropped int }{
+		"": {1, 2, 3, 2}, memory.SaliencyGate: {1, 2, 3, 2}, memory.SaliencyMark: {3, 0, 3, 0}, memory.SaliencyOff: {3, 0, 0, 0},
+	} {
+		var seen []shared.Session
+		p := formation.Pipeline{
+			Filter: saliency.NewTrained(), Saliency: mode, Former: reader{salimory.NewEmbedded(), &seen}, Strategy: salimory.Name,
+			Embedder: builtin.New(),
+		}
+		formed, err := p.Form(t.Context(), subjects[0])
+		if err != nil || len(seen) != 1 {
+			t.Fatalf("%q: %v, %d sessions", mode, err, len(seen))
+		}
+		dropped := 0
+		for _, kept := range formed.Decisions {
+			if !kept {
+				dropped++
+			}
+		}
+		if in := seen[0]; len(in.Turns) != want.turns || len(in.Context) != want.context || len(formed.Decisions) != want.decided ||
+			dropped != want.dropped {
+			t.Errorf("%q: %d turns are formed and %d read, %d decided on and %d dropped, want %+v", mode, len(in.Turns), len(in.Context),
+				len(formed.Decisions), dropped, want)
+		}
+	}
 }
 
 func checkRendered(t *testing.T, r formation.Report) {

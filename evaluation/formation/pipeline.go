@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
@@ -23,8 +24,10 @@ var tuning = consolidation.Tuning{MaxTurns: 200, MalformedAttempts: 5}
 // Pipeline forms memory the way the services do, in the process: the filter sees a session at a time, and what passes goes through the
 // workflow's own steps, batches and failure handling.
 type Pipeline struct {
-	// Filter is the gate; nil lets every turn pass.
+	// Filter rates turns; nil lets every turn pass.
 	Filter formation.Filter
+	// Saliency is what becomes of what the filter says; empty means that it gates.
+	Saliency memory.SaliencyMode
 	// Former makes the decisions of Strategy.
 	Former   formation.Former
 	Strategy string
@@ -36,7 +39,7 @@ type Pipeline struct {
 
 // Formed is what a run left behind.
 type Formed struct {
-	// Decisions of the filter by turn id; a turn without one counts as kept.
+	// Decisions say by turn id whether it passed the filter; a turn without one counts as kept.
 	Decisions map[string]bool
 	// Entries of the bank in every state.
 	Entries []memory.Memory
@@ -56,7 +59,7 @@ func (f Formed) Complete() error {
 
 // Form runs the subject's sessions in order and returns what is left behind.
 func (p Pipeline) Form(ctx context.Context, s dataset.Subject) (Formed, error) {
-	win, err := windowinmem.New(window.Limits{Turns: 100, Age: 1000 * time.Hour, Idle: time.Hour}, nil)
+	win, err := windowinmem.New(window.DefaultLimits(), nil)
 	if err != nil {
 		return Formed{}, err
 	}
@@ -90,25 +93,34 @@ type run struct {
 	formed     Formed
 }
 
-// session consolidates what passes the filter of a session that has ended.
+// session consolidates what passes the filter of a session that has ended; the rest is its context.
 func (r *run) session(ctx context.Context, session dataset.Session) error {
-	turns, err := r.salient(ctx, session.Turns)
+	turns, err := r.rated(ctx, session.Turns)
 	if err != nil {
+		return err
+	}
+	if err := r.show(ctx, turns); err != nil {
 		return err
 	}
 	var events []consolidation.Event
 	for i := range turns {
-		events = append(events, consolidation.Event{ID: turns[i].ID, SessionID: session.ID, Turn: &turns[i]})
+		events = append(events, consolidation.Event{
+			ID: turns[i].ID, SessionID: session.ID, Turn: &turns[i], Context: !turns[i].Saliency.Passes(),
+		})
 	}
 	events = append(events, consolidation.Event{ID: session.ID + " ends", SessionID: session.ID, ClosedAt: session.End()})
 	p := consolidation.Params{Scope: r.scope, Strategy: r.pipeline.Strategy, Tuning: tuning}
 	return consolidation.Form(ctx, r.activities, p, events, session.End())
 }
 
-// salient keeps the turns that pass the filter.
-func (r *run) salient(ctx context.Context, turns []memory.Turn) ([]memory.Turn, error) {
-	if r.pipeline.Filter == nil {
-		return turns, nil
+// rated returns the turns with what the filter decided on them.
+func (r *run) rated(ctx context.Context, turns []memory.Turn) ([]memory.Turn, error) {
+	out := slices.Clone(turns)
+	if r.pipeline.Filter == nil || r.pipeline.Saliency == memory.SaliencyOff {
+		for i := range out {
+			out[i].Saliency = memory.SaliencyDecision{Salient: true, Mode: memory.SaliencyOff}
+		}
+		return out, nil
 	}
 	decisions, err := r.pipeline.Filter.Filter(ctx, r.scope, turns)
 	if err != nil {
@@ -117,14 +129,21 @@ func (r *run) salient(ctx context.Context, turns []memory.Turn) ([]memory.Turn, 
 	if len(decisions) != len(turns) {
 		return nil, errors.New("filter: not one decision a turn")
 	}
-	var kept []memory.Turn
-	for i, t := range turns {
-		r.formed.Decisions[t.ID] = decisions[i].Salient
-		if decisions[i].Salient {
-			kept = append(kept, t)
-		}
+	for i, d := range decisions {
+		d.Mode = r.pipeline.Saliency
+		out[i].Saliency = d
+		r.formed.Decisions[out[i].ID] = d.Passes()
 	}
-	return kept, nil
+	return out, nil
+}
+
+// show puts what is salient into working memory.
+func (r *run) show(ctx context.Context, turns []memory.Turn) error {
+	salient := slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return !t.Saliency.Salient })
+	if err := r.activities.Window.Append(ctx, r.scope, salient); err != nil {
+		return fmt.Errorf("append to window: %w", err)
+	}
+	return nil
 }
 
 // recorder keeps the operations that pass through it.

@@ -79,7 +79,7 @@ func (c *cli) root() *cobra.Command {
 	f.StringVar(&c.dir, "data", defaultDir, "data folder of the local Mneme (up), where its address is found")
 	c.target.flags(f)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(),
+	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(), c.release(),
 		c.replay(), c.erase(), c.export(), c.importUser(), c.reranker(), c.trace(), c.train(), c.eval())
 	return root
 }

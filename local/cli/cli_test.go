@@ -84,7 +84,11 @@ func (f fake) ListMemories(_ context.Context,
 	if req.Msg.GetPageToken() != "" {
 		next = ""
 	}
-	return answer(f, &mnemev1.ListMemoriesResponse{Memories: []*mnemev1.Memory{one()}, NextPageToken: next})
+	m := one()
+	if slices.Equal(req.Msg.GetStatuses(), []mnemev1.Status{mnemev1.Status_STATUS_QUARANTINED}) {
+		m.Status, m.Quarantine = mnemev1.Status_STATUS_QUARANTINED, "order"
+	}
+	return answer(f, &mnemev1.ListMemoriesResponse{Memories: []*mnemev1.Memory{m}, NextPageToken: next})
 }
 
 func (f fake) GetMemory(context.Context, *connect.Request[mnemev1.GetMemoryRequest]) (*connect.Response[mnemev1.GetMemoryResponse], error) {
@@ -101,6 +105,11 @@ func (f fake) DeleteMemory(context.Context,
 	m := one()
 	m.Status = mnemev1.Status_STATUS_RETRACTED
 	return answer(f, &mnemev1.DeleteMemoryResponse{Memory: m})
+}
+
+func (f fake) ReleaseMemory(context.Context,
+	*connect.Request[mnemev1.ReleaseMemoryRequest]) (*connect.Response[mnemev1.ReleaseMemoryResponse], error) {
+	return answer(f, &mnemev1.ReleaseMemoryResponse{Memory: one()})
 }
 
 func (f fake) GetWorkingMemory(context.Context,
@@ -192,6 +201,8 @@ func TestExitCodes(t *testing.T) {
 		{"fewer people than none", []string{"eval", "formation", "--data", bad, "--persons", "-1"}, cli.ExitUsage, "--persons is -1"},
 		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, cli.ExitUsage,
 			`"magic"`},
+		{"a mode of the filter that is none", []string{"eval", "formation", "--data", bad, "--saliency", "magic"}, cli.ExitUsage,
+			`--saliency is "magic", want one of ["gate" "mark" "off"]`},
 		{"a file that is not there", at(good, key, "ingest", "nowhere.jsonl"), cli.ExitUsage, "nowhere.jsonl"},
 		{"a bad file", at(good, key, "ingest", bad), cli.ExitUsage, "line 2"},
 		{"no brokers", at(good, key, "replay"), cli.ExitUsage, "--brokers"},
@@ -225,6 +236,7 @@ var commands = map[string][]string{
 	"recall": {"recall", "--user", "ana", "--query", "Where?"}, "answer": {"recall", "--user", "ana", "--query", "Where?", "--answer"},
 	"why":      {"why", "--user", "ana", "--query", "Where?", "--expect", "t1\x1b[0m", "--expect-text", "Porto"},
 	"memories": {"memories", "--user", "ana"}, "history": {"history", "--user", "ana", memID}, "delete": {"delete", "--user", "ana", memID},
+	"quarantined": {"memories", "--user", "ana", "--quarantined"}, "release": {"release", "--user", "ana", memID},
 }
 
 func TestUsersTextNeverCommandsTheTerminal(t *testing.T) {
@@ -235,7 +247,7 @@ func TestUsersTextNeverCommandsTheTerminal(t *testing.T) {
 			if code != cli.ExitOK || strings.ContainsFunc(out+errOut, control) {
 				t.Errorf("exit code %d, printed %q, %q", code, out, errOut)
 			}
-			if name != "delete" && !strings.Contains(out, "Porto") {
+			if name != "delete" && name != "release" && !strings.Contains(out, "Porto") {
 				t.Errorf("the text itself is missing: %q", out)
 			}
 		})
@@ -249,6 +261,7 @@ func TestJSON(t *testing.T) {
 		"answer":   {"abstained", "answer", "cited_ids", "recall"},
 		"why":      {"answer", "candidates", "findings", "stage"},
 		"memories": {"core", "memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},
+		"quarantined": {"core", "memories", "user", "window"}, "release": {"memory"},
 	}
 	for name, args := range commands {
 		t.Run(name, func(t *testing.T) {
@@ -277,6 +290,20 @@ func TestJSON(t *testing.T) {
 	}
 	if m := listed.Memories[0]; m.Content != nasty || m.Kind != "fact" || m.Status != "active" || listed.Window[0].Role != "user" {
 		t.Errorf("got %+v, %+v", m, listed.Window)
+	}
+}
+
+func TestQuarantinedMemoriesAreShownWithTheirReason(t *testing.T) {
+	addr := serve(t, fake{})
+	for flag, want := range map[string]bool{"--quarantined": true, "--active": false} {
+		code, out, errOut := run(t, "memories", "--user", "ana", flag, "--addr", addr, "--key", key)
+		if code != cli.ExitOK || strings.Contains(out, "quarantined: order") != want {
+			t.Errorf("%s: exit code %d, %q, %q", flag, code, out, errOut)
+		}
+	}
+	if code, out, errOut := run(t, "release", "--user", "ana", memID, "--addr", addr, "--key", key); code != cli.ExitOK ||
+		strings.TrimSpace(out) != memID+" is active" {
+		t.Errorf("release: exit code %d, %q, %q", code, out, errOut)
 	}
 }
 

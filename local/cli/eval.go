@@ -9,6 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -24,6 +25,7 @@ type evalSettings struct {
 // formationArgs are the flags of eval formation.
 type formationArgs struct {
 	file, policy string
+	saliency     string
 	strategies   []string
 	seed         uint64
 	persons      int
@@ -58,6 +60,7 @@ func (c *cli) evalFormation() *cobra.Command {
 	f.StringVar(&a.file, "data", "", "the file of conversations")
 	f.StringSliceVar(&a.strategies, "strategy", nil, "strategies to measure, the first on top (all)")
 	f.StringVar(&a.policy, "policy", string(tenant.PolicyEmbedded), "embedded, or llm with the model of MNEME_LLM_*")
+	f.StringVar(&a.saliency, "saliency", "", "gate, mark or off, for all strategies (what each has by default)")
 	f.Uint64Var(&a.seed, "seed", 3001, "chooses the made-up people; nothing was trained on seeds from 1000 on")
 	f.IntVar(&a.persons, "persons", 10, "made-up people of either kind; 0 leaves them out")
 	require(cmd, "data")
@@ -86,6 +89,9 @@ func (c *cli) runEvalFormation(ctx context.Context, a formationArgs) error {
 func (a formationArgs) check() ([]string, error) {
 	if a.persons < 0 {
 		return nil, usageError{fmt.Errorf("--persons is %d, want 0 or more", a.persons)}
+	}
+	if modes := memory.SaliencyModes(); a.saliency != "" && !slices.Contains(modes, memory.SaliencyMode(a.saliency)) {
+		return nil, usageError{fmt.Errorf("--saliency is %q, want one of %q", a.saliency, modes)}
 	}
 	asked := a.strategies
 	if len(asked) == 0 {
@@ -129,7 +135,10 @@ func (c *cli) variants(ctx context.Context, a formationArgs) (_ []formation.Vari
 	free = func() { _, _, _ = closeFilters(), closeFormers(), tel.Shutdown(context.WithoutCancel(ctx)) }
 	var out []formation.Variant
 	for _, name := range names {
-		v := formation.Variant{Strategy: name, Policy: a.policy}
+		v := formation.Variant{Strategy: name, Policy: a.policy, Saliency: memory.SaliencyMode(a.saliency)}
+		if v.Saliency == "" {
+			v.Saliency = tenant.Strategy(name).Saliency()
+		}
 		if v.Filter, err = filters.Find(tenant.Policy(a.policy)); err == nil {
 			v.Former, err = formers.Find(name, a.policy)
 		}

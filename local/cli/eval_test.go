@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,5 +24,39 @@ func TestAStrategyIsMeasuredOnce(t *testing.T) {
 	}
 	if strings.Index(errOut, "rmm,") > strings.Index(errOut, "salimory,") {
 		t.Errorf("the first is not on top: %q", errOut)
+	}
+}
+
+// Without a choice each strategy is measured in the mode that its tenants have.
+func TestStrategiesAreMeasuredInTheirModes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "talk.jsonl")
+	line := `{"user_id":"ana","session_id":"s1","text":"Hi!","time":"` + atNoon + `"}` + "\n"
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[string]map[string]struct {
+		Saliency string
+		Dropped  float64 `json:"dropped_share"`
+	}{
+		"":     {"salimory": {"gate", 1}, "rmm": {"mark", 0}},
+		"gate": {"salimory": {"gate", 1}, "rmm": {"gate", 1}},
+		"mark": {"salimory": {"mark", 0}, "rmm": {"mark", 0}},
+		"off":  {"salimory": {"off", 0}, "rmm": {"off", 0}},
+	} {
+		args := []string{"eval", "formation", "--json", "--data", file, "--persons", "0", "--strategy", "rmm,salimory"}
+		if mode != "" {
+			args = append(args, "--saliency", mode)
+		}
+		code, out, errOut := run(t, args...)
+		var report struct {
+			Strategies *map[string]struct {
+				Saliency string
+				Dropped  float64 `json:"dropped_share"`
+			}
+		}
+		err := json.Unmarshal([]byte(out), &report)
+		if code != cli.ExitOK || err != nil || report.Strategies == nil || !maps.Equal(*report.Strategies, want) {
+			t.Errorf("%q: exit code %d, %s, %v, %s, want %v", mode, code, out, err, errOut, want)
+		}
 	}
 }

@@ -8,15 +8,16 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 )
 
 func (c *cli) memories() *cobra.Command {
 	var user string
-	var active bool
+	var active, quarantined bool
 	cmd := &cobra.Command{
-		Use:   "memories --user USER",
+		Use:   "memories --user USER [--active | --quarantined]",
 		Short: "List a user's memories, core block and working window",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -25,20 +26,24 @@ func (c *cli) memories() *cobra.Command {
 				return err
 			}
 			defer s.close(cmd.Context())
-			return c.showMemories(cmd.Context(), s, user, active)
+			var statuses []mnemev1.Status
+			if active {
+				statuses = append(statuses, mnemev1.Status_STATUS_ACTIVE)
+			}
+			if quarantined {
+				statuses = append(statuses, mnemev1.Status_STATUS_QUARANTINED)
+			}
+			return c.showMemories(cmd.Context(), s, user, statuses)
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
 	cmd.Flags().BoolVar(&active, "active", false, "only what holds now")
+	cmd.Flags().BoolVar(&quarantined, "quarantined", false, "only what is kept out of recall because it looks like an attack, and why")
 	require(cmd, "user")
 	return cmd
 }
 
-func (c *cli) showMemories(ctx context.Context, s *session, user string, active bool) error {
-	var statuses []mnemev1.Status
-	if active {
-		statuses = []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}
-	}
+func (c *cli) showMemories(ctx context.Context, s *session, user string, statuses []mnemev1.Status) error {
 	ms, err := s.allMemories(ctx, user, statuses...)
 	if err != nil {
 		return err
@@ -141,7 +146,7 @@ func (c *cli) forget() *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
 		Use:   "delete --user USER ID",
-		Short: "Retract a memory: recall no longer sees it, its history stays",
+		Short: "Retract a memory, a quarantined one too: recall no longer sees it, its history stays",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) error {
 			s, err := c.connect(cmd.Context())
@@ -153,14 +158,43 @@ func (c *cli) forget() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return writeJSON(c.out, raw(res.Msg))
-			}
-			fmt.Fprintf(c.out, "%s is %s\n", a[0], statusName(res.Msg.GetMemory().GetStatus()))
-			return nil
+			return c.printChanged(res.Msg, res.Msg.GetMemory())
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
 	require(cmd, "user")
 	return cmd
+}
+
+func (c *cli) release() *cobra.Command {
+	var user string
+	cmd := &cobra.Command{
+		Use:   "release --user USER ID",
+		Short: "End the quarantine of a memory: recall sees it from then on",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, a []string) error {
+			s, err := c.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer s.close(cmd.Context())
+			res, err := s.ReleaseMemory(cmd.Context(), connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: user, MemoryId: a[0]}))
+			if err != nil {
+				return err
+			}
+			return c.printChanged(res.Msg, res.Msg.GetMemory())
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "the user")
+	require(cmd, "user")
+	return cmd
+}
+
+// printChanged says what became of a memory.
+func (c *cli) printChanged(answer proto.Message, m *mnemev1.Memory) error {
+	if c.json {
+		return writeJSON(c.out, raw(answer))
+	}
+	fmt.Fprintf(c.out, "%s is %s\n", m.GetId(), statusName(m.GetStatus()))
+	return nil
 }

@@ -80,7 +80,7 @@ func (c *cli) printMemories(ms []*mnemev1.Memory) {
 	})
 	for _, m := range ms {
 		t.AppendRow(table.Row{
-			kindName(m.GetKind()), printable(m.GetContent()), when(m), statusName(m.GetStatus()), m.GetVersion(),
+			kindName(m.GetKind()), printable(m.GetContent()), when(m), state(m), m.GetVersion(),
 			printable(strings.Join(m.GetSourceTurnIds(), " ")), m.GetId(),
 		})
 	}
@@ -121,6 +121,14 @@ func kindName(k mnemev1.Kind) string { return strings.ToLower(strings.TrimPrefix
 
 func statusName(s mnemev1.Status) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "STATUS_"))
+}
+
+// state is an entry's state, with the reason of what is in quarantine.
+func state(m *mnemev1.Memory) string {
+	if m.GetStatus() == mnemev1.Status_STATUS_QUARANTINED {
+		return "quarantined: " + printable(m.GetQuarantine())
+	}
+	return statusName(m.GetStatus())
 }
 
 // when is the entry's event time, as exactly as it is known.

@@ -59,8 +59,7 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 	events := make([]contract.SalientEvent, 0, len(b.Turns)+1)
 	for _, t := range b.Turns {
 		events = append(events, contract.SalientEvent{
-			Envelope: contract.Envelope{EventID: t.EventID, Scope: b.Scope, SessionID: b.SessionID}, Turn: &t.Turn,
-			Decision: memory.SaliencyDecision{Salient: true, DecidedAt: t.DecidedAt},
+			Envelope: contract.Envelope{EventID: t.EventID, Scope: b.Scope, SessionID: b.SessionID}, Turn: &t.Turn, Decision: decisionOf(t),
 		})
 	}
 	if !b.ClosedAt.IsZero() {
@@ -76,6 +75,15 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 		}
 	}
 	return a.out.Publish(ctx, msgs...)
+}
+
+// decisionOf is the filter's decision on a turn of a batch. Of before turns carried theirs it is known that they passed, and when.
+func decisionOf(t consolidation.Turn) memory.SaliencyDecision {
+	d := t.Saliency
+	if d.DecidedAt.IsZero() {
+		d.Salient, d.DecidedAt = true, t.DecidedAt
+	}
+	return d
 }
 
 // deadLetter is the dead letter of a salient event.

@@ -11,14 +11,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/window"
 	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/shared/text"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
+
+// maxContextText is how much of a dropped turn is read with its session, in bytes.
+const maxContextText = 4 << 10
 
 // maxSignalBytes keeps a signal well below the 2 MB that a payload may have.
 const maxSignalBytes = 512 << 10
 
-// Intake takes salient events in: into W at once, so that the next query sees them, then to
-// the user's workflow.
+// Intake takes salient events in: what is salient into W at once, so that the next query sees it, then all of them to the user's workflow.
+// What a filter only marked is formed like the rest, and W has no room for it; what a gate dropped is context for the workflow.
 type Intake struct {
 	Tenants *tenant.Registry
 	Window  window.Window
@@ -75,9 +79,15 @@ type taken struct {
 func (t *taken) add(e contract.SalientEvent, traceParent string) {
 	switch {
 	case e.Dropped != nil:
+		t.addContext(e, traceParent)
 		return
 	case e.Turn != nil:
-		t.turns = append(t.turns, *e.Turn)
+		if e.Decision.Salient {
+			t.turns = append(t.turns, *e.Turn)
+		}
+		rated := *e.Turn
+		rated.Saliency = e.Decision
+		e.Turn = &rated
 	case !e.ErasedAt.IsZero():
 		t.erased, t.turns = true, nil
 		t.events = slices.DeleteFunc(t.events, func(e consolidation.Event) bool { return !e.Erase })
@@ -85,6 +95,19 @@ func (t *taken) add(e contract.SalientEvent, traceParent string) {
 	t.events = append(t.events, consolidation.Event{
 		ID: e.EventID, SessionID: e.SessionID, Turn: e.Turn, DecidedAt: e.Decision.DecidedAt, ClosedAt: e.ClosedAt,
 		Erase: !e.ErasedAt.IsZero(), TraceParent: traceParent,
+	})
+}
+
+// addContext takes in a dropped turn, which is read with its session and otherwise leaves no trace: it does not enter the window. A filter
+// of an older version did not say what it dropped.
+func (t *taken) addContext(e contract.SalientEvent, traceParent string) {
+	if e.Dropped.Text == "" {
+		return
+	}
+	said := *e.Dropped
+	said.Text, said.Caption, said.Saliency = text.Cut(said.Text, maxContextText), text.Cut(said.Caption, maxContextText), e.Decision
+	t.events = append(t.events, consolidation.Event{
+		ID: e.EventID, SessionID: e.SessionID, Turn: &said, Context: true, DecidedAt: e.Decision.DecidedAt, TraceParent: traceParent,
 	})
 }
 

@@ -50,7 +50,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	win, err := inmem.New(window.Limits{Turns: 1000, Age: 24 * time.Hour, Idle: time.Hour}, nil)
+	win, err := inmem.New(window.Limits{Words: 1_000_000, Age: 24 * time.Hour, Idle: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (r *fixture) window(t *testing.T) []string {
 	t.Helper()
-	turns, err := r.Window.Recent(t.Context(), ana)
+	turns, err := r.Window.Recent(t.Context(), ana, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +112,14 @@ func turn(scope memory.Scope, n int, text string) contract.SalientEvent {
 func dropped(n int) contract.SalientEvent {
 	e := event(ana, n)
 	e.Dropped = &memory.Turn{ID: fmt.Sprintf("t%d", n), Time: now.Add(-time.Hour)}
+	return e
+}
+
+// aside is a dropped turn with what was said.
+func aside(n int, text string) contract.SalientEvent {
+	e := turn(ana, n, text)
+	e.Dropped, e.Turn = e.Turn, nil
+	e.Decision = memory.SaliencyDecision{Score: 0.1, Threshold: 0.3, Mode: memory.SaliencyGate, DecidedAt: now}
 	return e
 }
 
@@ -184,7 +192,53 @@ func TestAnErasureTakesEffectInOrder(t *testing.T) {
 	}
 }
 
-func TestABatchOfDroppedTurnsHasNoEffect(t *testing.T) {
+// What a gate dropped is read with its session, and is nowhere else: it does not enter the window.
+func TestADroppedTurnIsContext(t *testing.T) {
+	r := newFixture(t)
+	r.Window = failing{r.Window}
+	long := strings.Repeat("é", memory.MaxTextBytes/2)
+	if err := r.Handle(t.Context(), []bus.Message{message(t, aside(1, "Where do you live?")), message(t, aside(2, long))}); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.signals) != 1 || len(r.signals[0]) != 2 {
+		t.Fatalf("signalled %+v", r.signals)
+	}
+	first, second := r.signals[0][0], r.signals[0][1]
+	if !first.Context || first.Turn == nil || first.Turn.Text != "Where do you live?" || first.SessionID != "s1" ||
+		first.Turn.Saliency.Score != 0.1 || first.Turn.Saliency.Salient {
+		t.Errorf("signalled %+v, %+v", first, first.Turn)
+	}
+	if n := len(second.Turn.Text); n > 4<<10 || n < 4000 || !strings.HasPrefix(long, second.Turn.Text) {
+		t.Errorf("%d bytes of a long turn are signalled", n)
+	}
+	if got := r.window(t); len(got) != 0 {
+		t.Errorf("the window has %v", got)
+	}
+}
+
+// A turn that a filter only marked is formed like any other, and tells what it was marked with; the window is for what is salient.
+func TestAMarkedTurnIsFormedAndNotShown(t *testing.T) {
+	r := newFixture(t)
+	marked, unrated := turn(ana, 1, "Ok."), turn(ana, 2, "Ok then.")
+	marked.Decision = memory.SaliencyDecision{Score: 0.1, Threshold: 0.3, PolicyVersion: "f/1", Mode: memory.SaliencyMark, DecidedAt: now}
+	unrated.Decision = memory.SaliencyDecision{Salient: true, PolicyVersion: "off", Mode: memory.SaliencyOff, DecidedAt: now}
+	if err := r.Handle(t.Context(), []bus.Message{message(t, marked), message(t, unrated), message(t, turn(ana, 3, "I moved."))}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.window(t), []string{"t2", "t3"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the window has %v, want %v", got, want)
+	}
+	if got, want := r.signalled(), []string{"e1", "e2", "e3"}; !reflect.DeepEqual(got, want) {
+		t.Fatalf("signalled %v, want %v", got, want)
+	}
+	for i, want := range []memory.SaliencyDecision{marked.Decision, unrated.Decision} {
+		if got := r.signals[0][i]; got.Context || got.Turn.Saliency != want {
+			t.Errorf("event %d is %+v with %+v, want %+v", i+1, got, got.Turn.Saliency, want)
+		}
+	}
+}
+
+func TestDroppedTurnsThatAnOlderFilterCutHaveNoEffect(t *testing.T) {
 	r := newFixture(t)
 	r.Window = failing{r.Window}
 	if err := r.Handle(t.Context(), []bus.Message{message(t, dropped(1)), message(t, dropped(2))}); err != nil {

@@ -18,13 +18,13 @@ import (
 // Filters finds the filter of a tenant's policy; an unknown policy is an error.
 type Filters func(policy tenant.Policy) (formation.Filter, error)
 
-// Gate turns session events into salient events, one for one and in order.
+// Gate turns session events into salient events, one for one and in order. Whether it drops anything is the tenant's choice.
 type Gate struct {
 	Tenants *tenant.Registry
 	Filters Filters
 	Out     bus.Publisher
 	Now     func() time.Time
-	// Decided counts turns by tenant and verdict.
+	// Decided counts turns by tenant and outcome.
 	Decided metric.Int64Counter
 }
 
@@ -90,6 +90,28 @@ func (g *Gate) decide(
 	if len(turns) == 0 {
 		return nil, nil
 	}
+	verdicts, err := g.rate(ctx, t, scope, turns)
+	if err != nil {
+		return nil, err
+	}
+	at := g.Now().UTC().Truncate(time.Millisecond) // as exact as every store keeps it
+	out := make(map[string]memory.SaliencyDecision, len(places))
+	for id, place := range places {
+		d := verdicts[place]
+		d.Mode, d.DecidedAt = t.Saliency, at
+		out[id] = d
+	}
+	return out, nil
+}
+
+// unrated is the policy of decisions that nobody made.
+const unrated = "off"
+
+// rate has the policy rate turns, where the tenant wants that.
+func (g *Gate) rate(ctx context.Context, t tenant.Tenant, scope memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
+	if t.Saliency == memory.SaliencyOff {
+		return slices.Repeat([]memory.SaliencyDecision{{Salient: true, PolicyVersion: unrated}}, len(turns)), nil
+	}
 	filter, err := g.Filters(t.Policy)
 	if err != nil {
 		return nil, err
@@ -101,21 +123,14 @@ func (g *Gate) decide(
 	if len(verdicts) != len(turns) {
 		return nil, fmt.Errorf("filter turns: %d decisions on %d turns", len(verdicts), len(turns))
 	}
-	at := g.Now().UTC().Truncate(time.Millisecond) // as exact as every store keeps it
-	out := make(map[string]memory.SaliencyDecision, len(places))
-	for id, place := range places {
-		d := verdicts[place]
-		d.DecidedAt = at
-		out[id] = d
-	}
-	return out, nil
+	return verdicts, nil
 }
 
 // message is the salient event of a session event.
 func message(e contract.SessionEvent, d memory.SaliencyDecision) (bus.Message, error) {
 	s := contract.SalientEvent{Envelope: e.Envelope, ClosedAt: e.ClosedAt, ErasedAt: e.ErasedAt, Decision: d}
 	switch {
-	case e.Turn != nil && d.Salient:
+	case e.Turn != nil && d.Passes():
 		s.Turn = e.Turn
 	case e.Turn != nil:
 		s.Dropped = e.Turn
@@ -125,14 +140,24 @@ func message(e contract.SessionEvent, d memory.SaliencyDecision) (bus.Message, e
 }
 
 func (g *Gate) count(ctx context.Context, tenantID string, decisions map[string]memory.SaliencyDecision) {
-	var salient, dropped int64
+	outcomes := map[string]int64{}
 	for _, d := range decisions {
-		if d.Salient {
-			salient++
-		} else {
-			dropped++
-		}
+		outcomes[outcome(d)]++
 	}
-	g.Decided.Add(ctx, salient, decided(tenantID, "salient"))
-	g.Decided.Add(ctx, dropped, decided(tenantID, "dropped"))
+	for name, n := range outcomes {
+		g.Decided.Add(ctx, n, decided(tenantID, name))
+	}
+}
+
+// outcome names what became of a turn in the metric.
+func outcome(d memory.SaliencyDecision) string {
+	switch {
+	case d.Mode == memory.SaliencyOff:
+		return "unrated"
+	case d.Salient:
+		return "salient"
+	case d.Passes():
+		return "marked"
+	}
+	return "dropped"
 }

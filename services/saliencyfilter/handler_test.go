@@ -1,7 +1,6 @@
 package saliencyfilter_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -204,17 +203,83 @@ func TestEachSessionEventBecomesOneSalientEventInOrder(t *testing.T) {
 	}
 }
 
-func TestADroppedTurnLeavesItsTextBehind(t *testing.T) {
+// A dropped turn goes on whole: who forms the others of its session reads it beside them.
+func TestADroppedTurnGoesOnAsContext(t *testing.T) {
 	r := newFixture(t)
 	e := turn(ana, 1, dull)
 	e.Turn.Caption, e.Turn.Speaker = "a picture of nothing", "Anastasia"
 	if err := r.Handle(t.Context(), []bus.Message{message(t, e)}); err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{dull, "picture", "Anastasia"} {
-		if bytes.Contains(r.out.msgs[0].Value, []byte(secret)) {
-			t.Errorf("the event still holds %q", secret)
-		}
+	got := r.out.read(t)
+	if len(got) != 1 || got[0].Turn != nil || got[0].Dropped == nil || !reflect.DeepEqual(*got[0].Dropped, *e.Turn) {
+		t.Errorf("published %+v, want %+v dropped", got, *e.Turn)
+	}
+}
+
+func TestOnlyAGateDrops(t *testing.T) {
+	for _, c := range []struct {
+		mode    memory.SaliencyMode
+		strat   tenant.Strategy
+		dropped bool
+		salient bool
+		asked   int
+		counted map[string]int64
+	}{
+		{memory.SaliencyGate, "", true, false, 1, map[string]int64{"acme salient": 1, "acme dropped": 1}},
+		{"", tenant.StrategySalimory, true, false, 1, map[string]int64{"acme salient": 1, "acme dropped": 1}},
+		{memory.SaliencyMark, "", false, false, 1, map[string]int64{"acme salient": 1, "acme marked": 1}},
+		{"", tenant.StrategyRMM, false, false, 1, map[string]int64{"acme salient": 1, "acme marked": 1}},
+		{memory.SaliencyGate, tenant.StrategyRMM, true, false, 1, map[string]int64{"acme salient": 1, "acme dropped": 1}},
+		{memory.SaliencyOff, "", false, true, 0, map[string]int64{"acme unrated": 2}},
+	} {
+		t.Run(string(c.mode)+" "+string(c.strat), func(t *testing.T) {
+			r := newFixture(t)
+			var err error
+			entry := tenant.Entry{Tenant: tenant.Tenant{ID: "acme", Strategy: c.strat, Saliency: c.mode}}
+			if r.Tenants, err = tenant.Static(entry); err != nil {
+				t.Fatal(err)
+			}
+			in := []bus.Message{message(t, turn(ana, 1, "I live in Porto.")), message(t, turn(ana, 2, dull))}
+			if err := r.Handle(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			got := r.out.read(t)
+			if len(got) != 2 || got[0].Turn == nil || !got[0].Decision.Salient {
+				t.Fatalf("published %+v", got)
+			}
+			d := got[1].Decision
+			if (got[1].Dropped != nil) != c.dropped || d.Salient != c.salient || (c.mode != "" && d.Mode != c.mode) || d.DecidedAt.IsZero() {
+				t.Errorf("the dull turn is %+v", got[1])
+			}
+			if scored := d.Score == 0.1 && d.PolicyVersion == "test-1"; scored != (c.asked > 0) {
+				t.Errorf("the decision is %+v, and the filter was asked %d times", d, c.asked)
+			}
+			if len(r.filter.calls) != c.asked {
+				t.Errorf("the filter was asked %v", r.filter.calls)
+			}
+			if got := r.counted(t); !reflect.DeepEqual(got, c.counted) {
+				t.Errorf("counted %v, want %v", got, c.counted)
+			}
+		})
+	}
+}
+
+// A tenant that wants no filter needs no model for it.
+func TestWhoWantsNoFilterNeedsNone(t *testing.T) {
+	r := newFixture(t)
+	entry := tenant.Entry{Tenant: tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM, Saliency: memory.SaliencyOff}}
+	tenants, err := tenant.Static(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Tenants = tenants
+	r.Filters = func(tenant.Policy) (formation.Filter, error) { return nil, errors.New("no model is set") }
+	if err := r.Handle(t.Context(), []bus.Message{message(t, turn(ana, 1, dull))}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.out.read(t); len(got) != 1 || got[0].Turn == nil || got[0].Decision.PolicyVersion != "off" {
+		t.Errorf("published %+v", got)
 	}
 }
 

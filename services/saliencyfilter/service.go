@@ -1,5 +1,5 @@
-// Package saliencyfilter is the attentional gate: it takes session events, decides for each turn
-// whether it is worth remembering, and passes on exactly one salient event for each.
+// Package saliencyfilter is the attentional gate: it takes session events, decides for each turn whether it is worth remembering, and
+// passes on exactly one salient event for each. A tenant's gate drops what is not, one that marks says so and drops nothing.
 package saliencyfilter
 
 import (

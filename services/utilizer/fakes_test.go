@@ -70,11 +70,11 @@ func (unavailableBank) Search(context.Context, memory.Scope, bank.Query) ([]bank
 	return nil, errUnavailable
 }
 
-func (unavailableWindow) Recent(context.Context, memory.Scope) ([]memory.Turn, error) {
+func (unavailableWindow) Recent(context.Context, memory.Scope, time.Time) ([]memory.Turn, error) {
 	return nil, errUnavailable
 }
 
-func (slowWindow) Recent(ctx context.Context, _ memory.Scope) ([]memory.Turn, error) {
+func (slowWindow) Recent(ctx context.Context, _ memory.Scope, _ time.Time) ([]memory.Turn, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -131,7 +131,7 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 	t.Helper()
 	b := bankinmem.New(builtin.Dimension)
 	seed(t, b)
-	win, err := windowinmem.New(window.Limits{Turns: 10, Age: time.Hour, Idle: time.Hour}, nil)
+	win, err := windowinmem.New(window.Limits{Words: 100, Age: time.Hour, Idle: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,9 +146,20 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 	defer s.slots.Release(1)
 	room := s.options.Bytes
 	var memories []memory.Memory
+	hidden := map[string]bool{} // the turns of quarantined entries, unless another entry is made of them, too
 	for m, err := range bank.EachMemory(ctx, s.bank, scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
 		if err != nil {
 			return nil, err
+		}
+		for _, id := range m.Sources {
+			if _, told := hidden[id]; m.Status != memory.StatusQuarantined {
+				hidden[id] = false
+			} else if !told {
+				hidden[id] = true
+			}
+		}
+		if m.Status == memory.StatusQuarantined {
+			continue
 		}
 		room -= len(m.Content) + len(m.Value) + 4*len(m.Vector) // an index takes more
 		if memories = append(memories, m); len(memories) > s.options.Entries || room < 0 {
@@ -159,6 +170,9 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 	for t, err := range bank.EachTurn(ctx, s.bank, scope, bank.PageOptions{Limit: bank.MaxLimit}) {
 		if err != nil {
 			return nil, err
+		}
+		if hidden[t.ID] {
+			continue
 		}
 		room -= len(t.Text)
 		if turns = append(turns, t); len(turns) > s.options.Entries || room < 0 {

@@ -31,7 +31,7 @@ const (
 
 // Writer is the users' writer; consolidation.Starter is one.
 type Writer interface {
-	// Retract returns nil when an entry is retracted, a terminal error when it cannot be, and consolidation.ErrPending when the
+	// Retract returns nil when an entry is retracted or released, a terminal error when it cannot be, and consolidation.ErrPending when the
 	// writer has not come to it in time.
 	Retract(ctx context.Context, p consolidation.Params, in consolidation.Retraction) error
 	// Waits reports whether turns of a session wait to be consolidated.
@@ -63,7 +63,7 @@ func (s *memoryServer) ListMemories(
 	for _, st := range req.Msg.GetStatuses() {
 		status := contract.StatusFrom(st)
 		if status == "" {
-			return nil, rpcerror.From(fault.Terminal("statuses", "has %d, want STATUS_ACTIVE, STATUS_SUPERSEDED or STATUS_RETRACTED", st))
+			return nil, rpcerror.From(fault.Terminal("statuses", "has %d, want a state of memories", st))
 		}
 		o.Statuses = append(o.Statuses, status)
 	}
@@ -125,36 +125,62 @@ func (s *memoryServer) DeleteMemory(
 		return nil, connect.NewError(connect.CodeFailedPrecondition,
 			errors.New("the memory is superseded: a newer version took its place; delete that one, or erase the user"))
 	}
-	if m.Status == memory.StatusActive {
-		if m, err = s.retract(ctx, scope, m.ID); err != nil {
+	if m.Status.Open() {
+		if m, err = s.change(ctx, scope, consolidation.Retraction{MemoryID: m.ID}); err != nil {
 			return nil, rpcerror.Logged(ctx, s.log, "retract memory", err)
 		}
-		s.indexes.Drop(scope) // the announcement may be on its way still
 	}
 	return connect.NewResponse(&mnemev1.DeleteMemoryResponse{Memory: contract.MemoryToProto(m)}), nil
 }
 
-func (s *memoryServer) retract(ctx context.Context, scope memory.Scope, id string) (memory.Memory, error) {
+// ReleaseMemory implements the RPC: it has the user's workflow end the entry's quarantine and waits until that is done.
+func (s *memoryServer) ReleaseMemory(
+	ctx context.Context, req *connect.Request[mnemev1.ReleaseMemoryRequest],
+) (*connect.Response[mnemev1.ReleaseMemoryResponse], error) {
+	scope, err := entryOf(ctx, req.Msg)
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
+	if err != nil {
+		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
+	}
+	if m.Status == memory.StatusRetracted {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New("the memory is retracted: it cannot be released any more"))
+	}
+	if m.Status == memory.StatusQuarantined {
+		if m, err = s.change(ctx, scope, consolidation.Retraction{MemoryID: m.ID, Release: true}); err != nil {
+			return nil, rpcerror.Logged(ctx, s.log, "release memory", err)
+		}
+	}
+	return connect.NewResponse(&mnemev1.ReleaseMemoryResponse{Memory: contract.MemoryToProto(m)}), nil
+}
+
+// change has the user's writer retract or release an entry, and returns the entry as it is then.
+func (s *memoryServer) change(ctx context.Context, scope memory.Scope, in consolidation.Retraction) (memory.Memory, error) {
 	t, err := tenantOf(ctx)
 	if err != nil {
 		return memory.Memory{}, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, retractWait)
 	defer cancel()
-	err = s.writer.Retract(waiting, consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)},
-		consolidation.Retraction{
-			ID: uuid.NewString(), MemoryID: id, Strategy: string(t.Strategy), TraceParent: consolidation.TraceParent(ctx),
-		})
+	what := "deletion"
+	if in.Release {
+		what = "release"
+	}
+	in.ID, in.Strategy, in.TraceParent = uuid.NewString(), string(t.Strategy), consolidation.TraceParent(ctx)
+	err = s.writer.Retract(waiting, consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)}, in)
 	switch {
 	case errors.Is(err, consolidation.ErrPending):
 		return memory.Memory{}, connect.NewError(connect.CodeUnavailable,
-			errors.New("the deletion is accepted, but not done yet: delete the memory again later to see how it ended"))
+			fmt.Errorf("the %s is accepted, but not done yet: ask for it again later to see how it ended", what))
 	case fault.IsTerminal(err):
-		return memory.Memory{}, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("the deletion is refused: %w", err))
+		return memory.Memory{}, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("the %s is refused: %w", what, err))
 	case err != nil:
 		return memory.Memory{}, err
 	}
-	return s.bank.Get(ctx, scope, id)
+	s.indexes.Drop(scope) // the announcement may be on its way still
+	return s.bank.Get(ctx, scope, in.MemoryID)
 }
 
 // GetCore implements the RPC.
@@ -180,7 +206,7 @@ func (s *memoryServer) GetWorkingMemory(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	turns, err := s.window.Recent(ctx, scope)
+	turns, err := s.window.Recent(ctx, scope, time.Now())
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "read window", err)
 	}

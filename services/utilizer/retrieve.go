@@ -53,7 +53,7 @@ func (r *Recaller) retrieve(
 	g.Go(func() error {
 		wctx, cancel := context.WithTimeout(gctx, r.WindowTimeout)
 		defer cancel()
-		f.turns, windowErr = r.Window.Recent(wctx, scope)
+		f.turns, windowErr = r.Window.Recent(wctx, scope, r.Now())
 		f.turns = h.Turns(f.turns)
 		return nil
 	})

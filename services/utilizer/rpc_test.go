@@ -139,6 +139,7 @@ func calls(c clients, id string) map[string]func(context.Context, func(proto.Mes
 	add(out, "GetWorkingMemory", &mnemev1.GetWorkingMemoryRequest{UserId: "ana"}, c.GetWorkingMemory)
 	add(out, "GetSession", &mnemev1.GetSessionRequest{UserId: "ana", SessionId: "s1"}, c.GetSession)
 	add(out, "DeleteMemory", &mnemev1.DeleteMemoryRequest{UserId: "ana", MemoryId: id}, c.DeleteMemory)
+	add(out, "ReleaseMemory", &mnemev1.ReleaseMemoryRequest{UserId: "ana", MemoryId: id}, c.ReleaseMemory)
 	return out
 }
 
@@ -171,9 +172,9 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 	r := newFixture(t)
 	long := func(n int) string { return strings.Repeat("x", n+1) }
 	everywhere := []string{"Recall", "Answer", "ReportCitations", "ListMemories", "GetMemory", "GetMemoryHistory", "GetWorkingMemory",
-		"GetSession", "DeleteMemory"}
+		"GetSession", "DeleteMemory", "ReleaseMemory"}
 	owned := slices.DeleteFunc(slices.Clone(everywhere), func(rpc string) bool { return rpc == "GetMemoryHistory" }) // finds the user itself
-	recalls, entries := []string{"Recall", "Answer"}, []string{"GetMemory", "GetMemoryHistory", "DeleteMemory"}
+	recalls, entries := []string{"Recall", "Answer"}, []string{"GetMemory", "GetMemoryHistory", "DeleteMemory", "ReleaseMemory"}
 	report, list := []string{"ReportCitations"}, []string{"ListMemories"}
 	tests := []struct {
 		name   string
@@ -242,7 +243,7 @@ func TestTheTenantIsThatOfTheCredential(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range []string{"GetMemory", "GetMemoryHistory", "DeleteMemory"} {
+	for _, name := range []string{"GetMemory", "GetMemoryHistory", "DeleteMemory", "ReleaseMemory"} {
 		if err := calls(r.as(betaKey), someID())[name](t.Context(), nil); connect.CodeOf(err) != connect.CodeNotFound {
 			t.Errorf("%s of another tenant's entry: %v", name, err)
 		}

@@ -175,7 +175,10 @@ func turnStates(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []
 	out := make([]diagnosis.Turn, len(turnIDs))
 	for i, id := range turnIDs {
 		is := func(t memory.Turn) bool { return t.ID == id }
-		out[i] = diagnosis.Turn{ID: id, Kept: slices.ContainsFunc(kept, is), Pending: slices.ContainsFunc(window, is)}
+		out[i] = diagnosis.Turn{ID: id, Pending: slices.ContainsFunc(window, is)}
+		if at := slices.IndexFunc(kept, is); at >= 0 {
+			out[i].Kept, out[i].Saliency = true, kept[at].Saliency
+		}
 		if at := slices.IndexFunc(dropped, func(d memory.Dropped) bool { return d.TurnID == id }); at >= 0 {
 			out[i].Dropped = &dropped[at]
 		}
@@ -202,7 +205,7 @@ func madeOf(ctx context.Context, b bank.Bank, scope memory.Scope, turnIDs []stri
 func turnsThatTell(
 	ctx context.Context, b bank.Bank, scope memory.Scope, expect string,
 ) (memories []memory.Memory, telling []memory.Turn, err error) {
-	every := []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
+	every := append(memory.Recallable(), memory.StatusQuarantined)
 	found, err := b.Search(ctx, scope, bank.Query{Text: expect, K: bank.MaxK, Statuses: every})
 	if err != nil {
 		return nil, nil, fmt.Errorf("search what is expected: %w", err)

@@ -75,7 +75,8 @@ func newLife(t *testing.T) *fixture {
 	said(t, r.Bank, "van", "Ana drives a red van.", memory.StatusActive)
 	said(t, r.Bank, "blue", "Ana drives a blue lorry.", memory.StatusActive)
 	said(t, r.Bank, "flute", "Ana studies the flute.", memory.StatusSuperseded)
-	silent := memory.Turn{ID: "silent", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "My kettle broke", Time: now}
+	silent := memory.Turn{ID: "silent", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "My kettle broke", Time: now,
+		Saliency: memory.SaliencyDecision{Score: 0.125, Threshold: 0.5, PolicyVersion: "filter/3", Mode: memory.SaliencyMark}}
 	if err := r.Bank.Write(t.Context(), ana, memory.Write{Turns: []memory.Turn{silent}}); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestWhyNamesTheStageOfATurn(t *testing.T) {
 		"in the window": {drives, "t9", mnemev1.Stage_STAGE_NOT_INGESTED, "waits in working memory"},
 		"dropped": {drives, "dropped", mnemev1.Stage_STAGE_DROPPED_BY_FILTER,
 			"filter/3 scored the turn 0.125, below its threshold of 0.500"},
-		"nothing made of it": {drives, "silent", mnemev1.Stage_STAGE_NOT_EXTRACTED, "no memory was made"},
+		"nothing made of it": {drives, "silent", mnemev1.Stage_STAGE_NOT_EXTRACTED, "which only marks, scored it 0.125"},
 		"superseded":         {drives, "flute", mnemev1.Stage_STAGE_LOST_IN_UPDATE, "1 superseded, 0 retracted"},
 		"not retrieved":      {fetching, "t1", mnemev1.Stage_STAGE_NOT_RETRIEVED, "among the 1 candidates"},
 		"cut":                {cutting, "blue", mnemev1.Stage_STAGE_CUT_BY_RERANKER, "not among the 1 that were ranked first"},

@@ -36,15 +36,15 @@ func OpenBank(ctx context.Context, cfg weaviate.Config, e embedding.Embedder, te
 type Window struct {
 	Redis
 	Prefix string        `env:"MNEME_REDIS_PREFIX" envDefault:"mneme:window:" desc:"beginning of the keys"`
-	Turns  int           `env:"MNEME_WINDOW_TURNS" envDefault:"20" desc:"salient turns kept in a user's window at most"`
-	Age    time.Duration `env:"MNEME_WINDOW_AGE" envDefault:"336h" desc:"how much older than the user's newest turn a kept turn may be"`
+	Words  int           `env:"MNEME_WINDOW_WORDS" envDefault:"600" desc:"words of salient turns in a user's window; what is of the moment only has as many to itself"`
+	Age    time.Duration `env:"MNEME_WINDOW_AGE" envDefault:"72h" desc:"how much older than the user's newest turn a turn of the window may be"`
 	Idle   time.Duration `env:"MNEME_WINDOW_IDLE" envDefault:"720h" desc:"after how long without a write a user's window is forgotten"`
 }
 
 // Validate checks what the types do not.
 func (w Window) Validate() error {
 	return errors.Join(
-		config.Require(w.Turns > 0, "MNEME_WINDOW_TURNS", w.Turns, "more than zero"),
+		config.Require(w.Words > 0, "MNEME_WINDOW_WORDS", w.Words, "more than zero"),
 		config.Require(w.Age >= time.Millisecond, "MNEME_WINDOW_AGE", w.Age, "at least 1ms"),
 		config.Require(w.Idle >= time.Millisecond, "MNEME_WINDOW_IDLE", w.Idle, "at least 1ms"),
 	)
@@ -57,7 +57,7 @@ func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, err
 		return nil, nil, err
 	}
 	opened, err := windowredis.New(c, windowredis.Options{
-		Limits: window.Limits{Turns: w.Turns, Age: w.Age, Idle: w.Idle}, Prefix: w.Prefix,
+		Limits: window.Limits{Words: w.Words, Age: w.Age, Idle: w.Idle}, Prefix: w.Prefix,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, c.Close())

@@ -15,7 +15,7 @@ type MemoryChange struct {
 	Envelope
 	// Operation is what was done.
 	Operation memory.OpKind
-	// MemoryID is the entry written, or the first one retracted.
+	// MemoryID is the entry written, or the first one retracted or released.
 	MemoryID string
 	// ClosedIDs are the entries closed.
 	ClosedIDs []string

@@ -13,14 +13,14 @@ var (
 	}
 	statuses = map[memory.Status]mnemev1.Status{
 		memory.StatusActive: mnemev1.Status_STATUS_ACTIVE, memory.StatusSuperseded: mnemev1.Status_STATUS_SUPERSEDED,
-		memory.StatusRetracted: mnemev1.Status_STATUS_RETRACTED,
+		memory.StatusRetracted: mnemev1.Status_STATUS_RETRACTED, memory.StatusQuarantined: mnemev1.Status_STATUS_QUARANTINED,
 	}
 	operations = map[memory.OpKind]mnemev1.Operation{
 		memory.OpAdd: mnemev1.Operation_OPERATION_ADD, memory.OpUpdate: mnemev1.Operation_OPERATION_UPDATE,
 		memory.OpMerge: mnemev1.Operation_OPERATION_MERGE, memory.OpDelete: mnemev1.Operation_OPERATION_DELETE,
 		memory.OpNone: mnemev1.Operation_OPERATION_NONE, memory.OpErase: mnemev1.Operation_OPERATION_ERASE,
 		memory.OpAppend: mnemev1.Operation_OPERATION_APPEND, memory.OpReplace: mnemev1.Operation_OPERATION_REPLACE,
-		memory.OpRewrite: mnemev1.Operation_OPERATION_REWRITE,
+		memory.OpRewrite: mnemev1.Operation_OPERATION_REWRITE, memory.OpRelease: mnemev1.Operation_OPERATION_RELEASE,
 	}
 	precisions = map[memory.Precision]mnemev1.Precision{
 		memory.PrecisionDay: mnemev1.Precision_PRECISION_DAY, memory.PrecisionMonth: mnemev1.Precision_PRECISION_MONTH,
@@ -52,6 +52,7 @@ func MemoryToProto(m memory.Memory) *mnemev1.Memory {
 		Status: statuses[m.Status], Version: uint32(max(m.Version, 0)), //nolint:gosec // versions are small and not negative
 		PredecessorIds: m.Predecessors, SourceTurnIds: m.Sources, SessionId: m.SessionID,
 		Strategy: m.Strategy, PolicyVersion: m.PolicyVersion, OperationId: m.OperationID, TraceId: m.TraceID,
+		Quarantine: m.Quarantine,
 	}
 	if !m.EventTime.Time.IsZero() {
 		p.EventTime = &mnemev1.EventTime{

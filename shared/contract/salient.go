@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"math"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -16,7 +17,7 @@ type SalientEvent struct {
 	Envelope
 	// Turn is the turn that passed.
 	Turn *memory.Turn
-	// Dropped is the turn that did not pass, without its text.
+	// Dropped is the turn that did not pass. It may be without its text.
 	Dropped *memory.Turn
 	// ClosedAt is when the session ended.
 	ClosedAt time.Time
@@ -51,6 +52,11 @@ func DecodeSalientEvent(key, value []byte, now time.Time) (SalientEvent, error) 
 		e.Turn, e.Decision = &t, decisionFrom(ev.Turn.GetDecision(), true)
 	case *mnemev1.SalientEvent_Dropped:
 		e.Dropped = &memory.Turn{ID: ev.Dropped.GetTurnId(), SessionID: e.SessionID, Time: ev.Dropped.GetTime().AsTime()}
+		if said := ev.Dropped.GetTurn(); said != nil {
+			var t memory.Turn
+			t, err = turnFrom(said, e.SessionID, now)
+			e.Dropped = &t
+		}
 		e.Decision = decisionFrom(ev.Dropped.GetDecision(), false)
 	case *mnemev1.SalientEvent_SessionClosed:
 		e.ClosedAt, err = timeOf("session_closed.time", ev.SessionClosed.GetTime(), now)
@@ -62,7 +68,17 @@ func DecodeSalientEvent(key, value []byte, now time.Time) (SalientEvent, error) 
 	if err != nil {
 		return SalientEvent{}, err
 	}
-	return e, nil
+	return e, checkDecision(e.Decision)
+}
+
+// checkDecision refuses figures that are no numbers: they cannot be kept, nor handed on in JSON.
+func checkDecision(d memory.SaliencyDecision) error {
+	for field, x := range map[string]float64{"decision.score": d.Score, "decision.threshold": d.Threshold} {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fault.Terminal(field, "is %g, want a number from 0 to 1", x)
+		}
+	}
+	return nil
 }
 
 // Encode encodes the event.
@@ -77,9 +93,11 @@ func (e SalientEvent) Encode() ([]byte, error) {
 			Turn: TurnToProto(*e.Turn), Decision: decisionTo(e.Decision),
 		}}
 	case e.Dropped != nil:
-		p.Event = &mnemev1.SalientEvent_Dropped{Dropped: &mnemev1.DroppedTurn{
-			TurnId: e.Dropped.ID, Time: stamp(e.Dropped.Time), Decision: decisionTo(e.Decision),
-		}}
+		d := &mnemev1.DroppedTurn{TurnId: e.Dropped.ID, Time: stamp(e.Dropped.Time), Decision: decisionTo(e.Decision)}
+		if e.Dropped.Text != "" {
+			d.Turn = TurnToProto(*e.Dropped)
+		}
+		p.Event = &mnemev1.SalientEvent_Dropped{Dropped: d}
 	case !e.ClosedAt.IsZero():
 		p.Event = &mnemev1.SalientEvent_SessionClosed{SessionClosed: &mnemev1.SessionClosed{Time: stamp(e.ClosedAt)}}
 	case !e.ErasedAt.IsZero():
@@ -90,9 +108,18 @@ func (e SalientEvent) Encode() ([]byte, error) {
 	return proto.Marshal(p)
 }
 
-func decisionFrom(p *mnemev1.SaliencyDecision, salient bool) memory.SaliencyDecision {
+var modes = map[memory.SaliencyMode]mnemev1.SaliencyMode{
+	memory.SaliencyGate: mnemev1.SaliencyMode_SALIENCY_MODE_GATE, memory.SaliencyMark: mnemev1.SaliencyMode_SALIENCY_MODE_MARK,
+	memory.SaliencyOff: mnemev1.SaliencyMode_SALIENCY_MODE_OFF,
+}
+
+// decisionFrom reads a decision; passed is whether its turn did, which says what older filters left out.
+func decisionFrom(p *mnemev1.SaliencyDecision, passed bool) memory.SaliencyDecision {
 	d := memory.SaliencyDecision{
-		Salient: salient, Score: p.GetScore(), Threshold: p.GetThreshold(), PolicyVersion: p.GetPolicyVersion(),
+		Salient: passed, Score: p.GetScore(), Threshold: p.GetThreshold(), PolicyVersion: p.GetPolicyVersion(), Mode: keyOf(modes, p.GetMode()),
+	}
+	if p != nil && p.Salient != nil {
+		d.Salient = p.GetSalient()
 	}
 	if at := p.GetDecidedAt(); at != nil {
 		d.DecidedAt = at.AsTime()
@@ -101,5 +128,11 @@ func decisionFrom(p *mnemev1.SaliencyDecision, salient bool) memory.SaliencyDeci
 }
 
 func decisionTo(d memory.SaliencyDecision) *mnemev1.SaliencyDecision {
-	return &mnemev1.SaliencyDecision{Score: d.Score, Threshold: d.Threshold, PolicyVersion: d.PolicyVersion, DecidedAt: stamp(d.DecidedAt)}
+	p := &mnemev1.SaliencyDecision{
+		Score: d.Score, Threshold: d.Threshold, PolicyVersion: d.PolicyVersion, DecidedAt: stamp(d.DecidedAt), Mode: modes[d.Mode],
+	}
+	if d.Mode != "" {
+		p.Salient = &d.Salient
+	}
+	return p
 }

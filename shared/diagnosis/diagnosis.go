@@ -13,6 +13,8 @@ type Evidence struct {
 	TurnID string
 	// Dropped is the filter's decision on the turn, nil where none is known. It counts only where nothing later is known of the turn.
 	Dropped *memory.Dropped
+	// Saliency is what the filter made of a turn that was consolidated; zero where that is not known.
+	Saliency memory.SaliencyDecision
 	// Kept says that the turn was consolidated.
 	Kept bool
 	// Pending says that the turn waits in working memory to be consolidated.
@@ -102,7 +104,9 @@ func (e Evidence) stage(f Finding) Stage {
 		return LeftOutOfProfile
 	case f.Retrieved > 0:
 		return CutByReranker
-	case e.has(func(m Memory) bool { return e.Past || m.Status == memory.StatusActive }):
+	case e.has(func(m Memory) bool {
+		return e.Past && m.Status != memory.StatusQuarantined || m.Status == memory.StatusActive
+	}):
 		return NotRetrieved
 	case len(e.Memories) > 0:
 		return LostInUpdate
@@ -140,11 +144,14 @@ func (e Evidence) reason(f Finding) string {
 		if e.Silent > 0 {
 			return fmt.Sprintf("the turn was kept, and of the memories made from it (%d) none says it", e.Silent)
 		}
-		return "the turn was kept, and no memory was made from it"
+		return "the turn was kept, and no memory was made from it" + e.marked()
 	case LostInUpdate:
-		superseded := e.count(func(m Memory) bool { return m.Status == memory.StatusSuperseded })
+		in := func(s memory.Status) int { return e.count(func(m Memory) bool { return m.Status == s }) }
+		if n := in(memory.StatusQuarantined); n > 0 {
+			return fmt.Sprintf("of the memories that tell it (%d) %d are quarantined, and none is active", len(e.Memories), n)
+		}
 		return fmt.Sprintf("the memories that tell it (%d) no longer hold: %d superseded, %d retracted",
-			len(e.Memories), superseded, len(e.Memories)-superseded)
+			len(e.Memories), in(memory.StatusSuperseded), in(memory.StatusRetracted))
 	case NotRetrieved:
 		return fmt.Sprintf("none of the memories that tell it (%d) is among the %d candidates", len(e.Memories), e.Candidates)
 	case CutByReranker:
@@ -155,6 +162,15 @@ func (e Evidence) reason(f Finding) string {
 		return e.generatorReason()
 	}
 	return "the answer uses it"
+}
+
+// marked says of a turn that passed what the filter had against it.
+func (e Evidence) marked() string {
+	d := e.Saliency
+	if d.Mode != memory.SaliencyMark || d.Salient {
+		return ""
+	}
+	return fmt.Sprintf("; the filter %s, which only marks, scored it %.3f, below its threshold of %.3f", d.PolicyVersion, d.Score, d.Threshold)
 }
 
 func (e Evidence) generatorReason() string {

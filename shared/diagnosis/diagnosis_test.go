@@ -44,11 +44,19 @@ func TestEveryStageIsNamed(t *testing.T) {
 			"filter/3 scored the turn 0.123, below its threshold of 0.350"},
 		"dropped once and kept later": {diagnosis.Evidence{TurnID: "t1", Kept: true, Dropped: dropped}, diagnosis.NotExtracted,
 			"no memory was made"},
+		"marked, and nothing made of it": {with(made(), func(e *diagnosis.Evidence) {
+			e.Saliency = memory.SaliencyDecision{Score: 0.125, Threshold: 0.25, PolicyVersion: "filter/3", Mode: memory.SaliencyMark}
+		}), diagnosis.NotExtracted, "which only marks, scored it 0.125, below its threshold of 0.250"},
 		"nothing made of it": {made(), diagnosis.NotExtracted, "no memory was made"},
 		"something else made of it": {with(made(), func(e *diagnosis.Evidence) { e.Silent = 3 }), diagnosis.NotExtracted,
 			"(3) none says it"},
 		"superseded and retracted": {made(diagnosis.Memory{Status: superseded}, diagnosis.Memory{Status: retracted}),
 			diagnosis.LostInUpdate, "(2) no longer hold: 1 superseded, 1 retracted"},
+		"quarantined": {made(diagnosis.Memory{Status: memory.StatusQuarantined}, diagnosis.Memory{Status: superseded}),
+			diagnosis.LostInUpdate, "of the memories that tell it (2) 1 are quarantined"},
+		"quarantined, asked for the past": {with(made(diagnosis.Memory{Status: memory.StatusQuarantined}), func(e *diagnosis.Evidence) {
+			e.Past = true
+		}), diagnosis.LostInUpdate, "quarantined"},
 		"a successor names the turn": {made(diagnosis.Memory{Status: superseded}, diagnosis.Memory{Status: active}),
 			diagnosis.NotRetrieved, "(2) is among the 20 candidates"},
 		"superseded, asked for the past": {with(made(diagnosis.Memory{Status: superseded}), func(e *diagnosis.Evidence) { e.Past = true }),

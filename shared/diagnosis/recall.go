@@ -38,12 +38,14 @@ type Turn struct {
 	Kept, Pending bool
 	// Dropped is the filter's decision; nil where none is known.
 	Dropped *memory.Dropped
+	// Saliency is the filter's decision on a turn that was consolidated.
+	Saliency memory.SaliencyDecision
 }
 
 // OfTurn is the evidence on an expected turn.
 func (r Recall) OfTurn(t Turn) Evidence {
 	e := r.begin()
-	e.TurnID, e.Kept, e.Pending, e.Dropped = t.ID, t.Kept, t.Pending && !t.Kept, t.Dropped
+	e.TurnID, e.Kept, e.Pending, e.Dropped, e.Saliency = t.ID, t.Kept, t.Pending && !t.Kept, t.Dropped, t.Saliency
 	e.Memories = r.placed(func(m memory.Memory) bool { return slices.Contains(m.Sources, t.ID) })
 	e.Uncited = r.Core.Version > 0 && slices.Contains(r.Core.Sources, t.ID)
 	return e
@@ -58,7 +60,7 @@ func (r Recall) OfText(expect string, kept, pending []memory.Turn) Evidence {
 	holds := func(text string) bool { return holdsAll(text, stems) }
 	tells := Tells(expect)
 	if at := slices.IndexFunc(kept, tells); at >= 0 {
-		e.TurnID, e.Kept = kept[at].ID, true
+		e.TurnID, e.Kept, e.Saliency = kept[at].ID, true, kept[at].Saliency
 	} else if at := slices.IndexFunc(pending, tells); at >= 0 {
 		e.TurnID, e.Pending = pending[at].ID, true
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -38,11 +39,35 @@ type Former interface {
 	Version() string
 }
 
-// Session is the salient turns of one session that wait for consolidation, in order of time.
+// Session is the turns of one session that wait for consolidation, in order of time.
 type Session struct {
 	Scope memory.Scope  `json:"scope"`
 	ID    string        `json:"id"`
 	Turns []memory.Turn `json:"turns"`
+	// Context are turns of the session that are not formed, in order of time: a gate dropped them. They may be read, to understand what
+	// was said beside them, and are never the source of anything.
+	Context []memory.Turn `json:"context,omitempty"`
+}
+
+// Around is the context of the turns from first to end: what was said after the turn before them, and before the turn behind them.
+func (s Session) Around(first, end int) []memory.Turn {
+	var out []memory.Turn
+	for _, t := range s.Context {
+		before := first > 0 && t.Time.Before(s.Turns[first-1].Time)
+		behind := end < len(s.Turns) && t.Time.After(s.Turns[end].Time)
+		if !before && !behind {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Passing is a turn that says what matters for the moment only: working memory has it, and the bank need not.
+type Passing struct {
+	// TurnID is a turn of the session.
+	TurnID string `json:"turn_id"`
+	// Until is up to when it matters.
+	Until time.Time `json:"until"`
 }
 
 // Positions returns the place of each turn in the session, by its id.
@@ -70,7 +95,7 @@ type Candidate struct {
 	EventTime memory.EventTime `json:"event_time,omitzero"`
 	// Negates says that the statement denies something said before ("no longer plays tennis").
 	Negates bool `json:"negates,omitempty"`
-	// Working says that it matters for the moment only: working memory has the turn, and the bank need not have it.
+	// Working says that it matters for the moment only: working memory holds the turn for a while, and the bank need not have it.
 	Working bool `json:"working,omitempty"`
 	// Sources are the turns it comes from; at least one of the session.
 	Sources []string `json:"sources"`
@@ -159,6 +184,8 @@ type Verdict struct {
 	Operations []memory.Operation `json:"operations,omitempty"`
 	// Core are the operations on the core block, in their order.
 	Core []memory.CoreOperation `json:"core,omitempty"`
+	// Passing are turns of the session that working memory has to hold for a while.
+	Passing []Passing `json:"passing,omitempty"`
 	// Retire are turns that working memory should no longer show, beside the sources of what is closed.
 	Retire []string `json:"retire,omitempty"`
 	// Lookups ask for more; the rest of the verdict but Memo must be empty then.

@@ -5,7 +5,7 @@ type Change struct {
 	// OperationID is derived from the operation: equal for equal changes.
 	OperationID string `json:"operation_id"`
 	Kind        OpKind `json:"kind"`
-	// MemoryID is the entry written, or the first one retracted.
+	// MemoryID is the entry written, or the first one retracted or released.
 	MemoryID string `json:"memory_id"`
 	// Closed are the entries that the operation superseded or retracted.
 	Closed []string `json:"closed,omitempty"`
@@ -23,6 +23,8 @@ func Changes(scope Scope, ops []Operation) []Change {
 			c.MemoryID, c.Closed = op.New.ID, op.Targets
 		case OpDelete:
 			c.MemoryID, c.Closed = op.Targets[0], op.Targets
+		case OpRelease:
+			c.MemoryID = op.Targets[0]
 		default:
 			continue
 		}

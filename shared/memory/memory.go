@@ -35,6 +35,8 @@ type Turn struct {
 	Text      string    `json:"text"`
 	Caption   string    `json:"caption,omitempty"`
 	Time      time.Time `json:"time"`
+	// Saliency is what the filter made of it; zero where that is not known.
+	Saliency SaliencyDecision `json:"saliency,omitzero"`
 }
 
 // Kind is what a memory is about.
@@ -52,12 +54,21 @@ const (
 // Status is whether a memory holds.
 type Status string
 
-// The states of a memory. Superseded and retracted are final.
+// The states of a memory. Superseded and retracted are final; quarantined ends with a release or a removal.
 const (
 	StatusActive     Status = "active"
 	StatusSuperseded Status = "superseded"
 	StatusRetracted  Status = "retracted"
+	// StatusQuarantined is of what looks like an attack on the memory: it is kept and can be looked at, and nobody is shown it in
+	// a recall or a prompt until somebody releases it.
+	StatusQuarantined Status = "quarantined"
 )
+
+// Recallable are the states of what a recall may show, if it asks about the past.
+func Recallable() []Status { return []Status{StatusActive, StatusSuperseded, StatusRetracted} }
+
+// Open reports whether an entry of that state can be closed.
+func (s Status) Open() bool { return s == StatusActive || s == StatusQuarantined }
 
 // Precision is how exactly a time is known.
 type Precision string
@@ -110,6 +121,8 @@ type Memory struct {
 	ValidTo time.Time `json:"valid_to,omitzero"`
 	// Status is whether it holds.
 	Status Status `json:"status"`
+	// Quarantine is why the entry was quarantined, as one word for machines ("order"). It stays when the entry is released.
+	Quarantine string `json:"quarantine,omitempty"`
 	// Version is 1 for a new entry, else one more than the newest predecessor's.
 	Version int `json:"version"`
 	// Predecessors are the entries that this one took the place of.

@@ -14,6 +14,9 @@ const (
 	OpNone   OpKind = "NONE"
 )
 
+// OpRelease lets quarantined entries be recalled. Operators ask for it; no policy decides it.
+const OpRelease OpKind = "RELEASE"
+
 // OpErase is announced when everything of a user was erased. No policy decides it.
 const OpErase OpKind = "ERASE"
 
@@ -21,7 +24,7 @@ const OpErase OpKind = "ERASE"
 type Operation struct {
 	// Kind is what is done.
 	Kind OpKind `json:"kind"`
-	// Targets are the entries acted on: one for UPDATE, one or more for MERGE and DELETE,
+	// Targets are the entries acted on: one for UPDATE, one or more for MERGE, DELETE and RELEASE,
 	// none for ADD, and the entry that already says it (or nothing) for NONE. A target may be
 	// the entry that an earlier operation of the same list wrote.
 	Targets []string `json:"targets,omitempty"`

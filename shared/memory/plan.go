@@ -12,9 +12,11 @@ import (
 type Write struct {
 	// Put are new entries with their vectors. One that exists already is left as it is.
 	Put []Memory `json:"put,omitempty"`
-	// Close ends the validity of entries that were active before.
+	// Close ends the validity of entries that were active or quarantined before.
 	Close []Closing `json:"close,omitempty"`
-	// Retire are turns that W should no longer show: the sources of what was closed.
+	// Release ends the quarantine of entries.
+	Release []Release `json:"release,omitempty"`
+	// Retire are turns that W should no longer show: the sources of what was closed, or quarantined.
 	Retire []string `json:"retire,omitempty"`
 	// Turns are the consolidated turns, kept as the entries' evidence and as the record that
 	// they have been consolidated. A back-end writes them after the entries.
@@ -25,7 +27,16 @@ type Write struct {
 	Session *SessionRecord `json:"session,omitempty"`
 }
 
-// Closing ends the validity of one entry. Only an active entry is changed.
+// Release ends the quarantine of one entry. Only a quarantined entry is changed.
+type Release struct {
+	ID string `json:"id"`
+	// Status is StatusActive, or StatusSuperseded for what had ceased to hold before it was told.
+	Status Status `json:"status"`
+	// OperationID is the operation that released it.
+	OperationID string `json:"operation_id"`
+}
+
+// Closing ends the validity of one entry. Only an active or quarantined entry is changed.
 type Closing struct {
 	ID string `json:"id"`
 	// Status is StatusSuperseded or StatusRetracted.
@@ -98,8 +109,11 @@ func (p *planner) apply(op Operation) error {
 		}
 		p.close(targets, StatusRetracted, at, id)
 		return nil
+	case OpRelease:
+		p.release(targets, id)
+		return nil
 	default:
-		return fault.Terminal("operation.kind", "is %q, want ADD, UPDATE, MERGE, DELETE or NONE", op.Kind)
+		return fault.Terminal("operation.kind", "is %q, want ADD, UPDATE, MERGE, DELETE, RELEASE or NONE", op.Kind)
 	}
 }
 
@@ -114,8 +128,12 @@ func (p *planner) targets(op Operation) ([]*Memory, error) {
 		if !ok {
 			return nil, fault.Terminal("operation.targets", "names %s, which is not among the related memories", id)
 		}
-		if m.Status != StatusActive {
-			return nil, fault.Terminal("operation.targets", "names %s, which is %s, want an active memory", id, m.Status)
+		want := StatusActive
+		if op.Kind == OpRelease || op.Kind == OpDelete && m.Status == StatusQuarantined {
+			want = StatusQuarantined
+		}
+		if m.Status != want {
+			return nil, fault.Terminal("operation.targets", "names %s, which is %s, want a memory that is %s", id, m.Status, want)
 		}
 		out = append(out, m)
 	}
@@ -135,6 +153,10 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 	if op.Kind == OpAdd && !op.Until.IsZero() {
 		m.Status, m.ValidTo = StatusSuperseded, op.Until
 	}
+	if m.Quarantine != "" {
+		m.Status = StatusQuarantined
+		p.write.Retire = sortedUnique(append(p.write.Retire, op.Sources...))
+	}
 	for _, pre := range predecessors {
 		m.Predecessors = append(m.Predecessors, pre.ID)
 		if !op.Anew {
@@ -150,6 +172,17 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 	p.write.Put = append(p.write.Put, m)
 	p.known[m.ID] = &m
 	return nil
+}
+
+// release ends the targets' quarantine.
+func (p *planner) release(targets []*Memory, operationID string) {
+	for _, m := range targets {
+		m.Status = StatusActive
+		if !m.ValidTo.IsZero() {
+			m.Status = StatusSuperseded
+		}
+		p.write.Release = append(p.write.Release, Release{ID: m.ID, Status: m.Status, OperationID: operationID})
+	}
 }
 
 // close ends the targets' validity. An entry of the same write is put closed at once, so that

@@ -106,6 +106,40 @@ func TestPlanDelete(t *testing.T) {
 	}
 }
 
+func TestPlanQuarantineAndRelease(t *testing.T) {
+	odd := fresh("m1")
+	odd.Quarantine = "order"
+	w := plan(t, []memory.Operation{op(memory.OpAdd, odd)})
+	if len(w.Put) != 1 || w.Put[0].Status != memory.StatusQuarantined || !slices.Equal(w.Retire, []string{"t1", "t2"}) {
+		t.Errorf("a quarantined entry gives %+v", w)
+	}
+	held, ended := stored("m1", 1), stored("m2", 1)
+	held.Status, ended.Status, ended.ValidTo = memory.StatusQuarantined, memory.StatusQuarantined, now
+	releasing := op(memory.OpRelease, nil, "m1", "m2")
+	w = plan(t, []memory.Operation{releasing}, held, ended)
+	id := memory.DeriveOperationID(ana, releasing)
+	want := []memory.Release{
+		{ID: "m1", Status: memory.StatusActive, OperationID: id}, {ID: "m2", Status: memory.StatusSuperseded, OperationID: id},
+	}
+	if !reflect.DeepEqual(w, memory.Write{Release: want}) {
+		t.Errorf("a release gives %+v, want %+v", w, want)
+	}
+	if got := memory.Changes(ana, []memory.Operation{releasing}); len(got) != 1 || got[0].MemoryID != "m1" || len(got[0].Closed) != 0 {
+		t.Errorf("a release is announced as %+v", got)
+	}
+	w = plan(t, []memory.Operation{op(memory.OpDelete, nil, "m1")}, held)
+	if len(w.Close) != 1 || w.Close[0].Status != memory.StatusRetracted {
+		t.Errorf("a removal gives %+v", w)
+	}
+	for name, o := range map[string]memory.Operation{
+		"update": op(memory.OpUpdate, fresh("m9"), "m1"), "release": op(memory.OpRelease, nil, "m3"),
+	} {
+		if _, err := memory.Plan(ana, []memory.Operation{o}, []memory.Memory{held, stored("m3", 1)}, now); !fault.IsTerminal(err) {
+			t.Errorf("%s of an entry in the wrong state gives %v", name, err)
+		}
+	}
+}
+
 func TestPlanNoneWritesNothing(t *testing.T) {
 	w := plan(t, []memory.Operation{op(memory.OpNone, nil, "m1"), op(memory.OpNone, nil), op(memory.OpNone, nil, "unknown")}, stored("m1", 1))
 	if !reflect.DeepEqual(w, memory.Write{}) {

@@ -25,7 +25,7 @@ type Horizon struct {
 // Statuses are the states of the memories that the query may call up.
 func (h Horizon) Statuses() []memory.Status {
 	if h.Past {
-		return []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
+		return memory.Recallable()
 	}
 	return []memory.Status{memory.StatusActive}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // file is the tenants file.
@@ -20,6 +22,8 @@ type fileEntry struct {
 	Name     string   `yaml:"name"`
 	Strategy Strategy `yaml:"strategy"`
 	Policy   Policy   `yaml:"policy"`
+	// Saliency is that of the strategy where it is left out.
+	Saliency memory.SaliencyMode `yaml:"saliency"`
 	// APIKeys is decoded by hand: the library's errors show values, and a key that somebody
 	// forgot to hash must not end up in a log.
 	APIKeys yaml.Node `yaml:"api_keys"`
@@ -64,7 +68,8 @@ func decode(r io.Reader) ([]Entry, error) {
 	for i, e := range f.Tenants {
 		keys, err := e.keys(fmt.Sprintf("tenants[%d].api_keys", i))
 		problems = append(problems, err)
-		entries[i] = Entry{Tenant: Tenant{ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy}, APIKeys: keys}
+		t := Tenant{ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency}
+		entries[i] = Entry{Tenant: t, APIKeys: keys}
 	}
 	return entries, errors.Join(problems...)
 }

@@ -68,6 +68,10 @@ func (b *builder) add(i int, e Entry) {
 	}
 	t.Strategy = choose(b, path+".strategy", t.Strategy, Strategies())
 	t.Policy = choose(b, path+".policy", t.Policy, Policies())
+	if t.Saliency == "" {
+		t.Saliency = t.Strategy.Saliency()
+	}
+	t.Saliency = choose(b, path+".saliency", t.Saliency, memory.SaliencyModes())
 	b.ordered = append(b.ordered, t)
 	b.byID[t.ID] = t
 	for k, key := range e.APIKeys {

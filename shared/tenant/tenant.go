@@ -8,6 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // ErrUnknownKey says that no tenant has an API key.
@@ -27,6 +29,15 @@ const (
 
 // KeepsCore reports whether the strategy keeps a core block of each user, which recall always shows.
 func (s Strategy) KeepsCore() bool { return s == StrategyMembuilder }
+
+// Saliency is what the filter does where the tenant does not say it. Of the papers only SaliMory has a gate; the others form memory from
+// everything that was said.
+func (s Strategy) Saliency() memory.SaliencyMode {
+	if s == StrategySalimory {
+		return memory.SaliencyGate
+	}
+	return memory.SaliencyMark
+}
 
 // Policy is what makes the decisions of a strategy.
 type Policy string
@@ -55,6 +66,8 @@ type Tenant struct {
 	Strategy Strategy
 	// Policy is what decides in that strategy.
 	Policy Policy
+	// Saliency is what the filter does with turns that it finds not worth remembering.
+	Saliency memory.SaliencyMode
 }
 
 // Entry is a tenant with its credentials, as the file holds them.

@@ -34,8 +34,8 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []tenant.Tenant{
-		{ID: "acme", Name: "Acme Ltd", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyLLM},
-		{ID: "beta", Name: "beta", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyEmbedded},
+		{ID: "acme", Name: "Acme Ltd", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyLLM, Saliency: memory.SaliencyGate},
+		{ID: "beta", Name: "beta", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyEmbedded, Saliency: memory.SaliencyGate},
 	}
 	if len(entries) != 2 || entries[0].Tenant != want[0] || entries[1].Tenant != want[1] || len(entries[0].APIKeys) != 2 {
 		t.Fatalf("got %+v, want %+v", entries, want)
@@ -47,6 +47,29 @@ func TestParse(t *testing.T) {
 	for _, key := range []string{"one", "two"} {
 		if got, err := r.Authenticate(key); err != nil || got != want[0] {
 			t.Errorf("key %s: got %+v, error %v", key, got, err)
+		}
+	}
+}
+
+func TestSaliencyIsTheStrategysUnlessTheTenantSaysOtherwise(t *testing.T) {
+	for _, c := range []struct {
+		lines string
+		want  memory.SaliencyMode
+	}{
+		{"", memory.SaliencyGate},
+		{"    strategy: salimory\n", memory.SaliencyGate},
+		{"    strategy: membuilder\n", memory.SaliencyMark},
+		{"    strategy: deltamem\n", memory.SaliencyMark},
+		{"    strategy: memory-r2\n", memory.SaliencyMark},
+		{"    strategy: rmm\n", memory.SaliencyMark},
+		{"    saliency: mark\n", memory.SaliencyMark},
+		{"    saliency: off\n", memory.SaliencyOff}, // no boolean of YAML's
+		{"    strategy: rmm\n    saliency: gate\n", memory.SaliencyGate},
+		{"    strategy: rmm\n    saliency: \n", memory.SaliencyMark},
+	} {
+		entries, err := tenant.Parse(strings.NewReader(doc(c.lines)))
+		if err != nil || entries[0].Saliency != c.want {
+			t.Errorf("%q: got %+v, error %v, want %s", c.lines, entries, err, c.want)
 		}
 	}
 }
@@ -68,6 +91,8 @@ func TestParseRefuses(t *testing.T) {
 		"bad id":              {doc("  - id: Not Valid\n"), []string{"tenants[1].id", "a-z"}},
 		"id twice":            {doc("  - id: b\n  - id: acme\n"), []string{"tenants[2].id", "tenants[0].id"}},
 		"unknown strategy":    {doc("    strategy: magic\n"), []string{"tenants[0].strategy", `"magic"`, "salimory"}},
+		"unknown saliency":    {doc("    saliency: magic\n"), []string{"tenants[0].saliency", `"magic"`, "gate, mark, off"}},
+		"saliency is no text": {doc("    saliency: [gate]\n"), []string{"line 3"}},
 		"unknown policy":      {doc("    policy: magic\n"), []string{"tenants[0].policy", "embedded, llm"}},
 		"plain key":           {doc("    api_keys: [PLAINKEY]\n"), []string{"tenants[0].api_keys[0]", "sha256:HEX"}},
 		"plain key no list":   {doc("    api_keys: PLAINKEY\n"), []string{"tenants[0].api_keys", "line 3", "list"}},
@@ -123,7 +148,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestLookup(t *testing.T) {
-	acme := tenant.Tenant{ID: "acme", Name: "Acme", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyEmbedded}
+	acme := tenant.Tenant{ID: "acme", Name: "Acme", Strategy: tenant.StrategySalimory, Policy: tenant.PolicyEmbedded,
+		Saliency: memory.SaliencyGate}
 	r, err := tenant.Static(tenant.Entry{Tenant: acme, APIKeys: []string{tenant.HashKey("one")}})
 	if err != nil {
 		t.Fatal(err)

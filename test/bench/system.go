@@ -193,7 +193,7 @@ func closing(scope memory.Scope, session string) (bus.Message, error) {
 
 // inWindow asks W whether it shows a turn.
 func (s *system) inWindow(ctx context.Context, scope memory.Scope, turnID string) (bool, error) {
-	recent, err := s.window.Recent(ctx, scope)
+	recent, err := s.window.Recent(ctx, scope, time.Time{})
 	if err != nil {
 		return false, err
 	}

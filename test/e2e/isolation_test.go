@@ -118,7 +118,10 @@ func foreignIDs(t *testing.T, r, other resident) {
 		_, get := c.GetMemory(ctx, request(&mnemev1.GetMemoryRequest{UserId: r.user, MemoryId: id}))
 		_, history := c.GetMemoryHistory(ctx, request(&mnemev1.GetMemoryHistoryRequest{UserId: r.user, MemoryId: id}))
 		_, remove := c.DeleteMemory(ctx, request(&mnemev1.DeleteMemoryRequest{UserId: r.user, MemoryId: id}))
-		for method, err := range map[string]error{"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove} {
+		_, release := c.ReleaseMemory(ctx, request(&mnemev1.ReleaseMemoryRequest{UserId: r.user, MemoryId: id}))
+		for method, err := range map[string]error{
+			"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove, "ReleaseMemory": release,
+		} {
 			if connect.CodeOf(err) != connect.CodeNotFound {
 				t.Fatalf("%s of a foreign id: %v, want not_found", method, err)
 			}
@@ -180,6 +183,10 @@ func TestEveryDoorAsksForAKey(t *testing.T) {
 					_, err := c.DeleteMemory(ctx, request(&mnemev1.DeleteMemoryRequest{UserId: "pat", MemoryId: id}))
 					return err
 				},
+				"ReleaseMemory": func() error {
+					_, err := c.ReleaseMemory(ctx, request(&mnemev1.ReleaseMemoryRequest{UserId: "pat", MemoryId: id}))
+					return err
+				},
 				"GetWorkingMemory": func() error {
 					_, err := c.GetWorkingMemory(ctx, request(&mnemev1.GetWorkingMemoryRequest{UserId: "pat"}))
 					return err
@@ -206,7 +213,8 @@ func TestACallCannotChooseItsTenant(t *testing.T) {
 	for _, body := range []proto.Message{
 		&mnemev1.RecallRequest{}, &mnemev1.AnswerRequest{}, &mnemev1.ReportCitationsRequest{},
 		&mnemev1.ListMemoriesRequest{}, &mnemev1.GetMemoryRequest{},
-		&mnemev1.GetMemoryHistoryRequest{}, &mnemev1.DeleteMemoryRequest{}, &mnemev1.GetWorkingMemoryRequest{}, &mnemev1.GetSessionRequest{},
+		&mnemev1.GetMemoryHistoryRequest{}, &mnemev1.DeleteMemoryRequest{}, &mnemev1.ReleaseMemoryRequest{},
+		&mnemev1.GetWorkingMemoryRequest{}, &mnemev1.GetSessionRequest{},
 	} {
 		fields := body.ProtoReflect().Descriptor().Fields()
 		for i := range fields.Len() {

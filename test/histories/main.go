@@ -58,6 +58,9 @@ func lives() []life {
 			{turn("bad", 1), closed("bad")}, {turn("good", 1), closed("good")},
 		}},
 		{name: "searches-before-it-decides", signals: [][]consolidation.Event{{turn("ask", 1), closed("ask")}}},
+		{name: "context-of-dropped-turns", signals: [][]consolidation.Event{
+			{aside("alone", 1), aside("s1", 1), turn("s1", 2)}, {aside("s1", 3), closed("s1")},
+		}},
 		{name: "refused-for-good", failures: 1, errorType: "terminal", signals: [][]consolidation.Event{
 			{turn("bad", 1), closed("bad"), closed("next")},
 		}},
@@ -216,6 +219,13 @@ func turn(session string, n int) consolidation.Event {
 		ID: id, SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: "I live in Porto.",
 		Time: epoch.Add(time.Duration(n) * time.Second),
 	}}
+}
+
+// aside is a turn that is only read.
+func aside(session string, n int) consolidation.Event {
+	e := turn(session, n)
+	e.Context = true
+	return e
 }
 
 func closed(session string) consolidation.Event {

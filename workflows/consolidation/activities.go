@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
@@ -53,7 +54,10 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	if err != nil {
 		return Extracted{}, classify(err)
 	}
-	candidates, err := former.Extract(ctx, formation.Session{Scope: b.Scope, ID: b.SessionID, Turns: b.turns()})
+	candidates, err := former.Extract(ctx, b.session())
+	if err == nil {
+		err = checkCandidates(b, candidates)
+	}
 	if err != nil {
 		return Extracted{}, classify(fmt.Errorf("extract: %w", err))
 	}
@@ -76,6 +80,19 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	}
 	out := Extracted{Candidates: candidates, More: more, Known: known}
 	return out, fits("what the turns say", out)
+}
+
+// checkCandidates refuses candidates that are made of anything but the turns that are to be formed.
+func checkCandidates(b Batch, candidates []formation.Candidate) error {
+	ids := b.turnIDs()
+	for _, c := range candidates {
+		for _, id := range c.Sources {
+			if !slices.Contains(ids, id) {
+				return fault.Terminal("candidate.sources", "names turn %q, which is not to be formed", id)
+			}
+		}
+	}
+	return nil
 }
 
 // known returns the turns of a batch that were decided on before it. A turn was decided on when the bank has it, and when the filter
@@ -104,9 +121,10 @@ func (a *Activities) known(ctx context.Context, b Batch) ([]string, error) {
 	return known, nil
 }
 
-// Apply writes what was decided, retires what W should no longer show, and announces the
+// Apply writes what was decided, has W hold what matters for the moment and retires what it should no longer show, and announces the
 // changes. Store-bound, and the same however often it runs.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
+	held := passing(in)
 	if in.More {
 		in.Batch.Turns, in.Batch.Closes = nil, false
 	}
@@ -120,6 +138,11 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 	if err := a.Bank.Write(ctx, in.Batch.Scope, w); err != nil {
 		return classify(fmt.Errorf("write bank: %w", err))
 	}
+	if len(held) > 0 {
+		if err := a.Window.Keep(ctx, in.Batch.Scope, held); err != nil {
+			return classify(fmt.Errorf("keep in window: %w", err))
+		}
+	}
 	if len(w.Retire) > 0 {
 		if err := a.Window.Retire(ctx, in.Batch.Scope, w.Retire); err != nil {
 			return classify(fmt.Errorf("retire from window: %w", err))
@@ -132,6 +155,20 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 		return classify(fmt.Errorf("announce changes: %w", err))
 	}
 	return nil
+}
+
+// passing are the turns that W has to hold for a while: the bank was given none of what they say.
+func passing(in ApplyInput) []window.Kept {
+	var out []window.Kept
+	for _, p := range in.Decided.Passing {
+		for _, t := range in.Batch.turns() {
+			if t.ID == p.TurnID {
+				t.Saliency = memory.SaliencyDecision{} // W shows what was said
+				out = append(out, window.Kept{Turn: t, Until: p.Until})
+			}
+		}
+	}
+	return out
 }
 
 // sessionRecord says how far the session is. FormedAt tells a repeated Apply from a further batch

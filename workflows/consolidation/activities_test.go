@@ -60,7 +60,7 @@ type shop struct {
 
 func newShop(t *testing.T) shop {
 	t.Helper()
-	win, err := windowinmem.New(window.Limits{Turns: 100, Age: 1000 * time.Hour, Idle: time.Hour}, nil)
+	win, err := windowinmem.New(window.Limits{Words: 1000, Age: 1000 * time.Hour, Idle: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestARepeatedApplyChangesNothing(t *testing.T) {
 	if again := s.session(t, "s2"); again != session {
 		t.Errorf("the session was %+v and is %+v", session, again)
 	}
-	if left, err := s.Window.Recent(t.Context(), owner); err != nil || len(left) != 0 {
+	if left, err := s.Window.Recent(t.Context(), owner, time.Time{}); err != nil || len(left) != 0 {
 		t.Errorf("the window still shows what no longer holds: %v, %v", left, err)
 	}
 }
@@ -318,12 +318,55 @@ func TestRetract(t *testing.T) {
 		first.MemoryID != entry.ID {
 		t.Errorf("announced %+v, want the same change each time", s.announced.changes)
 	}
-	if left, err := s.Window.Recent(t.Context(), owner); err != nil || len(left) != 0 {
+	if left, err := s.Window.Recent(t.Context(), owner, time.Time{}); err != nil || len(left) != 0 {
 		t.Errorf("the window still shows %v, %v", left, err)
 	}
 	in.MemoryID = memory.DeriveID(owner, []string{"nothing"}, 0)
 	if err := s.Retract(t.Context(), in); err != nil || len(s.announced.changes) != 2 {
 		t.Errorf("an entry that is gone gives %v and announces %+v", err, s.announced.changes)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	s := newShop(t)
+	held := memory.Memory{
+		ID: memory.DeriveID(owner, []string{"t1"}, 0), Content: "Ana lives in Oslo.", RecordedAt: start, ValidFrom: start,
+		Sources: []string{"t1"},
+		Status:  memory.StatusQuarantined, Quarantine: "order", Version: 1, Vector: make(memory.Vector, s.Embedder.Dimension()),
+	}
+	plain := held
+	plain.ID, plain.Status, plain.Quarantine = memory.DeriveID(owner, []string{"t2"}, 0), memory.StatusActive, ""
+	if err := s.Bank.Write(t.Context(), owner, memory.Write{Put: []memory.Memory{held, plain}}); err != nil {
+		t.Fatal(err)
+	}
+	in := consolidation.RetractInput{
+		Scope: owner, Retraction: consolidation.Retraction{ID: "r1", MemoryID: held.ID, Release: true}, Now: start.Add(time.Hour),
+	}
+	for range 2 {
+		if err := s.Retract(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.Bank.Get(t.Context(), owner, held.ID)
+	if err != nil || got.Status != memory.StatusActive || got.Quarantine != "order" {
+		t.Errorf("the entry is %+v, %v", got, err)
+	}
+	changes := s.announced.changes
+	if len(changes) != 2 || changes[0].Kind != memory.OpRelease || changes[0].MemoryID != held.ID ||
+		!reflect.DeepEqual(changes[0], changes[1]) {
+		t.Errorf("announced %+v, want the same release each time", changes)
+	}
+	in.MemoryID = plain.ID
+	if err := s.Retract(t.Context(), in); err != nil || len(s.announced.changes) != 2 {
+		t.Errorf("an entry that is in no quarantine gives %v and announces %+v", err, s.announced.changes)
+	}
+	in.MemoryID, in.Release = held.ID, false
+	if err := s.Retract(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	in.Release = true
+	if err := s.Retract(t.Context(), in); err == nil || !strings.Contains(err.Error(), "retracted") {
+		t.Errorf("releasing what was removed gives %v", err)
 	}
 }
 

@@ -72,12 +72,14 @@ type Signal struct {
 	Policy   string `json:"policy,omitempty"`
 }
 
-// Event is a salient turn, the end of a session, or a request to erase the user.
+// Event is a turn, the end of a session, or a request to erase the user.
 type Event struct {
 	// ID is the id of the bus event; a repeated one has no effect.
 	ID        string       `json:"id"`
 	SessionID string       `json:"session_id,omitempty"`
 	Turn      *memory.Turn `json:"turn,omitempty"`
+	// Context says that the turn is not to be formed, only to be read beside those of its session that are.
+	Context bool `json:"context,omitempty"`
 	// DecidedAt is when the filter decided that the turn passes; zero where that is not known.
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 	ClosedAt  time.Time `json:"closed_at,omitzero"`
@@ -88,11 +90,13 @@ type Event struct {
 	TraceParent string `json:"traceparent,omitempty"`
 }
 
-// Retraction is a request to retract an entry, which comes as an update: whoever asks is told how it ends.
+// Retraction is a request to retract an entry, or to release it from quarantine. It comes as an update: whoever asks is told how it ends.
 type Retraction struct {
 	// ID is the id of the request.
 	ID       string `json:"id"`
 	MemoryID string `json:"memory_id"`
+	// Release asks for the end of the quarantine instead.
+	Release bool `json:"release,omitempty"`
 	// Strategy says whether there is a core block that may tell of the entry, too.
 	Strategy string `json:"strategy,omitempty"`
 	// TraceParent is the W3C trace context of the request; empty when not traced.
@@ -114,6 +118,8 @@ type Batch struct {
 	SessionID string       `json:"session_id"`
 	// Turns are in order of time.
 	Turns []Turn `json:"turns"`
+	// Context are turns of the session that are read and not formed, in order of time.
+	Context []memory.Turn `json:"context,omitempty"`
 	// Skip is how much of what the turns say was worked off before, and Take how much is taken at most; 0 means all of it. They are
 	// set where one turn alone says more than one consolidation takes.
 	Skip int `json:"skip,omitempty"`
@@ -131,6 +137,11 @@ func (b Batch) turns() []memory.Turn {
 		out[i] = t.Turn
 	}
 	return out
+}
+
+// session is the batch as formers see it.
+func (b Batch) session() formation.Session {
+	return formation.Session{Scope: b.Scope, ID: b.SessionID, Turns: b.turns(), Context: b.Context}
 }
 
 // turnIDs are the ids of the turns.
@@ -224,6 +235,8 @@ type SearchResult struct {
 type Decided struct {
 	Write   memory.Write    `json:"write"`
 	Changes []memory.Change `json:"changes,omitempty"`
+	// Passing are turns of the batch that working memory has to hold for a while.
+	Passing []formation.Passing `json:"passing,omitempty"`
 	// Lookups are what the former wants to know before it decides; the rest is empty then, but for Memo.
 	Lookups []formation.Lookup `json:"lookups,omitempty"`
 	Memo    json.RawMessage    `json:"memo,omitempty"`

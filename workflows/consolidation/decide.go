@@ -64,6 +64,9 @@ func (a *Activities) ask(ctx context.Context, verdict formation.Verdict) (Decide
 // plan turns a verdict into writes.
 func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) {
 	scope := in.Batch.Scope
+	if err := checkVerdict(in, v); err != nil {
+		return Decided{}, err
+	}
 	write, err := memory.Plan(scope, v.Operations, in.Neighbourhood.Pool, in.Now)
 	if err != nil {
 		return Decided{}, err
@@ -78,14 +81,46 @@ func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) 
 		}
 	}
 	changes := append(memory.Changes(scope, v.Operations), memory.CoreChanges(scope, write.Core, v.Core)...)
-	return Decided{Write: write, Changes: changes}, nil
+	return Decided{Write: write, Changes: changes, Passing: v.Passing}, nil
+}
+
+// checkVerdict refuses a verdict that rests on a turn that is neither of the batch nor what a shown entry was made of: context is read,
+// and nothing is made of it.
+func checkVerdict(in DecideInput, v formation.Verdict) error {
+	own, known := map[string]bool{}, map[string]bool{}
+	for _, id := range in.Batch.turnIDs() {
+		own[id], known[id] = true, true
+	}
+	for _, m := range in.Neighbourhood.Pool {
+		for _, id := range m.Sources {
+			known[id] = true
+		}
+	}
+	for _, id := range in.Neighbourhood.Core.Sources {
+		known[id] = true
+	}
+	var sources []string
+	for _, op := range v.Operations {
+		sources = append(sources, op.Sources...)
+	}
+	for _, op := range v.Core {
+		sources = append(sources, op.Sources...)
+	}
+	if i := slices.IndexFunc(sources, func(id string) bool { return !known[id] }); i >= 0 {
+		return fault.Terminal("verdict.sources", "names turn %q, which is not to be formed", sources[i])
+	}
+	for _, p := range v.Passing {
+		if !own[p.TurnID] || p.Until.IsZero() {
+			return fault.Terminal("verdict.passing", "names turn %q until %s, want a turn that is to be formed and a time", p.TurnID, p.Until)
+		}
+	}
+	return nil
 }
 
 func bundle(in DecideInput) formation.Bundle {
 	n := in.Neighbourhood
 	b := formation.Bundle{
-		Session: formation.Session{Scope: in.Batch.Scope, ID: in.Batch.SessionID, Turns: in.Batch.turns()},
-		Core:    n.Core, Window: n.Window, Memo: in.Memo,
+		Session: in.Batch.session(), Core: n.Core, Window: n.Window, Memo: in.Memo,
 	}
 	for i, c := range n.Candidates {
 		f := gather(n.Pool, n.Near[i])

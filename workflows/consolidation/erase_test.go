@@ -157,7 +157,7 @@ func (leaky) Erase(context.Context, memory.Scope) error { return nil }
 
 func erasing(t *testing.T) (*consolidation.Activities, *begun, *heard) {
 	t.Helper()
-	w, err := windowinmem.New(window.Limits{Turns: 10, Age: time.Hour, Idle: time.Hour}, nil)
+	w, err := windowinmem.New(window.Limits{Words: 100, Age: time.Hour, Idle: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,8 @@ func erasing(t *testing.T) (*consolidation.Activities, *begun, *heard) {
 		Turns: []memory.Turn{{ID: "t1"}},
 	}
 	scope := params().Scope
-	kept := w.Append(t.Context(), scope, []memory.Turn{{ID: "after", Time: start}})
+	late := []window.Kept{{Turn: memory.Turn{ID: "before", Text: "I am tired.", Time: start}, Until: start.Add(time.Hour)}}
+	kept := errors.Join(w.Append(t.Context(), scope, []memory.Turn{{ID: "after", Time: start}}), w.Keep(t.Context(), scope, late))
 	if err := errors.Join(a.Bank.Write(t.Context(), scope, write), w.Retire(t.Context(), scope, []string{"t1"}), kept); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestEraseEmptiesTheBankAndGoesOn(t *testing.T) {
 	if err != nil || counts.Total() != 0 {
 		t.Errorf("the bank holds %+v, %v", counts, err)
 	}
-	// What the intake wrote to the window since is not the writer's to take away.
+	// What the intake wrote to the window since is not the writer's to take away; what the writer itself had kept is.
 	if got, err := a.Window.Count(t.Context(), params().Scope); err != nil || got != (window.Counts{Turns: 1}) {
 		t.Errorf("the window holds %+v, %v", got, err)
 	}

@@ -623,7 +623,7 @@ func TestARetractionIsFinishedByItsNextAttempt(t *testing.T) {
 	if err := s.Retract(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := s.Window.Recent(t.Context(), owner); err != nil || len(left) != 0 {
+	if left, err := s.Window.Recent(t.Context(), owner, time.Time{}); err != nil || len(left) != 0 {
 		t.Errorf("the window still shows %v, %v", left, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -50,7 +51,7 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 		})
 	}
 	g.Go(func() (err error) {
-		n.Window, err = a.recent(gctx, in.Batch.Scope)
+		n.Window, err = a.recent(gctx, in.Batch)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -111,8 +112,13 @@ func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []f
 
 // recent returns the turns of working memory that have been consolidated, the newest of them that fit into a payload. What waits or
 // was given up is left out: a turn that no model takes must not spoil the sessions after it.
-func (a *Activities) recent(ctx context.Context, scope memory.Scope) ([]memory.Turn, error) {
-	turns, err := a.Window.Recent(ctx, scope)
+func (a *Activities) recent(ctx context.Context, b Batch) ([]memory.Turn, error) {
+	scope := b.Scope
+	var at time.Time
+	if n := len(b.Turns); n > 0 {
+		at = b.Turns[n-1].Time // an imported conversation has its own time
+	}
+	turns, err := a.Window.Recent(ctx, scope, at)
 	if err != nil {
 		return nil, fmt.Errorf("read window: %w", err)
 	}

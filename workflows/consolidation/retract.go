@@ -14,7 +14,7 @@ import (
 )
 
 // Retract takes an entry out of recall on request and announces it. An entry that is gone is left as it is; one that a newer version took
-// the place of is refused, as whoever asked must not take it for deleted. Store-bound.
+// the place of is refused, as whoever asked must not take it for deleted. A request to release it ends its quarantine. Store-bound.
 func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
 	switch {
@@ -22,12 +22,14 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 		return nil
 	case err != nil:
 		return classify(fmt.Errorf("get memory: %w", err))
+	case in.Release:
+		return classify(a.release(ctx, in, m))
 	case m.Status == memory.StatusSuperseded:
 		return classify(fault.Terminal("", "the memory is superseded: a newer version took its place; delete that one, or erase the user"))
 	}
 	// It is told as if it had never held: no question about the past shows it again.
 	op := memory.Operation{Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: []string{in.ID}, At: m.ValidFrom}
-	if m.Status == memory.StatusActive {
+	if m.Status.Open() {
 		w, err := memory.Plan(in.Scope, []memory.Operation{op}, []memory.Memory{m}, in.Now)
 		if err != nil {
 			return classify(err)
@@ -48,6 +50,31 @@ func (a *Activities) Retract(ctx context.Context, in RetractInput) error {
 	changes = append(changes, cut...)
 	if err := a.Announce.Announce(ctx, in.Scope, changes, in.Now); err != nil {
 		return classify(fmt.Errorf("announce changes: %w", err))
+	}
+	return nil
+}
+
+// release ends the quarantine of an entry and announces that. What was released already is announced again, as an earlier attempt
+// may have ended before that; what was never in quarantine is left as it is.
+func (a *Activities) release(ctx context.Context, in RetractInput, m memory.Memory) error {
+	if m.Status == memory.StatusRetracted {
+		return fault.Terminal("", "the memory is retracted")
+	}
+	if m.Quarantine == "" {
+		return nil
+	}
+	op := memory.Operation{Kind: memory.OpRelease, Targets: []string{m.ID}, Sources: []string{in.ID}}
+	if m.Status == memory.StatusQuarantined {
+		w, err := memory.Plan(in.Scope, []memory.Operation{op}, []memory.Memory{m}, in.Now)
+		if err != nil {
+			return err
+		}
+		if err := a.Bank.Write(ctx, in.Scope, w); err != nil {
+			return fmt.Errorf("write bank: %w", err)
+		}
+	}
+	if err := a.Announce.Announce(ctx, in.Scope, memory.Changes(in.Scope, []memory.Operation{op}), in.Now); err != nil {
+		return fmt.Errorf("announce changes: %w", err)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package consolidation
 import (
 	"slices"
 	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // maxSeen bounds the remembered event ids. It only has to span redeliveries within a run; across
@@ -15,6 +17,10 @@ const (
 	maxBatchBytes = 256 << 10
 	// maxPendingBytes is how much waits in the state before further signals are left in their channel.
 	maxPendingBytes = 512 << 10
+	// maxContextBytes bounds the context of one session, and maxContexts that of all sessions together. It does not count as what waits:
+	// room for what is only read must never be a reason to put off what is to be formed.
+	maxContextBytes = 32 << 10
+	maxContexts     = 128 << 10
 	// turnBytes is about what a turn costs beside its texts.
 	turnBytes = 256
 )
@@ -26,6 +32,9 @@ func (s *State) bytes() int {
 	n := 0
 	for _, sessions := range [][]Session{s.Open, s.Closed} {
 		for _, o := range sessions {
+			if o.onlyContext() {
+				continue
+			}
 			n += turnBytes
 			for _, t := range o.Turns {
 				n += t.size()
@@ -69,7 +78,9 @@ type State struct {
 type Session struct {
 	ID    string `json:"id"`
 	Turns []Turn `json:"turns,omitempty"`
-	// Arrived is when its newest event came.
+	// Context are turns that are not formed, in order of arrival. They go with the session.
+	Context []memory.Turn `json:"context,omitempty"`
+	// Arrived is when its newest event came. Context counts only where there is nothing else: it neither begins nor puts off anything.
 	Arrived time.Time `json:"arrived"`
 	// TraceParent is that of its newest event.
 	TraceParent string `json:"traceparent,omitempty"`
@@ -96,6 +107,8 @@ func (s *State) add(events []Event, now time.Time) {
 		}
 		s.Seen = append(s.Seen, e.ID)
 		switch {
+		case e.Turn != nil && e.Context:
+			s.addContext(e, now)
 		case e.Turn != nil:
 			s.addTurn(e, now)
 		case !e.ClosedAt.IsZero():
@@ -113,6 +126,86 @@ func (s *State) addTurn(e Event, now time.Time) {
 	}
 	session := s.open(e, now)
 	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID, e.DecidedAt})
+}
+
+// addContext keeps a turn that is only to be read. What comes after its session has ended is of no use.
+func (s *State) addContext(e Event, now time.Time) {
+	ended := slices.ContainsFunc(s.Closed, func(o Session) bool { return o.ID == e.SessionID })
+	if ended || contextBytes([]memory.Turn{*e.Turn}) > maxContextBytes {
+		return
+	}
+	i := slices.IndexFunc(s.Open, func(o Session) bool { return o.ID == e.SessionID })
+	if i < 0 {
+		i = len(s.Open)
+		s.Open = append(s.Open, Session{ID: e.SessionID})
+	}
+	session := &s.Open[i]
+	if slices.ContainsFunc(session.Context, func(t memory.Turn) bool { return t.ID == e.Turn.ID }) {
+		return
+	}
+	if len(session.Turns) == 0 {
+		session.Arrived = now
+	}
+	session.Context = append(session.Context, *e.Turn)
+	for contextBytes(session.Context) > maxContextBytes { // the oldest makes way
+		session.Context = slices.Delete(session.Context, 0, 1)
+	}
+	for s.contextBytes() > maxContexts {
+		s.forgetContext()
+	}
+}
+
+// forgetContext forgets the context of the session that has waited longest.
+func (s *State) forgetContext() {
+	for _, sessions := range [][]Session{s.Closed, s.Open} {
+		for i := range sessions {
+			if len(sessions[i].Context) > 0 {
+				sessions[i].Context = nil
+				s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.onlyContext() && len(o.Context) == 0 })
+				return
+			}
+		}
+	}
+}
+
+// onlyContext reports whether nothing of the session is to be formed, and it has not ended.
+func (o *Session) onlyContext() bool { return len(o.Turns) == 0 && o.ClosedAt.IsZero() }
+
+// expire forgets the sessions in which nothing but context has come for as long as a session waits for its next turn.
+func (s *State) expire(t Tuning, now time.Time) {
+	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.onlyContext() && now.Sub(o.Arrived) >= t.Idle })
+}
+
+func (s *State) contextBytes() (n int) {
+	for _, sessions := range [][]Session{s.Open, s.Closed} {
+		for _, o := range sessions {
+			n += contextBytes(o.Context)
+		}
+	}
+	return n
+}
+
+// contextBytes is about how much turns hold.
+func contextBytes(turns []memory.Turn) (n int) {
+	for _, t := range turns {
+		n += Turn{Turn: t}.size()
+	}
+	return n
+}
+
+// context is what the session's first n turns are read with, in order of time: what was said before the next of the others. A turn that
+// says too much by itself is read alone.
+func (o *Session) context(n int) []memory.Turn {
+	if o.Take > 0 || n == 0 {
+		return nil
+	}
+	out := slices.DeleteFunc(slices.Clone(o.Context), func(c memory.Turn) bool {
+		formed := func(t Turn) bool { return t.ID == c.ID }
+		later := n < len(o.Turns) && c.Time.After(o.Turns[n].Time)
+		return later || slices.ContainsFunc(o.Turns, formed)
+	})
+	slices.SortStableFunc(out, func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
+	return out
 }
 
 func waits(sessions []Session, turnID string) bool {
@@ -186,6 +279,10 @@ func (o *Session) halve(turns int) bool {
 
 // done removes a batch's turns, and its session when it is used up.
 func (s *State) done(session *Session, turns int) {
+	if turns > 0 { // what was said before has been read
+		last := slices.MaxFunc(session.Turns[:turns], func(a, b Turn) int { return a.Time.Compare(b.Time) }).Time
+		session.Context = slices.DeleteFunc(session.Context, func(c memory.Turn) bool { return !c.Time.After(last) })
+	}
 	session.Turns = slices.Delete(session.Turns, 0, turns)
 	session.Failures, session.Skip, session.Take = 0, 0, 0
 	if len(session.Turns) > 0 {

@@ -42,6 +42,7 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 		Turns: slices.Clone(session.Turns[:n]), Skip: session.Skip, Take: session.Take,
 		Closes: closes && n == len(session.Turns), ClosedAt: session.ClosedAt,
 	}
+	batch.Context = session.context(n)
 	slices.SortStableFunc(batch.Turns, func(a, b Turn) int { return a.Time.Compare(b.Time) })
 	more, err := consolidate(do, batch)
 	switch {
@@ -63,7 +64,8 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 			do.pause(min(time.Duration(1<<session.Failures)*time.Second, time.Minute))
 			return nil
 		}
-		// To the dead letters, where a replay finds it.
+		// To the dead letters, where a replay finds it: what waited to be formed, and not what was only read beside it.
+		batch.Context = nil
 		if err := do.deadLetter(DeadLetterInput{Batch: batch, Reason: reason(err), Now: do.now()}); do.stopped(err) {
 			return err
 		}
@@ -212,6 +214,7 @@ func Form(ctx context.Context, a *Activities, p Params, events []Event, now time
 	s := p.State
 	s.add(events, now)
 	for {
+		s.expire(p.Tuning, now)
 		session, closes := s.ready(p.Tuning, now)
 		if session == nil {
 			return nil

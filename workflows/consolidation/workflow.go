@@ -26,6 +26,7 @@ func Workflow(ctx workflow.Context, p Params) error {
 	}
 	for ctx.Err() == nil {
 		r.drain(ctx)
+		r.state.expire(r.params.Tuning, workflow.Now(ctx))
 		// Answers to requests go out before the run may end.
 		answered := func() bool { return len(r.retractions) > 0 || workflow.AllHandlersFinished(ctx) }
 		if err := workflow.Await(ctx, answered); err != nil {

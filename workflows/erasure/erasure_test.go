@@ -232,7 +232,7 @@ func TestLettersAreFoundByKeyAndByWhatTheyHold(t *testing.T) {
 }
 
 func TestAScanNamesEveryStore(t *testing.T) {
-	w, err := windowinmem.New(window.Limits{Turns: 10, Age: time.Hour, Idle: time.Hour}, nil)
+	w, err := windowinmem.New(window.Limits{Words: 100, Age: time.Hour, Idle: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

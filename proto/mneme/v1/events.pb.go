@@ -25,6 +25,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// SaliencyMode is what a tenant has the filter do.
+type SaliencyMode int32
+
+const (
+	// Not said: the filter is of a version that only knew the gate.
+	SaliencyMode_SALIENCY_MODE_UNSPECIFIED SaliencyMode = 0
+	// Turns below the threshold are dropped.
+	SaliencyMode_SALIENCY_MODE_GATE SaliencyMode = 1
+	// Every turn is rated, and none dropped.
+	SaliencyMode_SALIENCY_MODE_MARK SaliencyMode = 2
+	// No turn is rated, and none dropped.
+	SaliencyMode_SALIENCY_MODE_OFF SaliencyMode = 3
+)
+
+// Enum value maps for SaliencyMode.
+var (
+	SaliencyMode_name = map[int32]string{
+		0: "SALIENCY_MODE_UNSPECIFIED",
+		1: "SALIENCY_MODE_GATE",
+		2: "SALIENCY_MODE_MARK",
+		3: "SALIENCY_MODE_OFF",
+	}
+	SaliencyMode_value = map[string]int32{
+		"SALIENCY_MODE_UNSPECIFIED": 0,
+		"SALIENCY_MODE_GATE":        1,
+		"SALIENCY_MODE_MARK":        2,
+		"SALIENCY_MODE_OFF":         3,
+	}
+)
+
+func (x SaliencyMode) Enum() *SaliencyMode {
+	p := new(SaliencyMode)
+	*p = x
+	return p
+}
+
+func (x SaliencyMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SaliencyMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_mneme_v1_events_proto_enumTypes[0].Descriptor()
+}
+
+func (SaliencyMode) Type() protoreflect.EnumType {
+	return &file_mneme_v1_events_proto_enumTypes[0]
+}
+
+func (x SaliencyMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SaliencyMode.Descriptor instead.
+func (SaliencyMode) EnumDescriptor() ([]byte, []int) {
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{0}
+}
+
 // SessionEvent is what an assistant publishes on `mneme.session-events`. The
 // record key is `tenant_id/user_id`, so the events of one user stay in order.
 type SessionEvent struct {
@@ -413,7 +470,7 @@ type SalientEvent_Turn struct {
 }
 
 type SalientEvent_Dropped struct {
-	// A turn that did not pass: the decision without the text.
+	// A turn that did not pass.
 	Dropped *DroppedTurn `protobuf:"bytes,11,opt,name=dropped,proto3,oneof"`
 }
 
@@ -490,7 +547,7 @@ func (x *SalientTurn) GetDecision() *SaliencyDecision {
 	return nil
 }
 
-// DroppedTurn keeps the decision about a turn that did not pass, for attribution.
+// DroppedTurn is a turn that did not pass: no memory is made of it. The decision is kept for attribution, what was said is not.
 type DroppedTurn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn's identifier.
@@ -498,7 +555,10 @@ type DroppedTurn struct {
 	// When it was uttered.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
 	// Why it was dropped.
-	Decision      *SaliencyDecision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
+	Decision *SaliencyDecision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
+	// What was said, as context for who forms the other turns of its session; nobody keeps it longer than until these are formed. Absent
+	// where a filter of an older version dropped it.
+	Turn          *Turn `protobuf:"bytes,4,opt,name=turn,proto3" json:"turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -554,6 +614,13 @@ func (x *DroppedTurn) GetDecision() *SaliencyDecision {
 	return nil
 }
 
+func (x *DroppedTurn) GetTurn() *Turn {
+	if x != nil {
+		return x.Turn
+	}
+	return nil
+}
+
 // SaliencyDecision is the verdict of the saliency filter on one turn.
 type SaliencyDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -564,7 +631,12 @@ type SaliencyDecision struct {
 	// Name and version of the policy that decided.
 	PolicyVersion string `protobuf:"bytes,3,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
 	// When it was decided: the first decision on a turn id stands.
-	DecidedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	// Whether the turn is worth remembering. A turn that passed may not be, where the filter only marks; where nobody rated it, it counts as
+	// if it were. Where this is not said, a turn that passed is worth it, and one that was dropped is not.
+	Salient *bool `protobuf:"varint,5,opt,name=salient,proto3,oneof" json:"salient,omitempty"`
+	// What the decision was for.
+	Mode          SaliencyMode `protobuf:"varint,6,opt,name=mode,proto3,enum=mneme.v1.SaliencyMode" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -627,6 +699,20 @@ func (x *SaliencyDecision) GetDecidedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *SaliencyDecision) GetSalient() bool {
+	if x != nil && x.Salient != nil {
+		return *x.Salient
+	}
+	return false
+}
+
+func (x *SaliencyDecision) GetMode() SaliencyMode {
+	if x != nil {
+		return x.Mode
+	}
+	return SaliencyMode_SALIENCY_MODE_UNSPECIFIED
+}
+
 // MemoryChange is announced on `mneme.memory-changes`, keyed as the session events, after
 // the bank has been written.
 type MemoryChange struct {
@@ -641,7 +727,7 @@ type MemoryChange struct {
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// What was done.
 	Operation Operation `protobuf:"varint,5,opt,name=operation,proto3,enum=mneme.v1.Operation" json:"operation,omitempty"`
-	// The entry that was written, or retracted; empty for OPERATION_ERASE.
+	// The entry that was written, retracted or released; empty for OPERATION_ERASE.
 	MemoryId string `protobuf:"bytes,6,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// The entries that the operation closed (superseded or retracted).
 	ClosedIds []string `protobuf:"bytes,7,rep,name=closed_ids,json=closedIds,proto3" json:"closed_ids,omitempty"`
@@ -1094,17 +1180,22 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"\x05event\"i\n" +
 	"\vSalientTurn\x12\"\n" +
 	"\x04turn\x18\x01 \x01(\v2\x0e.mneme.v1.TurnR\x04turn\x126\n" +
-	"\bdecision\x18\x02 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bdecision\"\x8e\x01\n" +
+	"\bdecision\x18\x02 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bdecision\"\xb2\x01\n" +
 	"\vDroppedTurn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x126\n" +
-	"\bdecision\x18\x03 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bdecision\"\xa8\x01\n" +
+	"\bdecision\x18\x03 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bdecision\x12\"\n" +
+	"\x04turn\x18\x04 \x01(\v2\x0e.mneme.v1.TurnR\x04turn\"\xff\x01\n" +
 	"\x10SaliencyDecision\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x1c\n" +
 	"\tthreshold\x18\x02 \x01(\x01R\tthreshold\x12%\n" +
 	"\x0epolicy_version\x18\x03 \x01(\tR\rpolicyVersion\x129\n" +
 	"\n" +
-	"decided_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\"\xa5\x02\n" +
+	"decided_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12\x1d\n" +
+	"\asalient\x18\x05 \x01(\bH\x00R\asalient\x88\x01\x01\x12*\n" +
+	"\x04mode\x18\x06 \x01(\x0e2\x16.mneme.v1.SaliencyModeR\x04modeB\n" +
+	"\n" +
+	"\b_salient\"\xa5\x02\n" +
 	"\fMemoryChange\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1b\n" +
@@ -1142,7 +1233,12 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"\battempts\x18\r \x01(\x05R\battempts\"0\n" +
 	"\x06Header\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05valueB6Z4github.com/mneme-memory/mneme/proto/mneme/v1;mnemev1b\x06proto3"
+	"\x05value\x18\x02 \x01(\fR\x05value*t\n" +
+	"\fSaliencyMode\x12\x1d\n" +
+	"\x19SALIENCY_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12SALIENCY_MODE_GATE\x10\x01\x12\x16\n" +
+	"\x12SALIENCY_MODE_MARK\x10\x02\x12\x15\n" +
+	"\x11SALIENCY_MODE_OFF\x10\x03B6Z4github.com/mneme-memory/mneme/proto/mneme/v1;mnemev1b\x06proto3"
 
 var (
 	file_mneme_v1_events_proto_rawDescOnce sync.Once
@@ -1156,48 +1252,52 @@ func file_mneme_v1_events_proto_rawDescGZIP() []byte {
 	return file_mneme_v1_events_proto_rawDescData
 }
 
+var file_mneme_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_mneme_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_mneme_v1_events_proto_goTypes = []any{
-	(*SessionEvent)(nil),          // 0: mneme.v1.SessionEvent
-	(*UserErased)(nil),            // 1: mneme.v1.UserErased
-	(*SessionClosed)(nil),         // 2: mneme.v1.SessionClosed
-	(*SalientEvent)(nil),          // 3: mneme.v1.SalientEvent
-	(*SalientTurn)(nil),           // 4: mneme.v1.SalientTurn
-	(*DroppedTurn)(nil),           // 5: mneme.v1.DroppedTurn
-	(*SaliencyDecision)(nil),      // 6: mneme.v1.SaliencyDecision
-	(*MemoryChange)(nil),          // 7: mneme.v1.MemoryChange
-	(*Feedback)(nil),              // 8: mneme.v1.Feedback
-	(*DeadLetter)(nil),            // 9: mneme.v1.DeadLetter
-	(*Header)(nil),                // 10: mneme.v1.Header
-	(*Turn)(nil),                  // 11: mneme.v1.Turn
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(Operation)(0),                // 13: mneme.v1.Operation
+	(SaliencyMode)(0),             // 0: mneme.v1.SaliencyMode
+	(*SessionEvent)(nil),          // 1: mneme.v1.SessionEvent
+	(*UserErased)(nil),            // 2: mneme.v1.UserErased
+	(*SessionClosed)(nil),         // 3: mneme.v1.SessionClosed
+	(*SalientEvent)(nil),          // 4: mneme.v1.SalientEvent
+	(*SalientTurn)(nil),           // 5: mneme.v1.SalientTurn
+	(*DroppedTurn)(nil),           // 6: mneme.v1.DroppedTurn
+	(*SaliencyDecision)(nil),      // 7: mneme.v1.SaliencyDecision
+	(*MemoryChange)(nil),          // 8: mneme.v1.MemoryChange
+	(*Feedback)(nil),              // 9: mneme.v1.Feedback
+	(*DeadLetter)(nil),            // 10: mneme.v1.DeadLetter
+	(*Header)(nil),                // 11: mneme.v1.Header
+	(*Turn)(nil),                  // 12: mneme.v1.Turn
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(Operation)(0),                // 14: mneme.v1.Operation
 }
 var file_mneme_v1_events_proto_depIdxs = []int32{
-	11, // 0: mneme.v1.SessionEvent.turn:type_name -> mneme.v1.Turn
-	2,  // 1: mneme.v1.SessionEvent.session_closed:type_name -> mneme.v1.SessionClosed
-	1,  // 2: mneme.v1.SessionEvent.user_erased:type_name -> mneme.v1.UserErased
-	12, // 3: mneme.v1.UserErased.time:type_name -> google.protobuf.Timestamp
-	12, // 4: mneme.v1.SessionClosed.time:type_name -> google.protobuf.Timestamp
-	4,  // 5: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
-	5,  // 6: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
-	2,  // 7: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
-	1,  // 8: mneme.v1.SalientEvent.user_erased:type_name -> mneme.v1.UserErased
-	11, // 9: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
-	6,  // 10: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	12, // 11: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
-	6,  // 12: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	12, // 13: mneme.v1.SaliencyDecision.decided_at:type_name -> google.protobuf.Timestamp
-	13, // 14: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
-	12, // 15: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
-	12, // 16: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
-	10, // 17: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
-	12, // 18: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	12, // 0: mneme.v1.SessionEvent.turn:type_name -> mneme.v1.Turn
+	3,  // 1: mneme.v1.SessionEvent.session_closed:type_name -> mneme.v1.SessionClosed
+	2,  // 2: mneme.v1.SessionEvent.user_erased:type_name -> mneme.v1.UserErased
+	13, // 3: mneme.v1.UserErased.time:type_name -> google.protobuf.Timestamp
+	13, // 4: mneme.v1.SessionClosed.time:type_name -> google.protobuf.Timestamp
+	5,  // 5: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
+	6,  // 6: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
+	3,  // 7: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
+	2,  // 8: mneme.v1.SalientEvent.user_erased:type_name -> mneme.v1.UserErased
+	12, // 9: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
+	7,  // 10: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	13, // 11: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
+	7,  // 12: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	12, // 13: mneme.v1.DroppedTurn.turn:type_name -> mneme.v1.Turn
+	13, // 14: mneme.v1.SaliencyDecision.decided_at:type_name -> google.protobuf.Timestamp
+	0,  // 15: mneme.v1.SaliencyDecision.mode:type_name -> mneme.v1.SaliencyMode
+	14, // 16: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
+	13, // 17: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
+	13, // 18: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
+	11, // 19: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
+	13, // 20: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_events_proto_init() }
@@ -1217,18 +1317,20 @@ func file_mneme_v1_events_proto_init() {
 		(*SalientEvent_SessionClosed)(nil),
 		(*SalientEvent_UserErased)(nil),
 	}
+	file_mneme_v1_events_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_events_proto_rawDesc), len(file_mneme_v1_events_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_mneme_v1_events_proto_goTypes,
 		DependencyIndexes: file_mneme_v1_events_proto_depIdxs,
+		EnumInfos:         file_mneme_v1_events_proto_enumTypes,
 		MessageInfos:      file_mneme_v1_events_proto_msgTypes,
 	}.Build()
 	File_mneme_v1_events_proto = out.File

@@ -152,6 +152,8 @@ const (
 	Status_STATUS_SUPERSEDED Status = 2
 	// It was contradicted, or deleted on request.
 	Status_STATUS_RETRACTED Status = 3
+	// It looks like an attack on the memory: kept, and out of every recall until it is released.
+	Status_STATUS_QUARANTINED Status = 4
 )
 
 // Enum value maps for Status.
@@ -161,12 +163,14 @@ var (
 		1: "STATUS_ACTIVE",
 		2: "STATUS_SUPERSEDED",
 		3: "STATUS_RETRACTED",
+		4: "STATUS_QUARANTINED",
 	}
 	Status_value = map[string]int32{
 		"STATUS_UNSPECIFIED": 0,
 		"STATUS_ACTIVE":      1,
 		"STATUS_SUPERSEDED":  2,
 		"STATUS_RETRACTED":   3,
+		"STATUS_QUARANTINED": 4,
 	}
 )
 
@@ -221,21 +225,24 @@ const (
 	Operation_OPERATION_REPLACE Operation = 8
 	// The core block is written anew.
 	Operation_OPERATION_REWRITE Operation = 9
+	// A quarantined entry is released.
+	Operation_OPERATION_RELEASE Operation = 10
 )
 
 // Enum value maps for Operation.
 var (
 	Operation_name = map[int32]string{
-		0: "OPERATION_UNSPECIFIED",
-		1: "OPERATION_ADD",
-		2: "OPERATION_UPDATE",
-		3: "OPERATION_MERGE",
-		4: "OPERATION_DELETE",
-		5: "OPERATION_NONE",
-		6: "OPERATION_ERASE",
-		7: "OPERATION_APPEND",
-		8: "OPERATION_REPLACE",
-		9: "OPERATION_REWRITE",
+		0:  "OPERATION_UNSPECIFIED",
+		1:  "OPERATION_ADD",
+		2:  "OPERATION_UPDATE",
+		3:  "OPERATION_MERGE",
+		4:  "OPERATION_DELETE",
+		5:  "OPERATION_NONE",
+		6:  "OPERATION_ERASE",
+		7:  "OPERATION_APPEND",
+		8:  "OPERATION_REPLACE",
+		9:  "OPERATION_REWRITE",
+		10: "OPERATION_RELEASE",
 	}
 	Operation_value = map[string]int32{
 		"OPERATION_UNSPECIFIED": 0,
@@ -248,6 +255,7 @@ var (
 		"OPERATION_APPEND":      7,
 		"OPERATION_REPLACE":     8,
 		"OPERATION_REWRITE":     9,
+		"OPERATION_RELEASE":     10,
 	}
 )
 
@@ -630,7 +638,9 @@ type Memory struct {
 	// The trace that wrote it (32 hexadecimal digits); empty when not traced.
 	TraceId string `protobuf:"bytes,18,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	// The raw dialogue that the content sums up, where the strategy keeps it with the entry; at most 2,048 bytes.
-	Value         string `protobuf:"bytes,19,opt,name=value,proto3" json:"value,omitempty"`
+	Value string `protobuf:"bytes,19,opt,name=value,proto3" json:"value,omitempty"`
+	// Why the entry was quarantined, in one word: order, frame or encoded. It stays when the entry is released.
+	Quarantine    string `protobuf:"bytes,20,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +808,13 @@ func (x *Memory) GetValue() string {
 	return ""
 }
 
+func (x *Memory) GetQuarantine() string {
+	if x != nil {
+		return x.Quarantine
+	}
+	return ""
+}
+
 var File_mneme_v1_memory_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_memory_proto_rawDesc = "" +
@@ -825,7 +842,7 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x0fsource_turn_ids\x18\x04 \x03(\tR\rsourceTurnIds\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tR\tsessionId\x12%\n" +
-	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\"\xb6\x05\n" +
+	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\"\xd6\x05\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\"\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x0e.mneme.v1.KindR\x04kind\x12\x18\n" +
@@ -850,7 +867,10 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x0epolicy_version\x18\x10 \x01(\tR\rpolicyVersion\x12!\n" +
 	"\foperation_id\x18\x11 \x01(\tR\voperationId\x12\x19\n" +
 	"\btrace_id\x18\x12 \x01(\tR\atraceId\x12\x14\n" +
-	"\x05value\x18\x13 \x01(\tR\x05value*?\n" +
+	"\x05value\x18\x13 \x01(\tR\x05value\x12\x1e\n" +
+	"\n" +
+	"quarantine\x18\x14 \x01(\tR\n" +
+	"quarantine*?\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
@@ -861,12 +881,13 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x0fKIND_PREFERENCE\x10\x02\x12\x11\n" +
 	"\rKIND_EPISODIC\x10\x03\x12\x11\n" +
 	"\rKIND_SEMANTIC\x10\x04\x12\x13\n" +
-	"\x0fKIND_PROCEDURAL\x10\x05*`\n" +
+	"\x0fKIND_PROCEDURAL\x10\x05*x\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSTATUS_ACTIVE\x10\x01\x12\x15\n" +
 	"\x11STATUS_SUPERSEDED\x10\x02\x12\x14\n" +
-	"\x10STATUS_RETRACTED\x10\x03*\xe7\x01\n" +
+	"\x10STATUS_RETRACTED\x10\x03\x12\x16\n" +
+	"\x12STATUS_QUARANTINED\x10\x04*\xfe\x01\n" +
 	"\tOperation\x12\x19\n" +
 	"\x15OPERATION_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rOPERATION_ADD\x10\x01\x12\x14\n" +
@@ -877,7 +898,9 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x0fOPERATION_ERASE\x10\x06\x12\x14\n" +
 	"\x10OPERATION_APPEND\x10\a\x12\x15\n" +
 	"\x11OPERATION_REPLACE\x10\b\x12\x15\n" +
-	"\x11OPERATION_REWRITE\x10\t*b\n" +
+	"\x11OPERATION_REWRITE\x10\t\x12\x15\n" +
+	"\x11OPERATION_RELEASE\x10\n" +
+	"*b\n" +
 	"\tPrecision\x12\x19\n" +
 	"\x15PRECISION_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPRECISION_DAY\x10\x01\x12\x13\n" +

@@ -1230,6 +1230,107 @@ func (x *DeleteMemoryResponse) GetMemory() *Memory {
 	return nil
 }
 
+// ReleaseMemoryRequest ends the quarantine of an entry.
+type ReleaseMemoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The entry.
+	MemoryId      string `protobuf:"bytes,2,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseMemoryRequest) Reset() {
+	*x = ReleaseMemoryRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseMemoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseMemoryRequest) ProtoMessage() {}
+
+func (x *ReleaseMemoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseMemoryRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseMemoryRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ReleaseMemoryRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *ReleaseMemoryRequest) GetMemoryId() string {
+	if x != nil {
+		return x.MemoryId
+	}
+	return ""
+}
+
+// ReleaseMemoryResponse is the released entry.
+type ReleaseMemoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entry, released.
+	Memory        *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseMemoryResponse) Reset() {
+	*x = ReleaseMemoryResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseMemoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseMemoryResponse) ProtoMessage() {}
+
+func (x *ReleaseMemoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseMemoryResponse.ProtoReflect.Descriptor instead.
+func (*ReleaseMemoryResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ReleaseMemoryResponse) GetMemory() *Memory {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
 // GetWorkingMemoryRequest asks for the window.
 type GetWorkingMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1241,7 +1342,7 @@ type GetWorkingMemoryRequest struct {
 
 func (x *GetWorkingMemoryRequest) Reset() {
 	*x = GetWorkingMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	mi := &file_mneme_v1_services_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +1354,7 @@ func (x *GetWorkingMemoryRequest) String() string {
 func (*GetWorkingMemoryRequest) ProtoMessage() {}
 
 func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	mi := &file_mneme_v1_services_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +1367,7 @@ func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryRequest.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{16}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetWorkingMemoryRequest) GetUserId() string {
@@ -1287,7 +1388,7 @@ type GetWorkingMemoryResponse struct {
 
 func (x *GetWorkingMemoryResponse) Reset() {
 	*x = GetWorkingMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1400,7 @@ func (x *GetWorkingMemoryResponse) String() string {
 func (*GetWorkingMemoryResponse) ProtoMessage() {}
 
 func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1413,7 @@ func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryResponse.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{17}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetWorkingMemoryResponse) GetTurns() []*Turn {
@@ -1335,7 +1436,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[18]
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1448,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[18]
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1461,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{18}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetSessionRequest) GetUserId() string {
@@ -1394,7 +1495,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1507,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1520,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetSessionResponse) GetState() FormationState {
@@ -1469,7 +1570,7 @@ type RerankCandidate struct {
 
 func (x *RerankCandidate) Reset() {
 	*x = RerankCandidate{}
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1582,7 @@ func (x *RerankCandidate) String() string {
 func (*RerankCandidate) ProtoMessage() {}
 
 func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1595,7 @@ func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankCandidate.ProtoReflect.Descriptor instead.
 func (*RerankCandidate) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RerankCandidate) GetMemoryId() string {
@@ -1553,7 +1654,7 @@ type RerankRequest struct {
 
 func (x *RerankRequest) Reset() {
 	*x = RerankRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1666,7 @@ func (x *RerankRequest) String() string {
 func (*RerankRequest) ProtoMessage() {}
 
 func (x *RerankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1679,7 @@ func (x *RerankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankRequest.ProtoReflect.Descriptor instead.
 func (*RerankRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RerankRequest) GetUserId() string {
@@ -1636,7 +1737,7 @@ type RankedMemory struct {
 
 func (x *RankedMemory) Reset() {
 	*x = RankedMemory{}
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1749,7 @@ func (x *RankedMemory) String() string {
 func (*RankedMemory) ProtoMessage() {}
 
 func (x *RankedMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1762,7 @@ func (x *RankedMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankedMemory.ProtoReflect.Descriptor instead.
 func (*RankedMemory) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RankedMemory) GetMemoryId() string {
@@ -1693,7 +1794,7 @@ type RerankResponse struct {
 
 func (x *RerankResponse) Reset() {
 	*x = RerankResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1806,7 @@ func (x *RerankResponse) String() string {
 func (*RerankResponse) ProtoMessage() {}
 
 func (x *RerankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1819,7 @@ func (x *RerankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankResponse.ProtoReflect.Descriptor instead.
 func (*RerankResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RerankResponse) GetRanked() []*RankedMemory {
@@ -1761,7 +1862,7 @@ type WeightsVersion struct {
 
 func (x *WeightsVersion) Reset() {
 	*x = WeightsVersion{}
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1874,7 @@ func (x *WeightsVersion) String() string {
 func (*WeightsVersion) ProtoMessage() {}
 
 func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1887,7 @@ func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightsVersion.ProtoReflect.Descriptor instead.
 func (*WeightsVersion) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WeightsVersion) GetVersion() uint64 {
@@ -1833,7 +1934,7 @@ type ListWeightsRequest struct {
 
 func (x *ListWeightsRequest) Reset() {
 	*x = ListWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +1946,7 @@ func (x *ListWeightsRequest) String() string {
 func (*ListWeightsRequest) ProtoMessage() {}
 
 func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +1959,7 @@ func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsRequest.ProtoReflect.Descriptor instead.
 func (*ListWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
 }
 
 // ListWeightsResponse has the versions that are kept.
@@ -1876,7 +1977,7 @@ type ListWeightsResponse struct {
 
 func (x *ListWeightsResponse) Reset() {
 	*x = ListWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1888,7 +1989,7 @@ func (x *ListWeightsResponse) String() string {
 func (*ListWeightsResponse) ProtoMessage() {}
 
 func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1901,7 +2002,7 @@ func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsResponse.ProtoReflect.Descriptor instead.
 func (*ListWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListWeightsResponse) GetVersions() []*WeightsVersion {
@@ -1940,7 +2041,7 @@ type FeatureWeight struct {
 
 func (x *FeatureWeight) Reset() {
 	*x = FeatureWeight{}
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +2053,7 @@ func (x *FeatureWeight) String() string {
 func (*FeatureWeight) ProtoMessage() {}
 
 func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +2066,7 @@ func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeatureWeight.ProtoReflect.Descriptor instead.
 func (*FeatureWeight) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FeatureWeight) GetName() string {
@@ -2000,7 +2101,7 @@ type RollbackWeightsRequest struct {
 
 func (x *RollbackWeightsRequest) Reset() {
 	*x = RollbackWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2113,7 @@ func (x *RollbackWeightsRequest) String() string {
 func (*RollbackWeightsRequest) ProtoMessage() {}
 
 func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2126,7 @@ func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsRequest.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RollbackWeightsRequest) GetVersion() uint64 {
@@ -2046,7 +2147,7 @@ type RollbackWeightsResponse struct {
 
 func (x *RollbackWeightsResponse) Reset() {
 	*x = RollbackWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2058,7 +2159,7 @@ func (x *RollbackWeightsResponse) String() string {
 func (*RollbackWeightsResponse) ProtoMessage() {}
 
 func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2071,7 +2172,7 @@ func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsResponse.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RollbackWeightsResponse) GetVersion() *WeightsVersion {
@@ -2096,7 +2197,7 @@ type EraseUserRequest struct {
 
 func (x *EraseUserRequest) Reset() {
 	*x = EraseUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2209,7 @@ func (x *EraseUserRequest) String() string {
 func (*EraseUserRequest) ProtoMessage() {}
 
 func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2222,7 @@ func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserRequest.ProtoReflect.Descriptor instead.
 func (*EraseUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EraseUserRequest) GetUserId() string {
@@ -2149,7 +2250,7 @@ type EraseUserResponse struct {
 
 func (x *EraseUserResponse) Reset() {
 	*x = EraseUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2262,7 @@ func (x *EraseUserResponse) String() string {
 func (*EraseUserResponse) ProtoMessage() {}
 
 func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2275,7 @@ func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserResponse.ProtoReflect.Descriptor instead.
 func (*EraseUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EraseUserResponse) GetErasureId() string {
@@ -2197,7 +2298,7 @@ type GetErasureRequest struct {
 
 func (x *GetErasureRequest) Reset() {
 	*x = GetErasureRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2310,7 @@ func (x *GetErasureRequest) String() string {
 func (*GetErasureRequest) ProtoMessage() {}
 
 func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2323,7 @@ func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureRequest.ProtoReflect.Descriptor instead.
 func (*GetErasureRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetErasureRequest) GetUserId() string {
@@ -2254,7 +2355,7 @@ type GetErasureResponse struct {
 
 func (x *GetErasureResponse) Reset() {
 	*x = GetErasureResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2367,7 @@ func (x *GetErasureResponse) String() string {
 func (*GetErasureResponse) ProtoMessage() {}
 
 func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2380,7 @@ func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureResponse.ProtoReflect.Descriptor instead.
 func (*GetErasureResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetErasureResponse) GetState() ErasureState {
@@ -2314,7 +2415,7 @@ type ScanUserRequest struct {
 
 func (x *ScanUserRequest) Reset() {
 	*x = ScanUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2326,7 +2427,7 @@ func (x *ScanUserRequest) String() string {
 func (*ScanUserRequest) ProtoMessage() {}
 
 func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2339,7 +2440,7 @@ func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserRequest.ProtoReflect.Descriptor instead.
 func (*ScanUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ScanUserRequest) GetUserId() string {
@@ -2362,7 +2463,7 @@ type StoreCount struct {
 
 func (x *StoreCount) Reset() {
 	*x = StoreCount{}
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2475,7 @@ func (x *StoreCount) String() string {
 func (*StoreCount) ProtoMessage() {}
 
 func (x *StoreCount) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2488,7 @@ func (x *StoreCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreCount.ProtoReflect.Descriptor instead.
 func (*StoreCount) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StoreCount) GetStore() string {
@@ -2420,7 +2521,7 @@ type TransportTopic struct {
 
 func (x *TransportTopic) Reset() {
 	*x = TransportTopic{}
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2533,7 @@ func (x *TransportTopic) String() string {
 func (*TransportTopic) ProtoMessage() {}
 
 func (x *TransportTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2546,7 @@ func (x *TransportTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransportTopic.ProtoReflect.Descriptor instead.
 func (*TransportTopic) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TransportTopic) GetTopic() string {
@@ -2482,7 +2583,7 @@ type ScanUserResponse struct {
 
 func (x *ScanUserResponse) Reset() {
 	*x = ScanUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2494,7 +2595,7 @@ func (x *ScanUserResponse) String() string {
 func (*ScanUserResponse) ProtoMessage() {}
 
 func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2507,7 +2608,7 @@ func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserResponse.ProtoReflect.Descriptor instead.
 func (*ScanUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ScanUserResponse) GetCounts() []*StoreCount {
@@ -2535,7 +2636,7 @@ type ExportUserRequest struct {
 
 func (x *ExportUserRequest) Reset() {
 	*x = ExportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2648,7 @@ func (x *ExportUserRequest) String() string {
 func (*ExportUserRequest) ProtoMessage() {}
 
 func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2661,7 @@ func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
 func (*ExportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExportUserRequest) GetUserId() string {
@@ -2581,7 +2682,7 @@ type ExportUserResponse struct {
 
 func (x *ExportUserResponse) Reset() {
 	*x = ExportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2593,7 +2694,7 @@ func (x *ExportUserResponse) String() string {
 func (*ExportUserResponse) ProtoMessage() {}
 
 func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2606,7 +2707,7 @@ func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
 func (*ExportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExportUserResponse) GetData() []byte {
@@ -2633,7 +2734,7 @@ type BankCounts struct {
 
 func (x *BankCounts) Reset() {
 	*x = BankCounts{}
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2746,7 @@ func (x *BankCounts) String() string {
 func (*BankCounts) ProtoMessage() {}
 
 func (x *BankCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2759,7 @@ func (x *BankCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankCounts.ProtoReflect.Descriptor instead.
 func (*BankCounts) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BankCounts) GetMemories() uint64 {
@@ -2708,7 +2809,7 @@ type ImportUserRequest struct {
 
 func (x *ImportUserRequest) Reset() {
 	*x = ImportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2720,7 +2821,7 @@ func (x *ImportUserRequest) String() string {
 func (*ImportUserRequest) ProtoMessage() {}
 
 func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2733,7 +2834,7 @@ func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserRequest.ProtoReflect.Descriptor instead.
 func (*ImportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ImportUserRequest) GetUserId() string {
@@ -2784,7 +2885,7 @@ type ImportUserResponse struct {
 
 func (x *ImportUserResponse) Reset() {
 	*x = ImportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2897,7 @@ func (x *ImportUserResponse) String() string {
 func (*ImportUserResponse) ProtoMessage() {}
 
 func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2910,7 @@ func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserResponse.ProtoReflect.Descriptor instead.
 func (*ImportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ImportUserResponse) GetSoFar() *BankCounts {
@@ -2837,7 +2938,7 @@ type GetCoreRequest struct {
 
 func (x *GetCoreRequest) Reset() {
 	*x = GetCoreRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +2950,7 @@ func (x *GetCoreRequest) String() string {
 func (*GetCoreRequest) ProtoMessage() {}
 
 func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +2963,7 @@ func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreRequest.ProtoReflect.Descriptor instead.
 func (*GetCoreRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetCoreRequest) GetUserId() string {
@@ -2883,7 +2984,7 @@ type GetCoreResponse struct {
 
 func (x *GetCoreResponse) Reset() {
 	*x = GetCoreResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +2996,7 @@ func (x *GetCoreResponse) String() string {
 func (*GetCoreResponse) ProtoMessage() {}
 
 func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +3009,7 @@ func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreResponse.ProtoReflect.Descriptor instead.
 func (*GetCoreResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetCoreResponse) GetCore() *CoreBlock {
@@ -2933,7 +3034,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2945,7 +3046,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3059,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WhyRequest) GetRecall() *RecallRequest {
@@ -3003,7 +3104,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3116,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3129,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Finding) GetTurnId() string {
@@ -3094,7 +3195,7 @@ type CandidateView struct {
 
 func (x *CandidateView) Reset() {
 	*x = CandidateView{}
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3106,7 +3207,7 @@ func (x *CandidateView) String() string {
 func (*CandidateView) ProtoMessage() {}
 
 func (x *CandidateView) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3119,7 +3220,7 @@ func (x *CandidateView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateView.ProtoReflect.Descriptor instead.
 func (*CandidateView) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CandidateView) GetMemoryId() string {
@@ -3181,7 +3282,7 @@ type WhyResponse struct {
 
 func (x *WhyResponse) Reset() {
 	*x = WhyResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3294,7 @@ func (x *WhyResponse) String() string {
 func (*WhyResponse) ProtoMessage() {}
 
 func (x *WhyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3307,7 @@ func (x *WhyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyResponse.ProtoReflect.Descriptor instead.
 func (*WhyResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *WhyResponse) GetStage() Stage {
@@ -3309,6 +3410,11 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
 	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\"@\n" +
 	"\x14DeleteMemoryResponse\x12(\n" +
+	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"L\n" +
+	"\x14ReleaseMemoryRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
+	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\"A\n" +
+	"\x15ReleaseMemoryResponse\x12(\n" +
 	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"2\n" +
 	"\x17GetWorkingMemoryRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\"@\n" +
@@ -3472,12 +3578,13 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x0fUtilizerService\x12@\n" +
 	"\x06Recall\x12\x17.mneme.v1.RecallRequest\x1a\x18.mneme.v1.RecallResponse\"\x03\x90\x02\x01\x12;\n" +
 	"\x06Answer\x12\x17.mneme.v1.AnswerRequest\x1a\x18.mneme.v1.AnswerResponse\x12V\n" +
-	"\x0fReportCitations\x12 .mneme.v1.ReportCitationsRequest\x1a!.mneme.v1.ReportCitationsResponse2\xd0\x04\n" +
+	"\x0fReportCitations\x12 .mneme.v1.ReportCitationsRequest\x1a!.mneme.v1.ReportCitationsResponse2\xa2\x05\n" +
 	"\rMemoryService\x12R\n" +
 	"\fListMemories\x12\x1d.mneme.v1.ListMemoriesRequest\x1a\x1e.mneme.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12I\n" +
 	"\tGetMemory\x12\x1a.mneme.v1.GetMemoryRequest\x1a\x1b.mneme.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12^\n" +
 	"\x10GetMemoryHistory\x12!.mneme.v1.GetMemoryHistoryRequest\x1a\".mneme.v1.GetMemoryHistoryResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\fDeleteMemory\x12\x1d.mneme.v1.DeleteMemoryRequest\x1a\x1e.mneme.v1.DeleteMemoryResponse\x12^\n" +
+	"\fDeleteMemory\x12\x1d.mneme.v1.DeleteMemoryRequest\x1a\x1e.mneme.v1.DeleteMemoryResponse\x12P\n" +
+	"\rReleaseMemory\x12\x1e.mneme.v1.ReleaseMemoryRequest\x1a\x1f.mneme.v1.ReleaseMemoryResponse\x12^\n" +
 	"\x10GetWorkingMemory\x12!.mneme.v1.GetWorkingMemoryRequest\x1a\".mneme.v1.GetWorkingMemoryResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
 	"GetSession\x12\x1b.mneme.v1.GetSessionRequest\x1a\x1c.mneme.v1.GetSessionResponse\"\x03\x90\x02\x01\x12C\n" +
@@ -3511,7 +3618,7 @@ func file_mneme_v1_services_proto_rawDescGZIP() []byte {
 }
 
 var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_mneme_v1_services_proto_goTypes = []any{
 	(FormationState)(0),              // 0: mneme.v1.FormationState
 	(ErasureState)(0),                // 1: mneme.v1.ErasureState
@@ -3532,123 +3639,128 @@ var file_mneme_v1_services_proto_goTypes = []any{
 	(*GetMemoryHistoryResponse)(nil), // 16: mneme.v1.GetMemoryHistoryResponse
 	(*DeleteMemoryRequest)(nil),      // 17: mneme.v1.DeleteMemoryRequest
 	(*DeleteMemoryResponse)(nil),     // 18: mneme.v1.DeleteMemoryResponse
-	(*GetWorkingMemoryRequest)(nil),  // 19: mneme.v1.GetWorkingMemoryRequest
-	(*GetWorkingMemoryResponse)(nil), // 20: mneme.v1.GetWorkingMemoryResponse
-	(*GetSessionRequest)(nil),        // 21: mneme.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),       // 22: mneme.v1.GetSessionResponse
-	(*RerankCandidate)(nil),          // 23: mneme.v1.RerankCandidate
-	(*RerankRequest)(nil),            // 24: mneme.v1.RerankRequest
-	(*RankedMemory)(nil),             // 25: mneme.v1.RankedMemory
-	(*RerankResponse)(nil),           // 26: mneme.v1.RerankResponse
-	(*WeightsVersion)(nil),           // 27: mneme.v1.WeightsVersion
-	(*ListWeightsRequest)(nil),       // 28: mneme.v1.ListWeightsRequest
-	(*ListWeightsResponse)(nil),      // 29: mneme.v1.ListWeightsResponse
-	(*FeatureWeight)(nil),            // 30: mneme.v1.FeatureWeight
-	(*RollbackWeightsRequest)(nil),   // 31: mneme.v1.RollbackWeightsRequest
-	(*RollbackWeightsResponse)(nil),  // 32: mneme.v1.RollbackWeightsResponse
-	(*EraseUserRequest)(nil),         // 33: mneme.v1.EraseUserRequest
-	(*EraseUserResponse)(nil),        // 34: mneme.v1.EraseUserResponse
-	(*GetErasureRequest)(nil),        // 35: mneme.v1.GetErasureRequest
-	(*GetErasureResponse)(nil),       // 36: mneme.v1.GetErasureResponse
-	(*ScanUserRequest)(nil),          // 37: mneme.v1.ScanUserRequest
-	(*StoreCount)(nil),               // 38: mneme.v1.StoreCount
-	(*TransportTopic)(nil),           // 39: mneme.v1.TransportTopic
-	(*ScanUserResponse)(nil),         // 40: mneme.v1.ScanUserResponse
-	(*ExportUserRequest)(nil),        // 41: mneme.v1.ExportUserRequest
-	(*ExportUserResponse)(nil),       // 42: mneme.v1.ExportUserResponse
-	(*BankCounts)(nil),               // 43: mneme.v1.BankCounts
-	(*ImportUserRequest)(nil),        // 44: mneme.v1.ImportUserRequest
-	(*ImportUserResponse)(nil),       // 45: mneme.v1.ImportUserResponse
-	(*GetCoreRequest)(nil),           // 46: mneme.v1.GetCoreRequest
-	(*GetCoreResponse)(nil),          // 47: mneme.v1.GetCoreResponse
-	(*WhyRequest)(nil),               // 48: mneme.v1.WhyRequest
-	(*Finding)(nil),                  // 49: mneme.v1.Finding
-	(*CandidateView)(nil),            // 50: mneme.v1.CandidateView
-	(*WhyResponse)(nil),              // 51: mneme.v1.WhyResponse
-	(*timestamppb.Timestamp)(nil),    // 52: google.protobuf.Timestamp
-	(*Memory)(nil),                   // 53: mneme.v1.Memory
-	(Status)(0),                      // 54: mneme.v1.Status
-	(*Turn)(nil),                     // 55: mneme.v1.Turn
-	(*CoreBlock)(nil),                // 56: mneme.v1.CoreBlock
+	(*ReleaseMemoryRequest)(nil),     // 19: mneme.v1.ReleaseMemoryRequest
+	(*ReleaseMemoryResponse)(nil),    // 20: mneme.v1.ReleaseMemoryResponse
+	(*GetWorkingMemoryRequest)(nil),  // 21: mneme.v1.GetWorkingMemoryRequest
+	(*GetWorkingMemoryResponse)(nil), // 22: mneme.v1.GetWorkingMemoryResponse
+	(*GetSessionRequest)(nil),        // 23: mneme.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),       // 24: mneme.v1.GetSessionResponse
+	(*RerankCandidate)(nil),          // 25: mneme.v1.RerankCandidate
+	(*RerankRequest)(nil),            // 26: mneme.v1.RerankRequest
+	(*RankedMemory)(nil),             // 27: mneme.v1.RankedMemory
+	(*RerankResponse)(nil),           // 28: mneme.v1.RerankResponse
+	(*WeightsVersion)(nil),           // 29: mneme.v1.WeightsVersion
+	(*ListWeightsRequest)(nil),       // 30: mneme.v1.ListWeightsRequest
+	(*ListWeightsResponse)(nil),      // 31: mneme.v1.ListWeightsResponse
+	(*FeatureWeight)(nil),            // 32: mneme.v1.FeatureWeight
+	(*RollbackWeightsRequest)(nil),   // 33: mneme.v1.RollbackWeightsRequest
+	(*RollbackWeightsResponse)(nil),  // 34: mneme.v1.RollbackWeightsResponse
+	(*EraseUserRequest)(nil),         // 35: mneme.v1.EraseUserRequest
+	(*EraseUserResponse)(nil),        // 36: mneme.v1.EraseUserResponse
+	(*GetErasureRequest)(nil),        // 37: mneme.v1.GetErasureRequest
+	(*GetErasureResponse)(nil),       // 38: mneme.v1.GetErasureResponse
+	(*ScanUserRequest)(nil),          // 39: mneme.v1.ScanUserRequest
+	(*StoreCount)(nil),               // 40: mneme.v1.StoreCount
+	(*TransportTopic)(nil),           // 41: mneme.v1.TransportTopic
+	(*ScanUserResponse)(nil),         // 42: mneme.v1.ScanUserResponse
+	(*ExportUserRequest)(nil),        // 43: mneme.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 44: mneme.v1.ExportUserResponse
+	(*BankCounts)(nil),               // 45: mneme.v1.BankCounts
+	(*ImportUserRequest)(nil),        // 46: mneme.v1.ImportUserRequest
+	(*ImportUserResponse)(nil),       // 47: mneme.v1.ImportUserResponse
+	(*GetCoreRequest)(nil),           // 48: mneme.v1.GetCoreRequest
+	(*GetCoreResponse)(nil),          // 49: mneme.v1.GetCoreResponse
+	(*WhyRequest)(nil),               // 50: mneme.v1.WhyRequest
+	(*Finding)(nil),                  // 51: mneme.v1.Finding
+	(*CandidateView)(nil),            // 52: mneme.v1.CandidateView
+	(*WhyResponse)(nil),              // 53: mneme.v1.WhyResponse
+	(*timestamppb.Timestamp)(nil),    // 54: google.protobuf.Timestamp
+	(*Memory)(nil),                   // 55: mneme.v1.Memory
+	(Status)(0),                      // 56: mneme.v1.Status
+	(*Turn)(nil),                     // 57: mneme.v1.Turn
+	(*CoreBlock)(nil),                // 58: mneme.v1.CoreBlock
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
-	52, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
-	53, // 1: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
+	54, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
+	55, // 1: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
 	5,  // 2: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
 	4,  // 3: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
 	3,  // 4: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
 	6,  // 5: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
-	54, // 6: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
-	53, // 7: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	53, // 8: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	55, // 9: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	53, // 10: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	53, // 11: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	55, // 12: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
-	0,  // 13: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	52, // 14: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
-	23, // 15: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
-	25, // 16: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	52, // 17: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
-	27, // 18: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
-	30, // 19: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
-	27, // 20: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
-	1,  // 21: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
-	52, // 22: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
-	38, // 23: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
-	39, // 24: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
-	43, // 25: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
-	43, // 26: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
-	56, // 27: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
-	3,  // 28: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
-	2,  // 29: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
-	2,  // 30: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
-	49, // 31: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
-	50, // 32: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
-	8,  // 33: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
-	3,  // 34: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
-	7,  // 35: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
-	9,  // 36: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	11, // 37: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	13, // 38: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	15, // 39: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	17, // 40: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	19, // 41: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	21, // 42: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	46, // 43: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
-	33, // 44: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
-	35, // 45: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
-	37, // 46: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
-	41, // 47: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
-	44, // 48: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
-	24, // 49: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	28, // 50: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
-	31, // 51: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
-	48, // 52: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
-	6,  // 53: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	8,  // 54: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	10, // 55: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	12, // 56: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	14, // 57: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	16, // 58: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	18, // 59: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	20, // 60: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	22, // 61: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	47, // 62: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
-	34, // 63: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
-	36, // 64: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
-	40, // 65: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
-	42, // 66: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
-	45, // 67: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
-	26, // 68: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	29, // 69: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
-	32, // 70: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
-	51, // 71: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
-	53, // [53:72] is the sub-list for method output_type
-	34, // [34:53] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	56, // 6: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
+	55, // 7: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	55, // 8: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	57, // 9: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	55, // 10: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	55, // 11: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	55, // 12: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
+	57, // 13: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	0,  // 14: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
+	54, // 15: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	25, // 16: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
+	27, // 17: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
+	54, // 18: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
+	29, // 19: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
+	32, // 20: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
+	29, // 21: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
+	1,  // 22: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
+	54, // 23: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	40, // 24: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	41, // 25: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	45, // 26: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	45, // 27: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	58, // 28: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
+	3,  // 29: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
+	2,  // 30: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
+	2,  // 31: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
+	51, // 32: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
+	52, // 33: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
+	8,  // 34: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
+	3,  // 35: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
+	7,  // 36: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
+	9,  // 37: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
+	11, // 38: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	13, // 39: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	15, // 40: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	17, // 41: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	19, // 42: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
+	21, // 43: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	23, // 44: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	48, // 45: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
+	35, // 46: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	37, // 47: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	39, // 48: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	43, // 49: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	46, // 50: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	26, // 51: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	30, // 52: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
+	33, // 53: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
+	50, // 54: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
+	6,  // 55: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	8,  // 56: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	10, // 57: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	12, // 58: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	14, // 59: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	16, // 60: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	18, // 61: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	20, // 62: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
+	22, // 63: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	24, // 64: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	49, // 65: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
+	36, // 66: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	38, // 67: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	42, // 68: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	44, // 69: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	47, // 70: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	28, // 71: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	31, // 72: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
+	34, // 73: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
+	53, // 74: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
+	55, // [55:75] is the sub-list for method output_type
+	35, // [35:55] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_services_proto_init() }
@@ -3657,14 +3769,14 @@ func file_mneme_v1_services_proto_init() {
 		return
 	}
 	file_mneme_v1_memory_proto_init()
-	file_mneme_v1_services_proto_msgTypes[24].OneofWrappers = []any{}
+	file_mneme_v1_services_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_services_proto_rawDesc), len(file_mneme_v1_services_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   49,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

@@ -105,16 +105,18 @@ func (s *agentSession) left() int {
 
 // view is the data of the prompt.
 type view struct {
-	Turns    []llm.ShownTurn   `json:"turns"`
-	Steps    []step            `json:"steps"`
-	Memories []llm.ShownMemory `json:"memories"`
-	Left     int               `json:"searches_left"`
-	AtOnce   int               `json:"queries_at_once"`
+	Context  []llm.ShownContext `json:"context,omitempty"`
+	Turns    []llm.ShownTurn    `json:"turns"`
+	Steps    []step             `json:"steps"`
+	Memories []llm.ShownMemory  `json:"memories"`
+	Left     int                `json:"searches_left"`
+	AtOnce   int                `json:"queries_at_once"`
 }
 
 func (s *agentSession) view() view {
 	v := view{
-		Turns: llm.ShowTurns(s.turns), Steps: append([]step{}, s.trail.Steps...), Memories: []llm.ShownMemory{},
+		Context: llm.ShowContext(s.in.Session.Context, s.turns), Turns: llm.ShowTurns(s.turns),
+		Steps: append([]step{}, s.trail.Steps...), Memories: []llm.ShownMemory{},
 		Left: s.left(), AtOnce: min(s.left(), s.bounds.AtOnce),
 	}
 	for i, m := range s.trail.Memories {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/formation/directive"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -96,7 +95,7 @@ func (e *turnExtractor) candidates() []formation.Candidate {
 // statements returns what the text of the turn tells.
 func (e *turnExtractor) statements() []statement {
 	turn := e.turns[e.index]
-	kept := e.salient(e.honest(e.splitter.Split(unmark(turn.Text))))
+	kept := e.salient(e.splitter.Split(unmark(turn.Text)))
 	var out []statement
 	for i, sentence := range kept {
 		s := e.state(sentence, i == 0)
@@ -109,27 +108,6 @@ func (e *turnExtractor) statements() []statement {
 		out = append(out, s)
 	}
 	return out
-}
-
-// honest leaves out what wants to steer the memory: all of a turn that pretends to be more than speech, else the sentences that are
-// directives, with what goes along with them unless the speaker tells of themself in it.
-func (e *turnExtractor) honest(texts []string) []string {
-	if directive.Framed(e.turns[e.index].Text) {
-		return nil
-	}
-	kept := texts[:0:0]
-	steered := false
-	for _, text := range texts[:min(len(texts), maxSentences)] {
-		if directive.Is(text) {
-			steered = true
-			continue
-		}
-		kept = append(kept, text)
-	}
-	if !steered {
-		return kept
-	}
-	return slices.DeleteFunc(kept, func(text string) bool { return !speaksOfSelf(text) })
 }
 
 func speaksOfSelf(said string) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -58,6 +59,7 @@ func (l *Life) Form(ctx context.Context, in formation.Session) (formation.Verdic
 	}
 	w, err := l.write(ctx, in, v, shown)
 	l.Verdicts, l.window = append(l.Verdicts, v), append(l.window, in.Turns...)
+	l.window = slices.DeleteFunc(l.window, func(t memory.Turn) bool { return slices.Contains(w.Retire, t.ID) })
 	return v, w, err
 }
 

@@ -42,6 +42,17 @@ func echoes(op memory.Operation, speakers map[string]bool, known []memory.Memory
 	return float64(told) >= echoedShare*float64(len(matter))
 }
 
+// fresh turns the entries that an assistant's echo would make into NONE, unless something builds on them.
+func (v voices) fresh(ops []memory.Operation, known []memory.Memory) []memory.Operation {
+	built := targets(ops)
+	for i, op := range ops {
+		if op.Kind == memory.OpAdd && !built[op.New.ID] && v.assistants(op.Sources) && echoes(op, v.speakers, known) {
+			ops[i] = memory.Operation{Kind: memory.OpNone, Sources: op.Sources, Reason: reasonEcho}
+		}
+	}
+	return ops
+}
+
 // shown are the entries that the former was shown.
 func shown(in formation.Bundle) []memory.Memory {
 	var out []memory.Memory

@@ -1,35 +1,35 @@
-// Package guard stands before every former, whatever its strategy and policy: directives in what was said never reach it,
-// and what an assistant said changes nothing that a user's memory holds, nor is it kept when it only repeats that. Nor does
-// it let an entry be added that is there already, word for word.
+// Package guard stands before every former, whatever its strategy and policy. It protects the bank by what a turn may do, never by how
+// it is put: what an assistant said, and what a user only passes on of others, changes nothing that a user's memory holds, and
+// says whose word it is; and turns that look like an attack are formed apart, are shown nothing, and go into quarantine. No text is
+// dropped. Nor is an entry added that is there already, word for word, or that is an assistant's echo of what is known.
 package guard
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/formation/directive"
+	"github.com/mneme-memory/mneme/shared/formation/quarantine"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// reasonAssistant marks an operation that was not carried out because an assistant alone said so.
-const reasonAssistant = "an assistant's word changes nothing"
+// Reasons of operations that were not carried out as they were decided.
+const (
+	reasonOthers = "others' words change nothing"
+	reasonMany   = "one turn deletes more than a turn may"
+	reasonKnown  = "already known, word for word"
+	// reasonUnusable marks what a model gave no usable answer to.
+	reasonUnusable = "no usable answer: kept as it was said"
+)
 
-// reasonKnown marks an entry that was not written because there is one of the same words.
-const reasonKnown = "already known, word for word"
+// New returns a former behind the guard.
+func New(f formation.Former) formation.Former { return former{f} }
 
-// New returns a former that sees no directives. A turn that looks like the frame of a prompt is left out; of other turns,
-// the sentences that are directives are. What is left out is still kept as a turn: it is evidence, and no memory.
-func New(f formation.Former) formation.Former {
-	return former{Former: f, splitter: text.NewSplitter()}
-}
-
-type former struct {
-	formation.Former
-	splitter *text.Splitter
-}
+type former struct{ formation.Former }
 
 var _ formation.Divisible = former{}
 
@@ -41,125 +41,160 @@ func (f former) Division() formation.Division {
 	return formation.Division{}
 }
 
-// Extract implements formation.Former.
+// Extract implements formation.Former. What looks like an attack is extracted apart, so that nothing else is read in its light.
 func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	in.Turns = f.clean(in.Turns)
-	return f.Former.Extract(ctx, in)
+	in.Context = without(in.Context, quarantine.Turns(in.Context)) // nothing is read in their light, either
+	odd := quarantine.Turns(in.Turns)
+	if len(odd) == 0 {
+		return f.Former.Extract(ctx, in)
+	}
+	rest := in
+	rest.Turns = without(in.Turns, odd)
+	out, err := f.Former.Extract(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	rest.Turns, rest.Context = only(in.Turns, odd), nil
+	apart, err := f.Former.Extract(ctx, rest)
+	if errors.Is(err, fault.ErrUnusableAnswer) { // an attack must not cost the rest of the session
+		apart, err = spoken(rest.Turns), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := in.Positions()
+	out = append(out, apart...)
+	slices.SortStableFunc(out, func(a, b formation.Candidate) int { return first(at, a.Sources) - first(at, b.Sources) })
+	return out, nil
 }
 
 // Decide implements formation.Former.
 func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	in.Session.Turns, in.Window = f.clean(in.Session.Turns), f.clean(in.Window)
-	v, err := f.Former.Decide(ctx, in)
-	if err != nil {
-		return v, err
+	in.Session.Context = without(in.Session.Context, quarantine.Turns(in.Session.Context))
+	odd := quarantine.Turns(in.Session.Turns)
+	rest := in
+	rest.Session.Turns, rest.Window = without(in.Session.Turns, odd), without(in.Window, quarantine.Turns(in.Window))
+	rest.Related = slices.DeleteFunc(slices.Clone(in.Related), func(r formation.Related) bool { return some(r.Candidate.Sources, odd) })
+	var v formation.Verdict
+	if len(rest.Related) > 0 || len(odd) == 0 {
+		var err error
+		if v, err = f.Former.Decide(ctx, rest); err != nil || len(v.Lookups) > 0 {
+			return v, err
+		}
+		v = newVoices(rest).checked(v, shown(in), in.Core)
 	}
-	assistant := assistantTurns(in.Session.Turns)
-	known := shown(in)
-	if len(assistant) > 0 {
-		v.Operations = harmless(v.Operations, assistant)
-		v.Operations = fresh(v.Operations, assistant, in.Session, known)
+	if len(rest.Related) < len(in.Related) {
+		apart, err := f.apart(ctx, in, odd)
+		if err != nil {
+			return formation.Verdict{}, err
+		}
+		v.Operations = append(v.Operations, apart...)
 	}
-	v.Operations = once(v.Operations, known)
-	v.Core = slices.DeleteFunc(slices.Clone(v.Core), func(op memory.CoreOperation) bool {
-		return len(op.Sources) > 0 && all(op.Sources, assistant)
-	})
 	return v, nil
 }
 
-// clean returns the turns without directives.
-func (f former) clean(turns []memory.Turn) []memory.Turn {
-	out := make([]memory.Turn, 0, len(turns))
-	for _, t := range turns {
-		if directive.Framed(t.Text) {
-			continue
+// maxAsked is how often a former may look something up about an attack.
+const maxAsked = 16
+
+var errAsks = errors.New("the former asks for more without end")
+
+// apart decides on what looks like an attack: the former is shown nothing that is known, so that it can name nothing, and what it
+// writes goes into quarantine.
+func (f former) apart(ctx context.Context, in formation.Bundle, odd map[string]string) ([]memory.Operation, error) {
+	b := formation.Bundle{Session: in.Session}
+	sources := map[string]bool{}
+	for id := range odd {
+		sources[id] = true
+	}
+	for _, r := range in.Related {
+		if some(r.Candidate.Sources, odd) {
+			b.Related = append(b.Related, formation.Related{Candidate: r.Candidate})
+			for _, id := range r.Candidate.Sources {
+				sources[id] = true
+			}
 		}
-		t.Text = f.plain(t.Text)
-		if directive.Framed(t.Caption) || directive.Is(t.Caption) {
-			t.Caption = ""
+	}
+	b.Session.Turns, b.Session.Context = only(in.Session.Turns, sources), nil
+	for range maxAsked {
+		v, err := f.Former.Decide(ctx, b)
+		if errors.Is(err, fault.ErrUnusableAnswer) {
+			return quarantined(f.asSpoken(b), odd), nil
 		}
-		if t.Text != "" || t.Caption != "" {
-			out = append(out, t)
+		if err != nil {
+			return nil, err
 		}
+		if len(v.Lookups) == 0 {
+			return quarantined(v.Operations, odd), nil
+		}
+		b.Memo, b.Found = v.Memo, make([]formation.Found, len(v.Lookups))
+	}
+	return nil, errAsks
+}
+
+// spoken are turns as candidates, word for word.
+func spoken(turns []memory.Turn) []formation.Candidate {
+	out := make([]formation.Candidate, len(turns))
+	for i, t := range turns {
+		said := strings.TrimSpace(t.Text + " " + t.Caption)
+		out[i] = formation.Candidate{Kind: memory.KindFact, Content: t.Speaker + " said: " + said, Sources: []string{t.ID}}
 	}
 	return out
 }
 
-// plain returns a text without the sentences that are directives, the very same text where there are none.
-func (f former) plain(text string) string {
-	sentences := f.splitter.Split(text)
-	kept := slices.DeleteFunc(slices.Clone(sentences), directive.Is)
-	switch {
-	case directive.Is(text) && len(kept) == len(sentences): // spread over sentences
-		return ""
-	case len(kept) == len(sentences):
-		return text
-	}
-	return strings.Join(kept, " ")
-}
-
-func assistantTurns(turns []memory.Turn) map[string]bool {
-	out := map[string]bool{}
-	for _, t := range turns {
-		if t.Role == memory.RoleAssistant {
-			out[t.ID] = true
+// asSpoken adds the turns of a bundle word for word.
+func (f former) asSpoken(in formation.Bundle) []memory.Operation {
+	strategy, _, _ := strings.Cut(f.Version(), "/")
+	var out []memory.Operation
+	for i, c := range spoken(in.Session.Turns) {
+		m := memory.Memory{
+			ID: memory.DeriveID(in.Session.Scope, c.Sources, 0), Kind: c.Kind, Content: c.Content, ValidFrom: in.Session.Turns[i].Time,
+			Sources: c.Sources, SessionID: in.Session.ID, Strategy: strategy, PolicyVersion: f.Version(),
 		}
+		out = append(out, memory.Operation{Kind: memory.OpAdd, New: &m, Sources: c.Sources, Reason: reasonUnusable})
 	}
 	return out
 }
 
-// harmless turns what would close an entry on an assistant's word alone into NONE, and so everything that builds on it.
-func harmless(ops []memory.Operation, assistant map[string]bool) []memory.Operation {
-	out := slices.Clone(ops)
-	gone := map[string]bool{} // entries that are no longer written
-	for i, op := range out {
-		closes := op.Kind == memory.OpUpdate || op.Kind == memory.OpMerge || op.Kind == memory.OpDelete
-		onGone := slices.ContainsFunc(op.Targets, func(id string) bool { return gone[id] })
-		if !closes || !(onGone || all(op.Sources, assistant)) {
-			continue
-		}
+// quarantined turns operations into additions of quarantined entries; none builds on another.
+func quarantined(ops []memory.Operation, odd map[string]string) []memory.Operation {
+	var out []memory.Operation
+	for _, op := range ops {
 		if op.New != nil {
-			gone[op.New.ID] = true
+			op.Kind, op.Targets = memory.OpAdd, nil
+			for _, id := range op.Sources {
+				op.New.Quarantine = max(op.New.Quarantine, odd[id])
+			}
+			out = append(out, op)
+			continue
 		}
-		out[i] = memory.Operation{Kind: memory.OpNone, Sources: op.Sources, Reason: reasonAssistant}
+		out = append(out, memory.Operation{Kind: memory.OpNone, Sources: op.Sources, Reason: op.Reason})
 	}
 	return out
-}
-
-// fresh turns the entries that an assistant's echo would make into NONE, unless something builds on them.
-func fresh(ops []memory.Operation, assistant map[string]bool, in formation.Session, known []memory.Memory) []memory.Operation {
-	speakers, built := formation.SpeakerStems(in.Turns), targets(ops)
-	for i, op := range ops {
-		if op.Kind == memory.OpAdd && !built[op.New.ID] && all(op.Sources, assistant) && echoes(op, speakers, known) {
-			ops[i] = memory.Operation{Kind: memory.OpNone, Sources: op.Sources, Reason: reasonEcho}
-		}
-	}
-	return ops
 }
 
 // once turns into NONE what adds an entry that is there already, word for word, unless something builds on it.
 func once(ops []memory.Operation, known []memory.Memory) []memory.Operation {
-	out, built, there := slices.Clone(ops), targets(ops), map[string]string{}
+	built, there := targets(ops), map[string]string{}
 	for _, m := range known {
 		if !built[m.ID] {
 			there[text.Canonical(m.Content)] = m.ID
 		}
 	}
-	for i, op := range out {
+	for i, op := range ops {
 		if op.New == nil {
 			continue
 		}
 		words := text.Canonical(op.New.Content)
 		id, repeated := there[words]
 		if repeated && op.Kind == memory.OpAdd && op.Until.IsZero() && !built[op.New.ID] {
-			out[i] = memory.Operation{Kind: memory.OpNone, Targets: []string{id}, Sources: op.Sources, Reason: reasonKnown}
+			ops[i] = memory.Operation{Kind: memory.OpNone, Targets: []string{id}, Sources: op.Sources, Reason: reasonKnown}
 			continue
 		}
 		if !built[op.New.ID] && op.Until.IsZero() {
 			there[words] = op.New.ID
 		}
 	}
-	return out
+	return ops
 }
 
 // targets are the entries that operations act on.
@@ -173,6 +208,26 @@ func targets(ops []memory.Operation) map[string]bool {
 	return out
 }
 
-func all(ids []string, of map[string]bool) bool {
-	return !slices.ContainsFunc(ids, func(id string) bool { return !of[id] })
+// only and without choose turns by their ids.
+func only[V any](turns []memory.Turn, of map[string]V) []memory.Turn {
+	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { _, ok := of[t.ID]; return !ok })
+}
+
+func without[V any](turns []memory.Turn, of map[string]V) []memory.Turn {
+	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { _, ok := of[t.ID]; return ok })
+}
+
+func some[V any](ids []string, of map[string]V) bool {
+	return slices.ContainsFunc(ids, func(id string) bool { _, ok := of[id]; return ok })
+}
+
+// first is the position of the first source.
+func first(at map[string]int, sources []string) int {
+	least := len(at)
+	for _, id := range sources {
+		if p, ok := at[id]; ok {
+			least = min(least, p)
+		}
+	}
+	return least
 }

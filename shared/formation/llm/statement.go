@@ -35,17 +35,18 @@ type Statement struct {
 
 // Extract asks for what turns say. A is the role's answer: of names the list of what was found, and whether the model says that there is
 // nothing, which alone makes an empty result; every other answer without a list is a fault. read is as in candidates. Without turns nothing
-// is asked.
-func Extract[A, S any](ctx context.Context, r Role, tenant string, turns []memory.Turn, of func(A) (nothing bool, said []S),
+// is asked, whatever the context.
+func Extract[A, S any](ctx context.Context, r Role, in formation.Session, of func(A) (nothing bool, said []S),
 	read func(S) (formation.Candidate, int, error),
 ) ([]formation.Candidate, error) {
-	if len(turns) == 0 {
+	if len(in.Turns) == 0 {
 		return nil, nil
 	}
 	data := struct {
-		Turns []ShownTurn `json:"turns"`
-	}{ShowTurns(turns)}
-	return Ask(ctx, r, tenant, data, len(turns), func(a A) ([]formation.Candidate, error) {
+		Context []ShownContext `json:"context,omitempty"`
+		Turns   []ShownTurn    `json:"turns"`
+	}{ShowContext(in.Context, in.Turns), ShowTurns(in.Turns)}
+	return Ask(ctx, r, in.Scope.Tenant, data, len(in.Turns), func(a A) ([]formation.Candidate, error) {
 		nothing, said := of(a)
 		if err := CheckNothing(nothing, len(said)); err != nil {
 			return nil, err

@@ -34,6 +34,26 @@ func ShowAs(sort string, turns []memory.Turn) []ShownTurn {
 	return out
 }
 
+// ShownContext is a turn that prompts show to be read only: its alias is none that an answer may name.
+type ShownContext struct {
+	ShownTurn
+	// Before is the alias of the turn that follows it; empty where none does.
+	Before string `json:"before,omitempty"`
+}
+
+// ShowContext names the context of turns x1, x2, ... in its order, and says where each belongs.
+func ShowContext(context, turns []memory.Turn) []ShownContext {
+	out := make([]ShownContext, len(context))
+	for i, t := range ShowAs("x", context) {
+		out[i].ShownTurn = t
+		next := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.Time.After(context[i].Time) })
+		if next >= 0 {
+			out[i].Before = Alias("t", next)
+		}
+	}
+	return out
+}
+
 // Positions gives the aliases of n turns their positions back, ascending and each once.
 func Positions(aliases []string, n int) ([]int, error) {
 	if len(aliases) == 0 {

@@ -45,9 +45,10 @@ func showBlock(text string) shownBlock {
 // block asks the core role once, and has the block compressed when it has grown beyond its capacity.
 func (f *LLM) block(ctx context.Context, d *roleInput) ([]memory.CoreOperation, error) {
 	data := struct {
-		Core  shownBlock      `json:"core"`
-		Turns []llm.ShownTurn `json:"turns"`
-	}{showBlock(d.core.Content), llm.ShowTurns(d.turns)}
+		Core    shownBlock         `json:"core"`
+		Context []llm.ShownContext `json:"context,omitempty"`
+		Turns   []llm.ShownTurn    `json:"turns"`
+	}{showBlock(d.core.Content), llm.ShowContext(d.session.Context, d.turns), llm.ShowTurns(d.turns)}
 	done, err := llm.Ask(ctx, f.core, d.session.Scope.Tenant, data, len(d.turns), func(a coreAnswer) ([]memory.CoreOperation, error) {
 		return a.operations(d)
 	})

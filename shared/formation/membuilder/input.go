@@ -84,8 +84,9 @@ type shownEntry struct {
 
 // view is what one of the roles that keep entries sees: the turns, and the nearest memories, those of its own kind first.
 type view struct {
-	Turns    []llm.ShownTurn `json:"turns"`
-	Memories []shownEntry    `json:"memories"`
+	Context  []llm.ShownContext `json:"context,omitempty"`
+	Turns    []llm.ShownTurn    `json:"turns"`
+	Memories []shownEntry       `json:"memories"`
 
 	kinds []memory.Kind
 	own   map[string]memory.Memory // by alias; those of other kinds are shown for context only
@@ -93,8 +94,8 @@ type view struct {
 }
 
 func (d *roleInput) view(kinds []memory.Kind) *view {
-	v := &view{Turns: llm.ShowTurns(d.turns), Memories: []shownEntry{}, kinds: kinds, own: map[string]memory.Memory{},
-		other: map[string]bool{}}
+	v := &view{Context: llm.ShowContext(d.session.Context, d.turns), Turns: llm.ShowTurns(d.turns), Memories: []shownEntry{}, kinds: kinds,
+		own: map[string]memory.Memory{}, other: map[string]bool{}}
 	of := func(m memory.Memory) bool { return slices.Contains(kinds, m.Kind) }
 	list := slices.Clone(d.related)
 	slices.SortStableFunc(list, func(a, b memory.Memory) int {

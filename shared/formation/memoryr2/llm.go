@@ -29,8 +29,8 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[extraction](&f.extractor, model.RoleFacts, "memory-r2-facts.v1", "mneme_memory_r2_facts"),
-		llm.Spec[edits](&f.manager, model.RoleFactManager, "memory-r2-fact-manager.v1", "mneme_memory_r2_fact_manager"))
+		llm.Spec[extraction](&f.extractor, model.RoleFacts, "memory-r2-facts.v2", "mneme_memory_r2_facts"),
+		llm.Spec[edits](&f.manager, model.RoleFactManager, "memory-r2-fact-manager.v2", "mneme_memory_r2_fact_manager"))
 	return f, err
 }
 
@@ -49,13 +49,13 @@ type extraction struct {
 // Extract asks for the facts of each chunk of the session, chunks at the same time. An empty result means that of every chunk the model
 // says that it holds none.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	chunks := chunked(in.Turns)
+	chunks := chunked(in)
 	found := make([][]formation.Candidate, len(chunks))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(chunksAtOnce)
-	for i, turns := range chunks {
+	for i, chunk := range chunks {
 		g.Go(func() (err error) {
-			found[i], err = f.extract(gctx, in.Scope.Tenant, turns)
+			found[i], err = f.extract(gctx, chunk)
 			return err
 		})
 	}
@@ -69,29 +69,35 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 	return out, nil
 }
 
-func (f *LLM) extract(ctx context.Context, tenant string, turns []memory.Turn) ([]formation.Candidate, error) {
+func (f *LLM) extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a extraction) (bool, []llm.Statement) { return a.Nothing, a.Facts }
-	return llm.Extract(ctx, f.extractor, tenant, turns, of, func(s llm.Statement) (formation.Candidate, int, error) {
-		c, first, err := s.Candidate(turns)
+	return llm.Extract(ctx, f.extractor, in, of, func(s llm.Statement) (formation.Candidate, int, error) {
+		c, first, err := s.Candidate(in.Turns)
 		c.Neighbours = relatedEach
 		return c, first, err
 	})
 }
 
-// chunked splits a session into runs of turns of at most chunkCharacters each. A turn is never split.
-func chunked(turns []memory.Turn) [][]memory.Turn {
-	var out [][]memory.Turn
+// chunked splits a session into runs of turns of at most chunkCharacters each, with what of its context was said around them. A turn is
+// never split.
+func chunked(in formation.Session) []formation.Session {
+	var out []formation.Session
+	add := func(first, end int) {
+		part := in
+		part.Turns, part.Context = in.Turns[first:end], in.Around(first, end)
+		out = append(out, part)
+	}
 	first, characters := 0, 0
-	for i, t := range turns {
+	for i, t := range in.Turns {
 		n := utf8.RuneCountInString(t.Text) + utf8.RuneCountInString(t.Caption)
 		if i > first && characters+n > chunkCharacters {
-			out = append(out, turns[first:i])
+			add(first, i)
 			first, characters = i, 0
 		}
 		characters += n
 	}
-	if first < len(turns) {
-		out = append(out, turns[first:])
+	if first < len(in.Turns) {
+		add(first, len(in.Turns))
 	}
 	return out
 }

@@ -28,6 +28,7 @@ func split(in formation.Session, size int) []chunk {
 		end := cut(in.Turns, first, size)
 		c := chunk{session: in, first: first, end: end, position: position}
 		c.session.Turns = withContext(in.Turns, first, end)
+		c.session.Context = in.Around(max(0, first-overlap), end)
 		out = append(out, c)
 		first = end
 	}

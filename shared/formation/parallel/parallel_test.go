@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -167,6 +168,58 @@ func TestCollidingGroupsAreDecidedAgainAsOne(t *testing.T) {
 	}
 	if len(f.bundles) != 7 {
 		t.Errorf("decided %d times, want six groups and the two that collided once more", len(f.bundles))
+	}
+}
+
+// Each part of a session is read with the context around it, and all of the context is read with some part.
+func TestChunksAreReadWithTheirContext(t *testing.T) {
+	in := many(100)
+	for i, turn := range in.Turns {
+		turn.ID, turn.Time = fmt.Sprintf("context-%04d", i), turn.Time.Add(time.Second)
+		in.Context = append(in.Context, turn)
+	}
+	f := newFake()
+	if _, err := parallel.New(f, parallel.DefaultOptions()).Extract(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.sessions) < 3 {
+		t.Fatalf("%d chunks", len(f.sessions))
+	}
+	read := map[string]bool{}
+	for _, s := range f.sessions {
+		if most := len(s.Turns) + 1; len(s.Context) == 0 || len(s.Context) > most {
+			t.Errorf("%d turns are read with %d of context, want at most %d", len(s.Turns), len(s.Context), most)
+		}
+		last := s.Turns[len(s.Turns)-1].Time
+		for _, c := range s.Context {
+			read[c.ID] = true
+			if c.Time.After(last.Add(2 * time.Minute)) {
+				t.Errorf("context of %s is read with turns up to %s", c.Time, last)
+			}
+		}
+	}
+	if len(read) != len(in.Context) {
+		t.Errorf("%d of %d turns of context are read", len(read), len(in.Context))
+	}
+}
+
+func TestPassingTurnsAreUnited(t *testing.T) {
+	f := newFake()
+	f.decide = func(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+		v, err := none(ctx, in)
+		for _, r := range in.Related {
+			v.Passing = append(v.Passing, formation.Passing{TurnID: r.Candidate.Sources[0], Until: day})
+		}
+		return v, err
+	}
+	b := bundleOf(t, many(100))
+	v, err := parallel.New(f, parallel.DefaultOptions()).Decide(t.Context(), b)
+	held := map[string]bool{}
+	for _, p := range v.Passing {
+		held[p.TurnID] = true
+	}
+	if err != nil || len(f.bundles) < 2 || len(held) != len(b.Related) {
+		t.Errorf("%d turns of %d are held after %d decisions, %v", len(held), len(b.Related), len(f.bundles), err)
 	}
 }
 

@@ -70,6 +70,7 @@ func unite(session formation.Session, verdicts []*formation.Verdict) formation.V
 			at = max(at, first) // what depends on an operation of its bin stays behind it
 			list = append(list, placed{at, op})
 		}
+		out.Passing = append(out.Passing, v.Passing...)
 		for _, id := range v.Retire {
 			if !slices.Contains(out.Retire, id) {
 				out.Retire = append(out.Retire, id)

@@ -29,7 +29,7 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{related: opts.Related}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[reflection](&f.topics, model.RoleTopics, "rmm-topics.v1", "mneme_rmm_topics"),
+		llm.Spec[reflection](&f.topics, model.RoleTopics, "rmm-topics.v2", "mneme_rmm_topics"),
 		llm.Spec[decisions](&f.manager, model.RoleTopicManager, "rmm-manager.v1", "mneme_rmm_manager"))
 	return f, err
 }
@@ -63,7 +63,7 @@ type topic struct {
 // answer without topics is an error. Without turns it asks nothing.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a reflection) (bool, []topic) { return a.Nothing, a.Topics }
-	return llm.Extract(ctx, f.topics, in.Scope.Tenant, in.Turns, of, func(t topic) (formation.Candidate, int, error) {
+	return llm.Extract(ctx, f.topics, in, of, func(t topic) (formation.Candidate, int, error) {
 		return t.candidate(in.Turns)
 	})
 }

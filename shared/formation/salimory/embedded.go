@@ -22,9 +22,8 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	if err != nil {
 		return formation.Verdict{}, err
 	}
-	verdict.Operations = append(verdict.Operations, passing...)
 	verdict.Retire = stale(in.Window, in.Session)
-	return verdict, nil
+	return passing.addTo(verdict), nil
 }
 
 // Division says that sessions can be extracted in parts and decided in groups.

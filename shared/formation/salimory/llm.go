@@ -29,8 +29,8 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{related: opts.Related}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v2", "mneme_salimory_extractor"),
-		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v2", "mneme_salimory_manager"))
+		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v3", "mneme_salimory_extractor"),
+		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v3", "mneme_salimory_manager"))
 	return f, err
 }
 
@@ -57,7 +57,7 @@ type routed struct {
 // so; every other answer without memories is an error. Without turns it asks nothing.
 func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a extraction) (bool, []routed) { return a.Nothing, a.Memories }
-	return llm.Extract(ctx, f.extractor, in.Scope.Tenant, in.Turns, of, func(r routed) (formation.Candidate, int, error) {
+	return llm.Extract(ctx, f.extractor, in, of, func(r routed) (formation.Candidate, int, error) {
 		return r.candidate(in.Turns)
 	})
 }
@@ -98,7 +98,7 @@ type question struct {
 func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	lasting, passing := split(in)
 	if len(lasting.Related) == 0 {
-		return formation.Verdict{Operations: passing, Retire: stale(in.Window, in.Session)}, nil
+		return passing.addTo(formation.Verdict{Retire: stale(in.Window, in.Session)}), nil
 	}
 	input, err := llm.NewDecisionInput(lasting, f.related)
 	if err != nil {
@@ -115,7 +115,8 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		if err != nil {
 			return formation.Verdict{}, err
 		}
-		return formation.Verdict{Operations: append(ops, passing...), Retire: append(retired, stale(working, in.Session)...)}, nil
+		verdict := formation.Verdict{Operations: ops, Retire: append(retired, stale(working, in.Session)...)}
+		return passing.addTo(verdict), nil
 	})
 }
 

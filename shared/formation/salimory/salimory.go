@@ -22,19 +22,61 @@ const staleAfter = 48 * time.Hour
 // reasonWorking marks what is left to working memory.
 const reasonWorking = "of the moment: working memory only"
 
-// split takes the candidates that are for working memory only out of a bundle and decides on them: nothing is written.
-func split(in formation.Bundle) (formation.Bundle, []memory.Operation) {
+// passingFor is how long after it was said working memory holds what matters for the moment only: into the next day, when somebody may
+// still have it in mind. What names a day to come is held until that day is over, as long as the window's own limit of age allows.
+const passingFor = 24 * time.Hour
+
+// passing is what was decided on candidates that are for working memory only.
+type passing struct {
+	operations []memory.Operation
+	turns      []formation.Passing
+}
+
+// addTo completes the verdict on the others.
+func (p passing) addTo(v formation.Verdict) formation.Verdict {
+	v.Operations = append(v.Operations, p.operations...)
+	v.Passing = append(v.Passing, p.turns...)
+	return v
+}
+
+// split takes the candidates that are for working memory only out of a bundle and decides on them. In SaliMory, W is a store of its own
+// beside F and P: extraction routes to one of the three, and W is kept within a sliding time window. Here W holds turns, not statements:
+// every salient turn enters it when it is said, and leaves it by the budget of words or by age. A turn that told something for W alone
+// would be lost with it, as the bank is given nothing; so W is told to hold that turn for its time, and to let it go then.
+func split(in formation.Bundle) (formation.Bundle, passing) {
 	var lasting []formation.Related
-	var ops []memory.Operation
+	var out passing
 	for _, r := range in.Related {
-		if !r.Candidate.Working {
+		c := r.Candidate
+		if !c.Working {
 			lasting = append(lasting, r)
 			continue
 		}
-		ops = append(ops, memory.Operation{Kind: memory.OpNone, Sources: slices.Clone(r.Candidate.Sources), Reason: reasonWorking})
+		op := memory.Operation{Kind: memory.OpNone, Sources: slices.Clone(c.Sources), Reason: reasonWorking}
+		out.operations = append(out.operations, op)
+		for _, t := range in.Session.Turns {
+			if slices.Contains(c.Sources, t.ID) {
+				out.turns = append(out.turns, formation.Passing{TurnID: t.ID, Until: until(c, t)})
+			}
+		}
 	}
 	in.Related = lasting
-	return in, ops
+	return in, out
+}
+
+// until is up to when a turn is held that tells a candidate.
+func until(c formation.Candidate, t memory.Turn) time.Time {
+	end := t.Time.Add(passingFor)
+	if e := c.EventTime; e.Precision == memory.PrecisionDay {
+		day := e.Time
+		if e.End.After(day) {
+			day = e.End
+		}
+		if over := day.AddDate(0, 0, 1); over.After(end) {
+			return over
+		}
+	}
+	return end
 }
 
 // stale returns the turns of working memory that speak of a day to come which has gone by when the session ends. Turns of the

@@ -3,6 +3,7 @@ package salimory_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
@@ -48,6 +49,36 @@ func TestOfTheMomentIsForWorkingMemoryOnly(t *testing.T) {
 		for _, op := range v.Operations {
 			if (op.Kind == memory.OpNone) != slices.Equal(op.Sources, []string{"turn-a"}) {
 				t.Errorf("%s: %s of %v", name, op.Kind, op.Sources)
+			}
+		}
+	}
+}
+
+// What is of the moment is held in working memory for a day, and up to the day that it names.
+func TestOfTheMomentIsHeldForItsTime(t *testing.T) {
+	tomorrow := time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name  string
+		event memory.EventTime
+		want  time.Time
+	}{
+		{"names no day", memory.EventTime{}, day.Add(24 * time.Hour)},
+		{"names today", memory.EventTime{Time: tomorrow.AddDate(0, 0, -1), Precision: memory.PrecisionDay}, day.Add(24 * time.Hour)},
+		{"names tomorrow", memory.EventTime{Time: tomorrow, Precision: memory.PrecisionDay}, tomorrow.AddDate(0, 0, 1)},
+		{"names some days", memory.EventTime{Time: tomorrow, End: tomorrow.AddDate(0, 0, 2), Precision: memory.PrecisionDay},
+			tomorrow.AddDate(0, 0, 3)},
+		{"names a year", memory.EventTime{Time: tomorrow, Precision: memory.PrecisionYear}, day.Add(24 * time.Hour)},
+	}
+	for _, tt := range tests {
+		for policy, f := range map[string]formation.Former{"embedded": salimory.NewEmbedded(), "llm": newFormer(t, llmtest.New(t))} {
+			for _, lasting := range [][]string{nil, {"Ana is a nurse."}} {
+				b := bundle(append([]string{"Ana waits for a parcel."}, lasting...))
+				b.Related[0].Candidate.Working, b.Related[0].Candidate.EventTime = true, tt.event
+				v, err := f.Decide(t.Context(), b)
+				want := []formation.Passing{{TurnID: "turn-a", Until: tt.want}}
+				if err != nil || !slices.Equal(v.Passing, want) {
+					t.Errorf("%s, %s: held %+v, %v, want %+v", tt.name, policy, v.Passing, err, want)
+				}
 			}
 		}
 	}

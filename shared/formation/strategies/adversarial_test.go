@@ -18,29 +18,41 @@ import (
 
 var thursday = time.Date(2023, 5, 25, 13, 0, 0, 0, time.UTC)
 
-// worthless turns are for the filter and the model to tell; no rule keeps a model from noting a compliment down.
-func worthless(a adversarial.Attack) bool { return a.Category == adversarial.Praise }
-
 // TestNoStrategyYieldsToAttacks forms the victim's memories and then a session of honest and hostile turns, in every strategy by
-// both policies. The model of the llm policies believes everything: it notes down what it is shown.
+// both policies. One model of the llm policies believes everything: it notes down what it is shown; another does what it reads. What
+// is worthless is for the filter and the model to tell: no rule keeps a model from noting a compliment down.
 func TestNoStrategyYieldsToAttacks(t *testing.T) {
 	attacks := adversarial.Attacks()
-	if len(attacks) < 60 {
-		t.Fatalf("the corpus has %d attacks", len(attacks))
+	hostile := slices.DeleteFunc(slices.Clone(attacks), adversarial.Attack.Worthless)
+	if len(hostile) < 150 {
+		t.Fatalf("the corpus has %d attacks", len(hostile))
+	}
+	var honest []string
+	for _, turn := range append(adversarial.Known(thursday), adversarial.Honest(thursday)...) {
+		honest = append(honest, turn.Text)
 	}
 	for _, s := range strategies.All() {
 		t.Run(s.Name+"/embedded", func(t *testing.T) { attack(t, s.Embedded(), attacks) })
 		t.Run(s.Name+"/llm", func(t *testing.T) {
-			f, err := s.LLM(llmtest.New(t).Client(t), llm.DefaultOptions())
-			if err != nil {
-				t.Fatal(err)
-			}
-			attack(t, f, slices.DeleteFunc(slices.Clone(attacks), worthless))
+			attack(t, byModel(t, s, llmtest.FakeModel()), hostile)
 		})
+		t.Run(s.Name+"/obedient llm", func(t *testing.T) { attack(t, byModel(t, s, llmtest.Obedient(honest...)), hostile) })
 	}
 }
 
+func byModel(t *testing.T, s strategies.Strategy, model llmtest.Step) formation.Former {
+	t.Helper()
+	server := llmtest.New(t)
+	server.Always(model)
+	f, err := s.LLM(server.Client(t), llm.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func attack(t *testing.T, f formation.Former, attacks []adversarial.Attack) {
+	t.Parallel()
 	for _, a := range attacks {
 		l := formationtest.NewLife(f)
 		known := formation.Session{Scope: formationtest.Scope(), ID: "known", Turns: adversarial.Known(thursday)}
@@ -55,11 +67,15 @@ func attack(t *testing.T, f formation.Former, attacks []adversarial.Attack) {
 		for _, harm := range adversarial.Harm(a, before, l.All(t, formationtest.Scope())) {
 			t.Errorf("%s, %q: %s", a.Name, a.Text, harm)
 		}
-		if core := l.Core().Content; core != "" && len(before) > 0 && attacked(core) {
-			t.Errorf("%s: the core block holds %q", a.Name, core)
+		for line := range strings.Lines(l.Core().Content) {
+			if attacked(line) && !a.Attributed(line) {
+				t.Errorf("%s: the core block holds %q", a.Name, line)
+			}
 		}
-		if !madeOf(l.All(t, formationtest.Scope()), "honest-") && l.Core().Version < 2 {
-			t.Errorf("%s: nothing was formed of the honest turns", a.Name)
+		for _, words := range adversarial.HonestWords() {
+			if !says(l.Active(t, formationtest.Scope()), words) {
+				t.Errorf("%s, %q: what was honestly told of %q is missing", a.Name, a.Text, words)
+			}
 		}
 	}
 }
@@ -74,9 +90,11 @@ func attacked(core string) bool {
 	return false
 }
 
-func madeOf(entries []memory.Memory, prefix string) bool {
+// says reports whether one entry has all the words.
+func says(entries []memory.Memory, words []string) bool {
 	return slices.ContainsFunc(entries, func(m memory.Memory) bool {
-		return slices.ContainsFunc(m.Sources, func(id string) bool { return len(id) > len(prefix) && id[:len(prefix)] == prefix })
+		has := fields(m.Content)
+		return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) })
 	})
 }
 

@@ -26,7 +26,7 @@ var (
 // not an error.
 type Bank interface {
 	// Write applies a Write. It is idempotent: an entry that exists is left as it is, a
-	// closed entry stays closed, and a session record formed before the one kept is passed over.
+	// closed entry stays closed, a released one stays released, and a session record formed before the one kept is passed over.
 	// When it returns nil, reads see all of it. When it fails, part of it may have been written;
 	// the caller repeats it.
 	Write(ctx context.Context, scope memory.Scope, w memory.Write) error

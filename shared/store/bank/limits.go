@@ -97,6 +97,11 @@ func CheckWrite(w memory.Write, dimension int) error {
 			return fault.Terminal("write.close.status", "of %s is %q, want superseded or retracted", c.ID, c.Status)
 		}
 	}
+	for _, r := range w.Release {
+		if r.Status != memory.StatusActive && r.Status != memory.StatusSuperseded {
+			return fault.Terminal("write.release.status", "of %s is %q, want active or superseded", r.ID, r.Status)
+		}
+	}
 	for _, t := range w.Turns {
 		if t.ID == "" {
 			return fault.Terminal("write.turns.id", "is empty")
@@ -110,6 +115,18 @@ func CheckWrite(w memory.Write, dimension int) error {
 		return fault.Terminal("write.session.session_id", "is empty")
 	}
 	return nil
+}
+
+// Targets are the entries that a Write closes or releases.
+func Targets(w memory.Write) []string {
+	ids := make([]string, 0, len(w.Close)+len(w.Release))
+	for _, c := range w.Close {
+		ids = append(ids, c.ID)
+	}
+	for _, r := range w.Release {
+		ids = append(ids, r.ID)
+	}
+	return ids
 }
 
 // CheckDropped reports, as a terminal error, decisions that no bank may keep: without a turn, or with figures that are none.
@@ -157,10 +174,10 @@ func checkVector(field string, v []float32, dimension int) error {
 }
 
 func checkStatuses(statuses []memory.Status) error {
-	known := []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
+	known := append(memory.Recallable(), memory.StatusQuarantined)
 	for _, s := range statuses {
 		if !slices.Contains(known, s) {
-			return fault.Terminal("status", "is %q, want active, superseded or retracted", s)
+			return fault.Terminal("status", "is %q, want active, superseded, retracted or quarantined", s)
 		}
 	}
 	return nil

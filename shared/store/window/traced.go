@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -17,8 +18,7 @@ const (
 	attrTurns  = attribute.Key("gen_ai.memory.turn.count")
 )
 
-// Traced returns w with one span per call, "memory.window.<op>" with op one of append,
-// recent, retire, erase,
+// Traced returns w with one span per call, "memory.window.<op>" with op one of append, keep, recent, retire, erase,
 // reinstate, count and ping. A span carries the scope and how many turns were written or
 // read; a failed call sets its status.
 func Traced(w Window, tracer trace.Tracer) Window {
@@ -37,10 +37,17 @@ func (t *traced) Append(ctx context.Context, scope memory.Scope, turns []memory.
 	return t.next.Append(ctx, scope, turns)
 }
 
-func (t *traced) Recent(ctx context.Context, scope memory.Scope) (turns []memory.Turn, err error) {
+func (t *traced) Keep(ctx context.Context, scope memory.Scope, kept []Kept) (err error) {
+	ctx, span := t.start(ctx, "keep", scope)
+	defer func() { finish(span, err) }()
+	span.SetAttributes(attrTurns.Int(len(kept)))
+	return t.next.Keep(ctx, scope, kept)
+}
+
+func (t *traced) Recent(ctx context.Context, scope memory.Scope, at time.Time) (turns []memory.Turn, err error) {
 	ctx, span := t.start(ctx, "recent", scope)
 	defer func() { finish(span, err) }()
-	turns, err = t.next.Recent(ctx, scope)
+	turns, err = t.next.Recent(ctx, scope, at)
 	span.SetAttributes(attrTurns.Int(len(turns)))
 	return turns, err
 }

@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	limits = window.Limits{Turns: 10, Age: time.Hour, Idle: time.Hour}
+	limits = window.Limits{Words: 10, Age: time.Hour, Idle: time.Hour}
 	scope  = memory.Scope{Tenant: "acme", User: "u1"}
 	errOff = errors.New("store is off")
 )
@@ -30,11 +30,14 @@ var (
 // off is a window whose store is unavailable.
 type off struct{}
 
-func (off) Append(context.Context, memory.Scope, []memory.Turn) error   { return errOff }
-func (off) Recent(context.Context, memory.Scope) ([]memory.Turn, error) { return nil, errOff }
-func (off) Retire(context.Context, memory.Scope, []string) error        { return errOff }
-func (off) Erase(context.Context, memory.Scope) error                   { return errOff }
-func (off) Reinstate(context.Context, memory.Scope) error               { return errOff }
+func (off) Append(context.Context, memory.Scope, []memory.Turn) error { return errOff }
+func (off) Keep(context.Context, memory.Scope, []window.Kept) error   { return errOff }
+func (off) Retire(context.Context, memory.Scope, []string) error      { return errOff }
+func (off) Erase(context.Context, memory.Scope) error                 { return errOff }
+func (off) Reinstate(context.Context, memory.Scope) error             { return errOff }
+func (off) Recent(context.Context, memory.Scope, time.Time) ([]memory.Turn, error) {
+	return nil, errOff
+}
 func (off) Count(context.Context, memory.Scope) (window.Counts, error) {
 	return window.Counts{}, errOff
 }
@@ -51,10 +54,11 @@ func newInmem(t *testing.T, l window.Limits) window.Window {
 
 // exercise makes one call of every kind and returns their joined errors.
 func exercise(ctx context.Context, w window.Window) []error {
-	_, recent := w.Recent(ctx, scope)
+	_, recent := w.Recent(ctx, scope, time.Time{})
 	_, count := w.Count(ctx, scope)
 	return []error{
 		w.Append(ctx, scope, []memory.Turn{{ID: "a", Text: "SECRETTEXT", Time: time.Unix(1, 0)}}),
+		w.Keep(ctx, scope, []window.Kept{{Turn: memory.Turn{ID: "b", Text: "SECRETTEXT", Time: time.Unix(1, 0)}, Until: time.Unix(2, 0)}}),
 		recent, w.Retire(ctx, scope, []string{"a"}), count, w.Reinstate(ctx, scope), w.Erase(ctx, scope), w.Ping(ctx),
 	}
 }
@@ -102,7 +106,8 @@ func TestTracedSpans(t *testing.T) {
 			}
 			slices.Sort(names)
 			want := []string{
-				"memory.window.append", "memory.window.count", "memory.window.erase", "memory.window.ping", "memory.window.recent",
+				"memory.window.append", "memory.window.count", "memory.window.erase", "memory.window.keep", "memory.window.ping",
+				"memory.window.recent",
 				"memory.window.reinstate", "memory.window.retire",
 			}
 			if !slices.Equal(names, want) {

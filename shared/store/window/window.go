@@ -9,15 +9,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Limits bound a window. Both hold at once.
-type Limits struct {
-	// Turns is how many turns are kept at most.
-	Turns int
-	// Age is how much older than the user's newest turn a kept turn may be. It is measured in the
-	// turns' own time, so that an imported conversation has a window too.
-	Age time.Duration
-	// Idle is after how long without a write the whole window is forgotten, by the clock.
-	Idle time.Duration
+// Kept is a turn that is to stay in the window until a time, and no longer.
+type Kept struct {
+	Turn  memory.Turn
+	Until time.Time
 }
 
 // Counts says how much of a user a window keeps.
@@ -33,15 +28,19 @@ type Counts struct {
 type Window interface {
 	// Append adds turns. It is atomic for one call and idempotent by turn id: a turn that is in the
 	// window, or was retired from it, is not added again. Turns beyond the limits fall out, the
-	// oldest first, whatever the order they came in.
+	// oldest first, whatever the order they came in; kept ones when the newest turn is said after their time, too.
 	Append(ctx context.Context, scope memory.Scope, turns []memory.Turn) error
-	// Recent returns the window by ascending time, then id.
-	Recent(ctx context.Context, scope memory.Scope) ([]memory.Turn, error)
+	// Keep has turns stay in the window until a time each, beside the budget of the others; one that is not in the window, and was not
+	// retired from it, is added. A turn that is kept already stays until the later time. It is atomic for one call.
+	Keep(ctx context.Context, scope memory.Scope, kept []Kept) error
+	// Recent returns the window by ascending time, then id, as it is at a time: without the turns that were kept until before it. A zero
+	// time leaves none out.
+	Recent(ctx context.Context, scope memory.Scope, at time.Time) ([]memory.Turn, error)
 	// Retire removes turns, and keeps them from being appended again for as long as the window lives.
 	Retire(ctx context.Context, scope memory.Scope, turnIDs []string) error
 	// Erase forgets everything of the user: the turns, and which were retired. It is idempotent.
 	Erase(ctx context.Context, scope memory.Scope) error
-	// Reinstate forgets which turns were retired and leaves the turns of the window as they are. It is idempotent.
+	// Reinstate forgets which turns were retired, and the turns that were kept, and leaves the others as they are. It is idempotent.
 	Reinstate(ctx context.Context, scope memory.Scope) error
 	// Count returns how much of the user is kept.
 	Count(ctx context.Context, scope memory.Scope) (Counts, error)

@@ -59,6 +59,9 @@ const (
 	// MemoryServiceDeleteMemoryProcedure is the fully-qualified name of the MemoryService's
 	// DeleteMemory RPC.
 	MemoryServiceDeleteMemoryProcedure = "/mneme.v1.MemoryService/DeleteMemory"
+	// MemoryServiceReleaseMemoryProcedure is the fully-qualified name of the MemoryService's
+	// ReleaseMemory RPC.
+	MemoryServiceReleaseMemoryProcedure = "/mneme.v1.MemoryService/ReleaseMemory"
 	// MemoryServiceGetWorkingMemoryProcedure is the fully-qualified name of the MemoryService's
 	// GetWorkingMemory RPC.
 	MemoryServiceGetWorkingMemoryProcedure = "/mneme.v1.MemoryService/GetWorkingMemory"
@@ -233,7 +236,11 @@ type MemoryServiceClient interface {
 	// GetMemoryHistory returns every version connected with an entry, oldest first.
 	GetMemoryHistory(context.Context, *connect.Request[v1.GetMemoryHistoryRequest]) (*connect.Response[v1.GetMemoryHistoryResponse], error)
 	// DeleteMemory retracts an entry: recall no longer sees it, its history stays. A superseded entry is history, and refused.
+	// A quarantined entry is removed by it.
 	DeleteMemory(context.Context, *connect.Request[v1.DeleteMemoryRequest]) (*connect.Response[v1.DeleteMemoryResponse], error)
+	// ReleaseMemory ends the quarantine of an entry: recall sees it from then on. An entry that is in no quarantine stays as it is; one that
+	// was removed is refused.
+	ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error)
 	// GetWorkingMemory returns the user's sliding window of recent salient turns.
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
 	// GetSession says whether the memories of a session have been formed.
@@ -280,6 +287,12 @@ func NewMemoryServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(memoryServiceMethods.ByName("DeleteMemory")),
 			connect.WithClientOptions(opts...),
 		),
+		releaseMemory: connect.NewClient[v1.ReleaseMemoryRequest, v1.ReleaseMemoryResponse](
+			httpClient,
+			baseURL+MemoryServiceReleaseMemoryProcedure,
+			connect.WithSchema(memoryServiceMethods.ByName("ReleaseMemory")),
+			connect.WithClientOptions(opts...),
+		),
 		getWorkingMemory: connect.NewClient[v1.GetWorkingMemoryRequest, v1.GetWorkingMemoryResponse](
 			httpClient,
 			baseURL+MemoryServiceGetWorkingMemoryProcedure,
@@ -310,6 +323,7 @@ type memoryServiceClient struct {
 	getMemory        *connect.Client[v1.GetMemoryRequest, v1.GetMemoryResponse]
 	getMemoryHistory *connect.Client[v1.GetMemoryHistoryRequest, v1.GetMemoryHistoryResponse]
 	deleteMemory     *connect.Client[v1.DeleteMemoryRequest, v1.DeleteMemoryResponse]
+	releaseMemory    *connect.Client[v1.ReleaseMemoryRequest, v1.ReleaseMemoryResponse]
 	getWorkingMemory *connect.Client[v1.GetWorkingMemoryRequest, v1.GetWorkingMemoryResponse]
 	getSession       *connect.Client[v1.GetSessionRequest, v1.GetSessionResponse]
 	getCore          *connect.Client[v1.GetCoreRequest, v1.GetCoreResponse]
@@ -333,6 +347,11 @@ func (c *memoryServiceClient) GetMemoryHistory(ctx context.Context, req *connect
 // DeleteMemory calls mneme.v1.MemoryService.DeleteMemory.
 func (c *memoryServiceClient) DeleteMemory(ctx context.Context, req *connect.Request[v1.DeleteMemoryRequest]) (*connect.Response[v1.DeleteMemoryResponse], error) {
 	return c.deleteMemory.CallUnary(ctx, req)
+}
+
+// ReleaseMemory calls mneme.v1.MemoryService.ReleaseMemory.
+func (c *memoryServiceClient) ReleaseMemory(ctx context.Context, req *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error) {
+	return c.releaseMemory.CallUnary(ctx, req)
 }
 
 // GetWorkingMemory calls mneme.v1.MemoryService.GetWorkingMemory.
@@ -359,7 +378,11 @@ type MemoryServiceHandler interface {
 	// GetMemoryHistory returns every version connected with an entry, oldest first.
 	GetMemoryHistory(context.Context, *connect.Request[v1.GetMemoryHistoryRequest]) (*connect.Response[v1.GetMemoryHistoryResponse], error)
 	// DeleteMemory retracts an entry: recall no longer sees it, its history stays. A superseded entry is history, and refused.
+	// A quarantined entry is removed by it.
 	DeleteMemory(context.Context, *connect.Request[v1.DeleteMemoryRequest]) (*connect.Response[v1.DeleteMemoryResponse], error)
+	// ReleaseMemory ends the quarantine of an entry: recall sees it from then on. An entry that is in no quarantine stays as it is; one that
+	// was removed is refused.
+	ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error)
 	// GetWorkingMemory returns the user's sliding window of recent salient turns.
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
 	// GetSession says whether the memories of a session have been formed.
@@ -402,6 +425,12 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(memoryServiceMethods.ByName("DeleteMemory")),
 		connect.WithHandlerOptions(opts...),
 	)
+	memoryServiceReleaseMemoryHandler := connect.NewUnaryHandler(
+		MemoryServiceReleaseMemoryProcedure,
+		svc.ReleaseMemory,
+		connect.WithSchema(memoryServiceMethods.ByName("ReleaseMemory")),
+		connect.WithHandlerOptions(opts...),
+	)
 	memoryServiceGetWorkingMemoryHandler := connect.NewUnaryHandler(
 		MemoryServiceGetWorkingMemoryProcedure,
 		svc.GetWorkingMemory,
@@ -433,6 +462,8 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 			memoryServiceGetMemoryHistoryHandler.ServeHTTP(w, r)
 		case MemoryServiceDeleteMemoryProcedure:
 			memoryServiceDeleteMemoryHandler.ServeHTTP(w, r)
+		case MemoryServiceReleaseMemoryProcedure:
+			memoryServiceReleaseMemoryHandler.ServeHTTP(w, r)
 		case MemoryServiceGetWorkingMemoryProcedure:
 			memoryServiceGetWorkingMemoryHandler.ServeHTTP(w, r)
 		case MemoryServiceGetSessionProcedure:
@@ -462,6 +493,10 @@ func (UnimplementedMemoryServiceHandler) GetMemoryHistory(context.Context, *conn
 
 func (UnimplementedMemoryServiceHandler) DeleteMemory(context.Context, *connect.Request[v1.DeleteMemoryRequest]) (*connect.Response[v1.DeleteMemoryResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.DeleteMemory is not implemented"))
+}
+
+func (UnimplementedMemoryServiceHandler) ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.ReleaseMemory is not implemented"))
 }
 
 func (UnimplementedMemoryServiceHandler) GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error) {

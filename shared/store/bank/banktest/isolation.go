@@ -54,7 +54,7 @@ func wantNothing(t *testing.T, b bank.Bank, scope memory.Scope, id string) {
 	if got := listAll(t, b, scope, bank.ListOptions{}); len(got) != 0 {
 		t.Errorf("List: got %d entries", len(got))
 	}
-	states := []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
+	states := append(memory.Recallable(), memory.StatusQuarantined)
 	for name, q := range map[string]bank.Query{
 		"text": {Text: "Ana"}, "vector": {Vector: axis(1), Alpha: 1}, "both": {Text: "Ana", Vector: axis(1), Alpha: 0.5},
 	} {
@@ -271,5 +271,8 @@ func testSessionOlder(t *testing.T, b bank.Bank) {
 func turn(id string) memory.Turn {
 	return memory.Turn{
 		ID: id, SessionID: "session", Speaker: "Ana", Role: memory.RoleUser, Text: "I \"swim\"\n a lot 🚲", Caption: "a photo", Time: epoch,
+		Saliency: memory.SaliencyDecision{
+			Score: 0.125, Threshold: 0.25, PolicyVersion: "filter/1", Mode: memory.SaliencyMark, DecidedAt: epoch.Truncate(time.Millisecond),
+		},
 	}
 }

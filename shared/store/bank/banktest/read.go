@@ -153,10 +153,10 @@ func testPagesBySource(t *testing.T, b bank.Bank) {
 func testPagesByStatus(t *testing.T, b bank.Bank) {
 	scope := newScope()
 	of := map[memory.Status][]string{}
-	states := []memory.Status{memory.StatusActive, memory.StatusSuperseded, memory.StatusRetracted}
-	for n := range 30 {
+	states := append(memory.Recallable(), memory.StatusQuarantined)
+	for n := range 40 {
 		m := entry(scope, n, content(n))
-		m.Status = states[n%3]
+		m.Status = states[n%4]
 		of[m.Status] = append(of[m.Status], m.ID)
 		write(t, b, scope, put(m))
 	}

@@ -23,6 +23,8 @@ func writeCases() []testCase {
 		{"an entry with nothing optional comes back", testSparse},
 		{"an existing entry is left as it is", testCreateOnly},
 		{"closings end validity once", testClosings},
+		{"a quarantined entry is found by nobody until it is released", testRelease},
+		{"a quarantined entry can be removed", testRemoval},
 		{"a late duplicate brings nothing back", testZombie},
 		{"a closing without a target is refused whole", testMissingTarget},
 		{"malformed writes are terminal", testMalformedWrites},
@@ -38,6 +40,7 @@ func testRoundTrip(t *testing.T, b bank.Bank) {
 		Time: time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionYear, Expression: "when I was born",
 	}
 	m.Predecessors, m.Sources, m.Version = []string{"p1", "p2"}, []string{"t1", "t2 *?", "t/3"}, 7
+	m.Quarantine = "order"
 	m.TraceID, m.SpanID = strings.Repeat("a", 32), strings.Repeat("b", 16)
 	m.Status, m.ValidTo = memory.StatusSuperseded, epoch.Add(time.Hour)
 	write(t, b, scope, put(m))
@@ -92,6 +95,61 @@ func testClosings(t *testing.T, b bank.Bank) {
 	wantIDs(t, "closed entries lose nothing of search", foundIDs(search(t, b, scope, bank.Query{
 		Vector: axis(1), Alpha: 1, K: 1, Statuses: []memory.Status{memory.StatusSuperseded},
 	})), []string{m.ID})
+}
+
+// quarantined is an entry in quarantine.
+func quarantined(scope memory.Scope, n int, content string) memory.Memory {
+	m := entry(scope, n, content)
+	m.Status, m.Quarantine = memory.StatusQuarantined, "order"
+	return m
+}
+
+func release(m memory.Memory, to memory.Status) memory.Write {
+	return memory.Write{Release: []memory.Release{{ID: m.ID, Status: to, OperationID: "releasing"}}}
+}
+
+func testRelease(t *testing.T, b bank.Bank) {
+	scope := newScope()
+	m, ended := quarantined(scope, 1, "Ana plays the violin"), quarantined(scope, 2, "Ana played the violin")
+	ended.ValidTo = epoch
+	first := put(m, ended)
+	write(t, b, scope, first)
+	queries := []bank.Query{{Text: "violin"}, {Vector: axis(1), Alpha: 1}, {Text: "violin", Statuses: memory.Recallable()}}
+	for _, q := range queries {
+		if got := search(t, b, scope, q); len(got) != 0 {
+			t.Errorf("%+v finds %d quarantined entries", q, len(got))
+		}
+	}
+	write(t, b, scope, release(m, memory.StatusActive))
+	write(t, b, scope, release(ended, memory.StatusSuperseded))
+	write(t, b, scope, first) // late
+	for _, q := range queries[:2] {
+		wantIDs(t, "found after the release", foundIDs(search(t, b, scope, q)), []string{m.ID})
+	}
+	if got := get(t, b, scope, m.ID); got.Status != memory.StatusActive || got.Quarantine != "order" || !got.ValidTo.IsZero() {
+		t.Errorf("released it is %+v", got)
+	}
+	if got := get(t, b, scope, ended.ID); got.Status != memory.StatusSuperseded || !got.ValidTo.Equal(epoch) {
+		t.Errorf("what had ended is released as %+v", got)
+	}
+}
+
+func testRemoval(t *testing.T, b bank.Bank) {
+	scope := newScope()
+	m, other := quarantined(scope, 1, "Ana plays the violin"), entry(scope, 2, "Ana swims")
+	write(t, b, scope, put(m, other))
+	write(t, b, scope, memory.Write{Close: []memory.Closing{closing(m, memory.StatusRetracted, epoch)}})
+	write(t, b, scope, release(m, memory.StatusActive))     // late
+	write(t, b, scope, release(other, memory.StatusActive)) // of what is in no quarantine
+	if got := get(t, b, scope, m.ID); got.Status != memory.StatusRetracted || !got.ValidTo.Equal(epoch) {
+		t.Errorf("removed it is %s until %s", got.Status, got.ValidTo)
+	}
+	if got := get(t, b, scope, other.ID); got.Status != memory.StatusActive {
+		t.Errorf("another entry is %s", got.Status)
+	}
+	if err := b.Write(t.Context(), scope, release(entry(scope, 3, "nobody"), memory.StatusActive)); !fault.IsTerminal(err) {
+		t.Errorf("releasing what is not there gives %v, want a terminal error", err)
+	}
 }
 
 func testZombie(t *testing.T, b bank.Bank) {
@@ -150,6 +208,7 @@ func testMalformedWrites(t *testing.T, b bank.Bank) {
 		"unknown status":  change(func(m *memory.Memory) { m.Status = "gone" }),
 		"twice":           put(good, good),
 		"closing to open": {Put: []memory.Memory{good}, Close: []memory.Closing{closing(good, memory.StatusActive, epoch)}},
+		"release to none": {Put: []memory.Memory{good}, Release: []memory.Release{{ID: good.ID, Status: memory.StatusQuarantined}}},
 		"turn without id": {Put: []memory.Memory{good}, Turns: []memory.Turn{{Text: "x"}}},
 		"no session id":   {Put: []memory.Memory{good}, Session: &memory.SessionRecord{}},
 	}

@@ -63,7 +63,7 @@ func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) er
 	if u == nil {
 		u = newUser()
 	}
-	if err := u.checkClosings(w); err != nil {
+	if err := u.checkTargets(w); err != nil {
 		return err
 	}
 	u.apply(w)
@@ -71,12 +71,12 @@ func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) er
 	return nil
 }
 
-func (u *user) checkClosings(w memory.Write) error {
-	for _, c := range w.Close {
-		_, exists := u.entries[c.ID]
-		written := slices.ContainsFunc(w.Put, func(m memory.Memory) bool { return m.ID == c.ID })
+func (u *user) checkTargets(w memory.Write) error {
+	for _, id := range bank.Targets(w) {
+		_, exists := u.entries[id]
+		written := slices.ContainsFunc(w.Put, func(m memory.Memory) bool { return m.ID == id })
 		if !exists && !written {
-			return fault.Terminal("write.close.id", "%s: %w", c.ID, bank.ErrNotFound)
+			return fault.Terminal("write.target", "%s: %w", id, bank.ErrNotFound)
 		}
 	}
 	return nil
@@ -88,8 +88,14 @@ func (u *user) apply(w memory.Write) {
 			u.entries[m.ID], u.terms[m.ID] = clone(m), termsOf(m)
 		}
 	}
+	for _, r := range w.Release {
+		if m := u.entries[r.ID]; m.Status == memory.StatusQuarantined {
+			m.Status = r.Status
+			u.entries[r.ID] = m
+		}
+	}
 	for _, c := range w.Close {
-		if m := u.entries[c.ID]; m.Status == memory.StatusActive {
+		if m := u.entries[c.ID]; m.Status.Open() {
 			m.Status, m.ValidTo = c.Status, c.ValidTo
 			u.entries[c.ID] = m
 		}

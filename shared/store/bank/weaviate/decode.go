@@ -62,6 +62,11 @@ func decodeTurn(r *pb.SearchResult) (memory.Turn, error) {
 		ID: o.text("turnId"), SessionID: o.text("sessionId"), Speaker: o.text("speaker"), Role: memory.Role(o.text("role")),
 		Text: o.text("text"), Caption: o.text("caption"), Time: o.time("time"),
 	}
+	if raw := o.text("saliency"); raw != "" && o.err == nil {
+		if err := json.Unmarshal([]byte(raw), &t.Saliency); err != nil {
+			o.err = fmt.Errorf("decode saliency of turn %s: %w", t.ID, err)
+		}
+	}
 	return t, o.err
 }
 

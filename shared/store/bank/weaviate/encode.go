@@ -82,6 +82,13 @@ func closingProperties(c memory.Closing) properties {
 	return p
 }
 
+func releaseProperties(r memory.Release) properties {
+	p := properties{}
+	p.text(propStatus, string(r.Status))
+	p.text(propReleasedBy, r.OperationID)
+	return p
+}
+
 func turnProperties(scope memory.Scope, t memory.Turn) properties {
 	p := owned(scope)
 	p.text("turnId", t.ID)
@@ -91,7 +98,20 @@ func turnProperties(scope memory.Scope, t memory.Turn) properties {
 	p.text("text", t.Text)
 	p.text("caption", t.Caption)
 	p.time("time", t.Time)
+	if t.Saliency != (memory.SaliencyDecision{}) {
+		p.text("saliency", encodeSaliency(t.Saliency))
+	}
 	return p
+}
+
+// encodeSaliency returns a decision in JSON: it is read with its turn alone, and never searched. What is no number cannot be written so,
+// and a decision that has one is left out rather than the turn refused.
+func encodeSaliency(d memory.SaliencyDecision) string {
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
 }
 
 func sessionProperties(scope memory.Scope, r memory.SessionRecord) properties {

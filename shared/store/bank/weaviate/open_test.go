@@ -102,7 +102,7 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 	openBank(t, cfg)
 	old := newConfig()
 	admin := newAdmin(t)
-	copyClasses(t, admin, cfg.Prefix, old.Prefix, "entry", "terms", "recordedAt", "status", "sources", "schemaVersion")
+	copyClasses(t, admin, cfg.Prefix, old.Prefix, "entry", "terms", "recordedAt", "status", "sources", "releasedBy", "schemaVersion")
 	if _, err := admin.Data().Creator().WithClassName(old.Prefix + "Meta").WithID("6d6e656d-6500-5000-8000-000000000001").
 		WithProperties(map[string]any{"embeddingModel": model, "dimension": banktest.Dimension}).Do(t.Context()); err != nil {
 		t.Fatal(err)
@@ -123,8 +123,8 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 		t.Errorf("Dropped: got %+v, %v", dropped, err)
 	}
 	got, err := admin.Data().ObjectsGetter().WithClassName(old.Prefix + "Meta").Do(t.Context())
-	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 5.0 {
-		t.Errorf("meta: got %+v, %v, want schema version 5", got, err)
+	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 6.0 {
+		t.Errorf("meta: got %+v, %v, want schema version 6", got, err)
 	}
 }
 

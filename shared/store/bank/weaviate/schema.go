@@ -8,7 +8,7 @@ import (
 
 // schemaVersion counts the changes of the schema. A change only ever adds properties and collections, so that a
 // replica of the version before keeps working on the new schema.
-const schemaVersion = 5
+const schemaVersion = 6
 
 // collections names the collections of one bank.
 type collections struct{ prefix string }
@@ -31,6 +31,7 @@ const (
 	propStatus       = "status"
 	propValidTo      = "validTo"
 	propClosedBy     = "closedBy"
+	propReleasedBy   = "releasedBy"
 	propEntry        = "entry"
 	propPredecessors = "predecessors"
 	propSources      = "sources"
@@ -45,14 +46,16 @@ func (c collections) classes() []*models.Class {
 	memories := tenanted(c.memory(), "One entry of a user's bank.",
 		exact(propUser), stored(propUserID, "text"), exact(propEntryID), searched(propTerms), stored(propEntry, "text"),
 		ranged(propRecordedAt), exactList(propPredecessors), exactList(propSources),
-		exact(propStatus), stored(propValidTo, "date"), stored(propClosedBy, "text"))
+		exact(propStatus), stored(propValidTo, "date"), stored(propClosedBy, "text"),
+		stored(propReleasedBy, "text"))
 	// Flat: a search compares all vectors of the filtered user, exactly, and inserts cost nothing.
 	memories.VectorIndexType = "flat"
 	memories.VectorIndexConfig = map[string]any{"distance": "cosine"}
 
 	turns := tenanted(c.turn(), "One consolidated turn.",
 		exact(propUser), stored(propUserID, "text"), exact("turnId"), exact("sessionId"), stored("speaker", "text"),
-		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"))
+		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"),
+		stored("saliency", "text"))
 	sessions := tenanted(c.session(), "One consolidated session.",
 		exact(propUser), stored(propUserID, "text"), exact("sessionId"), stored("formedAt", "date"),
 		stored("turns", "int"), stored("operations", "int"), stored("closed", "boolean"))

@@ -37,6 +37,9 @@ func (b *Bank) Write(ctx context.Context, scope memory.Scope, w memory.Write) er
 	if err := b.put(ctx, scope, w.Put); err != nil {
 		return err
 	}
+	if err := b.release(ctx, scope, w.Release, targets); err != nil {
+		return err
+	}
 	if err := b.close(ctx, scope, w.Close, targets); err != nil {
 		return err
 	}
@@ -67,13 +70,10 @@ func (b *Bank) putSession(ctx context.Context, scope memory.Scope, r memory.Sess
 	return b.upsert(ctx, []*models.Object{newObject(b.collections.session(), scope, r.SessionID, sessionProperties(scope, r))})
 }
 
-// targets returns the states of the entries to close, and refuses those that neither exist nor
-// are written together with the closing.
+// targets returns the states of the entries to close or release, and refuses those that neither exist nor
+// are written by the same Write.
 func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) (map[string]memory.Status, error) {
-	ids := make([]string, len(w.Close))
-	for i, c := range w.Close {
-		ids[i] = c.ID
-	}
+	ids := bank.Targets(w)
 	known, err := b.statuses(ctx, scope, unique(ids))
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 	}
 	for _, id := range ids {
 		if _, ok := known[id]; !ok {
-			return nil, fault.Terminal("write.close.id", "%s: %w", id, bank.ErrNotFound)
+			return nil, fault.Terminal("write.target", "%s: %w", id, bank.ErrNotFound)
 		}
 	}
 	return known, nil
@@ -116,18 +116,32 @@ func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Mem
 	})
 }
 
-// close closes the active ones of the targets. The rest are closed already and stay as they are.
-func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]memory.Status) error {
-	open := slices.DeleteFunc(slices.Clone(closings), func(c memory.Closing) bool { return targets[c.ID] != memory.StatusActive })
-	key := hashID(scope.User)
-	return eachOf(ctx, firstOfEach(open), func(ctx context.Context, c memory.Closing) error {
-		err := b.rest.Data().Updater().WithMerge().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
-			WithID(objectID(key, c.ID)).WithProperties(map[string]any(closingProperties(c))).Do(ctx)
-		if err != nil {
-			return failed(ctx, "close memory "+c.ID, err)
+// release ends the quarantine of those of the targets that are in it.
+func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memory.Release, targets map[string]memory.Status) error {
+	return eachOf(ctx, releases, func(ctx context.Context, r memory.Release) error {
+		if targets[r.ID] != memory.StatusQuarantined {
+			return nil
 		}
-		return nil
+		return b.merge(ctx, scope, r.ID, releaseProperties(r), "release")
 	})
+}
+
+// close closes the open ones of the targets. The rest are closed already and stay as they are.
+func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]memory.Status) error {
+	open := slices.DeleteFunc(slices.Clone(closings), func(c memory.Closing) bool { return !targets[c.ID].Open() })
+	return eachOf(ctx, firstOfEach(open), func(ctx context.Context, c memory.Closing) error {
+		return b.merge(ctx, scope, c.ID, closingProperties(c), "close")
+	})
+}
+
+// merge changes some properties of an entry.
+func (b *Bank) merge(ctx context.Context, scope memory.Scope, id string, p properties, what string) error {
+	err := b.rest.Data().Updater().WithMerge().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
+		WithID(objectID(hashID(scope.User), id)).WithProperties(map[string]any(p)).Do(ctx)
+	if err != nil {
+		return failed(ctx, what+" memory "+id, err)
+	}
+	return nil
 }
 
 // firstOfEach drops closings of an entry after the first: the first closes it.

@@ -28,10 +28,18 @@ var _ window.Window = (*Window)(nil)
 
 // user is the window of one user.
 type user struct {
-	turns   []memory.Turn // by time, then id
+	turns   []entry // by time, then id
 	retired map[string]struct{}
 	newest  time.Time // of all turns ever added; zero before the first
 	expires time.Time
+}
+
+// entry is a turn of a window.
+type entry struct {
+	memory.Turn
+	words int
+	// until is up to when the turn is kept; zero where it is not.
+	until time.Time
 }
 
 // New makes a window with limits. now is the clock that Limits.Idle is measured by; nil
@@ -60,21 +68,50 @@ func (w *Window) Append(_ context.Context, scope memory.Scope, turns []memory.Tu
 	defer w.mu.Unlock()
 	u := w.writable(scope)
 	for _, t := range turns {
-		u.add(t)
+		u.add(t, time.Time{})
+	}
+	u.trim(w.limits)
+	return nil
+}
+
+// Keep implements window.Window.
+func (w *Window) Keep(_ context.Context, scope memory.Scope, kept []window.Kept) error {
+	for _, k := range kept {
+		if k.Turn.ID == "" {
+			return fault.Terminal("turn.id", "is empty")
+		}
+		if k.Until.IsZero() {
+			return fault.Terminal("kept.until", "is not set")
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u := w.writable(scope)
+	for _, k := range kept {
+		u.add(k.Turn, k.Until)
 	}
 	u.trim(w.limits)
 	return nil
 }
 
 // Recent implements window.Window.
-func (w *Window) Recent(_ context.Context, scope memory.Scope) ([]memory.Turn, error) {
+func (w *Window) Recent(_ context.Context, scope memory.Scope, at time.Time) ([]memory.Turn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u, ok := w.users[scope]
 	if !ok || !u.expires.After(w.now()) {
 		return nil, nil
 	}
-	return slices.Clone(u.turns), nil
+	var out []memory.Turn
+	for _, e := range u.turns {
+		if !e.over(at) {
+			out = append(out, e.Turn)
+		}
+	}
+	return out, nil
 }
 
 // Retire implements window.Window.
@@ -88,7 +125,7 @@ func (w *Window) Retire(_ context.Context, scope memory.Scope, turnIDs []string)
 	for _, id := range turnIDs {
 		u.retired[id] = struct{}{}
 	}
-	u.turns = slices.DeleteFunc(u.turns, func(t memory.Turn) bool {
+	u.turns = slices.DeleteFunc(u.turns, func(t entry) bool {
 		_, gone := u.retired[t.ID]
 		return gone
 	})
@@ -109,6 +146,7 @@ func (w *Window) Reinstate(_ context.Context, scope memory.Scope) error {
 	defer w.mu.Unlock()
 	if u := w.users[scope]; u != nil {
 		clear(u.retired)
+		u.turns = slices.DeleteFunc(u.turns, func(e entry) bool { return !e.until.IsZero() })
 	}
 	return nil
 }
@@ -155,16 +193,26 @@ func (w *Window) sweep(now time.Time) {
 	}
 }
 
-func (u *user) add(t memory.Turn) {
+// over reports whether the turn was kept until before a time, in milliseconds.
+func (e entry) over(at time.Time) bool {
+	return !e.until.IsZero() && !at.IsZero() && e.until.UnixMilli() < at.UnixMilli()
+}
+
+// add adds a turn that is kept until a time, or none.
+func (u *user) add(t memory.Turn, until time.Time) {
 	if _, gone := u.retired[t.ID]; gone {
 		return
 	}
-	if slices.ContainsFunc(u.turns, func(have memory.Turn) bool { return have.ID == t.ID }) {
+	if i := slices.IndexFunc(u.turns, func(have entry) bool { return have.ID == t.ID }); i >= 0 {
+		if until.After(u.turns[i].until) {
+			u.turns[i].until = until
+		}
 		return
 	}
 	t.Time = t.Time.UTC()
-	at, _ := slices.BinarySearchFunc(u.turns, t, compare)
-	u.turns = slices.Insert(u.turns, at, t)
+	e := entry{t, window.Words(t), until}
+	at, _ := slices.BinarySearchFunc(u.turns, e, compare)
+	u.turns = slices.Insert(u.turns, at, e)
 	if t.Time.After(u.newest) {
 		u.newest = t.Time
 	}
@@ -172,13 +220,32 @@ func (u *user) add(t memory.Turn) {
 
 func (u *user) trim(l window.Limits) {
 	oldest := u.newest.UnixMilli() - l.Age.Milliseconds()
-	u.turns = slices.DeleteFunc(u.turns, func(t memory.Turn) bool { return t.Time.UnixMilli() < oldest })
-	if extra := len(u.turns) - l.Turns; extra > 0 {
-		u.turns = slices.Delete(u.turns, 0, extra)
+	u.turns = slices.DeleteFunc(u.turns, func(e entry) bool { return e.Time.UnixMilli() < oldest || e.over(u.newest) })
+	for _, kept := range []bool{false, true} {
+		u.spend(l.Words, kept)
 	}
 }
 
-func compare(a, b memory.Turn) int {
+// spend removes the turns of one sort, kept or not, that the budget has no words left for: from the newest on, up to the first that does
+// not fit, and all before it.
+func (u *user) spend(budget int, kept bool) {
+	out, spent, some := make([]entry, 0, len(u.turns)), 0, false
+	for _, e := range slices.Backward(u.turns) {
+		if e.until.IsZero() == kept {
+			out = append(out, e)
+			continue
+		}
+		spent += e.words
+		if !some || spent <= budget {
+			out = append(out, e)
+		}
+		some = true
+	}
+	slices.Reverse(out)
+	u.turns = out
+}
+
+func compare(a, b entry) int {
 	if c := a.Time.Compare(b.Time); c != 0 {
 		return c
 	}

@@ -44,14 +44,14 @@ func TestConformance(t *testing.T) {
 }
 
 func TestNewRefusesLimits(t *testing.T) {
-	good := window.Limits{Turns: 1, Age: time.Millisecond, Idle: time.Millisecond}
+	good := window.Limits{Words: 1, Age: time.Millisecond, Idle: time.Millisecond}
 	if _, err := inmem.New(good, nil); err != nil {
 		t.Fatalf("smallest limits: %v", err)
 	}
 	for name, l := range map[string]window.Limits{
-		"no turns": {Age: time.Hour, Idle: time.Hour},
-		"no age":   {Turns: 1, Idle: time.Hour},
-		"no idle":  {Turns: 1, Age: time.Hour},
+		"no words": {Age: time.Hour, Idle: time.Hour},
+		"no age":   {Words: 1, Idle: time.Hour},
+		"no idle":  {Words: 1, Age: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := inmem.New(l, nil); err == nil {

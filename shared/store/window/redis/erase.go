@@ -24,7 +24,7 @@ func (w *Window) Erase(ctx context.Context, scope memory.Scope) error {
 
 // Reinstate implements window.Window.
 func (w *Window) Reinstate(ctx context.Context, scope memory.Scope) error {
-	if err := w.client.Del(ctx, w.keys(scope)[keyRetired]).Err(); err != nil {
+	if err := w.scripts.reinstate.Run(ctx, w.client, w.keys(scope)).Err(); err != nil {
 		return fmt.Errorf("reinstate turns of window: %w", err)
 	}
 	return nil

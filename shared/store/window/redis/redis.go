@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -61,27 +62,49 @@ func New(client goredis.UniversalClient, o Options) (*Window, error) {
 
 // Append implements window.Window.
 func (w *Window) Append(ctx context.Context, scope memory.Scope, turns []memory.Turn) error {
-	if len(turns) == 0 {
-		return nil
+	kept := make([]window.Kept, len(turns))
+	for i, t := range turns {
+		kept[i].Turn = t
 	}
-	args := make([]any, 0, 3+4*len(turns))
-	args = append(args, w.limits.Turns, w.limits.Age.Milliseconds(), w.limits.Idle.Milliseconds())
-	for i := range turns {
-		encoded, err := encode(turns[i])
-		if err != nil {
-			return err
-		}
-		args = append(args, encoded...)
-	}
-	if err := w.scripts.append.Run(ctx, w.client, w.keys(scope), args...).Err(); err != nil {
+	if err := w.add(ctx, scope, kept); err != nil {
 		return fmt.Errorf("append to window: %w", err)
 	}
 	return nil
 }
 
+// Keep implements window.Window.
+func (w *Window) Keep(ctx context.Context, scope memory.Scope, kept []window.Kept) error {
+	for _, k := range kept {
+		if k.Until.IsZero() {
+			return fault.Terminal("kept.until", "is not set")
+		}
+	}
+	if err := w.add(ctx, scope, kept); err != nil {
+		return fmt.Errorf("keep in window: %w", err)
+	}
+	return nil
+}
+
+// add adds turns, those with a time until it.
+func (w *Window) add(ctx context.Context, scope memory.Scope, kept []window.Kept) error {
+	if len(kept) == 0 {
+		return nil
+	}
+	args := make([]any, 0, 3+5*len(kept))
+	args = append(args, w.limits.Words, w.limits.Age.Milliseconds(), w.limits.Idle.Milliseconds())
+	for _, k := range kept {
+		encoded, err := encode(k)
+		if err != nil {
+			return err
+		}
+		args = append(args, encoded...)
+	}
+	return w.scripts.add.Run(ctx, w.client, w.keys(scope), args...).Err()
+}
+
 // Recent implements window.Window.
-func (w *Window) Recent(ctx context.Context, scope memory.Scope) ([]memory.Turn, error) {
-	bodies, err := w.scripts.recent.Run(ctx, w.client, w.keys(scope)).StringSlice()
+func (w *Window) Recent(ctx context.Context, scope memory.Scope, at time.Time) ([]memory.Turn, error) {
+	bodies, err := w.scripts.recent.Run(ctx, w.client, w.keys(scope), milliseconds(at)).StringSlice()
 	if err != nil {
 		return nil, fmt.Errorf("read window: %w", err)
 	}
@@ -125,16 +148,37 @@ func (w *Window) keys(scope memory.Scope) []string {
 	return []string{tag + "turns", tag + "bodies", tag + "retired", tag + "newest"}
 }
 
-// encode is a turn as the append script takes it: id, ms, rest in ns, JSON.
-func encode(t memory.Turn) ([]any, error) {
+// body is a turn as it is kept: what comes first is read by the scripts, and the rest by nobody but who decodes the turn.
+type body struct {
+	Words int    `json:"words"`
+	Until *int64 `json:"until,omitempty"`
+	memory.Turn
+}
+
+// encode is a turn as the script takes it: id, ms, rest in ns, JSON, and up to when it is kept in ms.
+func encode(k window.Kept) ([]any, error) {
+	t := k.Turn
 	if t.ID == "" {
 		return nil, fault.Terminal("turn.id", "is empty")
 	}
 	t.Time = t.Time.UTC()
-	body, err := json.Marshal(t)
+	b := body{Words: window.Words(t), Turn: t}
+	if !k.Until.IsZero() {
+		until := k.Until.UnixMilli()
+		b.Until = &until
+	}
+	encoded, err := json.Marshal(b)
 	if err != nil {
 		return nil, fault.Terminal("turn", "encode: %w", err)
 	}
 	rest := fmt.Sprintf("%06d", t.Time.Nanosecond()%1_000_000)
-	return []any{t.ID, strconv.FormatInt(t.Time.UnixMilli(), 10), rest, body}, nil
+	return []any{t.ID, strconv.FormatInt(t.Time.UnixMilli(), 10), rest, encoded, milliseconds(k.Until)}, nil
+}
+
+// milliseconds is a time as the scripts take it, empty where there is none.
+func milliseconds(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
 }

@@ -2,6 +2,8 @@ package redis_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var limits = window.Limits{Turns: 50, Age: 24 * time.Hour, Idle: time.Hour}
+var limits = window.Limits{Words: 50, Age: 24 * time.Hour, Idle: time.Hour}
 
 // open makes a window over the server at addr.
 func open(t testing.TB, addr string, l window.Limits) (*redis.Window, *goredis.Client) {
@@ -52,7 +54,7 @@ func TestServerAwayAndBack(t *testing.T) {
 	turns := []memory.Turn{{ID: "a", Text: "hello", Time: time.Unix(1, 0)}}
 	ops := map[string]func(context.Context) error{
 		"append": func(ctx context.Context) error { return w.Append(ctx, scope, turns) },
-		"recent": func(ctx context.Context) error { _, err := w.Recent(ctx, scope); return err },
+		"recent": func(ctx context.Context) error { _, err := w.Recent(ctx, scope, time.Time{}); return err },
 		"retire": func(ctx context.Context) error { return w.Retire(ctx, scope, []string{"other"}) },
 		"ping":   w.Ping,
 	}
@@ -85,7 +87,7 @@ func TestScriptsAreSentAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := w.Recent(t.Context(), scope); err != nil || len(got) != 2 {
+	if got, err := w.Recent(t.Context(), scope, time.Time{}); err != nil || len(got) != 2 {
 		t.Fatalf("got %d turns, error %v; want 2", len(got), err)
 	}
 }
@@ -111,10 +113,47 @@ func TestKeysShareOneHashTag(t *testing.T) {
 	}
 }
 
+// Turns that were written before there was a budget of words have no head: they are read, counted by their length, and can be kept.
+func TestTurnsOfAnOlderVersionStay(t *testing.T) {
+	server := miniredis.RunT(t)
+	w, client := open(t, server.Addr(), limits)
+	scope := memory.Scope{Tenant: "acme", User: "u1"}
+	at := time.Unix(1_700_000_000, 0).UTC()
+	say := func(id string, after time.Duration) memory.Turn {
+		return memory.Turn{ID: id, Speaker: "Ana", Role: memory.RoleUser, Text: "I moved to Porto.", Time: at.Add(after)}
+	}
+	if err := w.Append(t.Context(), scope, []memory.Turn{say("new", time.Minute)}); err != nil {
+		t.Fatal(err)
+	}
+	old := say("old", 0)
+	body, err := json.Marshal(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range server.Keys() {
+		switch {
+		case strings.HasSuffix(key, ":bodies"):
+			err = errors.Join(err, client.HSet(t.Context(), key, "old", "000000"+string(body)).Err())
+		case strings.HasSuffix(key, ":turns"):
+			err = errors.Join(err, client.ZAdd(t.Context(), key, goredis.Z{Score: float64(at.UnixMilli()), Member: "000000old"}).Err())
+		}
+	}
+	err = errors.Join(err, w.Append(t.Context(), scope, []memory.Turn{say("newer", time.Hour)}))
+	err = errors.Join(err, w.Keep(t.Context(), scope, []window.Kept{{Turn: old, Until: at.Add(2 * time.Hour)}}))
+	got, readErr := w.Recent(t.Context(), scope, at.Add(2*time.Hour))
+	if err := errors.Join(err, readErr); err != nil || len(got) != 3 || got[0] != old {
+		t.Fatalf("got %+v, error %v, want %+v first", got, err, old)
+	}
+	got, err = w.Recent(t.Context(), scope, at.Add(3*time.Hour))
+	if err != nil || len(got) != 2 || got[0].ID != "new" {
+		t.Errorf("later there is %+v, error %v, want the others alone", got, err)
+	}
+}
+
 // Retired ids too old to come back are dropped, so that a busy user's window stays bounded.
 func TestRetiredIDsAreBounded(t *testing.T) {
 	server := miniredis.RunT(t)
-	w, client := open(t, server.Addr(), window.Limits{Turns: 5, Age: 10 * time.Second, Idle: time.Hour})
+	w, client := open(t, server.Addr(), window.Limits{Words: 5, Age: 10 * time.Second, Idle: time.Hour})
 	scope := memory.Scope{Tenant: "acme", User: "u1"}
 	for i := range 200 {
 		id := time.Duration(i).String()

@@ -41,7 +41,7 @@ func (s *suite) atomicBatches(t *testing.T) {
 	var readers, group sync.WaitGroup
 	readers.Go(func() {
 		for {
-			turns, err := w.Recent(t.Context(), scope)
+			turns, err := w.Recent(t.Context(), scope, time.Time{})
 			if err != nil || len(turns)%size != 0 {
 				t.Errorf("read %d turns (error %v), want a multiple of %d", len(turns), err, size)
 				return

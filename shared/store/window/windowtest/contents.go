@@ -3,6 +3,7 @@ package windowtest
 import (
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,16 +55,21 @@ func (s *suite) emptyID(t *testing.T) {
 	wantIDs(t, w, scope)
 }
 
-func (s *suite) countLimit(t *testing.T) {
-	w, scope := s.factory(t, window.Limits{Turns: 3, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
+func (s *suite) wordLimit(t *testing.T) {
+	limits := window.Limits{Words: 4*turnWords - 1, Age: time.Hour, Idle: time.Hour}
+	w, scope := s.factory(t, limits).Window, s.scope()
 	for i, id := range []string{"a", "b", "c", "d", "e"} {
 		mustAppend(t, w, scope, turn(id, time.Duration(i)*time.Minute))
 	}
 	wantIDs(t, w, scope, "c", "d", "e")
+	long := turn("long", time.Hour)
+	long.Text = strings.Repeat("word ", turnWords+1)
+	mustAppend(t, w, scope, long)
+	wantIDs(t, w, scope, "d", "e", "long")
 }
 
-func (s *suite) countLimitLate(t *testing.T) {
-	w, scope := s.factory(t, window.Limits{Turns: 2, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
+func (s *suite) wordLimitLate(t *testing.T) {
+	w, scope := s.factory(t, window.Limits{Words: 2 * turnWords, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
 	mustAppend(t, w, scope, turn("c", 3*time.Minute), turn("d", 4*time.Minute))
 	mustAppend(t, w, scope, turn("a", time.Minute))
 	wantIDs(t, w, scope, "c", "d")
@@ -71,8 +77,39 @@ func (s *suite) countLimitLate(t *testing.T) {
 	wantIDs(t, w, scope, "c2", "d")
 }
 
+func (s *suite) longestTurn(t *testing.T) {
+	w, scope := s.factory(t, window.Limits{Words: 2 * turnWords, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
+	long := turn("long", time.Minute)
+	long.Text = strings.Repeat("word ", 100)
+	mustAppend(t, w, scope, turn("a", 0), long)
+	wantIDs(t, w, scope, "long")
+	// A shorter one does not make room for it again.
+	mustAppend(t, w, scope, turn("b", 2*time.Minute))
+	wantIDs(t, w, scope, "b")
+}
+
+func (s *suite) withoutSpaces(t *testing.T) {
+	w, scope := s.factory(t, window.Limits{Words: 100, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
+	var all []memory.Turn
+	for i := range 20 {
+		one := turn(strconv.Itoa(10+i), time.Duration(i)*time.Minute)
+		one.Text = strings.Repeat("日", 10*window.BytesPerWord/len("日"))
+		all = append(all, one)
+	}
+	mustAppend(t, w, scope, all...)
+	wantIDs(t, w, scope, ids(all[10:])...)
+}
+
+func (s *suite) captionCounts(t *testing.T) {
+	w, scope := s.factory(t, window.Limits{Words: 2*turnWords + 1, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
+	shown := turn("b", time.Minute)
+	shown.Caption = "a dog"
+	mustAppend(t, w, scope, turn("a", 0), shown)
+	wantIDs(t, w, scope, "b")
+}
+
 func (s *suite) ageLimit(t *testing.T) {
-	w, scope := s.factory(t, window.Limits{Turns: 100, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
+	w, scope := s.factory(t, window.Limits{Words: 1000, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
 	mustAppend(t, w, scope, turn("a", 0), turn("b", time.Millisecond))
 	mustAppend(t, w, scope, turn("c", time.Hour+time.Millisecond))
 	wantIDs(t, w, scope, "b", "c")
@@ -81,7 +118,7 @@ func (s *suite) ageLimit(t *testing.T) {
 }
 
 func (s *suite) ageAfterRetire(t *testing.T) {
-	w, scope := s.factory(t, window.Limits{Turns: 100, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
+	w, scope := s.factory(t, window.Limits{Words: 1000, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
 	mustAppend(t, w, scope, turn("new", 5*time.Hour))
 	mustRetire(t, w, scope, "new")
 	mustAppend(t, w, scope, turn("old", 0), turn("young", 4*time.Hour))
@@ -89,7 +126,7 @@ func (s *suite) ageAfterRetire(t *testing.T) {
 }
 
 func (s *suite) largeBatch(t *testing.T) {
-	w, scope := s.factory(t, window.Limits{Turns: 50, Age: 100 * time.Minute, Idle: time.Hour}).Window, s.scope()
+	w, scope := s.factory(t, window.Limits{Words: 50 * turnWords, Age: 100 * time.Minute, Idle: time.Hour}).Window, s.scope()
 	batch := make([]memory.Turn, 5000)
 	for i := range batch {
 		batch[i] = turn(strconv.Itoa(10000+i), time.Duration(i)*time.Minute)
@@ -137,7 +174,7 @@ func (s *suite) retireUnknown(t *testing.T) {
 }
 
 func (s *suite) retireFallen(t *testing.T) {
-	w, scope := s.factory(t, window.Limits{Turns: 2, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
+	w, scope := s.factory(t, window.Limits{Words: 2 * turnWords, Age: time.Hour, Idle: time.Hour}).Window, s.scope()
 	mustAppend(t, w, scope, turn("a", 0), turn("b", time.Minute), turn("c", 2*time.Minute))
 	mustRetire(t, w, scope, "a", "b")
 	mustAppend(t, w, scope, turn("a", 0), turn("b", time.Minute))

@@ -43,7 +43,7 @@ func (s *suite) eraseAll(t *testing.T) {
 
 // eraseStartsAnew writes after an erasure what was kept, retired and too old before it.
 func (s *suite) eraseStartsAnew(t *testing.T) {
-	w := s.factory(t, window.Limits{Turns: 10, Age: time.Hour, Idle: time.Hour}).Window
+	w := s.factory(t, window.Limits{Words: 10 * turnWords, Age: time.Hour, Idle: time.Hour}).Window
 	scope := s.scope()
 	mustAppend(t, w, scope, turn("new", 100*time.Hour), turn("kept", 100*time.Hour))
 	mustRetire(t, w, scope, "retired")
@@ -61,7 +61,9 @@ func (s *suite) reinstate(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustAppend(t, w, scope, turn("a", 0), turn("b", time.Minute))
+	mustKeep(t, w, scope, time.Hour, turn("kept", 2*time.Minute))
 	mustRetire(t, w, scope, "a")
+	wantIDs(t, w, scope, "b", "kept")
 	for range 2 {
 		if err := w.Reinstate(t.Context(), scope); err != nil {
 			t.Fatal(err)

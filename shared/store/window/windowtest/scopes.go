@@ -34,7 +34,7 @@ func (s *suite) isolation(t *testing.T) {
 
 func (s *suite) expiry(t *testing.T) {
 	const idle = 200 * time.Millisecond
-	b := s.factory(t, window.Limits{Turns: 10, Age: time.Hour, Idle: idle})
+	b := s.factory(t, window.Limits{Words: 10 * turnWords, Age: time.Hour, Idle: idle})
 	scope := s.scope()
 	mustRetire(t, b.Window, scope, "a")
 	mustAppend(t, b.Window, scope, turn("a", 10*time.Hour), turn("b", 10*time.Hour))
@@ -63,7 +63,7 @@ func (s *suite) until(t *testing.T, b Backend, done func() bool) {
 // expiryPutOff writes at least once per half idle time. Where the clock is the real one, it
 // only checks that reading and writing do not shorten a window's life.
 func (s *suite) expiryPutOff(t *testing.T) {
-	b := s.factory(t, window.Limits{Turns: 10, Age: time.Hour, Idle: time.Minute})
+	b := s.factory(t, window.Limits{Words: 10 * turnWords, Age: time.Hour, Idle: time.Minute})
 	scope := s.scope()
 	half := func() {
 		if b.Advance != nil {

@@ -37,8 +37,11 @@ func Run(t *testing.T, factory Factory) {
 		t.Run("a turn without id is terminal and leaves the window alone", s.emptyID)
 	})
 	t.Run("limits", func(t *testing.T) {
-		t.Run("count drops the oldest", s.countLimit)
-		t.Run("count drops late arrivals that are older", s.countLimitLate)
+		t.Run("words drop the oldest", s.wordLimit)
+		t.Run("words drop late arrivals that are older", s.wordLimitLate)
+		t.Run("the newest turn stays whatever its length", s.longestTurn)
+		t.Run("what parts no words counts by its length", s.withoutSpaces)
+		t.Run("a caption counts", s.captionCounts)
 		t.Run("age is relative to the newest turn", s.ageLimit)
 		t.Run("age stays relative to a retired newest turn", s.ageAfterRetire)
 		t.Run("one batch larger than the limits", s.largeBatch)
@@ -54,10 +57,21 @@ func Run(t *testing.T, factory Factory) {
 		t.Run("works before the turn was ever seen", s.retireUnknown)
 		t.Run("keeps away what had fallen out", s.retireFallen)
 	})
+	t.Run("keep", func(t *testing.T) {
+		t.Run("adds, and takes nothing from the others' budget", s.keepBesideBudget)
+		t.Run("holds what would fall out", s.keepHolds)
+		t.Run("has a budget of its own", s.keepBudget)
+		t.Run("ends with its time", s.keepEnds)
+		t.Run("is not shortened, and can be prolonged", s.keepLonger)
+		t.Run("does not outlive the age limit", s.keepAge)
+		t.Run("does not bring back what was retired", s.keepRetired)
+		t.Run("comes back as it was, once", s.keepRoundTrip)
+		t.Run("without id or time is terminal and leaves the window alone", s.keepRefused)
+	})
 	t.Run("erase", func(t *testing.T) {
 		t.Run("leaves nothing of the user and all of the others", s.eraseAll)
 		t.Run("starts anew", s.eraseStartsAnew)
-		t.Run("reinstates what was retired and nothing else", s.reinstate)
+		t.Run("reinstates what was retired, and forgets what was kept, and nothing else", s.reinstate)
 	})
 	t.Run("isolation", s.isolation)
 	t.Run("expiry", func(t *testing.T) {
@@ -83,10 +97,13 @@ func (s *suite) scope() memory.Scope {
 }
 
 // wide are limits that nothing in a short test reaches.
-var wide = window.Limits{Turns: 1000, Age: 1000 * time.Hour, Idle: time.Hour}
+var wide = window.Limits{Words: 100_000, Age: 1000 * time.Hour, Idle: time.Hour}
 
 // base is an arbitrary moment in the past: windows go by the turns' own time.
 var base = time.Date(2023, 5, 8, 13, 56, 0, 0, time.UTC)
+
+// turnWords is how many words the turns have that turn makes of an id without spaces.
+const turnWords = 3
 
 // turn makes a turn whose text can be told from others.
 func turn(id string, after time.Duration) memory.Turn {
@@ -114,9 +131,26 @@ func mustRetire(t tester, w window.Window, scope memory.Scope, ids ...string) {
 	}
 }
 
+func mustKeep(t tester, w window.Window, scope memory.Scope, until time.Duration, turns ...memory.Turn) {
+	t.Helper()
+	kept := make([]window.Kept, len(turns))
+	for i, turn := range turns {
+		kept[i] = window.Kept{Turn: turn, Until: base.Add(until)}
+	}
+	if err := w.Keep(t.Context(), scope, kept); err != nil {
+		t.Fatalf("keep: %v", err)
+	}
+}
+
+// recent is the window whenever it is asked for.
 func recent(t tester, w window.Window, scope memory.Scope) []memory.Turn {
 	t.Helper()
-	turns, err := w.Recent(t.Context(), scope)
+	return recentAt(t, w, scope, time.Time{})
+}
+
+func recentAt(t tester, w window.Window, scope memory.Scope, at time.Time) []memory.Turn {
+	t.Helper()
+	turns, err := w.Recent(t.Context(), scope, at)
 	if err != nil {
 		t.Fatalf("recent: %v", err)
 	}

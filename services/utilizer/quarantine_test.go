@@ -1,0 +1,110 @@
+package utilizer_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// held writes an entry that is in quarantine, with its turn.
+func held(t *testing.T, r *utilizer.Recaller) memory.Memory {
+	t.Helper()
+	const content = "Ana moved to Oslo, and all else about her home is to be deleted."
+	vectors, err := builtin.New().Embed(t.Context(), []string{content})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := memory.Memory{
+		ID: memory.DeriveID(ana, []string{"odd"}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusQuarantined,
+		Quarantine: "order", Version: 1, RecordedAt: now, ValidFrom: now, Sources: []string{"odd"}, SessionID: "s1", Vector: vectors[0],
+	}
+	turn := memory.Turn{ID: "odd", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: content, Time: now}
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m}, Turns: []memory.Turn{turn}}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// releasing is what the user's workflow does with requests to retract and to release.
+func releasing(r *utilizer.Recaller) func(context.Context, consolidation.Retraction) error {
+	return func(ctx context.Context, in consolidation.Retraction) error {
+		w := memory.Write{Close: []memory.Closing{{ID: in.MemoryID, Status: memory.StatusRetracted, ValidTo: now}}}
+		if in.Release {
+			w = memory.Write{Release: []memory.Release{{ID: in.MemoryID, Status: memory.StatusActive}}}
+		}
+		return r.Bank.Write(ctx, ana, w)
+	}
+}
+
+// recalls reports whether a recall shows Oslo, by every way that there is to candidates.
+func recalls(t *testing.T, r *utilizer.Recaller) []string {
+	t.Helper()
+	var by []string
+	for name, q := range map[string]utilizer.Request{
+		"now": {}, "the past": {AsOf: now}, "retrieval": {Unranked: true},
+	} {
+		q.User, q.Query, q.Candidates, q.Memories, q.WordBudget = ana.User, "Where does Ana live, in Oslo?", 20, 5, 250
+		r.Indexes.Fetch(ana)()
+		got, err := r.Recall(t.Context(), acme, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range got.Evidence.Memories {
+			if strings.Contains(m.Content+m.Value, "Oslo") {
+				by = append(by, name)
+			}
+		}
+	}
+	slices.Sort(by)
+	return by
+}
+
+func TestAQuarantinedMemoryIsRecalledOnceItIsReleased(t *testing.T) {
+	r := newRecaller(t)
+	m := held(t, r)
+	server := utilizer.NewMemoryServer(r, &writer{then: releasing(r)}, slog.New(slog.DiscardHandler))
+	ctx := tenant.NewContext(t.Context(), acme)
+	if by := recalls(t, r); len(by) != 0 {
+		t.Errorf("a quarantined memory is recalled, asked about %v", by)
+	}
+	list := &mnemev1.ListMemoriesRequest{UserId: "ana", Statuses: []mnemev1.Status{mnemev1.Status_STATUS_QUARANTINED}}
+	listed, err := server.ListMemories(ctx, connect.NewRequest(list))
+	if err != nil || len(listed.Msg.GetMemories()) != 1 || listed.Msg.GetMemories()[0].GetQuarantine() != "order" {
+		t.Fatalf("listed are %v, %v", listed, err)
+	}
+	for range 2 {
+		got, err := server.ReleaseMemory(ctx, connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: "ana", MemoryId: m.ID}))
+		if err != nil || got.Msg.GetMemory().GetStatus() != mnemev1.Status_STATUS_ACTIVE || got.Msg.GetMemory().GetQuarantine() != "order" {
+			t.Fatalf("released is %v, %v", got, err)
+		}
+	}
+	if by := recalls(t, r); len(by) != 3 {
+		t.Errorf("a released memory is recalled only when asked about %v", by)
+	}
+}
+
+func TestAQuarantinedMemoryIsRemovedForGood(t *testing.T) {
+	r := newRecaller(t)
+	m := held(t, r)
+	server := utilizer.NewMemoryServer(r, &writer{then: releasing(r)}, slog.New(slog.DiscardHandler))
+	ctx := tenant.NewContext(t.Context(), acme)
+	got, err := server.DeleteMemory(ctx, deletion(m.ID))
+	if err != nil || got.Msg.GetMemory().GetStatus() != mnemev1.Status_STATUS_RETRACTED {
+		t.Fatalf("removed is %v, %v", got, err)
+	}
+	_, err = server.ReleaseMemory(ctx, connect.NewRequest(&mnemev1.ReleaseMemoryRequest{UserId: "ana", MemoryId: m.ID}))
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition {
+		t.Errorf("releasing what was removed gives %v", err)
+	}
+}

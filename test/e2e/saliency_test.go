@@ -1,0 +1,67 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// What the gate drops is read by the model beside the rest of its session, and neither formed nor shown.
+func TestDroppedTurnsAreReadWithTheirSession(t *testing.T) {
+	const user, speaker = "greta", "Gretchen"
+	talk := modelTalk(user, speaker)
+	shared.Publish(t, tenantModel, talk...)
+	shared.AwaitFormed(t, tenantModel, talk...)
+	read := map[string]bool{}
+	for _, call := range endpoint.Calls(llm.RoleExtractor) {
+		if !strings.Contains(string(call.Raw), speaker) {
+			continue
+		}
+		var data struct {
+			Context, Turns []struct{ Text string }
+		}
+		if err := json.Unmarshal(call.Data(), &data); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range data.Context {
+			read[c.Text] = true
+		}
+		for _, said := range data.Turns {
+			if said.Text == "Hi!" || said.Text == "Bye!" {
+				t.Errorf("%q is to be formed", said.Text)
+			}
+		}
+	}
+	if !read["Hi!"] || !read["Bye!"] {
+		t.Errorf("read as context was %v, want what was dropped of either session", read)
+	}
+	res, err := shared.Client(tenantModel).GetWorkingMemory(t.Context(), request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(res.Msg.GetTurns(), func(t *mnemev1.Turn) bool { return t.GetText() == "Hi!" || t.GetText() == "Bye!" }) {
+		t.Errorf("working memory shows %v", res.Msg.GetTurns())
+	}
+}
+
+// Strategies without a gate form all that was said, and SaliMory's what its gate lets through.
+func TestOnlyAGateDropsTurns(t *testing.T) {
+	for tenant, want := range map[string]uint32{"salimory-embedded": 1, "rmm-embedded": 3, "memory-r2-embedded": 3} {
+		t.Run(tenant, func(t *testing.T) {
+			t.Parallel()
+			user := "gil of " + tenant
+			talk := harness.Talk(user, "g1", "Gil", said, "Hi!", "I live in Porto with my dog Biscuit.", "Ok.")
+			shared.Publish(t, tenant, talk)
+			shared.AwaitFormed(t, tenant, talk)
+			res, err := shared.Client(tenant).GetSession(t.Context(), request(&mnemev1.GetSessionRequest{UserId: user, SessionId: "g1"}))
+			if err != nil || res.Msg.GetTurns() != want {
+				t.Errorf("%d turns were formed, %v, want %d", res.Msg.GetTurns(), err, want)
+			}
+		})
+	}
+}
