@@ -1,8 +1,10 @@
 package training
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -32,9 +34,8 @@ type RelationOptions struct {
 	Vectors float64 `json:"vectors"`
 	// Strangers is how many statements of other pairs of the batch each later statement is also compared with: a bank is full of them.
 	Strangers int `json:"strangers"`
-	// MetCost is the Cost of telling pairs from strangers; MetBias is added to the log odds that two are no strangers.
+	// MetCost is the Cost of telling pairs from strangers.
 	MetCost float64 `json:"met_cost"`
-	MetBias float64 `json:"met_bias"`
 	// FalseCertain and FalsePossible are the shares of pairs without a change, of those that thresholds are chosen on, that are above them.
 	FalseCertain  float64 `json:"false_certain"`
 	FalsePossible float64 `json:"false_possible"`
@@ -43,8 +44,8 @@ type RelationOptions struct {
 // RelationDefaults are what the model in the binary was trained with.
 func RelationDefaults() RelationOptions {
 	return RelationOptions{
-		Seed: 1, Cost: 5, Rounds: 60, Groups: 60, Holders: 2, Lengths: [relation.Blocks]float64{1, 1, 0.5, 0.5, 1},
-		Numbers: 0.15, Vectors: 0.3, Strangers: 8, MetCost: 0.3, MetBias: 4, FalseCertain: 0.04, FalsePossible: 0.15,
+		Seed: 1, Cost: 10, Rounds: 60, Groups: 60, Holders: 2, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 0.7, 0.5, 1},
+		Numbers: 0.15, Vectors: 0.3, Strangers: 8, MetCost: 0.3, FalseCertain: 0.04, FalsePossible: 0.15,
 	}
 }
 
@@ -106,21 +107,61 @@ func RelationOn(train, choose []corpus.Pair, o RelationOptions) (*relation.Model
 			r.Changes++
 		}
 	}
-	logits, labels := make([]relation.Logits, len(choose)), make([]relation.Label, len(choose))
-	raw, err := relation.New(lexicon, weights, 1, relation.Thresholds{Certain: 1, Possible: 1}, nil)
+	raw, err := relation.New(lexicon, weights, relation.Choice{Temperature: 1, Thresholds: relation.Thresholds{Certain: 1, Possible: 1}}, nil)
 	if err != nil {
 		return nil, RelationRecord{}, err
 	}
+	logits, labels := make([]relation.Logits, len(choose)), make([]relation.Label, len(choose))
+	later, stored := readPairs(choose, raw.Read)
 	for i, p := range choose {
-		later, stored := p.Statements()
-		logits[i], labels[i] = raw.Logits(raw.Read(later), raw.Read(stored)), p.Relation()
+		logits[i], labels[i] = raw.Logits(later[i], stored[i]), p.Relation()
 	}
-	temperature := chooseTemperature(logits, labels)
-	model, err := relation.New(lexicon, weights, temperature, relation.Thresholds{
-		Certain: threshold(logits, labels, temperature, o.FalseCertain), Possible: threshold(logits, labels, temperature, o.FalsePossible),
-	}, r)
+	c := relation.Choice{Temperature: chooseTemperature(logits, labels), Meeting: chooseMeeting(raw, choose, o)}
+	c.Thresholds = relation.Thresholds{
+		Certain: threshold(logits, labels, c.Temperature, o.FalseCertain), Possible: threshold(logits, labels, c.Temperature, o.FalsePossible),
+	}
+	model, err := relation.New(lexicon, weights, c, r)
 	return model, r, err
 }
+
+// readPairs reads both statements of each pair.
+func readPairs(pairs []corpus.Pair, read func(relation.Statement) relation.Reading) (later, stored []relation.Reading) {
+	later, stored = make([]relation.Reading, len(pairs)), make([]relation.Reading, len(pairs))
+	for i, p := range pairs {
+		l, s := p.Statements()
+		later[i], stored[i] = read(l), read(s)
+	}
+	return later, stored
+}
+
+// found is how many statements a search brings.
+const found = 20
+
+// chooseMeeting puts each stored statement among others of the batch, as a search would bring them, and learns from the logits which one
+// the later statement belongs to.
+func chooseMeeting(m *relation.Model, pairs []corpus.Pair, o RelationOptions) relation.Meeting {
+	later, stored := readPairs(pairs, m.Read)
+	var rows [][]cell
+	var is []float64
+	for i, p := range pairs {
+		met := []float64{float64(m.Logits(later[i], stored[i])[relation.Met])}
+		for k := i + 1; len(met) < found && k < i+len(pairs); k++ {
+			if other := pairs[k%len(pairs)]; other.Batch == p.Batch && other.Stored != p.Stored {
+				met = append(met, float64(m.Logits(later[i], stored[k%len(pairs)])[relation.Met]))
+			}
+		}
+		best := slices.Max(met)
+		for k, own := range met {
+			rows = append(rows, []cell{{0, 1}, {1, float32(own)}, {2, float32(best - own)}})
+			is = append(is, sign(k == 0))
+		}
+	}
+	w := regress(rows, is, 3, meetingCost, o)
+	return relation.Meeting{Bias: rounded(w[0]), Own: rounded(w[1]), Behind: rounded(w[2])}
+}
+
+// meetingCost all but does without a penalty: there are three weights.
+const meetingCost = 10
 
 // relationExample is a pair as the model sees it.
 type relationExample struct {
@@ -132,24 +173,19 @@ type relationExample struct {
 
 // relationExamples reads the pairs, and after them later statements with strangers.
 func relationExamples(l *relation.Lexicon, pairs []corpus.Pair, o RelationOptions) []relationExample {
-	type read struct{ later, stored relation.Reading }
-	reads := make([]read, len(pairs))
+	later, stored := readPairs(pairs, l.Read)
 	batches := map[string][]int{}
-	for i, p := range pairs {
-		later, stored := p.Statements()
-		reads[i] = read{l.Read(later), l.Read(stored)}
-		batches[p.Batch] = append(batches[p.Batch], i)
-	}
 	var out []relationExample
 	for i, p := range pairs {
-		out = append(out, relationExample{inputs: l.Pair(reads[i].later, reads[i].stored), label: p.Relation()})
+		batches[p.Batch] = append(batches[p.Batch], i)
+		out = append(out, relationExample{inputs: l.Pair(later[i], stored[i]), label: p.Relation()})
 	}
 	random := rand.New(rand.NewPCG(o.Seed, 2))
 	for i, p := range pairs {
 		others := batches[p.Batch]
 		for range o.Strangers {
 			if j := others[random.IntN(len(others))]; pairs[j].Stored != p.Stored {
-				out = append(out, relationExample{inputs: l.Pair(reads[i].later, reads[j].stored), stranger: true})
+				out = append(out, relationExample{inputs: l.Pair(later[i], stored[j]), stranger: true})
 			}
 		}
 	}
@@ -251,7 +287,9 @@ func (m *matrix) cells(b int, features []relation.Feature) []cell {
 		out = append(out, cell{int32(m.first[b] + i), v})
 	}
 	for i := range out {
-		out[i].value *= m.blocks[b].Length / float32(math.Sqrt(squares))
+		q := 1.0
+		fmt.Sscanf(os.Getenv("Q"), "%g", &q)
+		out[i].value *= m.blocks[b].Length / float32(math.Pow(squares/1600, q/2)*40)
 	}
 	return out
 }
@@ -323,9 +361,7 @@ func (m *matrix) met(examples []relationExample, o RelationOptions) []float64 {
 		}
 		is[i] = sign(!e.stranger)
 	}
-	w := regress(rows, is, m.columns+len(m.dense.Mean)+1, o.MetCost, o)
-	w[len(w)-1] += o.MetBias
-	return w
+	return regress(rows, is, m.columns+len(m.dense.Mean)+1, o.MetCost, o)
 }
 
 // regress fits a logistic regression with squared weights as the penalty, by dual coordinate descent (Yu, Huang and Lin 2011, "Dual

@@ -16,7 +16,9 @@ var numberNames = []string{
 }
 
 // Dense is how many dense features there are: numberNames, then the numbers of the directions of later, of stored, and of their products.
-func (l *Lexicon) Dense() int { return len(numberNames) + 3*l.table.Dimension() }
+func (l *Lexicon) Dense() int { return len(numberNames) + 3*l.table.Dimension() + OuterN*OuterN }
+
+var OuterN = 0
 
 // productScale makes products of two directions' numbers about as large as the numbers.
 const productScale = 8
@@ -61,6 +63,11 @@ func (l *Lexicon) dense(later, stored *Reading, nearLater, nearStored []float32)
 	out = append(out, stored.mean...)
 	for i := range later.mean {
 		out = append(out, productScale*later.mean[i]*stored.mean[i])
+	}
+	for i := range OuterN {
+		for j := range OuterN {
+			out = append(out, productScale*later.mean[i]*stored.mean[j])
+		}
 	}
 	return out
 }

@@ -18,6 +18,10 @@ const (
 	openingBlock
 	// skipBlock has pairs of words with one to three between them.
 	skipBlock
+	// stemBlock
+	stemBlock
+	// storedBlock
+	storedBlock
 	// PairBlock has neighbours with every content word replaced: by a sign that the stored statement has it, or something like it, or else by
 	// the group of like words it is in.
 	PairBlock
@@ -26,7 +30,7 @@ const (
 )
 
 // BlockNames name the blocks, in order.
-var BlockNames = [Blocks]string{"words", "letters", "opening", "skips", "aligned"}
+var BlockNames = [Blocks]string{"words", "letters", "opening", "skips", "stems", "stored", "aligned"}
 
 // Feature is one sparse feature.
 type Feature struct {
@@ -101,6 +105,8 @@ func spoken(tokens []token) []token {
 	return slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.mark && t.lower != "?" && t.lower != "!" })
 }
 
+var Variant = map[string]bool{}
+
 func saidFeatures(all []token) (out [PairBlock][]Feature) {
 	words := spoken(all)
 	var h hashes
@@ -129,6 +135,17 @@ func saidFeatures(all []token) (out [PairBlock][]Feature) {
 		}
 	}
 	out[skipBlock] = h.counted()
+	h = nil
+	b1, b2 := uint32(edge), uint32(edge)
+	for _, t := range words {
+		k := t.stem
+		if t.number {
+			k = digits
+		}
+		h = append(h, mix(seedBigram, mix(b1, k)), mix(seedWord, mix(b2, mix(b1, k))))
+		b2, b1 = b1, k
+	}
+	out[stemBlock] = h.counted()
 	return out
 }
 
@@ -136,8 +153,19 @@ func saidFeatures(all []token) (out [PairBlock][]Feature) {
 func letters(words []token) hashes {
 	var b strings.Builder
 	b.WriteByte(' ')
-	for _, t := range words {
-		b.WriteString(t.lower)
+	for i, t := range words {
+		if t.number && Variant["num"] {
+			for _, r := range t.lower {
+				if r >= '0' && r <= '9' {
+					r = '0'
+				}
+				b.WriteRune(r)
+			}
+		} else if Variant["name"] && t.capital && t.weight > 5 && i > 0 {
+			b.WriteString("N")
+		} else {
+			b.WriteString(t.lower)
+		}
 		b.WriteByte(' ')
 	}
 	s := b.String()
@@ -161,11 +189,23 @@ func letters(words []token) hashes {
 // aligned returns the features of PairBlock.
 func (l *Lexicon) aligned(later, stored *Reading, near []float32) hashes {
 	h := make(hashes, 0, len(later.tokens)+1)
-	before := uint32(edge)
+	before, before2, before3 := uint32(edge), uint32(edge), uint32(edge)
 	for i := range later.tokens {
 		sign := l.sign(&later.tokens[i], stored, near[i])
 		h = append(h, mix(seedAligned, mix(before, sign)))
-		before = sign
+		if Variant["tri"] {
+			h = append(h, mix(seedAligned+77, mix(before2, mix(before, sign))))
+		}
+		if Variant["uni"] {
+			h = append(h, mix(seedAligned+78, sign))
+		}
+		if Variant["skip"] {
+			h = append(h, mix(seedAligned+79, mix(before2, sign)))
+		}
+		if Variant["skip3"] {
+			h = append(h, mix(seedAligned+80, mix(before3, sign)))
+		}
+		before3, before2, before = before2, before, sign
 	}
 	return append(h, mix(seedAligned, mix(before, edge)))
 }
@@ -184,6 +224,8 @@ func (l *Lexicon) sign(t *token, stored *Reading, near float32) uint32 {
 		return likeWord
 	case t.number:
 		return digits
+	case t.capital && Variant["cap"] && t.lower != "i" && t.weight > 5:
+		return group + 1
 	case t.row < 0:
 		return unknownWord
 	}
@@ -199,6 +241,7 @@ func (r *Reading) has(t *token) bool {
 func (l *Lexicon) Pair(later, stored Reading) Inputs {
 	var in Inputs
 	copy(in.Sparse[:], later.said[:])
+	in.Sparse[storedBlock] = stored.said[letterBlock]
 	// near has for each token the highest cosine with a word of the other statement.
 	nearLater, nearStored := make([]float32, len(later.tokens)), make([]float32, len(stored.tokens))
 	for _, i := range later.compared {
@@ -212,5 +255,35 @@ func (l *Lexicon) Pair(later, stored Reading) Inputs {
 	}
 	in.Sparse[PairBlock] = l.aligned(&later, &stored, nearLater).counted()
 	in.Dense = l.dense(&later, &stored, nearLater, nearStored)
+	if Variant["lcos"] {
+		c := cosine(in.Sparse[letterBlock], in.Sparse[storedBlock])
+		in.Dense[len(numberNames)-1] = c
+	}
 	return in
+}
+
+func cosine(a, b []Feature) float32 {
+	var na, nb, ab float32
+	for _, f := range a {
+		na += f.Count * f.Count
+	}
+	for _, f := range b {
+		nb += f.Count * f.Count
+	}
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i].Key < b[j].Key:
+			i++
+		case a[i].Key > b[j].Key:
+			j++
+		default:
+			ab += a[i].Count * b[j].Count
+			i++
+			j++
+		}
+	}
+	if ab == 0 {
+		return 0
+	}
+	return ab / float32(math.Sqrt(float64(na*nb)))
 }

@@ -127,7 +127,7 @@ func FuzzParse(f *testing.F) {
 	n := lexicon.Dense()
 	w.Dense = relation.Numbers{Mean: make([]float32, n), Scale: make([]float32, n), Weights: make([][relation.Outputs]float32, n)}
 	w.Sparse[0] = relation.Block{Keys: []uint32{7}, Rarities: []uint8{1}, Weights: make([][relation.Outputs]int8, 1)}
-	m, err := relation.New(lexicon, w, 1, relation.Thresholds{Certain: 0.9, Possible: 0.5}, "none")
+	m, err := relation.New(lexicon, w, relation.Choice{Temperature: 1, Thresholds: relation.Thresholds{Certain: 0.9, Possible: 0.5}}, "none")
 	if err != nil {
 		f.Fatal(err)
 	}
