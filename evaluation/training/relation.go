@@ -1,13 +1,14 @@
 package training
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/optimize"
 
 	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -17,26 +18,24 @@ import (
 
 // RelationOptions say what the model of relations is trained with. They are recorded in it.
 type RelationOptions struct {
-	// Seed chooses groups of words, the order of examples, and strangers.
+	// Seed chooses groups of words, and strangers.
 	Seed uint64 `json:"seed"`
-	// Cost weighs the loss against the squared weights.
+	// Cost weighs the loss of a statement against the squared weights.
 	Cost float64 `json:"cost"`
-	// Rounds is how often the examples are gone through at most.
+	// Rounds is how many steps of the optimiser are made at most.
 	Rounds int `json:"rounds"`
 	// Groups is how many groups the words of the table are in.
 	Groups int `json:"groups"`
-	// Holders is how many training pairs have to have a feature.
+	// Holders is how many training examples have to have a feature.
 	Holders int `json:"holders"`
 	// Lengths are what the blocks of sparse features are scaled to.
 	Lengths [relation.Blocks]float64 `json:"lengths"`
-	// Numbers and Vectors are what the standard deviation of a dense number, and the length of a vector, are scaled to.
+	// Numbers is what the standard deviation of a dense number is scaled to.
 	Numbers float64 `json:"numbers"`
-	Vectors float64 `json:"vectors"`
-	// Strangers is how many statements of other pairs of the batch each later statement is also compared with: a bank is full of them.
+	// Strangers is how many statements of other pairs a pair's stored statement stands among: a bank is full of them.
 	Strangers int `json:"strangers"`
-	// MetCost is the Cost of telling pairs from strangers.
-	MetCost float64 `json:"met_cost"`
-	// FalseCertain and FalsePossible are the shares of pairs without a change, of those that thresholds are chosen on, that are above them.
+	// FalseCertain and FalsePossible are the shares of statements without a change, of those that thresholds are chosen on, that are above
+	// them.
 	FalseCertain  float64 `json:"false_certain"`
 	FalsePossible float64 `json:"false_possible"`
 }
@@ -44,8 +43,8 @@ type RelationOptions struct {
 // RelationDefaults are what the model in the binary was trained with.
 func RelationDefaults() RelationOptions {
 	return RelationOptions{
-		Seed: 1, Cost: 10, Rounds: 60, Groups: 60, Holders: 2, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 0.7, 0.5, 1},
-		Numbers: 0.15, Vectors: 0.3, Strangers: 8, MetCost: 0.3, FalseCertain: 0.04, FalsePossible: 0.15,
+		Seed: 1, Cost: 10, Rounds: 120, Groups: 60, Holders: 2, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 1, 0.5},
+		Numbers: 0.15, Strangers: 12, FalseCertain: 0.04, FalsePossible: 0.15,
 	}
 }
 
@@ -70,40 +69,39 @@ func (o RelationOptions) check() error {
 // RelationRecord says what a model was made from; it stands in the model's file.
 type RelationRecord struct {
 	Options RelationOptions `json:"options"`
-	// Pairs and Changes count what was learned from, Chosen what temperature and thresholds were chosen on.
-	Pairs    int `json:"pairs"`
-	Changes  int `json:"changes"`
-	Chosen   int `json:"chosen"`
-	Features int `json:"features"`
+	// Statements and Changes count later statements that were learned from, Chosen those that temperature and thresholds were chosen on.
+	Statements int `json:"statements"`
+	Changes    int `json:"changes"`
+	Chosen     int `json:"chosen"`
+	Features   int `json:"features"`
 }
 
-// Relation trains the model of relations on the corpus: a logistic regression of each label against the others on the pairs for training;
-// temperature and thresholds on the pairs for choosing. The same options and pairs give the same model. Options out of range are terminal
-// errors.
-func Relation(pairs []corpus.Pair, o RelationOptions) (*relation.Model, RelationRecord, error) {
-	train := corpus.Of(pairs, corpus.Train)
-	return RelationOn(train, corpus.Of(pairs, corpus.Choose), o)
-}
-
-// RelationOn is Relation with other splits.
-func RelationOn(train, choose []corpus.Pair, o RelationOptions) (*relation.Model, RelationRecord, error) {
+// Relation trains the model of relations on later statements with the stored ones that each is among: a multinomial logistic regression
+// over what it does to which of them, or to none. Temperature and thresholds are chosen on other statements. The same options and
+// statements give the same model. Options out of range are terminal errors.
+func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model, RelationRecord, error) {
 	if err := o.check(); err != nil {
 		return nil, RelationRecord{}, err
 	}
 	if len(train) == 0 || len(choose) == 0 {
-		return nil, RelationRecord{}, fault.Terminal("pairs", "are %d to train and %d to choose on, want some", len(train), len(choose))
+		return nil, RelationRecord{}, fault.Terminal("statements", "are %d to train and %d to choose on, want some", len(train), len(choose))
 	}
 	var statements []string
-	for _, p := range train {
-		statements = append(statements, p.Stored, p.Later)
+	seen := map[string]bool{}
+	for _, a := range train {
+		for _, s := range append([]relation.Statement{a.Later}, a.Stored...) {
+			if !seen[s.Text] {
+				seen[s.Text] = true
+				statements = append(statements, s.Text)
+			}
+		}
 	}
 	lexicon := relation.NewLexicon(wordvector.Shipped(), statements, o.Groups, o.Seed)
-	examples := relationExamples(lexicon, train, o)
-	m := newMatrix(lexicon, examples, o)
-	weights := m.fit(examples, o)
-	r := RelationRecord{Options: o, Pairs: len(train), Chosen: len(choose), Features: m.columns}
-	for _, p := range train {
-		if p.Relation().Changes() {
+	m := newMatrix(lexicon, train, o)
+	weights := m.fit(o)
+	r := RelationRecord{Options: o, Statements: len(train), Chosen: len(choose), Features: m.columns}
+	for _, a := range train {
+		if a.Label.Changes() {
 			r.Changes++
 		}
 	}
@@ -111,94 +109,44 @@ func RelationOn(train, choose []corpus.Pair, o RelationOptions) (*relation.Model
 	if err != nil {
 		return nil, RelationRecord{}, err
 	}
-	logits, labels := make([]relation.Logits, len(choose)), make([]relation.Label, len(choose))
-	later, stored := readPairs(choose, raw.Read)
-	for i, p := range choose {
-		logits[i], labels[i] = raw.Logits(later[i], stored[i]), p.Relation()
+	logits := make([][]relation.Logits, len(choose))
+	for i, a := range choose {
+		stored := make([]relation.Reading, len(a.Stored))
+		for j, s := range a.Stored {
+			stored[j] = raw.Read(s)
+		}
+		logits[i] = raw.Logits(raw.Read(a.Later), stored)
 	}
-	c := relation.Choice{Temperature: chooseTemperature(logits, labels), Meeting: chooseMeeting(raw, choose, o)}
+	c := relation.Choice{Temperature: chooseTemperature(logits, choose)}
 	c.Thresholds = relation.Thresholds{
-		Certain: threshold(logits, labels, c.Temperature, o.FalseCertain), Possible: threshold(logits, labels, c.Temperature, o.FalsePossible),
+		Certain: threshold(logits, choose, c.Temperature, o.FalseCertain), Possible: threshold(logits, choose, c.Temperature, o.FalsePossible),
 	}
 	model, err := relation.New(lexicon, weights, c, r)
 	return model, r, err
 }
 
-// readPairs reads both statements of each pair.
-func readPairs(pairs []corpus.Pair, read func(relation.Statement) relation.Reading) (later, stored []relation.Reading) {
-	later, stored = make([]relation.Reading, len(pairs)), make([]relation.Reading, len(pairs))
-	for i, p := range pairs {
-		l, s := p.Statements()
-		later[i], stored[i] = read(l), read(s)
-	}
-	return later, stored
-}
-
-// found is how many statements a search brings.
-const found = 20
-
-// chooseMeeting puts each stored statement among others of the batch, as a search would bring them, and learns from the logits which one
-// the later statement belongs to.
-func chooseMeeting(m *relation.Model, pairs []corpus.Pair, o RelationOptions) relation.Meeting {
-	later, stored := readPairs(pairs, m.Read)
-	var rows [][]cell
-	var is []float64
-	for i, p := range pairs {
-		met := []float64{float64(m.Logits(later[i], stored[i])[relation.Met])}
-		for k := i + 1; len(met) < found && k < i+len(pairs); k++ {
-			if other := pairs[k%len(pairs)]; other.Batch == p.Batch && other.Stored != p.Stored {
-				met = append(met, float64(m.Logits(later[i], stored[k%len(pairs)])[relation.Met]))
-			}
-		}
-		best := slices.Max(met)
-		for k, own := range met {
-			rows = append(rows, []cell{{0, 1}, {1, float32(own)}, {2, float32(best - own)}})
-			is = append(is, sign(k == 0))
-		}
-	}
-	w := regress(rows, is, 3, meetingCost, o)
-	return relation.Meeting{Bias: rounded(w[0]), Own: rounded(w[1]), Behind: rounded(w[2])}
-}
-
-// meetingCost all but does without a penalty: there are three weights.
-const meetingCost = 10
-
-// relationExample is a pair as the model sees it.
-type relationExample struct {
-	inputs relation.Inputs
-	label  relation.Label
-	// stranger says that the two are of different pairs.
-	stranger bool
-}
-
-// relationExamples reads the pairs, and after them later statements with strangers.
-func relationExamples(l *relation.Lexicon, pairs []corpus.Pair, o RelationOptions) []relationExample {
-	later, stored := readPairs(pairs, l.Read)
-	batches := map[string][]int{}
-	var out []relationExample
-	for i, p := range pairs {
-		batches[p.Batch] = append(batches[p.Batch], i)
-		out = append(out, relationExample{inputs: l.Pair(later[i], stored[i]), label: p.Relation()})
-	}
-	random := rand.New(rand.NewPCG(o.Seed, 2))
-	for i, p := range pairs {
-		others := batches[p.Batch]
-		for range o.Strangers {
-			if j := others[random.IntN(len(others))]; pairs[j].Stored != p.Stored {
-				out = append(out, relationExample{inputs: l.Pair(later[i], stored[j]), stranger: true})
-			}
-		}
-	}
-	return out
-}
-
-// matrix has the examples as rows of numbers.
+// matrix has the examples as rows of numbers. Rows of single statements are shared by all pairs that they are in.
 type matrix struct {
 	blocks  [relation.Blocks]relation.Block
 	first   [relation.Blocks]int // column of each block's first feature
 	dense   relation.Numbers
 	columns int // of the sparse features; the dense ones and the bias come after
-	rows    [][]cell
+	sets    []set
+}
+
+// set is a later statement with the stored ones that it is among.
+type set struct {
+	later  []cell
+	pairs  []pairRow
+	target int // of the pair that it is related to, or -1
+	label  int // output
+	weight float64
+}
+
+type pairRow struct {
+	stored []cell
+	pair   []cell
+	dense  []float32
 }
 
 type cell struct {
@@ -206,34 +154,87 @@ type cell struct {
 	value  float32
 }
 
-func newMatrix(l *relation.Lexicon, examples []relationExample, o RelationOptions) *matrix {
-	m := &matrix{rows: make([][]cell, len(examples))}
-	pairs := slices.DeleteFunc(slices.Clone(examples), func(e relationExample) bool { return e.stranger })
+func newMatrix(l *relation.Lexicon, sets []corpus.Among, o RelationOptions) *matrix {
+	m := &matrix{sets: make([]set, len(sets))}
+	readings := map[relation.Statement]relation.Reading{}
+	read := func(s relation.Statement) relation.Reading {
+		r, ok := readings[s]
+		if !ok {
+			r = l.Read(s)
+			readings[s] = r
+		}
+		return r
+	}
+	for _, a := range sets { // before the work is shared out: a map is written by one
+		read(a.Later)
+		for _, s := range a.Stored {
+			read(s)
+		}
+	}
+	inputs := make([][]relation.Inputs, len(sets))
+	onAll(len(sets), func(i int) {
+		for _, s := range sets[i].Stored {
+			inputs[i] = append(inputs[i], l.Pair(readings[sets[i].Later], readings[s]))
+		}
+	})
+	// features are chosen on pairs that belong together, and those of single statements on each statement once
+	var together []relation.Inputs
+	for i, a := range sets {
+		if a.Looks >= 0 && !a.Again {
+			together = append(together, inputs[i][a.Looks])
+		}
+	}
 	for b := range m.blocks {
-		m.blocks[b] = selectFeatures(pairs, b, o)
+		m.blocks[b] = selectFeatures(together, b, o)
 		m.first[b] = m.columns
 		m.columns += len(m.blocks[b].Keys)
 	}
-	m.dense = standardise(pairs, l.Dense(), relation.NumberCount(), o)
-	for i, e := range examples {
-		for b := range m.blocks {
-			if b >= relation.PairBlock || !e.stranger {
-				m.rows[i] = append(m.rows[i], m.cells(b, e.inputs.Sparse[b])...)
+	m.dense = standardise(together, l.Dense(), o)
+	onAll(len(sets), func(i int) {
+		a := sets[i]
+		s := set{target: -1, weight: a.Weight}
+		if a.Label != relation.Unrelated {
+			s.target, s.label = a.Looks, int(a.Label)-1
+		}
+		for b := range relation.LaterBlocks {
+			s.later = append(s.later, m.cells(b, inputs[i][0].Sparse[b])...)
+		}
+		for _, in := range inputs[i] {
+			var p pairRow
+			for b := relation.LaterBlocks; b < relation.Blocks; b++ {
+				p.pair = append(p.pair, m.cells(b, in.Sparse[b])...)
 			}
+			p.dense = make([]float32, len(in.Dense))
+			for j, x := range in.Dense {
+				p.dense[j] = (x - m.dense.Mean[j]) * m.dense.Scale[j]
+			}
+			s.pairs = append(s.pairs, p)
 		}
-		for j, x := range e.inputs.Dense {
-			m.rows[i] = append(m.rows[i], cell{int32(m.columns + j), (x - m.dense.Mean[j]) * m.dense.Scale[j]})
-		}
-		m.rows[i] = append(m.rows[i], cell{int32(m.columns + l.Dense()), 1})
-	}
+		inputs[i] = nil
+		m.sets[i] = s
+	})
 	return m
 }
 
+// onAll does n pieces of work on all processors.
+func onAll(n int, do func(i int)) {
+	var group sync.WaitGroup
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	group.Wait()
+}
+
 // selectFeatures keeps the features that enough examples have, with their inverse document frequencies.
-func selectFeatures(examples []relationExample, b int, o RelationOptions) relation.Block {
+func selectFeatures(examples []relation.Inputs, b int, o RelationOptions) relation.Block {
 	holders := map[uint32]int{}
 	for _, e := range examples {
-		for _, f := range e.inputs.Sparse[b] {
+		for _, f := range e.Sparse[b] {
 			holders[f.Key]++
 		}
 	}
@@ -251,20 +252,16 @@ func selectFeatures(examples []relationExample, b int, o RelationOptions) relati
 	return out
 }
 
-func standardise(examples []relationExample, n, numbers int, o RelationOptions) relation.Numbers {
+func standardise(examples []relation.Inputs, n int, o RelationOptions) relation.Numbers {
 	d := relation.Numbers{Mean: make([]float32, n), Scale: make([]float32, n)}
 	for j := range n {
-		if j >= numbers {
-			d.Scale[j] = float32(o.Vectors)
-			continue
-		}
 		sum, squares := 0.0, 0.0
 		for _, e := range examples {
-			sum += float64(e.inputs.Dense[j])
+			sum += float64(e.Dense[j])
 		}
 		mean := sum / float64(len(examples))
 		for _, e := range examples {
-			squares += (float64(e.inputs.Dense[j]) - mean) * (float64(e.inputs.Dense[j]) - mean)
+			squares += (float64(e.Dense[j]) - mean) * (float64(e.Dense[j]) - mean)
 		}
 		d.Mean[j] = float32(mean)
 		if squares > 0 {
@@ -287,171 +284,188 @@ func (m *matrix) cells(b int, features []relation.Feature) []cell {
 		out = append(out, cell{int32(m.first[b] + i), v})
 	}
 	for i := range out {
-		q := 1.0
-		fmt.Sscanf(os.Getenv("Q"), "%g", &q)
-		out[i].value *= m.blocks[b].Length / float32(math.Pow(squares/1600, q/2)*40)
+		out[i].value *= m.blocks[b].Length / float32(math.Sqrt(squares))
 	}
 	return out
 }
 
-// fit learns the weights of each output.
-func (m *matrix) fit(examples []relationExample, o RelationOptions) *relation.Weights {
-	var learned [relation.Outputs][]float64
-	var group sync.WaitGroup
-	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for l := range learned {
-		group.Go(func() {
-			limit <- struct{}{}
-			defer func() { <-limit }()
-			if l == relation.Met {
-				learned[l] = m.met(examples, o)
-			} else {
-				learned[l] = m.labelled(examples, relation.Label(l), o) //nolint:gosec // five of them
+// parts is how many parts the gradient is summed in: always as many, so that the sum does not depend on the processors.
+const parts = 8
+
+// fit learns the weights.
+func (m *matrix) fit(o RelationOptions) *relation.Weights {
+	columns := m.columns + len(m.dense.Mean) + 1
+	n := columns * relation.Outputs
+	gradients := make([][]float64, parts)
+	for p := range gradients {
+		gradients[p] = make([]float64, n)
+	}
+	var losses [parts]float64
+	var at []float64 // where losses and gradients are of
+	evaluate := func(w []float64) {
+		if slices.Equal(at, w) {
+			return
+		}
+		at = append(at[:0], w...)
+		onAll(parts, func(p int) {
+			clear(gradients[p])
+			losses[p] = 0
+			for i := p; i < len(m.sets); i += parts {
+				losses[p] += m.learn(w, gradients[p], &m.sets[i], o.Cost)
 			}
 		})
 	}
-	group.Wait()
+	problem := optimize.Problem{
+		Func: func(w []float64) float64 {
+			evaluate(w)
+			loss := 0.5 * floats.Dot(w, w)
+			for _, l := range losses {
+				loss += l
+			}
+			return loss
+		},
+		Grad: func(g, w []float64) {
+			evaluate(w)
+			copy(g, w)
+			for p := range gradients {
+				floats.Add(g, gradients[p])
+			}
+		},
+	}
+	result, err := optimize.Minimize(problem, make([]float64, n), &optimize.Settings{MajorIterations: o.Rounds, GradientThreshold: 1e-2}, &optimize.LBFGS{})
+	if result == nil {
+		panic(err) // the problem is convex and begins at a finite point
+	}
+	return m.weights(result.X)
+}
+
+// learn adds the loss of a statement, and its gradient to g.
+func (m *matrix) learn(w, g []float64, s *set, cost float64) float64 {
+	var base [relation.Outputs]float64
+	add := func(z *[relation.Outputs]float64, cells []cell) {
+		for _, c := range cells {
+			at := int(c.column) * relation.Outputs
+			for l, x := range w[at : at+relation.Outputs] {
+				z[l] += x * float64(c.value)
+			}
+		}
+	}
+	add(&base, s.later)
+	bias := (m.columns + len(m.dense.Mean)) * relation.Outputs
+	for l := range base {
+		base[l] += w[bias+l]
+	}
+	z := make([][relation.Outputs]float64, len(s.pairs))
+	most := 0.0
+	for i := range s.pairs {
+		p := &s.pairs[i]
+		z[i] = base
+		add(&z[i], p.pair)
+		at := m.columns * relation.Outputs
+		for _, x := range p.dense {
+			for l, v := range w[at : at+relation.Outputs] {
+				z[i][l] += v * float64(x)
+			}
+			at += relation.Outputs
+		}
+		for _, x := range z[i] {
+			most = max(most, x)
+		}
+	}
+	sum := math.Exp(-most)
+	for i := range z {
+		for _, x := range z[i] {
+			sum += math.Exp(x - most)
+		}
+	}
+	loss := most + math.Log(sum)
+	if s.target >= 0 {
+		loss -= z[s.target][s.label]
+	}
+	cost *= s.weight
+	var total [relation.Outputs]float64
+	for i := range s.pairs {
+		p := &s.pairs[i]
+		var d [relation.Outputs]float64
+		for l, x := range z[i] {
+			d[l] = math.Exp(x-most) / sum
+			if i == s.target && l == s.label {
+				d[l]--
+			}
+			d[l] *= cost
+			total[l] += d[l]
+		}
+		for _, c := range p.pair {
+			at := int(c.column) * relation.Outputs
+			for l := range d {
+				g[at+l] += d[l] * float64(c.value)
+			}
+		}
+		at := m.columns * relation.Outputs
+		for _, x := range p.dense {
+			for l := range d {
+				g[at+l] += d[l] * float64(x)
+			}
+			at += relation.Outputs
+		}
+	}
+	for _, c := range s.later {
+		at := int(c.column) * relation.Outputs
+		for l := range total {
+			g[at+l] += total[l] * float64(c.value)
+		}
+	}
+	for l := range total {
+		g[bias+l] += total[l]
+	}
+	return loss * cost
+}
+
+// weights are the learned numbers as the model keeps them.
+func (m *matrix) weights(learned []float64) *relation.Weights {
 	w := &relation.Weights{Sparse: m.blocks, Dense: m.dense}
 	for b := range w.Sparse {
 		block := &w.Sparse[b]
 		block.Weights = make([][relation.Outputs]int8, len(block.Keys))
-		for l := range learned {
+		of := func(i, l int) float64 { return learned[(m.first[b]+i)*relation.Outputs+l] }
+		for l := range relation.Outputs {
 			most := 0.0
 			for i := range block.Keys {
-				most = max(most, math.Abs(learned[l][m.first[b]+i]))
+				most = max(most, math.Abs(of(i, l)))
 			}
 			block.Scale[l] = float32(most / math.MaxInt8)
 			for i := range block.Keys {
 				if most > 0 {
-					block.Weights[i][l] = int8(math.Round(learned[l][m.first[b]+i] / most * math.MaxInt8))
+					block.Weights[i][l] = int8(math.Round(of(i, l) / most * math.MaxInt8))
 				}
 			}
 		}
 	}
 	w.Dense.Weights = make([][relation.Outputs]float32, len(w.Dense.Mean))
-	for l := range learned {
+	for l := range relation.Outputs {
 		for j := range w.Dense.Weights {
-			w.Dense.Weights[j][l] = float32(learned[l][m.columns+j])
+			w.Dense.Weights[j][l] = float32(learned[(m.columns+j)*relation.Outputs+l])
 		}
-		w.Bias[l] = float32(learned[l][m.columns+len(w.Dense.Mean)])
+		w.Bias[l] = float32(learned[(m.columns+len(w.Dense.Mean))*relation.Outputs+l])
 	}
 	return w
 }
 
-// labelled learns a label against the others, on pairs.
-func (m *matrix) labelled(examples []relationExample, label relation.Label, o RelationOptions) []float64 {
-	var rows [][]cell
-	var is []float64
-	for i, e := range examples {
-		if !e.stranger {
-			rows, is = append(rows, m.rows[i]), append(is, sign(e.label == label))
-		}
-	}
-	return regress(rows, is, m.columns+len(m.dense.Mean)+1, o.Cost, o)
-}
-
-// met learns pairs against strangers, by what there is between the two: what the later statement says by itself tells nothing of it.
-func (m *matrix) met(examples []relationExample, o RelationOptions) []float64 {
-	rows, is := make([][]cell, len(m.rows)), make([]float64, len(m.rows))
-	for i, e := range examples {
-		for _, c := range m.rows[i] {
-			if int(c.column) >= m.first[relation.PairBlock] {
-				rows[i] = append(rows[i], c)
-			}
-		}
-		is[i] = sign(!e.stranger)
-	}
-	return regress(rows, is, m.columns+len(m.dense.Mean)+1, o.MetCost, o)
-}
-
-// regress fits a logistic regression with squared weights as the penalty, by dual coordinate descent (Yu, Huang and Lin 2011, "Dual
-// coordinate descent methods for logistic regression and maximum entropy models", algorithm 5). is has 1 or -1 a row.
-func regress(rows [][]cell, is []float64, columns int, cost float64, o RelationOptions) []float64 {
-	w := make([]float64, columns)
-	squares := make([]float64, len(rows))
-	alpha := make([][2]float64, len(rows)) // of each row, and what is left of the cost
-	for i, row := range rows {
-		alpha[i][0] = min(1e-3*cost, 1e-8)
-		alpha[i][1] = cost - alpha[i][0]
-		addTo(w, row, is[i]*alpha[i][0])
-		for _, c := range row {
-			squares[i] += float64(c.value) * float64(c.value)
-		}
-	}
-	random := rand.New(rand.NewPCG(o.Seed, 3))
-	inner, least := 1e-2, min(1e-8, 1e-3*cost)
-	for range o.Rounds {
-		most, newtons := 0.0, 0
-		for _, i := range random.Perm(len(rows)) {
-			y := is[i]
-			a, b := squares[i], y*product(w, rows[i])
-			// the problem is solved in the smaller of the two variables
-			z, s, one, other := alpha[i][0], 1.0, 0, 1
-			if 0.5*a*(alpha[i][1]-alpha[i][0])+b < 0 {
-				z, s, one, other = alpha[i][1], -1, 1, 0
-			}
-			old := z
-			if cost-z < 0.5*cost {
-				z *= 0.1
-			}
-			gradient := a*(z-old) + s*b + math.Log(z/(cost-z))
-			most = max(most, math.Abs(gradient))
-			for range 100 {
-				if math.Abs(gradient) < inner {
-					break
-				}
-				step := gradient / (a + cost/(cost-z)/z)
-				if next := z - step; next <= 0 {
-					z *= 0.1
-				} else {
-					z = next
-				}
-				gradient = a*(z-old) + s*b + math.Log(z/(cost-z))
-				newtons++
-			}
-			if newtons > 0 && z != old {
-				alpha[i][one], alpha[i][other] = z, cost-z
-				addTo(w, rows[i], s*(z-old)*y)
-			}
-		}
-		if most < 1e-2 {
-			break
-		}
-		if newtons <= len(rows)/10 {
-			inner = max(least, 0.1*inner)
-		}
-	}
-	return w
-}
-
-func sign(b bool) float64 {
-	if b {
-		return 1
-	}
-	return -1
-}
-
-func product(w []float64, row []cell) (sum float64) {
-	for _, c := range row {
-		sum += float64(w[c.column] * float64(c.value))
-	}
-	return sum
-}
-
-func addTo(w []float64, row []cell, scale float64) {
-	for _, c := range row {
-		w[c.column] += float64(scale * float64(c.value))
-	}
-}
-
-// chooseTemperature returns the one with the least log loss of the true labels.
-func chooseTemperature(logits []relation.Logits, labels []relation.Label) float64 {
+// chooseTemperature returns the one with the least log loss of what is true.
+func chooseTemperature(logits [][]relation.Logits, sets []corpus.Among) float64 {
 	best, least := 1.0, math.Inf(1)
 	for step := range 60 {
 		t := 0.3 + 0.05*float64(step)
 		loss := 0.0
 		for i, z := range logits {
-			loss -= math.Log(max(1e-12, z.Relation(t)[labels[i]]))
+			told, none := relation.Softmax(z, t), 1.0
+			for _, r := range told {
+				none -= 1 - r[relation.Unrelated]
+			}
+			if sets[i].Label != relation.Unrelated {
+				none = told[sets[i].Looks][sets[i].Label]
+			}
+			loss -= math.Log(max(1e-12, none))
 		}
 		if loss < least {
 			best, least = t, loss
@@ -460,19 +474,24 @@ func chooseTemperature(logits []relation.Logits, labels []relation.Label) float6
 	return best
 }
 
-// threshold returns the probability of a change that a share of the pairs without a change are above.
-func threshold(logits []relation.Logits, labels []relation.Label, temperature, share float64) float64 {
+// threshold returns the probability of a change that a share of the statements that change nothing are above.
+func threshold(logits [][]relation.Logits, sets []corpus.Among, temperature, share float64) float64 {
 	var others []float64
 	for i, z := range logits {
-		if !labels[i].Changes() {
-			others = append(others, z.Relation(temperature).Change())
+		if sets[i].Label.Changes() {
+			continue
 		}
+		most := 0.0
+		for _, r := range relation.Softmax(z, temperature) {
+			most = max(most, r.Change())
+		}
+		others = append(others, most)
 	}
 	slices.Sort(others)
 	if len(others) == 0 {
 		return 1
 	}
-	// the next float above the last pair that may be above, to four decimals
+	// the next float above the last one that may be above, to four decimals
 	at := others[len(others)-1-int(share*float64(len(others)))]
 	return min(1, (math.Floor(at*1e4)+1)/1e4)
 }

@@ -134,13 +134,16 @@ type judged struct {
 // relate decides what a person's own statement does to what they told before.
 func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation.Candidate, turn memory.Turn, known []memory.Memory) {
 	later := relation.Statement{Text: plain(c.Content), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
-	var changed, linked []judged
+	var own []memory.Memory
+	var stored []relation.Statement
 	for _, m := range known {
-		if m.Speaker != "" && m.Speaker != c.Speaker || m.Sources[0] == c.Sources[0] {
-			continue
+		if (m.Speaker == "" || m.Speaker == c.Speaker) && m.Sources[0] != c.Sources[0] {
+			own, stored = append(own, m), append(stored, asStored(m))
 		}
-		stored := relation.Statement{Text: plain(m.Content), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
-		r := d.former.judge.Judge(later, stored)
+	}
+	var changed, linked []judged
+	for i, r := range d.former.judge.Judge(later, stored) {
+		m := own[i]
 		switch change := r.Change(); {
 		case r[relation.Same] >= surelySame && len(missing(c.Content, m.Content)) == 0:
 			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
@@ -186,10 +189,11 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 
 // saysSame reports whether an entry says again what another says: it is changed with it. Of others only the likeliest is.
 func (d *decider) saysSame(m, of memory.Memory) bool {
-	say := func(m memory.Memory) relation.Statement {
-		return relation.Statement{Text: plain(m.Content), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
-	}
-	return d.former.judge.Judge(say(m), say(of))[relation.Same] >= surelySame
+	return d.former.judge.Judge(asStored(m), []relation.Statement{asStored(of)})[0][relation.Same] >= surelySame
+}
+
+func asStored(m memory.Memory) relation.Statement {
+	return relation.Statement{Text: plain(m.Content), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
 }
 
 // missing are the content stems of a statement that another does not have.

@@ -12,9 +12,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Judge says what a statement does to a stored one; relation.Model is one.
+// Judge says what a statement does to each of the stored ones; relation.Model is one.
 type Judge interface {
-	Judge(later, stored relation.Statement) relation.Relation
+	Judge(later relation.Statement, stored []relation.Statement) []relation.Relation
 }
 
 // Former forms memories that quote. It is safe for concurrent use and keeps no state.

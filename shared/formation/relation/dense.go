@@ -15,13 +15,8 @@ var numberNames = []string{
 	"capital start", "clause cosine", "clause shared", "clauses",
 }
 
-// Dense is how many dense features there are: numberNames, then the numbers of the directions of later, of stored, and of their products.
-func (l *Lexicon) Dense() int { return len(numberNames) + 3*l.table.Dimension() + OuterN*OuterN }
-
-var OuterN = 0
-
-// productScale makes products of two directions' numbers about as large as the numbers.
-const productScale = 8
+// Dense is how many dense features there are.
+func (l *Lexicon) Dense() int { return len(numberNames) }
 
 // dense measures a pair; near as Pair has them.
 func (l *Lexicon) dense(later, stored *Reading, nearLater, nearStored []float32) []float32 {
@@ -59,16 +54,6 @@ func (l *Lexicon) dense(later, stored *Reading, nearLater, nearStored []float32)
 		flag(hasMark(later, "!")), flag(hasMark(later, ",")), float32(sentences(later))/3, flag(len(later.tokens) > 0 && later.tokens[0].capital),
 		clause, clauseShared, float32(clauses)/3,
 	)
-	out = append(out, later.mean...)
-	out = append(out, stored.mean...)
-	for i := range later.mean {
-		out = append(out, productScale*later.mean[i]*stored.mean[i])
-	}
-	for i := range OuterN {
-		for j := range OuterN {
-			out = append(out, productScale*later.mean[i]*stored.mean[j])
-		}
-	}
 	return out
 }
 
@@ -185,5 +170,3 @@ func (l *Lexicon) clauses(later, stored *Reading) (cosine, share float32, n int)
 
 var keyAnd, keyBut = hash("and"), hash("but")
 
-// NumberCount is how many dense features are numbers rather than directions.
-func NumberCount() int { return len(numberNames) }

@@ -142,8 +142,6 @@ func (m *Model) check() error {
 		return fmt.Errorf("it is for features %d, want %d", m.head.Features, featureSet)
 	case !(m.head.Temperature > 1e-3 && m.head.Temperature < 1e3):
 		return fmt.Errorf("temperature %g", m.head.Temperature)
-	case math.IsNaN(m.head.Meeting.Bias + m.head.Meeting.Own + m.head.Meeting.Behind):
-		return errors.New("meeting is no number")
 	case !m.head.Thresholds.valid():
 		return fmt.Errorf("thresholds %+v", m.head.Thresholds)
 	case len(l.keys) != len(l.rarities):

@@ -8,29 +8,33 @@ import (
 )
 
 // The blocks of sparse features. Each is weighed by inverse document frequency and scaled to length 1 by itself, so that a long statement
-// speaks as loud as a short one. Those before PairBlock are of the later statement alone.
+// speaks as loud as a short one. Those before storedWords are of the later statement alone, those before aligned of the stored one alone.
 const (
-	// wordBlock has its words, marks and pairs of neighbouring words.
-	wordBlock = iota
-	// letterBlock has its runs of 3 to 5 letters: what inflections, typos and compounds share.
-	letterBlock
-	// openingBlock has its first words, each with its place: whom it is about.
-	openingBlock
-	// skipBlock has pairs of words with one to three between them.
-	skipBlock
-	// stemBlock
-	stemBlock
-	// storedBlock
-	storedBlock
-	// PairBlock has neighbours with every content word replaced: by a sign that the stored statement has it, or something like it, or else by
-	// the group of like words it is in.
-	PairBlock
+	// laterWords has its words, marks and pairs of neighbouring words.
+	laterWords = iota
+	// laterLetters has its runs of 3 to 5 letters: what inflections, typos and compounds share.
+	laterLetters
+	// laterOpening has its first words, each with its place: whom it is about.
+	laterOpening
+	// storedWords has the words of the stored statement and pairs of neighbours.
+	storedWords
+	// aligned has neighbours of the later statement with every content word replaced: by a sign that the stored statement has it, or something
+	// like it, or else by the group of like words it is in.
+	aligned
+	// crossed has pairs of a word of either statement, by group where they are content.
+	crossed
 	// Blocks is how many there are.
 	Blocks
 )
 
 // BlockNames name the blocks, in order.
-var BlockNames = [Blocks]string{"words", "letters", "opening", "skips", "stems", "stored", "aligned"}
+var BlockNames = [Blocks]string{"words", "letters", "opening", "stored words", "aligned", "crossed"}
+
+// Blocks that are of one statement alone.
+const (
+	LaterBlocks = storedWords
+	PairBlocks  = aligned
+)
 
 // Feature is one sparse feature.
 type Feature struct {
@@ -80,10 +84,11 @@ const (
 	seedMark
 	seedLetters
 	seedOpening
-	seedSkip
 	seedAligned
+	seedCrossed
 	edge
 	sameWord
+	samePossessor
 	likeWord
 	digits
 	unknownWord
@@ -105,10 +110,24 @@ func spoken(tokens []token) []token {
 	return slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.mark && t.lower != "?" && t.lower != "!" })
 }
 
+// Variant is for experiments.
 var Variant = map[string]bool{}
 
-func saidFeatures(all []token) (out [PairBlock][]Feature) {
+// laterFeatures returns the features of a statement that are of it alone where it is the later one.
+func laterFeatures(all []token) (out [LaterBlocks][]Feature) {
 	words := spoken(all)
+	out[laterWords] = wordFeatures(all, words)
+	out[laterLetters] = letters(words).counted()
+	var h hashes
+	for i, t := range words[:min(len(words), 4)] {
+		h = append(h, mix(seedOpening+uint32(i)<<8, t.key)) //nolint:gosec // i is at most 3
+	}
+	out[laterOpening] = h.counted()
+	return out
+}
+
+// wordFeatures are words, marks and pairs of neighbouring words.
+func wordFeatures(all, words []token) []Feature {
 	var h hashes
 	before := uint32(edge)
 	for _, t := range words {
@@ -121,51 +140,15 @@ func saidFeatures(all []token) (out [PairBlock][]Feature) {
 			h = append(h, mix(seedMark, t.key))
 		}
 	}
-	out[wordBlock] = h.counted()
-	out[letterBlock] = letters(words).counted()
-	h = nil
-	for i, t := range words[:min(len(words), 4)] {
-		h = append(h, mix(seedOpening+uint32(i)<<8, t.key)) //nolint:gosec // i is at most 3
-	}
-	out[openingBlock] = h.counted()
-	h = nil
-	for i, t := range words {
-		for _, u := range words[min(len(words), i+2):min(len(words), i+5)] {
-			h = append(h, mix(seedSkip, mix(t.key, u.key)))
-		}
-	}
-	out[skipBlock] = h.counted()
-	h = nil
-	b1, b2 := uint32(edge), uint32(edge)
-	for _, t := range words {
-		k := t.stem
-		if t.number {
-			k = digits
-		}
-		h = append(h, mix(seedBigram, mix(b1, k)), mix(seedWord, mix(b2, mix(b1, k))))
-		b2, b1 = b1, k
-	}
-	out[stemBlock] = h.counted()
-	return out
+	return h.counted()
 }
 
 // letters returns the runs of 3 to 5 letters of words with one space around each.
 func letters(words []token) hashes {
 	var b strings.Builder
 	b.WriteByte(' ')
-	for i, t := range words {
-		if t.number && Variant["num"] {
-			for _, r := range t.lower {
-				if r >= '0' && r <= '9' {
-					r = '0'
-				}
-				b.WriteRune(r)
-			}
-		} else if Variant["name"] && t.capital && t.weight > 5 && i > 0 {
-			b.WriteString("N")
-		} else {
-			b.WriteString(t.lower)
-		}
+	for _, t := range words {
+		b.WriteString(t.lower)
 		b.WriteByte(' ')
 	}
 	s := b.String()
@@ -186,28 +169,41 @@ func letters(words []token) hashes {
 	return h
 }
 
-// aligned returns the features of PairBlock.
+// aligned returns the features of that block.
 func (l *Lexicon) aligned(later, stored *Reading, near []float32) hashes {
-	h := make(hashes, 0, len(later.tokens)+1)
-	before, before2, before3 := uint32(edge), uint32(edge), uint32(edge)
+	h := make(hashes, 0, 2*len(later.tokens)+1)
+	before, before2 := uint32(edge), uint32(edge)
 	for i := range later.tokens {
 		sign := l.sign(&later.tokens[i], stored, near[i])
 		h = append(h, mix(seedAligned, mix(before, sign)))
 		if Variant["tri"] {
 			h = append(h, mix(seedAligned+77, mix(before2, mix(before, sign))))
 		}
-		if Variant["uni"] {
-			h = append(h, mix(seedAligned+78, sign))
-		}
-		if Variant["skip"] {
-			h = append(h, mix(seedAligned+79, mix(before2, sign)))
-		}
-		if Variant["skip3"] {
-			h = append(h, mix(seedAligned+80, mix(before3, sign)))
-		}
-		before3, before2, before = before2, before, sign
+		before2, before = before, sign
 	}
 	return append(h, mix(seedAligned, mix(before, edge)))
+}
+
+// crossed returns the features of that block.
+func (l *Lexicon) crossed(later, stored *Reading) hashes {
+	var h hashes
+	for i := range later.tokens {
+		t := &later.tokens[i]
+		if t.mark || !t.first || t.weight < 2 {
+			continue
+		}
+		for j := range stored.tokens {
+			u := &stored.tokens[j]
+			if u.mark || !u.first || u.weight < 2 || u.row < 0 {
+				continue
+			}
+			if t.row >= 0 {
+				h = append(h, mix(seedCrossed, mix(uint32(t.cluster), uint32(u.cluster))))
+			}
+			h = append(h, mix(seedCrossed+1000, mix(t.stem, uint32(u.cluster))))
+		}
+	}
+	return h
 }
 
 // likeFrom is the cosine from which two words count as alike.
@@ -218,14 +214,14 @@ func (l *Lexicon) sign(t *token, stored *Reading, near float32) uint32 {
 	switch {
 	case !t.content():
 		return t.key
+	case Variant["poss"] && t.possessive != 0 && holds(stored, t.possessive):
+		return samePossessor
 	case stored.has(t):
 		return sameWord
 	case near >= likeFrom:
 		return likeWord
 	case t.number:
 		return digits
-	case t.capital && Variant["cap"] && t.lower != "i" && t.weight > 5:
-		return group + 1
 	case t.row < 0:
 		return unknownWord
 	}
@@ -240,8 +236,8 @@ func (r *Reading) has(t *token) bool {
 // Pair reads off two statements what the model weighs.
 func (l *Lexicon) Pair(later, stored Reading) Inputs {
 	var in Inputs
-	copy(in.Sparse[:], later.said[:])
-	in.Sparse[storedBlock] = stored.said[letterBlock]
+	copy(in.Sparse[:], later.later[:])
+	in.Sparse[storedWords] = stored.stored
 	// near has for each token the highest cosine with a word of the other statement.
 	nearLater, nearStored := make([]float32, len(later.tokens)), make([]float32, len(stored.tokens))
 	for _, i := range later.compared {
@@ -253,37 +249,10 @@ func (l *Lexicon) Pair(later, stored Reading) Inputs {
 			nearLater[i], nearStored[j] = max(nearLater[i], s), max(nearStored[j], s)
 		}
 	}
-	in.Sparse[PairBlock] = l.aligned(&later, &stored, nearLater).counted()
+	in.Sparse[aligned] = l.aligned(&later, &stored, nearLater).counted()
+	if Variant["cross"] {
+		in.Sparse[crossed] = l.crossed(&later, &stored).counted()
+	}
 	in.Dense = l.dense(&later, &stored, nearLater, nearStored)
-	if Variant["lcos"] {
-		c := cosine(in.Sparse[letterBlock], in.Sparse[storedBlock])
-		in.Dense[len(numberNames)-1] = c
-	}
 	return in
-}
-
-func cosine(a, b []Feature) float32 {
-	var na, nb, ab float32
-	for _, f := range a {
-		na += f.Count * f.Count
-	}
-	for _, f := range b {
-		nb += f.Count * f.Count
-	}
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i].Key < b[j].Key:
-			i++
-		case a[i].Key > b[j].Key:
-			j++
-		default:
-			ab += a[i].Count * b[j].Count
-			i++
-			j++
-		}
-	}
-	if ab == 0 {
-		return 0
-	}
-	return ab / float32(math.Sqrt(float64(na*nb)))
 }

@@ -30,9 +30,8 @@ type Model struct {
 // Choice is what is chosen beside the weights, on other pairs.
 type Choice struct {
 	Thresholds Thresholds `json:"thresholds"`
-	// Temperature, above 0, is what log probabilities are divided by to be as good as they say (Guo et al. 2017).
+	// Temperature, above 0, is what logits are divided by to be as good as they say (Guo et al. 2017).
 	Temperature float64 `json:"temperature"`
-	Meeting     Meeting `json:"meeting"`
 }
 
 // head is what a model's file says in words.
@@ -43,7 +42,7 @@ type head struct {
 }
 
 // featureSet is raised whenever the same statements give other features: a model fits only the code that it was trained with.
-const featureSet = 1
+const featureSet = 2
 
 // New puts a model together; training is a JSON value that says how it came about. Numbers that cannot be are an ErrModel.
 func New(l *Lexicon, w *Weights, c Choice, training any) (*Model, error) {
@@ -82,68 +81,54 @@ func (m *Model) Training() json.RawMessage { return m.head.Training }
 // Read reads a statement, to be compared with many.
 func (m *Model) Read(s Statement) Reading { return m.lexicon.Read(s) }
 
-// Judge says what a later statement does to a stored one, given that somebody thinks the two are about one matter.
-func (m *Model) Judge(later, stored Statement) Relation { return m.Compare(m.Read(later), m.Read(stored)) }
-
-// Compare is Judge for statements that this model has read.
-func (m *Model) Compare(later, stored Reading) Relation {
-	return m.Logits(later, stored).Relation(m.head.Temperature)
+// Judge says what a later statement does to each of the stored ones that a search found for it: one distribution over all of them and
+// over none, since a statement hardly ever has to do with two.
+func (m *Model) Judge(later Statement, stored []Statement) []Relation {
+	read := make([]Reading, len(stored))
+	for i, s := range stored {
+		read[i] = m.Read(s)
+	}
+	return m.Compare(m.Read(later), read)
 }
 
-// Among says what a later statement does to each of the stored ones that a search found for it, of which most are about other matters: a
-// relation holds only as far as the two meet, and statements meet the less, the better another one fits.
-func (m *Model) Among(later Reading, stored []Reading) []Relation {
-	logits := make([]Logits, len(stored))
-	best := math.Inf(-1)
+// Compare is Judge for statements that this model has read.
+func (m *Model) Compare(later Reading, stored []Reading) []Relation {
+	return Softmax(m.Logits(later, stored), m.head.Temperature)
+}
+
+// Logits are the weighted sums from which Compare makes probabilities, by stored statement.
+func (m *Model) Logits(later Reading, stored []Reading) []Logits {
+	out := make([]Logits, len(stored))
 	for i, s := range stored {
-		logits[i] = m.Logits(later, s)
-		best = max(best, float64(logits[i][Met]))
-	}
-	out := make([]Relation, len(stored))
-	for i, z := range logits {
-		r := z.Relation(m.head.Temperature)
-		met := m.head.Meeting.probability(float64(z[Met]), best)
-		for l := range r {
-			r[l] *= met
-		}
-		r[Unrelated] += 1 - met
-		out[i] = r
+		out[i] = m.weights.logits(m.lexicon.Pair(later, s))
 	}
 	return out
 }
 
-// Meeting weighs whether two statements found for each other are about one matter: a logistic regression over the logit of Met, and how
-// far it is behind the best of those found together.
-type Meeting struct {
-	Bias   float64 `json:"bias"`
-	Own    float64 `json:"own"`
-	Behind float64 `json:"behind"`
-}
-
-func (m Meeting) probability(own, best float64) float64 {
-	return math.Exp(logLogistic(m.Bias + float64(m.Own*own) + float64(m.Behind*(best-own))))
-}
-
-// Logits are the weighted sums from which Compare makes probabilities.
-func (m *Model) Logits(later, stored Reading) Logits { return m.weights.logits(m.lexicon.Pair(later, stored)) }
-
-// Relation turns logits into probabilities: each label's logistic, sharpened or flattened by a temperature (Guo et al. 2017), in
-// proportion.
-func (z Logits) Relation(temperature float64) Relation {
-	var r Relation
-	sum := 0.0
-	for l := range r {
-		r[l] = math.Exp(logLogistic(float64(z[l])) / temperature)
-		sum += r[l]
+// Softmax makes probabilities of logits, divided by a temperature: of every label of every stored statement, and of none of them with
+// logit 0. What other statements and labels have is Unrelated for each.
+func Softmax(logits []Logits, temperature float64) []Relation {
+	most := 0.0
+	for _, z := range logits {
+		for _, x := range z {
+			most = max(most, float64(x)/temperature)
+		}
 	}
-	if sum == 0 {
-		return Relation{Unrelated: 1} // logits so low that all vanish
+	sum := math.Exp(-most)
+	out := make([]Relation, len(logits))
+	for i, z := range logits {
+		for l, x := range z {
+			out[i][l+1] = math.Exp(float64(x)/temperature - most)
+			sum += out[i][l+1]
+		}
 	}
-	for l := range r {
-		r[l] /= sum
+	for i := range out {
+		out[i][Unrelated] = 1
+		for l := Same; l < Labels; l++ {
+			out[i][l] /= sum
+			out[i][Unrelated] -= out[i][l]
+		}
+		out[i][Unrelated] = max(0, out[i][Unrelated])
 	}
-	return r
+	return out
 }
-
-// logLogistic is ln(1/(1+exp(-x))), without overflow.
-func logLogistic(x float64) float64 { return min(0, x) - math.Log1p(math.Exp(-math.Abs(x))) }

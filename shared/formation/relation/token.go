@@ -17,6 +17,8 @@ type token struct {
 	lower string
 	// key identifies lower, stem its stem.
 	key, stem uint32
+	// possessive identifies the word of whose owner this is, 0 where it is none.
+	possessive uint32
 	// row is the word's in the table of vectors, -1 where it has none.
 	row int32
 	// cluster is that of its vector; meaningless without one.
@@ -45,8 +47,9 @@ type Reading struct {
 	compared []int
 	// mean is the direction of the weighted sum of the word vectors, of length 1, or zero.
 	mean []float32
-	// said are the counted features of the statement alone, by block.
-	said [PairBlock][]Feature
+	// later are the counted features of the statement alone, by block, for where it is the later one; stored where it is the stored one.
+	later  [LaterBlocks][]Feature
+	stored []Feature
 }
 
 func hash(s string) uint32 { return hashOn(2166136261, s) }
@@ -72,6 +75,9 @@ func tokens(said string) []token {
 	out = out[:min(len(out), maxTokens)]
 	for i := range out {
 		out[i].key = hash(out[i].lower)
+		if owner, ok := cutOwner(out[i].lower); ok {
+			out[i].possessive = hash(owner)
+		}
 		out[i].first = !slices.ContainsFunc(out[:i], func(t token) bool { return t.key == out[i].key })
 	}
 	return out
@@ -111,7 +117,8 @@ func (l *Lexicon) Read(s Statement) Reading {
 		}
 	}
 	normalise(r.mean)
-	r.said = saidFeatures(r.tokens)
+	r.later = laterFeatures(r.tokens)
+	r.stored = wordFeatures(nil, spoken(r.tokens))
 	return r
 }
 
@@ -127,4 +134,12 @@ func normalise(v []float32) {
 	for i := range v {
 		v[i] *= scale
 	}
+}
+
+// cutOwner takes the ending of a possessive off.
+func cutOwner(word string) (string, bool) {
+	if owner, ok := strings.CutSuffix(word, "'s"); ok {
+		return owner, true
+	}
+	return strings.CutSuffix(word, "’s")
 }

@@ -34,14 +34,10 @@ type Numbers struct {
 	Weights [][Outputs]float32
 }
 
-// Outputs are the labels, and after them Met: whether the two are about one matter at all, as against statements that happen to be in the
-// same bank.
-const (
-	Met     = Labels
-	Outputs = Labels + 1
-)
+// Outputs are the labels but Unrelated, in order from Same.
+const Outputs = Labels - 1
 
-// Weights are a linear model: a logistic one for each label against the others, and one for Met.
+// Weights are a linear model of the logits of Outputs; that of a statement which has to do with none of the stored ones is 0.
 type Weights struct {
 	Sparse [Blocks]Block
 	Dense  Numbers

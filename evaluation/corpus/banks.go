@@ -1,0 +1,133 @@
+package corpus
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+)
+
+//go:embed banks/*.jsonl
+var bankFiles embed.FS
+
+// ErrBank says that a line is no bank.
+var ErrBank = errors.New("not a labelled bank")
+
+// Bank is what one person told over some months, and what the same person says later.
+type Bank struct {
+	// Who says in some words who the person is.
+	Who string `json:"who"`
+	// Stored are the statements, as typed.
+	Stored []string `json:"bank"`
+	// Later are statements to be judged against Stored alone, each by itself.
+	Later []Later `json:"later"`
+	// Batch is the file's name without ending.
+	Batch string `json:"-"`
+}
+
+// Later is a later statement with what it does to a bank.
+type Later struct {
+	Text string `json:"text"`
+	// Label is what it does to the entry: the name of a relation.Label.
+	Label string `json:"label"`
+	// Entry is the index of the statement that it changes, extends or restates, or only looks as if; -1 is none.
+	Entry int `json:"entry"`
+	// Part is the run of words of the entry that does not hold any more; empty unless the label changes it.
+	Part string `json:"part"`
+	// Kind says in the writer's words what makes the case.
+	Kind string `json:"kind"`
+}
+
+// Relation is the label.
+func (l Later) Relation() relation.Label {
+	label, err := relation.ParseLabel(l.Label)
+	if err != nil {
+		panic(err) // readBanks refuses others
+	}
+	return label
+}
+
+// Split is what the bank is for.
+func (b Bank) Split() Split { return Pair{Batch: b.Batch}.Split() }
+
+// Banks returns the banks of a split in the order of files and lines.
+func Banks(s Split) ([]Bank, error) {
+	all, err := allBanks()
+	var out []Bank
+	for _, b := range all {
+		if b.Split() == s {
+			out = append(out, b)
+		}
+	}
+	return out, err
+}
+
+var allBanks = sync.OnceValues(func() ([]Bank, error) {
+	names, err := fs.Glob(bankFiles, "banks/*.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	var all []Bank
+	for _, name := range names {
+		data, err := bankFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		banks, err := readBanks(strings.TrimSuffix(strings.TrimPrefix(name, "banks/"), ".jsonl"), data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, banks...)
+	}
+	return all, nil
+})
+
+func readBanks(batch string, data []byte) ([]Bank, error) {
+	var banks []Bank
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		b := Bank{Batch: batch}
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&b); err != nil {
+			return nil, fmt.Errorf("line %d: %w: %w", number, ErrBank, err)
+		}
+		if err := b.check(); err != nil {
+			return nil, fmt.Errorf("line %d: %w: %w", number, ErrBank, err)
+		}
+		banks = append(banks, b)
+	}
+	return banks, nil
+}
+
+func (b Bank) check() error {
+	for i, s := range b.Stored {
+		if strings.TrimSpace(s) == "" || len(s) > maxText || !utf8.ValidString(s) {
+			return fmt.Errorf("bank %d is empty, longer than %d bytes or no UTF-8", i, maxText)
+		}
+	}
+	for i, l := range b.Later {
+		label, err := relation.ParseLabel(l.Label)
+		switch {
+		case err != nil:
+			return fmt.Errorf("later %d: %w", i, err)
+		case strings.TrimSpace(l.Text) == "" || len(l.Text) > maxText || !utf8.ValidString(l.Text):
+			return fmt.Errorf("later %d is empty, longer than %d bytes or no UTF-8", i, maxText)
+		case l.Entry < -1 || l.Entry >= len(b.Stored) || l.Entry < 0 && label != relation.Unrelated:
+			return fmt.Errorf("later %d: entry is %d with label %s", i, l.Entry, label)
+		case label.Changes() != (l.Part != ""):
+			return fmt.Errorf("later %d: part is %q with label %s", i, l.Part, label)
+		case l.Entry >= 0 && !strings.Contains(strings.ToLower(b.Stored[l.Entry]), strings.ToLower(l.Part)):
+			return fmt.Errorf("later %d: part %q is not in entry %d", i, l.Part, l.Entry)
+		}
+	}
+	return nil
+}
