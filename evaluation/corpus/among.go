@@ -18,21 +18,6 @@ type Among struct {
 	Kind string
 	// Batch is the file's name without ending.
 	Batch string
-	// Weight is what it counts in training, Again whether the same later statement stands in another set.
-	Weight float64
-	Again  bool
-}
-
-// Alone returns each pair by itself.
-func Alone(pairs []Pair) []Among {
-	var out []Among
-	for _, p := range pairs {
-		later, stored := p.Statements()
-		out = append(out, Among{
-			Later: later, Stored: []relation.Statement{stored}, Label: p.Relation(), Kind: p.Kind, Batch: p.Batch, Weight: 1,
-		})
-	}
-	return out
 }
 
 // AmongStrangers returns each pair with the stored statement among n others of the batch, drawn by a seed.
@@ -42,17 +27,19 @@ func AmongStrangers(pairs []Pair, n int, seed uint64) []Among {
 		batches[p.Batch] = append(batches[p.Batch], p)
 	}
 	random := rand.New(rand.NewPCG(seed, 4))
-	out := Alone(pairs)
-	for i := range out {
-		batch := batches[out[i].Batch]
+	var out []Among
+	for _, p := range pairs {
+		later, stored := p.Statements()
+		a := Among{Later: later, Stored: []relation.Statement{stored}, Label: p.Relation(), Kind: p.Kind, Batch: p.Batch}
+		batch := batches[p.Batch]
 		for range n {
-			if p := batch[random.IntN(len(batch))]; p.Stored != out[i].Stored[0].Text {
-				_, s := p.Statements()
-				s.Speaker = out[i].Stored[0].Speaker
-				out[i].Stored = append(out[i].Stored, s)
+			if other := batch[random.IntN(len(batch))]; other.Stored != p.Stored {
+				_, s := other.Statements()
+				s.Speaker = stored.Speaker
+				a.Stored = append(a.Stored, s)
 			}
 		}
-		out[i].Again = true
+		out = append(out, a)
 	}
 	return out
 }
@@ -67,7 +54,7 @@ func InBanks(banks []Bank) []Among {
 		}
 		for _, l := range b.Later {
 			out = append(out, Among{
-				Later: statement(l.Text, ByUser), Stored: stored, Looks: l.Entry, Label: l.Relation(), Kind: l.Kind, Batch: b.Batch, Weight: 1,
+				Later: statement(l.Text, ByUser), Stored: stored, Looks: l.Entry, Label: l.Relation(), Kind: l.Kind, Batch: b.Batch,
 			})
 		}
 	}

@@ -1,4 +1,4 @@
-// Package relating measures the model of relations on labelled pairs.
+// Package relating measures the model of relations on statements labelled by hand.
 package relating
 
 import (
@@ -11,117 +11,113 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// ErrNoPairs says that there is nothing to measure on.
-var ErrNoPairs = errors.New("no pairs")
+// ErrNoStatements says that there is nothing to measure on.
+var ErrNoStatements = errors.New("no statements, or none that changes something, or none that changes nothing")
 
-// falseBar is the share of pairs without a change that may be taken for one: where recall is compared whatever the threshold.
+// falseBar is the share of statements without a change that may close something: where updates are compared whatever the threshold.
 const falseBar = 0.04
 
-// leastOfKind is how many pairs a writer's kind needs to be told by itself.
-const leastOfKind = 5
+// leastOfKind is how many statements a writer's kind needs to be told by itself.
+const leastOfKind = 10
 
 // bins is how many rows the reliability table has.
 const bins = 10
 
-// strangers is how many statements of other pairs of the batch each later one is compared with, as if they were in the user's bank.
-const strangers = 20
-
-// Report says how well a model tells changes.
+// Report says how well a model tells what a later statement changes of those that it is held against.
 type Report struct {
-	// Pairs and Changes count what was measured.
-	Pairs   int `json:"pairs"`
-	Changes int `json:"changes"`
+	// Statements and Changes count what was measured.
+	Statements int `json:"statements"`
+	Changes    int `json:"changes"`
 	// Certain and Possible are measured at the model's thresholds, AtBar where 4 % of the others are above.
 	Certain  At `json:"certain"`
 	Possible At `json:"possible"`
 	AtBar    At `json:"at_bar"`
-	// Accuracy is the share of pairs whose likeliest label is the true one.
-	Accuracy float64 `json:"accuracy"`
-	// Confusion counts pairs by true label and likeliest label.
-	Confusion [relation.Labels][relation.Labels]int `json:"confusion"`
-	// Kinds are look-alikes of a kind, with how many of them are taken for a change for certain; rare kinds together at the end.
+	// Kinds are look-alikes of a kind, with how many of them close something for certain; rare kinds together at the end.
 	Kinds []Kind `json:"kinds"`
-	// Reliability compares the probability of a change with how often there is one.
+	// Reliability compares the highest probability of a change with how often that entry is changed.
 	Reliability [bins]Bin `json:"reliability"`
-	// Strangers are pairs with what was never said about the same, taken for a change for certain; Statements are the later statements that
-	// at least one such pair is taken for a change of.
-	Strangers  Share `json:"strangers"`
-	Statements Share `json:"statements"`
 	// FalseChanges and Misses are the worst errors, the worst first.
-	FalseChanges []Judged `json:"false_changes,omitempty"`
+	FalseChanges []Judged `json:"falselychanges,omitempty"`
 	Misses       []Judged `json:"misses,omitempty"`
 }
 
 // At is what a threshold comes to.
 type At struct {
 	Threshold float64 `json:"threshold"`
-	// Recall is the share of changes that are at or above the threshold, False the share of the others; ends and replacements apart.
-	Recall   float64        `json:"recall"`
-	Within   score.Interval `json:"within"`
-	Replaces float64        `json:"replaces"`
-	Ends     float64        `json:"ends"`
-	False    float64        `json:"false"`
-}
-
-// Share is Of a number.
-type Share struct {
-	Count int `json:"count"`
-	Of    int `json:"of"`
+	// Right is the share of changes that close the right entry, Wrong that of those that close another one; Within is an interval of Right.
+	Right  float64        `json:"right"`
+	Within score.Interval `json:"within"`
+	Wrong  float64        `json:"wrong"`
+	// Replaces and Ends are Right apart.
+	Replaces float64 `json:"replaces"`
+	Ends     float64 `json:"ends"`
+	// False is the share of the others that close anything.
+	False float64 `json:"false"`
 }
 
 // Kind is what a writer calls a case.
 type Kind struct {
 	Name  string `json:"name"`
 	Label string `json:"label"`
-	Share
+	Count int    `json:"count"`
+	Of    int    `json:"of"`
 }
 
-// Bin has the pairs whose probability of a change is in a tenth.
+// Bin has the statements whose highest probability of a change is in a tenth.
 type Bin struct {
-	Pairs int `json:"pairs"`
-	// Told is the mean probability, Found the share of changes.
+	Statements int `json:"statements"`
+	// Told is the mean probability, Found the share of those that change that entry.
 	Told  float64 `json:"told"`
 	Found float64 `json:"found"`
 }
 
-// Judged is a pair with the probability of a change that the model gives.
+// Judged is a statement with the entry that it most likely changes.
 type Judged struct {
-	corpus.Pair
+	Later  string  `json:"later"`
+	Stored string  `json:"stored"`
+	Kind   string  `json:"kind"`
 	Change float64 `json:"change"`
+
+	label relation.Label
+	right bool   // whether Stored is what it changes
+	about string // what it has to do with
 }
 
-// Evaluate measures a model on pairs, and keeps as many of the worst errors of either sort.
-func Evaluate(m *relation.Model, pairs []corpus.Pair, worst int) (Report, error) {
-	r := Report{Pairs: len(pairs)}
-	judged := make([]Judged, len(pairs))
-	for i, p := range pairs {
-		later, stored := p.Statements()
-		told := m.Judge(later, stored)
-		judged[i] = Judged{p, told.Change()}
-		r.Confusion[p.Relation()][told.Likeliest()]++
-		if told.Likeliest() == p.Relation() {
-			r.Accuracy += 1 / float64(len(pairs))
+// Evaluate measures a model on statements, and keeps as many of the worst errors of either sort.
+func Evaluate(m *relation.Model, sets []corpus.Among, worst int) (Report, error) {
+	r := Report{Statements: len(sets)}
+	judged := make([]Judged, len(sets))
+	for i, s := range sets {
+		j := Judged{Later: s.Later.Text, Kind: s.Kind, label: s.Label}
+		if s.Looks >= 0 {
+			j.about = s.Stored[s.Looks].Text
 		}
-		if p.Relation().Changes() {
+		for k, told := range m.Judge(s.Later, s.Stored) {
+			if c := told.Change(); c > j.Change {
+				j.Change, j.Stored, j.right = c, s.Stored[k].Text, k == s.Looks && s.Label.Changes()
+			}
+		}
+		judged[i] = j
+		if s.Label.Changes() {
 			r.Changes++
 		}
 	}
-	if r.Changes == 0 || r.Changes == len(pairs) {
-		return Report{}, ErrNoPairs
+	if r.Changes == 0 || r.Changes == len(sets) {
+		return Report{}, ErrNoStatements
 	}
 	t := m.Thresholds()
 	r.Certain, r.Possible, r.AtBar = at(judged, t.Certain), at(judged, t.Possible), at(judged, barOf(judged))
 	r.Kinds = kinds(judged, t.Certain)
 	r.Reliability = reliability(judged)
-	r.meet(m, pairs)
 	slices.SortStableFunc(judged, func(a, b Judged) int { return cmp.Compare(b.Change, a.Change) })
 	for _, j := range judged {
-		if !j.Relation().Changes() && len(r.FalseChanges) < worst {
+		if !j.label.Changes() && len(r.FalseChanges) < worst {
 			r.FalseChanges = append(r.FalseChanges, j)
 		}
 	}
 	for _, j := range slices.Backward(judged) {
-		if j.Relation().Changes() && len(r.Misses) < worst {
+		if j.label.Changes() && len(r.Misses) < worst {
+			j.Stored = j.about
 			r.Misses = append(r.Misses, j)
 		}
 	}
@@ -130,39 +126,45 @@ func Evaluate(m *relation.Model, pairs []corpus.Pair, worst int) (Report, error)
 
 func at(judged []Judged, threshold float64) At {
 	var units []score.Unit
-	counts, above := [relation.Labels]int{}, [relation.Labels]int{}
+	counts, right := [relation.Labels]int{}, [relation.Labels]int{}
+	wrong, falsely, changes := 0, 0, 0
 	for _, j := range judged {
-		l, hit := j.Relation(), 0
-		if j.Change >= threshold {
-			hit = 1
+		counts[j.label]++
+		closes := j.Change >= threshold
+		switch {
+		case !j.label.Changes():
+			if closes {
+				falsely++
+			}
+			continue
+		case closes && j.right:
+			right[j.label]++
+		case closes:
+			wrong++
 		}
-		counts[l]++
-		above[l] += hit
-		if l.Changes() {
-			units = append(units, score.Unit{Sum: float64(hit), N: 1})
-		}
+		changes++
+		units = append(units, score.Unit{Sum: flag(closes && j.right), N: 1})
 	}
-	share := func(labels ...relation.Label) float64 {
-		n, of := 0, 0
-		for _, l := range labels {
-			n, of = n+above[l], of+counts[l]
-		}
-		if of == 0 {
-			return 0
-		}
-		return float64(n) / float64(of)
-	}
+	share := func(n, of int) float64 { return float64(n) / float64(max(1, of)) }
 	return At{
-		Threshold: threshold, Recall: share(relation.Replaces, relation.Ends), Within: score.Bootstrap(units), Replaces: share(relation.Replaces),
-		Ends: share(relation.Ends), False: share(relation.Unrelated, relation.Same, relation.Adds),
+		Threshold: threshold, Within: score.Bootstrap(units), Wrong: share(wrong, changes), False: share(falsely, len(judged)-changes),
+		Right:    share(right[relation.Replaces]+right[relation.Ends], changes),
+		Replaces: share(right[relation.Replaces], counts[relation.Replaces]), Ends: share(right[relation.Ends], counts[relation.Ends]),
 	}
 }
 
-// barOf is the lowest threshold at which at most falseBar of the pairs without a change are taken for one.
+func flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// barOf is the lowest threshold at which at most falseBar of the statements without a change close something.
 func barOf(judged []Judged) float64 {
 	var others []float64
 	for _, j := range judged {
-		if !j.Relation().Changes() {
+		if !j.label.Changes() {
 			others = append(others, j.Change)
 		}
 	}
@@ -178,19 +180,18 @@ func barOf(judged []Judged) float64 {
 }
 
 func kinds(judged []Judged, threshold float64) []Kind {
-	type key struct{ name, label string }
-	found := map[key]*Kind{}
+	found := map[[2]string]*Kind{}
 	for _, j := range judged {
-		if j.Relation().Changes() {
+		if j.label.Changes() {
 			continue
 		}
-		k := key{j.Kind, j.Label}
-		if found[k] == nil {
-			found[k] = &Kind{Name: k.name, Label: k.label}
+		key := [2]string{j.Kind, j.label.String()}
+		if found[key] == nil {
+			found[key] = &Kind{Name: j.Kind, Label: j.label.String()}
 		}
-		found[k].Of++
+		found[key].Of++
 		if j.Change >= threshold {
-			found[k].Count++
+			found[key].Count++
 		}
 	}
 	var out []Kind
@@ -218,51 +219,15 @@ func kinds(judged []Judged, threshold float64) []Kind {
 func reliability(judged []Judged) (out [bins]Bin) {
 	for _, j := range judged {
 		b := &out[min(bins-1, int(j.Change*bins))]
-		b.Pairs++
+		b.Statements++
 		b.Told += j.Change
-		if j.Relation().Changes() {
-			b.Found++
-		}
+		b.Found += flag(j.right)
 	}
 	for i := range out {
-		if n := float64(out[i].Pairs); n > 0 {
+		if n := float64(out[i].Statements); n > 0 {
 			out[i].Told /= n
 			out[i].Found /= n
 		}
 	}
 	return out
-}
-
-// meet compares each later statement with stored ones of other pairs of its batch: those that come next.
-func (r *Report) meet(m *relation.Model, pairs []corpus.Pair) {
-	batches := map[string][]corpus.Pair{}
-	for _, p := range pairs {
-		batches[p.Batch] = append(batches[p.Batch], p)
-	}
-	for _, batch := range batches {
-		stored := make([]relation.Reading, len(batch))
-		for i, p := range batch {
-			_, s := p.Statements()
-			stored[i] = m.Read(s)
-		}
-		for i, p := range batch {
-			l, _ := p.Statements()
-			later, taken := m.Read(l), 0
-			for n := range min(strangers, len(batch)-1) {
-				j := (i + n + 1) % len(batch)
-				if batch[j].Stored == p.Stored {
-					continue
-				}
-				r.Strangers.Of++
-				if m.Compare(later, stored[j]).Change() >= m.Thresholds().Certain {
-					taken++
-				}
-			}
-			r.Strangers.Count += taken
-			r.Statements.Of++
-			if taken > 0 {
-				r.Statements.Count++
-			}
-		}
-	}
 }

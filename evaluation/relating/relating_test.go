@@ -16,28 +16,22 @@ func TestEvaluateCountsEveryPair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pairs = corpus.Of(pairs, corpus.Choose)[:200]
-	r, err := relating.Evaluate(relation.Shipped(), pairs, 3)
+	sets := corpus.AmongStrangers(corpus.Of(pairs, corpus.Choose)[:200], 3, 1)
+	r, err := relating.Evaluate(relation.Shipped(), sets, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged, binned, kinds := 0, 0, 0
-	for _, counts := range r.Confusion {
-		for _, n := range counts {
-			judged += n
-		}
-	}
+	binned, kinds := 0, 0
 	for _, bin := range r.Reliability {
-		binned += bin.Pairs
+		binned += bin.Statements
 	}
 	for _, k := range r.Kinds {
 		kinds += k.Of
 	}
-	if judged != 200 || binned != 200 || kinds != 200-r.Changes || len(r.FalseChanges) != 3 || len(r.Misses) != 3 {
-		t.Errorf("%d judged, %d in bins, %d of a kind, %d changes; %d and %d errors", judged, binned, kinds, r.Changes, len(r.FalseChanges),
-			len(r.Misses))
+	if binned != 200 || kinds != 200-r.Changes || len(r.FalseChanges) != 3 || len(r.Misses) != 3 {
+		t.Errorf("%d in bins, %d of a kind, %d changes; %d and %d errors", binned, kinds, r.Changes, len(r.FalseChanges), len(r.Misses))
 	}
-	if r.AtBar.False > 0.04 || r.Possible.Recall < r.Certain.Recall || r.Certain.Within.Low > r.Certain.Recall {
+	if r.AtBar.False > 0.04 || r.Possible.Right+r.Possible.Wrong < r.Certain.Right+r.Certain.Wrong || r.Certain.Within.Low > r.Certain.Right {
 		t.Errorf("certain %+v, possible %+v, at the bar %+v", r.Certain, r.Possible, r.AtBar)
 	}
 	if r.FalseChanges[0].Change < r.FalseChanges[2].Change || r.Misses[0].Change > r.Misses[2].Change {
@@ -50,7 +44,7 @@ func TestEvaluateCountsEveryPair(t *testing.T) {
 }
 
 func TestEvaluateNeedsChangesAndOthers(t *testing.T) {
-	if _, err := relating.Evaluate(relation.Shipped(), nil, 0); !errors.Is(err, relating.ErrNoPairs) {
+	if _, err := relating.Evaluate(relation.Shipped(), nil, 0); !errors.Is(err, relating.ErrNoStatements) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -43,8 +43,8 @@ type RelationOptions struct {
 // RelationDefaults are what the model in the binary was trained with.
 func RelationDefaults() RelationOptions {
 	return RelationOptions{
-		Seed: 1, Cost: 10, Rounds: 120, Groups: 60, Holders: 2, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 1, 0.5},
-		Numbers: 0.15, Strangers: 12, FalseCertain: 0.04, FalsePossible: 0.15,
+		Seed: 1, Cost: 6, Rounds: 60, Groups: 60, Holders: 2, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 1, 0.8},
+		Numbers: 0.4, Strangers: 12, FalseCertain: 0.04, FalsePossible: 0.15,
 	}
 }
 
@@ -74,6 +74,21 @@ type RelationRecord struct {
 	Changes    int `json:"changes"`
 	Chosen     int `json:"chosen"`
 	Features   int `json:"features"`
+}
+
+// Corpus returns the statements of a split: those of pairs, each with its stored one alone and among strangers of its batch, since banks are
+// small at first; and those of banks.
+func Corpus(s corpus.Split, o RelationOptions) ([]corpus.Among, error) {
+	pairs, err := corpus.Pairs()
+	if err != nil {
+		return nil, err
+	}
+	banks, err := corpus.Banks(s)
+	if err != nil {
+		return nil, err
+	}
+	pairs = corpus.Of(pairs, s)
+	return slices.Concat(corpus.AmongStrangers(pairs, 0, o.Seed), corpus.AmongStrangers(pairs, o.Strangers, o.Seed), corpus.InBanks(banks)), nil
 }
 
 // Relation trains the model of relations on later statements with the stored ones that each is among: a multinomial logistic regression
@@ -140,7 +155,6 @@ type set struct {
 	pairs  []pairRow
 	target int // of the pair that it is related to, or -1
 	label  int // output
-	weight float64
 }
 
 type pairRow struct {
@@ -180,7 +194,7 @@ func newMatrix(l *relation.Lexicon, sets []corpus.Among, o RelationOptions) *mat
 	// features are chosen on pairs that belong together, and those of single statements on each statement once
 	var together []relation.Inputs
 	for i, a := range sets {
-		if a.Looks >= 0 && !a.Again {
+		if a.Looks >= 0 {
 			together = append(together, inputs[i][a.Looks])
 		}
 	}
@@ -192,7 +206,7 @@ func newMatrix(l *relation.Lexicon, sets []corpus.Among, o RelationOptions) *mat
 	m.dense = standardise(together, l.Dense(), o)
 	onAll(len(sets), func(i int) {
 		a := sets[i]
-		s := set{target: -1, weight: a.Weight}
+		s := set{target: -1}
 		if a.Label != relation.Unrelated {
 			s.target, s.label = a.Looks, int(a.Label)-1
 		}
@@ -382,7 +396,6 @@ func (m *matrix) learn(w, g []float64, s *set, cost float64) float64 {
 	if s.target >= 0 {
 		loss -= z[s.target][s.label]
 	}
-	cost *= s.weight
 	var total [relation.Outputs]float64
 	for i := range s.pairs {
 		p := &s.pairs[i]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,10 +13,10 @@ import (
 )
 
 type res struct {
-	a     corpus.Among
-	best  int
+	a      corpus.Among
+	best   int
 	change float64
-	total float64
+	total  float64
 }
 
 func run(m *relation.Model, sets []corpus.Among) []res {
@@ -74,9 +73,6 @@ func tell(name string, rs []res, fixed float64) float64 {
 func TestExp(t *testing.T) {
 	if os.Getenv("EXP") == "" {
 		t.Skip()
-	}
-	for _, v := range strings.Split(os.Getenv("VAR"), ",") {
-		relation.Variant[v] = true
 	}
 	pairs, err := corpus.Pairs()
 	if err != nil {
@@ -136,14 +132,11 @@ func TestExp(t *testing.T) {
 	get("SW", &sw)
 	get("BW", &bw)
 	set := func(as []corpus.Among, w float64) []corpus.Among {
-		for i := range as {
-			as[i].Weight = w
-		}
 		return as
 	}
 	var sets []corpus.Among
 	if aw > 0 {
-		sets = append(sets, set(corpus.Alone(train), aw)...)
+		sets = append(sets, set(corpus.AmongStrangers(train, 0, 1), aw)...)
 	}
 	if sw > 0 {
 		sets = append(sets, set(corpus.AmongStrangers(train, o.Strangers, 1), sw)...)
@@ -159,10 +152,10 @@ func TestExp(t *testing.T) {
 	}
 	fmt.Printf("trained %.0fs features %d statements %d th %+v\n", time.Since(start).Seconds(), r.Features, r.Statements, m.Thresholds())
 	if os.Getenv("TRAINED") != "" {
-		tell("train alone", run(m, corpus.Alone(train)), 0.5)
+		tell("train alone", run(m, corpus.AmongStrangers(train, 0, 1)), 0.5)
 		tell("train banks", run(m, corpus.InBanks(tb)), 0.5)
 	}
-	tell("choose pairs alone", run(m, corpus.Alone(choose)), m.Thresholds().Certain)
+	tell("choose pairs alone", run(m, corpus.AmongStrangers(choose, 0, 1)), m.Thresholds().Certain)
 	tell("choose pairs + 12", run(m, corpus.AmongStrangers(choose, 12, 2)), m.Thresholds().Certain)
 	tell("choose banks", run(m, corpus.InBanks(cb)), m.Thresholds().Certain)
 	if os.Getenv("ERR") != "" {
@@ -187,7 +180,7 @@ func TestExp(t *testing.T) {
 		}
 	}
 	if os.Getenv("HELD") != "" {
-		tell("held pairs alone", run(m, corpus.Alone(held)), m.Thresholds().Certain)
+		tell("held pairs alone", run(m, corpus.AmongStrangers(held, 0, 1)), m.Thresholds().Certain)
 		tell("held pairs + 12", run(m, corpus.AmongStrangers(held, 12, 2)), m.Thresholds().Certain)
 		tell("held banks", run(m, corpus.InBanks(hb)), m.Thresholds().Certain)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,14 +16,15 @@ func (c *cli) evalRelation() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "relation",
 		Short: "Measure how changes of what was told are recognised",
-		Long: "relation judges hand-labelled pairs of a stored and a later statement with the shipped model of relations, and prints: the share\n" +
-			"of changes that it recognises and of other pairs that it takes for one, at its thresholds; which labels it mistakes for which; how\n" +
-			"often there is a change where it gives a probability; and what sort of look-alikes it takes for changes.",
+		Long: "relation judges hand-labelled later statements with the shipped model of relations: each held against one stored statement alone,\n" +
+			"against that one among others of its writer, and against a whole bank of one person. It prints the share of changes that close the\n" +
+			"right entry and of other statements that close any, at its thresholds; how often there is a change where it gives a probability;\n" +
+			"and what sort of look-alikes it takes for changes.",
 		Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return c.runEvalRelation(corpus.Split(split), worst) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&split, "split", split, "pairs to measure on: heldout, which nothing was trained or chosen on, choose, or train")
+	f.StringVar(&split, "split", split, "statements to measure on: heldout, which nothing was trained or chosen on, choose, or train")
 	f.IntVar(&worst, "errors", worst, "how many of the worst errors of either sort to print")
 	return cmd
 }
@@ -38,12 +40,33 @@ func (c *cli) runEvalRelation(split corpus.Split, worst int) error {
 	if err != nil {
 		return err
 	}
-	report, err := relating.Evaluate(relation.Shipped(), corpus.Of(pairs, split), worst)
+	banks, err := corpus.Banks(split)
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return writeJSON(c.out, report)
+	pairs = corpus.Of(pairs, split)
+	reports := map[string]relating.Report{}
+	for _, of := range []struct {
+		name string
+		sets []corpus.Among
+	}{
+		{"pairs", corpus.AmongStrangers(pairs, 0, 1)}, {"among_strangers", corpus.AmongStrangers(pairs, 12, 1)}, {"banks", corpus.InBanks(banks)},
+	} {
+		report, err := relating.Evaluate(relation.Shipped(), of.sets, worst)
+		if err != nil {
+			return fmt.Errorf("%s: %w", of.name, err)
+		}
+		reports[of.name] = report
+		if c.json {
+			continue
+		}
+		fmt.Fprintf(c.out, "\n%s: ", strings.ReplaceAll(of.name, "_", " "))
+		if err := report.Render(c.out); err != nil {
+			return err
+		}
 	}
-	return report.Render(c.out)
+	if c.json {
+		return writeJSON(c.out, reports)
+	}
+	return nil
 }

@@ -16,25 +16,29 @@ func (c *cli) trainRelation() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "relation",
 		Short: "Train the model of relations",
-		Long: "relation trains the model that tells what a new statement does to a stored one, on pairs that were labelled by hand. The same\n" +
+		Long: "relation trains the model that tells what a new statement does to a stored one, on statements labelled by hand. The same\n" +
 			"options give the same file; without options, it is the one that the binary carries.",
 		Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return c.runTrainRelation(o, file) },
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses groups of words and the order of pairs")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses groups of words, and strangers")
 	f.Float64Var(&o.Cost, "cost", o.Cost, "weight of the loss against the squared weights")
-	f.IntVar(&o.Rounds, "rounds", o.Rounds, "how often the pairs are gone through at most")
+	f.IntVar(&o.Rounds, "rounds", o.Rounds, "steps of the optimiser at most")
 	f.StringVar(&file, "out", "", "file to write the model to; without one, only the measures are printed")
 	return cmd
 }
 
 func (c *cli) runTrainRelation(o training.RelationOptions, file string) error {
-	pairs, err := corpus.Pairs()
+	train, err := training.Corpus(corpus.Train, o)
 	if err != nil {
 		return err
 	}
-	model, r, err := training.Relation(pairs, o)
+	choose, err := training.Corpus(corpus.Choose, o)
+	if err != nil {
+		return err
+	}
+	model, r, err := training.Relation(train, choose, o)
 	if err != nil {
 		return usageError{err}
 	}
@@ -51,7 +55,7 @@ func (c *cli) runTrainRelation(o training.RelationOptions, file string) error {
 		return json.NewEncoder(c.out).Encode(r)
 	}
 	t := model.Thresholds()
-	_, err = fmt.Fprintf(c.out, "learned from %d pairs, %d of them changes; %d features; a change is certain from %.4f on, possible from %.4f on\n",
-		r.Pairs, r.Changes, r.Features, t.Certain, t.Possible)
+	_, err = fmt.Fprintf(c.out, "learned from %d statements, %d of them changes; %d features; a change is certain from %.4f on, possible from %.4f on\n",
+		r.Statements, r.Changes, r.Features, t.Certain, t.Possible)
 	return err
 }

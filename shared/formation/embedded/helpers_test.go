@@ -57,11 +57,15 @@ func contents(candidates []formation.Candidate) []string {
 // judge is a Judge that says what a test wants, by the stored statement's words.
 type judge map[string]relation.Relation
 
-func (j judge) Judge(_, stored relation.Statement) relation.Relation {
-	if r, ok := j[stored.Text]; ok {
-		return r
+func (j judge) Judge(_ relation.Statement, stored []relation.Statement) []relation.Relation {
+	out := make([]relation.Relation, len(stored))
+	for i, s := range stored {
+		out[i] = relation.Relation{relation.Unrelated: 1}
+		if r, ok := j[s.Text]; ok {
+			out[i] = r
+		}
 	}
-	return relation.Relation{relation.Unrelated: 1}
+	return out
 }
 
 // stored is an entry that Ana's words made.

@@ -169,4 +169,3 @@ func (l *Lexicon) clauses(later, stored *Reading) (cosine, share float32, n int)
 }
 
 var keyAnd, keyBut = hash("and"), hash("but")
-

@@ -21,7 +21,8 @@ const (
 	// aligned has neighbours of the later statement with every content word replaced: by a sign that the stored statement has it, or something
 	// like it, or else by the group of like words it is in.
 	aligned
-	// crossed has pairs of a word of either statement, by group where they are content.
+	// crossed has pairs of a word of either statement, the stored one's by group: what is told of one matter in words of another ("handed my
+	// badge back" of a job).
 	crossed
 	// Blocks is how many there are.
 	Blocks
@@ -86,6 +87,7 @@ const (
 	seedOpening
 	seedAligned
 	seedCrossed
+	seedCrossedGroup
 	edge
 	sameWord
 	samePossessor
@@ -109,9 +111,6 @@ func mix(a, b uint32) uint32 {
 func spoken(tokens []token) []token {
 	return slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.mark && t.lower != "?" && t.lower != "!" })
 }
-
-// Variant is for experiments.
-var Variant = map[string]bool{}
 
 // laterFeatures returns the features of a statement that are of it alone where it is the later one.
 func laterFeatures(all []token) (out [LaterBlocks][]Feature) {
@@ -171,36 +170,36 @@ func letters(words []token) hashes {
 
 // aligned returns the features of that block.
 func (l *Lexicon) aligned(later, stored *Reading, near []float32) hashes {
-	h := make(hashes, 0, 2*len(later.tokens)+1)
-	before, before2 := uint32(edge), uint32(edge)
+	h := make(hashes, 0, len(later.tokens)+1)
+	before := uint32(edge)
 	for i := range later.tokens {
 		sign := l.sign(&later.tokens[i], stored, near[i])
 		h = append(h, mix(seedAligned, mix(before, sign)))
-		if Variant["tri"] {
-			h = append(h, mix(seedAligned+77, mix(before2, mix(before, sign))))
-		}
-		before2, before = before, sign
+		before = sign
 	}
 	return append(h, mix(seedAligned, mix(before, edge)))
 }
+
+// crossedWeight is how rare words are that are crossed.
+const crossedWeight = 2
 
 // crossed returns the features of that block.
 func (l *Lexicon) crossed(later, stored *Reading) hashes {
 	var h hashes
 	for i := range later.tokens {
 		t := &later.tokens[i]
-		if t.mark || !t.first || t.weight < 2 {
+		if t.mark || !t.first || t.weight < crossedWeight {
 			continue
 		}
 		for j := range stored.tokens {
 			u := &stored.tokens[j]
-			if u.mark || !u.first || u.weight < 2 || u.row < 0 {
+			if u.mark || !u.first || u.weight < crossedWeight || u.row < 0 {
 				continue
 			}
 			if t.row >= 0 {
-				h = append(h, mix(seedCrossed, mix(uint32(t.cluster), uint32(u.cluster))))
+				h = append(h, mix(seedCrossedGroup, mix(uint32(t.cluster), uint32(u.cluster))))
 			}
-			h = append(h, mix(seedCrossed+1000, mix(t.stem, uint32(u.cluster))))
+			h = append(h, mix(seedCrossed, mix(t.stem, uint32(u.cluster))))
 		}
 	}
 	return h
@@ -214,7 +213,7 @@ func (l *Lexicon) sign(t *token, stored *Reading, near float32) uint32 {
 	switch {
 	case !t.content():
 		return t.key
-	case Variant["poss"] && t.possessive != 0 && holds(stored, t.possessive):
+	case t.possessive != 0 && holds(stored, t.possessive):
 		return samePossessor
 	case stored.has(t):
 		return sameWord
@@ -250,9 +249,7 @@ func (l *Lexicon) Pair(later, stored Reading) Inputs {
 		}
 	}
 	in.Sparse[aligned] = l.aligned(&later, &stored, nearLater).counted()
-	if Variant["cross"] {
-		in.Sparse[crossed] = l.crossed(&later, &stored).counted()
-	}
+	in.Sparse[crossed] = l.crossed(&later, &stored).counted()
 	in.Dense = l.dense(&later, &stored, nearLater, nearStored)
 	return in
 }

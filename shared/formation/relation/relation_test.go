@@ -28,7 +28,7 @@ func TestShippedTellsPlainChangesFromLookAlikes(t *testing.T) {
 		{"I have two cats", "do cats like pumpkin?", false},
 		{"I drink my coffee black", "black coffee for me, as always", false},
 	} {
-		r := m.Judge(user(c.later), user(c.stored))
+		r := m.Judge(user(c.later), []relation.Statement{user(c.stored)})[0]
 		sum := 0.0
 		for _, p := range r {
 			sum += p
@@ -47,13 +47,13 @@ func TestJudgeTakesAnyText(t *testing.T) {
 	texts := []string{"", " ", "?!", "\xff\xfe", "我住在柏林", "😀😀", strings.Repeat("word ", 5000), "a"}
 	for _, a := range texts {
 		for _, b := range texts {
-			r := m.Judge(user(a), user(b))
+			r := m.Judge(user(a), []relation.Statement{user(b)})[0]
 			for _, p := range r {
 				if !(p >= 0 && p <= 1) {
 					t.Fatalf("%.20q, %.20q: %v", a, b, r)
 				}
 			}
-			if again := m.Compare(m.Read(user(a)), m.Read(user(b))); again != r {
+			if again := m.Compare(m.Read(user(a)), []relation.Reading{m.Read(user(b))})[0]; again != r {
 				t.Errorf("%.20q, %.20q: %v, then %v", a, b, r, again)
 			}
 		}
@@ -145,7 +145,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		r := m.Judge(relation.Statement{Text: later}, relation.Statement{Text: stored})
+		r := m.Judge(relation.Statement{Text: later}, []relation.Statement{{Text: stored}})[0]
 		if !(r.Change() >= 0 && r.Change() <= 1+1e-9) {
 			t.Errorf("change %g", r.Change())
 		}
@@ -157,7 +157,7 @@ func BenchmarkJudge(b *testing.B) {
 	later := user("so the union elections came round and I let DeShawn have it, no more grievance binders in my trunk")
 	stored := user("I'm the union steward for B shift, and I coach the under tens on Sundays")
 	for b.Loop() {
-		m.Judge(later, stored)
+		m.Judge(later, []relation.Statement{stored})
 	}
 }
 
@@ -166,7 +166,7 @@ func BenchmarkCompare(b *testing.B) {
 	later := m.Read(user("so the union elections came round and I let DeShawn have it, no more grievance binders in my trunk"))
 	stored := m.Read(user("I'm the union steward for B shift, and I coach the under tens on Sundays"))
 	for b.Loop() {
-		m.Compare(later, stored)
+		m.Compare(later, []relation.Reading{stored})
 	}
 }
 

@@ -1,0 +1,88 @@
+package training_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/mneme-memory/mneme/evaluation/corpus"
+	"github.com/mneme-memory/mneme/evaluation/training"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+)
+
+// some statements are enough to train a small model.
+func some(t *testing.T) (train, choose []corpus.Among) {
+	t.Helper()
+	pairs, err := corpus.Pairs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return corpus.AmongStrangers(corpus.Of(pairs, corpus.Train)[:120], 3, 1), corpus.AmongStrangers(corpus.Of(pairs, corpus.Choose)[:60], 3, 1)
+}
+
+func TestTrainingRelationsIsDeterministic(t *testing.T) {
+	train, choose := some(t)
+	o := training.RelationDefaults()
+	o.Rounds, o.Groups = 5, 4
+	var files [2][]byte
+	for i := range files {
+		m, r, err := training.Relation(train, choose, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[i], err = m.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		var written training.RelationRecord
+		if err := json.Unmarshal(m.Training(), &written); err != nil || written != r || r.Options != o || r.Statements != 120 || r.Changes == 0 {
+			t.Errorf("recorded %+v, %v; returned %+v", written, err, r)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two trainings differ")
+	}
+	if _, err := relation.Parse(files[0], wordvector.Shipped()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheShippedRelationsAreOfTheDefaults(t *testing.T) {
+	var r training.RelationRecord
+	if err := json.Unmarshal(relation.Shipped().Training(), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Options != training.RelationDefaults() {
+		t.Errorf("the model is of %+v, the defaults are %+v", r.Options, training.RelationDefaults())
+	}
+	train, err := training.Corpus(corpus.Train, r.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(train); n != r.Statements {
+		t.Errorf("the model is of %d statements, there are %d: run `mneme train relation --out shared/formation/relation/model.bin`", r.Statements, n)
+	}
+}
+
+func TestTrainingRelationsRefusesWhatCannotBe(t *testing.T) {
+	train, choose := some(t)
+	for name, change := range map[string]func(*training.RelationOptions){
+		"no cost": func(o *training.RelationOptions) { o.Cost = 0 }, "no round": func(o *training.RelationOptions) { o.Rounds = 0 },
+		"no group": func(o *training.RelationOptions) { o.Groups = 0 }, "too many groups": func(o *training.RelationOptions) { o.Groups = 256 },
+		"features of nobody": func(o *training.RelationOptions) { o.Holders = 0 },
+		"fewer than none":    func(o *training.RelationOptions) { o.Strangers = -1 },
+		"possible above certain": func(o *training.RelationOptions) {
+			o.FalsePossible = o.FalseCertain / 2
+		},
+	} {
+		o := training.RelationDefaults()
+		change(&o)
+		if _, _, err := training.Relation(train, choose, o); !fault.IsTerminal(err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, _, err := training.Relation(nil, choose, training.RelationDefaults()); !fault.IsTerminal(err) {
+		t.Errorf("nothing to learn from: got %v", err)
+	}
+}
