@@ -15,7 +15,7 @@ type Embedded struct{ *embedded.Former }
 
 var _ formation.Former = (*Embedded)(nil)
 
-// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+// NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
 // Extract returns what the turns say, turn by turn. What tells how something is done is procedural, under a slot that names

@@ -29,7 +29,7 @@ type Embedded struct{ *embedded.Former }
 
 var _ formation.Divisible = (*Embedded)(nil)
 
-// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+// NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
 // Division says that sessions can be extracted in parts. They are decided as a whole: what a statement refines is judged beside

@@ -20,7 +20,7 @@ type Embedded struct {
 
 var _ formation.Divisible = (*Embedded)(nil)
 
-// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+// NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded {
 	return &Embedded{Former: embedded.NewFormer(embedded.IdentityOf(Name)), splitter: text.NewSplitter()}
 }
