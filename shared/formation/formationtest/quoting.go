@@ -16,20 +16,26 @@ type Judged struct {
 // Quoting returns the former of the embedded policy with a judge that answers as the test wants, and takes all else for unrelated: what a
 // strategy makes of a judgement is then told apart from what the trained model happens to judge.
 func Quoting(strategy string, judged ...Judged) *embedded.Former {
-	return embedded.NewFormerWith(embedded.IdentityOf(strategy), judge(judged), 0.8, 0.4)
+	return QuotingBy(strategy, func(later, stored string) relation.Label {
+		for _, want := range judged {
+			if strings.Contains(later, want.Later) && strings.Contains(stored, want.Stored) {
+				return want.Does
+			}
+		}
+		return relation.Unrelated
+	})
 }
 
-type judge []Judged
+// QuotingBy is Quoting with a judge of the test's own, which is always sure.
+func QuotingBy(strategy string, does func(later, stored string) relation.Label) *embedded.Former {
+	return embedded.NewFormerWith(embedded.IdentityOf(strategy), judge(does), 0.8, 0.4)
+}
+
+type judge func(later, stored string) relation.Label
 
 // Judge implements embedded.Judge.
 func (j judge) Judge(later, stored relation.Statement) relation.Relation {
-	out := relation.Relation{relation.Unrelated: 1}
-	for _, want := range j {
-		if strings.Contains(later.Text, want.Later) && strings.Contains(stored.Text, want.Stored) {
-			out = relation.Relation{relation.Unrelated: 0.1}
-			out[want.Does] += 0.9
-			break
-		}
-	}
+	var out relation.Relation
+	out[j(later.Text, stored.Text)] = 1
 	return out
 }
