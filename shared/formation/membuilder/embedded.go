@@ -28,8 +28,8 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	turns := byID(in.Turns)
 	for i := range out {
 		c := &out[i]
-		if key := procedureOf(*c, turns[c.Sources[0]]); key != "" {
-			c.Kind, c.Slot = memory.KindProcedural, key
+		if slot, ok := procedureOf(*c, turns[c.Sources[0]]); ok {
+			c.Kind, c.Slot = memory.KindProcedural, slot
 		}
 	}
 	return out, nil
