@@ -194,6 +194,9 @@ func (r Report) Render(out io.Writer) error {
 	mean := func(name string, value func(VariantReport) float64) {
 		row(name, func(v VariantReport) string { return strconv.FormatFloat(value(v), 'f', 1, 64) })
 	}
+	ratio := func(name string, value func(VariantReport) float64) {
+		row(name, func(v VariantReport) string { return strconv.FormatFloat(value(v), 'f', 2, 64) })
+	}
 	row("", func(v VariantReport) string { return v.Strategy })
 	row("policy", func(v VariantReport) string { return v.Policy })
 	row("saliency", func(v VariantReport) string { return string(v.Saliency) })
@@ -202,6 +205,7 @@ func (r Report) Render(out io.Writer) error {
 	share("answers contained", func(v VariantReport) float64 { return v.Containment })
 	count("duplicates", func(v VariantReport) int { return v.Duplicates })
 	mean("memories per user", func(v VariantReport) float64 { return v.MemoriesPerUser })
+	ratio("searches per memory", func(v VariantReport) float64 { return v.SearchesPerMemory })
 	count("batches to the dead letters", func(v VariantReport) int { return v.DeadLetters })
 	mean("model calls per session", func(v VariantReport) float64 { return v.CallsPerSession })
 	mean("tokens in per session", func(v VariantReport) float64 { return v.InputPerSession })

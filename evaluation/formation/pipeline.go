@@ -45,6 +45,8 @@ type Formed struct {
 	Entries []memory.Memory
 	// Operations in the order they were decided.
 	Operations []memory.Operation
+	// Searches is how often the bank was searched: for what the turns say, and for what the former looked up.
+	Searches int
 	// DeadLetters has a reason for each batch of turns that could not be formed.
 	DeadLetters []string
 }
@@ -146,16 +148,28 @@ func (r *run) show(ctx context.Context, turns []memory.Turn) error {
 	return nil
 }
 
-// recorder keeps the operations that pass through it.
+// recorder keeps the operations that pass through it, and counts the searches that they take.
 type recorder struct {
 	formation.Former
 	formed *Formed
+}
+
+// Extract passes on what the former extracts.
+func (r recorder) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	candidates, err := r.Former.Extract(ctx, in)
+	for _, c := range candidates {
+		if c.Neighbours != formation.NoNeighbours {
+			r.formed.Searches++
+		}
+	}
+	return candidates, err
 }
 
 // Decide passes on what the former decides.
 func (r recorder) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	verdict, err := r.Former.Decide(ctx, in)
 	r.formed.Operations = append(r.formed.Operations, verdict.Operations...)
+	r.formed.Searches += len(verdict.Lookups)
 	return verdict, err
 }
 

@@ -32,6 +32,8 @@ type Measures struct {
 	// MemoriesPerUser is the mean number of active entries, SlottedShare the share of them that fill a slot.
 	MemoriesPerUser float64 `json:"memories_per_user"`
 	SlottedShare    float64 `json:"slotted_share"`
+	// SearchesPerMemory is how often the bank was searched for each memory written.
+	SearchesPerMemory float64 `json:"searches_per_memory"`
 	// Users and Turns are what was measured on.
 	Users int `json:"users"`
 	Turns int `json:"turns"`
@@ -47,6 +49,7 @@ type Tally struct {
 
 	droppedTurns, evidence, keptEvidence, contained int
 	updateHits, wrongClosings, active, slotted      int
+	searches, written                               int
 }
 
 // NewTally returns an empty tally.
@@ -61,6 +64,7 @@ func (t *Tally) Measures() Measures {
 	m.Containment = score.Share(t.contained, m.Questions)
 	m.UpdateHits, m.WrongUpdates = score.Share(t.updateHits, m.Updates), score.Share(t.wrongClosings, m.Closings)
 	m.MemoriesPerUser, m.SlottedShare = score.Share(t.active, m.Users), score.Share(t.slotted, t.active)
+	m.SearchesPerMemory = score.Share(t.searches, t.written)
 	return m
 }
 
@@ -68,12 +72,16 @@ func (t *Tally) Measures() Measures {
 func (t *Tally) Add(s dataset.Subject, f Formed) {
 	t.counted.Users++
 	t.counted.DeadLetters += len(f.DeadLetters)
+	t.searches += f.Searches
 	t.filter(s, f)
 	t.contain(s, f)
 	t.bank(f)
 	t.updates(s, f)
 	for _, op := range f.Operations {
 		t.counted.Operations[op.Kind]++
+		if op.New != nil {
+			t.written++
+		}
 	}
 }
 

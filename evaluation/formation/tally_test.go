@@ -15,6 +15,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	policy "github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
@@ -70,7 +72,8 @@ func subject() dataset.Subject {
 
 func form(t *testing.T) formation.Formed {
 	t.Helper()
-	p := formation.Pipeline{Filter: short{}, Former: embedded.NewFormer(embedded.IdentityOf("salimory")), Embedder: builtin.New()}
+	former := formationtest.Quoting("salimory", formationtest.Judged{Later: "Turin", Stored: "Bergen", Does: relation.Replaces})
+	p := formation.Pipeline{Filter: short{}, Former: former, Embedder: builtin.New()}
 	f, err := p.Form(context.Background(), subject())
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +94,44 @@ func TestMeasuresOfARun(t *testing.T) {
 	raw, err := json.Marshal(r)
 	if err != nil || !strings.Contains(string(raw), `"kept_evidence":0.5`) || !strings.Contains(string(raw), `"memories_per_user":2`) {
 		t.Errorf("json %s, %v", raw, err)
+	}
+}
+
+// looking holds nothing it extracts against the bank, and looks up one thing a session.
+type looking struct{ *embedded.Former }
+
+func (l looking) Extract(ctx context.Context, in policy.Session) ([]policy.Candidate, error) {
+	out, err := l.Former.Extract(ctx, in)
+	for i := range out {
+		out[i].Neighbours = policy.NoNeighbours
+	}
+	return out, err
+}
+
+func (l looking) Decide(ctx context.Context, in policy.Bundle) (policy.Verdict, error) {
+	if in.Found == nil {
+		return policy.Verdict{Lookups: []policy.Lookup{{Text: "where Iris lives"}}}, nil
+	}
+	return l.Former.Decide(ctx, in)
+}
+
+func TestSearchesAreCountedPerMemoryWritten(t *testing.T) {
+	s := subject()
+	s.Sessions = talk([]string{"I live in Bergen.", "My tandem is green."}, []string{"My sister Eva is a dentist."})
+	former := formationtest.Quoting("salimory")
+	for name, c := range map[string]struct {
+		former policy.Former
+		want   float64
+	}{"one a statement": {former, 1}, "one a session": {looking{former}, 2.0 / 3}} {
+		f, err := formation.Pipeline{Former: c.former, Embedder: builtin.New()}.Form(context.Background(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tally := formation.NewTally()
+		tally.Add(s, f)
+		if got := tally.Measures().SearchesPerMemory; got != c.want {
+			t.Errorf("%s: %v searches per memory, want %v", name, got, c.want)
+		}
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 )
 
-// Embedded is the strategy without a model server: statements are made by rule, a rule chooses what to search for, and rules decide on
-// what was found. It is safe for concurrent use.
+// Embedded is the strategy without a model server: it quotes what was said, a rule chooses what to search for, and the learned relation
+// decides on what was found. It is safe for concurrent use.
 type Embedded struct{ *embedded.Former }
 
 var _ formation.Divisible = (*Embedded)(nil)
 
-// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+// NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
 // Division says that a session can be read in parts. It is decided as a whole, because decisions look things up.
@@ -68,7 +68,7 @@ func ask(ctx context.Context, probes []probe) (formation.Verdict, error) {
 	report(ctx, 1, len(probes), tokens{})
 	out := formation.Verdict{Memo: memo}
 	for _, p := range probes {
-		out.Lookups = append(out.Lookups, formation.Lookup{Text: p.text, K: p.k})
+		out.Lookups = append(out.Lookups, formation.Lookup{Text: p.text, K: foundEach})
 	}
 	return out, nil
 }

@@ -9,19 +9,17 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Sizes of the embedded agent's searches. It searches once, for all that it wants to know.
+// Sizes of the embedded agent's searches. It searches once, for all that it wants to know, and at most once for two statements.
 const (
-	// ownFound is how many memories a statement of its own search is held against, as many as the paper's tool returns.
-	ownFound = 5
-	// maxOwn is how many statements of one session have a search of their own.
-	maxOwn = 32
+	// foundEach is what a search finds. The paper's tool returns five for one query; here several statements share what is found.
+	foundEach = formation.MaxNeighbours
+	// maxPairs is how many pairs of statements of one session have a search.
+	maxPairs = 32
 	// shareMost is how many of the other statements share a search, which is only to find what repeats them. Short ones would drown
-	// among others: of those, one shares for every shareBytes bytes of its own, but at least shareLeast. shareFound is what such a
-	// search finds.
+	// among others: of those, one shares for every shareBytes bytes of its own, but at least shareLeast.
 	shareMost  = 10
 	shareLeast = 2
 	shareBytes = 10
-	shareFound = formation.MaxNeighbours
 	// maxShared is how many shared searches a session has. Where there are more statements, more of them share one.
 	maxShared = 24
 )
@@ -29,24 +27,44 @@ const (
 // probe is one search on behalf of some statements, by their positions.
 type probe struct {
 	text       string
-	k          int
 	statements []int
 }
 
-// probesFor chooses what to search for. A statement that may change something known has a search of its own: one that sets or
-// denies a value, or that has words of change. The others are most, and seldom meet anything but their own repetition, so they
-// share searches.
+// probeOf makes one search of statements.
+func probeOf(related []formation.Related, statements ...int) probe {
+	texts := make([]string, len(statements))
+	for i, at := range statements {
+		texts[i] = related[at].Candidate.Content
+	}
+	return probe{text: strings.Join(texts, " "), statements: statements}
+}
+
+// probesFor chooses what to search for. Statements that may change something known share a search by twos, each with the one that is
+// nearest to it. The others seldom meet anything but their own repetition, so that more of them share one.
 func probesFor(related []formation.Related) []probe {
-	var own []probe
-	var others []int
+	var changing, others []int
 	for i, r := range related {
-		if mayChange(r.Candidate) && len(own) < maxOwn {
-			own = append(own, probe{text: r.Candidate.Content, k: ownFound, statements: []int{i}})
+		if mayChange(r.Candidate) && len(changing) < 2*maxPairs {
+			changing = append(changing, i)
 			continue
 		}
 		others = append(others, i)
 	}
-	return append(own, share(related, others)...)
+	var out []probe
+	for len(changing) > 1 {
+		first := changing[0]
+		second := slices.MaxFunc(changing[1:], func(a, b int) int {
+			return cmp.Compare(nearness(related, first, a), nearness(related, first, b))
+		})
+		out = append(out, probeOf(related, first, second))
+		changing = slices.DeleteFunc(changing, func(i int) bool { return i == first || i == second })
+	}
+	return append(out, share(related, append(others, changing...))...)
+}
+
+// nearness of two statements.
+func nearness(related []formation.Related, a, b int) float64 {
+	return memory.Cosine(related[a].Candidate.Vector, related[b].Candidate.Vector)
 }
 
 // share makes the searches that statements share, the shortest together: they say too little to be found among long ones.
@@ -58,13 +76,7 @@ func share(related []formation.Related, others []int) []probe {
 	for len(others) > 0 {
 		size := min(max(length(others[0])/shareBytes, shareLeast), shareMost)
 		n := min(max(size, least), len(others))
-		p := probe{k: shareFound, statements: others[:n]}
-		texts := make([]string, n)
-		for i, at := range p.statements {
-			texts[i] = related[at].Candidate.Content
-		}
-		p.text = strings.Join(texts, " ")
-		out, others = append(out, p), others[n:]
+		out, others = append(out, probeOf(related, others[:n]...)), others[n:]
 	}
 	return out
 }

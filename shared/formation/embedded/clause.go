@@ -86,6 +86,12 @@ func leans(sentence string) bool {
 	return len(words) == 0 || leaning[words[0].Lower] || len(words) > 1 && joining[words[0].Lower] && !subjects[words[1].Lower]
 }
 
+// alone reports whether a statement says what it says without the question before it: it has a subject of its own, and enough beside it.
+func alone(said string) bool {
+	words := text.Words(said)
+	return len(words) >= leastWords && subjects[words[0].Lower] && !leaning[words[0].Lower] && contentOf(said) >= fewStems
+}
+
 // unspacedWord is how many letters a word has where a script does not part words.
 const unspacedWord = 3
 

@@ -127,7 +127,7 @@ func (f *Former) complete(q quotation, turns []memory.Turn, index int) quotation
 		q.said, q.sources = q.said+" [from the assistant's list: "+item+"]", append(q.sources, before.ID)
 		return q
 	}
-	if q.words() > shortAnswer {
+	if q.words() > shortAnswer || alone(q.said) {
 		return q
 	}
 	sentences := f.splitter.Split(said)

@@ -31,6 +31,8 @@ func TestExtractQuotesOneFactAMemory(t *testing.T) {
 			[]string{`The note said "rent is due, my keys are at the desk" in red letters.`}},
 		{"a short answer has its question", []string{"Assistant: Window or aisle?", "Ana: aisle please"},
 			[]string{"[asked: Window or aisle?] aisle please"}},
+		{"a short statement of one's own has none", []string{"Assistant: You play the cello every Thursday, right?", "Ana: I bought a red kayak."},
+			[]string{"I bought a red kayak."}},
 		{"what is picked from a list is named", []string{"Assistant: Try these:\n1. Taberna Real\n2. Casa Guedes\n3. Adega Vila", "Ana: Book the third one for us."},
 			[]string{"Book the third one for us. [from the assistant's list: Adega Vila]"}},
 		{"what a date means is noted", []string{"Ana: The meeting with Ines is on Tuesday."},

@@ -172,19 +172,19 @@ func quarantined(ops []memory.Operation, odd map[string]string) []memory.Operati
 	return out
 }
 
-// once turns into NONE what adds an entry that is there already, word for word, unless something builds on it.
+// once turns into NONE what adds an entry that is there already, word for word by the same speaker, unless something builds on it.
 func once(ops []memory.Operation, known []memory.Memory) []memory.Operation {
 	built, there := targets(ops), map[string]string{}
 	for _, m := range known {
 		if !built[m.ID] {
-			there[text.Canonical(m.Content)] = m.ID
+			there[wordsOf(m)] = m.ID
 		}
 	}
 	for i, op := range ops {
 		if op.New == nil {
 			continue
 		}
-		words := text.Canonical(op.New.Content)
+		words := wordsOf(*op.New)
 		id, repeated := there[words]
 		if repeated && op.Kind == memory.OpAdd && op.Until.IsZero() && !built[op.New.ID] {
 			ops[i] = memory.Operation{Kind: memory.OpNone, Targets: []string{id}, Sources: op.Sources, Reason: reasonKnown}
@@ -196,6 +196,9 @@ func once(ops []memory.Operation, known []memory.Memory) []memory.Operation {
 	}
 	return ops
 }
+
+// wordsOf is what an entry says, and who says it.
+func wordsOf(m memory.Memory) string { return m.Speaker + "\x00" + text.Canonical(m.Content) }
 
 // targets are the entries that operations act on.
 func targets(ops []memory.Operation) map[string]bool {

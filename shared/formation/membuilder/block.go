@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -36,7 +37,7 @@ func (b *block) apply(op memory.Operation, s *sorter) {
 		}
 	}
 	line := ""
-	if op.New != nil && op.Until.IsZero() {
+	if op.New != nil && op.Until.IsZero() && op.Reason != embedded.ReasonEnd { // what is over is no trait
 		line = trait(*op.New)
 	}
 	b.replace(old, line, s.said(op))

@@ -15,7 +15,7 @@ type Embedded struct{ *embedded.Former }
 
 var _ formation.Former = (*Embedded)(nil)
 
-// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+// NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
 // Extract returns what the turns say, turn by turn. What tells how something is done is procedural, under a slot that names
@@ -28,8 +28,8 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	turns := byID(in.Turns)
 	for i := range out {
 		c := &out[i]
-		if key := procedureOf(*c, turns[c.Sources[0]]); key != "" {
-			c.Kind, c.Slot = memory.KindProcedural, key
+		if slot, ok := procedureOf(*c, turns[c.Sources[0]]); ok {
+			c.Kind, c.Slot = memory.KindProcedural, slot
 		}
 	}
 	return out, nil

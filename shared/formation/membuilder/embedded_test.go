@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/membuilder"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -19,10 +20,20 @@ func TestEmbeddedConforms(t *testing.T) {
 	formationtest.Run(t, membuilder.Name, func(*testing.T) formation.Former { return membuilder.NewEmbedded() })
 }
 
+// quoting is the embedded former with a judge that says what the test wants.
+func quoting() *membuilder.Embedded {
+	return &membuilder.Embedded{Former: formationtest.Quoting(membuilder.Name,
+		formationtest.Judged{Later: "Braga", Stored: "Porto", Does: relation.Replaces},
+		formationtest.Judged{Later: "Braga", Stored: "home is", Does: relation.Replaces},
+		formationtest.Judged{Later: "Porto", Stored: "home is", Does: relation.Same},
+		formationtest.Judged{Later: "home is", Stored: "Porto", Does: relation.Same},
+		formationtest.Judged{Later: "no longer", Stored: "I love green tea", Does: relation.Ends})}
+}
+
 // live forms one session a month of Ana's and returns her memory.
 func live(t *testing.T, sessions ...[]string) *formationtest.Life {
 	t.Helper()
-	l := formationtest.NewLife(membuilder.NewEmbedded())
+	l := formationtest.NewLife(quoting())
 	for i, texts := range sessions {
 		in := session(texts...)
 		in.ID = "s" + string(rune('a'+i))
@@ -184,9 +195,37 @@ func TestAProcedureToldLateIsThePast(t *testing.T) {
 	}
 }
 
+func TestProceduresAreKnownByWhatTheyTell(t *testing.T) {
+	for _, said := range []string{
+		"I read a novel when I can't sleep.", "If my knee hurts, I put ice on it.", "Whenever the smoke alarm beeps I change the battery.",
+		"I always warm up before I run.", "Every morning I stretch, then I meditate for ten minutes.", "Before bed I brush my teeth, then read.",
+		"First I grind the beans. Then I pour the water.", "My pancake recipe:\n1. Mix flour and milk\n2. Let it rest for an hour\n3. Fry in butter",
+		"Here's how I water the plants: I fill the can, then I add fertiliser, and finally I water from below.",
+		"I start by soaking the beans overnight, next I boil them for an hour.", "I make coffee by grinding the beans and pouring hot water over them.",
+		"To reset the router I unplug it, wait ten seconds and plug it in again.",
+	} {
+		l := live(t, []string{said})
+		if got := of(t, l, memory.KindProcedural); len(got) != 1 || len(l.Active(t, scope)) != 1 {
+			t.Errorf("%q became %+v", said, l.Active(t, scope))
+		}
+	}
+}
+
+// The same matter told the other way round is the same procedure.
+func TestAProcedureIsFoundByItsMatter(t *testing.T) {
+	l := live(t, []string{"When I can't sleep, I read a novel."}, []string{"I listen to the radio when I can't sleep."},
+		[]string{"To make coffee, I first grind the beans, then I pour the water."}, []string{"I make coffee by pressing a button."})
+	want := []string{"I listen to the radio when I can't sleep.", "I make coffee by pressing a button."}
+	if got := of(t, l, memory.KindProcedural); !slices.Equal(got, want) {
+		t.Errorf("procedures are %q, want %q", got, want)
+	}
+}
+
 func TestWhatIsNoProcedure(t *testing.T) {
 	for _, said := range []string{"When I was a child, I lived in Faro.", "When I retire, I want to sail.",
-		"First I was late, then it rained yesterday.", "I like it when it rains."} {
+		"First I was late, then it rained yesterday.", "I like it when it rains.", "I was happy when Eva came.", "If it rains I am sad.",
+		"Let me know when you arrive.", "I'll call you when I land.", "I moved after I finished school.", "To be honest, I work a lot.",
+		"What do I do when I can't sleep?"} {
 		if got := of(t, live(t, []string{said}), memory.KindProcedural); len(got) != 0 {
 			t.Errorf("%q became %q", said, got)
 		}

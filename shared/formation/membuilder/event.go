@@ -24,7 +24,7 @@ var (
 	// datedNote is a date, bare or with a remark in brackets, as statements have it.
 	datedNote = regexp.MustCompile(`\([^()]*\b\d{4}\b[^()]*\)|\b\d{4}(?:-\d{2}){0,2}\b(?: to \d{4}(?:-\d{2}){0,2})?:?`)
 	// reported is what was only said, asked or shown.
-	reported = regexp.MustCompile(`\b(?:said|asked:|shared a photo)`)
+	reported = regexp.MustCompile(`\b(?:said|asked:|shares a photo)`)
 )
 
 // timeStems say when, or that it is not the first time; they make no other activity.

@@ -10,46 +10,101 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
+// What tells a procedure: an occasion with what its speaker does then ("When I can't sleep, I read", "I warm up before I run"), steps with
+// or without what they are for, a numbered list, or a means ("I make tea by ...").
 var (
-	// occasion is what a habit follows: "When Ana cannot sleep, Ana reads".
-	occasion = regexp.MustCompile(`^(?:When|Whenever|Every time|Each time|Before|After) ([^,]{3,80}), (?:[\p{L}' -]+ )?\p{L}+`)
-	// purpose is what steps are for: "To make tea, Ana first boils water, then ...".
-	purpose    = regexp.MustCompile(`^(?:To|In order to) ([^,]{3,80}), `)
-	firstStep  = regexp.MustCompile(`(?i)\b(?:first|start(?:s)? (?:by|with)|begin(?:s)? (?:by|with))\b`)
-	secondStep = regexp.MustCompile(`(?i)\b(?:then|next|after that|afterwards|finally|lastly|second)\b`)
+	// opening and inner words of an occasion, before and behind what is done then.
+	opening = text.WordSet("when whenever if before after once every each")
+	inner   = text.WordSet("when whenever before after")
+	// doers are who does it.
+	doers = text.WordSet("i we")
+	// being words after a doer say how somebody is, not what they do.
+	being = text.WordSet("am are be feel")
+	// heading is what a list of steps is for, as in "My recipe for pancakes: ...", and purpose that of a sentence.
+	heading = regexp.MustCompile(`^([^:]{3,80}): `)
+	purpose = regexp.MustCompile(`^(?:To|In order to) ([^,]{3,80}?)(?:,| I\b| we\b)`)
+	means   = regexp.MustCompile(`^(?:I|We) ([^,]{3,80}?) by \p{L}+ing\b`)
+	// step is the mark of one step among others.
+	step = regexp.MustCompile(`(?i)\b(?:first|second|then|next|after that|afterwards|finally|lastly|(?:start|begin)s? (?:by|with)|\d[.)] )`)
 	// notDone tells wishes and single occasions from what is done.
-	notDone = regexp.MustCompile(`(?i)\b(?:will|would|wants?|hopes?|wish(?:es)?|plans?|might|should|could|used to|` +
-		`yesterday|tomorrow|was|were|had|did|said|asked|told)\b`)
+	notDone = regexp.MustCompile(`(?i)\?|\b(?:will|i'll|we'll|would|wants?|hopes?|wish(?:es)?|plans?|might|should|could|used to|` +
+		`yesterday|tomorrow|was|were|had|did|said|asked|told|tell|know)\b`)
 )
 
-// procedureMark stands in the slots of procedures.
-const procedureMark = "/procedure:"
-
-// maxKeyStems bounds the name of a procedure.
-const maxKeyStems = 6
+const (
+	// procedureMark stands in the slots of procedures.
+	procedureMark = "/procedure:"
+	// maxKeyStems bounds the name of a procedure.
+	maxKeyStems = 6
+	// leastSteps is how many marked steps are a procedure.
+	leastSteps = 2
+)
 
 func isProcedure(slot string) bool { return strings.Contains(slot, procedureMark) }
 
-// procedureOf returns the slot of a statement that tells how its speaker does something, or "". Only what is sure counts: an occasion with
-// what follows on it, or steps with what they are for.
-func procedureOf(c formation.Candidate, t memory.Turn) string {
-	if t.Role == memory.RoleAssistant || c.Kind == memory.KindEpisodic || c.Negates || isProcedure(c.Slot) || notDone.MatchString(c.Content) {
-		return ""
+// procedureOf reports whether a statement tells how its speaker does something, and returns the slot that names what is done; it is
+// empty where the statement does not say.
+func procedureOf(c formation.Candidate, t memory.Turn) (slot string, ok bool) {
+	lasting := c.Kind == memory.KindFact || c.Kind == memory.KindProcedural
+	if t.Role == memory.RoleAssistant || !lasting || notDone.MatchString(c.Content) {
+		return "", false
 	}
-	m := occasion.FindStringSubmatch(c.Content)
-	if m == nil && firstStep.MatchString(c.Content) && secondStep.MatchString(c.Content) {
-		m = purpose.FindStringSubmatch(c.Content)
+	matter, ok := occasionOf(c.Content)
+	if !ok {
+		matter, ok = stepsOf(c.Content)
 	}
-	if m == nil {
-		return ""
+	if !ok {
+		return "", false
 	}
 	speaker := strings.ToLower(text.OneLine(t.Speaker))
-	stems := text.ContentStems(m[1])
+	stems := text.ContentStems(matter)
 	stems = slices.DeleteFunc(stems, func(s string) bool { return s == text.Stem(speaker) })
 	if len(stems) == 0 {
-		return ""
+		return "", true
 	}
-	return speaker + procedureMark + strings.Join(stems[:min(len(stems), maxKeyStems)], " ")
+	return speaker + procedureMark + strings.Join(stems[:min(len(stems), maxKeyStems)], " "), true
+}
+
+// occasionOf is the occasion on which somebody does something.
+func occasionOf(said string) (occasion string, ok bool) {
+	words := text.Words(said)
+	if len(words) == 0 {
+		return "", false
+	}
+	if !opening[words[0].Lower] {
+		i := slices.IndexFunc(words, func(w text.Word) bool { return inner[w.Lower] })
+		if i < 0 || i == len(words)-1 || !doers[words[0].Lower] || !does(words[:i]) {
+			return "", false
+		}
+		return said[words[i+1].Start:], true
+	}
+	for i := 2; i < len(words); i++ {
+		if doers[words[i].Lower] || strings.Contains(said[words[i-1].End:words[i].Start], ",") {
+			return said[words[1].Start:words[i].Start], does(words[i:])
+		}
+	}
+	return "", false
+}
+
+// does reports whether words tell of somebody who does something.
+func does(words []text.Word) bool {
+	i := slices.IndexFunc(words, func(w text.Word) bool { return doers[w.Lower] })
+	return i >= 0 && i+1 < len(words) && !being[words[i+1].Lower]
+}
+
+// stepsOf is what the steps of a statement are for, as far as it says so. What is for a purpose needs no marks where it is several things.
+func stepsOf(said string) (matter string, ok bool) {
+	steps := len(step.FindAllString(said, -1))
+	if m := heading.FindStringSubmatch(said); m != nil && steps > 0 {
+		return m[1], true
+	}
+	if m := purpose.FindStringSubmatch(said); m != nil && (steps > 0 || does(text.Words(said)) && strings.Contains(said, " and ")) {
+		return m[1], true
+	}
+	if m := means.FindStringSubmatch(said); m != nil {
+		return m[1], true
+	}
+	return "", steps >= leastSteps
 }
 
 // version decides on a procedure: told again it is known, told anew it is the next version of the stored one. The new version is

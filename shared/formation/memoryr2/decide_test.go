@@ -188,3 +188,27 @@ func TestALaterGroupSeesTheBankAsTheEarlierLeftIt(t *testing.T) {
 		t.Errorf("the second group is shown %s", data)
 	}
 }
+
+// What an earlier group wrote is among the nearest five where it belongs, in whatever order the bank ranked the others.
+func TestALaterGroupSeesTheNearestOfOldAndNew(t *testing.T) {
+	s := llmtest.New(t)
+	b := many(42)
+	last := &b.Related[41]
+	b.Related[0].Candidate.Vector, last.Candidate.Vector = memory.Vector{1, 0}, memory.Vector{0.6, 0.8}
+	last.Similarity = []float64{0.2, 0.9, 0.9, 0.9, 0.9}
+	for i := range last.Similarity {
+		last.Memories = append(last.Memories, stored(fmt.Sprintf("m-%d", i), fmt.Sprintf("Ana said: old %d", i)))
+	}
+	first := []object{op("c1", "INSERT", "", "")}
+	for i := 1; i < 40; i++ {
+		first = append(first, op(fmt.Sprintf("c%d", i+1), "NONE", "", ""))
+	}
+	s.Script(model.RoleFactManager, text(t, ops(first...)))
+	if _, err := operations(t.Context(), newFormer(t, s), b); err != nil {
+		t.Fatal(err)
+	}
+	data := string(s.Calls(model.RoleFactManager)[1].Data())
+	if !inOrder(data, "old 1", "old 2", "old 3", "old 4", "thing 0") || strings.Contains(data, "old 0") {
+		t.Errorf("the second group is shown %s", data)
+	}
+}

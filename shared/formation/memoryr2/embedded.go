@@ -21,34 +21,24 @@ const (
 	maxContent = 1000
 )
 
-// Embedded is the strategy without a model server. Facts are statements made by rule, which also decide. A contradiction is a
-// statement that ends what was so: the entry is deleted first, and the statement is inserted for what it tells beside that.
-// Whatever is replaced by something else is a refinement, and is kept as the past of the new statement. It is safe for concurrent
-// use.
+// Embedded is the strategy without a model server. Facts are quotations. A contradiction is one that ends what was so: the entry is
+// deleted first, and the quotation is inserted for what it tells beside that. Whatever is replaced by something else is a refinement, and
+// is kept as the past of the new fact. It is safe for concurrent use.
 type Embedded struct{ *embedded.Former }
 
 var _ formation.Divisible = (*Embedded)(nil)
 
-// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+// NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
 // Division says that sessions can be extracted in parts. They are decided as a whole: what a statement refines is judged beside
 // everything else that was said, so that three groups may do together what no two of them do.
 func (f *Embedded) Division() formation.Division { return formation.Division{Extract: true} }
 
-// Extract returns the facts that the salient turns tell, turn by turn.
-func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	facts, err := f.Former.Extract(ctx, in)
-	for i := range facts {
-		facts[i].Neighbours = relatedEach
-	}
-	return facts, err
-}
-
-// Decide holds the facts against the memories of the same speaker. The rules see of each memory what holds now, not what was before.
+// Decide holds the facts against the memories of the same speaker, of each of which it sees what holds now, not what was before.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	k := monotonic{contents: map[string]string{}, turns: in.Session.Turns}
-	view := relate(in, math.MaxInt) // the bound is of a prompt, and the rules have none
+	view := relate(in, math.MaxInt) // the bound is of a prompt, and there is none
 	for i, r := range view.Related {
 		view.Related[i].Memories = slices.Clone(r.Memories)
 		for j, m := range r.Memories {
@@ -76,7 +66,7 @@ func split(content string) (now, past string) {
 	return content, ""
 }
 
-// monotonic makes the rules' operations monotonic.
+// monotonic makes operations monotonic.
 type monotonic struct {
 	contents map[string]string
 	turns    []memory.Turn

@@ -23,7 +23,7 @@ func long(n, characters int) formation.Session {
 	return in
 }
 
-func TestFactsHaveTheirTurnsAndFewNeighbours(t *testing.T) {
+func TestFactsHaveTheirTurns(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleFacts, text(t, object{"nothing": false,
 		"facts": []object{fact("Ana likes tea.", "t2", "t1"), fact("Ana rents.", "t1")}}))
@@ -31,7 +31,7 @@ func TestFactsHaveTheirTurnsAndFewNeighbours(t *testing.T) {
 	if err != nil || len(got) != 2 {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	if c := got[0]; !slices.Equal(c.Sources, []string{"turn-a", "turn-b"}) || c.Neighbours != 5 || c.Content != "Ana likes tea." {
+	if c := got[0]; !slices.Equal(c.Sources, []string{"turn-a", "turn-b"}) || c.Content != "Ana likes tea." {
 		t.Errorf("fact is %+v", c)
 	}
 }

@@ -1,7 +1,6 @@
 package memoryr2
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -26,10 +25,8 @@ func (s *session) group(facts []formation.Related) formation.Bundle {
 	for i, r := range facts {
 		r = keep(r, func(m memory.Memory, _ float64) bool { return !s.closed[m.ID] })
 		for _, m := range s.fresh {
-			at, _ := slices.BinarySearchFunc(r.Similarity, memory.Cosine(r.Candidate.Vector, m.Vector),
-				func(a, b float64) int { return cmp.Compare(b, a) })
-			r.Memories = slices.Insert(r.Memories, at, m)
-			r.Similarity = slices.Insert(r.Similarity, at, memory.Cosine(r.Candidate.Vector, m.Vector))
+			r.Memories = append(r.Memories, m)
+			r.Similarity = append(r.Similarity, memory.Cosine(r.Candidate.Vector, m.Vector))
 		}
 		out.Related[i] = r
 	}

@@ -71,11 +71,7 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 
 func (f *LLM) extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	of := func(a extraction) (bool, []llm.Statement) { return a.Nothing, a.Facts }
-	return llm.Extract(ctx, f.extractor, in, of, func(s llm.Statement) (formation.Candidate, int, error) {
-		c, first, err := s.Candidate(in.Turns)
-		c.Neighbours = relatedEach
-		return c, first, err
-	})
+	return llm.Extract(ctx, f.extractor, in, of, func(s llm.Statement) (formation.Candidate, int, error) { return s.Candidate(in.Turns) })
 }
 
 // chunked splits a session into runs of turns of at most chunkCharacters each, with what of its context was said around them. A turn is

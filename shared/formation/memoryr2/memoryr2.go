@@ -9,7 +9,7 @@ const Name = "memory-r2"
 
 // What a manager's call sees. The first three are the paper's.
 const (
-	// relatedEach is how many memories a fact is held against.
+	// relatedEach is how many memories a fact is held against: the nearest of those of its speaker among formation.MaxNeighbours.
 	relatedEach = 5
 	// leastSimilarity is the cosine from which a memory is related to a fact.
 	leastSimilarity = 0.1

@@ -11,8 +11,7 @@ import (
 // relate leaves each fact the memories that the manager is to see it with: of the same speaker, near enough, at most relatedEach, and
 // at most overall for all facts together. Where that is too few, the nearest memory of every fact comes before the second of any.
 func relate(in formation.Bundle, overall int) formation.Bundle {
-	who := speakersOf(in.Session.Turns)
-	out := in
+	who, out := speakersOf(in.Session.Turns), in
 	out.Related = make([]formation.Related, len(in.Related))
 	for i, r := range in.Related {
 		out.Related[i] = who.near(r, in.Session.Turns)
@@ -37,9 +36,21 @@ func (s speakers) near(r formation.Related, turns []memory.Turn) formation.Relat
 	r = keep(r, func(m memory.Memory, similarity float64) bool {
 		return m.Status == memory.StatusActive && similarity >= leastSimilarity && s.owns(m, subject, named)
 	})
-	n := min(relatedEach, len(r.Memories))
-	r.Memories, r.Similarity = r.Memories[:n], r.Similarity[:n]
-	return r
+	return nearest(r, relatedEach)
+}
+
+// nearest keeps the most similar memories of a fact. The bank ranks by words, too, so that they do not come in order of similarity.
+func nearest(r formation.Related, n int) formation.Related {
+	order := make([]int, len(r.Memories))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.Similarity[b], r.Similarity[a]) })
+	out := formation.Related{Candidate: r.Candidate}
+	for _, i := range order[:min(n, len(order))] {
+		out.Memories, out.Similarity = append(out.Memories, r.Memories[i]), append(out.Similarity, r.Similarity[i])
+	}
+	return out
 }
 
 // keep filters the memories of a fact; one without a similarity counts as far.

@@ -2,6 +2,7 @@ package memoryr2_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,10 +61,46 @@ func TestAFactSeesFiveNearMemories(t *testing.T) {
 		near = append(near, stored(fmt.Sprintf("m-%d", i), fmt.Sprintf("Ana %d", i)))
 	}
 	b := bundle([]string{"Ana"}, near...)
-	b.Related[0].Similarity = []float64{0.9, 0.8, 0.05, 0.7, 0.1, 0.5, 0.4, 0.3}
-	if data := shownTo(t, b); !strings.Contains(data, `"related":["m1","m2","m3","m4","m5"]`) ||
-		strings.Contains(data, "Ana 2") || strings.Contains(data, "Ana 6") {
+	b.Related[0].Similarity = []float64{0.3, 0.8, 0.05, 0.7, 0.1, 0.5, 0.4, 0.9} // as the bank ranks them, which is by words, too
+	if data := shownTo(t, b); !strings.Contains(data, `"related":["m1","m2","m3","m4","m5"]`) || !inOrder(data, "Ana 7", "Ana 1", "Ana 3", "Ana 5", "Ana 6") ||
+		strings.Contains(data, "Ana 0") || strings.Contains(data, "Ana 2") || strings.Contains(data, "Ana 4") {
 		t.Errorf("shown is %s", data)
+	}
+}
+
+// inOrder reports whether a text has all the words, one behind the other.
+func inOrder(text string, words ...string) bool {
+	for _, w := range words {
+		_, behind, ok := strings.Cut(text, w)
+		if !ok {
+			return false
+		}
+		text = behind
+	}
+	return true
+}
+
+// What another speaker said is no memory of a fact's, however near: its own are looked for among all twenty that the bank finds.
+func TestAFactsOwnMemoriesAreFoundBehindOthers(t *testing.T) {
+	var found []memory.Memory
+	for i := range 19 {
+		m := stored(fmt.Sprintf("m-%d", i), "I live in Porto.")
+		m.Speaker = "Ben"
+		found = append(found, m)
+	}
+	own := stored("m-own", "I live in Faro.")
+	own.Speaker = "Ana"
+	for name, f := range map[string]formation.Former{"embedded": quoting(moves...), "llm": newFormer(t, llmtest.New(t))} {
+		facts, err := f.Extract(t.Context(), session("I live in Braga now."))
+		if err != nil || len(facts) != 1 || facts[0].Neighbours != 0 {
+			t.Fatalf("%s: %+v, %v, want a fact that is held against as many as the bank finds", name, facts, err)
+		}
+	}
+	b := bundle([]string{"I live in Braga now."}, append(found, own)...)
+	b.Related[0].Candidate.Speaker = "Ana"
+	out, err := operations(t.Context(), quoting(moves...), b)
+	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpUpdate}) || !slices.Equal(out[0].Targets, []string{"m-own"}) {
+		t.Errorf("got %+v, %v", out, err)
 	}
 }
 

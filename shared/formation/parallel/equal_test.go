@@ -10,7 +10,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/parallel"
-	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -21,6 +20,8 @@ type comparer struct {
 	shared             formation.Former
 	inner              *fake
 	sessions, differed int
+	// changes counts the operations on what is known.
+	changes int
 	// unexplained counts the sessions that differed though no two groups interact.
 	unexplained int
 }
@@ -54,6 +55,11 @@ func (c *comparer) Decide(ctx context.Context, in formation.Bundle) (formation.V
 		return got, err
 	}
 	c.sessions++
+	for _, op := range want.Operations {
+		if op.Kind != memory.OpAdd {
+			c.changes++
+		}
+	}
 	same := slices.Equal(asSet(c.t, got.Operations), asSet(c.t, want.Operations)) && slices.Equal(got.Retire, want.Retire)
 	if !same {
 		c.differed++
@@ -140,8 +146,7 @@ func (c *comparer) decided(ctx context.Context, in formation.Bundle) []memory.Op
 }
 
 // Over many made-up lives: chunks say what the whole session says, and groups that are decided one by one do what the sequence does
-// in every session in which no two of them interact, but for one in a hundred: the judge of changes weighs a statement beside all
-// that is known, so that many small influences may tip a decision that no pair of groups tips. That they seldom interact is what
+// in every session in which no two of them interact, but for one in a hundred, where more than two do. That they seldom interact is what
 // the grouping is for.
 func TestGroupsDecidedApartDoWhatTheSequenceDoes(t *testing.T) {
 	for name, f := range formers() {
@@ -157,9 +162,12 @@ func TestGroupsDecidedApartDoWhatTheSequenceDoes(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d sessions, groups interact in %d", c.sessions, c.differed)
+			t.Logf("%d sessions with %d changes, groups interact in %d", c.sessions, c.changes, c.differed)
 			if c.unexplained*100 > c.sessions {
 				t.Errorf("%d of %d sessions differ though no two groups interact, want at most one in a hundred", c.unexplained, c.sessions)
+			}
+			if c.changes < 30 {
+				t.Errorf("only %d changes; the test shows nothing", c.changes)
 			}
 			if c.sessions < 30 || c.differed*10 > c.sessions {
 				t.Errorf("groups interact in %d of %d sessions, want at least 30 sessions and at most one in ten", c.differed, c.sessions)
@@ -177,7 +185,7 @@ func TestAnyTalk(t *testing.T) {
 		"We went to Rome last week.", "My favourite book is The Hollow Hill.", "I am allergic to peanuts.", "Where do you live now?",
 		"In Lisbon.", "Thanks, that is great.",
 	}
-	f := salimory.NewEmbedded()
+	f := formers()["salimory"]
 	rapid.Check(t, func(r *rapid.T) {
 		c := compare(t, f)
 		in := told(rapid.SliceOfN(rapid.SampledFrom(texts), 1, 16).Draw(r, "texts")...)
@@ -192,9 +200,9 @@ func TestAnyTalk(t *testing.T) {
 
 // What interacts lands in one group: decided apart, each candidate would take the place of the same entry.
 func TestInteractingCandidatesAreDecidedTogether(t *testing.T) {
-	in := told("I moved to Braga.", "I love green tea.", "Actually I moved to Lisbon, not Braga.")
-	home := formationtest.Stored("m-1", "Ana lives in Porto.")
-	home.Slot = "ana/residence"
+	in := told("I live in the old town of Braga.", "I love green tea.", "I live in the old town of Lisbon, not of Braga.")
+	home := formationtest.Stored("m-1", "I live in the old town of Porto.")
+	home.Speaker, home.Slot = "Ana", ""
 	for name, f := range formers() {
 		b := formation.Bundle{Session: in}
 		candidates, err := f.Extract(t.Context(), in)

@@ -139,9 +139,6 @@ func TestCollidingGroupsAreDecidedAgainAsOne(t *testing.T) {
 	in := many(6)
 	b := bundleOf(t, in)
 	home := memory.Memory{ID: "m-1", Content: "x", Status: memory.StatusActive}
-	for i := range b.Related {
-		b.Related[i].Memories, b.Related[i].Similarity = []memory.Memory{home}, []float64{0.1}
-	}
 	f := newFake()
 	f.decide = func(_ context.Context, in formation.Bundle) (formation.Verdict, error) {
 		var v formation.Verdict
@@ -154,6 +151,10 @@ func TestCollidingGroupsAreDecidedAgainAsOne(t *testing.T) {
 				op = memory.Operation{Kind: memory.OpUpdate, Targets: []string{target}, Sources: c.Sources, New: &m}
 				target = m.ID
 			}
+			if c.Sources[0] == "turn-0005" { // links it while it holds
+				m := memory.Memory{ID: "of turn-0005", Content: c.Content, Links: []string{target}}
+				op = memory.Operation{Kind: memory.OpAdd, Sources: c.Sources, New: &m}
+			}
 			v.Operations = append(v.Operations, op)
 		}
 		return v, nil
@@ -162,12 +163,15 @@ func TestCollidingGroupsAreDecidedAgainAsOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if last := v.Operations[5].New; !slices.Equal(last.Links, []string{"of turn-0004"}) {
+		t.Errorf("%+v links what its group alone did not end", last)
+	}
 	w, err := memory.Plan(scope, v.Operations, []memory.Memory{home}, day)
-	if err != nil || len(w.Put) != 2 || len(w.Close) != 1 || w.Put[1].Predecessors[0] != "of turn-0001" {
+	if err != nil || len(w.Put) != 3 || len(w.Close) != 1 || w.Put[1].Predecessors[0] != "of turn-0001" {
 		t.Errorf("%+v, %v", w, err)
 	}
 	if len(f.bundles) != 7 {
-		t.Errorf("decided %d times, want six groups and the two that collided once more", len(f.bundles))
+		t.Errorf("decided %d times, want six groups and the three that collided once more", len(f.bundles))
 	}
 }
 

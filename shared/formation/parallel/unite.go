@@ -8,7 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// collisions returns which verdicts have to be decided as one, nil when none has to: one ends an entry that the other names.
+// collisions returns which verdicts have to be decided as one, nil when none has to: one ends an entry that the other acts on or links.
 func collisions(verdicts []*formation.Verdict) [][]int {
 	named, ended := map[string][]int{}, map[string]bool{}
 	for i, v := range verdicts {
@@ -16,6 +16,11 @@ func collisions(verdicts []*formation.Verdict) [][]int {
 			for _, id := range op.Targets {
 				named[id] = append(named[id], i)
 				ended[id] = ended[id] || op.Kind != memory.OpNone
+			}
+			if op.New != nil {
+				for _, id := range op.New.Links {
+					named[id] = append(named[id], i)
+				}
 			}
 		}
 	}

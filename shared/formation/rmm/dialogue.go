@@ -16,6 +16,15 @@ const ellipsis = "…"
 // values of the entries that it takes the place of, oldest first. What is over memory.MaxValueBytes goes line by line from the oldest on;
 // the newest turn is kept, and cut at its end where it alone is too long.
 func Dialogue(turns []memory.Turn, sources []string, older ...string) string {
+	return bounded(linesOf(turns, sources, older...))
+}
+
+// whole reports whether the value of a topic would have all the dialogue.
+func whole(turns []memory.Turn, sources []string, older ...string) bool {
+	return len(strings.Join(linesOf(turns, sources, older...), "\n")) <= memory.MaxValueBytes
+}
+
+func linesOf(turns []memory.Turn, sources []string, older ...string) []string {
 	var lines []string
 	for _, value := range older {
 		for line := range strings.SplitSeq(value, "\n") {
@@ -29,7 +38,15 @@ func Dialogue(turns []memory.Turn, sources []string, older ...string) string {
 			lines = append(lines, lineOf(t))
 		}
 	}
-	return bounded(lines)
+	return lines
+}
+
+// dialogueOf is the dialogue behind an entry. One that another strategy made has none, but a quotation is what was said.
+func dialogueOf(m memory.Memory) string {
+	if m.Value != "" || m.Speaker == "" {
+		return m.Value
+	}
+	return lineOf(memory.Turn{Speaker: m.Speaker, Time: m.ValidFrom, Text: m.Content})
 }
 
 // lineOf writes a turn as one line.
@@ -70,7 +87,7 @@ func withDialogue(ops []memory.Operation, turns []memory.Turn, known map[string]
 			if value, ok := written[id]; ok {
 				older = append(older, value)
 			} else {
-				older = append(older, known[id].Value)
+				older = append(older, dialogueOf(known[id]))
 			}
 		}
 		ops[i].New.Value = Dialogue(turns, ops[i].Sources, older...)

@@ -20,15 +20,18 @@ type Embedded struct {
 
 var _ formation.Divisible = (*Embedded)(nil)
 
-// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
-func NewEmbedded() *Embedded {
-	return &Embedded{Former: embedded.NewFormer(embedded.IdentityOf(Name)), splitter: text.NewSplitter()}
+// NewEmbedded makes the former; it takes some milliseconds to load the models.
+func NewEmbedded() *Embedded { return NewEmbeddedOver(embedded.NewFormer(embedded.IdentityOf(Name))) }
+
+// NewEmbeddedOver makes the former over one that quotes.
+func NewEmbeddedOver(f *embedded.Former) *Embedded {
+	return &Embedded{Former: f, splitter: text.NewSplitter()}
 }
 
 // Division says that topics are found in a session as a whole, and decided in groups.
 func (f *Embedded) Division() formation.Division { return formation.Division{Decide: true} }
 
-// Extract takes the session apart into the topics of each speaker. A topic's summary is the statements that the rules make of its turns.
+// Extract takes the session apart into the topics of each speaker. A topic's summary is what the speaker said of it, quoted.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	found, err := f.Former.Extract(ctx, in)
 	if err != nil {
@@ -76,6 +79,5 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	for i, op := range verdict.Operations {
 		m.settle(in.Related[i], op)
 	}
-	withDialogue(m.ops, in.Session.Turns, m.shown)
 	return formation.Verdict{Operations: m.ops}, nil
 }

@@ -9,15 +9,20 @@ import (
 
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/formation/rmm"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
+// quoting is the embedded former with a judge that says what the test wants.
+func quoting(judged ...formationtest.Judged) *rmm.Embedded {
+	return rmm.NewEmbeddedOver(formationtest.Quoting(rmm.Name, judged...))
+}
+
 func extract(t *testing.T, in formation.Session) []formation.Candidate {
 	t.Helper()
-	out, err := rmm.NewEmbedded().Extract(t.Context(), in)
+	out, err := quoting().Extract(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,10 +31,10 @@ func extract(t *testing.T, in formation.Session) []formation.Candidate {
 
 func TestTopicsAreOfOneSpeakerEach(t *testing.T) {
 	got := extract(t, talk("s1", 0,
-		line{"Ana", "I planted tomatoes in the garden. The garden gets a lot of sun."},
+		line{"Ana", "I planted tomatoes in the garden. I watered the tomatoes in the garden at noon."},
 		line{"Bea", "I planted roses in my garden."},
-		line{"Ana", "The tomatoes in my garden are for the tomato soup I cook."},
-		line{"Ana", "My brother works in a bank in Geneva."},
+		line{"Ana", "I picked tomatoes in the garden and cooked a tomato soup."},
+		line{"Ana", "My brother started at a bank in Geneva."},
 	))
 	var owners, contents []string
 	for _, c := range got {
@@ -50,7 +55,9 @@ func TestTopicsAreOfOneSpeakerEach(t *testing.T) {
 // life forms sessions and fails the test where that is not possible.
 func life(t *testing.T, sessions ...formation.Session) *formationtest.Life {
 	t.Helper()
-	l := formationtest.NewLife(rmm.NewEmbedded())
+	l := formationtest.NewLife(quoting(
+		formationtest.Judged{Later: "Braga", Stored: "Porto", Does: relation.Replaces},
+		formationtest.Judged{Later: "no longer", Stored: "tennis", Does: relation.Ends}))
 	for _, s := range sessions {
 		if _, _, err := l.Form(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -169,10 +176,10 @@ func TestADenialTakesThePlaceOfWhatItDenies(t *testing.T) {
 	}
 }
 
-// Every statement of the rules is in a topic of its speaker, whatever is cut where; and no summary is longer than it may be.
+// Every statement is in a topic of its speaker, whatever is cut where; and no summary is longer than it may be.
 func TestNothingIsLostInTopics(t *testing.T) {
-	rules := embedded.NewFormer(embedded.IdentityOf(rmm.Name))
-	former := rmm.NewEmbedded()
+	quotes := formationtest.Quoting(rmm.Name)
+	former := quoting()
 	people, err := synthesis.Generate(synthesis.Options{Seed: 11, Persons: 3, Sessions: 6})
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +188,7 @@ func TestNothingIsLostInTopics(t *testing.T) {
 	for _, p := range people {
 		for _, s := range p.Sessions {
 			in := sessionOf(p, s)
-			statements, err := rules.Extract(t.Context(), in)
+			statements, err := quotes.Extract(t.Context(), in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,6 +213,57 @@ func TestNothingIsLostInTopics(t *testing.T) {
 	}
 	if checked < 100 {
 		t.Errorf("only %d statements; the test shows nothing", checked)
+	}
+}
+
+// A topic goes on with what its speaker said before, whatever strategy keeps it; what was said is behind it from then on.
+func TestNeighboursAreTheSpeakersWhateverMadeThem(t *testing.T) {
+	const topic = "The tomatoes and the basil in my garden are watered by a drip line."
+	for name, tc := range map[string]struct {
+		entry memory.Memory
+		want  memory.OpKind
+	}{
+		"a quotation": {memory.Memory{Speaker: "Ana", Strategy: "deltamem", Content: "My garden has tomatoes and basil."}, memory.OpMerge},
+		"told of her": {memory.Memory{Strategy: "salimory", Content: "Ana's garden has tomatoes and basil."}, memory.OpMerge},
+		"another's":   {memory.Memory{Speaker: "Bea", Strategy: "deltamem", Content: "My garden has tomatoes and basil."}, memory.OpAdd},
+		"told of another": {memory.Memory{Strategy: "salimory", Content: "Bea's garden has tomatoes and basil.", Keywords: []string{"ana"}},
+			memory.OpAdd},
+	} {
+		old := stored("m-1", "", tc.entry.Content)
+		old.Speaker, old.Strategy, old.Keywords, old.Value = tc.entry.Speaker, tc.entry.Strategy, tc.entry.Keywords, ""
+		b := bundle([]string{topic}, old)
+		b.Related[0].Candidate.Speaker = "Ana"
+		v, err := quoting().Decide(t.Context(), b)
+		if err != nil || len(v.Operations) != 1 || v.Operations[0].Kind != tc.want {
+			t.Errorf("%s: got %+v, %v, want %s", name, v.Operations, err, tc.want)
+			continue
+		}
+		want := "Ana (2024-05-06): " + topic
+		if tc.entry.Speaker == "Ana" {
+			want = "Ana (2024-04-06): My garden has tomatoes and basil.\n" + want
+		}
+		if got := v.Operations[0].New.Value; got != want {
+			t.Errorf("%s: the dialogue is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A topic whose dialogue has no room behind the entry that it goes on with is an entry of its own: the dialogue of both is kept whole.
+func TestTheDialogueOfATopicIsKeptWhole(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("raw words ", memory.MaxValueBytes/20))
+	for said, want := range map[string]memory.OpKind{"": memory.OpMerge, long: memory.OpAdd} {
+		old := stored("m-1", "ana", "My garden has tomatoes and basil.")
+		old.Value = "Ana (2024-04-06): " + long
+		b := bundle([]string{"The tomatoes and the basil in my garden are watered by a drip line."}, old)
+		b.Session.Turns[0].Text += " " + said
+		v, err := quoting().Decide(t.Context(), b)
+		if err != nil || len(v.Operations) != 1 || v.Operations[0].Kind != want {
+			t.Fatalf("got %+v, %v, want %s", v.Operations, err, want)
+		}
+		if got := v.Operations[0].New.Value; !strings.HasSuffix(got, strings.TrimSpace("a drip line. "+said)) ||
+			want == memory.OpMerge && !strings.Contains(got, long) {
+			t.Errorf("the dialogue is %q", got)
+		}
 	}
 }
 
@@ -250,10 +308,11 @@ func TestAnyTalkCanBeFormed(t *testing.T) {
 		}
 		said := map[string]bool{}
 		for _, m := range l.All(t, scope) {
-			if m.Status == memory.StatusActive && said[m.Content] && m.Kind != memory.KindEpisodic {
-				r.Errorf("%q is there twice", m.Content)
+			words := m.Speaker + ": " + m.Content
+			if m.Status == memory.StatusActive && said[words] && m.Kind != memory.KindEpisodic {
+				r.Errorf("%q is there twice", words)
 			}
-			said[m.Content] = said[m.Content] || m.Status == memory.StatusActive
+			said[words] = said[words] || m.Status == memory.StatusActive
 			for _, p := range m.Predecessors {
 				if owner[p] != owner[m.ID] {
 					r.Errorf("%q takes the place of another speaker's", m.Content)

@@ -12,7 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// merger turns what the rules decide on topics into the strategy's operations: ADD, MERGE and NONE.
+// merger turns what is decided on statements into the strategy's operations: ADD, MERGE and NONE.
 type merger struct {
 	former *Embedded
 	in     formation.Bundle
@@ -68,7 +68,7 @@ func (m *merger) settle(r formation.Related, op memory.Operation) {
 	}
 }
 
-// targets are the entries that an operation of the rules is on as they are now, those of the same speaker only.
+// targets are the entries that an operation is on as they are now, those of the same speaker only.
 func (m *merger) targets(op memory.Operation, owner string) []memory.Memory {
 	var out []memory.Memory
 	for _, id := range m.current(op.Targets) {
@@ -181,9 +181,6 @@ func (m *merger) merge(c formation.Candidate, targets []memory.Memory, content, 
 	op := memory.Operation{Kind: memory.OpMerge, Sources: slices.Clone(c.Sources), Reason: reason, New: &e}
 	for _, t := range targets {
 		op.Targets = append(op.Targets, t.ID)
-		if e.Slot == "" && t.Slot != "" && c.Negates {
-			e.Slot = t.Slot // the next value takes the place of the denial
-		}
 		if e.EventTime.Time.IsZero() {
 			e.EventTime = t.EventTime
 		}
@@ -203,6 +200,11 @@ func (m *merger) merge(c formation.Candidate, targets []memory.Memory, content, 
 const maxKeywords = 24
 
 func (m *merger) write(op memory.Operation, c formation.Candidate) {
+	var older []string
+	for _, id := range op.Targets {
+		older = append(older, dialogueOf(m.lookup(id)))
+	}
+	op.New.Value = Dialogue(m.in.Session.Turns, op.Sources, older...)
 	e := *op.New
 	e.Vector = c.Vector
 	m.fresh[e.ID] = e
@@ -220,7 +222,7 @@ func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
 	sources := slices.Clone(c.Sources)
 	slices.Sort(sources)
 	return memory.Memory{
-		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Kind: c.Kind, Content: content, Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot,
+		ID: memory.DeriveID(m.in.Session.Scope, sources, c.Ordinal), Kind: c.Kind, Content: content, Speaker: c.Speaker, Topic: c.Topic,
 		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources),
 		Status: memory.StatusActive, Sources: slices.Compact(sources),
 		SessionID: m.in.Session.ID, Strategy: Name, PolicyVersion: m.former.Version(),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Name is the strategy's name.
@@ -21,20 +22,21 @@ const (
 	reasonRepeated = "already known"
 )
 
-// ownerOf names whose topics a turn tells, in lower case. Speakers without a name of their own go by their role.
-func ownerOf(t memory.Turn) string {
-	name := strings.ToLower(strings.Join(strings.Fields(t.Speaker), " "))
+// ownerOf names whose topics a turn tells, in lower case.
+func ownerOf(t memory.Turn) string { return ownerNamed(t.Speaker, t.Role) }
+
+// ownerNamed is the owner that a speaker's name stands for. Speakers without a name of their own go by their role.
+func ownerNamed(speaker string, role memory.Role) string {
+	name := strings.ToLower(strings.Join(strings.Fields(speaker), " "))
 	switch name {
 	case "", "user", "human", "assistant", "ai", "bot", "agent":
-		if t.Role == memory.RoleAssistant {
+		if role == memory.RoleAssistant {
 			return "assistant"
 		}
 		return "user"
 	}
 	return name
 }
-
-// An entry that quotes says whose topic it is. Of a summary in the third person the first keyword does.
 
 // owned puts the owner before the keywords.
 func owned(owner string, keywords []string) []string {
@@ -47,19 +49,21 @@ func owned(owner string, keywords []string) []string {
 	return out
 }
 
-// belongs reports whether an entry is an owner's topic.
+// belongs reports whether an entry is an owner's, whatever strategy made it. One that quotes says whose words it has; of a summary in the
+// third person the first keyword is the owner; and what another strategy tells in the third person names whom it is about.
 func belongs(m memory.Memory, owner string) bool {
-	if m.Speaker != "" {
-		return strings.EqualFold(m.Speaker, owner)
+	switch {
+	case m.Speaker != "":
+		return ownerNamed(m.Speaker, memory.Role(m.Speaker)) == owner
+	case m.Strategy == Name:
+		return len(m.Keywords) > 0 && m.Keywords[0] == owner
 	}
-	return len(m.Keywords) > 0 && m.Keywords[0] == owner
+	first, _, _ := strings.Cut(owner, " ")
+	return owner != "" && text.StemSet(m.Content)[text.Stem(first)]
 }
 
 // ownerOfCandidate is whose topic a candidate is; empty for a candidate that this strategy did not make.
 func ownerOfCandidate(c formation.Candidate) string {
-	if c.Speaker != "" {
-		return strings.ToLower(c.Speaker)
-	}
 	if len(c.Keywords) == 0 {
 		return ""
 	}

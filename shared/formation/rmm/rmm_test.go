@@ -162,6 +162,19 @@ func TestTheManagerAddsAndMerges(t *testing.T) {
 	}
 }
 
+// The model is shown what the speaker said before, whatever strategy keeps it.
+func TestTheManagerMergesWithWhatOtherStrategiesKeep(t *testing.T) {
+	old := formationtest.Stored("m-1", "I run every day.")
+	old.Speaker, old.Strategy, old.Keywords = "Ana", "deltamem", nil
+	s := llmtest.New(t)
+	s.Script(model.RoleTopicManager, text(t, ops(op("c1", "Merge", "m1", "Ana runs every day, in the park."))))
+	v, err := newFormer(t, s).Decide(t.Context(), bundle([]string{"Ana runs in the park."}, old))
+	if err != nil || len(v.Operations) != 1 || v.Operations[0].Kind != memory.OpMerge ||
+		!strings.HasPrefix(v.Operations[0].New.Value, "Ana (2024-04-06): I run every day.\n") {
+		t.Errorf("got %+v, %v", v.Operations, err)
+	}
+}
+
 func TestMergedEntriesKeepTheDialogueOfBoth(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleTopicManager, text(t,

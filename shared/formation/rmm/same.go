@@ -20,17 +20,14 @@ const (
 )
 
 // same finds the entry that a topic goes on with, and the summary of both: the most similar one of the same speaker that shares words, is
-// of no other event, and has room.
+// of no other event, and has room for the summary and the dialogue of both: both are kept whole.
 func (m *merger) same(r formation.Related) (best memory.Memory, content string, ok bool) {
 	c := r.Candidate
-	if c.Slot != "" || c.Negates {
-		return best, "", false
-	}
 	entries, similarity := m.known(r)
 	most, owner := leastSimilarity, text.StemSet(ownerOfCandidate(c))
 	for i, e := range entries {
-		if e.Slot != "" || !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most ||
-			!overlaps(c.Content, e.Content, owner) {
+		if !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most ||
+			!overlaps(c.Content, e.Content, owner) || !whole(m.in.Session.Turns, c.Sources, dialogueOf(e)) {
 			continue
 		}
 		if joined := m.former.join(m.former.sentences(e.Content), m.former.sentences(c.Content)); len(strings.Fields(joined)) <= maxSummaryWords {

@@ -22,7 +22,7 @@ const (
 	sameTurn = 0.25
 )
 
-// statement is a candidate of the rules with what segmenting needs of it.
+// statement is a quotation with what segmenting needs of it.
 type statement struct {
 	formation.Candidate
 	// turn is the position of the turn that tells it.

@@ -12,7 +12,7 @@ type Embedded struct{ *embedded.Former }
 
 var _ formation.Divisible = (*Embedded)(nil)
 
-// NewEmbedded makes the former; it takes some milliseconds to load the sentence model.
+// NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
 // Decide reconciles the candidates with F and P, and clears W of what is stale.

@@ -1,0 +1,41 @@
+package formationtest
+
+import (
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+)
+
+// Judged is what a test wants a statement that holds the words Later to do to a stored one that holds the words Stored.
+type Judged struct {
+	Later, Stored string
+	Does          relation.Label
+}
+
+// Quoting returns the former of the embedded policy with a judge that answers as the test wants, and takes all else for unrelated: what a
+// strategy makes of a judgement is then told apart from what the trained model happens to judge.
+func Quoting(strategy string, judged ...Judged) *embedded.Former {
+	return QuotingBy(strategy, func(later, stored string) relation.Label {
+		for _, want := range judged {
+			if strings.Contains(later, want.Later) && strings.Contains(stored, want.Stored) {
+				return want.Does
+			}
+		}
+		return relation.Unrelated
+	})
+}
+
+// QuotingBy is Quoting with a judge of the test's own, which is always sure.
+func QuotingBy(strategy string, does func(later, stored string) relation.Label) *embedded.Former {
+	return embedded.NewFormerWith(embedded.IdentityOf(strategy), judge(does), 0.8, 0.4)
+}
+
+type judge func(later, stored string) relation.Label
+
+// Judge implements embedded.Judge.
+func (j judge) Judge(later, stored relation.Statement) relation.Relation {
+	var out relation.Relation
+	out[j(later.Text, stored.Text)] = 1
+	return out
+}
