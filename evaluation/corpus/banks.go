@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -69,25 +68,7 @@ func Banks(s Split) ([]Bank, error) {
 	return out, err
 }
 
-var allBanks = sync.OnceValues(func() ([]Bank, error) {
-	names, err := fs.Glob(bankFiles, "banks/*.jsonl")
-	if err != nil {
-		return nil, err
-	}
-	var all []Bank
-	for _, name := range names {
-		data, err := bankFiles.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		banks, err := readBanks(strings.TrimSuffix(strings.TrimPrefix(name, "banks/"), ".jsonl"), data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, banks...)
-	}
-	return all, nil
-})
+var allBanks = sync.OnceValues(func() ([]Bank, error) { return eachFile(bankFiles, "banks", readBanks) })
 
 func readBanks(batch string, data []byte) ([]Bank, error) {
 	var banks []Bank

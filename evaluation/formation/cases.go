@@ -63,12 +63,23 @@ func tells(c corpus.Case, words string, f Formed) (active, closed bool) {
 	id := turnID(0, place)
 	want := text.ContentStems(words)
 	for _, m := range f.Entries {
-		if !slices.Contains(m.Sources, id) || m.SessionID != sessionID(0) || score.WordsIn(want, text.StemSet(m.Content)) < caseWords {
+		if !slices.Contains(m.Sources, id) || share(want, text.StemSet(m.Content)) < caseWords {
 			continue
 		}
 		active, closed = active || m.Status == memory.StatusActive, closed || m.Status != memory.StatusActive
 	}
 	return active, closed
+}
+
+// share is that of stems which a set has.
+func share(stems []string, of map[string]bool) float64 {
+	n := 0
+	for _, s := range stems {
+		if of[s] {
+			n++
+		}
+	}
+	return score.Share(n, len(stems))
 }
 
 func sessionID(i int) string       { return fmt.Sprintf("s%d", i+1) }

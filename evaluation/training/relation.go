@@ -1,6 +1,8 @@
 package training
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -12,7 +14,10 @@ import (
 
 	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 )
 
@@ -43,7 +48,7 @@ type RelationOptions struct {
 // RelationDefaults are what the model in the binary was trained with.
 func RelationDefaults() RelationOptions {
 	return RelationOptions{
-		Seed: 1, Cost: 6, Rounds: 60, Groups: 60, Holders: 2, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 1, 0.8},
+		Seed: 1, Cost: 6, Rounds: 60, Groups: 60, Holders: 3, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 1, 0.8},
 		Numbers: 0.4, Strangers: 12, FalseCertain: 0.04, FalsePossible: 0.15,
 	}
 }
@@ -76,9 +81,9 @@ type RelationRecord struct {
 	Features   int `json:"features"`
 }
 
-// Corpus returns the statements of a split: those of pairs, each with its stored one alone and among strangers of its batch, since banks are
-// small at first; and those of banks.
-func Corpus(s corpus.Split, o RelationOptions) ([]corpus.Among, error) {
+// Statements returns those of a split: of pairs, each with its stored one alone and among strangers of its batch, since banks are small at
+// first; of banks; and what people say to an assistant, held against what they said before in the same dialogue, which it does not change.
+func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpus.Among, error) {
 	pairs, err := corpus.Pairs()
 	if err != nil {
 		return nil, err
@@ -87,8 +92,49 @@ func Corpus(s corpus.Split, o RelationOptions) ([]corpus.Among, error) {
 	if err != nil {
 		return nil, err
 	}
+	dialogues, err := corpus.Dialogues()
+	if err != nil {
+		return nil, err
+	}
 	pairs = corpus.Of(pairs, s)
-	return slices.Concat(corpus.AmongStrangers(pairs, 0, o.Seed), corpus.AmongStrangers(pairs, o.Strangers, o.Seed), corpus.InBanks(banks)), nil
+	out := slices.Concat(corpus.AmongStrangers(pairs, 0, o.Seed), corpus.AmongStrangers(pairs, o.Strangers, o.Seed), corpus.InBanks(banks))
+	former := embedded.NewFormerWith(embedded.IdentityOf("salimory"), nil, 1, 1) // which only quotes here
+	for _, d := range dialogues {
+		if d.Split() != s {
+			continue
+		}
+		var turns []memory.Turn
+		for _, l := range d.Labelled() {
+			turns = append(turns, l.Turn)
+		}
+		said, err := former.Extract(ctx, formation.Session{Scope: memory.Scope{Tenant: "corpus", User: d.ID}, ID: d.ID, Turns: turns})
+		if err != nil {
+			return nil, fmt.Errorf("dialogue %s: %w", d.ID, err)
+		}
+		out = append(out, changingNothing(said, d.Batch, o.Strangers)...)
+	}
+	return out, nil
+}
+
+// changingNothing holds what is said against the most what was said before it.
+func changingNothing(said []formation.Candidate, batch string, most int) []corpus.Among {
+	var out []corpus.Among
+	for i, c := range said {
+		a := corpus.Among{Later: asUser(c), Looks: -1, Batch: batch, Kind: "dialogue"}
+		for _, before := range said[:i] {
+			if before.Sources[0] != c.Sources[0] && before.Speaker == c.Speaker && len(a.Stored) < most {
+				a.Stored = append(a.Stored, asUser(before))
+			}
+		}
+		if len(a.Stored) > 0 {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func asUser(c formation.Candidate) relation.Statement {
+	return relation.Statement{Text: c.Content, Role: memory.RoleUser, Speaker: corpus.ByUser}
 }
 
 // Relation trains the model of relations on later statements with the stored ones that each is among: a multinomial logistic regression

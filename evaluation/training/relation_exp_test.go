@@ -103,48 +103,22 @@ func TestExp(t *testing.T) {
 	if get("GROUPS", &f); f > 0 {
 		o.Groups = int(f)
 	}
-	train, choose, held := corpus.Of(pairs, corpus.Train), corpus.Of(pairs, corpus.Choose), corpus.Of(pairs, corpus.Heldout)
+	choose, held := corpus.Of(pairs, corpus.Choose), corpus.Of(pairs, corpus.Heldout)
 	tb, _ := corpus.Banks(corpus.Train)
 	cb, _ := corpus.Banks(corpus.Choose)
 	hb, _ := corpus.Banks(corpus.Heldout)
-	aw, sw, bw := 1.0, 1.0, 1.0
-	part := 1.0
-	get("PART", &part)
-	var ptrain []corpus.Pair
-	for i, p := range train {
-		if float64(i*7919%1000) < part*1000 {
-			ptrain = append(ptrain, p)
-		}
-	}
-	train = ptrain
-	var ptb []corpus.Bank
-	for i, p := range tb {
-		if float64(i*7919%1000) < part*1000 {
-			ptb = append(ptb, p)
-		}
-	}
-	tb = ptb
 	f = 0
 	if get("ROUNDS", &f); f > 0 {
 		o.Rounds = int(f)
 	}
-	get("AW", &aw)
-	get("SW", &sw)
-	get("BW", &bw)
-	set := func(as []corpus.Among, w float64) []corpus.Among {
-		return as
+	sets, err := Statements(t.Context(), corpus.Train, o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var sets []corpus.Among
-	if aw > 0 {
-		sets = append(sets, set(corpus.AmongStrangers(train, 0, 1), aw)...)
+	csets, err := Statements(t.Context(), corpus.Choose, o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if sw > 0 {
-		sets = append(sets, set(corpus.AmongStrangers(train, o.Strangers, 1), sw)...)
-	}
-	if bw > 0 {
-		sets = append(sets, set(corpus.InBanks(tb), bw)...)
-	}
-	csets := append(corpus.AmongStrangers(choose, 12, 2), corpus.InBanks(cb)...)
 	start := time.Now()
 	m, r, err := Relation(sets, csets, o)
 	if err != nil {
@@ -152,7 +126,6 @@ func TestExp(t *testing.T) {
 	}
 	fmt.Printf("trained %.0fs features %d statements %d th %+v\n", time.Since(start).Seconds(), r.Features, r.Statements, m.Thresholds())
 	if os.Getenv("TRAINED") != "" {
-		tell("train alone", run(m, corpus.AmongStrangers(train, 0, 1)), 0.5)
 		tell("train banks", run(m, corpus.InBanks(tb)), 0.5)
 	}
 	tell("choose pairs alone", run(m, corpus.AmongStrangers(choose, 0, 1)), m.Thresholds().Certain)

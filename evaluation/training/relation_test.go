@@ -56,7 +56,7 @@ func TestTheShippedRelationsAreOfTheDefaults(t *testing.T) {
 	if r.Options != training.RelationDefaults() {
 		t.Errorf("the model is of %+v, the defaults are %+v", r.Options, training.RelationDefaults())
 	}
-	train, err := training.Corpus(corpus.Train, r.Options)
+	train, err := training.Statements(t.Context(), corpus.Train, r.Options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -19,7 +20,7 @@ func (c *cli) trainRelation() *cobra.Command {
 		Long: "relation trains the model that tells what a new statement does to a stored one, on statements labelled by hand. The same\n" +
 			"options give the same file; without options, it is the one that the binary carries.",
 		Args: args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return c.runTrainRelation(o, file) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runTrainRelation(cmd.Context(), o, file) },
 	}
 	f := cmd.Flags()
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses groups of words, and strangers")
@@ -29,12 +30,12 @@ func (c *cli) trainRelation() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) runTrainRelation(o training.RelationOptions, file string) error {
-	train, err := training.Corpus(corpus.Train, o)
+func (c *cli) runTrainRelation(ctx context.Context, o training.RelationOptions, file string) error {
+	train, err := training.Statements(ctx, corpus.Train, o)
 	if err != nil {
 		return err
 	}
-	choose, err := training.Corpus(corpus.Choose, o)
+	choose, err := training.Statements(ctx, corpus.Choose, o)
 	if err != nil {
 		return err
 	}

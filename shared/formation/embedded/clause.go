@@ -118,12 +118,30 @@ func isQuestion(sentence string) bool {
 	return strings.HasSuffix(strings.TrimRight(sentence, ` "'”)*_`), "?") || strings.HasSuffix(sentence, "？")
 }
 
-// compound reports whether a statement may hold several facts, so that one of them may change while the others stay.
-func (f *Former) compound(said string) bool {
-	sentences := f.splitter.Split(said)
-	if len(sentences) != 1 || len(clauses(said)) > 1 {
-		return true
+// parts takes a quotation apart into what can stand alone. One with a bracket, which says what its words are about, is one part.
+func (f *Former) parts(said string) []string {
+	if strings.Contains(said, "[") {
+		return []string{said}
 	}
+	var out []string
+	for _, sentence := range f.splitter.Split(said) {
+		for i, clause := range clauses(sentence) {
+			if n := len(out) - 1; n >= 0 && (contentOf(clause) < fewStems || i == 0 && leans(clause)) {
+				out[n] += " " + clause
+				continue
+			}
+			out = append(out, clause)
+		}
+	}
+	if len(out) == 0 {
+		return []string{said}
+	}
+	return out
+}
+
+// compound reports whether a statement may hold several facts that cannot be taken apart, so that one of them may change while the others
+// stay.
+func compound(said string) bool {
 	words := text.Words(said)
 	for i, w := range words {
 		if i > 0 && i+1 < len(words) && (joining[w.Lower] || w.Lower == "or") {

@@ -23,9 +23,10 @@ const (
 	reasonChange = "tells what changed"
 	// ReasonPart is of what changes a part of the entry that it links first: the entry stays for the rest.
 	ReasonPart = "changes a part of an entry, which stays for the rest"
+	// ReasonRest is of the new version of an entry that has what is left of it when a part has changed.
+	ReasonRest = "what is left of an entry of which a part changed"
 	// ReasonEnd is of what takes the place of an entry because it says that it is over.
 	ReasonEnd   = "tells that it is over"
-	reasonPart  = "changes a part of an entry, which stays for the rest"
 	reasonMaybe = "may change an entry, which stays"
 	reasonOlder = "older than what is known"
 )
@@ -41,9 +42,17 @@ const (
 // Decide goes through the candidates in order; what an earlier one wrote is known to the later ones. It errs on the side of adding: a
 // wrong update loses what was right, a double only costs space.
 func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	d := decider{former: f, session: in.Session, turns: map[string]memory.Turn{}, closed: map[string]bool{}}
+	d := decider{
+		former: f, session: in.Session, turns: map[string]memory.Turn{}, of: map[string][]formation.Related{}, closed: map[string]bool{},
+		changes: map[string]map[int]map[string]relation.Relation{},
+	}
 	for _, t := range in.Session.Turns {
 		d.turns[t.ID] = t
+	}
+	for _, r := range in.Related {
+		if c := r.Candidate; len(c.Sources) > 0 {
+			d.of[c.Sources[0]] = append(d.of[c.Sources[0]], r)
+		}
 	}
 	for _, r := range in.Related {
 		if err := ctx.Err(); err != nil {
@@ -61,10 +70,14 @@ type decider struct {
 	former  *Former
 	session formation.Session
 	turns   map[string]memory.Turn
+	// of are the candidates of each turn with what is related to them.
+	of map[string][]formation.Related
 	// fresh are the entries written so far, closed those that no longer hold.
 	fresh  []memory.Memory
 	closed map[string]bool
 	ops    []memory.Operation
+	// changes are what the turns say of entries, by turn, candidate and entry; see changesOf.
+	changes map[string]map[int]map[string]relation.Relation
 }
 
 func (d *decider) decide(r formation.Related) error {
@@ -133,24 +146,21 @@ type judged struct {
 
 // relate decides what a person's own statement does to what they told before.
 func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation.Candidate, turn memory.Turn, known []memory.Memory) {
-	later := relation.Statement{Text: plain(c.Content), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
-	var own []memory.Memory
-	var stored []relation.Statement
-	for _, m := range known {
-		if (m.Speaker == "" || m.Speaker == c.Speaker) && m.Sources[0] != c.Sources[0] {
-			own, stored = append(own, m), append(stored, asStored(m))
+	own := told(known, c)
+	for i, r := range d.former.judge.Judge(asLater(plain(c.Content), c, turn), asStored(own)) {
+		if r[relation.Same] >= surelySame && len(missing(c.Content, own[i].Content)) == 0 {
+			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{own[i].ID}, reasonKnown
+			return
 		}
 	}
 	var changed, linked []judged
-	for i, r := range d.former.judge.Judge(later, stored) {
-		m := own[i]
+	changes := d.changesOf(turn)[c.Ordinal]
+	for _, m := range own {
+		r := changes[m.ID]
 		switch change := r.Change(); {
-		case r[relation.Same] >= surelySame && len(missing(c.Content, m.Content)) == 0:
-			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
-			return
 		case turn.Time.Before(m.ValidFrom) && change >= d.former.links:
 			op.Reason = reasonOlder // a late turn changes nothing that was told after it
-		case change >= d.former.closes && !d.former.compound(plain(m.Content)):
+		case change >= d.former.closes:
 			changed = append(changed, judged{m, r})
 		case change >= d.former.links:
 			linked = append(linked, judged{m, r})
@@ -158,19 +168,30 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	}
 	likeliest := func(a, b judged) int { return cmp.Compare(b.Change(), a.Change()) }
 	slices.SortStableFunc(changed, likeliest)
-	slices.SortStableFunc(linked, likeliest)
+	var part *judged // whose rest stays
 	for i, j := range changed {
-		if i == 0 || len(op.Targets) < maxClosed && d.saysSame(j.Memory, changed[0].Memory) {
-			op.Targets = append(op.Targets, j.ID)
+		if i > 0 && (part != nil || len(op.Targets) == 0 || len(op.Targets) >= maxClosed || !d.saysSame(j.Memory, changed[0].Memory)) {
+			linked = append(linked, j)
 			continue
 		}
-		linked = append(linked, j)
+		rest, whole := d.rest(j.Memory, c, turn)
+		switch {
+		case whole:
+			op.Targets = append(op.Targets, j.ID)
+		case rest == "" || i > 0:
+			linked = append(linked, j)
+		default:
+			part = &judged{d.leave(j.Memory, rest, c, turn), j.Relation}
+		}
 	}
 	slices.SortStableFunc(linked, likeliest)
+	if part != nil {
+		linked = slices.Insert(linked, 0, *part)
+	}
 	for _, j := range linked[:min(len(linked), maxLinked)] {
 		entry.Links = append(entry.Links, j.ID)
 	}
-	if len(changed) > 0 {
+	if len(op.Targets) > 0 {
 		op.Kind, op.Reason = memory.OpUpdate, reasonChange
 		if changed[0].Relation[relation.Ends] > changed[0].Relation[relation.Replaces] {
 			op.Reason = ReasonEnd
@@ -180,20 +201,130 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	case len(op.Targets) > 1:
 		op.Kind = memory.OpMerge
 	case len(op.Targets) == 1:
-	case len(changed) == 0 && len(linked) > 0 && linked[0].Change() >= d.former.closes:
+	case len(linked) > 0 && linked[0].Change() >= d.former.closes:
 		op.Reason = ReasonPart
 	case len(linked) > 0:
 		op.Reason = reasonMaybe
 	}
 }
 
-// saysSame reports whether an entry says again what another says: it is changed with it. Of others only the likeliest is.
-func (d *decider) saysSame(m, of memory.Memory) bool {
-	return d.former.judge.Judge(asStored(m), []relation.Statement{asStored(of)})[0][relation.Same] >= surelySame
+// told are the entries that the speaker of a candidate told, in other turns.
+func told(known []memory.Memory, c formation.Candidate) []memory.Memory {
+	return slices.DeleteFunc(slices.Clone(known), func(m memory.Memory) bool {
+		return m.Speaker != "" && m.Speaker != c.Speaker || slices.Contains(m.Sources, c.Sources[0])
+	})
 }
 
-func asStored(m memory.Memory) relation.Statement {
-	return relation.Statement{Text: plain(m.Content), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
+// maxJudgedWords is how long a turn may be that is judged as one statement: a change is often told over several clauses, of which none says
+// it alone.
+const maxJudgedWords = 60
+
+// changesOf says what a turn does to what its speaker told, for each of its candidates by ordinal and entry. An entry is changed by the one
+// candidate that says most of it.
+func (d *decider) changesOf(turn memory.Turn) map[int]map[string]relation.Relation {
+	if out, ok := d.changes[turn.ID]; ok {
+		return out
+	}
+	candidates := d.of[turn.ID]
+	out := map[int]map[string]relation.Relation{}
+	var own []memory.Memory
+	var said []string
+	words := 0
+	for _, r := range candidates {
+		out[r.Candidate.Ordinal] = map[string]relation.Relation{}
+		for _, m := range told(d.known(r.Memories), r.Candidate) {
+			if !slices.ContainsFunc(own, func(o memory.Memory) bool { return o.ID == m.ID }) {
+				own = append(own, m)
+			}
+		}
+		said = append(said, plain(r.Candidate.Content))
+		words += len(strings.Fields(r.Candidate.Content))
+	}
+	d.changes[turn.ID] = out
+	stored := asStored(own)
+	each := make([][]relation.Relation, len(candidates))
+	for i, r := range candidates {
+		each[i] = d.former.judge.Judge(asLater(said[i], r.Candidate, turn), stored)
+	}
+	whole := false
+	var all []relation.Relation
+	if whole {
+		all = d.former.judge.Judge(asLater(strings.Join(said, " "), candidates[0].Candidate, turn), stored)
+	}
+	for k, m := range own {
+		best := 0
+		for i := range each {
+			if each[i][k].Change() > each[best][k].Change() {
+				best = i
+			}
+		}
+		r := each[best][k]
+		if whole {
+			r = all[k]
+		}
+		out[candidates[best].Candidate.Ordinal][m.ID] = r
+	}
+	return out
+}
+
+// rest is what is left of an entry when the part that a statement changes is taken out of it. An entry that says one thing changes as a
+// whole; of one that cannot be taken apart, nothing is.
+func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn) (rest string, whole bool) {
+	parts := d.former.parts(m.Content)
+	changed := 0
+	if len(parts) > 1 {
+		stored := make([]relation.Statement, len(parts))
+		for i, p := range parts {
+			stored[i] = relation.Statement{Text: plain(p), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
+		}
+		judged := d.former.judge.Judge(asLater(plain(c.Content), c, turn), stored)
+		for i := range judged {
+			if judged[i].Change() > judged[changed].Change() {
+				changed = i
+			}
+		}
+	}
+	if compound(parts[changed]) {
+		return "", false
+	}
+	left := slices.Delete(slices.Clone(parts), changed, changed+1)
+	if !slices.ContainsFunc(left, func(p string) bool { return !isQuestion(p) }) {
+		return "", true
+	}
+	return strings.Join(left, " "), false
+}
+
+// leave writes the new version of an entry that has only what is left of it.
+func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, turn memory.Turn) memory.Memory {
+	left := m
+	left.ID = memory.DeriveID(d.session.Scope, append([]string{m.ID}, c.Sources...), c.Ordinal)
+	left.Content, left.ValidFrom, left.Vector, left.Links = rest, turn.Time, nil, nil
+	left.SessionID, left.Strategy, left.PolicyVersion = d.session.ID, d.former.identity.Strategy, d.former.identity.PolicyVersion
+	left.Status, left.Sources = memory.StatusActive, slices.Clone(c.Sources)
+	d.ops = append(d.ops, memory.Operation{
+		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: &left, Sources: slices.Clone(c.Sources), Reason: ReasonRest,
+	})
+	d.closed[m.ID] = true
+	d.fresh = append(d.fresh, left)
+	return left
+}
+
+// saysSame reports whether an entry says again what another says: it is changed with it. Of others only the likeliest is.
+func (d *decider) saysSame(m, of memory.Memory) bool {
+	stored := asStored([]memory.Memory{m, of})
+	return d.former.judge.Judge(stored[0], stored[1:])[0][relation.Same] >= surelySame
+}
+
+func asStored(entries []memory.Memory) []relation.Statement {
+	out := make([]relation.Statement, len(entries))
+	for i, m := range entries {
+		out[i] = relation.Statement{Text: plain(m.Content), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
+	}
+	return out
+}
+
+func asLater(said string, c formation.Candidate, turn memory.Turn) relation.Statement {
+	return relation.Statement{Text: said, Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
 }
 
 // missing are the content stems of a statement that another does not have.

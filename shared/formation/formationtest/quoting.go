@@ -34,8 +34,10 @@ func QuotingBy(strategy string, does func(later, stored string) relation.Label) 
 type judge func(later, stored string) relation.Label
 
 // Judge implements embedded.Judge.
-func (j judge) Judge(later, stored relation.Statement) relation.Relation {
-	var out relation.Relation
-	out[j(later.Text, stored.Text)] = 1
+func (j judge) Judge(later relation.Statement, stored []relation.Statement) []relation.Relation {
+	out := make([]relation.Relation, len(stored))
+	for i, s := range stored {
+		out[i][j(later.Text, s.Text)] = 1
+	}
 	return out
 }
