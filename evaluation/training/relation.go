@@ -231,17 +231,21 @@ func newMatrix(l *relation.Lexicon, sets []corpus.Among, o RelationOptions) *mat
 			read(s)
 		}
 	}
-	inputs := make([][]relation.Inputs, len(sets))
+	inputs, alone := make([][]relation.Inputs, len(sets)), make([][relation.LaterBlocks][]relation.Feature, len(sets))
 	onAll(len(sets), func(i int) {
+		later := readings[sets[i].Later]
+		alone[i] = later.Later()
 		for _, s := range sets[i].Stored {
-			inputs[i] = append(inputs[i], l.Pair(readings[sets[i].Later], readings[s]))
+			inputs[i] = append(inputs[i], l.Pair(later, readings[s]))
 		}
 	})
 	// features are chosen on pairs that belong together, and those of single statements on each statement once
 	var together []relation.Inputs
 	for i, a := range sets {
 		if a.Looks >= 0 {
-			together = append(together, inputs[i][a.Looks])
+			in := inputs[i][a.Looks]
+			copy(in.Sparse[:], alone[i][:])
+			together = append(together, in)
 		}
 	}
 	for b := range m.blocks {
@@ -257,7 +261,7 @@ func newMatrix(l *relation.Lexicon, sets []corpus.Among, o RelationOptions) *mat
 			s.target, s.label = a.Looks, int(a.Label)-1
 		}
 		for b := range relation.LaterBlocks {
-			s.later = append(s.later, m.cells(b, inputs[i][0].Sparse[b])...)
+			s.later = append(s.later, m.cells(b, alone[i][b])...)
 		}
 		for _, in := range inputs[i] {
 			var p pairRow
@@ -270,7 +274,7 @@ func newMatrix(l *relation.Lexicon, sets []corpus.Among, o RelationOptions) *mat
 			}
 			s.pairs = append(s.pairs, p)
 		}
-		inputs[i] = nil
+		inputs[i], alone[i] = nil, [relation.LaterBlocks][]relation.Feature{}
 		m.sets[i] = s
 	})
 	return m

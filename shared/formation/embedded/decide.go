@@ -44,7 +44,7 @@ const (
 func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d := decider{
 		former: f, session: in.Session, turns: map[string]memory.Turn{}, of: map[string][]formation.Related{}, closed: map[string]bool{},
-		changes: map[string]map[int]map[string]relation.Relation{},
+		judged: map[string]turnJudged{},
 	}
 	for _, t := range in.Session.Turns {
 		d.turns[t.ID] = t
@@ -76,8 +76,8 @@ type decider struct {
 	fresh  []memory.Memory
 	closed map[string]bool
 	ops    []memory.Operation
-	// changes are what the turns say of entries, by turn, candidate and entry; see changesOf.
-	changes map[string]map[int]map[string]relation.Relation
+	// judged has for each turn what it does to entries; see judge.
+	judged map[string]turnJudged
 }
 
 func (d *decider) decide(r formation.Related) error {
@@ -146,17 +146,19 @@ type judged struct {
 
 // relate decides what a person's own statement does to what they told before.
 func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation.Candidate, turn memory.Turn, known []memory.Memory) {
-	own := told(known, c)
-	for i, r := range d.former.judge.Judge(asLater(plain(c.Content), c, turn), asStored(own)) {
-		if r[relation.Same] >= surelySame && len(missing(c.Content, own[i].Content)) == 0 {
-			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{own[i].ID}, reasonKnown
+	own, does := told(known, c), d.judge(turn)
+	for _, m := range own {
+		if does.each[c.Content][m.ID][relation.Same] >= surelySame && len(missing(c.Content, m.Content)) == 0 {
+			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
 			return
 		}
 	}
 	var changed, linked []judged
-	changes := d.changesOf(turn)[c.Ordinal]
 	for _, m := range own {
-		r := changes[m.ID]
+		if does.by[m.ID] != c.Content {
+			continue
+		}
+		r := does.each[c.Content][m.ID]
 		switch change := r.Change(); {
 		case turn.Time.Before(m.ValidFrom) && change >= d.former.links:
 			op.Reason = reasonOlder // a late turn changes nothing that was told after it
@@ -215,54 +217,40 @@ func told(known []memory.Memory, c formation.Candidate) []memory.Memory {
 	})
 }
 
-// maxJudgedWords is how long a turn may be that is judged as one statement: a change is often told over several clauses, of which none says
-// it alone.
-const maxJudgedWords = 60
+// turnJudged is what a turn does to what its speaker told.
+type turnJudged struct {
+	// each has the relations by a candidate's content and entry.
+	each map[string]map[string]relation.Relation
+	// by is the candidate that says most of the change of an entry: it is changed by that one alone.
+	by map[string]string
+}
 
-// changesOf says what a turn does to what its speaker told, for each of its candidates by ordinal and entry. An entry is changed by the one
-// candidate that says most of it.
-func (d *decider) changesOf(turn memory.Turn) map[int]map[string]relation.Relation {
-	if out, ok := d.changes[turn.ID]; ok {
+// judge holds each candidate of a turn against all that is related to any of them.
+func (d *decider) judge(turn memory.Turn) turnJudged {
+	if out, ok := d.judged[turn.ID]; ok {
 		return out
 	}
-	candidates := d.of[turn.ID]
-	out := map[int]map[string]relation.Relation{}
+	out := turnJudged{each: map[string]map[string]relation.Relation{}, by: map[string]string{}}
+	d.judged[turn.ID] = out
 	var own []memory.Memory
-	var said []string
-	words := 0
-	for _, r := range candidates {
-		out[r.Candidate.Ordinal] = map[string]relation.Relation{}
+	for _, r := range d.of[turn.ID] {
 		for _, m := range told(d.known(r.Memories), r.Candidate) {
 			if !slices.ContainsFunc(own, func(o memory.Memory) bool { return o.ID == m.ID }) {
 				own = append(own, m)
 			}
 		}
-		said = append(said, plain(r.Candidate.Content))
-		words += len(strings.Fields(r.Candidate.Content))
 	}
-	d.changes[turn.ID] = out
 	stored := asStored(own)
-	each := make([][]relation.Relation, len(candidates))
-	for i, r := range candidates {
-		each[i] = d.former.judge.Judge(asLater(said[i], r.Candidate, turn), stored)
-	}
-	whole := false
-	var all []relation.Relation
-	if whole {
-		all = d.former.judge.Judge(asLater(strings.Join(said, " "), candidates[0].Candidate, turn), stored)
-	}
-	for k, m := range own {
-		best := 0
-		for i := range each {
-			if each[i][k].Change() > each[best][k].Change() {
-				best = i
+	for _, r := range d.of[turn.ID] {
+		c, each := r.Candidate, map[string]relation.Relation{}
+		out.each[c.Content] = each
+		for k, does := range d.former.judge.Judge(asLater(plain(c.Content), c, turn), stored) {
+			id := own[k].ID
+			each[id] = does
+			if by, ok := out.by[id]; !ok || does.Change() > out.each[by][id].Change() {
+				out.by[id] = c.Content
 			}
 		}
-		r := each[best][k]
-		if whole {
-			r = all[k]
-		}
-		out[candidates[best].Candidate.Ordinal][m.ID] = r
 	}
 	return out
 }

@@ -45,8 +45,9 @@ type Feature struct {
 	Count float32
 }
 
-// Inputs are what the model weighs about a pair.
+// Inputs are what the model weighs about a pair, but for what is of the later statement alone.
 type Inputs struct {
+	// Sparse are the features by block; those of LaterBlocks are empty.
 	Sparse [Blocks][]Feature
 	// Dense are numbers, numberNames first, as measured.
 	Dense []float32
@@ -112,10 +113,10 @@ func spoken(tokens []token) []token {
 	return slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.mark && t.lower != "?" && t.lower != "!" })
 }
 
-// laterFeatures returns the features of a statement that are of it alone where it is the later one.
-func laterFeatures(all []token) (out [LaterBlocks][]Feature) {
-	words := spoken(all)
-	out[laterWords] = wordFeatures(all, words)
+// Later are the features of a statement that are of it alone where it is the later one, by block.
+func (r *Reading) Later() (out [LaterBlocks][]Feature) {
+	words := spoken(r.tokens)
+	out[laterWords] = wordFeatures(r.tokens, words)
 	out[laterLetters] = letters(words).counted()
 	var h hashes
 	for i, t := range words[:min(len(words), 4)] {
@@ -235,8 +236,7 @@ func (r *Reading) has(t *token) bool {
 // Pair reads off two statements what the model weighs.
 func (l *Lexicon) Pair(later, stored Reading) Inputs {
 	var in Inputs
-	copy(in.Sparse[:], later.later[:])
-	in.Sparse[storedWords] = stored.stored
+	in.Sparse[storedWords] = wordFeatures(nil, spoken(stored.tokens))
 	// near has for each token the highest cosine with a word of the other statement.
 	nearLater, nearStored := make([]float32, len(later.tokens)), make([]float32, len(stored.tokens))
 	for _, i := range later.compared {

@@ -98,9 +98,10 @@ func (m *Model) Compare(later Reading, stored []Reading) []Relation {
 
 // Logits are the weighted sums from which Compare makes probabilities, by stored statement.
 func (m *Model) Logits(later Reading, stored []Reading) []Logits {
+	alone := m.weights.later(later.Later())
 	out := make([]Logits, len(stored))
 	for i, s := range stored {
-		out[i] = m.weights.logits(m.lexicon.Pair(later, s))
+		out[i] = m.weights.pair(alone, m.lexicon.Pair(later, s))
 	}
 	return out
 }

@@ -47,9 +47,6 @@ type Reading struct {
 	compared []int
 	// mean is the direction of the weighted sum of the word vectors, of length 1, or zero.
 	mean []float32
-	// later are the counted features of the statement alone, by block, for where it is the later one; stored where it is the stored one.
-	later  [LaterBlocks][]Feature
-	stored []Feature
 }
 
 func hash(s string) uint32 { return hashOn(2166136261, s) }
@@ -117,8 +114,6 @@ func (l *Lexicon) Read(s Statement) Reading {
 		}
 	}
 	normalise(r.mean)
-	r.later = laterFeatures(r.tokens)
-	r.stored = wordFeatures(nil, spoken(r.tokens))
 	return r
 }
 

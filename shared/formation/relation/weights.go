@@ -128,10 +128,18 @@ func (b *Block) add(logits *Logits, features []Feature) {
 	}
 }
 
-// logits are the weighted sums of a pair.
-func (w *Weights) logits(in Inputs) Logits {
+// later are the weighted sums of what is of a later statement alone, with the bias.
+func (w *Weights) later(features [LaterBlocks][]Feature) Logits {
 	logits := Logits(w.Bias)
-	for b := range w.Sparse {
+	for b := range features {
+		w.Sparse[b].add(&logits, features[b])
+	}
+	return logits
+}
+
+// pair adds the weighted sums of a pair to those of its later statement.
+func (w *Weights) pair(logits Logits, in Inputs) Logits {
+	for b := LaterBlocks; b < Blocks; b++ {
 		w.Sparse[b].add(&logits, in.Sparse[b])
 	}
 	for i, x := range in.Dense {
