@@ -39,6 +39,8 @@ type RelationOptions struct {
 	Numbers float64 `json:"numbers"`
 	// Strangers is how many statements of other pairs a pair's stored statement stands among: a bank is full of them.
 	Strangers int `json:"strangers"`
+	// Lives is how many made-up people are learned from beside the corpus.
+	Lives int `json:"lives"`
 	// FalseCertain and FalsePossible are the shares of statements without a change, of those that thresholds are chosen on, that are above
 	// them.
 	FalseCertain  float64 `json:"false_certain"`
@@ -49,7 +51,7 @@ type RelationOptions struct {
 func RelationDefaults() RelationOptions {
 	return RelationOptions{
 		Seed: 1, Cost: 6, Rounds: 60, Groups: 60, Holders: 3, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 1, 0.8},
-		Numbers: 0.4, Strangers: 12, FalseCertain: 0.04, FalsePossible: 0.15,
+		Numbers: 0.4, Strangers: 12, Lives: 12, FalseCertain: 0.04, FalsePossible: 0.15,
 	}
 }
 
@@ -65,6 +67,8 @@ func (o RelationOptions) check() error {
 		return fault.Terminal("holders", "is %d, want 1 or more", o.Holders)
 	case o.Strangers < 0 || o.Strangers > 100:
 		return fault.Terminal("strangers", "is %d, want 0 to 100", o.Strangers)
+	case o.Lives < 0 || o.Lives > 1000:
+		return fault.Terminal("lives", "is %d, want 0 to 1000", o.Lives)
 	case !(o.FalseCertain > 0 && o.FalseCertain <= o.FalsePossible && o.FalsePossible < 1):
 		return fault.Terminal("false-certain", "is %v and false-possible %v, want 0 < certain <= possible < 1", o.FalseCertain, o.FalsePossible)
 	}
@@ -98,7 +102,16 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 	}
 	pairs = corpus.Of(pairs, s)
 	out := slices.Concat(corpus.AmongStrangers(pairs, 0, o.Seed), corpus.AmongStrangers(pairs, o.Strangers, o.Seed), corpus.InBanks(banks))
-	former := embedded.NewFormerWith(embedded.IdentityOf("salimory"), nil, 1, 1) // which only quotes here
+	q := quoter{embedded.NewFormerWith(embedded.IdentityOf("salimory"), nil, 1, 1)}
+	lives := o.Lives
+	if s != corpus.Train {
+		lives = 0 // temperature and thresholds are for what people say
+	}
+	made, err := q.lives(ctx, o.Seed, lives, o.Strangers)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, made...)
 	for _, d := range dialogues {
 		if d.Split() != s {
 			continue
@@ -107,7 +120,7 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 		for _, l := range d.Labelled() {
 			turns = append(turns, l.Turn)
 		}
-		said, err := former.Extract(ctx, formation.Session{Scope: memory.Scope{Tenant: "corpus", User: d.ID}, ID: d.ID, Turns: turns})
+		said, err := q.former.Extract(ctx, formation.Session{Scope: memory.Scope{Tenant: "corpus", User: d.ID}, ID: d.ID, Turns: turns})
 		if err != nil {
 			return nil, fmt.Errorf("dialogue %s: %w", d.ID, err)
 		}

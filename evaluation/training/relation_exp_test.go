@@ -107,6 +107,10 @@ func TestExp(t *testing.T) {
 	tb, _ := corpus.Banks(corpus.Train)
 	cb, _ := corpus.Banks(corpus.Choose)
 	hb, _ := corpus.Banks(corpus.Heldout)
+	f = -1
+	if get("LIVES", &f); f >= 0 {
+		o.Lives = int(f)
+	}
 	f = 0
 	if get("ROUNDS", &f); f > 0 {
 		o.Rounds = int(f)
@@ -119,6 +123,16 @@ func TestExp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := 0
+	for _, x := range sets {
+		if x.Batch == "lives" {
+			c++
+			if x.Label.Changes() && c%40 == 0 {
+				fmt.Println(x.Label, x.Later.Text, "<=", x.Stored[0].Text)
+			}
+		}
+	}
+	fmt.Println("lives", c)
 	start := time.Now()
 	m, r, err := Relation(sets, csets, o)
 	if err != nil {
