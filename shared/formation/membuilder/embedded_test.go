@@ -232,6 +232,73 @@ func TestWhatIsNoProcedure(t *testing.T) {
 	}
 }
 
+// What anybody may know is no memory of the user's; what tells anything of the user's world is, and so is what cannot be read.
+func TestEmbeddedSkipsCommonKnowledge(t *testing.T) {
+	for _, said := range []string{"Octopuses have three hearts.", "Diamonds are made from carbon."} {
+		l := live(t, []string{"I live in Porto.", said})
+		ops := l.Verdicts[0].Operations
+		if last := ops[len(ops)-1]; len(l.Active(t, scope)) != 1 || last.Kind != memory.OpNone || !slices.Equal(last.Sources, []string{"saturn-b"}) {
+			t.Errorf("%q is %+v", said, ops)
+		}
+	}
+	for _, said := range []string{"Green tea is the best.", "Saturdays are for pancakes and comics.", "Window seats are better.", "Eva is a dentist.",
+		"The flat has a balcony.", "Rent is 900 a month.", "Coffee keeps me awake until dawn.", "Allergic to peanuts.", "Vivo em Lisboa.",
+		"Dinner is at eight.", "Sou enfermeira.", "I have three hearts."} {
+		if l := live(t, []string{said}); len(l.Active(t, scope)) != 1 {
+			t.Errorf("%q is no memory: %+v", said, l.Verdicts[0].Operations)
+		}
+	}
+	l := live(t, []string{"I collect diamonds.", "Diamonds are made from carbon."}, []string{"Diamonds are made from pure carbon."})
+	if got := of(t, l, memory.KindSemantic); len(got) != 3 {
+		t.Errorf("semantic memory is %q, want what has to do with the user's diamonds, too", got)
+	}
+}
+
+// originals are the versions before an entry, from the first on.
+func originals(t *testing.T, l *formationtest.Life, m memory.Memory) (contents []string) {
+	t.Helper()
+	history, err := l.Bank.History(t.Context(), scope, m.ID)
+	if err != nil || len(history) == 0 || history[len(history)-1].ID != m.ID {
+		t.Fatalf("history %+v, %v", history, err)
+	}
+	for _, h := range history[:len(history)-1] {
+		if h.Status != memory.StatusSuperseded || len(h.Sources) == 0 {
+			t.Errorf("%q is %s, from %q", h.Content, h.Status, h.Sources)
+		}
+		contents = append(contents, h.Content)
+	}
+	return contents
+}
+
+// Nothing is lost in an UPDATE or a MERGE: what was there before is found from what took its place, word for word.
+func TestOriginalsStayRetrievable(t *testing.T) {
+	const climbed = "Yesterday I went climbing in Sintra with Eva"
+	for name, c := range map[string]struct {
+		sessions [][]string
+		op       memory.OpKind
+		want     []string
+	}{
+		"a new value": {[][]string{{"I live in Porto."}, {"I live in Braga now."}}, memory.OpUpdate, []string{"I live in Porto."}},
+		"of what was told two times": {[][]string{{"I live in Porto."}, {"My home is Porto town."}, {"I live in Braga now."}}, memory.OpMerge,
+			[]string{"I live in Porto.", "My home is Porto town."}},
+		"a range of time": {[][]string{{climbed + "."}, {climbed + " again."}}, memory.OpMerge,
+			[]string{"Yesterday (2024-05-05) I went climbing in Sintra with Eva."}},
+		"a procedure": {[][]string{{"When I can't sleep, I read."}, {"When I can't sleep, I sing."}, {"When I can't sleep, I cook."}},
+			memory.OpUpdate, []string{"When I can't sleep, I read.", "When I can't sleep, I sing."}},
+	} {
+		l := live(t, c.sessions...)
+		ops := l.Verdicts[len(l.Verdicts)-1].Operations
+		active := l.Active(t, scope)
+		if len(ops) != 1 || ops[0].Kind != c.op || len(active) != 1 {
+			t.Errorf("%s: got %+v, active %+v", name, ops, active)
+			continue
+		}
+		if got := originals(t, l, active[0]); !slices.Equal(got, c.want) {
+			t.Errorf("%s: before it were %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestRepeatedEventsBecomeARange(t *testing.T) {
 	l := live(t, []string{"Yesterday I went climbing in Sintra with Eva."},
 		[]string{"Yesterday I went climbing in Sintra with Eva again."}, []string{"Last Saturday I went climbing in Sintra with Eva."})
