@@ -27,6 +27,7 @@ func quoting() *membuilder.Embedded {
 		formationtest.Judged{Later: "Braga", Stored: "home is", Does: relation.Replaces},
 		formationtest.Judged{Later: "Porto", Stored: "home is", Does: relation.Same},
 		formationtest.Judged{Later: "home is", Stored: "Porto", Does: relation.Same},
+		formationtest.Judged{Later: "I can't sleep", Stored: "I can't sleep", Does: relation.Replaces},
 		formationtest.Judged{Later: "no longer", Stored: "I love green tea", Does: relation.Ends})}
 }
 
@@ -176,12 +177,12 @@ func TestAProcedureToldAgainIsKnown(t *testing.T) {
 // History that is told after what came of it does not take its place.
 func TestAProcedureToldLateIsThePast(t *testing.T) {
 	f := membuilder.NewEmbedded()
-	in := session("When I can't sleep, I read a novel.")
+	in := session("To make coffee, I first grind the beans, then I pour the water.")
 	candidates, err := f.Extract(t.Context(), in)
 	if err != nil || len(candidates) != 1 {
 		t.Fatalf("%+v, %v", candidates, err)
 	}
-	m := stored("p-1", memory.KindProcedural, "When Ana can't sleep, Ana counts sheep.")
+	m := stored("p-1", memory.KindProcedural, "I make coffee by pressing a button.")
 	m.Slot, m.ValidFrom = candidates[0].Slot, day.AddDate(0, 1, 0)
 	b := formation.Bundle{Session: in, Related: []formation.Related{
 		{Candidate: candidates[0], Memories: []memory.Memory{m}, Similarity: []float64{0.9}}}}
@@ -211,12 +212,15 @@ func TestProceduresAreKnownByWhatTheyTell(t *testing.T) {
 	}
 }
 
-// The same matter told the other way round is the same procedure.
-func TestAProcedureIsFoundByItsMatter(t *testing.T) {
+// Steps are told anew under what they are for, in whatever words; what is done on an occasion changes only what the judge says it changes.
+func TestProceduresGiveWayToTheirOwn(t *testing.T) {
 	l := live(t, []string{"When I can't sleep, I read a novel."}, []string{"I listen to the radio when I can't sleep."},
+		[]string{"I avoid big hotels when I travel for work."}, []string{"I take my own pillow when I travel for work."},
 		[]string{"To make coffee, I first grind the beans, then I pour the water."}, []string{"I make coffee by pressing a button."})
-	want := []string{"I listen to the radio when I can't sleep.", "I make coffee by pressing a button."}
-	if got := of(t, l, memory.KindProcedural); !slices.Equal(got, want) {
+	want := []string{"I avoid big hotels when I travel for work.", "I listen to the radio when I can't sleep.",
+		"I make coffee by pressing a button.", "I take my own pillow when I travel for work."}
+	got := of(t, l, memory.KindProcedural)
+	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("procedures are %q, want %q", got, want)
 	}
 }
@@ -225,7 +229,7 @@ func TestWhatIsNoProcedure(t *testing.T) {
 	for _, said := range []string{"When I was a child, I lived in Faro.", "When I retire, I want to sail.",
 		"First I was late, then it rained yesterday.", "I like it when it rains.", "I was happy when Eva came.", "If it rains I am sad.",
 		"Let me know when you arrive.", "I'll call you when I land.", "I moved after I finished school.", "To be honest, I work a lot.",
-		"What do I do when I can't sleep?"} {
+		"What do I do when I can't sleep?", "I agree with Eva. They matter when nobody else helps.", "I think of my dog Max. Here's a photo: he lies next to me."} {
 		if got := of(t, live(t, []string{said}), memory.KindProcedural); len(got) != 0 {
 			t.Errorf("%q became %q", said, got)
 		}
@@ -283,7 +287,9 @@ func TestOriginalsStayRetrievable(t *testing.T) {
 			[]string{"I live in Porto.", "My home is Porto town."}},
 		"a range of time": {[][]string{{climbed + "."}, {climbed + " again."}}, memory.OpMerge,
 			[]string{"Yesterday (2024-05-05) I went climbing in Sintra with Eva."}},
-		"a procedure": {[][]string{{"When I can't sleep, I read."}, {"When I can't sleep, I sing."}, {"When I can't sleep, I cook."}},
+		"in steps": {[][]string{{"To make coffee, I first grind the beans, then I pour the water."}, {"I make coffee by pressing a button."}},
+			memory.OpUpdate, []string{"To make coffee, I first grind the beans, then I pour the water."}},
+		"on an occasion": {[][]string{{"When I can't sleep, I read."}, {"When I can't sleep, I sing."}, {"When I can't sleep, I cook."}},
 			memory.OpUpdate, []string{"When I can't sleep, I read.", "When I can't sleep, I sing."}},
 	} {
 		l := live(t, c.sessions...)
