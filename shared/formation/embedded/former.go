@@ -43,7 +43,7 @@ func NewFormer(id Identity) *Former {
 func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
 	return &Former{
 		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge, closes: closes, links: links,
-		worth: saliency.NewTrained().Score,
+		worth: saliency.NewTrained().Worth,
 	}
 }
 
