@@ -200,9 +200,11 @@ func TestProceduresAreKnownByWhatTheyTell(t *testing.T) {
 	for _, said := range []string{
 		"I read a novel when I can't sleep.", "If my knee hurts, I put ice on it.", "Whenever the smoke alarm beeps I change the battery.",
 		"I always warm up before I run.", "Every morning I stretch, then I meditate for ten minutes.", "Before bed I brush my teeth, then read.",
-		"First I grind the beans. Then I pour the water.", "My pancake recipe:\n1. Mix flour and milk\n2. Let it rest for an hour\n3. Fry in butter",
+		"First I grind the beans. Then I pour the water.",
+		"My pancake recipe:\n1. Mix flour and milk\n2. Let it rest for an hour\n3. Fry in butter",
 		"Here's how I water the plants: I fill the can, then I add fertiliser, and finally I water from below.",
-		"I start by soaking the beans overnight, next I boil them for an hour.", "I make coffee by grinding the beans and pouring hot water over them.",
+		"I start by soaking the beans overnight, next I boil them for an hour.",
+		"I make coffee by grinding the beans and pouring hot water over them.",
 		"To reset the router I unplug it, wait ten seconds and plug it in again.",
 	} {
 		l := live(t, []string{said})
@@ -229,7 +231,8 @@ func TestWhatIsNoProcedure(t *testing.T) {
 	for _, said := range []string{"When I was a child, I lived in Faro.", "When I retire, I want to sail.",
 		"First I was late, then it rained yesterday.", "I like it when it rains.", "I was happy when Eva came.", "If it rains I am sad.",
 		"Let me know when you arrive.", "I'll call you when I land.", "I moved after I finished school.", "To be honest, I work a lot.",
-		"What do I do when I can't sleep?", "I agree with Eva. They matter when nobody else helps.", "I think of my dog Max. Here's a photo: he lies next to me."} {
+		"What do I do when I can't sleep?", "I agree with Eva. They matter when nobody else helps.",
+		"I think of my dog Max. Here's a photo: he lies next to me."} {
 		if got := of(t, live(t, []string{said}), memory.KindProcedural); len(got) != 0 {
 			t.Errorf("%q became %q", said, got)
 		}
@@ -241,13 +244,14 @@ func TestEmbeddedSkipsCommonKnowledge(t *testing.T) {
 	for _, said := range []string{"Octopuses have three hearts.", "Diamonds are made from carbon."} {
 		l := live(t, []string{"I live in Porto.", said})
 		ops := l.Verdicts[0].Operations
-		if last := ops[len(ops)-1]; len(l.Active(t, scope)) != 1 || last.Kind != memory.OpNone || !slices.Equal(last.Sources, []string{"saturn-b"}) {
+		last := ops[len(ops)-1]
+		if len(l.Active(t, scope)) != 1 || last.Kind != memory.OpNone || !slices.Equal(last.Sources, []string{"saturn-b"}) {
 			t.Errorf("%q is %+v", said, ops)
 		}
 	}
-	for _, said := range []string{"Green tea is the best.", "Saturdays are for pancakes and comics.", "Window seats are better.", "Eva is a dentist.",
-		"The flat has a balcony.", "Rent is 900 a month.", "Coffee keeps me awake until dawn.", "Allergic to peanuts.", "Vivo em Lisboa.",
-		"Dinner is at eight.", "Sou enfermeira.", "I have three hearts."} {
+	for _, said := range []string{"Green tea is the best.", "Saturdays are for pancakes and comics.", "Window seats are better.",
+		"Eva is a dentist.", "The flat has a balcony.", "Rent is 900 a month.", "Coffee keeps me awake until dawn.", "Allergic to peanuts.",
+		"Vivo em Lisboa.", "Dinner is at eight.", "Sou enfermeira.", "I have three hearts."} {
 		if l := live(t, []string{said}); len(l.Active(t, scope)) != 1 {
 			t.Errorf("%q is no memory: %+v", said, l.Verdicts[0].Operations)
 		}

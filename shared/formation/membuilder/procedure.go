@@ -25,7 +25,8 @@ var (
 	purpose = regexp.MustCompile(`^(?:To|In order to) ([^,]{3,80}?)(?:,| I\b| we\b)`)
 	means   = regexp.MustCompile(`^(?:I|We) ([^,]{3,80}?) by \p{L}+ing\b`)
 	// step is the mark of one step among others.
-	step = regexp.MustCompile(`(?i)\b(?:first|second|then|next(?:,| I\b| we\b)|after that|afterwards|finally|lastly|(?:start|begin)s? (?:by|with)|\d[.)] )`)
+	step = regexp.MustCompile(`(?i)\b(?:first|second|then|next(?:,| I\b| we\b)|after that|afterwards|finally|lastly|` +
+		`(?:start|begin)s? (?:by|with)|\d[.)] )`)
 	// ending is where the first sentence ends.
 	ending = regexp.MustCompile(`[.!;] `)
 	// shown is what was not said: a photo, code.
@@ -127,9 +128,9 @@ func (s *sorter) version(r formation.Related, session formation.Session, policy 
 		}
 	}
 	op.New = &memory.Memory{
-		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Kind: memory.KindProcedural, Content: c.Content, Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot,
-		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: at, Status: memory.StatusActive, Sources: op.Sources,
-		SessionID: session.ID, Strategy: Name, PolicyVersion: policy, Vector: c.Vector,
+		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Kind: memory.KindProcedural, Content: c.Content,
+		Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime,
+		ValidFrom: at, Status: memory.StatusActive, Sources: op.Sources, SessionID: session.ID, Strategy: Name, PolicyVersion: policy, Vector: c.Vector,
 	}
 	if op.Until.IsZero() {
 		s.steps[c.Slot] = *op.New
