@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Embedded is the strategy without a model server: the statements of a session are decided on by rule and then sorted into the four
+// Embedded is the strategy without a model server: the quotations of a session are decided on and then sorted into the four
 // kinds of memory. It is safe for concurrent use.
 type Embedded struct{ *embedded.Former }
 
@@ -35,7 +35,7 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	return out, nil
 }
 
-// Decide reconciles the candidates with the bank by rule, puts repeated events into one entry with a range of time, keeps the core
+// Decide reconciles the candidates with the bank, puts repeated events into one entry with a range of time, keeps the core
 // block, and gives procedures versions.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	statements, steps, common := f.split(in.Related)
