@@ -9,8 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"strings"
+	"sync"
 )
 
 //go:embed vectors.bin
