@@ -10,11 +10,13 @@ import (
 
 var (
 	// aroundUnit ends right before a date that only says where to count from: "the week before 9 June".
-	aroundUnit = regexp.MustCompile(`(?i)\b(?:the )?(day|weekend|week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday) (before|after) (?:the )?$`)
+	aroundUnit = regexp.MustCompile(`(?i)\b(?:the )?(day|weekend|week|month|year|` +
+		`monday|tuesday|wednesday|thursday|friday|saturday|sunday) (before|after) (?:the )?$`)
 	// untilDate ends right before a date that something lasts to.
 	untilDate = regexp.MustCompile(`(?i)\b(?:until|till|up to|by|to) (?:the |early |mid |late )?$`)
 	// lasting is how long something went on, which says nothing of when.
-	lasting = regexp.MustCompile(`(?i)\bfor (?:about |almost |nearly |over |more than |the (?:last|past) )?(?:an? (?:few|couple of)|\w+) (?:days|weeks|months|years|decades|hours|minutes)\b`)
+	lasting = regexp.MustCompile(`(?i)\bfor (?:about |almost |nearly |over |more than |the (?:last|past) )?(?:an? (?:few|couple of)|\w+) ` +
+		`(?:days|weeks|months|years|decades|hours|minutes)\b`)
 )
 
 var weekdaysByName = map[string]time.Weekday{

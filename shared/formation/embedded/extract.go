@@ -31,6 +31,8 @@ const (
 type quotation struct {
 	said    string
 	sources []string
+	// glue is what stood between it and the one before, so that what is joined again reads as it was said.
+	glue string
 	// foreign is whether the words are somebody else's, pasted.
 	foreign bool
 	// worth is how worth remembering the best of its clauses is.
@@ -38,6 +40,11 @@ type quotation struct {
 }
 
 func (q quotation) words() int { return len(strings.Fields(q.said)) }
+
+// join puts a neighbour behind a quotation.
+func (q *quotation) join(next quotation) {
+	q.said, q.foreign, q.worth = q.said+next.glue+next.said, q.foreign || next.foreign, max(q.worth, next.worth)
+}
 
 // quote returns what a turn says, one candidate a fact.
 func (f *Former) quote(turns []memory.Turn, index int) []formation.Candidate {
@@ -51,7 +58,7 @@ func (f *Former) quote(turns []memory.Turn, index int) []formation.Candidate {
 		if n := len(quotes) - 1; n >= 0 && quotes[n].words()+len(strings.Fields(shown)) <= maxQuoteWords {
 			quotes[n].said += " " + shown
 		} else {
-			quotes = append(quotes, quotation{said: shown, sources: []string{turn.ID}})
+			quotes = append(quotes, quotation{said: shown, sources: []string{turn.ID}, glue: " "})
 		}
 	}
 	quotes = worthy(quotes)
@@ -65,13 +72,13 @@ func (f *Former) quote(turns []memory.Turn, index int) []formation.Candidate {
 // clausesOf takes a turn apart. Clauses that say too little alone, or lean on the one before, stay with it.
 func (f *Former) clausesOf(turn memory.Turn) []quotation {
 	var out []quotation
-	add := func(said string, foreign, joins bool) {
-		q := quotation{said: said, sources: []string{turn.ID}, foreign: foreign}
+	add := func(said, glue string, foreign, joins bool) {
+		q := quotation{said: said, sources: []string{turn.ID}, glue: glue, foreign: foreign}
 		alone := turn
 		alone.Text, alone.Caption = said, ""
 		q.worth = f.worth(alone)
 		if n := len(out) - 1; n >= 0 && joins && out[n].foreign == foreign && out[n].words()+q.words() <= maxQuoteWords {
-			out[n].said, out[n].worth = out[n].said+" "+said, max(out[n].worth, q.worth)
+			out[n].join(q)
 			return
 		}
 		out = append(out, q)
@@ -79,15 +86,20 @@ func (f *Former) clausesOf(turn memory.Turn) []quotation {
 	for _, b := range text.Blocks(clean(turn.Text)) {
 		switch b.Kind {
 		case text.Code:
-			add("[code: "+strings.TrimSpace(text.Cut(text.OneLine(b.Text), codeShown))+"]", false, true)
+			add("[code: "+strings.TrimSpace(text.Cut(text.OneLine(b.Text), codeShown))+"]", " ", false, true)
 		case text.Quotation:
-			add("[quotes: "+text.OneLine(b.Text)+"]", true, false)
+			add("[quotes: "+text.OneLine(b.Text)+"]", " ", true, false)
 		default:
 			thin := false // whether all that was said so far says too little
 			for _, sentence := range f.splitter.Split(b.Text) {
+				glue, rest := " ", sentence
 				for i, clause := range clauses(sentence) {
+					between, behind, _ := strings.Cut(rest, clause)
+					if rest = behind; i > 0 {
+						glue = between
+					}
 					stems := contentOf(clause)
-					add(clause, false, thin || stems < fewStems || i == 0 && leans(clause))
+					add(clause, glue, false, thin || stems < fewStems || i == 0 && leans(clause))
 					last := &out[len(out)-1]
 					thin = contentOf(last.said) < fewStems
 				}
@@ -110,7 +122,7 @@ func worthy(quotes []quotation) []quotation {
 			out = append(out, q)
 			continue
 		}
-		out[n].said, out[n].worth = out[n].said+" "+q.said, max(out[n].worth, q.worth)
+		out[n].join(q)
 	}
 	return out
 }
@@ -176,8 +188,7 @@ func fewer(quotes []quotation, n int) []quotation {
 				best = i
 			}
 		}
-		quotes[best].said += " " + quotes[best+1].said
-		quotes[best].foreign = quotes[best].foreign || quotes[best+1].foreign
+		quotes[best].join(quotes[best+1])
 		quotes = slices.Delete(quotes, best+1, best+2)
 	}
 	return quotes

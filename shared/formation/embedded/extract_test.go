@@ -25,15 +25,18 @@ func TestExtractQuotesOneFactAMemory(t *testing.T) {
 			[]string{"My sister Eva moved to Leeds", "I took over her flat."}},
 		{"what depends stays", []string{"Ana: When I bake bread, I let the dough rest for 12 hours."},
 			[]string{"When I bake bread, I let the dough rest for 12 hours."}},
+		{"what is joined again reads as it was said", []string{"Ana: To make coffee, I first grind the beans, then I pour the water."},
+			[]string{"To make coffee, I first grind the beans, then I pour the water."}},
 		{"what is reported stays with who said it", []string{"Ana: Tom told me, I am not allergic to peanuts any more."},
 			[]string{"Tom told me, I am not allergic to peanuts any more."}},
 		{"a quotation is not cut", []string{`Ana: The note said "rent is due, my keys are at the desk" in red letters.`},
 			[]string{`The note said "rent is due, my keys are at the desk" in red letters.`}},
 		{"a short answer has its question", []string{"Assistant: Window or aisle?", "Ana: aisle please"},
 			[]string{"[asked: Window or aisle?] aisle please"}},
-		{"a short statement of one's own has none", []string{"Assistant: You play the cello every Thursday, right?", "Ana: I bought a red kayak."},
-			[]string{"I bought a red kayak."}},
-		{"what is picked from a list is named", []string{"Assistant: Try these:\n1. Taberna Real\n2. Casa Guedes\n3. Adega Vila", "Ana: Book the third one for us."},
+		{"a short statement of one's own has none",
+			[]string{"Assistant: You play the cello every Thursday, right?", "Ana: I bought a red kayak."}, []string{"I bought a red kayak."}},
+		{"what is picked from a list is named",
+			[]string{"Assistant: Try these:\n1. Taberna Real\n2. Casa Guedes\n3. Adega Vila", "Ana: Book the third one for us."},
 			[]string{"Book the third one for us. [from the assistant's list: Adega Vila]"}},
 		{"what a date means is noted", []string{"Ana: The meeting with Ines is on Tuesday."},
 			[]string{"The meeting with Ines is on Tuesday (2023-05-30)."}},
@@ -70,7 +73,8 @@ func TestExtractKeepsEverything(t *testing.T) {
 
 func TestExtractTakesAnything(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		in := session("Ana: "+rapid.String().Draw(r, "first"), "Assistant: "+rapid.String().Draw(r, "second"), "Ana: "+rapid.String().Draw(r, "third"))
+		said := func(what string) string { return rapid.String().Draw(r, what) }
+		in := session("Ana: "+said("first"), "Assistant: "+said("second"), "Ana: "+said("third"))
 		got, err := former.Extract(t.Context(), in)
 		if err != nil {
 			r.Fatal(err)
@@ -100,7 +104,8 @@ func TestDecideReplacesOnlyWhatSurelyChanged(t *testing.T) {
 	}
 	both := stored("both", "I live in Porto and work as a nurse.")
 	ops = decide(t, judge{both.Content: {relation.Replaces: 0.9}}, in, both)
-	if len(ops) != 1 || ops[0].Kind != memory.OpAdd || ops[0].Reason != embedded.ReasonPart || !slices.Equal(ops[0].New.Links, []string{"both"}) {
+	if len(ops) != 1 || ops[0].Kind != memory.OpAdd || ops[0].Reason != embedded.ReasonPart ||
+		!slices.Equal(ops[0].New.Links, []string{"both"}) {
 		t.Errorf("a part: got %+v", ops)
 	}
 }

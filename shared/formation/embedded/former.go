@@ -43,12 +43,17 @@ func NewFormer(id Identity) *Former {
 func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
 	return &Former{
 		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge, closes: closes, links: links,
-		worth: saliency.NewTrained().Score,
+		worth: saliency.NewTrained().Worth,
 	}
 }
 
 // Version is name and version of strategy and policy.
 func (f *Former) Version() string { return f.identity.PolicyVersion }
+
+// WorthAlone reports whether a statement of somebody's is worth a memory of its own.
+func (f *Former) WorthAlone(c formation.Candidate) bool {
+	return f.worth(memory.Turn{Role: memory.RoleUser, Speaker: c.Speaker, Text: c.Content}) >= leastWorth
+}
 
 // Extract quotes what the people of the session say, one fact a candidate, turn by turn in order. What an assistant says is kept as
 // dialogue beside the user's memory, and becomes part of one where the user takes it up.

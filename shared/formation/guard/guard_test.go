@@ -232,9 +232,12 @@ func TestNothingIsAddedTwice(t *testing.T) {
 // What two people say of themselves in the same words are two memories.
 func TestTheSameWordsOfAnotherAreAdded(t *testing.T) {
 	quote := func(id, speaker string) memory.Operation {
-		return memory.Operation{Kind: memory.OpAdd, Sources: []string{"turn-a"}, New: &memory.Memory{ID: id, Speaker: speaker, Content: "I live in Porto."}}
+		m := memory.Memory{ID: id, Speaker: speaker, Content: "I live in Porto."}
+		return memory.Operation{Kind: memory.OpAdd, Sources: []string{"turn-a"}, New: &m}
 	}
-	s := &spy{next: formation.Verdict{Operations: []memory.Operation{quote("n1", "Ana"), quote("n2", "Bea"), quote("n3", "Cleo"), quote("n4", "Bea")}}}
+	s := &spy{next: formation.Verdict{Operations: []memory.Operation{
+		quote("n1", "Ana"), quote("n2", "Bea"), quote("n3", "Cleo"), quote("n4", "Bea"),
+	}}}
 	known := formationtest.Stored("m1", "I live in Porto.")
 	known.Speaker = "Ana"
 	got, err := guard.New(s).Decide(t.Context(), formationtest.Bundle([]string{"x"}, known))

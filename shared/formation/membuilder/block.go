@@ -15,7 +15,8 @@ import (
 const maxLine = 240
 
 // passing is a liking of the moment, or one that leans on what was said before: it says nothing where it stands alone.
-var passing = regexp.MustCompile(`(?i)\b(?:it|it's|its|they|they're|them|their|this|that|that's|these|those|there|here|would|'d|if|let|you|your)\b`)
+var passing = regexp.MustCompile(`(?i)\b(?:it|it's|its|they|they're|them|their|this|that|that's|these|those|there|here|would|'d|if|let|` +
+	`you|your)\b`)
 
 // block keeps the core block while operations are sorted. A line is a statement with who said it: `Ana: I work as a nurse.`
 type block struct {

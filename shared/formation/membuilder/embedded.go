@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Embedded is the strategy without a model server: the statements of a session are decided on by rule and then sorted into the four
+// Embedded is the strategy without a model server: the quotations of a session are decided on and then sorted into the four
 // kinds of memory. It is safe for concurrent use.
 type Embedded struct{ *embedded.Former }
 
@@ -35,10 +35,10 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	return out, nil
 }
 
-// Decide reconciles the candidates with the bank by rule, puts repeated events into one entry with a range of time, keeps the core
+// Decide reconciles the candidates with the bank, puts repeated events into one entry with a range of time, keeps the core
 // block, and gives procedures versions.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	statements, steps := split(in.Related)
+	statements, steps, common := f.split(in.Related)
 	all := in
 	in.Related = statements
 	verdict, err := f.Former.Decide(ctx, in)
@@ -64,19 +64,26 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	for _, r := range steps {
 		verdict.Operations = append(verdict.Operations, s.version(r, in.Session, f.Version()))
 	}
+	for _, r := range common {
+		verdict.Operations = append(verdict.Operations, memory.Operation{Kind: memory.OpNone, Sources: r.Candidate.Sources, Reason: reasonCommon})
+	}
 	return verdict, nil
 }
 
-// split takes the procedures out: they are versioned as a whole, while statements may be joined with what is known.
-func split(related []formation.Related) (statements, steps []formation.Related) {
+// split takes the procedures out, which are versioned as a whole, while statements may be joined with what is known; and common knowledge,
+// which semantic memory skips.
+func (f *Embedded) split(related []formation.Related) (statements, steps, common []formation.Related) {
 	for _, r := range related {
-		if isProcedure(r.Candidate.Slot) {
+		switch {
+		case isProcedure(r.Candidate.Slot):
 			steps = append(steps, r)
-			continue
+		case f.common(r, related):
+			common = append(common, r)
+		default:
+			statements = append(statements, r)
 		}
-		statements = append(statements, r)
 	}
-	return statements, steps
+	return statements, steps, common
 }
 
 // kindOf is the kind that an entry of this strategy has: what is neither an event nor a procedure is knowledge.

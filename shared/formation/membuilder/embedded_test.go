@@ -27,6 +27,7 @@ func quoting() *membuilder.Embedded {
 		formationtest.Judged{Later: "Braga", Stored: "home is", Does: relation.Replaces},
 		formationtest.Judged{Later: "Porto", Stored: "home is", Does: relation.Same},
 		formationtest.Judged{Later: "home is", Stored: "Porto", Does: relation.Same},
+		formationtest.Judged{Later: "I can't sleep", Stored: "I can't sleep", Does: relation.Replaces},
 		formationtest.Judged{Later: "no longer", Stored: "I love green tea", Does: relation.Ends})}
 }
 
@@ -176,12 +177,12 @@ func TestAProcedureToldAgainIsKnown(t *testing.T) {
 // History that is told after what came of it does not take its place.
 func TestAProcedureToldLateIsThePast(t *testing.T) {
 	f := membuilder.NewEmbedded()
-	in := session("When I can't sleep, I read a novel.")
+	in := session("To make coffee, I first grind the beans, then I pour the water.")
 	candidates, err := f.Extract(t.Context(), in)
 	if err != nil || len(candidates) != 1 {
 		t.Fatalf("%+v, %v", candidates, err)
 	}
-	m := stored("p-1", memory.KindProcedural, "When Ana can't sleep, Ana counts sheep.")
+	m := stored("p-1", memory.KindProcedural, "I make coffee by pressing a button.")
 	m.Slot, m.ValidFrom = candidates[0].Slot, day.AddDate(0, 1, 0)
 	b := formation.Bundle{Session: in, Related: []formation.Related{
 		{Candidate: candidates[0], Memories: []memory.Memory{m}, Similarity: []float64{0.9}}}}
@@ -199,9 +200,11 @@ func TestProceduresAreKnownByWhatTheyTell(t *testing.T) {
 	for _, said := range []string{
 		"I read a novel when I can't sleep.", "If my knee hurts, I put ice on it.", "Whenever the smoke alarm beeps I change the battery.",
 		"I always warm up before I run.", "Every morning I stretch, then I meditate for ten minutes.", "Before bed I brush my teeth, then read.",
-		"First I grind the beans. Then I pour the water.", "My pancake recipe:\n1. Mix flour and milk\n2. Let it rest for an hour\n3. Fry in butter",
+		"First I grind the beans. Then I pour the water.",
+		"My pancake recipe:\n1. Mix flour and milk\n2. Let it rest for an hour\n3. Fry in butter",
 		"Here's how I water the plants: I fill the can, then I add fertiliser, and finally I water from below.",
-		"I start by soaking the beans overnight, next I boil them for an hour.", "I make coffee by grinding the beans and pouring hot water over them.",
+		"I start by soaking the beans overnight, next I boil them for an hour.",
+		"I make coffee by grinding the beans and pouring hot water over them.",
 		"To reset the router I unplug it, wait ten seconds and plug it in again.",
 	} {
 		l := live(t, []string{said})
@@ -211,12 +214,15 @@ func TestProceduresAreKnownByWhatTheyTell(t *testing.T) {
 	}
 }
 
-// The same matter told the other way round is the same procedure.
-func TestAProcedureIsFoundByItsMatter(t *testing.T) {
+// Steps are told anew under what they are for, in whatever words; what is done on an occasion changes only what the judge says it changes.
+func TestProceduresGiveWayToTheirOwn(t *testing.T) {
 	l := live(t, []string{"When I can't sleep, I read a novel."}, []string{"I listen to the radio when I can't sleep."},
+		[]string{"I avoid big hotels when I travel for work."}, []string{"I take my own pillow when I travel for work."},
 		[]string{"To make coffee, I first grind the beans, then I pour the water."}, []string{"I make coffee by pressing a button."})
-	want := []string{"I listen to the radio when I can't sleep.", "I make coffee by pressing a button."}
-	if got := of(t, l, memory.KindProcedural); !slices.Equal(got, want) {
+	want := []string{"I avoid big hotels when I travel for work.", "I listen to the radio when I can't sleep.",
+		"I make coffee by pressing a button.", "I take my own pillow when I travel for work."}
+	got := of(t, l, memory.KindProcedural)
+	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("procedures are %q, want %q", got, want)
 	}
 }
@@ -225,9 +231,80 @@ func TestWhatIsNoProcedure(t *testing.T) {
 	for _, said := range []string{"When I was a child, I lived in Faro.", "When I retire, I want to sail.",
 		"First I was late, then it rained yesterday.", "I like it when it rains.", "I was happy when Eva came.", "If it rains I am sad.",
 		"Let me know when you arrive.", "I'll call you when I land.", "I moved after I finished school.", "To be honest, I work a lot.",
-		"What do I do when I can't sleep?"} {
+		"What do I do when I can't sleep?", "I agree with Eva. They matter when nobody else helps.",
+		"I think of my dog Max. Here's a photo: he lies next to me."} {
 		if got := of(t, live(t, []string{said}), memory.KindProcedural); len(got) != 0 {
 			t.Errorf("%q became %q", said, got)
+		}
+	}
+}
+
+// What anybody may know is no memory of the user's; what tells anything of the user's world is, and so is what cannot be read.
+func TestEmbeddedSkipsCommonKnowledge(t *testing.T) {
+	for _, said := range []string{"Octopuses have three hearts.", "Diamonds are made from carbon."} {
+		l := live(t, []string{"I live in Porto.", said})
+		ops := l.Verdicts[0].Operations
+		last := ops[len(ops)-1]
+		if len(l.Active(t, scope)) != 1 || last.Kind != memory.OpNone || !slices.Equal(last.Sources, []string{"saturn-b"}) {
+			t.Errorf("%q is %+v", said, ops)
+		}
+	}
+	for _, said := range []string{"Green tea is the best.", "Saturdays are for pancakes and comics.", "Window seats are better.",
+		"Eva is a dentist.", "The flat has a balcony.", "Rent is 900 a month.", "Coffee keeps me awake until dawn.", "Allergic to peanuts.",
+		"Vivo em Lisboa.", "Dinner is at eight.", "Sou enfermeira.", "I have three hearts."} {
+		if l := live(t, []string{said}); len(l.Active(t, scope)) != 1 {
+			t.Errorf("%q is no memory: %+v", said, l.Verdicts[0].Operations)
+		}
+	}
+	l := live(t, []string{"I collect diamonds.", "Diamonds are made from carbon."}, []string{"Diamonds are made from pure carbon."})
+	if got := of(t, l, memory.KindSemantic); len(got) != 3 {
+		t.Errorf("semantic memory is %q, want what has to do with the user's diamonds, too", got)
+	}
+}
+
+// originals are the versions before an entry, from the first on.
+func originals(t *testing.T, l *formationtest.Life, m memory.Memory) (contents []string) {
+	t.Helper()
+	history, err := l.Bank.History(t.Context(), scope, m.ID)
+	if err != nil || len(history) == 0 || history[len(history)-1].ID != m.ID {
+		t.Fatalf("history %+v, %v", history, err)
+	}
+	for _, h := range history[:len(history)-1] {
+		if h.Status != memory.StatusSuperseded || len(h.Sources) == 0 {
+			t.Errorf("%q is %s, from %q", h.Content, h.Status, h.Sources)
+		}
+		contents = append(contents, h.Content)
+	}
+	return contents
+}
+
+// Nothing is lost in an UPDATE or a MERGE: what was there before is found from what took its place, word for word.
+func TestOriginalsStayRetrievable(t *testing.T) {
+	const climbed = "Yesterday I went climbing in Sintra with Eva"
+	for name, c := range map[string]struct {
+		sessions [][]string
+		op       memory.OpKind
+		want     []string
+	}{
+		"a new value": {[][]string{{"I live in Porto."}, {"I live in Braga now."}}, memory.OpUpdate, []string{"I live in Porto."}},
+		"of what was told two times": {[][]string{{"I live in Porto."}, {"My home is Porto town."}, {"I live in Braga now."}}, memory.OpMerge,
+			[]string{"I live in Porto.", "My home is Porto town."}},
+		"a range of time": {[][]string{{climbed + "."}, {climbed + " again."}}, memory.OpMerge,
+			[]string{"Yesterday (2024-05-05) I went climbing in Sintra with Eva."}},
+		"in steps": {[][]string{{"To make coffee, I first grind the beans, then I pour the water."}, {"I make coffee by pressing a button."}},
+			memory.OpUpdate, []string{"To make coffee, I first grind the beans, then I pour the water."}},
+		"on an occasion": {[][]string{{"When I can't sleep, I read."}, {"When I can't sleep, I sing."}, {"When I can't sleep, I cook."}},
+			memory.OpUpdate, []string{"When I can't sleep, I read.", "When I can't sleep, I sing."}},
+	} {
+		l := live(t, c.sessions...)
+		ops := l.Verdicts[len(l.Verdicts)-1].Operations
+		active := l.Active(t, scope)
+		if len(ops) != 1 || ops[0].Kind != c.op || len(active) != 1 {
+			t.Errorf("%s: got %+v, active %+v", name, ops, active)
+			continue
+		}
+		if got := originals(t, l, active[0]); !slices.Equal(got, c.want) {
+			t.Errorf("%s: before it were %q, want %q", name, got, c.want)
 		}
 	}
 }

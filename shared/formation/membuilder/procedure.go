@@ -21,11 +21,16 @@ var (
 	// being words after a doer say how somebody is, not what they do.
 	being = text.WordSet("am are be feel")
 	// heading is what a list of steps is for, as in "My recipe for pancakes: ...", and purpose that of a sentence.
-	heading = regexp.MustCompile(`^([^:]{3,80}): `)
+	heading = regexp.MustCompile(`^([^:.!]{3,80}): `)
 	purpose = regexp.MustCompile(`^(?:To|In order to) ([^,]{3,80}?)(?:,| I\b| we\b)`)
 	means   = regexp.MustCompile(`^(?:I|We) ([^,]{3,80}?) by \p{L}+ing\b`)
 	// step is the mark of one step among others.
-	step = regexp.MustCompile(`(?i)\b(?:first|second|then|next|after that|afterwards|finally|lastly|(?:start|begin)s? (?:by|with)|\d[.)] )`)
+	step = regexp.MustCompile(`(?i)\b(?:first|second|then|next(?:,| I\b| we\b)|after that|afterwards|finally|lastly|` +
+		`(?:start|begin)s? (?:by|with)|\d[.)] )`)
+	// ending is where the first sentence ends.
+	ending = regexp.MustCompile(`[.!;] `)
+	// shown is what was not said: a photo, code.
+	shown = regexp.MustCompile(`\[[^\]]*\]`)
 	// notDone tells wishes and single occasions from what is done.
 	notDone = regexp.MustCompile(`(?i)\?|\b(?:will|i'll|we'll|would|wants?|hopes?|wish(?:es)?|plans?|might|should|could|used to|` +
 		`yesterday|tomorrow|was|were|had|did|said|asked|told|tell|know)\b`)
@@ -42,19 +47,18 @@ const (
 
 func isProcedure(slot string) bool { return strings.Contains(slot, procedureMark) }
 
-// procedureOf reports whether a statement tells how its speaker does something, and returns the slot that names what is done; it is
-// empty where the statement does not say.
+// procedureOf reports whether a statement tells how its speaker does something, and returns the slot of what is done in steps, which names
+// what they are for. What is done on an occasion has none: somebody may do many things when they travel, and the judge tells which of
+// them take each other's place.
 func procedureOf(c formation.Candidate, t memory.Turn) (slot string, ok bool) {
 	lasting := c.Kind == memory.KindFact || c.Kind == memory.KindProcedural
 	if t.Role == memory.RoleAssistant || !lasting || notDone.MatchString(c.Content) {
 		return "", false
 	}
-	matter, ok := occasionOf(c.Content)
+	said := shown.ReplaceAllString(c.Content, "")
+	matter, ok := stepsOf(said)
 	if !ok {
-		matter, ok = stepsOf(c.Content)
-	}
-	if !ok {
-		return "", false
+		return "", onOccasion(ending.Split(said, 2)[0])
 	}
 	speaker := strings.ToLower(text.OneLine(t.Speaker))
 	stems := text.ContentStems(matter)
@@ -65,25 +69,22 @@ func procedureOf(c formation.Candidate, t memory.Turn) (slot string, ok bool) {
 	return speaker + procedureMark + strings.Join(stems[:min(len(stems), maxKeyStems)], " "), true
 }
 
-// occasionOf is the occasion on which somebody does something.
-func occasionOf(said string) (occasion string, ok bool) {
+// onOccasion reports whether somebody does something whenever something is so.
+func onOccasion(said string) bool {
 	words := text.Words(said)
 	if len(words) == 0 {
-		return "", false
+		return false
 	}
 	if !opening[words[0].Lower] {
 		i := slices.IndexFunc(words, func(w text.Word) bool { return inner[w.Lower] })
-		if i < 0 || i == len(words)-1 || !doers[words[0].Lower] || !does(words[:i]) {
-			return "", false
-		}
-		return said[words[i+1].Start:], true
+		return i > 0 && i < len(words)-1 && doers[words[0].Lower] && does(words[:i])
 	}
 	for i := 2; i < len(words); i++ {
 		if doers[words[i].Lower] || strings.Contains(said[words[i-1].End:words[i].Start], ",") {
-			return said[words[1].Start:words[i].Start], does(words[i:])
+			return does(words[i:])
 		}
 	}
-	return "", false
+	return false
 }
 
 // does reports whether words tell of somebody who does something.
@@ -127,8 +128,9 @@ func (s *sorter) version(r formation.Related, session formation.Session, policy 
 		}
 	}
 	op.New = &memory.Memory{
-		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Kind: memory.KindProcedural, Content: c.Content, Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot,
-		Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime, ValidFrom: at, Status: memory.StatusActive, Sources: op.Sources,
+		ID: memory.DeriveID(session.Scope, c.Sources, c.Ordinal), Kind: memory.KindProcedural, Content: c.Content,
+		Speaker: c.Speaker, Topic: c.Topic, Slot: c.Slot, Keywords: slices.Clone(c.Keywords), EventTime: c.EventTime,
+		ValidFrom: at, Status: memory.StatusActive, Sources: op.Sources,
 		SessionID: session.ID, Strategy: Name, PolicyVersion: policy, Vector: c.Vector,
 	}
 	if op.Until.IsZero() {

@@ -12,8 +12,8 @@ import (
 )
 
 // What quotes is of its speaker. Of what is told in the third person it is read off whom it is: a fact is about the speaker of the session
-// whom its content names first, else the one whom its slot names, else the one who said it. A memory is of every speaker whom its content or
-// its slot names. They belong together when the fact is about one of those; what names no speaker at all may be of anybody, and
+// whom its content names first, else the one whom its slot names, else the one who said it. A memory is of every speaker whom its content
+// or its slot names. They belong together when the fact is about one of those; what names no speaker at all may be of anybody, and
 // belongs with facts that name none either.
 type speakers struct{ names []string }
 

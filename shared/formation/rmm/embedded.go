@@ -77,7 +77,9 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	}
 	m := newMerger(f, in)
 	for i, op := range verdict.Operations {
-		m.settle(in.Related[i], op)
+		if err := m.settle(ctx, in.Related[i], op); err != nil {
+			return formation.Verdict{}, err
+		}
 	}
 	return formation.Verdict{Operations: m.ops}, nil
 }

@@ -149,6 +149,24 @@ func TestANewValueTakesThePlaceOfTheOld(t *testing.T) {
 	}
 }
 
+// A change leaves what else an entry tells, whichever sentence tells it, and however little the two share in words.
+func TestAChangeLeavesTheRestOfATopic(t *testing.T) {
+	for stored, want := range map[string]string{
+		"I planted roses in my garden. I live in Porto.": "I planted roses in my garden. I moved to Braga.",
+		"I live in Porto and work as a nurse.":           "I live in Porto and work as a nurse. I moved to Braga.",
+	} {
+		l := life(t)
+		old := formationtest.Stored("m-1", stored)
+		old.Speaker, old.EventTime, old.Slot = "Ana", memory.EventTime{}, ""
+		b := bundle([]string{"I moved to Braga."}, old)
+		b.Related[0].Candidate.Speaker = "Ana"
+		v, err := l.Former.Decide(t.Context(), b)
+		if err != nil || len(v.Operations) != 1 || v.Operations[0].Kind != memory.OpMerge || v.Operations[0].New.Content != want {
+			t.Errorf("got %+v, %v, want %q", v.Operations, err, want)
+		}
+	}
+}
+
 func TestARepetitionChangesNothing(t *testing.T) {
 	garden := line{"Ana", "My garden has tomatoes and basil. The tomatoes and the basil in my garden are watered by a drip line."}
 	l := life(t, talk("s1", 0, garden), talk("s2", 7, garden), talk("s3", 14, line{"Ana", "My garden has tomatoes and basil."}))

@@ -1,7 +1,9 @@
 package rmm
 
 import (
+	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +39,7 @@ func newMerger(f *Embedded, in formation.Bundle) *merger {
 }
 
 // settle makes the operation of one topic.
-func (m *merger) settle(r formation.Related, op memory.Operation) {
+func (m *merger) settle(ctx context.Context, r formation.Related, op memory.Operation) error {
 	c := r.Candidate
 	if op.Reason == embedded.ReasonPart {
 		op.Kind, op.Targets = memory.OpMerge, op.New.Links[:1] // a summary is written anew without the part
@@ -48,7 +50,11 @@ func (m *merger) settle(r formation.Related, op memory.Operation) {
 		op.Targets = m.current(op.Targets)
 		m.ops = append(m.ops, op)
 	case op.Kind != memory.OpAdd && len(targets) > 0:
-		m.merge(c, targets, m.revised(c, targets), op.Reason)
+		content, err := m.revised(ctx, c, targets)
+		if err != nil {
+			return err
+		}
+		m.merge(c, targets, content, op.Reason)
 	case !op.Until.IsZero():
 		op.New.ValidFrom = llm.Newest(m.in.Session.Turns, c.Sources)
 		m.write(op, c)
@@ -56,7 +62,7 @@ func (m *merger) settle(r formation.Related, op memory.Operation) {
 	default:
 		if t, content, ok := m.same(r); ok {
 			m.merge(c, []memory.Memory{t}, content, reasonMerged)
-			return
+			return nil
 		}
 		op.Kind, op.Targets, op.Reason, op.At = memory.OpAdd, nil, reasonAdded, time.Time{}
 		e := m.entry(c, c.Content)
@@ -66,6 +72,7 @@ func (m *merger) settle(r formation.Related, op memory.Operation) {
 		op.New = &e
 		m.write(op, c)
 	}
+	return nil
 }
 
 // targets are the entries that an operation is on as they are now, those of the same speaker only.
@@ -151,28 +158,31 @@ func (m *merger) knows(r formation.Related) bool {
 	return true
 }
 
-// revised is the summary of entries that a topic changes: of an entry of several sentences the one that the topic is nearest to
-// gives way, the others are kept.
-func (m *merger) revised(c formation.Candidate, targets []memory.Memory) string {
-	stems := text.StemSet(c.Content)
+// revised is the summary of entries that a topic changes: the sentences that it changes, each judged by itself, give way. The others are
+// kept, and so is one of several facts.
+func (m *merger) revised(ctx context.Context, c formation.Candidate, targets []memory.Memory) (string, error) {
+	r := formation.Related{Candidate: c}
 	var kept []string
 	for _, t := range targets {
-		list := m.former.sentences(t.Content)
-		gone, most := 0, -1
-		for i, s := range list {
-			n := 0
-			for stem := range text.StemSet(s) {
-				if stems[stem] {
-					n++
-				}
-			}
-			if n > most {
-				gone, most = i, n
+		for _, s := range m.former.sentences(t.Content) {
+			part := t
+			part.ID, part.Content = strconv.Itoa(len(kept)), s
+			r.Memories, kept = append(r.Memories, part), append(kept, s)
+		}
+	}
+	v, err := m.former.Former.Decide(ctx, formation.Bundle{Session: m.in.Session, Related: []formation.Related{r}})
+	if err != nil {
+		return "", err
+	}
+	for _, op := range v.Operations {
+		for _, id := range op.Targets {
+			if i, err := strconv.Atoi(id); err == nil && op.Kind != memory.OpNone {
+				kept[i] = ""
 			}
 		}
-		kept = append(kept, slices.Delete(list, gone, gone+1)...)
 	}
-	return m.former.join(kept, m.former.sentences(c.Content))
+	kept = slices.DeleteFunc(kept, func(s string) bool { return s == "" })
+	return m.former.join(kept, m.former.sentences(c.Content)), nil
 }
 
 // merge writes a new version in the place of the targets. What the topic leaves open it takes from them.

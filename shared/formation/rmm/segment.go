@@ -48,7 +48,7 @@ func newStatement(c formation.Candidate, turn int, owner string) statement {
 
 // alone reports whether a statement is a topic of its own: how things are is held against the bank by itself, so that a change of one
 // thing leaves the others; what happened is summed up.
-func (s statement) alone() bool { return s.Kind != memory.KindEpisodic || s.Working }
+func (s statement) alone() bool { return s.Kind != memory.KindEpisodic }
 
 // segments cuts one speaker's statements into topics, as TextTiling does: between neighbouring statements the blocks before and behind
 // are compared, and a topic ends where the words have nothing in common, or in a valley that is deeper than usual. It also ends

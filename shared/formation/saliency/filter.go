@@ -74,16 +74,30 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn
 // Score returns how worth remembering a turn is, 0 to 1. What a user says in words that the model cannot know scores the threshold at
 // least: a filter may drop only what it can read.
 func (f *Filter) Score(t memory.Turn) float64 {
-	r := Read(t)
-	if len(r.Clauses) == 0 {
-		return 0 // no words: an emoticon at most
-	}
-	p, _ := f.passes.Get().(*Pass)
-	f.network.run(p, &r, f.index.Places(&r), f.table)
-	score := logistic(float64(p.Logit))
-	f.passes.Put(p)
-	if r.foreign() && t.Role != memory.RoleAssistant {
+	score, unread := f.score(t)
+	if unread {
 		score = max(score, f.threshold)
 	}
 	return score
+}
+
+// Worth is the score of what the model can read, and 1 of what a user says in words that it cannot know: nothing speaks against that.
+func (f *Filter) Worth(t memory.Turn) float64 {
+	score, unread := f.score(t)
+	if unread {
+		return 1
+	}
+	return score
+}
+
+func (f *Filter) score(t memory.Turn) (score float64, unread bool) {
+	r := Read(t)
+	if len(r.Clauses) == 0 {
+		return 0, false // no words: an emoticon at most
+	}
+	p, _ := f.passes.Get().(*Pass)
+	f.network.run(p, &r, f.index.Places(&r), f.table)
+	score = logistic(float64(p.Logit))
+	f.passes.Put(p)
+	return score, r.foreign() && t.Role != memory.RoleAssistant
 }

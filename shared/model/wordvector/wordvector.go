@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 )
 
 //go:embed vectors.bin
@@ -29,14 +30,16 @@ type Table struct {
 	inverse []float32
 }
 
-// Shipped returns the table of this package. It takes some milliseconds: make it once.
-func Shipped() *Table {
+// Shipped returns the table of this package, which is made once, and shared.
+func Shipped() *Table { return table() }
+
+var table = sync.OnceValue(func() *Table {
 	t, err := Parse(shipped)
 	if err != nil {
 		panic(err) // the file is part of the program, and a test reads it
 	}
 	return t
-}
+})
 
 // Parse reads a table; distill.py says how it is written. What is not one is an ErrFormat.
 func Parse(raw []byte) (*Table, error) {
