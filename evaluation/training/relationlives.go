@@ -105,6 +105,7 @@ func (l *life) among(c formation.Candidate, session []formation.Candidate, most 
 			}
 			own = slices.DeleteFunc(own, func(n near) bool { return n.Content == l.said[best].Content })
 			own = slices.Insert(own, 0, near{remembered: l.said[best]})
+			l.said = slices.Delete(l.said, best, best+1) // it holds no more
 		}
 	}
 	for _, n := range own[:min(len(own), most)] {
