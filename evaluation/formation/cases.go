@@ -10,6 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/score"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -29,11 +30,10 @@ type CaseReport struct {
 const caseWords = 0.75
 
 // MeasureCases forms the cases' sessions by a variant, a month apart, and says what became of their statements.
-func MeasureCases(ctx context.Context, p Pipeline, cases []corpus.Case) (CaseReport, error) {
+func MeasureCases(ctx context.Context, v Variant, e embedding.Embedder, cases []corpus.Case) (CaseReport, error) {
 	var out CaseReport
 	for _, c := range cases {
-		p.Bank = nil
-		formed, err := p.Form(ctx, subjectOf(c))
+		formed, err := Pipeline{Filter: v.Filter, Saliency: v.Saliency, Former: v.Former, Strategy: v.Strategy, Embedder: e}.Form(ctx, subjectOf(c))
 		if err != nil {
 			return out, fmt.Errorf("case %s: %w", c.ID, err)
 		}

@@ -64,3 +64,17 @@ func TestRelationCommandsRefuseWhatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+func TestEvalCasesCountsEveryStatement(t *testing.T) {
+	var out, errOut bytes.Buffer
+	if code := cli.Execute(t.Context(), []string{"eval", "cases", "--strategy", "salimory", "--json"}, &out, &errOut); code != cli.ExitOK {
+		t.Fatalf("exit code %d: %s", code, &errOut)
+	}
+	var r map[string]struct{ Keep, Kept, Close, Closed int }
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	if s := r["salimory"]; s.Keep < 150 || s.Kept*10 < s.Keep*7 || s.Close < 50 || s.Closed == 0 {
+		t.Errorf("%+v", s)
+	}
+}
