@@ -78,8 +78,10 @@ func (o RelationOptions) check() error {
 // RelationRecord says what a model was made from; it stands in the model's file.
 type RelationRecord struct {
 	Options RelationOptions `json:"options"`
-	// Statements and Changes count later statements that were learned from, Chosen those that temperature and thresholds were chosen on.
+	// Statements and Changes count later statements that were learned from, MadeUp those of them that made-up people say; Chosen those that
+	// temperature and thresholds were chosen on.
 	Statements int `json:"statements"`
+	MadeUp     int `json:"made_up"`
 	Changes    int `json:"changes"`
 	Chosen     int `json:"chosen"`
 	Features   int `json:"features"`
@@ -112,6 +114,9 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 		return nil, err
 	}
 	out = append(out, made...)
+	if s == corpus.Train {
+		out = append(out, withoutTheirs(out)...)
+	}
 	for _, d := range dialogues {
 		if d.Split() != s {
 			continue
@@ -127,6 +132,20 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 		out = append(out, changingNothing(said, d.Batch, o.Strangers)...)
 	}
 	return out, nil
+}
+
+// withoutTheirs are the statements that change something, held against the others alone: who tells of a change of what was never stored
+// changes nothing.
+func withoutTheirs(sets []corpus.Among) []corpus.Among {
+	var out []corpus.Among
+	for _, a := range sets {
+		if a.Label.Changes() && len(a.Stored) > 1 {
+			a.Stored = slices.Delete(slices.Clone(a.Stored), a.Looks, a.Looks+1)
+			a.Looks, a.Label = -1, relation.Unrelated
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // changingNothing holds what is said against the most what was said before it.
@@ -177,6 +196,9 @@ func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model,
 	for _, a := range train {
 		if a.Label.Changes() {
 			r.Changes++
+		}
+		if a.Batch == livesBatch {
+			r.MadeUp++
 		}
 	}
 	raw, err := relation.New(lexicon, weights, relation.Choice{Temperature: 1, Thresholds: relation.Thresholds{Certain: 1, Possible: 1}}, nil)

@@ -56,6 +56,9 @@ func (q quoter) lives(ctx context.Context, seed uint64, persons, most int) ([]co
 	return out, nil
 }
 
+// livesBatch is the batch of what made-up people say.
+const livesBatch = "lives"
+
 type remembered struct {
 	formation.Candidate
 	stems map[string]bool
@@ -71,7 +74,7 @@ type life struct {
 
 // among holds a candidate against what was said before.
 func (l *life) among(c formation.Candidate, session []formation.Candidate, most int) corpus.Among {
-	out := corpus.Among{Later: asUser(c), Looks: -1, Batch: "lives", Kind: "life"}
+	out := corpus.Among{Later: asUser(c), Looks: -1, Batch: livesBatch, Kind: "life"}
 	stems := text.ContentStems(c.Content)
 	type near struct {
 		remembered

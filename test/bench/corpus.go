@@ -69,7 +69,7 @@ func (c *corpus) salient() string {
 }
 
 func (c *corpus) chatter() string {
-	return one(c.random, "Okay, thanks!", "Haha, thanks!", "Sure.", "Hm, let me think.", "Hello there!", "Bye, talk later.")
+	return one(c.random, "Okay, thanks!", "Haha, thanks!", "Sure.", "Hello there!", "Bye, talk later.")
 }
 
 // memories are n entries of a user, with what one would ask for each.

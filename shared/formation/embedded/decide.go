@@ -225,26 +225,18 @@ type turnJudged struct {
 	by map[string]string
 }
 
-// judge holds each candidate of a turn against all that is related to any of them.
+// judge holds each candidate of a turn against what is related to it.
 func (d *decider) judge(turn memory.Turn) turnJudged {
 	if out, ok := d.judged[turn.ID]; ok {
 		return out
 	}
 	out := turnJudged{each: map[string]map[string]relation.Relation{}, by: map[string]string{}}
 	d.judged[turn.ID] = out
-	var own []memory.Memory
-	for _, r := range d.of[turn.ID] {
-		for _, m := range told(d.known(r.Memories), r.Candidate) {
-			if !slices.ContainsFunc(own, func(o memory.Memory) bool { return o.ID == m.ID }) {
-				own = append(own, m)
-			}
-		}
-	}
-	stored := asStored(own)
 	for _, r := range d.of[turn.ID] {
 		c, each := r.Candidate, map[string]relation.Relation{}
 		out.each[c.Content] = each
-		for k, does := range d.former.judge.Judge(asLater(plain(c.Content), c, turn), stored) {
+		own := told(d.known(r.Memories), c)
+		for k, does := range d.former.judge.Judge(asLater(plain(c.Content), c, turn), asStored(own)) {
 			id := own[k].ID
 			each[id] = does
 			if by, ok := out.by[id]; !ok || does.Change() > out.each[by][id].Change() {

@@ -111,7 +111,7 @@ func groups(in formation.Bundle) [][]int {
 	return s.lists()
 }
 
-// joinByKey joins candidates of one slot, of one text, and near to one entry.
+// joinByKey joins candidates of one turn, which often tell one change together, of one slot, of one text, and near to one entry.
 func joinByKey(s sets, in formation.Bundle) {
 	first := map[string]int{}
 	join := func(i int, parts ...string) {
@@ -125,6 +125,9 @@ func joinByKey(s sets, in formation.Bundle) {
 	for i, r := range in.Related {
 		c := r.Candidate
 		join(i, "text", strings.Join(text.ContentStems(c.Content), " "))
+		if len(c.Sources) > 0 {
+			join(i, "turn", c.Sources[0])
+		}
 		if c.Slot != "" {
 			join(i, "slot", c.Slot)
 		}

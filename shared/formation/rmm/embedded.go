@@ -9,6 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -72,14 +73,42 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	if err != nil {
 		return formation.Verdict{}, err
 	}
-	if len(verdict.Operations) != len(in.Related) {
-		return formation.Verdict{}, fmt.Errorf("decide topics: %d decisions on %d candidates", len(verdict.Operations), len(in.Related))
+	ops := onWhole(verdict.Operations)
+	if len(ops) != len(in.Related) {
+		return formation.Verdict{}, fmt.Errorf("decide topics: %d decisions on %d candidates", len(ops), len(in.Related))
 	}
 	m := newMerger(f, in)
-	for i, op := range verdict.Operations {
+	for i, op := range ops {
 		if err := m.settle(ctx, in.Related[i], op); err != nil {
 			return formation.Verdict{}, err
 		}
 	}
 	return formation.Verdict{Operations: m.ops}, nil
+}
+
+// onWhole takes out what leaves an entry with a part fewer: a summary is written anew as a whole. What changes the part names the entry
+// itself then.
+func onWhole(ops []memory.Operation) []memory.Operation {
+	whole := map[string]string{}
+	var out []memory.Operation
+	for _, op := range ops {
+		if op.Reason == embedded.ReasonRest {
+			whole[op.New.ID] = op.Targets[0]
+			continue
+		}
+		if op.New != nil {
+			for i, id := range op.New.Links {
+				if of, ok := whole[id]; ok {
+					op.New.Links[i] = of
+				}
+			}
+		}
+		for i, id := range op.Targets {
+			if of, ok := whole[id]; ok {
+				op.Targets[i] = of
+			}
+		}
+		out = append(out, op)
+	}
+	return out
 }

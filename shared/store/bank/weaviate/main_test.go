@@ -45,7 +45,10 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := goleak.Find(); err != nil {
+	// The client's finalizer waits for a reader that it has with credentials only: where a closed bank's client is collected, the
+	// goroutine of finalizers waits for good. A service opens one bank, and keeps it.
+	finalizer := goleak.IgnoreAnyFunction("github.com/weaviate/weaviate-go-client/v4/weaviate/connection.finalizer")
+	if err := goleak.Find(finalizer); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
