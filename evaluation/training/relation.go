@@ -114,9 +114,6 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 		return nil, err
 	}
 	out = append(out, made...)
-	if s == corpus.Train {
-		out = append(out, withoutTheirs(out)...)
-	}
 	for _, d := range dialogues {
 		if d.Split() != s {
 			continue
@@ -132,20 +129,6 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 		out = append(out, changingNothing(said, d.Batch, o.Strangers)...)
 	}
 	return out, nil
-}
-
-// withoutTheirs are the statements that change something, held against the others alone: who tells of a change of what was never stored
-// changes nothing.
-func withoutTheirs(sets []corpus.Among) []corpus.Among {
-	var out []corpus.Among
-	for _, a := range sets {
-		if a.Label.Changes() && len(a.Stored) > 1 {
-			a.Stored = slices.Delete(slices.Clone(a.Stored), a.Looks, a.Looks+1)
-			a.Looks, a.Label = -1, relation.Unrelated
-			out = append(out, a)
-		}
-	}
-	return out
 }
 
 // changingNothing holds what is said against the most what was said before it.

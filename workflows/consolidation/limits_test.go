@@ -88,13 +88,9 @@ func TestWhatSaysTooMuchIsTakenInHalves(t *testing.T) {
 
 func TestExtractRefusesTooMuch(t *testing.T) {
 	s := newShop(t)
-	things := make([]string, 8)
+	things := make([]string, 120) // a turn is at most a dozen quotations, however many sentences it has
 	for i := range things {
-		var b strings.Builder
-		for n := range 260 {
-			fmt.Fprintf(&b, "I bought %d apples number %d in Porto. ", n, i)
-		}
-		things[i] = b.String()
+		things[i] = fmt.Sprintf("I bought fruit number %d in Porto:", i) + strings.Repeat(" apples", 3000)
 	}
 	_, err := s.Extract(t.Context(), batchOf(1, things...))
 	var app *temporal.ApplicationError

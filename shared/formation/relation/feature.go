@@ -182,7 +182,7 @@ func (l *Lexicon) aligned(later, stored *Reading, near []float32) hashes {
 }
 
 // crossedWeight is how rare words are that are crossed.
-const crossedWeight = 3
+const crossedWeight = 2
 
 // crossed returns the features of that block.
 func (l *Lexicon) crossed(later, stored *Reading) hashes {
