@@ -33,7 +33,8 @@ const caseWords = 0.75
 func MeasureCases(ctx context.Context, v Variant, e embedding.Embedder, cases []corpus.Case) (CaseReport, error) {
 	var out CaseReport
 	for _, c := range cases {
-		formed, err := Pipeline{Filter: v.Filter, Saliency: v.Saliency, Former: v.Former, Strategy: v.Strategy, Embedder: e}.Form(ctx, subjectOf(c))
+		p := Pipeline{Filter: v.Filter, Saliency: v.Saliency, Former: v.Former, Strategy: v.Strategy, Embedder: e}
+		formed, err := p.Form(ctx, subjectOf(c))
 		if err != nil {
 			return out, fmt.Errorf("case %s: %w", c.ID, err)
 		}

@@ -222,9 +222,8 @@ type set struct {
 }
 
 type pairRow struct {
-	stored []cell
-	pair   []cell
-	dense  []float32
+	pair  []cell
+	dense []float32
 }
 
 type cell struct {
@@ -414,7 +413,8 @@ func (m *matrix) fit(o RelationOptions) *relation.Weights {
 			}
 		},
 	}
-	result, err := optimize.Minimize(problem, make([]float64, n), &optimize.Settings{MajorIterations: o.Rounds, GradientThreshold: 1e-2}, &optimize.LBFGS{})
+	settings := &optimize.Settings{MajorIterations: o.Rounds, GradientThreshold: 1e-2}
+	result, err := optimize.Minimize(problem, make([]float64, n), settings, &optimize.LBFGS{})
 	if result == nil {
 		panic(err) // the problem is convex and begins at a finite point
 	}

@@ -32,7 +32,8 @@ func (q quoter) lives(ctx context.Context, seed uint64, persons, most int) ([]co
 	var out []corpus.Among
 	for i := range persons {
 		subject := g.Person(i).Subject("corpus")
-		l := life{targets: map[string][]dataset.Target{}, all: subject.Targets, random: rand.New(rand.NewPCG(seed, uint64(i)))} //nolint:gosec // not below 0
+		random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // not below 0
+		l := life{targets: map[string][]dataset.Target{}, all: subject.Targets, random: random}
 		for _, t := range subject.Targets {
 			for _, turn := range t.Turns {
 				l.targets[turn] = append(l.targets[turn], t)

@@ -18,9 +18,9 @@ func (c *cli) evalCases() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cases",
 		Short: "Measure what is kept and what is closed in hand-written cases",
-		Long: "cases forms, in this process, the memories of cases of two sessions that were written by hand: compound facts of which one changes,\n" +
-			"quotes, dreams, hypotheticals, others' news, jokes, corrections. It prints, for each strategy, how many of the statements that still\n" +
-			"hold an active memory tells, and how many of those that no longer hold were remembered and are told by none.",
+		Long: "cases forms, in this process, the memories of cases of two sessions that were written by hand: compound facts of which one\n" +
+			"changes, quotes, dreams, hypotheticals, others' news, jokes, corrections. It prints, for each strategy, how many of the\n" +
+			"statements that still hold an active memory tells, and how many of those that no longer hold were remembered and are told by none.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalCases(cmd.Context(), a, wrong) },
 	}
@@ -52,8 +52,8 @@ func (c *cli) runEvalCases(ctx context.Context, a formationArgs, wrong bool) err
 		if c.json {
 			continue
 		}
-		fmt.Fprintf(c.out, "%s: kept %d of %d (%s), closed %d of %d (%s)\n", v.Strategy, r.Kept, r.Keep, score.Percent(score.Share(r.Kept, r.Keep)),
-			r.Closed, r.Close, score.Percent(score.Share(r.Closed, r.Close)))
+		fmt.Fprintf(c.out, "%s: kept %d of %d (%s), closed %d of %d (%s)\n", v.Strategy, r.Kept, r.Keep,
+			score.Percent(score.Share(r.Kept, r.Keep)), r.Closed, r.Close, score.Percent(score.Share(r.Closed, r.Close)))
 		for _, line := range r.Wrong {
 			if wrong {
 				fmt.Fprintln(c.out, "  "+line)

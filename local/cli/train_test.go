@@ -14,7 +14,8 @@ import (
 func TestTrainFilterWritesAModel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "model.json")
 	var out, errOut bytes.Buffer
-	code := cli.Execute(t.Context(), []string{"train", "filter", "--persons", "4", "--epochs", "1", "--seed", "9", "--out", file, "--json"}, &out, &errOut)
+	line := []string{"train", "filter", "--persons", "4", "--epochs", "1", "--seed", "9", "--out", file, "--json"}
+	code := cli.Execute(t.Context(), line, &out, &errOut)
 	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
 	}

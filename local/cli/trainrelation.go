@@ -56,7 +56,8 @@ func (c *cli) runTrainRelation(ctx context.Context, o training.RelationOptions, 
 		return json.NewEncoder(c.out).Encode(r)
 	}
 	t := model.Thresholds()
-	_, err = fmt.Fprintf(c.out, "learned from %d statements, %d of them changes; %d features; a change is certain from %.4f on, possible from %.4f on\n",
+	_, err = fmt.Fprintf(c.out,
+		"learned from %d statements, %d of them changes; %d features; a change is certain from %.4f on, possible from %.4f on\n",
 		r.Statements, r.Changes, r.Features, t.Certain, t.Possible)
 	return err
 }

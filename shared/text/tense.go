@@ -20,7 +20,8 @@ func IsPast(lower string) bool {
 }
 
 // presentBe before a participle make it a state, not a past: "is called", "I'm married".
-var presentBe = WordSet(`am is are be being i'm im he's she's it's that's there's who's we're you're they're isn't aren't not get gets getting`)
+var presentBe = WordSet(`am is are be being i'm im he's she's it's that's there's who's we're you're they're isn't aren't not get gets
+getting`)
 
 // TellsPast reports whether a verb among the words is in the past.
 func TellsPast(words []Word) bool {

@@ -14,6 +14,7 @@ import (
 
 // Judge says what a statement does to each of the stored ones; relation.Model is one.
 type Judge interface {
+	// Judge returns a relation for each of stored, in order.
 	Judge(later relation.Statement, stored []relation.Statement) []relation.Relation
 }
 

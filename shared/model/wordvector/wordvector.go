@@ -133,11 +133,3 @@ func (t *Table) Add(sum []float32, word int32, weight float32) {
 		sum[i] += weight * float32(x)
 	}
 }
-
-func (t *Table) Words() []string {
-	out := make([]string, t.Len())
-	for w, i := range t.rows {
-		out[i] = w
-	}
-	return out
-}

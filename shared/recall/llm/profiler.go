@@ -107,7 +107,8 @@ func show(e recall.Evidence) evidence {
 			m.Value = "" // it stands there once already
 		}
 		out.Memories = append(out.Memories, shownMemory{
-			N: i + 1, Kind: string(m.Kind), Content: m.Content, Speaker: m.Speaker, Said: model.ShowTime(m.ValidFrom), When: model.ShowEvent(m.EventTime),
+			N: i + 1, Kind: string(m.Kind), Content: m.Content, Speaker: m.Speaker, Said: model.ShowTime(m.ValidFrom),
+			When:   model.ShowEvent(m.EventTime),
 			Status: string(m.Status), Dialogue: m.Value,
 		})
 	}
