@@ -78,6 +78,7 @@ type Judged struct {
 	Kind   string  `json:"kind"`
 	Change float64 `json:"change"`
 
+	whole float64 // the probability that any is changed
 	label relation.Label
 	right bool   // whether Stored is what it changes
 	about string // what it has to do with
@@ -92,10 +93,10 @@ func Evaluate(m *relation.Model, sets []corpus.Among, worst int) (Report, error)
 		if s.Looks >= 0 {
 			j.about = s.Stored[s.Looks].Text
 		}
-		for k, told := range m.Judge(s.Later, s.Stored) {
-			if c := told.Change(); c > j.Change {
-				j.Change, j.Stored, j.right = c, s.Stored[k].Text, k == s.Looks && s.Label.Changes()
-			}
+		told := m.Judge(s.Later, s.Stored)
+		var k int
+		if k, j.Change, j.whole = relation.Changed(told); k >= 0 {
+			j.Stored, j.right = s.Stored[k].Text, k == s.Looks && s.Label.Changes()
 		}
 		judged[i] = j
 		if s.Label.Changes() {
@@ -106,7 +107,8 @@ func Evaluate(m *relation.Model, sets []corpus.Among, worst int) (Report, error)
 		return Report{}, ErrNoStatements
 	}
 	t := m.Thresholds()
-	r.Certain, r.Possible, r.AtBar = at(judged, t.Certain), at(judged, t.Possible), at(judged, barOf(judged))
+	r.Certain, r.AtBar = at(judged, t.Certain, certainty), at(judged, barOf(judged), certainty)
+	r.Possible = at(judged, t.Possible, func(j Judged) float64 { return j.Change })
 	r.Kinds = kinds(judged, t.Certain)
 	r.Reliability = reliability(judged)
 	slices.SortStableFunc(judged, func(a, b Judged) int { return cmp.Compare(b.Change, a.Change) })
@@ -124,13 +126,21 @@ func Evaluate(m *relation.Model, sets []corpus.Among, worst int) (Report, error)
 	return r, nil
 }
 
-func at(judged []Judged, threshold float64) At {
+// certainty is what decides whether the likeliest entry is closed.
+func certainty(j Judged) float64 {
+	if j.Change < relation.LeastOwn {
+		return 0
+	}
+	return j.whole
+}
+
+func at(judged []Judged, threshold float64, probability func(Judged) float64) At {
 	var units []score.Unit
 	counts, right := [relation.Labels]int{}, [relation.Labels]int{}
 	wrong, falsely, changes := 0, 0, 0
 	for _, j := range judged {
 		counts[j.label]++
-		closes := j.Change >= threshold
+		closes := probability(j) >= threshold
 		switch {
 		case !j.label.Changes():
 			if closes {
@@ -165,15 +175,15 @@ func barOf(judged []Judged) float64 {
 	var others []float64
 	for _, j := range judged {
 		if !j.label.Changes() {
-			others = append(others, j.Change)
+			others = append(others, certainty(j))
 		}
 	}
 	slices.Sort(others)
 	highest := others[len(others)-1-int(falseBar*float64(len(others)))]
 	best := 1.0
 	for _, j := range judged {
-		if j.Change > highest {
-			best = min(best, j.Change)
+		if certainty(j) > highest {
+			best = min(best, certainty(j))
 		}
 	}
 	return best
@@ -190,7 +200,7 @@ func kinds(judged []Judged, threshold float64) []Kind {
 			found[key] = &Kind{Name: j.Kind, Label: j.label.String()}
 		}
 		found[key].Of++
-		if j.Change >= threshold {
+		if certainty(j) >= threshold {
 			found[key].Count++
 		}
 	}

@@ -198,7 +198,8 @@ func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model,
 	}
 	c := relation.Choice{Temperature: chooseTemperature(logits, choose)}
 	c.Thresholds = relation.Thresholds{
-		Certain: threshold(logits, choose, c.Temperature, o.FalseCertain), Possible: threshold(logits, choose, c.Temperature, o.FalsePossible),
+		Certain:  threshold(logits, choose, c.Temperature, o.FalseCertain, certainty),
+		Possible: threshold(logits, choose, c.Temperature, o.FalsePossible, possibility),
 	}
 	model, err := relation.New(lexicon, weights, c, r)
 	return model, r, err
@@ -555,18 +556,29 @@ func chooseTemperature(logits [][]relation.Logits, sets []corpus.Among) float64 
 	return best
 }
 
+// certainty is what decides whether an entry is closed, possibility whether one is linked.
+func certainty(told []relation.Relation) float64 {
+	if _, own, whole := relation.Changed(told); own >= relation.LeastOwn {
+		return whole
+	}
+	return 0
+}
+
+func possibility(told []relation.Relation) float64 {
+	_, own, _ := relation.Changed(told)
+	return own
+}
+
 // threshold returns the probability of a change that a share of the statements that change nothing are above.
-func threshold(logits [][]relation.Logits, sets []corpus.Among, temperature, share float64) float64 {
+func threshold(
+	logits [][]relation.Logits, sets []corpus.Among, temperature, share float64, probability func([]relation.Relation) float64,
+) float64 {
 	var others []float64
 	for i, z := range logits {
 		if sets[i].Label.Changes() {
 			continue
 		}
-		most := 0.0
-		for _, r := range relation.Softmax(z, temperature) {
-			most = max(most, r.Change())
-		}
-		others = append(others, most)
+		others = append(others, probability(relation.Softmax(z, temperature)))
 	}
 	slices.Sort(others)
 	if len(others) == 0 {

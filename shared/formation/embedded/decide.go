@@ -154,6 +154,10 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		}
 	}
 	var changed, linked []judged
+	whole := 0.0 // the probability that an entry is changed, whichever it is
+	for _, m := range own {
+		whole += does.each[c.Content][m.ID].Change()
+	}
 	for _, m := range own {
 		if does.by[m.ID] != c.Content {
 			continue
@@ -162,7 +166,7 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		switch change := r.Change(); {
 		case turn.Time.Before(m.ValidFrom) && change >= d.former.links:
 			op.Reason = reasonOlder // a late turn changes nothing that was told after it
-		case change >= d.former.closes:
+		case whole >= d.former.closes && change >= relation.LeastOwn:
 			changed = append(changed, judged{m, r})
 		case change >= d.former.links:
 			linked = append(linked, judged{m, r})
@@ -176,9 +180,9 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			linked = append(linked, j)
 			continue
 		}
-		rest, whole := d.rest(j.Memory, c, turn)
+		rest, entire := d.rest(j.Memory, c, turn)
 		switch {
-		case whole:
+		case entire:
 			op.Targets = append(op.Targets, j.ID)
 		case rest == "" || i > 0:
 			linked = append(linked, j)
@@ -203,7 +207,7 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 	case len(op.Targets) > 1:
 		op.Kind = memory.OpMerge
 	case len(op.Targets) == 1:
-	case len(linked) > 0 && linked[0].Change() >= d.former.closes:
+	case len(changed) > 0 && len(linked) > 0:
 		op.Reason = ReasonPart
 	case len(linked) > 0:
 		op.Reason = reasonMaybe

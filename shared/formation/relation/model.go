@@ -13,11 +13,30 @@ import (
 // ErrModel says that bytes are no model of relations that this code can use.
 var ErrModel = errors.New("not a model of relations")
 
-// Thresholds are probabilities of a change, chosen on pairs that nothing was trained on.
+// Thresholds are probabilities of a change, chosen on statements that nothing was trained on.
 type Thresholds struct {
-	// Certain is from where a change is acted upon; Possible from where the two are best kept side by side.
+	// Certain is the probability that any of the stored statements is changed (see Changed) from which the likeliest is closed; Possible that
+	// of one's own change from which the two are best kept side by side.
 	Certain  float64 `json:"certain"`
 	Possible float64 `json:"possible"`
+}
+
+// LeastOwn is the probability of its own change that the likeliest of the changed statements needs to be closed: below, it may as well
+// be another one that is meant.
+const LeastOwn = 0.35
+
+// Changed returns the stored statement that is most likely changed, -1 where none may be, with the probability of its own change and that
+// of any change: where several stored statements tell of one matter, they share what would be one's alone.
+func Changed(relations []Relation) (index int, own, whole float64) {
+	index = -1
+	for i, r := range relations {
+		c := r.Change()
+		whole += c
+		if c > own {
+			index, own = i, c
+		}
+	}
+	return index, own, whole
 }
 
 // Model judges pairs of statements. It is safe for concurrent use.
