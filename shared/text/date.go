@@ -88,8 +88,16 @@ type dater struct {
 	future, past bool
 }
 
-// toCome reports whether a day or month without a direction lies ahead: it does unless a verb in the past says otherwise.
-func (d dater) toCome() bool { return d.future || !d.past }
+// toCome reports whether a day or month without a direction, at word i, lies ahead: it does unless a verb in the past says otherwise. What
+// was moved to a day, or booked for one, was done in the past, but the day is to come.
+func (d dater) toCome(i int) bool { return d.future || !d.past || putOff[d.at(i-1)] && !d.rangeTo(i) }
+
+// rangeTo reports whether the day at word i ends a range: "Monday to Friday".
+func (d dater) rangeTo(i int) bool {
+	_, day := weekdays[d.at(i-2)]
+	_, month := months[d.at(i-2)]
+	return day || month
+}
 
 // match tries every reading at word i, the most specific first, and returns how many words the first that
 // fits takes.

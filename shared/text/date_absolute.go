@@ -107,7 +107,7 @@ func (d dater) weekday(i int) (DateMention, int) {
 		return DateMention{}, 0
 	}
 	back := (int(d.today.Weekday())-int(day)+6)%7 + 1
-	if d.toCome() {
+	if d.toCome(i) {
 		return mention(Day, d.today.AddDate(0, 0, 7-back%7)), 1 + d.partOfDay(i)
 	}
 	return mention(Day, d.today.AddDate(0, 0, -back)), 1 + d.partOfDay(i)
@@ -124,9 +124,9 @@ func (d dater) monthAlone(i int) (DateMention, int) {
 	}
 	year := d.today.Year()
 	switch {
-	case d.toCome() && month < d.today.Month():
+	case d.toCome(i) && month < d.today.Month():
 		year++
-	case !d.toCome() && month > d.today.Month():
+	case !d.toCome(i) && month > d.today.Month():
 		year--
 	}
 	return mention(Month, time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)), 1

@@ -82,7 +82,7 @@ func (d dater) ago(i int) (DateMention, int) {
 
 // ahead reads "in two weeks", "in 3 months"; "in a day" and the like are durations too often where nothing says that it is to come.
 func (d dater) ahead(i int) (DateMention, int) {
-	if d.at(i) != "in" || !d.toCome() || !d.adjacent(i) {
+	if d.at(i) != "in" || !d.toCome(i) || !d.adjacent(i) {
 		return DateMention{}, 0
 	}
 	n, count, vague := d.count(i + 1)

@@ -50,6 +50,8 @@ func TestDatesResolveExpressions(t *testing.T) {
 		{"on Monday I swam", "Monday", "2023-05-22", "2023-05-22"},
 		{"the meeting is on Tuesday", "Tuesday", "2023-05-30", "2023-05-30"},
 		{"we met on Tuesday", "Tuesday", "2023-05-23", "2023-05-23"},
+		{"the meeting was moved to Tuesday", "Tuesday", "2023-05-30", "2023-05-30"},
+		{"I booked the dentist for Tuesday", "Tuesday", "2023-05-30", "2023-05-30"},
 		{"dentist Friday 9am", "Friday", "2023-05-26", "2023-05-26"},
 		{"I fly in two weeks", "in two weeks", "week of 2023-06-05", "2023-06-05"},
 		{"I will swim on Monday", "Monday", "2023-05-29", "2023-05-29"},

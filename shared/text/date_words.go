@@ -46,6 +46,9 @@ var beforeMonth = WordSet("in since until till by during of early late mid from 
 // beforeYear before a number of four digits make it a year.
 var beforeYear = WordSet("in since until till by during of from around before after back year spring summer fall autumn winter")
 
+// putOff stand before the day that something was moved to or is meant for.
+var putOff = WordSet("to for")
+
 // aheadWords suggest that a bare weekday or month lies ahead.
 var aheadWords = WordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon
 tomorrow scheduled hoping hope wait forward until till by deadline due`)
