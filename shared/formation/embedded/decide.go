@@ -43,7 +43,7 @@ const (
 // wrong update loses what was right, a double only costs space.
 func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d := decider{
-		former: f, session: in.Session, turns: map[string]memory.Turn{}, of: map[string][]formation.Related{}, closed: map[string]bool{},
+		former: f, judges: f.judge(), session: in.Session, turns: map[string]memory.Turn{}, of: map[string][]formation.Related{}, closed: map[string]bool{},
 		judged: map[string]turnJudged{},
 	}
 	for _, t := range in.Session.Turns {
@@ -68,6 +68,7 @@ func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Ver
 // decider is the state of one Decide.
 type decider struct {
 	former  *Former
+	judges  Judge
 	session formation.Session
 	turns   map[string]memory.Turn
 	// of are the candidates of each turn with what is related to them.
@@ -240,7 +241,7 @@ func (d *decider) judge(turn memory.Turn) turnJudged {
 		c, each := r.Candidate, map[string]relation.Relation{}
 		out.each[c.Content] = each
 		own := told(d.known(r.Memories), c)
-		for k, does := range d.former.judge.Judge(asLater(plain(c.Content), c, turn), asStored(own)) {
+		for k, does := range d.judges.Judge(asLater(plain(c.Content), c, turn), asStored(own)) {
 			id := own[k].ID
 			each[id] = does
 			if by, ok := out.by[id]; !ok || does.Change() > out.each[by][id].Change() {
@@ -261,7 +262,7 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 		for i, p := range parts {
 			stored[i] = relation.Statement{Text: plain(p), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
 		}
-		judged := d.former.judge.Judge(asLater(plain(c.Content), c, turn), stored)
+		judged := d.judges.Judge(asLater(plain(c.Content), c, turn), stored)
 		for i := range judged {
 			if judged[i].Change() > judged[changed].Change() {
 				changed = i
@@ -296,7 +297,7 @@ func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, tur
 // saysSame reports whether an entry says again what another says: it is changed with it. Of others only the likeliest is.
 func (d *decider) saysSame(m, of memory.Memory) bool {
 	stored := asStored([]memory.Memory{m, of})
-	return d.former.judge.Judge(stored[0], stored[1:])[0][relation.Same] >= surelySame
+	return d.judges.Judge(stored[0], stored[1:])[0][relation.Same] >= surelySame
 }
 
 func asStored(entries []memory.Memory) []relation.Statement {

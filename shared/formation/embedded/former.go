@@ -23,7 +23,8 @@ type Former struct {
 	identity Identity
 	splitter *text.Splitter
 	topics   *topics
-	judge    Judge
+	// judge returns what judges one session.
+	judge func() Judge
 	// worth says how worth remembering what a turn says is, 0 to 1.
 	worth func(memory.Turn) float64
 	// closes is the probability of a change from which an entry is closed, links that from which it is named as uncertain.
@@ -36,12 +37,16 @@ var _ formation.Former = (*Former)(nil)
 func NewFormer(id Identity) *Former {
 	model := relation.Shipped()
 	t := model.Thresholds()
-	return NewFormerWith(id, model, t.Certain, t.Possible)
+	return newFormer(id, func() Judge { return model.Session() }, t.Certain, t.Possible)
 }
 
 // NewFormerWith returns a former with another judge, for training and measuring: an entry is closed from the probability closes on, and
 // linked from links on.
 func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
+	return newFormer(id, func() Judge { return judge }, closes, links)
+}
+
+func newFormer(id Identity, judge func() Judge, closes, links float64) *Former {
 	return &Former{
 		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge, closes: closes, links: links,
 		worth: saliency.NewTrained().Worth,

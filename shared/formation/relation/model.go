@@ -110,6 +110,30 @@ func (m *Model) Judge(later Statement, stored []Statement) []Relation {
 	return m.Compare(m.Read(later), read)
 }
 
+// Session judges like its model, and reads each stored statement once: for a piece of work in which the same ones come up again and
+// again. It is not safe for concurrent use.
+type Session struct {
+	model *Model
+	read  map[Statement]Reading
+}
+
+// Session returns one that has read nothing.
+func (m *Model) Session() *Session { return &Session{model: m, read: map[Statement]Reading{}} }
+
+// Judge is the model's.
+func (s *Session) Judge(later Statement, stored []Statement) []Relation {
+	readings := make([]Reading, len(stored))
+	for i, st := range stored {
+		r, ok := s.read[st]
+		if !ok {
+			r = s.model.Read(st)
+			s.read[st] = r
+		}
+		readings[i] = r
+	}
+	return s.model.Compare(s.model.Read(later), readings)
+}
+
 // Compare is Judge for statements that this model has read.
 func (m *Model) Compare(later Reading, stored []Reading) []Relation {
 	return Softmax(m.Logits(later, stored), m.head.Temperature)

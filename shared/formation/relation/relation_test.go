@@ -182,3 +182,17 @@ func BenchmarkShipped(b *testing.B) {
 		}
 	}
 }
+
+func TestASessionJudgesLikeItsModel(t *testing.T) {
+	m := relation.Shipped()
+	session := m.Session()
+	stored := []relation.Statement{user("I live in Porto"), user("I have two cats"), user("I work as a nurse")}
+	for _, said := range []string{"I moved to Braga", "one of the cats died", "I moved to Braga", "what is the capital of Peru?"} {
+		want, got := m.Judge(user(said), stored), session.Judge(user(said), stored)
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("%q, %q: %v, want %v", said, stored[i].Text, got[i], want[i])
+			}
+		}
+	}
+}
