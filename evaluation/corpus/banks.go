@@ -1,9 +1,7 @@
 package corpus
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,22 +69,7 @@ func Banks(s Split) ([]Bank, error) {
 var allBanks = sync.OnceValues(func() ([]Bank, error) { return eachFile(bankFiles, "banks", readBanks) })
 
 func readBanks(batch string, data []byte) ([]Bank, error) {
-	var banks []Bank
-	number := 0
-	for line := range bytes.Lines(data) {
-		number++
-		b := Bank{Batch: batch}
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&b); err != nil {
-			return nil, fmt.Errorf("line %d: %w: %w", number, ErrBank, err)
-		}
-		if err := b.check(); err != nil {
-			return nil, fmt.Errorf("line %d: %w: %w", number, ErrBank, err)
-		}
-		banks = append(banks, b)
-	}
-	return banks, nil
+	return eachLine(data, ErrBank, func() Bank { return Bank{Batch: batch} }, Bank.check)
 }
 
 func (b Bank) check() error {

@@ -3,12 +3,9 @@
 package corpus
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -104,49 +101,9 @@ var Dialogues = sync.OnceValues(func() ([]Dialogue, error) {
 	return eachFile(dialogueFiles, "dialogues", ReadDialogues)
 })
 
-// eachFile reads all files of a folder in the order of their names.
-func eachFile[T any](files fs.FS, folder string, read func(batch string, data []byte) ([]T, error)) ([]T, error) {
-	names, err := fs.Glob(files, folder+"/*.jsonl")
-	if err != nil {
-		return nil, err
-	}
-	var all []T
-	for _, name := range names {
-		data, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, err
-		}
-		batch := strings.TrimSuffix(strings.TrimPrefix(name, folder+"/"), ".jsonl")
-		some, err := read(batch, data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, some...)
-	}
-	return all, nil
-}
-
 // ReadDialogues reads the dialogues of a batch, a JSON object a line. A line that is none is an ErrDialogue with its number.
 func ReadDialogues(batch string, data []byte) ([]Dialogue, error) {
-	var out []Dialogue
-	number := 0
-	for line := range bytes.Lines(data) {
-		number++
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		d := Dialogue{Batch: batch}
-		decoder := json.NewDecoder(bytes.NewReader(line))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&d); err != nil {
-			return nil, fmt.Errorf("line %d: %w: %w", number, ErrDialogue, err)
-		}
-		if err := d.check(); err != nil {
-			return nil, fmt.Errorf("line %d: %w: %w", number, ErrDialogue, err)
-		}
-		out = append(out, d)
-	}
-	return out, nil
+	return eachLine(data, ErrDialogue, func() Dialogue { return Dialogue{Batch: batch} }, Dialogue.check)
 }
 
 func (d Dialogue) check() error {

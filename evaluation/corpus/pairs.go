@@ -1,14 +1,12 @@
 // Package corpus holds statements as people type them, labelled by hand: the data that models of relations are trained and measured on.
-// pairs/ has pairs of a stored and a later statement of one user, a file a writer and field of topics.
+// pairs/ has pairs of a stored and a later statement of one user, a file a writer and field of topics; banks/ what one person told, with what
+// each later statement does to it; dialogues/ what people say to an assistant, and which turns are worth remembering.
 package corpus
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -78,48 +76,11 @@ func statement(text, by string) relation.Statement {
 }
 
 // Pairs returns all pairs in the order of files and lines.
-var Pairs = sync.OnceValues(func() ([]Pair, error) {
-	names, err := fs.Glob(files, "pairs/*.jsonl")
-	if err != nil {
-		return nil, err
-	}
-	var all []Pair
-	for _, name := range names {
-		data, err := files.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		batch := strings.TrimSuffix(strings.TrimPrefix(name, "pairs/"), ".jsonl")
-		pairs, err := Read(batch, data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, pairs...)
-	}
-	return all, nil
-})
+var Pairs = sync.OnceValues(func() ([]Pair, error) { return eachFile(files, "pairs", Read) })
 
 // Read reads the pairs of a batch, a JSON object a line. A line that is none is an ErrPair with its number.
 func Read(batch string, data []byte) ([]Pair, error) {
-	var pairs []Pair
-	number := 0
-	for line := range bytes.Lines(data) {
-		number++
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		p := Pair{Batch: batch}
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&p); err != nil {
-			return nil, fmt.Errorf("line %d: %w: %w", number, ErrPair, err)
-		}
-		if err := p.check(); err != nil {
-			return nil, fmt.Errorf("line %d: %w: %w", number, ErrPair, err)
-		}
-		pairs = append(pairs, p)
-	}
-	return pairs, nil
+	return eachLine(data, ErrPair, func() Pair { return Pair{Batch: batch} }, Pair.check)
 }
 
 func (p Pair) check() error {

@@ -43,7 +43,8 @@ const (
 // wrong update loses what was right, a double only costs space.
 func (f *Former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d := decider{
-		former: f, judges: f.judge(), session: in.Session, turns: map[string]memory.Turn{}, of: map[string][]formation.Related{}, closed: map[string]bool{},
+		former: f, judges: f.judge(), session: in.Session, turns: map[string]memory.Turn{}, of: map[string][]formation.Related{},
+		closed: map[string]bool{},
 		judged: map[string]turnJudged{},
 	}
 	for _, t := range in.Session.Turns {
