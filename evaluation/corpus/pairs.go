@@ -1,6 +1,6 @@
 // Package corpus holds statements as people type them, labelled by hand: the data that models of relations are trained and measured on.
-// pairs/ has pairs of a stored and a later statement of one user, a file a writer and field of topics; banks/ what one person told, with what
-// each later statement does to it; dialogues/ what people say to an assistant, and which turns are worth remembering.
+// pairs/ has pairs of a stored and a later statement of one user, a file a writer and field of topics; banks/ what one person told, and
+// what each later statement does to it; dialogues/ what people say to an assistant, and which turns are worth remembering.
 package corpus
 
 import (
