@@ -16,6 +16,11 @@ const heartbeatEvery = 2 * time.Second
 // done again by another worker.
 const stopTimeout = 5 * time.Second
 
+// deadlockAfter is how long a workflow may compute before the SDK takes it for stuck: as long as a workflow task may
+// last at all. With the SDK's second, a process that is short of processor fails sound tasks, and every such failure
+// leaves a goroutine behind for good.
+const deadlockAfter = 10 * time.Second
+
 // ClientOptions adds what this workflow needs of a client: the trace in headers, and compressed
 // payloads, because batches of turns and vectors repeat themselves.
 func ClientOptions(o client.Options) client.Options {
@@ -37,6 +42,7 @@ func Workers(c client.Client, r Roles, a *Activities, o *Observer) []worker.Work
 		Interceptors:                 []interceptor.WorkerInterceptor{o},
 		WorkerStopTimeout:            stopTimeout,
 		MaxHeartbeatThrottleInterval: heartbeatEvery,
+		DeadlockDetectionTimeout:     deadlockAfter,
 	}
 	var out []worker.Worker
 	if r.Workflow {

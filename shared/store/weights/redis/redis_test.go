@@ -29,7 +29,10 @@ var (
 // open makes a store over the server at addr.
 func open(t testing.TB, addr string, o redis.Options) (*redis.Store, *goredis.Client) {
 	t.Helper()
-	client := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true})
+	client := goredis.NewClient(&goredis.Options{
+		Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true,
+		ReadTimeout: time.Minute, // a script of thousands of turns takes long in an emulated server on a busy machine
+	})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Errorf("close client: %v", err)

@@ -26,7 +26,10 @@ var limits = window.Limits{Words: 50, Age: 24 * time.Hour, Idle: time.Hour}
 // open makes a window over the server at addr.
 func open(t testing.TB, addr string, l window.Limits) (*redis.Window, *goredis.Client) {
 	t.Helper()
-	client := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true})
+	client := goredis.NewClient(&goredis.Options{
+		Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true,
+		ReadTimeout: time.Minute, // a script of thousands of turns takes long in an emulated server on a busy machine
+	})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Errorf("close client: %v", err)
