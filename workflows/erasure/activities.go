@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -48,7 +49,10 @@ func (a *Activities) CountStores(ctx context.Context, r Request) ([]Count, error
 
 // Worker makes the worker of workflow and activities. The caller starts and stops it.
 func Worker(c client.Client, a *Activities, interceptors ...interceptor.WorkerInterceptor) worker.Worker {
-	w := worker.New(c, Queue, worker.Options{Interceptors: interceptors, DisableRegistrationAliasing: true})
+	w := worker.New(c, Queue, worker.Options{
+		Interceptors: interceptors, DisableRegistrationAliasing: true,
+		DeadlockDetectionTimeout: 10 * time.Second, // as long as a task may last: a busy machine is no deadlock
+	})
 	Register(w)
 	w.RegisterActivity(a)
 	return w
