@@ -4,7 +4,9 @@
 package text
 
 import (
+	"hash/maphash"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -92,8 +94,24 @@ func Stem(word string) string {
 	if len(word) > maxStemBytes || !utf8.ValidString(word) {
 		return word
 	}
-	return english.Stem(word, true)
+	slot := &stems[maphash.String(stemSeed, word)%uint64(len(stems))]
+	if known := slot.Load(); known != nil && known.word == word {
+		return known.stem
+	}
+	known := &stemmed{word: strings.Clone(word)}
+	known.stem = english.Stem(known.word, true)
+	slot.Store(known)
+	return known.stem
 }
+
+// stemmed is a word with its stem.
+type stemmed struct{ word, stem string }
+
+// stems are those of words met lately, one a slot: few words make up most of what is said, and stemming one takes a microsecond.
+var (
+	stems    [1 << 13]atomic.Pointer[stemmed]
+	stemSeed = maphash.MakeSeed()
+)
 
 // ContentStems returns the stems of the words that are not stop words, in order, with
 // repetitions.

@@ -69,10 +69,13 @@ var (
 		`(?:удали|сотри).{0,40}(?:воспоминания|память)`, `忽略.{0,12}(?:指令|指示)`, `删除.{0,16}(?:记忆|回忆)`, `指示.{0,12}無視`, `記憶.{0,12}削除`,
 		`지시.{0,12}무시`, `기억.{0,12}삭제`, `تجاهل.{0,20}التعليمات`, `احذف.{0,20}ذكريات`)
 	// cues are parts of what an order speaks of: a sentence has one, or no pattern is tried on it.
-	cues = strings.Fields(`memor stored user your bank database instru rule prompt profile previous prior earlier preceding you entr
+	cues = words(`memor stored user your bank database instru rule prompt profile previous prior earlier preceding you entr
 		message say whenever telling fact - anweisung regeln erinnerung gedächtnis istruz consign règle souvenir mémoire reglas regole
 		recuerdo memória ricordi herinner geheugen minnen wspomn talimat anıları инструк правил воспомин память 指 忆 憶 지시 기억
 		التعليمات ذكريات`)
+	// operated and framed are the same for operations and frames.
+	operated = words(`= _ "`)
+	framed   = words(`: < [ ## memory operation transcript conversation`)
 	// frames are what a prompt is framed with, loaded what makes one of them an attack; operations are what only a memory's protocol has.
 	frames = anyOf(
 		`(?:^|\n)\W*(?:system|assistant|developer)\W*:`, `<\|`, `\[/?(?:inst|system|memory_update)\]`, `</?(?:data|system|memory|invoke)\b`,
@@ -88,6 +91,15 @@ var (
 	sentences = regexp.MustCompile(`[^.!?。！？\n]+`)
 	storied   = regexp.MustCompile(`\b(?:i|we|he|she|they|it|who) (?:\w+ )*$`)
 )
+
+// cueSet are strings of which a text has one, or a pattern that takes long need not be tried on it.
+type cueSet []string
+
+func words(list string) cueSet { return strings.Fields(list) }
+
+func (c cueSet) in(said string) bool {
+	return slices.ContainsFunc(c, func(cue string) bool { return strings.Contains(said, cue) })
+}
 
 func anyOf(patterns ...string) *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns, "|")) }
 
@@ -141,7 +153,7 @@ func reasonOf(said string) string {
 	own, _ := text.Voices(said)
 	plain := lower(said)
 	switch {
-	case operations.MatchString(plain), frames.MatchString(plain) && loaded.MatchString(plain):
+	case operated.in(plain) && operations.MatchString(plain), framed.in(plain) && frames.MatchString(plain) && loaded.MatchString(plain):
 		return Frame
 	case isOrder(own):
 		return Order
@@ -154,7 +166,7 @@ func reasonOf(said string) string {
 // isOrder reports whether one of the sentences orders the memory about.
 func isOrder(said string) bool {
 	for _, s := range sentences.FindAllString(lower(said), -1) {
-		if !slices.ContainsFunc(cues, func(cue string) bool { return strings.Contains(s, cue) }) {
+		if !cues.in(s) {
 			continue
 		}
 		if told.MatchString(s) || begins(undoing, s) && mine.MatchString(s) || begins(keeping, s) && theirs.MatchString(s) {

@@ -1,7 +1,9 @@
 package inmem
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -42,14 +44,11 @@ func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]
 	if vectorWeight > 0 {
 		add(fused, u.cosines(ids, q.Vector), vectorWeight)
 	}
-	found := make([]bank.Scored, 0, len(fused))
-	for id, score := range fused {
-		found = append(found, bank.Scored{Memory: u.entries[id], Score: score})
-	}
-	slices.SortFunc(found, bank.ByScore)
-	found = found[:min(q.K, len(found))]
+	order := slices.Collect(maps.Keys(fused))
+	slices.SortFunc(order, func(a, b string) int { return cmp.Or(cmp.Compare(fused[b], fused[a]), cmp.Compare(a, b)) })
+	found := make([]bank.Scored, min(q.K, len(order)))
 	for i := range found {
-		found[i].Memory = clone(found[i].Memory)
+		found[i] = bank.Scored{Memory: clone(u.entries[order[i]]), Score: fused[order[i]]}
 		if !q.WithVectors {
 			found[i].Memory.Vector = nil
 		}
