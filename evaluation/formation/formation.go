@@ -206,6 +206,7 @@ func (r Report) Render(out io.Writer) error {
 	count("duplicates", func(v VariantReport) int { return v.Duplicates })
 	mean("memories per user", func(v VariantReport) float64 { return v.MemoriesPerUser })
 	ratio("searches per memory", func(v VariantReport) float64 { return v.SearchesPerMemory })
+	ratio("milliseconds a turn in the former", func(v VariantReport) float64 { return v.FormerMS })
 	count("batches to the dead letters", func(v VariantReport) int { return v.DeadLetters })
 	mean("model calls per session", func(v VariantReport) float64 { return v.CallsPerSession })
 	mean("tokens in per session", func(v VariantReport) float64 { return v.InputPerSession })

@@ -47,6 +47,8 @@ type Formed struct {
 	Operations []memory.Operation
 	// Searches is how often the bank was searched: for what the turns say, and for what the former looked up.
 	Searches int
+	// Took is how long the former took, filter, embedding and searches apart.
+	Took time.Duration
 	// DeadLetters has a reason for each batch of turns that could not be formed.
 	DeadLetters []string
 }
@@ -148,7 +150,7 @@ func (r *run) show(ctx context.Context, turns []memory.Turn) error {
 	return nil
 }
 
-// recorder keeps the operations that pass through it, and counts the searches that they take.
+// recorder keeps the operations that pass through it, counts the searches that they take, and times the former.
 type recorder struct {
 	formation.Former
 	formed *Formed
@@ -156,7 +158,9 @@ type recorder struct {
 
 // Extract passes on what the former extracts.
 func (r recorder) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	began := time.Now()
 	candidates, err := r.Former.Extract(ctx, in)
+	r.formed.Took += time.Since(began)
 	for _, c := range candidates {
 		if c.Neighbours != formation.NoNeighbours {
 			r.formed.Searches++
@@ -167,7 +171,9 @@ func (r recorder) Extract(ctx context.Context, in formation.Session) ([]formatio
 
 // Decide passes on what the former decides.
 func (r recorder) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
+	began := time.Now()
 	verdict, err := r.Former.Decide(ctx, in)
+	r.formed.Took += time.Since(began)
 	r.formed.Operations = append(r.formed.Operations, verdict.Operations...)
 	r.formed.Searches += len(verdict.Lookups)
 	return verdict, err

@@ -3,6 +3,7 @@ package formation
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/score"
@@ -34,6 +35,8 @@ type Measures struct {
 	SlottedShare    float64 `json:"slotted_share"`
 	// SearchesPerMemory is how often the bank was searched for each memory written.
 	SearchesPerMemory float64 `json:"searches_per_memory"`
+	// FormerMS is how many milliseconds a turn took in the former; filter, embedding and searches come on top.
+	FormerMS float64 `json:"former_ms_per_turn"`
 	// Users and Turns are what was measured on.
 	Users int `json:"users"`
 	Turns int `json:"turns"`
@@ -50,6 +53,7 @@ type Tally struct {
 	droppedTurns, evidence, keptEvidence, contained int
 	updateHits, wrongClosings, active, slotted      int
 	searches, written                               int
+	took                                            time.Duration
 }
 
 // NewTally returns an empty tally.
@@ -65,6 +69,9 @@ func (t *Tally) Measures() Measures {
 	m.UpdateHits, m.WrongUpdates = score.Share(t.updateHits, m.Updates), score.Share(t.wrongClosings, m.Closings)
 	m.MemoriesPerUser, m.SlottedShare = score.Share(t.active, m.Users), score.Share(t.slotted, t.active)
 	m.SearchesPerMemory = score.Share(t.searches, t.written)
+	if m.Turns > 0 {
+		m.FormerMS = float64(t.took.Microseconds()) / 1e3 / float64(m.Turns)
+	}
 	return m
 }
 
@@ -73,6 +80,7 @@ func (t *Tally) Add(s dataset.Subject, f Formed) {
 	t.counted.Users++
 	t.counted.DeadLetters += len(f.DeadLetters)
 	t.searches += f.Searches
+	t.took += f.Took
 	t.filter(s, f)
 	t.contain(s, f)
 	t.bank(f)
