@@ -23,8 +23,9 @@ type Line struct {
 	// User and Session say whose conversation it is.
 	User    string `json:"user_id"`
 	Session string `json:"session_id"`
-	// Turn identifies the turn within the user; empty means one made of session, time, speaker and text, so that
-	// the same turn of another file is the same one, and no other is.
+	// Turn identifies the turn; it is unique per user, not per session. A line may be repeated, as in a redelivery, but an id with another
+	// session or text is refused. Empty means one made of session, time, speaker and text, so that the same turn of another file is the
+	// same one, and no other is.
 	Turn string `json:"turn_id,omitempty"`
 	// Speaker is the speaker's name; empty means the role.
 	Speaker string `json:"speaker,omitempty"`
@@ -39,9 +40,16 @@ type Line struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
+// saidAt is a turn with the line that it came from.
+type saidAt struct {
+	line int
+	memory.Turn
+}
+
 func readLines(r io.Reader) ([]Session, error) {
 	var out []Session
 	at := map[[2]string]int{}
+	said := map[[2]string]saidAt{}
 	scan := bufio.NewScanner(r)
 	scan.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for n := 1; scan.Scan(); n++ {
@@ -60,6 +68,18 @@ func readLines(r io.Reader) ([]Session, error) {
 			out = append(out, Session{User: l.User, ID: l.Session})
 		}
 		out[i].add(l)
+		if l.Closed {
+			continue
+		}
+		t := out[i].Turns[len(out[i].Turns)-1]
+		turn := [2]string{l.User, t.ID}
+		first, again := said[turn]
+		if !again {
+			said[turn] = saidAt{n, t}
+		} else if !first.SameAs(t) {
+			return nil, fmt.Errorf("%w: line %d: turn_id is %q, as in line %d with another session or text, want ids that are unique per user",
+				ErrFormat, n, t.ID, first.line)
+		}
 	}
 	if err := scan.Err(); err != nil {
 		return nil, fmt.Errorf("read conversation file: %w", err)

@@ -112,3 +112,18 @@ func ask(options, right string) ([]dataset.Subject, dataset.Repairs, error) {
 	return dataset.ReadPersonaMem(strings.NewReader(questions), strings.NewReader(`{"c":[{"role":"user","content":"Hi"}]}`),
 		dataset.ReadOptions{})
 }
+
+// A turn id is unique per user: with another session or text a line would be lost without a word. The same turn may come again, and other
+// users have ids of their own.
+func TestATurnIDNamesOneTurnOfAUser(t *testing.T) {
+	line := func(user, session, text string) string {
+		return fmt.Sprintf(`{"user_id":%q,"session_id":%q,"turn_id":"1","text":%q,"time":"2026-03-01T10:00:00Z"}`+"\n", user, session, text)
+	}
+	first := line("ana", "mon", "I live in Porto.")
+	refuse(t, first+"\n"+line("ana", "tue", "I live in Porto."), "line 3", "turn_id", `"1"`, "line 1", "unique per user")
+	refuse(t, first+line("ana", "mon", "I live in Lyon."), "line 2", "turn_id", "unique per user")
+	refuse(t, first+strings.Replace(first, `"text"`, `"caption":"a map","text"`, 1), "line 2", "turn_id", "unique per user")
+	if _, err := dataset.Read(strings.NewReader(first + first + line("ben", "tue", "I live in Lyon."))); err != nil {
+		t.Errorf("the same turn again is refused: %v", err)
+	}
+}

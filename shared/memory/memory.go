@@ -39,6 +39,11 @@ type Turn struct {
 	Saliency SaliencyDecision `json:"saliency,omitzero"`
 }
 
+// SameAs reports whether both turns say the same in the same session: what a turn's id, unique per user, stands for.
+func (t Turn) SameAs(o Turn) bool {
+	return t.SessionID == o.SessionID && t.Text == o.Text && t.Caption == o.Caption
+}
+
 // Kind is what a memory is about.
 type Kind string
 
