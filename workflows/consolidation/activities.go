@@ -42,13 +42,13 @@ type Activities struct {
 // Extract asks the policy what the turns say that were not decided on before, and embeds it. Model-bound, but for a look at the bank: a
 // turn that came again must not be in what a model is asked, as one candidate may be made of several turns.
 func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
-	known, err := a.known(ctx, b)
+	known, reused, err := a.known(ctx, b)
 	if err != nil {
 		return Extracted{}, classify(err)
 	}
 	b = b.without(known)
 	if len(b.Turns) == 0 {
-		return Extracted{Known: known}, nil
+		return Extracted{Known: known, Reused: reused}, nil
 	}
 	former, err := a.Formers(b.Strategy, b.Policy)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	for i := range candidates {
 		candidates[i].Vector = vectors[i]
 	}
-	out := Extracted{Candidates: candidates, More: more, Known: known}
+	out := Extracted{Candidates: candidates, More: more, Known: known, Reused: reused}
 	return out, fits("what the turns say", out)
 }
 
@@ -97,28 +97,32 @@ func checkCandidates(b Batch, candidates []formation.Candidate) error {
 
 // known returns the turns of a batch that were decided on before it. A turn was decided on when the bank has it, and when the filter
 // dropped one of its id earlier than it let this one pass: another text under the id of a dropped turn does not take its place. A turn
-// that passed first is not lost to a later decision on its id, and one of which it is not known when it passed is not lost either.
-func (a *Activities) known(ctx context.Context, b Batch) ([]string, error) {
+// that passed first is not lost to a later decision on its id, and one of which it is not known when it passed is not lost either. Reused
+// are those of them that are not the turn which was decided on, as far as it was kept: nothing is kept of what a dropped turn said.
+func (a *Activities) known(ctx context.Context, b Batch) (known, reused []string, err error) {
 	ids := b.turnIDs()
 	kept, err := a.Bank.Turns(ctx, b.Scope, ids)
 	if err != nil {
-		return nil, fmt.Errorf("look up consolidated turns: %w", err)
+		return nil, nil, fmt.Errorf("look up consolidated turns: %w", err)
 	}
 	dropped, err := a.Bank.Dropped(ctx, b.Scope, ids)
 	if err != nil {
-		return nil, fmt.Errorf("look up dropped turns: %w", err)
+		return nil, nil, fmt.Errorf("look up dropped turns: %w", err)
 	}
-	var known []string
 	for _, t := range b.Turns {
-		again := slices.ContainsFunc(kept, func(k memory.Turn) bool { return k.ID == t.ID })
-		refused := slices.ContainsFunc(dropped, func(d memory.Dropped) bool {
+		again := slices.IndexFunc(kept, func(k memory.Turn) bool { return k.ID == t.ID })
+		refused := slices.IndexFunc(dropped, func(d memory.Dropped) bool {
 			return d.TurnID == t.ID && !d.DecidedAt.IsZero() && d.DecidedAt.Before(t.DecidedAt)
 		})
-		if again || refused {
-			known = append(known, t.ID)
+		if again < 0 && refused < 0 {
+			continue
+		}
+		known = append(known, t.ID)
+		if again >= 0 && !kept[again].SameAs(t.Turn) || again < 0 && dropped[refused].SessionID != t.SessionID {
+			reused = append(reused, t.ID)
 		}
 	}
-	return known, nil
+	return known, reused, nil
 }
 
 // Apply writes what was decided, has W hold what matters for the moment and retires what it should no longer show, and announces the

@@ -74,7 +74,7 @@ type Signal struct {
 
 // Event is a turn, the end of a session, or a request to erase the user.
 type Event struct {
-	// ID is the id of the bus event; a repeated one has no effect.
+	// ID is the id of the bus event; a repeated one has no effect, unless it names another turn.
 	ID        string       `json:"id"`
 	SessionID string       `json:"session_id,omitempty"`
 	Turn      *memory.Turn `json:"turn,omitempty"`
@@ -153,6 +153,13 @@ func (b Batch) turnIDs() []string {
 	return out
 }
 
+// only is the batch with nothing but the turns of some ids.
+func (b Batch) only(ids []string) Batch {
+	b.Turns = slices.DeleteFunc(slices.Clone(b.Turns), func(t Turn) bool { return !slices.Contains(ids, t.ID) })
+	b.Context, b.ClosedAt = nil, time.Time{}
+	return b
+}
+
 // without is the batch without the turns of some ids.
 func (b Batch) without(ids []string) Batch {
 	if len(ids) > 0 {
@@ -178,6 +185,8 @@ type Extracted struct {
 	More bool `json:"more,omitempty"`
 	// Known are the batch's turns that were decided on before, kept or dropped: they came again, and the further steps leave them out.
 	Known []string `json:"known,omitempty"`
+	// Reused are those among Known whose id was given to something else before: another session, or another text.
+	Reused []string `json:"reused,omitempty"`
 }
 
 // RelateInput is the argument of Relate.

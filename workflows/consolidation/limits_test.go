@@ -589,6 +589,65 @@ func TestAResentTurnDoesNotReplaceTheEvidence(t *testing.T) {
 	}
 }
 
+// A turn id that comes with another session or text goes to the dead letters, whether the first turn of it waits or is formed by then; the
+// first one stays as it is.
+func TestAReusedTurnIDIsADeadLetter(t *testing.T) {
+	event := func(session, said string) consolidation.Event {
+		return consolidation.Event{ID: "e-1", SessionID: session, Turn: &memory.Turn{
+			ID: "1", SessionID: session, Speaker: "Ana", Role: memory.RoleUser, Text: said, Time: start}, DecidedAt: start.Add(time.Second)}
+	}
+	const lives, other = "I live in Madrid.", "I am a nurse."
+	mon := event("mon", lives)
+	for name, c := range map[string]struct {
+		before, now []consolidation.Event
+		letters     []string
+	}{
+		"the same again":           {[]consolidation.Event{mon}, []consolidation.Event{mon, mon}, nil},
+		"another session":          {[]consolidation.Event{mon}, []consolidation.Event{event("tue", lives)}, []string{lives}},
+		"another text":             {[]consolidation.Event{mon}, []consolidation.Event{event("mon", other)}, []string{other}},
+		"another session, at once": {nil, []consolidation.Event{mon, closed("mon"), event("tue", other)}, []string{other}},
+		"another text, at once":    {nil, []consolidation.Event{mon, event("mon", other), mon}, []string{other}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, p := newShop(t), params()
+			p.Tuning.Idle = 0
+			for _, events := range [][]consolidation.Event{c.before, c.now} {
+				if err := consolidation.Form(t.Context(), s.Activities, p, events, start); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var letters []string
+			for _, b := range s.announced.deadLetters {
+				for _, l := range b.Turns {
+					letters = append(letters, l.Text)
+				}
+			}
+			kept, err := s.Bank.Turns(t.Context(), owner, []string{"1"})
+			if err != nil || len(kept) != 1 || !kept[0].SameAs(*mon.Turn) || !slices.Equal(letters, c.letters) {
+				t.Errorf("kept %+v, %v; the dead letters are %q, want %q", kept, err, letters, c.letters)
+			}
+		})
+	}
+}
+
+// Of a dropped turn it is known which session it was of.
+func TestADroppedTurnsIDInAnotherSessionIsADeadLetter(t *testing.T) {
+	for session, want := range map[string]int{"s1": 0, "s2": 1} {
+		s, b := newShop(t), batchOf(1, "I live in Madrid.")
+		dropped := memory.Dropped{TurnID: b.Turns[0].ID, SessionID: session, Time: start, DecidedAt: start}
+		if err := s.Bank.WriteDropped(t.Context(), owner, []memory.Dropped{dropped}); err != nil {
+			t.Fatal(err)
+		}
+		passed := consolidation.Event{ID: "e", SessionID: "s1", Turn: &b.Turns[0].Turn, DecidedAt: start.Add(time.Second)}
+		if err := consolidation.Form(t.Context(), s.Activities, params(), []consolidation.Event{passed, closed("s1")}, start); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(s.announced.deadLetters); got != want || len(s.list(t)) > 0 {
+			t.Errorf("dropped in %s: %d dead letters, want %d; the bank has %+v", session, got, want, s.list(t))
+		}
+	}
+}
+
 // shakyWindow fails its first retirement.
 type shakyWindow struct {
 	window.Window

@@ -1,6 +1,8 @@
 package consolidation
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"time"
 
@@ -51,6 +53,9 @@ func (o *Session) batch(maxTurns int) (n int, full bool) {
 	}
 	total := 0
 	for n < len(o.Turns) && n < maxTurns {
+		if slices.ContainsFunc(o.Turns[:n], func(t Turn) bool { return t.ID == o.Turns[n].ID }) {
+			return n, true // a reused id is told from the first once that is kept
+		}
 		total += o.Turns[n].size()
 		if n > 0 && total > maxBatchBytes {
 			return n, true
@@ -68,7 +73,7 @@ type State struct {
 	Closed []Session `json:"closed,omitempty"`
 	// Erasures wait for the writer. Everything else here came after them.
 	Erasures []Event `json:"erasures,omitempty"`
-	// Seen are the newest event ids, oldest first.
+	// Seen are the newest events, oldest first, as Event.seen names them.
 	Seen []string `json:"seen,omitempty"`
 	// LastFailure says why the last consolidation failed; empty when it did not.
 	LastFailure string `json:"last_failure,omitempty"`
@@ -102,10 +107,11 @@ func (s *State) add(events []Event, now time.Time) {
 			*s = State{Erasures: append(s.Erasures, e), Seen: []string{e.ID}}
 			continue
 		}
-		if slices.Contains(s.Seen, e.ID) {
+		seen := e.seen()
+		if slices.Contains(s.Seen, seen) {
 			continue
 		}
-		s.Seen = append(s.Seen, e.ID)
+		s.Seen = append(s.Seen, seen)
 		switch {
 		case e.Turn != nil && e.Context:
 			s.addContext(e, now)
@@ -120,8 +126,18 @@ func (s *State) add(events []Event, now time.Time) {
 	}
 }
 
+// seen names the event in State.Seen. Of a turn it tells what was said, and where: an id that comes with something else is not passed
+// over as repeated, so that Extract gets to see it.
+func (e Event) seen() string {
+	if e.Turn == nil {
+		return e.ID
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", e.Turn.SessionID, e.Turn.Text, e.Turn.Caption))
+	return fmt.Sprintf("%s#%x", e.ID, sum[:4])
+}
+
 func (s *State) addTurn(e Event, now time.Time) {
-	if waits(s.Open, e.Turn.ID) || waits(s.Closed, e.Turn.ID) {
+	if waits(s.Open, *e.Turn) || waits(s.Closed, *e.Turn) {
 		return
 	}
 	session := s.open(e, now)
@@ -208,9 +224,10 @@ func (o *Session) context(n int) []memory.Turn {
 	return out
 }
 
-func waits(sessions []Session, turnID string) bool {
+// waits reports whether a turn waits; another one of its id does not count.
+func waits(sessions []Session, turn memory.Turn) bool {
 	return slices.ContainsFunc(sessions, func(o Session) bool {
-		return slices.ContainsFunc(o.Turns, func(t Turn) bool { return t.ID == turnID })
+		return slices.ContainsFunc(o.Turns, func(t Turn) bool { return t.ID == turn.ID && t.SameAs(turn) })
 	})
 }
 
@@ -298,7 +315,9 @@ func (s *State) done(session *Session, turns int) {
 // forget lets the events of a batch that went to the dead letters come again.
 func (s *State) forget(b Batch) {
 	s.Seen = slices.DeleteFunc(s.Seen, func(id string) bool {
-		return id == b.CloseID() || slices.ContainsFunc(b.Turns, func(t Turn) bool { return t.EventID == id })
+		return id == b.CloseID() || slices.ContainsFunc(b.Turns, func(t Turn) bool {
+			return Event{ID: t.EventID, Turn: &t.Turn}.seen() == id
+		})
 	})
 }
 

@@ -44,11 +44,16 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	}
 	batch.Context = session.context(n)
 	slices.SortStableFunc(batch.Turns, func(a, b Turn) int { return a.Time.Compare(b.Time) })
-	more, err := consolidate(do, batch)
+	extracted, err := consolidate(do, batch)
 	switch {
 	case err == nil:
 		s.LastFailure = ""
-		if more {
+		if reused := batch.only(extracted.Reused); len(reused.Turns) > 0 {
+			if err := s.putAside(do, reused, reasonReused); err != nil {
+				return err
+			}
+		}
+		if extracted.More {
 			session.Skip += session.Take
 			return nil
 		}
@@ -64,37 +69,46 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 			do.pause(min(time.Duration(1<<session.Failures)*time.Second, time.Minute))
 			return nil
 		}
-		// To the dead letters, where a replay finds it: what waited to be formed, and not what was only read beside it.
-		batch.Context = nil
-		if err := do.deadLetter(DeadLetterInput{Batch: batch, Reason: reason(err), Now: do.now()}); do.stopped(err) {
+		batch.Context = nil // what waited to be formed is put aside, and not what was only read beside it
+		if err := s.putAside(do, batch, reason(err)); err != nil {
 			return err
 		}
-		s.forget(batch)
 	}
 	s.done(session, n)
 	return nil
 }
 
-// consolidate runs the four steps on a batch, and reports whether its turns say more than it took.
-func consolidate(do steps, b Batch) (more bool, err error) {
-	var extracted Extracted
+// reasonReused is why turns are dead letters whose id is another turn's.
+const reasonReused = "turn.turn_id: is that of a turn with another session or text, want ids that are unique per user"
+
+// putAside moves a batch to the dead letters, where a replay finds it. Only an error that stops the run is returned.
+func (s *State) putAside(do steps, b Batch, reason string) error {
+	if err := do.deadLetter(DeadLetterInput{Batch: b, Reason: reason, Now: do.now()}); do.stopped(err) {
+		return err
+	}
+	s.forget(b)
+	return nil
+}
+
+// consolidate runs the four steps on a batch, and returns what was extracted.
+func consolidate(do steps, b Batch) (extracted Extracted, err error) {
 	var decided Decided
 	if len(b.Turns) > 0 {
 		if extracted, err = do.extract(b); err != nil {
-			return false, err
+			return extracted, err
 		}
 		b = b.without(extracted.Known)
 	}
 	if len(b.Turns) > 0 {
 		near, err := do.relate(RelateInput{b, extracted.Candidates})
 		if err != nil {
-			return false, err
+			return extracted, err
 		}
 		if decided, err = decide(do, b, near); err != nil {
-			return false, err
+			return extracted, err
 		}
 	}
-	return extracted.More, do.apply(ApplyInput{b, decided, do.now(), extracted.More})
+	return extracted, do.apply(ApplyInput{b, decided, do.now(), extracted.More})
 }
 
 // decide asks for a decision, making the lookups that the former wants first.

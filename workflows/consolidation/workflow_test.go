@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +37,8 @@ type steps struct {
 	failExtract map[string][]error
 	alwaysFail  func() error
 	failRetract error
+	// reused are turns whose id was another's before.
+	reused []string
 }
 
 func (s *steps) Extract(_ context.Context, b consolidation.Batch) (consolidation.Extracted, error) {
@@ -48,7 +51,7 @@ func (s *steps) Extract(_ context.Context, b consolidation.Batch) (consolidation
 		s.failExtract[b.SessionID] = errs[1:]
 		return consolidation.Extracted{}, errs[0]
 	}
-	var out consolidation.Extracted
+	out := consolidation.Extracted{Known: s.reused, Reused: s.reused}
 	for _, t := range b.Turns {
 		out.Candidates = append(out.Candidates, formation.Candidate{Content: t.Text, Sources: []string{t.ID}})
 	}
@@ -308,6 +311,25 @@ func ask(t *testing.T, env *testsuite.TestWorkflowEnvironment, memoryIDs ...stri
 		}, time.Duration(i)*time.Second)
 	}
 	return ends
+}
+
+// What is a dead letter because of its id may be replayed, and is one again; the other turns of its session are formed, and it has ended.
+func TestAReusedTurnIDIsADeadLetterAgain(t *testing.T) {
+	env, s := newRun(t)
+	s.reused = []string{"s1:1"}
+	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), closed("s1")}, []consolidation.Event{turn("s1", 1)})
+	finish(t, env, params())
+	if got := s.turnsOf(); len(got) != 2 || !slices.Equal(got[0], []string{"s1:2"}) || len(got[1]) != 0 {
+		t.Errorf("consolidated %v, want the second turn alone", got)
+	}
+	if len(s.deadLetters) != 2 {
+		t.Fatalf("%d dead letters, want one for each time", len(s.deadLetters))
+	}
+	for _, l := range s.deadLetters {
+		if len(l.Batch.Turns) != 1 || l.Batch.Turns[0].ID != "s1:1" || !l.Batch.ClosedAt.IsZero() || !strings.Contains(l.Reason, "turn_id") {
+			t.Errorf("the dead letter is %+v", l)
+		}
+	}
 }
 
 func TestRetractionIsDoneByTheWriter(t *testing.T) {
