@@ -23,8 +23,8 @@ type Line struct {
 	// User and Session say whose conversation it is.
 	User    string `json:"user_id"`
 	Session string `json:"session_id"`
-	// Turn identifies the turn; it is unique per user, not per session. A line may be repeated, as in a redelivery, but an id with another
-	// session or text is refused. Empty means one made of session, time, speaker and text, so that the same turn of another file is the
+	// Turn identifies the turn; it is unique per user, not per session. A line that is repeated, as in a redelivery, counts once; an id with
+	// another session or text is refused. Empty means one made of session, time, speaker and text, so that the same turn of another file is the
 	// same one, and no other is.
 	Turn string `json:"turn_id,omitempty"`
 	// Speaker is the speaker's name; empty means the role.
@@ -67,16 +67,17 @@ func readLines(r io.Reader) ([]Session, error) {
 			i, at[key] = len(out), len(out)
 			out = append(out, Session{User: l.User, ID: l.Session})
 		}
-		out[i].add(l)
 		if l.Closed {
+			out[i].ClosedAt = l.Time.UTC()
 			continue
 		}
-		t := out[i].Turns[len(out[i].Turns)-1]
-		turn := [2]string{l.User, t.ID}
-		first, again := said[turn]
-		if !again {
-			said[turn] = saidAt{n, t}
-		} else if !first.SameAs(t) {
+		t := l.turn()
+		first, again := said[[2]string{l.User, t.ID}]
+		switch {
+		case !again:
+			said[[2]string{l.User, t.ID}] = saidAt{n, t}
+			out[i].Turns = append(out[i].Turns, t)
+		case !first.SameAs(t):
 			return nil, fmt.Errorf("%w: line %d: turn_id is %q, as in line %d with another session or text, want ids that are unique per user",
 				ErrFormat, n, t.ID, first.line)
 		}
@@ -124,11 +125,8 @@ func turnID(t memory.Turn) string {
 	return fmt.Sprintf("%s:%x", t.SessionID, sum[:6])
 }
 
-func (s *Session) add(l Line) {
-	if l.Closed {
-		s.ClosedAt = l.Time.UTC()
-		return
-	}
+// turn is the turn of a line that ends no session.
+func (l Line) turn() memory.Turn {
 	t := memory.Turn{
 		ID: l.Turn, SessionID: l.Session, Speaker: l.Speaker, Role: memory.Role(l.Role),
 		Text: l.Text, Caption: l.Caption, Time: l.Time.UTC(),
@@ -142,5 +140,5 @@ func (s *Session) add(l Line) {
 	if t.ID == "" {
 		t.ID = turnID(t)
 	}
-	s.Turns = append(s.Turns, t)
+	return t
 }

@@ -99,11 +99,11 @@ func (c *cli) play(ctx context.Context, s *session) (demoResult, error) {
 		return result, err
 	}
 	began := time.Now()
-	turns, _, err := c.feed(ctx, s, sessions, true, demoTimeout)
+	out, err := c.feed(ctx, s, sessions, true, demoTimeout)
 	if err != nil {
 		return result, err
 	}
-	fmt.Fprintf(c.err, "%d turns in %d sessions became memories in %.1f s\n", turns, len(sessions), time.Since(began).Seconds())
+	fmt.Fprintf(c.err, "%d turns in %d sessions became memories in %.1f s\n", out.turns, len(out.awaited), time.Since(began).Seconds())
 	for _, user := range users(sessions) {
 		if err := c.playUser(ctx, s, user, sessions, &result); err != nil {
 			return result, err

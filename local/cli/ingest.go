@@ -15,6 +15,7 @@ import (
 
 // ingested is the result of ingest.
 type ingested struct {
+	// Users, Sessions and Turns count what the service takes: with all of them, what was refused is not among them.
 	Users    int  `json:"users"`
 	Sessions int  `json:"sessions"`
 	Turns    int  `json:"turns"`
@@ -54,18 +55,20 @@ func (c *cli) runIngest(ctx context.Context, file string, wait bool, timeout tim
 		return err
 	}
 	defer s.close(ctx)
-	result := ingested{Users: len(users(sessions)), Sessions: len(sessions), Formed: wait, Refused: []string{}}
 	began := time.Now()
-	turns, refused, err := c.feed(ctx, s, sessions, wait, timeout)
+	out, err := c.feed(ctx, s, sessions, wait, timeout)
 	if err != nil {
 		return err
 	}
-	result.Turns, result.Refused, result.Seconds = turns, append(result.Refused, refused...), time.Since(began).Seconds()
+	result := ingested{
+		Users: len(users(out.awaited)), Sessions: len(out.awaited), Turns: out.turns, Formed: wait,
+		Refused: append([]string{}, out.refused...), Seconds: time.Since(began).Seconds(),
+	}
 	if err := c.printIngested(result, wait); err != nil {
 		return err
 	}
-	if n := len(refused); n > 0 {
-		return fmt.Errorf("%d events were refused and are dead letters (`mneme replay --list`), the first: %s", n, refused[0])
+	if n := len(out.refused); n > 0 {
+		return fmt.Errorf("%d events were refused and are dead letters (`mneme replay --list`), the first: %s", n, out.refused[0])
 	}
 	return nil
 }
@@ -83,9 +86,8 @@ func (c *cli) printIngested(result ingested, wait bool) error {
 	return nil
 }
 
-// feed publishes sessions and, if asked to, waits for their memories, with progress bars. It returns the turns published,
-// and what will be refused.
-func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, wait bool, timeout time.Duration) (int, []string, error) {
+// feed publishes sessions and, if asked to, waits for their memories, with progress bars.
+func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, wait bool, timeout time.Duration) (published, error) {
 	total := 0
 	for _, one := range sessions {
 		total += len(one.Turns)
@@ -93,20 +95,20 @@ func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, 
 	bar := c.bar(total, "publishing turns")
 	out, err := s.publish(ctx, sessions, func(n int) { _ = bar.Add(n) })
 	if err != nil {
-		return 0, nil, err
+		return out, err
 	}
 	_ = bar.Finish()
 	if !wait {
-		return total, out.refused, nil
+		return out, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	bar = c.bar(len(out.awaited), "forming sessions")
 	if err := s.awaitFormed(ctx, out.awaited, func() { _ = bar.Add(1) }); err != nil {
-		return total, out.refused, err
+		return out, err
 	}
 	_ = bar.Finish()
-	return total, out.refused, nil
+	return out, nil
 }
 
 func readFile(name string) ([]dataset.Session, error) {

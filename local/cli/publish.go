@@ -25,6 +25,8 @@ const formationPoll = 50 * time.Millisecond
 type published struct {
 	// awaited are the sessions whose end the service will take.
 	awaited []dataset.Session
+	// turns are how many turns it will take.
+	turns int
 	// refused says of each event that the service will put with the dead letters which it is and why.
 	refused []string
 }
@@ -62,11 +64,13 @@ func (p *published) check(s dataset.Session, msgs []bus.Message) {
 	for i, m := range msgs {
 		_, err := contract.DecodeSessionEvent(m.Key, m.Value, time.Now())
 		switch {
-		case err == nil && i == len(s.Turns):
+		case err == nil && i < len(s.Turns):
+			p.turns++
+		case err == nil:
 			p.awaited = append(p.awaited, s)
-		case err != nil && i == len(s.Turns):
+		case i == len(s.Turns):
 			p.refused = append(p.refused, fmt.Sprintf("end of session %s of %s: %v", s.ID, s.User, err))
-		case err != nil:
+		default:
 			p.refused = append(p.refused, fmt.Sprintf("turn %s of session %s of %s: %v", s.Turns[i].ID, s.ID, s.User, err))
 		}
 	}
@@ -94,7 +98,7 @@ func messages(scope memory.Scope, s dataset.Session) ([]bus.Message, error) {
 	}
 	events = append(events, contract.SessionEvent{
 		// With the last turn's id, a longer version of the session closes anew.
-		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, s.ID+"\n"+last), Scope: scope, SessionID: s.ID}, ClosedAt: s.End(),
+		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, s.ID+"\n"+last), Scope: scope, SessionID: s.ID}, ClosedAt: closing(s),
 	})
 	out := make([]bus.Message, len(events))
 	for i, e := range events {
@@ -105,6 +109,16 @@ func messages(scope memory.Scope, s dataset.Session) ([]bus.Message, error) {
 		out[i] = bus.Message{Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value}
 	}
 	return out, nil
+}
+
+// closing is when a session is closed: at its end, or, where the service would not take that time, at the last one of a turn that it takes.
+// The turns that it takes are formed then, whatever is wrong with the others.
+func closing(s dataset.Session) time.Time {
+	end, now := s.End(), time.Now()
+	for i := len(s.Turns) - 1; i >= 0 && memory.ValidTime("time", end, now) != nil; i-- {
+		end = s.Turns[i].Time
+	}
+	return end
 }
 
 // awaitFormed waits until every session's memories are formed, and says so of each in turn.
