@@ -33,6 +33,9 @@ const (
 	keep   = `(?:store|save|set|update|change|add|attach|record|remember|answer|repeat)`
 	undone = `(?:deleted|erased|wiped|void|dropped|overwritten|retracted|removed)`
 	claim  = `\b(?:the|this) user(?:['’]s \w+| (?:has|is|was|lives|works|ever|now|no longer|moved|wants))\b`
+	// operation and operand are the fields of an operation in JSON, in whatever order.
+	operation = `"(?:op|kind|operation|action)"\s*:\s*"(?:add|delete|update|merge|replace|rewrite|overwrite|retract)"`
+	operand   = `"(?:targets?|slot|content|memory(?:_ids?)?|memories)"\s*:`
 	// alone follows a noun that is no part of another: "memory card", "memory game".
 	alone = `(?:$|[^\w\s-]| (?:of|about|on|from|in|that|which|with|for|to|into|so|and|or|you|now|at|as|by|bank|entr|older)\w*)`
 	all   = `(?:(?:all|every|each|any|these|those|other|the|my|your|his|her|previous|earlier|stored|whole|entire|core|old) )+`
@@ -87,7 +90,7 @@ var (
 	operations = anyOf(
 		`\b(?:update|delete|clear|overwrite|erase|wipe|reset)_memor(?:y|ies)["(]`, `\b(?:directive|operation)=(?:purge|delete|overwrite)`,
 		`(?:record|memory|store)\w*: ?user\.\w+ ?=`,
-		`"(?:op|kind)" ?: ?"(?:add|delete|update|merge|replace|rewrite)".*"(?:targets?|slot|content)" ?:`)
+		operation+`(?s:.*)`+operand, operand+`[^{}]*`+operation)
 	sentences = regexp.MustCompile(`[^.!?。！？\n]+`)
 	storied   = regexp.MustCompile(`\b(?:i|we|he|she|they|it|who) (?:\w+ )*$`)
 )
