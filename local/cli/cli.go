@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/local/standalone"
@@ -79,6 +82,7 @@ func (c *cli) root() *cobra.Command {
 	f.StringVar(&c.dir, "data", defaultDir, "data folder of the local Mneme (up), where its address is found")
 	c.target.flags(f)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTexts(cmd) }
 	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(), c.release(),
 		c.replay(), c.erase(), c.export(), c.importUser(), c.reranker(), c.trace(), c.train(), c.eval())
 	return root
@@ -92,6 +96,30 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// texts are the flags whose values are sent as text; those that name files may be any bytes.
+var texts = []string{"user", "query", "expect", "expect-text", "tenant", "prefix", "handler"}
+
+// checkTexts refuses texts that no service takes.
+func checkTexts(cmd *cobra.Command) error {
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains(texts, f.Name) && !utf8.ValidString(f.Value.String()) {
+			err = usageError{fmt.Errorf("--%s is not valid UTF-8", f.Name)}
+		}
+	})
+	return err
+}
+
+// oneID wants one argument, an id.
+func oneID() cobra.PositionalArgs {
+	return args(cobra.MatchAll(cobra.ExactArgs(1), func(_ *cobra.Command, given []string) error {
+		if !utf8.ValidString(given[0]) {
+			return errors.New("ID is not valid UTF-8")
+		}
+		return nil
+	}))
 }
 
 func exitCode(err error) int {

@@ -95,7 +95,7 @@ func (c *cli) history() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [--user USER] ID",
 		Short: "Show every version of a memory and the turns it came from",
-		Args:  args(cobra.ExactArgs(1)),
+		Args:  oneID(),
 		RunE:  func(cmd *cobra.Command, a []string) error { return c.runHistory(cmd.Context(), user, a[0]) },
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user; empty for whoever has the memory")
@@ -147,7 +147,7 @@ func (c *cli) forget() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete --user USER ID",
 		Short: "Retract a memory, a quarantined one too: recall no longer sees it, its history stays",
-		Args:  args(cobra.ExactArgs(1)),
+		Args:  oneID(),
 		RunE: func(cmd *cobra.Command, a []string) error {
 			s, err := c.connect(cmd.Context())
 			if err != nil {
@@ -171,7 +171,7 @@ func (c *cli) release() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release --user USER ID",
 		Short: "End the quarantine of a memory: recall sees it from then on",
-		Args:  args(cobra.ExactArgs(1)),
+		Args:  oneID(),
 		RunE: func(cmd *cobra.Command, a []string) error {
 			s, err := c.connect(cmd.Context())
 			if err != nil {
