@@ -45,8 +45,8 @@ func one() *mnemev1.Memory {
 	at := timestamppb.New(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
 	return &mnemev1.Memory{
 		Id: memID, Kind: mnemev1.Kind_KIND_FACT, Content: nasty, Status: mnemev1.Status_STATUS_ACTIVE, Version: 2,
-		SourceTurnIds: []string{"t1\x1b[0m"},
-		EventTime:     &mnemev1.EventTime{Time: at, Precision: mnemev1.Precision_PRECISION_MONTH},
+		SourceTurnIds: []string{"t1\x1b[0m"}, Speaker: "Ana\x1b[0m", ValidFrom: timestamppb.New(time.Date(2026, 4, 9, 0, 0, 0, 0, time.UTC)),
+		EventTime: &mnemev1.EventTime{Time: at, Precision: mnemev1.Precision_PRECISION_MONTH},
 	}
 }
 
@@ -198,6 +198,8 @@ func TestExitCodes(t *testing.T) {
 		{"a tenant that is no text", at(good, key, "memories", "--user", "ana", "--tenant", "\xff"), cli.ExitUsage,
 			"--tenant is not valid UTF-8"},
 		{"a prefix that is no text", at(good, key, "replay", "--prefix", "\xff"), cli.ExitUsage, "--prefix is not valid UTF-8"},
+		{"states that exclude each other", at(good, key, "memories", "--user", "ana", "--active", "--quarantined"), cli.ExitUsage,
+			"--active and --quarantined"},
 		{"an id that is missing", []string{"history", "--user", "ana"}, cli.ExitUsage, "1 arg"},
 		{"a trace id that is none", []string{"trace", "42"}, cli.ExitUsage, "32 hexadecimal digits"},
 		{"a policy that is none", []string{"up", "--policy", "magic"}, cli.ExitUsage, `"magic"`},
@@ -271,7 +273,7 @@ func TestJSON(t *testing.T) {
 		"answer":   {"abstained", "answer", "cited_ids", "recall"},
 		"why":      {"answer", "candidates", "findings", "stage"},
 		"memories": {"core", "memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},
-		"quarantined": {"core", "memories", "user", "window"}, "release": {"memory"},
+		"quarantined": {"memories", "user"}, "release": {"memory"},
 	}
 	for name, args := range commands {
 		t.Run(name, func(t *testing.T) {
@@ -292,13 +294,16 @@ func TestJSON(t *testing.T) {
 	}
 	_, out, _ := run(t, "memories", "--user", "ana", "--addr", addr, "--key", key, "--json")
 	var listed struct {
-		Memories []struct{ Content, Kind, Status string }
-		Window   []struct{ Text, Role string }
+		Memories []struct {
+			Content, Kind, Status, Speaker string
+			ValidFrom                      time.Time `json:"valid_from"`
+		}
+		Window []struct{ Text, Role string }
 	}
 	if err := json.Unmarshal([]byte(out), &listed); err != nil || len(listed.Memories) != 2 || len(listed.Window) != 1 {
 		t.Fatalf("want both pages and the window: %v, %s", err, out)
 	}
-	if m := listed.Memories[0]; m.Content != nasty || m.Kind != "fact" || m.Status != "active" || listed.Window[0].Role != "user" {
+	if m := listed.Memories[0]; m.Content != nasty || m.Kind != "fact" || m.Status != "active" || m.Speaker == "" || m.ValidFrom.IsZero() || listed.Window[0].Role != "user" {
 		t.Errorf("got %+v, %+v", m, listed.Window)
 	}
 }
@@ -307,13 +312,23 @@ func TestQuarantinedMemoriesAreShownWithTheirReason(t *testing.T) {
 	addr := serve(t, fake{})
 	for flag, want := range map[string]bool{"--quarantined": true, "--active": false} {
 		code, out, errOut := run(t, "memories", "--user", "ana", flag, "--addr", addr, "--key", key)
-		if code != cli.ExitOK || strings.Contains(out, "quarantined: order") != want {
+		if code != cli.ExitOK || strings.Contains(out, "quarantined: order") != want || strings.Contains(out, "window") == want ||
+			strings.Contains(out, "core") == want {
 			t.Errorf("%s: exit code %d, %q, %q", flag, code, out, errOut)
 		}
 	}
 	if code, out, errOut := run(t, "release", "--user", "ana", memID, "--addr", addr, "--key", key); code != cli.ExitOK ||
 		strings.TrimSpace(out) != memID+" is active" {
 		t.Errorf("release: exit code %d, %q, %q", code, out, errOut)
+	}
+}
+
+func TestMemoriesAreShownWithWhoSaidThemWhen(t *testing.T) {
+	code, out, errOut := run(t, "memories", "--user", "ana", "--quarantined", "--addr", serve(t, fake{}), "--key", key)
+	for _, want := range []string{"SPEAKER", "SAID", "Ana", "2026-04-09", "2026-03"} {
+		if code != cli.ExitOK || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, %s: there is no %s in %s", code, errOut, want, out)
+		}
 	}
 }
 

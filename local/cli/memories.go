@@ -19,21 +19,25 @@ func (c *cli) memories() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "memories --user USER [--active | --quarantined]",
 		Short: "List a user's memories, core block and working window",
-		Args:  args(cobra.NoArgs),
+		Long: "memories lists a user's memories with who said them, the day it was said and when what they tell of happened, as far as that\n" +
+			"is known, then the core block and the working window. With --quarantined it lists the memories alone.",
+		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if active && quarantined {
+				return usageError{errors.New("--active and --quarantined exclude each other: " + cmd.UseLine())}
+			}
 			s, err := c.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer s.close(cmd.Context())
-			var statuses []mnemev1.Status
-			if active {
-				statuses = append(statuses, mnemev1.Status_STATUS_ACTIVE)
+			switch {
+			case quarantined:
+				return c.showQuarantined(cmd.Context(), s, user)
+			case active:
+				return c.showMemories(cmd.Context(), s, user, mnemev1.Status_STATUS_ACTIVE)
 			}
-			if quarantined {
-				statuses = append(statuses, mnemev1.Status_STATUS_QUARANTINED)
-			}
-			return c.showMemories(cmd.Context(), s, user, statuses)
+			return c.showMemories(cmd.Context(), s, user)
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
@@ -43,7 +47,20 @@ func (c *cli) memories() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) showMemories(ctx context.Context, s *session, user string, statuses []mnemev1.Status) error {
+// showQuarantined shows what is in quarantine and nothing else: neither the core block nor the window is.
+func (c *cli) showQuarantined(ctx context.Context, s *session, user string) error {
+	ms, err := s.allMemories(ctx, user, mnemev1.Status_STATUS_QUARANTINED)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.out, map[string]any{"user": user, "memories": raws(ms)})
+	}
+	c.printMemories(ms)
+	return nil
+}
+
+func (c *cli) showMemories(ctx context.Context, s *session, user string, statuses ...mnemev1.Status) error {
 	ms, err := s.allMemories(ctx, user, statuses...)
 	if err != nil {
 		return err

@@ -74,13 +74,13 @@ func (c *cli) table(header ...any) table.Writer {
 
 // printMemories prints entries as a table.
 func (c *cli) printMemories(ms []*mnemev1.Memory) {
-	t := c.table("kind", "memory", "when", "status", "v", "source turns", "id")
+	t := c.table("kind", "memory", "speaker", "said", "when", "status", "v", "source turns", "id")
 	t.SetColumnConfigs([]table.ColumnConfig{
 		{Name: "memory", WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}, {Name: "source turns", WidthMax: 20, WidthMaxEnforcer: text.WrapSoft},
 	})
 	for _, m := range ms {
 		t.AppendRow(table.Row{
-			kindName(m.GetKind()), printable(m.GetContent()), when(m), state(m), m.GetVersion(),
+			kindName(m.GetKind()), printable(m.GetContent()), printable(m.GetSpeaker()), said(m), when(m), state(m), m.GetVersion(),
 			printable(strings.Join(m.GetSourceTurnIds(), " ")), m.GetId(),
 		})
 	}
@@ -129,6 +129,14 @@ func state(m *mnemev1.Memory) string {
 		return "quarantined: " + printable(m.GetQuarantine())
 	}
 	return statusName(m.GetStatus())
+}
+
+// said is the day of the turn that the entry was said in.
+func said(m *mnemev1.Memory) string {
+	if m.GetValidFrom() == nil {
+		return ""
+	}
+	return m.GetValidFrom().AsTime().Format(time.DateOnly)
 }
 
 // when is the entry's event time, as exactly as it is known.
