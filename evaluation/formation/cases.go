@@ -9,6 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/score"
+	"github.com/mneme-memory/mneme/shared/formation/memoryr2"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -64,7 +65,8 @@ func tells(c corpus.Case, words string, f Formed) (active, closed bool) {
 	id := turnID(0, place)
 	want := text.ContentStems(words)
 	for _, m := range f.Entries {
-		if !slices.Contains(m.Sources, id) || share(want, text.StemSet(m.Content)) < caseWords {
+		now, _ := memoryr2.Split(m.Content) // what stands behind it as the past is told no more
+		if !slices.Contains(m.Sources, id) || share(want, text.StemSet(now)) < caseWords {
 			continue
 		}
 		active, closed = active || m.Status == memory.StatusActive, closed || m.Status != memory.StatusActive

@@ -43,7 +43,7 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 		view.Related[i].Memories = slices.Clone(r.Memories)
 		for j, m := range r.Memories {
 			k.contents[m.ID] = m.Content
-			view.Related[i].Memories[j].Content, _ = split(m.Content)
+			view.Related[i].Memories[j].Content, _ = Split(m.Content)
 		}
 	}
 	verdict, err := f.Former.Decide(ctx, view)
@@ -58,8 +58,8 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 	return verdict, nil
 }
 
-// split tells what holds now from what was before, which begins with the joining words.
-func split(content string) (now, past string) {
+// Split tells what an entry of this strategy says holds now from what was before, which begins with the joining words.
+func Split(content string) (now, past string) {
 	if i := strings.Index(content, before); i >= 0 {
 		return content[:i], content[i:]
 	}
@@ -105,7 +105,7 @@ func (k *monotonic) deletion(op memory.Operation, targets []string) memory.Opera
 
 // keeping is the new statement with what the old one says beyond it as the past.
 func keeping(content, old string) string {
-	now, past := split(old)
+	now, past := Split(old)
 	stems := text.StemSet(content)
 	for s := range text.StemSet(now) {
 		if !stems[s] {
