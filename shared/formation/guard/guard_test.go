@@ -10,6 +10,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/guard"
+	"github.com/mneme-memory/mneme/shared/formation/membuilder"
+	"github.com/mneme-memory/mneme/shared/formation/memoryr2"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/formation/rmm"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
@@ -250,5 +255,80 @@ func TestTheSameWordsOfAnotherAreAdded(t *testing.T) {
 	}
 	if want := "NONE ADD ADD NONE"; strings.Join(kinds, " ") != want {
 		t.Errorf("got %v, want %s", kinds, want)
+	}
+}
+
+// What others say of a part of an entry leaves the entry as it is, in every strategy's way of taking parts out; and nothing that was told
+// before is told again as theirs.
+func TestOthersTakeNoPartOutOfAnEntry(t *testing.T) {
+	const known, over = "I'm vegan. I work at Siemens.", "I no longer work at Siemens"
+	judged := formationtest.Judged{Later: "no longer", Stored: "work at Siemens", Does: relation.Ends}
+	for name, f := range map[string]formation.Former{
+		"salimory":   &salimory.Embedded{Former: formationtest.Quoting(salimory.Name, judged)},
+		"membuilder": &membuilder.Embedded{Former: formationtest.Quoting(membuilder.Name, judged)},
+		"memory-r2":  &memoryr2.Embedded{Former: formationtest.Quoting(memoryr2.Name, judged)},
+		"rmm":        rmm.NewEmbeddedOver(formationtest.Quoting(rmm.Name, judged)),
+	} {
+		for said, changes := range map[string]bool{
+			over: true, "According to HR " + over: false, "```\n" + over + "\n```": false, "From: HR\nSubject: news\n\n" + over + ".": false,
+		} {
+			l := formationtest.NewLife(guard.New(f))
+			for i, text := range []string{known, said} {
+				in := formationtest.Session(text)
+				in.ID = fmt.Sprint("s", i)
+				in.Turns[0].ID, in.Turns[0].SessionID, in.Turns[0].Time = in.ID+":a", in.ID, formationtest.Day().AddDate(0, i, 0)
+				if _, _, err := l.Form(t.Context(), in); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stays, ids := false, map[string]bool{}
+			for _, m := range l.All(t, formationtest.Scope()) {
+				ids[m.ID] = true
+				stays = stays || m.Status == memory.StatusActive && m.Content == known
+				if !changes && m.Content != known && strings.Contains(m.Content, "vegan") {
+					t.Errorf("%s: %q adds %q", name, said, m.Content)
+				}
+			}
+			if stays == changes {
+				t.Errorf("%s: behind %q the entry stays: %t", name, said, stays)
+			}
+			for _, m := range l.All(t, formationtest.Scope()) {
+				if slices.ContainsFunc(m.Links, func(id string) bool { return !ids[id] }) {
+					t.Errorf("%s: %q links what is not there", name, m.Content)
+				}
+			}
+			if core := l.Core().Content; name == "membuilder" && strings.Contains(core, known) == changes {
+				t.Errorf("%s: behind %q the block is %q", name, said, core)
+			}
+		}
+	}
+}
+
+// The user's own word in the same session is kept beside an entry that others could not change.
+func TestOwnWordsBehindOthersAreKept(t *testing.T) {
+	f := &salimory.Embedded{Former: formationtest.Quoting(salimory.Name,
+		formationtest.Judged{Later: "no longer work", Stored: "work at Siemens", Does: relation.Ends},
+		formationtest.Judged{Later: "eat meat", Stored: "vegan", Does: relation.Replaces})}
+	l := formationtest.NewLife(guard.New(f))
+	for _, in := range []formation.Session{
+		formationtest.Session("I'm vegan. I work at Siemens."),
+		formationtest.Session("According to HR I no longer work at Siemens", "I eat meat again."),
+	} {
+		in.ID = fmt.Sprint("s", len(in.Turns))
+		for i := range in.Turns {
+			in.Turns[i].ID, in.Turns[i].Time = fmt.Sprint(in.ID, i), in.Turns[i].Time.AddDate(0, len(in.Turns), 0)
+		}
+		if _, _, err := l.Form(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, m := range l.Active(t, formationtest.Scope()) {
+		got = append(got, m.Content)
+	}
+	slices.Sort(got)
+	want := []string{"According to HR I no longer work at Siemens", "I eat meat again.", "I'm vegan. I work at Siemens."}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
 	}
 }

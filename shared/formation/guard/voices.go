@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,8 @@ const maxDeleted = 3
 type voices struct {
 	turns    map[string]voice
 	speakers map[string]bool // stems of the speakers' names
+	// said are the candidates by the id of the entry that each makes.
+	said map[string]formation.Candidate
 }
 
 // voice is one turn: what the user says for themself, and what is passed on of others, as stems; all of an assistant's turn is others'.
@@ -27,7 +30,10 @@ type voice struct {
 }
 
 func newVoices(in formation.Bundle) voices {
-	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(in.Session.Turns)}
+	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(in.Session.Turns), said: map[string]formation.Candidate{}}
+	for _, r := range in.Related {
+		v.said[memory.DeriveID(in.Session.Scope, r.Candidate.Sources, r.Candidate.Ordinal)] = r.Candidate
+	}
 	for _, t := range in.Session.Turns {
 		if t.Role == memory.RoleAssistant {
 			v.turns[t.ID] = voice{assistant: true, name: t.Speaker, alone: true}
@@ -48,10 +54,11 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 		contents[m.ID] = m.Content
 	}
 	ops := slices.Clone(in.Operations)
-	deleted, gone := map[string]int{}, map[string]bool{} // by turn; entries that are no longer written
+	deleted, gone, stopped := map[string]int{}, map[string]bool{}, map[string]bool{} // by turn; entries no longer written; turns
+	whole := map[string]string{}                                                     // what an entry is that was to lose a part, and does not
 	for _, op := range ops {
 		if op.Kind == memory.OpDelete {
-			deleted[strings.Join(op.Sources, "\n")] += len(op.Targets)
+			deleted[turnsOf(op.Sources)] += len(op.Targets)
 		}
 	}
 	for i, op := range ops {
@@ -59,8 +66,11 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 			if op.New != nil {
 				gone[op.New.ID] = true
 			}
+			stopped[turnsOf(op.Sources)] = true
 			ops[i] = memory.Operation{Kind: memory.OpNone, Sources: op.Sources, Reason: reason}
 		}
+		op.New = linking(op.New, whole)
+		ops[i].New = op.New
 		var stood string
 		for _, id := range op.Targets {
 			stood += contents[id] + "\n"
@@ -70,15 +80,21 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 		}
 		closes := op.Kind == memory.OpUpdate || op.Kind == memory.OpMerge || op.Kind == memory.OpDelete
 		onGone := slices.ContainsFunc(op.Targets, func(id string) bool { return gone[id] })
+		onWhole := slices.ContainsFunc(op.Targets, func(id string) bool { return whole[id] != "" })
+		part := partOf(ops[i:])
 		switch {
-		case closes && (onGone || v.assistants(op.Sources)):
+		case part != nil && closes && (onWhole || v.othersTell(op.Sources, part.Content, stood, 0)):
 			none(reasonOthers)
-		case op.Kind == memory.OpDelete && deleted[strings.Join(op.Sources, "\n")] > maxDeleted:
+			whole[op.New.ID] = cmp.Or(whole[op.Targets[0]], op.Targets[0])
+		case closes && (onGone && !onWhole || v.assistants(op.Sources) || onWhole && op.New == nil):
+			none(reasonOthers)
+		case op.Kind == memory.OpDelete && deleted[turnsOf(op.Sources)] > maxDeleted:
 			none(reasonMany)
 		case op.Kind == memory.OpDelete && v.othersEnd(op.Sources, stood):
 			none(reasonOthers)
-		case closes && op.New != nil && v.othersTell(op.Sources, op.New.Content, stood, 0):
-			ops[i].Kind, ops[i].Targets, ops[i].Anew = memory.OpAdd, nil, false
+		case closes && op.New != nil && (onWhole || v.othersTell(op.Sources, op.New.Content, stood, 0)):
+			ops[i] = v.beside(op)
+			stopped[turnsOf(op.Sources)] = true
 		}
 	}
 	ops = v.fresh(ops, known)
@@ -86,10 +102,68 @@ func (v voices) checked(in formation.Verdict, known []memory.Memory, before memo
 		v.attribute(&ops[i])
 	}
 	in.Operations = once(ops, known)
-	in.Core = slices.DeleteFunc(slices.Clone(in.Core), func(op memory.CoreOperation) bool {
-		return len(op.Sources) > 0 && (v.assistants(op.Sources) || v.othersTell(op.Sources, op.New, before.Content, 1))
-	})
+	in.Core = v.checkedCore(in.Core, before.Content, stopped)
 	return in
+}
+
+// turnsOf is a key of the turns that operations come from.
+func turnsOf(sources []string) string { return strings.Join(sources, "\n") }
+
+// partOf is the entry for which the first operation leaves only the rest of another entry: a later operation of the same turns writes it,
+// and links the rest. It is nil where the first operation leaves no rest.
+func partOf(ops []memory.Operation) *memory.Memory {
+	if ops[0].New == nil {
+		return nil
+	}
+	for _, op := range ops[1:] {
+		if op.New != nil && slices.Equal(op.Sources, ops[0].Sources) && slices.Contains(op.New.Links, ops[0].New.ID) {
+			return op.New
+		}
+	}
+	return nil
+}
+
+// linking is an entry that links what is whole still in the place of what was to be left of it.
+func linking(m *memory.Memory, whole map[string]string) *memory.Memory {
+	if m == nil || !some(m.Links, whole) {
+		return m
+	}
+	out := *m
+	out.Links = slices.Clone(m.Links)
+	for i, id := range out.Links {
+		out.Links[i] = cmp.Or(whole[id], id)
+	}
+	return &out
+}
+
+// beside adds what an operation was to put in the place of others. It says what was said, and no more: not what it was to take over.
+func (v voices) beside(op memory.Operation) memory.Operation {
+	op.Kind, op.Targets, op.Anew = memory.OpAdd, nil, false
+	if c, ok := v.said[op.New.ID]; ok && op.New.Content != c.Content {
+		m := *op.New
+		m.Content, m.Vector = c.Content, c.Vector
+		op.New = &m
+	}
+	return op
+}
+
+// checkedCore leaves out what others' words do to the block, and what one does whose operation on the bank was stopped.
+func (v voices) checkedCore(ops []memory.CoreOperation, before string, stopped map[string]bool) []memory.CoreOperation {
+	var out []memory.CoreOperation
+	block := before
+	for i, op := range ops {
+		own, _ := v.tellers(op.Sources, op.New, before)
+		takes := op.Kind != memory.OpAppend && own == 0 && stopped[turnsOf(op.Sources)]
+		if len(op.Sources) > 0 && (takes || v.assistants(op.Sources) || v.othersTell(op.Sources, op.New, before, 1)) {
+			continue
+		}
+		next, err := memory.EditCore(block, op)
+		if err != nil && len(out) < i { // it builds on one that was left out
+			continue
+		}
+		out, block = append(out, op), next
+	}
+	return out
 }
 
 // assistants reports whether all sources are an assistant's.
