@@ -82,6 +82,47 @@ func TestADenialDeletesFirst(t *testing.T) {
 	}
 }
 
+// What would lose what the statement is silent on deletes nothing, and links it.
+func TestAnEndLosesNothingElse(t *testing.T) {
+	const over = "The doctor stopped the lisinopril."
+	ends := []formationtest.Judged{{Later: "stopped", Stored: "lisinopril", Does: relation.Ends}}
+	for known, stays := range map[string]bool{
+		"my meds:\n- metformin 500mg\n- lisinopril 10mg\n- aspirin": true, "I take metformin, lisinopril, aspirin": true,
+		"I take lisinopril 10mg every evening": false, "my meds:\n- lisinopril 10mg": false,
+	} {
+		l := told(t, ends, known, over)
+		got := l.Active(t, scope)
+		if len(got) == 2 != stays {
+			t.Errorf("%q: got %q", known, active(t, l))
+		}
+		if i := slices.IndexFunc(got, func(m memory.Memory) bool { return m.Content == over }); i < 0 || len(got[i].Links) == 1 != stays {
+			t.Errorf("%q: got %+v", known, got)
+		}
+	}
+}
+
+// What is left of an entry when a part of it changes follows nothing: its own past stays behind it.
+func TestWhatIsLeftFollowsNothing(t *testing.T) {
+	l := told(t, moves, "I have a dog. I live in Porto.", "I live in Braga now.")
+	if got := active(t, l); !slices.Equal(got, []string{"I have a dog.", "I live in Braga now."}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A statement of quite another matter is no successor, however the two are judged among many; they are linked.
+func TestOnlyWhatBelongsTogetherIsASuccession(t *testing.T) {
+	old := stored("m-1", "I want to run the marathon.")
+	old.Speaker = "Ana"
+	b := bundle([]string{"Week twelve is too hard."}, old)
+	b.Related[0].Candidate.Speaker = "Ana"
+	always := quoting(formationtest.Judged{Later: "twelve", Stored: "marathon", Does: relation.Replaces})
+	out, err := operations(t.Context(), always, b)
+	if err != nil || len(out) != 1 || out[0].Kind != memory.OpAdd || !slices.Equal(out[0].New.Links, []string{"m-1"}) ||
+		strings.Contains(out[0].New.Content, "marathon") {
+		t.Errorf("got %+v, %v", out, err)
+	}
+}
+
 // What goes on without denying anything contradicts nothing: whatever it is judged to do, no claim of what was known is lost.
 func TestAChangeThatDeniesNothingLosesNothing(t *testing.T) {
 	const known, text = "I have worked at Santa Clara Hospital as a nurse since 2019.", "I work at the Riverside Clinic now."
