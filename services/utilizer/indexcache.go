@@ -23,8 +23,9 @@ const (
 	// loads is how many indexes are made at a time, loadTimeout how long one may take.
 	loads       = 4
 	loadTimeout = 10 * time.Second
-	// entryBytes is what a user takes beside the index, vectorBytes what the reranker's form of a memory's vector takes.
-	entryBytes, vectorBytes = 1024, 128
+	// entryBytes is what a user takes beside the index, vectorBytes what the reranker's form of a memory's vector takes, outdatedBytes a turn
+	// of which a memory no longer holds.
+	entryBytes, vectorBytes, outdatedBytes = 1024, 128, 256
 )
 
 // errTooLarge says that a user has more than is indexed as a whole.
@@ -59,7 +60,9 @@ type IndexCache struct {
 // cachedIndex is an index, or the knowledge that there is to be none.
 type cachedIndex struct {
 	index *features.Index // nil: the user is too large
-	bytes int
+	// outdated has the turns of which a memory no longer holds.
+	outdated map[string]told
+	bytes    int
 
 	mu sync.Mutex
 	// projected has the encoded vectors that the reranker gets, by memory, as far as they were needed.
@@ -180,7 +183,8 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 		}
 	}
 	index := features.New(s.table, withoutUnusable(memories), turns)
-	e := &cachedIndex{index: index, bytes: entryBytes + index.Bytes() + vectorBytes*index.Len(), projected: map[string][]byte{}}
+	e := &cachedIndex{index: index, outdated: outdated(memories), projected: map[string][]byte{}}
+	e.bytes = entryBytes + index.Bytes() + vectorBytes*index.Len() + outdatedBytes*len(e.outdated)
 	if e.bytes+2*len(scope.Key()) > min(s.options.Bytes, math.MaxUint32) {
 		return nil, errTooLarge
 	}

@@ -1,0 +1,197 @@
+package utilizer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// splitter is made once: that takes some milliseconds, and most users never need it.
+var splitter = sync.OnceValue(text.NewSplitter)
+
+// told is what the memories made of a turn say: those that hold, and those that no longer do.
+type told struct{ holds, closed []string }
+
+// outdated has the turns of which a memory no longer holds.
+func outdated(memories []memory.Memory) map[string]told {
+	out := map[string]told{}
+	each := func(active bool, add func(turn, content string)) {
+		for _, m := range memories {
+			for _, id := range m.Sources {
+				if (m.Status == memory.StatusActive) == active {
+					add(id, m.Content)
+				}
+			}
+		}
+	}
+	each(false, func(turn, content string) { out[turn] = told{closed: append(out[turn].closed, content)} })
+	each(true, func(turn, content string) {
+		if t, ok := out[turn]; ok {
+			t.holds = append(t.holds, content)
+			out[turn] = t
+		}
+	})
+	return out
+}
+
+// leaveOut takes out of the raw words of candidates and window the sentences of memories that no longer hold: they are shown without a
+// word of that, and would answer as if they held. Where these memories cannot be read, the words behind the candidates are not shown.
+func (r *Recaller) leaveOut(ctx context.Context, scope memory.Scope, f *found) {
+	ids := idsOf(f.turns)
+	for _, c := range f.candidates {
+		ids = append(append(ids, c.Memory.Sources...), idsOf(c.Turns)...)
+	}
+	of, err := r.outdatedOf(ctx, scope, f.from, ids)
+	if err != nil {
+		f.turnsErr = err
+		for i := range f.candidates {
+			f.candidates[i].Turns, f.candidates[i].Memory.Value = nil, ""
+		}
+	}
+	if len(of) == 0 {
+		return
+	}
+	f.turns = turnsThatHold(f.turns, of)
+	for i := range f.candidates {
+		c := &f.candidates[i]
+		c.Turns, c.Memory.Value = turnsThatHold(c.Turns, of), valueThatHolds(c.Memory, of)
+	}
+}
+
+// errManyClosed says that turns have more memories that no longer hold than a recall reads.
+var errManyClosed = errors.New("too many memories of the turns no longer hold")
+
+// outdatedOf finds the turns of which a memory no longer holds, among these at least: from the index, or else by the bank.
+func (r *Recaller) outdatedOf(ctx context.Context, scope memory.Scope, from *cachedIndex, turns []string) (map[string]told, error) {
+	if from != nil {
+		return from.outdated, nil
+	}
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.WindowTimeout)
+	defer cancel()
+	slices.Sort(turns)
+	o := bank.ListOptions{
+		Statuses: []memory.Status{memory.StatusSuperseded, memory.StatusRetracted}, Sources: slices.Compact(turns), Limit: bank.MaxLimit,
+	}
+	closed, err := r.Bank.List(ctx, scope, o)
+	if err != nil || len(closed.Memories) == 0 {
+		return nil, err
+	}
+	if closed.Next != "" {
+		return nil, errManyClosed
+	}
+	o.Statuses = []memory.Status{memory.StatusActive}
+	holds, err := r.Bank.List(ctx, scope, o) // of more than a page, some sentences are left out that hold
+	return outdated(append(closed.Memories, holds.Memories...)), err
+}
+
+func idsOf(turns []memory.Turn) []string {
+	out := make([]string, len(turns))
+	for i, t := range turns {
+		out[i] = t.ID
+	}
+	return out
+}
+
+// turnsThatHold are turns without what no longer holds, and without those that told nothing else.
+func turnsThatHold(turns []memory.Turn, of map[string]told) []memory.Turn {
+	var out []memory.Turn
+	for _, t := range turns {
+		if about, ok := of[t.ID]; ok {
+			if t.Text = about.holding(t.Speaker, t.Text); t.Text == "" {
+				continue
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// valueThatHolds is the dialogue that a memory keeps, likewise.
+func valueThatHolds(m memory.Memory, of map[string]told) string {
+	var about told
+	for _, id := range m.Sources {
+		about.holds, about.closed = append(about.holds, of[id].holds...), append(about.closed, of[id].closed...)
+	}
+	if m.Value == "" || len(about.closed) == 0 {
+		return m.Value
+	}
+	about.holds = append(about.holds, m.Content)
+	var out []string
+	for line := range strings.Lines(m.Value) {
+		speaker, said, _ := strings.Cut(line, ": ")
+		if said = about.holding(speaker, said); said != "" {
+			out = append(out, speaker+": "+said)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// holding is what a speaker said without the sentences that a memory quotes, or sums up, that no longer holds. What a memory that holds
+// says as well stays.
+func (t told) holding(speaker, said string) string {
+	names := text.StemSet(speaker)
+	stems := func(s string) map[string]bool {
+		out := text.StemSet(s)
+		for n := range names {
+			delete(out, n)
+		}
+		return out
+	}
+	sentences := splitter().Split(said)
+	tells := make([]map[string]bool, len(sentences))
+	for i, s := range sentences {
+		tells[i] = stems(s)
+	}
+	drop := make([]bool, len(sentences))
+	for _, content := range t.closed {
+		closed := stems(content)
+		quoted, nearest, most := false, -1, 0
+		for i, s := range tells {
+			n := shared(closed, s)
+			if n > 0 && n == min(len(closed), len(s)) {
+				quoted, drop[i] = true, true
+			}
+			if n > most && 2*n >= min(len(closed), len(s)) {
+				nearest, most = i, n
+			}
+		}
+		if !quoted && nearest >= 0 { // it is told in other words
+			drop[nearest] = true
+		}
+	}
+	for _, content := range t.holds {
+		holds := stems(content)
+		for i, s := range tells {
+			drop[i] = drop[i] && shared(holds, s) < len(s)
+		}
+	}
+	if !slices.Contains(drop, true) {
+		return said
+	}
+	var out []string
+	for i, s := range sentences {
+		if !drop[i] {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func shared(a, b map[string]bool) int {
+	n := 0
+	for s := range a {
+		if b[s] {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,118 @@
+package utilizer_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// unlisted is a bank that cannot say what was made of turns.
+type unlisted struct{ bank.Bank }
+
+func (unlisted) List(context.Context, memory.Scope, bank.ListOptions) (bank.Page, error) {
+	return bank.Page{}, errUnavailable
+}
+
+// closes has a memory of the turn "told" that no longer holds, beside those that do; value is the dialogue that it keeps with them.
+func closes(t *testing.T, r *utilizer.Recaller, said, value, closed string, holds ...string) {
+	t.Helper()
+	statements := append([]string{closed}, holds...)
+	vectors, err := builtin.New().Embed(t.Context(), statements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := memory.Turn{ID: "told", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: said, Time: now}
+	w := memory.Write{Turns: []memory.Turn{turn}}
+	for i, content := range statements {
+		w.Put = append(w.Put, memory.Memory{
+			ID: memory.DeriveID(ana, []string{"told"}, i), Kind: memory.KindFact, Content: content, Value: value, Status: memory.StatusActive,
+			Version: 1, RecordedAt: now, ValidFrom: now, Sources: []string{"told"}, SessionID: "s1", Vector: vectors[i],
+		})
+	}
+	w.Close = []memory.Closing{{ID: w.Put[0].ID, Status: memory.StatusSuperseded, ValidTo: now.Add(time.Hour), OperationID: "op"}}
+	for _, part := range []memory.Write{{Put: w.Put, Turns: w.Turns}, {Close: w.Close}} {
+		if err := r.Bank.Write(t.Context(), ana, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Window.Append(t.Context(), ana, []memory.Turn{turn}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatNoLongerHoldsDoesNotComeBackAsDialogue(t *testing.T) {
+	for name, c := range map[string]struct {
+		said, value, closed string
+		holds               []string
+		kept, left          string
+	}{
+		"a sentence": {"I rent in Faro. I restore harps of 1890.", "", "I rent in Faro.", []string{"I restore harps of 1890."}, "1890", "Faro"},
+		"a clause": {"I rent in Faro and I'm a fan of Benfica. My harp is from 1890.", "", "I rent in Faro", []string{"My harp is from 1890."},
+			"1890", "Faro"},
+		"more than was said in it": {"I rent in Faro! I restore harps.", "", "I rent in Faro! It is near Olhão.", []string{"I restore harps."},
+			"restore", "Faro"},
+		"in other words": {"I've got a small flat in Faro! I restore harps.", "", "Ana lives in a flat in Faro.",
+			[]string{"Ana restores harps."}, "restore", "Faro"},
+		"told by what holds as well": {"I restore harps in Faro.", "", "I restore harps in Faro.", []string{"I restore harps in Faro."},
+			"Faro", "Lisbon"},
+		"nothing else": {"I rent in Faro.", "", "I rent in Faro.", []string{"Ana restores harps."}, "", "Faro"},
+		"the dialogue of a memory": {"I restore harps.", "Ana (2026-03-01): I rent in Faro. I restore harps of 1890.", "I rent in Faro.",
+			[]string{"I restore harps of 1890."}, "1890", "Faro"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for way, room := range map[string]utilizer.IndexCacheOptions{"all that is remembered": roomy, "the bank's search": {}} {
+				r := newRecaller(t)
+				closes(t, r, c.said, c.value, c.closed, c.holds...)
+				r.Indexes = newIndexCache(t, r.Bank, room)
+				q := utilizer.Request{User: ana.User, Query: "Does Ana restore harps?", Candidates: 20, Memories: 20, WordBudget: 250}
+				if raw := raws(t, r, q); !strings.Contains(raw, c.kept) || strings.Contains(raw, c.left) {
+					t.Errorf("%s: the raw words are %q, want %q in them and not %q", way, raw, c.kept, c.left)
+				}
+				q.Query = "Did Ana restore harps before?"
+				if raw := raws(t, r, q); c.kept != "Faro" && !strings.Contains(raw, c.left) {
+					t.Errorf("%s: of the past, the raw words are %q", way, raw)
+				}
+			}
+		})
+	}
+}
+
+// raws are the raw words that a recall shows of the turn "told".
+func raws(t *testing.T, r *utilizer.Recaller, q utilizer.Request) string {
+	t.Helper()
+	got, err := r.Recall(t.Context(), acme, q)
+	if err != nil || len(got.Degraded) != 0 {
+		t.Fatalf("says %q, %v", got.Degraded, err)
+	}
+	var out strings.Builder
+	for _, m := range got.Evidence.Memories {
+		if m.Sources[0] == "told" {
+			out.WriteString(m.Value + "\n")
+		}
+	}
+	for _, turn := range got.Evidence.Window {
+		out.WriteString(turn.Text + "\n")
+	}
+	return out.String()
+}
+
+func TestWithoutKnowingWhatNoLongerHoldsNoDialogueIsShown(t *testing.T) {
+	r := newRecaller(t)
+	r.Bank = unlisted{r.Bank}
+	r.Indexes = newIndexCache(t, r.Bank, utilizer.IndexCacheOptions{})
+	got, err := r.Recall(t.Context(), acme, where)
+	if err != nil || len(got.Degraded) != 1 || got.Degraded[0] != "dialogue_unavailable" || len(got.Evidence.Memories) != 2 {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	for _, m := range got.Evidence.Memories {
+		if m.Value != "" {
+			t.Errorf("shows %q", m.Value)
+		}
+	}
+}
