@@ -487,8 +487,9 @@ func TestRetractCutsTheCoreBlock(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)
 	entry := s.list(t)[0]
+	part := entry.Speaker + ": in Porto " + entry.ValidFrom.Format("(2006-01-02)")
 	block := memory.Core{
-		Content: "ana/residence: " + entry.Content + "\nAna is a nurse.", Version: 3, UpdatedAt: start,
+		Content: "ana/residence: " + entry.Content + "\n" + part + "\nAna is a nurse.", Version: 3, UpdatedAt: start,
 		Sources: []string{"s1:0"}, PolicyVersion: "p/1",
 	}
 	if err := s.Bank.Write(t.Context(), owner, memory.Write{Core: &block}); err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -91,7 +93,7 @@ func (a *Activities) cutCore(ctx context.Context, in RetractInput, m memory.Memo
 	var ops []memory.CoreOperation
 	for line := range strings.Lines(core.Content) {
 		line = strings.TrimRight(line, "\n")
-		if tells(line, m.Content) {
+		if tells(line, m) {
 			ops = append(ops, memory.CoreOperation{
 				Kind: memory.OpReplace, Old: line, Sources: []string{in.ID}, Reason: "deleted on request",
 			})
@@ -107,14 +109,20 @@ func (a *Activities) cutCore(ctx context.Context, in RetractInput, m memory.Memo
 // tellingShare is how much of an entry's words a line of the core block has when it tells of it.
 const tellingShare = 0.8
 
-// tells reports whether a line says what an entry says, in its words or most of them.
-func tells(line, content string) bool {
-	have, stems := text.StemSet(line), text.ContentStems(content)
+// tells reports whether a line says what an entry says, in its words or most of them, or nothing but a part of it.
+func tells(line string, m memory.Memory) bool {
+	have, stems := text.StemSet(line), text.ContentStems(m.Content)
 	n := 0
 	for _, stem := range stems {
 		if have[stem] {
 			n++
 		}
 	}
-	return len(stems) > 0 && float64(n) >= tellingShare*float64(len(stems))
+	beside := text.StemSet(m.Speaker + " " + m.ValidFrom.UTC().Format(time.DateOnly)) // who said it and when is in many lines
+	said := text.StemSet(m.Content)
+	part := slices.ContainsFunc(stems, func(stem string) bool { return have[stem] })
+	for stem := range have {
+		part = part && (said[stem] || beside[stem])
+	}
+	return len(stems) > 0 && (part || float64(n) >= tellingShare*float64(len(stems)))
 }

@@ -265,7 +265,7 @@ func TestOthersTakeNoPartOutOfAnEntry(t *testing.T) {
 	judged := formationtest.Judged{Later: "no longer", Stored: "work at Siemens", Does: relation.Ends}
 	for name, f := range map[string]formation.Former{
 		"salimory":   &salimory.Embedded{Former: formationtest.Quoting(salimory.Name, judged)},
-		"membuilder": &membuilder.Embedded{Former: formationtest.Quoting(membuilder.Name, judged)},
+		"membuilder": membuilder.NewEmbeddedOver(formationtest.Quoting(membuilder.Name, judged)),
 		"memory-r2":  &memoryr2.Embedded{Former: formationtest.Quoting(memoryr2.Name, judged)},
 		"rmm":        rmm.NewEmbeddedOver(formationtest.Quoting(rmm.Name, judged)),
 	} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -18,67 +19,113 @@ const maxLine = 240
 var passing = regexp.MustCompile(`(?i)\b(?:it|it's|its|they|they're|them|their|this|that|that's|these|those|there|here|would|'d|if|let|` +
 	`you|your)\b`)
 
-// block keeps the core block while operations are sorted. A line is a statement with who said it: `Ana: I work as a nurse.`
+// asking is where the clause of a sentence ends that a question hangs on, if it has one: "I'm allergic to peanuts, can you ...?"
+var asking = regexp.MustCompile(`[,;:–—]|\s-\s`)
+
+// lineDay is the day that ends a line.
+var lineDay = regexp.MustCompile(` \(\d{4}-\d{2}-\d{2}\)$`)
+
+// block keeps the core block while operations are sorted. A line is what somebody says of themself, with the day:
+// `Ana: I work as a nurse. (2024-05-06)`
 type block struct {
 	text string
 	done []memory.CoreOperation
+	// split parts sentences, alone says whether one is worth a memory of its own.
+	split func(string) []string
+	alone func(formation.Candidate) bool
 }
 
-func newBlock(c memory.Core) *block { return &block{text: c.Content} }
+func (f *Embedded) newBlock(c memory.Core) *block {
+	return &block{text: c.Content, split: f.splitter.Split, alone: f.WorthAlone}
+}
 
 // apply does to the block what an operation on the bank means for it. What an assistant said means nothing.
 func (b *block) apply(op memory.Operation, s *sorter) {
 	if op.Kind == memory.OpNone || s.byAssistant(op) {
 		return
 	}
-	var old []string
-	for _, id := range op.Targets {
-		if l := b.lineOf(s.entries[id]); l != "" && !retold(op, s.entries[id]) {
-			old = append(old, l)
-		}
-	}
 	line := ""
 	if op.New != nil && op.Until.IsZero() && op.Reason != embedded.ReasonEnd { // what is over is no trait
-		line = trait(*op.New)
+		line = b.trait(*op.New, s.turns[s.said(op)[0]])
+	}
+	var old []string
+	for _, id := range op.Targets {
+		l := b.lineOf(s.entries[id])
+		// The line of an entry stays where its next version says all of it, and is no line.
+		if l != "" && !(op.New != nil && line == "" && strings.Contains(text.OneLine(op.New.Content), text.OneLine(s.entries[id].Content))) {
+			old = append(old, l)
+		}
 	}
 	b.replace(old, line, s.said(op))
 }
 
-// retold reports whether the next version of an entry says all of it, and is no line: then the line of the entry may stay.
-func retold(op memory.Operation, m memory.Memory) bool {
-	return op.New != nil && trait(*op.New) == "" && strings.Contains(text.OneLine(op.New.Content), text.OneLine(m.Content))
-}
-
-// trait is the line of an entry; empty where it says nothing lasting about who somebody is.
-func trait(m memory.Memory) string {
-	content := lineText(m)
+// trait is the line of an entry: those of its sentences in which the speaker says, in words of their own, something lasting about
+// themself that is a liking or worth standing alone. It is empty where there are none.
+func (b *block) trait(m memory.Memory, turn memory.Turn) string {
 	lasting := m.Kind == memory.KindFact || m.Kind == memory.KindSemantic || m.Kind == memory.KindPreference
-	if !lasting || m.EventTime.Expression != "" || utf8.RuneCountInString(content) > maxLine || passing.MatchString(m.Content) ||
-		strings.ContainsAny(m.Content, "?[") {
+	if !lasting || m.EventTime.Expression != "" || strings.Contains(m.Content, "[") {
 		return ""
 	}
-	return content
-}
-
-// lineText is an entry as a line.
-func lineText(m memory.Memory) string {
-	if m.Speaker == "" {
-		return text.OneLine(m.Content)
+	own, others := text.Voices(turn.Text)
+	mine, theirs := text.StemSet(own), text.StemSet(others)
+	passed := func(stem string) bool { return theirs[stem] && !mine[stem] }
+	var kept []string
+	for _, said := range b.sentences(m.Content) {
+		first, _, _ := strings.Cut(text.Words(said)[0].Lower, "'")
+		if _, quoted := text.Voices(said); quoted == "" && firstPerson[first] && !passing.MatchString(said) &&
+			!slices.ContainsFunc(text.ContentStems(said), passed) &&
+			(m.Kind == memory.KindPreference || b.alone(formation.Candidate{Content: said, Speaker: m.Speaker})) {
+			kept = append(kept, said)
+		}
 	}
-	return m.Speaker + ": " + text.OneLine(m.Content)
+	line := lineText(m.Speaker, strings.Join(kept, " "))
+	if len(kept) == 0 || utf8.RuneCountInString(line) > maxLine {
+		return ""
+	}
+	return line + m.ValidFrom.UTC().Format(" (2006-01-02)")
 }
 
-// lineOf is the line that an entry has in the block, or "".
+// sentences are those of a content, of a question what stands before it.
+func (b *block) sentences(content string) []string {
+	var out []string
+	for _, s := range b.split(text.OneLine(content)) {
+		if at := asking.FindStringIndex(s); strings.Contains(s, "?") && at != nil {
+			s = s[:at[0]]
+		}
+		if !strings.Contains(s, "?") && len(text.Words(s)) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// lineText is what a speaker says, as a line without its day.
+func lineText(speaker, said string) string {
+	if speaker == "" {
+		return said
+	}
+	return speaker + ": " + said
+}
+
+// lineOf is the line that an entry has in the block, or "": it has only what the entry says.
 func (b *block) lineOf(m memory.Memory) string {
-	if line := lineText(m); m.Content != "" && slices.Contains(b.lines(), line) {
-		return line
+	has := map[string]bool{}
+	for _, s := range b.sentences(m.Content) {
+		has[s] = true
+	}
+	for _, l := range b.lines() {
+		said, mine := strings.CutPrefix(lineDay.ReplaceAllString(l, ""), lineText(m.Speaker, ""))
+		if mine && said != "" && !slices.ContainsFunc(b.sentences(said), func(s string) bool { return !has[s] }) {
+			return l
+		}
 	}
 	return ""
 }
 
 // replace puts a line in the place of others; without others it is appended, and without a line they are taken out.
 func (b *block) replace(old []string, line string, sources []string) {
-	if line != "" && slices.Contains(b.lines(), line) {
+	said := lineDay.ReplaceAllString(line, "")
+	if slices.ContainsFunc(b.lines(), func(l string) bool { return line != "" && lineDay.ReplaceAllString(l, "") == said }) {
 		line = ""
 	}
 	for _, l := range old {
@@ -141,7 +188,7 @@ func compress(lines []string, below int) []string {
 func distinct(lines []string) []string {
 	stems := make([]map[string]bool, len(lines))
 	for i, l := range lines {
-		stems[i] = text.StemSet(l)
+		stems[i] = text.StemSet(lineDay.ReplaceAllString(l, ""))
 	}
 	var out []string
 	for i, l := range lines {

@@ -20,9 +20,12 @@ const (
 	leastMark = 3
 )
 
-// referring words point to the people and things of a conversation.
-var referring = text.WordSet(`i me my mine we us our ours you your yours he him his she her hers they them their theirs it its this that
-these those here there`)
+// firstPerson are the words by which people speak of themselves, referring all that point to the people and things of a conversation.
+var (
+	firstPerson = text.WordSet("i im ive me my mine we us our ours")
+	referring   = text.Union(firstPerson, text.WordSet(`you your yours he him his she her hers they them their theirs it its this that
+these those here there`))
+)
 
 // judging is the direction of the words that say what somebody thinks of something.
 var judging = sync.OnceValue(func() memory.Vector {

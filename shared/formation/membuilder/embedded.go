@@ -7,16 +7,25 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Embedded is the strategy without a model server: the quotations of a session are decided on and then sorted into the four
 // kinds of memory. It is safe for concurrent use.
-type Embedded struct{ *embedded.Former }
+type Embedded struct {
+	*embedded.Former
+	splitter *text.Splitter
+}
 
 var _ formation.Former = (*Embedded)(nil)
 
 // NewEmbedded makes the former; it takes some milliseconds to load the models.
-func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
+func NewEmbedded() *Embedded { return NewEmbeddedOver(embedded.NewFormer(embedded.IdentityOf(Name))) }
+
+// NewEmbeddedOver makes the former over one that quotes.
+func NewEmbeddedOver(f *embedded.Former) *Embedded {
+	return &Embedded{Former: f, splitter: text.NewSplitter()}
+}
 
 // Extract returns what the turns say, turn by turn. What tells how something is done is procedural, under a slot that names
 // what is done.
@@ -46,7 +55,7 @@ func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.V
 		return formation.Verdict{}, err
 	}
 	s := newSorter(all, verdict.Operations)
-	b := newBlock(in.Core)
+	b := f.newBlock(in.Core)
 	for i := range verdict.Operations {
 		op := &verdict.Operations[i]
 		if op.New == nil {

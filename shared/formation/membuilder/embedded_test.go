@@ -2,6 +2,7 @@ package membuilder_test
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,13 +23,13 @@ func TestEmbeddedConforms(t *testing.T) {
 
 // quoting is the embedded former with a judge that says what the test wants.
 func quoting() *membuilder.Embedded {
-	return &membuilder.Embedded{Former: formationtest.Quoting(membuilder.Name,
+	return membuilder.NewEmbeddedOver(formationtest.Quoting(membuilder.Name,
 		formationtest.Judged{Later: "Braga", Stored: "Porto", Does: relation.Replaces},
 		formationtest.Judged{Later: "Braga", Stored: "home is", Does: relation.Replaces},
 		formationtest.Judged{Later: "Porto", Stored: "home is", Does: relation.Same},
 		formationtest.Judged{Later: "home is", Stored: "Porto", Does: relation.Same},
 		formationtest.Judged{Later: "I can't sleep", Stored: "I can't sleep", Does: relation.Replaces},
-		formationtest.Judged{Later: "no longer", Stored: "I love green tea", Does: relation.Ends})}
+		formationtest.Judged{Later: "no longer", Stored: "I love green tea", Does: relation.Ends}))
 }
 
 // live forms one session a month of Ana's and returns her memory.
@@ -61,8 +62,12 @@ func of(t *testing.T, l *formationtest.Life, kind memory.Kind) []string {
 	return out
 }
 
-// lines of the core block.
-func lines(l *formationtest.Life) []string { return strings.Split(l.Core().Content, "\n") }
+// lines of the core block, without their days.
+func lines(l *formationtest.Life) []string {
+	return strings.Split(days.ReplaceAllString(l.Core().Content, ""), "\n")
+}
+
+var days = regexp.MustCompile(`(?m) \(\d{4}-\d{2}-\d{2}\)$`)
 
 func TestWhoSomebodyIsStandsInTheBlock(t *testing.T) {
 	l := live(t, []string{"I live in Porto.", "I work as a nurse.", "I love green tea.", "My dog is called Biscuit.",
@@ -81,6 +86,25 @@ func TestLikingsOfTheMomentStayOut(t *testing.T) {
 		"I love baking bread."})
 	if got := lines(l); !slices.Equal(got, []string{"Ana: I love baking bread."}) {
 		t.Errorf("block is %q", got)
+	}
+}
+
+func TestTheBlockTellsOfTheSpeakerInTheirOwnWords(t *testing.T) {
+	for said, want := range map[string]string{
+		"I'm allergic to peanuts, can you suggest a snack?": "Ana: I'm allergic to peanuts (2024-05-06)",
+		"I work as a nurse. What do you think?":             "Ana: I work as a nurse. (2024-05-06)",
+		"hey! I live in Porto.":                             "Ana: I live in Porto. (2024-05-06)",
+		"hey!":                                              "", "hm ok": "",
+		"Why did the chicken cross the road? To get to the other side, haha": "",
+		"the hero of my book is a doctor in Oslo":                            "",
+		"Ben is a nurse in Lisbon":                                           "",
+		"My boss says I should eat more fish":                                "",
+		"According to HR I no longer work at Siemens":                        "",
+		"> I am allergic to penicillin and I live in Faro":                   "",
+	} {
+		if got := live(t, []string{said}).Core().Content; got != want {
+			t.Errorf("%q: block is %q, want %q", said, got, want)
+		}
 	}
 }
 
@@ -132,7 +156,7 @@ func TestAFullBlockIsCompressed(t *testing.T) {
 	if n := w.Core.Length(); n >= 3000 || n < 2800 {
 		t.Errorf("%d characters are left, want little below 3000", n)
 	}
-	if got[len(got)-1] != "Ana: I love opera." || got[len(got)-2] != "Ana: I like loud music." ||
+	if !strings.HasPrefix(got[len(got)-1], "Ana: I love opera. (") || got[len(got)-2] != "Ana: I like loud music." ||
 		slices.Contains(got, "Ana: I like music.") {
 		t.Errorf("block begins %q and ends %q", got[:2], got[len(got)-2:])
 	}
