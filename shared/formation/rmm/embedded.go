@@ -69,7 +69,15 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 
 // Decide adds each topic, or merges it with the entries that it goes on with.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	verdict, err := f.Former.Decide(ctx, in)
+	view := in
+	view.Related = slices.Clone(in.Related)
+	for i, r := range in.Related {
+		view.Related[i].Memories = slices.Clone(r.Memories)
+		for j, m := range r.Memories {
+			view.Related[i].Memories[j].Content = plain(m.Content)
+		}
+	}
+	verdict, err := f.Former.Decide(ctx, view)
 	if err != nil {
 		return formation.Verdict{}, err
 	}

@@ -1,6 +1,7 @@
 package rmm_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -152,8 +153,8 @@ func TestANewValueTakesThePlaceOfTheOld(t *testing.T) {
 // A change leaves what else an entry tells, whichever sentence tells it, and however little the two share in words.
 func TestAChangeLeavesTheRestOfATopic(t *testing.T) {
 	for stored, want := range map[string]string{
-		"I planted roses in my garden. I live in Porto.": "I planted roses in my garden. I moved to Braga.",
-		"I live in Porto and work as a nurse.":           "I live in Porto and work as a nurse. I moved to Braga.",
+		"I planted roses in my garden. I live in Porto.": `I moved to Braga." (2024-04-06): "I planted roses in my garden.`,
+		"I live in Porto and work as a nurse.":           `I moved to Braga." (2024-04-06): "I live in Porto and work as a nurse.`,
 	} {
 		l := life(t)
 		old := formationtest.Stored("m-1", stored)
@@ -164,6 +165,26 @@ func TestAChangeLeavesTheRestOfATopic(t *testing.T) {
 		if err != nil || len(v.Operations) != 1 || v.Operations[0].Kind != memory.OpMerge || v.Operations[0].New.Content != want {
 			t.Errorf("got %+v, %v, want %q", v.Operations, err, want)
 		}
+	}
+}
+
+// What was said on different days stands in quotation marks of its own, with its day, also where it is merged again.
+func TestEachDaysWordsAreAQuotation(t *testing.T) {
+	l := life(t,
+		talk("s1", 0, line{"Ana", "I live in Porto and I'm vegan"}), talk("s2", 7, line{"Ana", "I moved to Braga. Ben stayed in Porto"}),
+		talk("s3", 14, line{"Ana", "In Braga I live with Ben"}), talk("s4", 21, line{"Ana", "I'm vegan"}),
+	)
+	found := false
+	for _, m := range l.Active(t, scope) {
+		found = found || strings.Contains(m.Content, `" (2024-05-06): "I live in Porto and I'm vegan`)
+		for _, said := range regexp.MustCompile(`" \(\d{4}-\d{2}-\d{2}\): "`).Split(m.Content, -1) {
+			if strings.Contains(said, "Porto and") && strings.Contains(said, "Ben") {
+				t.Errorf("%q is one quotation", said)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("active are %q", active(t, l))
 	}
 }
 

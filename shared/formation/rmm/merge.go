@@ -2,6 +2,7 @@ package rmm
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,11 +163,11 @@ func (m *merger) knows(r formation.Related) bool {
 // kept, and so is one of several facts.
 func (m *merger) revised(ctx context.Context, c formation.Candidate, targets []memory.Memory) (string, error) {
 	r := formation.Related{Candidate: c}
-	var kept []string
+	var kept []dated
 	for _, t := range targets {
-		for _, s := range m.former.sentences(t.Content) {
+		for _, s := range m.former.told(t) {
 			part := t
-			part.ID, part.Content = strconv.Itoa(len(kept)), s
+			part.ID, part.Content = strconv.Itoa(len(kept)), s.said
 			r.Memories, kept = append(r.Memories, part), append(kept, s)
 		}
 	}
@@ -177,12 +178,12 @@ func (m *merger) revised(ctx context.Context, c formation.Candidate, targets []m
 	for _, op := range v.Operations {
 		for _, id := range op.Targets {
 			if i, err := strconv.Atoi(id); err == nil && op.Kind != memory.OpNone {
-				kept[i] = ""
+				kept[i].said = ""
 			}
 		}
 	}
-	kept = slices.DeleteFunc(kept, func(s string) bool { return s == "" })
-	return m.former.join(kept, m.former.sentences(c.Content)), nil
+	kept = slices.DeleteFunc(kept, func(s dated) bool { return s.said == "" })
+	return m.former.join(m.candidate(c), kept), nil
 }
 
 // merge writes a new version in the place of the targets. What the topic leaves open it takes from them.
@@ -239,26 +240,65 @@ func (m *merger) entry(c formation.Candidate, content string) memory.Memory {
 	}
 }
 
-// sentences are those of a summary.
-func (f *Embedded) sentences(content string) []string { return f.splitter.Split(content) }
+// candidate is what a topic says, with its day.
+func (m *merger) candidate(c formation.Candidate) []dated {
+	return m.former.told(memory.Memory{Content: c.Content, ValidFrom: llm.Newest(m.in.Session.Turns, c.Sources)})
+}
+
+// dated is a sentence of a summary with the day on which it was said.
+type dated struct{ day, said string }
+
+// another stands before a sentence of another day: the quotation marks that a summary is shown in end and begin there. What was said last
+// comes first, its day is the entry's own; every other sentence has its day, since a profile may leave out those between.
+var another = regexp.MustCompile(`" \((\d{4}-\d{2}-\d{2})\): "`)
+
+// plain is a summary with line breaks, which end sentences, between what was said on different days.
+func plain(content string) string { return another.ReplaceAllString(content, "\n") }
+
+// told are the sentences of an entry.
+func (f *Embedded) told(m memory.Memory) []dated {
+	var out []dated
+	days := append([][]string{{"", m.ValidFrom.UTC().Format(time.DateOnly)}}, another.FindAllStringSubmatch(m.Content, -1)...)
+	for i, said := range another.Split(m.Content, -1) {
+		for _, s := range f.splitter.Split(said) {
+			out = append(out, dated{days[i][1], s})
+		}
+	}
+	return out
+}
 
 // claims are the sentences of a summary as their stems in order, so that spellings are equal.
 func (f *Embedded) claims(content string) []string {
 	var out []string
-	for _, s := range f.sentences(content) {
+	for _, s := range f.splitter.Split(plain(content)) {
 		out = append(out, strings.Join(text.ContentStems(s), " "))
 	}
 	return out
 }
 
-// join is the summary of two lists of sentences, each said once.
-func (f *Embedded) join(before, behind []string) string {
-	var out, said []string
-	for _, s := range slices.Concat(before, behind) {
-		claim := strings.Join(text.ContentStems(s), " ")
-		if claim == "" || !slices.Contains(said, claim) {
-			out, said = append(out, s), append(said, claim)
+// join is the summary of what was said last and of what was said before, each said once.
+func (f *Embedded) join(last, before []dated) string {
+	var said []string
+	again := func(s dated) bool {
+		claim := strings.Join(text.ContentStems(s.said), " ")
+		if claim != "" && slices.Contains(said, claim) {
+			return true
 		}
+		said = append(said, claim)
+		return false
 	}
-	return strings.Join(out, " ")
+	last = slices.DeleteFunc(slices.Clone(last), again)
+	out := append(slices.DeleteFunc(slices.Clone(before), again), last...)
+	slices.SortStableFunc(out, func(a, b dated) int { return strings.Compare(b.day, a.day) })
+	var b strings.Builder
+	for i, s := range out {
+		switch {
+		case s.day != out[0].day:
+			b.WriteString(`" (` + s.day + `): "`)
+		case i > 0:
+			b.WriteString(" ")
+		}
+		b.WriteString(s.said)
+	}
+	return b.String()
 }

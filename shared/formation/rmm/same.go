@@ -30,7 +30,7 @@ func (m *merger) same(r formation.Related) (best memory.Memory, content string, 
 			!overlaps(c.Content, e.Content, owner) || !whole(m.in.Session.Turns, c.Sources, dialogueOf(e)) {
 			continue
 		}
-		if joined := m.former.join(m.former.sentences(e.Content), m.former.sentences(c.Content)); len(strings.Fields(joined)) <= maxSummaryWords {
+		if joined := m.former.join(m.candidate(c), m.former.told(e)); len(strings.Fields(joined)) <= maxSummaryWords {
 			best, content, most, ok = e, joined, similarity[i], true
 		}
 	}
