@@ -344,8 +344,27 @@ func TestTheLocalMnemeIsFoundInItsFolder(t *testing.T) {
 	if code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir); code != cli.ExitOK || !strings.Contains(out, "Porto") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
+	if code, _, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--tenant", "acme"); code != cli.ExitUsage ||
+		!strings.Contains(errOut, "--key") {
+		t.Errorf("another tenant without its key: exit code %d, %q", code, errOut)
+	}
 	code, _, errOut := run(t, "trace", strings.Repeat("a", 32), "--data", dir)
 	if code != cli.ExitUsage || !strings.Contains(errOut, "local Mneme") {
 		t.Errorf("without trace viewer: exit code %d, %q", code, errOut)
+	}
+}
+
+func TestAnotherTenantOfTheLocalMnemeIsServedWithItsKey(t *testing.T) {
+	dir := t.TempDir()
+	content, err := json.Marshal(standalone.Connection{Utilizer: serve(t, fake{}), APIKey: "mneme_of_local", Tenant: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "connection.json"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--tenant", "acme", "--key", key)
+	if code != cli.ExitOK || !strings.Contains(out, "Porto") {
+		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }

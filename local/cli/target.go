@@ -75,10 +75,15 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 	if err != nil {
 		return c, fmt.Errorf("no address: %w (looked for --addr with --key, %s with %s, and in the folder %q)", err, envAddr, envKey, dir)
 	}
-	local.APIKey = first(c.APIKey, local.APIKey)
 	if c.Tenant != "" && c.Tenant != local.Tenant {
-		return c, usageError{fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's tenant is %q", envTenant, c.Tenant, local.Tenant)}
+		// The folder's key is that of its own tenant.
+		if c.APIKey == "" {
+			return c, usageError{fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's key is of the tenant %q: give --key (or %s), too",
+				envTenant, c.Tenant, local.Tenant, envKey)}
+		}
+		local.Tenant = c.Tenant
 	}
+	local.APIKey = first(c.APIKey, local.APIKey)
 	if len(c.Brokers) > 0 {
 		local.Brokers = c.Brokers
 	}
