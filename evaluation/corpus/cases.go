@@ -1,9 +1,7 @@
 package corpus
 
 import (
-	"bytes"
 	_ "embed" // the cases are part of the package
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,19 +37,11 @@ type CaseTurn struct {
 }
 
 // Cases returns the cases of two sessions, in order.
-func Cases() ([]Case, error) {
-	var out []Case
-	for line := range bytes.Lines(cases) {
-		var c Case
-		if err := json.Unmarshal(line, &c); err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrCase, len(out)+1, err)
-		}
-		if err := c.check(); err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrCase, c.ID, err)
-		}
-		out = append(out, c)
-	}
-	return out, nil
+func Cases() ([]Case, error) { return ReadCases(cases) }
+
+// ReadCases reads cases, a JSON object a line. A line that is none is an ErrCase with its number.
+func ReadCases(data []byte) ([]Case, error) {
+	return eachLine(data, ErrCase, func() Case { return Case{} }, Case.check)
 }
 
 func (c Case) check() error {

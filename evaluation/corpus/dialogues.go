@@ -1,5 +1,3 @@
-// Package corpus holds what people say, labelled by hand: the data that models of the embedded policy are trained and measured on.
-// dialogues/ has conversations with what of them is worth remembering, pairs/ pairs of statements, a file a writer.
 package corpus
 
 import (

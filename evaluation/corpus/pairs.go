@@ -1,6 +1,7 @@
-// Package corpus holds statements as people type them, labelled by hand: the data that models of relations are trained and measured on.
+// Package corpus holds what people say, labelled by hand: the data that models of the embedded policy are trained and measured on.
 // pairs/ has pairs of a stored and a later statement of one user, a file a writer and field of topics; banks/ what one person told, and
-// what each later statement does to it; dialogues/ what people say to an assistant, and which turns are worth remembering.
+// what each later statement does to it; dialogues/ what people say to an assistant, and which turns are worth remembering; cases/ two
+// sessions of one person each, the second of which may change what the first tells.
 package corpus
 
 import (

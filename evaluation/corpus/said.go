@@ -1,15 +1,6 @@
 package corpus
 
-import (
-	"bytes"
-	"embed"
-	"encoding/json"
-	"fmt"
-	"sync"
-)
-
-//go:embed pairs/*.jsonl
-var pairFiles embed.FS
+import "sync"
 
 // Said is one statement of pairs/ by itself.
 type Said struct {
@@ -24,23 +15,12 @@ type Said struct {
 
 // AllSaid returns the statements of all pairs, of a pair the stored one first.
 var AllSaid = sync.OnceValues(func() ([]Said, error) {
-	return eachFile(pairFiles, "pairs", func(batch string, data []byte) ([]Said, error) {
-		var out []Said
-		for line := range bytes.Lines(data) {
-			var p struct {
-				Stored   string `json:"stored"`
-				StoredBy string `json:"stored_by"`
-				Later    string `json:"later"`
-				LaterBy  string `json:"later_by"`
-				Kind     string `json:"kind"`
-			}
-			if err := json.Unmarshal(line, &p); err != nil {
-				return nil, fmt.Errorf("line %d: %w", len(out)/2+1, err)
-			}
-			out = append(out, Said{p.Stored, p.StoredBy, "", batch}, Said{p.Later, p.LaterBy, p.Kind, batch})
-		}
-		return out, nil
-	})
+	pairs, err := Pairs()
+	out := make([]Said, 0, 2*len(pairs))
+	for _, p := range pairs {
+		out = append(out, Said{p.Stored, p.StoredBy, "", p.Batch}, Said{p.Later, p.LaterBy, p.Kind, p.Batch})
+	}
+	return out, err
 })
 
 // Split is what the statement is for.

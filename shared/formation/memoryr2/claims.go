@@ -76,7 +76,7 @@ func number(w text.Word) string {
 	return n
 }
 
-// told is what a text says, as far as claims can be kept by it.
+// stated is what a text says, as far as claims can be kept by it.
 type stated map[string]bool
 
 func statedBy(said string) stated {

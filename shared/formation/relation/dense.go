@@ -7,7 +7,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// numberNames name the dense features before those of the vectors.
+// numberNames name the dense features.
 var numberNames = []string{
 	"cosine", "later alike", "stored alike", "most alike", "two most alike", "shared weight", "shared of later", "shared of stored",
 	"shares nothing", "shared content", "asks", "ends asking", "by assistant", "other speaker", "later length", "later log length",

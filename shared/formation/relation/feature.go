@@ -49,7 +49,7 @@ type Feature struct {
 type Inputs struct {
 	// Sparse are the features by block; those of LaterBlocks are empty.
 	Sparse [Blocks][]Feature
-	// Dense are numbers, numberNames first, as measured.
+	// Dense are numbers as measured, in the order of numberNames.
 	Dense []float32
 }
 
