@@ -156,7 +156,6 @@ func (b Batch) turnIDs() []string {
 // only is the batch with nothing but the turns of some ids.
 func (b Batch) only(ids []string) Batch {
 	b.Turns = slices.DeleteFunc(slices.Clone(b.Turns), func(t Turn) bool { return !slices.Contains(ids, t.ID) })
-	b.Context, b.ClosedAt = nil, time.Time{}
 	return b
 }
 

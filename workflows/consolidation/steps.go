@@ -69,7 +69,6 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 			do.pause(min(time.Duration(1<<session.Failures)*time.Second, time.Minute))
 			return nil
 		}
-		batch.Context = nil // what waited to be formed is put aside, and not what was only read beside it
 		if err := s.putAside(do, batch, reason(err)); err != nil {
 			return err
 		}
@@ -81,8 +80,10 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 // reasonReused is why turns are dead letters whose id is another turn's.
 const reasonReused = "turn.turn_id: is that of a turn with another session or text, want ids that are unique per user"
 
-// putAside moves a batch to the dead letters, where a replay finds it. Only an error that stops the run is returned.
+// putAside moves a batch to the dead letters, where a replay finds it: what waited to be formed, and not what was only read beside it. Only
+// an error that stops the run is returned.
 func (s *State) putAside(do steps, b Batch, reason string) error {
+	b.Context = nil
 	if err := do.deadLetter(DeadLetterInput{Batch: b, Reason: reason, Now: do.now()}); do.stopped(err) {
 		return err
 	}

@@ -317,8 +317,14 @@ func ask(t *testing.T, env *testsuite.TestWorkflowEnvironment, memoryIDs ...stri
 func TestAReusedTurnIDIsADeadLetterAgain(t *testing.T) {
 	env, s := newRun(t)
 	s.reused = []string{"s1:1"}
-	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), closed("s1")}, []consolidation.Event{turn("s1", 1)})
+	letter := consolidation.Batch{Scope: params().Scope, SessionID: "s1", Turns: []consolidation.Turn{{Turn: *turn("s1", 1).Turn}}}
+	end := consolidation.Event{ID: letter.CloseID(), SessionID: "s1", ClosedAt: start.Add(time.Hour)}
+	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), closed("s1")}, []consolidation.Event{turn("s1", 1), end})
+	began := env.Now()
 	finish(t, env, params())
+	if waited := env.Now().Sub(began); waited > time.Minute {
+		t.Errorf("the workflow took %s of its own time: what was replayed waited for idleness", waited)
+	}
 	if got := s.turnsOf(); len(got) != 2 || !slices.Equal(got[0], []string{"s1:2"}) || len(got[1]) != 0 {
 		t.Errorf("consolidated %v, want the second turn alone", got)
 	}
@@ -326,7 +332,8 @@ func TestAReusedTurnIDIsADeadLetterAgain(t *testing.T) {
 		t.Fatalf("%d dead letters, want one for each time", len(s.deadLetters))
 	}
 	for _, l := range s.deadLetters {
-		if len(l.Batch.Turns) != 1 || l.Batch.Turns[0].ID != "s1:1" || !l.Batch.ClosedAt.IsZero() || !strings.Contains(l.Reason, "turn_id") {
+		if len(l.Batch.Turns) != 1 || l.Batch.Turns[0].ID != "s1:1" || l.Batch.CloseID() != end.ID || l.Batch.ClosedAt.IsZero() ||
+			!strings.Contains(l.Reason, "turn_id") {
 			t.Errorf("the dead letter is %+v", l)
 		}
 	}
