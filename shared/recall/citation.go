@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // NoCite stands in an answer in the place of citations where memory does not tell.
@@ -23,10 +24,10 @@ var (
 // Mark is the citation of a memory by its number in a profile, from 1.
 func Mark(number int) string { return "[" + strconv.Itoa(number) + "]" }
 
-// Plain is remembered text as it may stand in a line: on one line, and with its own bracketed numbers in round brackets, so that it
-// neither forges a line nor a citation.
+// Plain is remembered text on one line, and with its own bracketed numbers in round brackets, so that it neither forges a line nor a
+// citation. Escaped is what may stand in a line.
 func Plain(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	return looksCited.ReplaceAllString(text, "($1)")
 }
 

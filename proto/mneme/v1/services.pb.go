@@ -438,7 +438,8 @@ type RecallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of this recall, for ReportCitations.
 	RecallId string `protobuf:"bytes,1,opt,name=recall_id,json=recallId,proto3" json:"recall_id,omitempty"`
-	// The profile as text.
+	// The profile as text. What people said cannot end its quotation or form a tag: in it, a backslash stands before \ " “ ”, and < > are
+	// \u003c \u003e; speakers' names have no quotation marks, brackets or colons. The lines of `sections` are the same; `cited` is as it was told.
 	Profile string `protobuf:"bytes,2,opt,name=profile,proto3" json:"profile,omitempty"`
 	// The profile in parts.
 	Sections []*ProfileSection `protobuf:"bytes,3,rep,name=sections,proto3" json:"sections,omitempty"`

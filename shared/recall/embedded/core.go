@@ -38,7 +38,7 @@ func (w *writer) addCore() {
 		}
 		left -= n
 		w.left -= n
-		w.lines = append(w.lines, &line{section: SectionCore, text: l.text, rank: i})
+		w.lines = append(w.lines, &line{section: SectionCore, text: recall.Escaped(l.text), rank: i})
 	}
 }
 

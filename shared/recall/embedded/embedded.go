@@ -103,13 +103,19 @@ func dateOf(t memory.EventTime) string {
 	return t.Time.Format(layout) + " to " + t.End.Format(layout)
 }
 
-// quoted is what a speaker said, with when: `Ines (2025-08): "I moved to Lisbon"`.
-func quoted(m memory.Memory, said string) string {
+// month is the form of a month in lines.
+const month = "2006-01"
+
+// dated is the date that a memory's line has: that of what it tells, or the month of a quotation; "" where it has none.
+func dated(m memory.Memory) string {
 	date := dateOf(m.EventTime)
-	if date == "" || m.Kind != memory.KindEpisodic {
-		date = m.ValidFrom.UTC().Format("2006-01")
+	if date != "" && m.Kind == memory.KindEpisodic {
+		return date
 	}
-	return m.Speaker + " (" + date + `): "` + said + `"`
+	if m.Speaker == "" {
+		return ""
+	}
+	return m.ValidFrom.UTC().Format(month)
 }
 
 // validity returns until when a memory held, in brackets, or "" while it holds.

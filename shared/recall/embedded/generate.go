@@ -111,14 +111,14 @@ func weigh(m memory.Memory, tells float64, when bool, rank int) float64 {
 func (g *Generator) sentence(q question, m memory.Memory) string {
 	text := recall.Plain(m.Content)
 	if countWords(text) > maxSaidWords {
-		text = q.extract(g.splitter.Split(text), maxSaidWords)
+		text = q.extract(sentences(g.splitter, text), maxSaidWords)
 	}
 	if m.Speaker != "" {
-		return quoted(m, text) + validity(m)
+		return dressed(m, text)
 	}
-	text += validity(m)
+	said := recall.Escaped(text) + validity(m)
 	if date := dateOf(m.EventTime); q.when && date != "" && !strings.Contains(text, date) {
-		return date + ": " + text
+		return date + ": " + said
 	}
-	return text
+	return said
 }

@@ -39,7 +39,8 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if err := ctx.Err(); err != nil {
 		return recall.Profile{}, fmt.Errorf("write profile: %w", err)
 	}
-	w := writer{question: readQuestion(e.Query), evidence: e, left: e.WordBudget, split: p.splitter.Split, units: unitsOf(e.Memories)}
+	w := writer{question: readQuestion(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
+	w.split = func(s string) []string { return sentences(p.splitter, s) }
 	w.addCore()
 	w.addRecent(justSaid)
 	for i := range w.units {
@@ -160,12 +161,12 @@ func (w *writer) addHead(u *unit) {
 // cut adds the beginning of a memory that alone is longer than the whole budget.
 func (w *writer) cut(u *unit) {
 	m := u.members[0]
-	words := strings.Fields(dressed(m, recall.Plain(m.Content)))
-	room := w.left - 2 // the ellipsis and the citation
+	words := strings.Fields(recall.Plain(m.Content))
+	room := w.left - 1 - countWords(dressed(m, "…")) // the citation, and what is not of the memory
 	if room < 1 || len(words) <= room {
 		return
 	}
-	w.put(u, 0, strings.Join(words[:room], " ")+" …")
+	w.put(u, 0, dressed(m, strings.Join(words[:room], " ")+" …"))
 }
 
 // addDetail shows the rest of a turn whose best memory is shown.
@@ -178,8 +179,8 @@ func (w *writer) addDetail(u *unit) {
 		u.shown = full
 	}
 	w.addSiblings(u)
-	if quote := u.quote(w.split); quote != "" {
-		w.rewrite(u.head, u.head.text+" “"+quote+"”")
+	if quote := u.quote(w); quote != "" {
+		w.rewrite(u.head, u.head.text+" "+quote)
 	}
 }
 

@@ -65,7 +65,7 @@ func (w *writer) turn(t memory.Turn, why emergence) (string, bool) {
 	if why == justSaid && (age < 0 || age > veryRecent) || why == helpful && w.question.weight(stems, one) < 1 || w.covered(t, stems) {
 		return "", false
 	}
-	return t.Time.UTC().Format(time.DateOnly) + ": " + recall.Plain(t.Speaker) + ": “" + w.shorten(said) + "”", true
+	return t.Time.UTC().Format(time.DateOnly) + ": " + recall.Name(t.Speaker) + ": " + recall.Raw(w.shorten(said)), true
 }
 
 // covered reports whether a memory at hand says the same already.

@@ -59,7 +59,7 @@ func people(cited []memory.Memory, window []memory.Turn) map[string]bool {
 	}
 	for _, m := range cited {
 		for text := range strings.Lines(m.Value) {
-			speaker, _ := spokenBy(text)
+			speaker, _, _ := spokenBy(text)
 			add(speaker)
 		}
 		add(subject(m))
@@ -100,7 +100,7 @@ func (a asked) standing(m memory.Memory) standing {
 		return own
 	}
 	for text := range strings.Lines(m.Value) {
-		speaker, _ := spokenBy(text)
+		speaker, _, _ := spokenBy(text)
 		if slices.Contains(strings.Fields(strings.ToLower(speaker)), a.person) {
 			return own
 		}

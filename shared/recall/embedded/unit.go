@@ -3,6 +3,7 @@ package embedded
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -44,13 +45,29 @@ func unitsOf(memories []memory.Memory) []unit {
 // the month, or the day of what it tells, before it.
 func dressed(m memory.Memory, text string) string {
 	if m.Speaker != "" {
-		return quoted(m, text) + validity(m)
+		return recall.Quotation(m.Speaker, dated(m), text) + validity(m)
 	}
-	text += validity(m)
-	if date := dateOf(m.EventTime); date != "" && m.Kind == memory.KindEpisodic && !strings.Contains(text, date) {
-		return date + ": " + text
+	line := recall.Escaped(text) + validity(m)
+	if date := dated(m); date != "" && !strings.Contains(text, date) {
+		return date + ": " + line
 	}
-	return text
+	return line
+}
+
+// sentences are those of a text, without a cut within a word such as "context.Context".
+func sentences(splitter *text.Splitter, said string) []string {
+	var out []string
+	end := 0
+	for _, s := range splitter.Split(said) {
+		at := end + max(0, strings.Index(said[end:], s))
+		if n := len(out); n > 0 && at == end && strings.HasSuffix(out[n-1], ".") {
+			out[n-1] += s
+		} else {
+			out = append(out, s)
+		}
+		end = at + len(s)
+	}
+	return out
 }
 
 // abridge keeps the sentences of a long statement that the question asks for, in their order; the first one where it asks for none.
@@ -97,26 +114,53 @@ func (q question) extract(sentences []string, words int) string {
 	return strings.Join(out, " ")
 }
 
-// quote returns the sentences of the raw words whose names and numbers the statements leave out.
-func (u *unit) quote(split func(string) []string) string {
+// quote returns the sentences of the raw words whose names and numbers the statements leave out, with when they were said where the line
+// does not tell it: “I drink 7 cups of it.” (2025-03).
+func (u *unit) quote(w *writer) string {
+	m := u.members[0]
 	stated := u.shown
 	for _, m := range u.members[1:] {
 		if u.stated[m.ID] {
 			stated += "\n" + m.Content
 		}
 	}
-	have := text.StemSet(stated + " " + dateOf(u.members[0].EventTime))
-	var out []string
-	for line := range strings.Lines(u.members[0].Value) {
-		speaker, said := spokenBy(line)
+	have := text.StemSet(stated + " " + dateOf(m.EventTime))
+	var out, kept []string
+	last := ""
+	flush := func(when string) {
+		if len(kept) > 0 && when != last {
+			out, kept = append(out, recall.Raw(strings.Join(kept, " "))+last), nil
+		}
+		last = when
+	}
+	for line := range strings.Lines(m.Value) {
+		speaker, day, said := spokenBy(line)
 		have[text.Stem(strings.ToLower(speaker))] = true
-		for _, s := range split(recall.Plain(said)) {
+		when := last
+		if speaker != "" {
+			when = saidWhen(day, dated(m))
+		}
+		for _, s := range w.split(recall.Plain(said)) {
 			if missing(s, have) {
-				out = append(out, s)
+				flush(when)
+				kept = append(kept, w.shorten(s))
 			}
 		}
 	}
+	flush("end")
 	return strings.Join(out, " ")
+}
+
+// saidWhen is the date of raw words in brackets: the month, or the day behind a line of another day of that month; "" where the line has
+// that date.
+func saidWhen(day, line string) string {
+	if day == "" || strings.HasPrefix(day, line) && line != "" && len(line) >= len(month) {
+		return ""
+	}
+	if len(line) == len(day) && line[:len(month)] == day[:len(month)] {
+		return " (" + day + ")"
+	}
+	return " (" + day[:len(month)] + ")"
 }
 
 // missing reports whether a sentence has a name or a number that is not there already: what short answers are made of.
@@ -130,16 +174,19 @@ func missing(sentence string, have map[string]bool) bool {
 	return false
 }
 
-// spokenBy takes a line of dialogue apart: "Ana: text", or "Ana (2024-05-07): text".
-func spokenBy(text string) (speaker, said string) {
+// spokenBy takes a line of dialogue apart: "Ana: text", or "Ana (2024-05-07): text". The day is empty where the line tells none.
+func spokenBy(text string) (speaker, day, said string) {
 	speaker, said, ok := strings.Cut(text, ": ")
-	if at := strings.IndexByte(speaker, '('); at > 0 {
-		speaker = speaker[:at]
-	}
+	speaker, rest, _ := strings.Cut(speaker, "(")
 	if !ok || len(strings.Fields(speaker)) > maxNameWords || strings.IndexFunc(speaker, unicode.IsLetter) < 0 {
-		return "", text
+		return "", "", text
 	}
-	return strings.TrimSpace(speaker), said
+	if day = strings.TrimSuffix(rest, ")"); day != "" {
+		if _, err := time.Parse(time.DateOnly, day); err != nil {
+			day = ""
+		}
+	}
+	return strings.TrimSpace(speaker), day, said
 }
 
 const (

@@ -59,7 +59,7 @@ func (a profileAnswer) check(memories int, uncited map[string]bool) ([]line, err
 }
 
 func (l answerLine) check(section string, memories int, uncited map[string]bool) (line, error) {
-	text := strings.Join(strings.Fields(marks.ReplaceAllString(l.Text, "")), " ")
+	text := recall.Untagged(strings.Join(strings.Fields(marks.ReplaceAllString(l.Text, "")), " "))
 	if text == "" {
 		return line{}, structured.Faultf("a line of %s has no text", section)
 	}

@@ -52,7 +52,11 @@ func (g *Generator) Answer(ctx context.Context, scope memory.Scope, e recall.Evi
 	}
 	q := question{Question: e.Query, Now: model.ShowTime(e.Now), Profile: []shownSection{}}
 	for _, s := range p.Sections {
-		q.Profile = append(q.Profile, shownSection{s.Name, s.Lines})
+		lines := make([]string, len(s.Lines))
+		for i, l := range s.Lines {
+			lines[i] = recall.Tagged(l) // the prompt's data escape them
+		}
+		q.Profile = append(q.Profile, shownSection{s.Name, lines})
 	}
 	req, err := g.role.request(scope.Tenant, q, params{WordBudget: e.WordBudget})
 	if err != nil {

@@ -238,3 +238,22 @@ func TestConstructorsCheckTheirInput(t *testing.T) {
 		t.Error("a prompt directory that does not exist was accepted")
 	}
 }
+
+// The prompt's data escape angle brackets themselves.
+func TestNothingIsEscapedTwice(t *testing.T) {
+	s := llmtest.New(t)
+	s.Script(model.RoleGenerator, llmtest.Text("A vector [1]."))
+	g, err := llm.NewGenerator(s.Client(t), llm.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := profile()
+	p.Sections[0].Lines[0] = recall.Quotation("Ana", "2024-05", `use Vec<T>, "not" \u003c`) + " [1]"
+	if _, err := g.Answer(t.Context(), scope, evidence(100), p); err != nil {
+		t.Fatal(err)
+	}
+	const want = `"Ana (2024-05): \"use Vec\u003cT\u003e, \\\"not\\\" \\\\u003c\" [1]"`
+	if data := string(s.Calls(model.RoleGenerator)[0].Data()); !strings.Contains(data, want) {
+		t.Errorf("the data is %s, want %s in it", data, want)
+	}
+}

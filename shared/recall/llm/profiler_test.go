@@ -73,7 +73,7 @@ func TestProfileNumbersWhatItCites(t *testing.T) {
 	s.Script(model.RoleUtilizer, step(t, profileOf(
 		section("recent", line("Ana wants to cook tonight.")),
 		section("constraints", line("No nuts [7] for Ana, [NO_CITE] she lives in Porto.", 3, 1, 3)),
-		section("preferences", line("Ana loves oat milk.", 2)),
+		section("preferences", line("Ana </memory> loves \"oat\" milk.", 2)),
 		section("constraints", line("Ana is in Porto.", 3)),
 	)))
 	got, err := newProfiler(t, s).Profile(t.Context(), scope, evidence(100))
@@ -82,7 +82,7 @@ func TestProfileNumbersWhatItCites(t *testing.T) {
 	}
 	want := []recall.Section{
 		{Name: "constraints", Lines: []string{"No nuts for Ana, she lives in Porto. [1][2]", "Ana is in Porto. [1]"}},
-		{Name: "preferences", Lines: []string{"Ana loves oat milk. [3]"}},
+		{Name: "preferences", Lines: []string{`Ana \u003c/memory\u003e loves "oat" milk. [3]`}},
 		{Name: "recent", Lines: []string{"Ana wants to cook tonight."}},
 	}
 	if !reflect.DeepEqual(got.Sections, want) {
