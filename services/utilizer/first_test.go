@@ -73,7 +73,7 @@ func TestAFirstRecallWaitsForTheIndexOnlySoLong(t *testing.T) {
 			len(got.Evidence.Memories) != 2 || b.searched() != 1 || got.Weights == "" {
 			t.Errorf("after %s and %d searches: %+v", took, b.searched(), got)
 		}
-		if !strings.HasPrefix(got.Evidence.Memories[0].Value, "Ana: I") {
+		if !strings.HasPrefix(got.Evidence.Memories[0].Value, "Ana (2026-03-01): I") {
 			t.Errorf("what a search found carries the dialogue %q", got.Evidence.Memories[0].Value)
 		}
 		close(b.hold)

@@ -149,7 +149,7 @@ func TestWhatIsShownCarriesItsDialogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(got.Evidence.Memories, func(m memory.Memory) bool { return slices.Contains(m.Sources, "told") })
-	if at < 0 || got.Evidence.Memories[at].Value != "Ana: I moved the harp. [picture: a harp]" {
+	if at < 0 || got.Evidence.Memories[at].Value != "Ana (2026-03-01): I moved the harp. [picture: a harp]" {
 		t.Errorf("shown is %+v", got.Evidence.Memories)
 	}
 	for _, m := range got.Evidence.Memories {
@@ -160,7 +160,8 @@ func TestWhatIsShownCarriesItsDialogue(t *testing.T) {
 }
 
 func TestADialogueIsNotLongerThanAMemoryMayCarry(t *testing.T) {
-	turn := func(text string) memory.Turn { return memory.Turn{Speaker: "Ana", Text: text} }
+	turn := func(text string) memory.Turn { return memory.Turn{Speaker: "Ana", Text: text, Time: now} }
+	const ana = "Ana (2026-03-01): "
 	long := strings.Repeat("é", memory.MaxValueBytes)
 	half := strings.Repeat("x", memory.MaxValueBytes/2)
 	for name, c := range map[string]struct {
@@ -169,13 +170,15 @@ func TestADialogueIsNotLongerThanAMemoryMayCarry(t *testing.T) {
 	}{
 		"none": {nil, func(s string) bool { return s == "" }},
 		"one that is too long": {[]memory.Turn{turn(long)},
-			func(s string) bool { return strings.HasPrefix(s, "Ana: éé") && strings.HasSuffix(s, "é…") }},
+			func(s string) bool { return strings.HasPrefix(s, ana+"éé") && strings.HasSuffix(s, "é…") }},
+		"words": {[]memory.Turn{turn(strings.Repeat("words ", memory.MaxValueBytes))},
+			func(s string) bool { return strings.HasSuffix(s, " words…") }},
 		"too many": {[]memory.Turn{turn("first"), turn(half), turn("last")},
-			func(s string) bool { return strings.HasPrefix(s, "Ana: first\nAna: x") }},
+			func(s string) bool { return strings.HasPrefix(s, ana+"first\n"+ana+"x") }},
 		"the first goes": {[]memory.Turn{turn(half), turn(half), turn("last")},
-			func(s string) bool { return s == "Ana: "+half+"\nAna: last" }},
-		"the last is the long": {[]memory.Turn{turn("first"), turn(long)}, func(s string) bool { return strings.HasPrefix(s, "Ana: é") }},
-		"just so long": {[]memory.Turn{turn(strings.Repeat("x", memory.MaxValueBytes-5))},
+			func(s string) bool { return s == ana+half+"\n"+ana+"last" }},
+		"the last is the long": {[]memory.Turn{turn("first"), turn(long)}, func(s string) bool { return strings.HasPrefix(s, ana+"é") }},
+		"just so long": {[]memory.Turn{turn(strings.Repeat("x", memory.MaxValueBytes-len(ana)))},
 			func(s string) bool { return len(s) == memory.MaxValueBytes && !strings.HasSuffix(s, "…") }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -75,7 +77,11 @@ func dialogue(turns []memory.Turn) string {
 	for _, t := range slices.Backward(turns) {
 		line := spoken(t)
 		if len(lines) == 0 && len(line) > room {
-			return text.Cut(line, room-len(ellipsis)) + ellipsis
+			cut := text.Cut(line, room-len(ellipsis))
+			if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 && line[len(cut)] != ' ' { // not within a word, where there are words
+				cut = cut[:at]
+			}
+			return cut + ellipsis
 		}
 		if room -= len(line) + 1; room < -1 {
 			break
@@ -88,7 +94,7 @@ func dialogue(turns []memory.Turn) string {
 
 // spoken is a turn as one line.
 func spoken(t memory.Turn) string {
-	line := text.OneLine(t.Speaker) + ": " + text.OneLine(t.Text)
+	line := recall.Name(t.Speaker) + " (" + t.Time.UTC().Format(time.DateOnly) + "): " + text.OneLine(t.Text)
 	if caption := text.OneLine(t.Caption); caption != "" {
 		line += " [picture: " + caption + "]"
 	}

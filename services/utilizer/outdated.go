@@ -75,8 +75,6 @@ func (r *Recaller) outdatedOf(ctx context.Context, scope memory.Scope, from *cac
 	if len(turns) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.WindowTimeout)
-	defer cancel()
 	slices.Sort(turns)
 	o := bank.ListOptions{
 		Statuses: []memory.Status{memory.StatusSuperseded, memory.StatusRetracted}, Sources: slices.Compact(turns), Limit: bank.MaxLimit,

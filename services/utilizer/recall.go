@@ -43,8 +43,7 @@ type Recaller struct {
 	Log       *slog.Logger
 	// Alpha weighs vector against words in retrieval, 0 to 1.
 	Alpha float32
-	// RankTimeout, WindowTimeout and IndexTimeout bound what recall can do without; WindowTimeout the core block, and what of the raw words
-	// of a search's memories no longer holds, too.
+	// RankTimeout, WindowTimeout and IndexTimeout bound what recall can do without; WindowTimeout the core block, too.
 	RankTimeout, WindowTimeout, IndexTimeout time.Duration
 	// Reserve is what is left of a caller's deadline when a profile that a model writes is given up for one that none does.
 	Reserve time.Duration
