@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
@@ -42,7 +43,7 @@ func NewGenerator() *Generator {
 	return &Generator{table: wordvector.Shipped(), splitter: text.NewSplitter()}
 }
 
-// Answer quotes one to three memories of the profile with their citations. It abstains where none tells enough of what is asked, and
+// Answer quotes one to three memories of the profile with their citations, the newest first where what holds now is asked for. It abstains where none tells enough of what is asked, and
 // where others told more of it than the one who is asked about did: then the question has the wrong person, or rests on what that person
 // never said.
 func (g *Generator) Answer(ctx context.Context, _ memory.Scope, e recall.Evidence, p recall.Profile) (recall.Answer, error) {
@@ -53,6 +54,11 @@ func (g *Generator) Answer(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	chosen := g.choose(readAsked(e.Query, q.when, people(p.Cited, e.Window)), q.when, p.Cited)
 	if len(chosen) == 0 {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
+	}
+	if !q.when && !recall.ReadHorizon(e.Query, time.Time{}, e.Now).Past { // of what tells about as much, the newer holds
+		slices.SortStableFunc(chosen, func(a, b scored) int {
+			return p.Cited[b.number-1].ValidFrom.Compare(p.Cited[a.number-1].ValidFrom)
+		})
 	}
 	var parts []string
 	var a recall.Answer

@@ -155,3 +155,19 @@ func TestAHostileMemorySteersNothing(t *testing.T) {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
+
+func TestOfTwoThatAnswerTheNewerComesFirst(t *testing.T) {
+	said := func(turn, content string, day int) memory.Memory {
+		m := of(turn, "", mem(turn, memory.KindFact, content))
+		m.Speaker, m.ValidFrom = "Ana", time.Date(2024, 3, day, 0, 0, 0, 0, time.UTC)
+		return m
+	}
+	memories := []memory.Memory{said("old", "I live in Rome", 1), said("new", "I live in Braga", 2)}
+	for query, want := range map[string]string{"Where does Ana live?": "new old", "Where did Ana live before?": "old new"} {
+		e := recall.Evidence{Query: query, Now: now, WordBudget: 200, Memories: memories}
+		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
+		if err != nil || strings.Join(a.Cited, " ") != want {
+			t.Errorf("%s: got %+v, %v, want %s", query, a, err, want)
+		}
+	}
+}
