@@ -46,6 +46,8 @@ type counting struct {
 	searches int
 	// depth is how many memories the last search was asked for.
 	depth int
+	// sources is of how many turns at most the entries were asked for.
+	sources int
 	// hold is received from before a read goes on, where it is not nil.
 	hold chan struct{}
 	// begun gets the users of whom a read has begun, where it is not nil.
@@ -54,6 +56,9 @@ type counting struct {
 
 func (c *counting) List(ctx context.Context, scope memory.Scope, o bank.ListOptions) (bank.Page, error) {
 	if o.Sources != nil { // not all that the user remembers
+		c.mu.Lock()
+		c.sources = max(c.sources, len(o.Sources))
+		c.mu.Unlock()
 		return c.Bank.List(ctx, scope, o)
 	}
 	c.mu.Lock()

@@ -12,9 +12,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// order has the candidates reranked; without the reranker they are in order of the shared prior. What is shown carries the dialogue that
-// it was made from.
-func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) []bank.Scored {
+// order has the candidates reranked; without the reranker they are in order of the shared prior. It returns the places of what is shown.
+func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) []int {
 	n := len(f.candidates)
 	if n == 0 {
 		return nil
@@ -36,9 +35,14 @@ func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) [
 		c.Memory.Vector = nil
 		out.Retrieved = append(out.Retrieved, bank.Scored{Memory: c.Memory, Score: order.Scores[i]})
 	}
-	for _, i := range order.Places[:min(q.Memories, len(order.Places))] {
+	return order.Places[:min(q.Memories, len(order.Places))]
+}
+
+// show has what is shown carry the dialogue that it was made from.
+func show(f found, places []int, out *Result) []bank.Scored {
+	for _, i := range places {
 		s := out.Retrieved[i]
-		if s.Memory.Value == "" {
+		if s.Memory.Value = f.candidates[i].Memory.Value; s.Memory.Value == "" {
 			s.Memory.Value = dialogue(f.candidates[i].Turns)
 		}
 		out.Ranked = append(out.Ranked, s)

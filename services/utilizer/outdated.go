@@ -40,28 +40,25 @@ func outdated(memories []memory.Memory) map[string]told {
 	return out
 }
 
-// leaveOut takes out of the raw words of candidates and window the sentences of memories that no longer hold: they are shown without a
-// word of that, and would answer as if they held. Where these memories cannot be read, the words behind the candidates are not shown.
-func (r *Recaller) leaveOut(ctx context.Context, scope memory.Scope, f *found) {
+// leaveOut takes out of the raw words of what is shown, and of the window, the sentences of memories that no longer hold: they are shown
+// without a word of that, and would answer as if they held. Where these memories cannot be read, no words are shown behind others.
+func (r *Recaller) leaveOut(ctx context.Context, scope memory.Scope, f *found, places []int) error {
 	ids := idsOf(f.turns)
-	for _, c := range f.candidates {
-		ids = append(append(ids, c.Memory.Sources...), idsOf(c.Turns)...)
-	}
-	of, err := r.outdatedOf(ctx, scope, f.from, ids)
-	if err != nil {
-		f.turnsErr = err
-		for i := range f.candidates {
-			f.candidates[i].Turns, f.candidates[i].Memory.Value = nil, ""
+	for _, i := range places {
+		c := f.candidates[i]
+		if ids = append(ids, idsOf(c.Turns)...); c.Memory.Value != "" {
+			ids = append(ids, c.Memory.Sources...)
 		}
 	}
-	if len(of) == 0 {
-		return
-	}
+	of, err := r.outdatedOf(ctx, scope, f.from, ids)
 	f.turns = turnsThatHold(f.turns, of)
-	for i := range f.candidates {
+	for _, i := range places {
 		c := &f.candidates[i]
-		c.Turns, c.Memory.Value = turnsThatHold(c.Turns, of), valueThatHolds(c.Memory, of)
+		if c.Turns, c.Memory.Value = turnsThatHold(c.Turns, of), valueThatHolds(c.Memory, of); err != nil {
+			c.Turns, c.Memory.Value = nil, ""
+		}
 	}
+	return err
 }
 
 // errManyClosed says that turns have more memories that no longer hold than a recall reads.
@@ -88,7 +85,10 @@ func (r *Recaller) outdatedOf(ctx context.Context, scope memory.Scope, from *cac
 	}
 	o.Statuses = []memory.Status{memory.StatusActive}
 	holds, err := r.Bank.List(ctx, scope, o) // of more than a page, some sentences are left out that hold
-	return outdated(append(closed.Memories, holds.Memories...)), err
+	if err != nil {
+		return nil, err
+	}
+	return outdated(append(closed.Memories, holds.Memories...)), nil
 }
 
 func idsOf(turns []memory.Turn) []string {
@@ -101,6 +101,9 @@ func idsOf(turns []memory.Turn) []string {
 
 // turnsThatHold are turns without what no longer holds, and without those that told nothing else.
 func turnsThatHold(turns []memory.Turn, of map[string]told) []memory.Turn {
+	if len(of) == 0 {
+		return turns
+	}
 	var out []memory.Turn
 	for _, t := range turns {
 		if about, ok := of[t.ID]; ok {

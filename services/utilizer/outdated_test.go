@@ -116,3 +116,22 @@ func TestWithoutKnowingWhatNoLongerHoldsNoDialogueIsShown(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyTheTurnsOfWhatIsShownAreLookedUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		room     utilizer.IndexCacheOptions
+		unranked bool
+		want     int
+	}{
+		"from the index":              {roomy, false, 0},
+		"from a search":               {utilizer.IndexCacheOptions{}, false, where.Memories + 1}, // with the one of the window
+		"from a search, in its order": {roomy, true, 1},
+	} {
+		r, b := newCounted(t, c.room)
+		q := where
+		q.Unranked = c.unranked
+		if _, err := r.Recall(t.Context(), acme, q); err != nil || b.sources != c.want {
+			t.Errorf("%s: the bank was asked of %d turns, want %d: %v", name, b.sources, c.want, err)
+		}
+	}
+}

@@ -96,7 +96,13 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 		return Result{}, err
 	}
 	out.Searched = found.from == nil
-	shown := r.order(ctx, q, found, &out)
+	places := r.order(ctx, q, found, &out)
+	if !horizon.Past {
+		if err := r.leaveOut(ctx, scope, &found, places); found.turnsErr == nil {
+			r.degrade(ctx, &out, DialogueUnavailable, err)
+		}
+	}
+	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
 		Query: q.Query, Now: now, Memories: make([]memory.Memory, len(shown)), Window: found.turns, Core: found.core, WordBudget: q.WordBudget,
 	}

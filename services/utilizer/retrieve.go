@@ -32,7 +32,7 @@ type found struct {
 	vector []float32
 	turns  []memory.Turn
 	core   memory.Core
-	// turnsErr says why the turns of the candidates are missing: they, or what of them no longer holds, could not be read.
+	// turnsErr says why the turns of the candidates are missing.
 	turnsErr error
 }
 
@@ -67,9 +67,6 @@ func (r *Recaller) retrieve(
 	}
 	if err := g.Wait(); err != nil {
 		return found{}, err
-	}
-	if !h.Past {
-		r.leaveOut(ctx, scope, &f)
 	}
 	if f.vector == nil {
 		r.degrade(ctx, out, EmbeddingUnusable, errOddVector)
