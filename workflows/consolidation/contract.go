@@ -126,8 +126,9 @@ type Batch struct {
 	Take int `json:"take,omitempty"`
 	// Closes says that the session ends with this batch.
 	Closes bool `json:"closes,omitempty"`
-	// ClosedAt is when the session ended, also where further batches of it follow; zero while it is open.
+	// ClosedAt is when the session ended, also where further batches of it follow; zero while it is open. ClosedBy is the event that said so.
 	ClosedAt time.Time `json:"closed_at,omitzero"`
+	ClosedBy string    `json:"closed_by,omitempty"`
 }
 
 // turns are the turns alone.

@@ -89,8 +89,9 @@ type Session struct {
 	Arrived time.Time `json:"arrived"`
 	// TraceParent is that of its newest event.
 	TraceParent string `json:"traceparent,omitempty"`
-	// ClosedAt is when it ended; zero while it is open.
+	// ClosedAt is when it ended, and ClosedBy the id of the event that said so; zero while it is open.
 	ClosedAt time.Time `json:"closed_at,omitzero"`
+	ClosedBy string    `json:"closed_by,omitempty"`
 	// Limit is how many turns a batch may have, because more said too much; 0 means no such limit.
 	Limit int `json:"limit,omitempty"`
 	// Skip and Take are those of the next batch, whose one turn says too much.
@@ -239,7 +240,7 @@ func (s *State) waiting(sessionID string) bool {
 
 func (s *State) closeSession(e Event, now time.Time) {
 	session := *s.open(e, now)
-	session.ClosedAt = e.ClosedAt
+	session.ClosedAt, session.ClosedBy = e.ClosedAt, e.ID
 	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.ID == e.SessionID })
 	s.Closed = append(s.Closed, session)
 }
@@ -312,10 +313,10 @@ func (s *State) done(session *Session, turns int) {
 	s.Open = slices.DeleteFunc(s.Open, func(o Session) bool { return o.ID == session.ID })
 }
 
-// forget lets the events of a batch that went to the dead letters come again.
+// forget lets the events of a batch that went to the dead letters come again, and the end of its session, for which they would wait.
 func (s *State) forget(b Batch) {
 	s.Seen = slices.DeleteFunc(s.Seen, func(id string) bool {
-		return id == b.CloseID() || slices.ContainsFunc(b.Turns, func(t Turn) bool {
+		return id == b.CloseID() || id == b.ClosedBy || slices.ContainsFunc(b.Turns, func(t Turn) bool {
 			return Event{ID: t.EventID, Turn: &t.Turn}.seen() == id
 		})
 	})

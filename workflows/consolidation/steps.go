@@ -40,7 +40,7 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	batch := Batch{
 		Scope: p.Scope, Strategy: p.Strategy, Policy: p.Policy, SessionID: session.ID,
 		Turns: slices.Clone(session.Turns[:n]), Skip: session.Skip, Take: session.Take,
-		Closes: closes && n == len(session.Turns), ClosedAt: session.ClosedAt,
+		Closes: closes && n == len(session.Turns), ClosedAt: session.ClosedAt, ClosedBy: session.ClosedBy,
 	}
 	batch.Context = session.context(n)
 	slices.SortStableFunc(batch.Turns, func(a, b Turn) int { return a.Time.Compare(b.Time) })

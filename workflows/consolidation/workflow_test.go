@@ -313,22 +313,23 @@ func ask(t *testing.T, env *testsuite.TestWorkflowEnvironment, memoryIDs ...stri
 	return ends
 }
 
-// What is a dead letter because of its id may be replayed, and is one again; the other turns of its session are formed, and it has ended.
+// What is a dead letter because of its id may be replayed, or come again with its session, and is one again; the other turns of its session are formed, and it has ended.
 func TestAReusedTurnIDIsADeadLetterAgain(t *testing.T) {
 	env, s := newRun(t)
 	s.reused = []string{"s1:1"}
 	letter := consolidation.Batch{Scope: params().Scope, SessionID: "s1", Turns: []consolidation.Turn{{Turn: *turn("s1", 1).Turn}}}
 	end := consolidation.Event{ID: letter.CloseID(), SessionID: "s1", ClosedAt: start.Add(time.Hour)}
-	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), closed("s1")}, []consolidation.Event{turn("s1", 1), end})
+	session := []consolidation.Event{turn("s1", 1), turn("s1", 2), closed("s1")}
+	signals(env, session, []consolidation.Event{turn("s1", 1), end}, session)
 	began := env.Now()
 	finish(t, env, params())
 	if waited := env.Now().Sub(began); waited > time.Minute {
-		t.Errorf("the workflow took %s of its own time: what was replayed waited for idleness", waited)
+		t.Errorf("the workflow took %s of its own time: what came again waited for idleness", waited)
 	}
-	if got := s.turnsOf(); len(got) != 2 || !slices.Equal(got[0], []string{"s1:2"}) || len(got[1]) != 0 {
+	if got := s.turnsOf(); len(got) != 3 || !slices.Equal(got[0], []string{"s1:2"}) || len(got[1])+len(got[2]) != 0 {
 		t.Errorf("consolidated %v, want the second turn alone", got)
 	}
-	if len(s.deadLetters) != 2 {
+	if len(s.deadLetters) != 3 {
 		t.Fatalf("%d dead letters, want one for each time", len(s.deadLetters))
 	}
 	for _, l := range s.deadLetters {
