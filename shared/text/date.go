@@ -64,7 +64,7 @@ func Dates(text string, at time.Time) []DateMention {
 	if !slices.ContainsFunc(words, mayBeDate) {
 		return nil
 	}
-	d := dater{text: text, words: words, today: dayOf(at), future: slices.ContainsFunc(words, looksAhead), past: TellsPast(words)}
+	d := dater{text: text, words: words, today: dayOf(at), future: looksAhead(text, words), past: TellsPast(words)}
 	var out []DateMention
 	for i := 0; i < len(words) && len(out) < maxMentions; {
 		m, n := d.match(i)

@@ -126,4 +126,11 @@ func IsTimeWord(w Word) bool { return timeWords[w.Lower] || year4.MatchString(w.
 
 func mayBeDate(w Word) bool { return w.Number || dateStarts[w.Lower] }
 
-func looksAhead(w Word) bool { return aheadWords[w.Lower] }
+func looksAhead(text string, words []Word) bool {
+	for i, w := range words {
+		if aheadWords[w.Lower] && !IsNamesake(text, words, i) {
+			return true
+		}
+	}
+	return false
+}

@@ -23,12 +23,19 @@ func IsPast(lower string) bool {
 var presentBe = WordSet(`am is are be being i'm im he's she's it's that's there's who's we're you're they're isn't aren't not get gets
 getting`)
 
+// naming participles stand between a thing and its name.
+var naming = WordSet("called named")
+
 // TellsPast reports whether a verb among the words is in the past.
 func TellsPast(words []Word) bool {
 	for i, w := range words {
-		if IsPast(w.Lower) && (i == 0 || !presentBe[words[i-1].Lower]) {
-			return true
+		if !IsPast(w.Lower) || i > 0 && presentBe[words[i-1].Lower] {
+			continue
 		}
+		if naming[w.Lower] && i > 0 && !pronouns[words[i-1].Lower] && i+1 < len(words) && words[i+1].Capital {
+			continue // "a cat called Minka"
+		}
+		return true
 	}
 	return false
 }

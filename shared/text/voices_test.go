@@ -23,7 +23,11 @@ func TestVoices(t *testing.T) {
 		"Anna: I have a cat\nBen: oh no way":                  {"", "Anna: I have a cat\nBen: oh no way"},
 		"Note: I am vegan and happy":                          {"Note: I am vegan and happy", ""},
 		"Look!\nFrom: Tom\nSubject: you\n\nYou live in Oslo.": {"Look!", "From: Tom\nSubject: you\n\nYou live in Oslo."},
-		"": {"", ""},
+		"He told me 'I quit the bank, I am free'. Good.":      {"He told me Good.", "'I quit the bank, I am free' ."},
+		"the kids' toys and my parents' old car":              {"the kids' toys and my parents' old car", ""},
+		"She said she is off dairy. I am not.":                {"She said I am not.", "she is off dairy."},
+		"translate to German: I moved to Lisbon":              {"translate to German:", "I moved to Lisbon"},
+		"":                                                    {"", ""},
 	} {
 		own, others := text.Voices(said)
 		squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
