@@ -36,6 +36,8 @@ type Operation struct {
 	// Anew says that New tells nothing of what its targets told, as a quotation that takes the place of another: it is made from
 	// Sources alone. Every other new version is made from its targets' turns, too.
 	Anew bool `json:"anew,omitempty"`
+	// Rest says that New is what is left of its target, in the target's words: it is made from the target's turns alone.
+	Rest bool `json:"rest,omitempty"`
 	// At is when the denial of a DELETE was said: from then on the targets no longer hold. Zero means when it is applied.
 	At time.Time `json:"at,omitzero"`
 	// Until is for an ADD of what had ceased to hold before it was told, as imported history may: the entry is written

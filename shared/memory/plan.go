@@ -149,7 +149,10 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 	}
 	m := *op.New
 	m.Status, m.Version, m.RecordedAt, m.OperationID = StatusActive, 1, p.now, operationID
-	m.Sources, m.Predecessors = slices.Clone(op.Sources), nil
+	m.Sources, m.Predecessors = nil, nil
+	if !op.Rest || len(predecessors) == 0 {
+		m.Sources = slices.Clone(op.Sources)
+	}
 	if op.Kind == OpAdd && !op.Until.IsZero() {
 		m.Status, m.ValidTo = StatusSuperseded, op.Until
 	}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,7 +45,7 @@ func clauses(sentence string) []string {
 		if !ok || i-from < leastWords || len(words)-i < leastWords || depends(words[from:i]) || open(sentence[start:at]) {
 			continue
 		}
-		out = append(out, strings.TrimRight(strings.TrimSpace(sentence[start:at]), ",;—–-"))
+		out = append(out, strings.TrimRight(sentence[start:at], ",;—–& \t"))
 		start, from = words[i].Start, i
 	}
 	return append(out, strings.TrimSpace(sentence[start:]))
@@ -57,9 +58,12 @@ func cutAt(sentence string, words []text.Word, i int) (end int, ok bool) {
 	}
 	gap := sentence[words[i-1].End:words[i].Start]
 	if i > 1 && joining[words[i-1].Lower] {
-		return words[i-2].End, true
+		return words[i-1].Start, true
 	}
-	return words[i-1].End, strings.ContainsAny(gap, ",;—–&") || strings.Contains(gap, " - ")
+	if at := strings.Index(gap, " - "); at >= 0 {
+		return words[i-1].End + at, true
+	}
+	return words[i].Start, strings.ContainsAny(gap, ",;—–&")
 }
 
 // depends reports whether a clause cannot end here: it opens what follows, or reports it.
@@ -126,7 +130,7 @@ func (f *Former) parts(said string) []string {
 	var out []string
 	for _, sentence := range f.splitter.Split(said) {
 		for i, clause := range clauses(sentence) {
-			if n := len(out) - 1; n >= 0 && (contentOf(clause) < fewStems || i == 0 && leans(clause)) {
+			if n := len(out) - 1; n >= 0 && (contentOf(clause) < fewStems && !stands(clause) || i == 0 && leans(clause)) {
 				out[n] += " " + clause
 				continue
 			}
@@ -139,12 +143,41 @@ func (f *Former) parts(said string) []string {
 	return out
 }
 
+// stands reports whether a clause has a subject of its own, however little it says.
+func stands(clause string) bool {
+	words := text.Words(clause)
+	return len(words) > 1 && subjects[words[0].Lower] && !leaning[words[0].Lower]
+}
+
+var (
+	// joined is what stands between two facts of one clause: an "and" of the languages around, and the signs of a list.
+	joined = regexp.MustCompile(`(?i)\s(?:and|but|so|plus|also|or|though|while|yet|und|y|et|och|og)\s|[;&•·|\n；]|\s[-*]\s`)
+	// added is what stands between two facts, or a fact and what is said of it.
+	added = regexp.MustCompile(`,\s|[—–，、]`)
+)
+
 // compound reports whether a statement may hold several facts that cannot be taken apart, so that one of them may change while the others
-// stay.
-func compound(said string) bool {
-	words := text.Words(said)
-	for i, w := range words {
-		if i > 0 && i+1 < len(words) && (joining[w.Lower] || w.Lower == "or") {
+// stay. What is behind a comma is another fact where it is of another topic: "in Porto, allergic to peanuts", but not "in Porto, top floor".
+func (f *Former) compound(said string) bool {
+	told := 0
+	for _, s := range joined.Split(said, -1) {
+		if contentOf(s) > 0 && !strings.HasSuffix(s, ":") { // which heads a list
+			told++
+		}
+	}
+	if told > 1 || strings.Count(said, ": ") > 1 {
+		return true
+	}
+	first := ""
+	for _, s := range added.Split(said, -1) {
+		topic, _ := f.topics.of(s)
+		if contentOf(s) < fewStems || topic == "" {
+			continue
+		}
+		if first == "" {
+			first = topic
+		}
+		if topic != first {
 			return true
 		}
 	}

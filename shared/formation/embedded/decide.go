@@ -270,25 +270,28 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 			}
 		}
 	}
-	if compound(parts[changed]) {
+	if d.former.compound(parts[changed]) {
 		return "", false
 	}
 	left := slices.Delete(slices.Clone(parts), changed, changed+1)
-	if !slices.ContainsFunc(left, func(p string) bool { return !isQuestion(p) }) {
-		return "", true
+	rest = strings.Join(left, " ")
+	worth := func(p string) bool {
+		alone := memory.Turn{Role: memory.RoleUser, Speaker: m.Speaker, Text: plain(p)}
+		return !isQuestion(p) && (stands(p) || d.former.worth(alone) >= leastWorth)
 	}
-	return strings.Join(left, " "), false
+	return rest, !slices.ContainsFunc(left, worth)
 }
 
-// leave writes the new version of an entry that has only what is left of it.
+// leave writes the new version of an entry that has only what is left of it, as it was said then.
 func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, turn memory.Turn) memory.Memory {
+	said := d.former.candidate(quotation{said: plain(rest)}, memory.Turn{Speaker: m.Speaker, Time: m.ValidFrom})
 	left := m
 	left.ID = memory.DeriveID(d.session.Scope, append([]string{m.ID}, c.Sources...), c.Ordinal)
-	left.Content, left.ValidFrom, left.Vector, left.Links = rest, turn.Time, nil, nil
+	left.Content, left.Kind, left.Topic, left.Keywords, left.EventTime = rest, said.Kind, said.Topic, said.Keywords, said.EventTime
+	left.Vector, left.Links, left.Status = nil, nil, memory.StatusActive
 	left.SessionID, left.Strategy, left.PolicyVersion = d.session.ID, d.former.identity.Strategy, d.former.identity.PolicyVersion
-	left.Status, left.Sources = memory.StatusActive, slices.Clone(c.Sources)
 	d.ops = append(d.ops, memory.Operation{
-		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: &left, Sources: slices.Clone(c.Sources), Reason: ReasonRest,
+		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: &left, Rest: true, Sources: slices.Clone(c.Sources), Reason: ReasonRest,
 	})
 	d.closed[m.ID] = true
 	d.fresh = append(d.fresh, left)

@@ -23,7 +23,7 @@ const (
 	fewStems = 2
 	// shortAnswer is how many words may answer a question so that they say nothing without it.
 	shortAnswer = 8
-	// codeShown is how many bytes of code a quotation shows; the turn has all of it.
+	// codeShown is how many bytes of code, or of a list's entry, a quotation shows; the turn has all of it.
 	codeShown = 160
 )
 
@@ -46,12 +46,11 @@ func (q *quotation) join(next quotation) {
 	q.said, q.foreign, q.worth = q.said+next.glue+next.said, q.foreign || next.foreign, max(q.worth, next.worth)
 }
 
-// quote returns what a turn says, one candidate a fact.
-func (f *Former) quote(turns []memory.Turn, index int) []formation.Candidate {
-	turn := turns[index]
+// quote returns what a turn says behind another, one candidate a fact.
+func (f *Former) quote(turn memory.Turn, behind *before) []formation.Candidate {
 	quotes := f.clausesOf(turn)
-	if len(quotes) > 0 && !quotes[0].foreign {
-		quotes[0] = f.complete(quotes[0], turns, index)
+	if len(quotes) > 0 && !quotes[0].foreign && behind != nil && (behind.Speaker != turn.Speaker || behind.Role != turn.Role) {
+		quotes[0] = f.complete(quotes[0], *behind)
 	}
 	if caption := text.OneLine(clean(turn.Caption)); caption != "" {
 		shown := "[shares a photo: " + caption + "]"
@@ -86,7 +85,7 @@ func (f *Former) clausesOf(turn memory.Turn) []quotation {
 	for _, b := range text.Blocks(clean(turn.Text)) {
 		switch b.Kind {
 		case text.Code:
-			add("[code: "+strings.TrimSpace(text.Cut(text.OneLine(b.Text), codeShown))+"]", " ", false, true)
+			add("[code: "+shortened(b.Text)+"]", " ", false, true)
 		case text.Quotation:
 			add("[quotes: "+text.OneLine(b.Text)+"]", " ", true, false)
 		default:
@@ -109,6 +108,19 @@ func (f *Former) clausesOf(turn memory.Turn) []quotation {
 	return out
 }
 
+// shortened is a text as far as a quotation shows it, cut behind a word.
+func shortened(s string) string {
+	line := text.OneLine(s)
+	if len(line) <= codeShown {
+		return line
+	}
+	cut := text.Cut(line, codeShown)
+	if at := strings.LastIndexByte(cut, ' '); at > 0 {
+		cut = cut[:at]
+	}
+	return cut + "…"
+}
+
 // leastWorth is how worth remembering a quotation must be to be a memory of its own.
 const leastWorth = 0.6
 
@@ -129,23 +141,22 @@ func worthy(quotes []quotation) []quotation {
 
 // complete puts in front of a turn's first quotation what it needs to stand alone: the question that it answers, and the entry of the
 // assistant's list that it picks.
-func (f *Former) complete(q quotation, turns []memory.Turn, index int) quotation {
-	if index == 0 || turns[index-1].Speaker == turns[index].Speaker && turns[index-1].Role == turns[index].Role {
+func (f *Former) complete(q quotation, behind before) quotation {
+	if behind.formed {
+		q.sources = append(q.sources, behind.ID)
+	}
+	said := clean(behind.Text)
+	if item := picked(q.said, said); item != "" && behind.Role == memory.RoleAssistant {
+		q.said += " [from the assistant's list: " + item + "]"
 		return q
 	}
-	before := turns[index-1]
-	said := clean(before.Text)
-	if item := picked(q.said, said); item != "" && before.Role == memory.RoleAssistant {
-		q.said, q.sources = q.said+" [from the assistant's list: "+item+"]", append(q.sources, before.ID)
-		return q
+	if sentences := f.splitter.Split(said); q.words() <= shortAnswer && !alone(q.said) {
+		if n := len(sentences) - 1; n >= 0 && isQuestion(sentences[n]) {
+			q.said = "[asked: " + sentences[n] + "] " + q.said
+			return q
+		}
 	}
-	if q.words() > shortAnswer || alone(q.said) {
-		return q
-	}
-	sentences := f.splitter.Split(said)
-	if n := len(sentences) - 1; n >= 0 && isQuestion(sentences[n]) {
-		q.said, q.sources = "[asked: "+sentences[n]+"] "+q.said, append(q.sources, before.ID)
-	}
+	q.sources = q.sources[:1]
 	return q
 }
 
@@ -158,21 +169,31 @@ var ordinals = map[string]int{
 	"seventh": 7, "7th": 7, "eighth": 8, "8th": 8, "ninth": 9, "9th": 9, "tenth": 10, "10th": 10,
 }
 
+// pointing words stand before an ordinal that picks; behind it stands one of choice, or what the list is of.
+var (
+	pointing = text.WordSet("the that your this")
+	choice   = text.WordSet("one option idea suggestion choice")
+)
+
 // picked is the entry of a list that somebody picks by its place, or "".
 func picked(said, list string) string {
 	entries := listed.FindAllStringSubmatch(list, -1)
 	if len(entries) < 2 {
 		return ""
 	}
-	words := text.Words(said)
+	words, known := text.Words(said), text.StemSet(list)
 	for i, w := range words {
 		place, ok := ordinals[w.Lower]
+		if ok && (i == 0 || !pointing[words[i-1].Lower]) || ok && i+1 < len(words) && !text.IsFiller(said, words, i+1) &&
+			!choice[words[i+1].Lower] && !known[text.Stem(words[i+1].Lower)] {
+			continue // "I came second", "the first time"
+		}
 		if !ok && i > 0 && (words[i-1].Lower == "number" || words[i-1].Lower == "option") {
 			place, _ = strconv.Atoi(w.Lower)
 		}
 		for _, e := range entries {
 			if place > 0 && e[1] == strconv.Itoa(place) {
-				return strings.TrimSpace(text.Cut(text.OneLine(e[2]), codeShown))
+				return shortened(e[2])
 			}
 		}
 	}

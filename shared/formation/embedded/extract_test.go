@@ -38,6 +38,11 @@ func TestExtractQuotesOneFactAMemory(t *testing.T) {
 		{"what is picked from a list is named",
 			[]string{"Assistant: Try these:\n1. Taberna Real\n2. Casa Guedes\n3. Adega Vila", "Ana: Book the third one for us."},
 			[]string{"Book the third one for us. [from the assistant's list: Adega Vila]"}},
+		{"an ordinal that picks nothing", []string{"Assistant: 1. Run\n2. Swim\n3. Cycle", "Ana: I came second in my class, by the way."},
+			[]string{"I came second in my class, by the way."}},
+		{"no character is lost at a cut", []string{"Ana: I mostly write C++ and I have used Rust for a year."},
+			[]string{"I mostly write C++", "I have used Rust for a year."}},
+		{"a name is no sign of the future", []string{"Ana: Will moved to Lisbon in March."}, []string{"Will moved to Lisbon in March (2023-03)."}},
 		{"what a date means is noted", []string{"Ana: The meeting with Ines is on Tuesday."},
 			[]string{"The meeting with Ines is on Tuesday (2023-05-30)."}},
 		{"code stays beside what is said of it", []string{"Ana: Our nightly job runs this script:\n```sh\ngit rebase -i\n```"},
@@ -49,6 +54,15 @@ func TestExtractQuotesOneFactAMemory(t *testing.T) {
 		if got := contents(extract(t, session(c.lines...))); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+func TestExtractReadsWhatAGateDropped(t *testing.T) {
+	in := session("Assistant: Are you still allergic to peanuts?", "Ana: yes, still")
+	in.Context, in.Turns = in.Turns[:1], in.Turns[1:]
+	got := extract(t, in)
+	if len(got) != 1 || got[0].Content != "[asked: Are you still allergic to peanuts?] yes, still" || !slices.Equal(got[0].Sources, []string{"t2"}) {
+		t.Errorf("got %+v, want the question, and the answer's turn as source alone", got)
 	}
 }
 
@@ -107,6 +121,36 @@ func TestDecideReplacesOnlyWhatSurelyChanged(t *testing.T) {
 	if len(ops) != 1 || ops[0].Kind != memory.OpAdd || ops[0].Reason != embedded.ReasonPart ||
 		!slices.Equal(ops[0].New.Links, []string{"both"}) {
 		t.Errorf("a part: got %+v", ops)
+	}
+}
+
+func TestDecideLinksWhatMayHoldSeveralFacts(t *testing.T) {
+	for _, said := range []string{
+		"I live in Porto, allergic to peanuts", "my meds: - metformin 500mg - lisinopril 10mg - aspirin", "34, vegan; wife: Eva, coeliac",
+		"Ich wohne in Porto und bin Diabetiker",
+	} {
+		m := stored("m", said)
+		ops := decide(t, judge{said: {relation.Replaces: 0.95}}, session("Ana: I moved to Lisbon."), m)
+		if len(ops) != 1 || ops[0].Kind != memory.OpAdd || !slices.Equal(ops[0].New.Links, []string{"m"}) {
+			t.Errorf("%q: got %+v, want both to stand, linked", said, ops)
+		}
+	}
+	m := stored("m", "I live in Porto, Portugal")
+	if ops := decide(t, judge{m.Content: {relation.Replaces: 0.95}}, session("Ana: I moved to Lisbon."), m); len(ops) != 1 ||
+		ops[0].Kind != memory.OpUpdate {
+		t.Errorf("got %+v, want one fact replaced", ops)
+	}
+}
+
+func TestDecideLeavesTheRestAsItWasSaid(t *testing.T) {
+	m := stored("m", "I live in Porto with my sister. I'm diabetic.")
+	m.ValidFrom, m.Sources = thursday.AddDate(0, -2, 0), []string{"old"}
+	m.EventTime = memory.EventTime{Time: thursday.AddDate(-3, 0, 0), Precision: memory.PrecisionMonth}
+	changes := relation.Relation{relation.Replaces: 0.95}
+	ops := decide(t, judge{m.Content: changes, "I live in Porto with my sister.": changes}, session("Ana: I moved to Lisbon."), m)
+	if len(ops) != 2 || !ops[0].Rest || ops[0].New.Content != "I'm diabetic." || !ops[0].New.ValidFrom.Equal(m.ValidFrom) ||
+		!ops[0].New.EventTime.Time.IsZero() || ops[1].Kind != memory.OpAdd {
+		t.Fatalf("got %+v, want the rest as it was said, and the new statement", ops)
 	}
 }
 

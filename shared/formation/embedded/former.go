@@ -70,8 +70,29 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 			return nil, fmt.Errorf("extract memories: %w", err)
 		}
 		if in.Turns[i].Role != memory.RoleAssistant {
-			out = append(out, f.quote(in.Turns, i)...)
+			out = append(out, f.quote(in.Turns[i], preceding(in, i))...)
 		}
 	}
 	return out, nil
+}
+
+// before is the turn before another.
+type before struct {
+	memory.Turn
+	// formed is whether it may be a source: what a gate dropped is only read.
+	formed bool
+}
+
+// preceding returns the turn before turn i, nil where there is none.
+func preceding(in formation.Session, i int) *before {
+	var out *before
+	if i > 0 {
+		out = &before{Turn: in.Turns[i-1], formed: true}
+	}
+	for _, t := range in.Context {
+		if !t.Time.After(in.Turns[i].Time) && (out == nil || t.Time.After(out.Time)) {
+			out = &before{Turn: t}
+		}
+	}
+	return out
 }
