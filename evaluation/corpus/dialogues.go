@@ -52,6 +52,10 @@ type Request struct {
 	Needs []int  `json:"needs"`
 }
 
+// InPassing reports whether the dialogue is of those that were written for what is told in passing: there, a turn that is not among Remember
+// may be worth remembering all the same.
+func (d Dialogue) InPassing() bool { return strings.HasPrefix(d.Batch, "p") }
+
 // LabelledTurn is a turn with what is known of it.
 type LabelledTurn struct {
 	Turn memory.Turn
@@ -61,7 +65,7 @@ type LabelledTurn struct {
 }
 
 // dialogueSplits are of whole batches: a writer is in one split.
-var dialogueSplits = map[string]Split{"d05": Choose, "d06": Heldout}
+var dialogueSplits = map[string]Split{"d05": Choose, "p06": Choose, "d06": Heldout, "p07": Heldout}
 
 // Split is what the dialogue is for.
 func (d Dialogue) Split() Split {

@@ -199,7 +199,7 @@ func spokenTurns(split corpus.Split) (map[memory.Role][]sample, error) {
 	}
 	out := map[memory.Role][]sample{}
 	for _, d := range dialogues {
-		if d.Split() != split {
+		if d.Split() != split || d.InPassing() {
 			continue
 		}
 		for _, l := range d.Labelled() {

@@ -47,7 +47,7 @@ func people(split corpus.Split) (samples, idle, telling []sample, _ error) {
 		return nil, nil, nil, err
 	}
 	for _, d := range dialogues {
-		if d.Split() != split {
+		if d.Split() != split || d.InPassing() {
 			continue
 		}
 		for i, l := range d.Labelled() {
