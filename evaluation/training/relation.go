@@ -1,8 +1,11 @@
 package training
 
 import (
+	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -74,6 +77,23 @@ type RelationRecord struct {
 	Changes    int `json:"changes"`
 	Chosen     int `json:"chosen"`
 	Features   int `json:"features"`
+	// Digest is of all statements that were learned from, but for made-up people's.
+	Digest string `json:"digest"`
+}
+
+// DigestOf returns what tells whether a model is of the statements that there are.
+func DigestOf(statements []corpus.Among) string {
+	h := fnv.New64a()
+	for _, a := range statements {
+		if a.Batch == livesBatch {
+			continue
+		}
+		fmt.Fprintf(h, "%q %d %d\n", a.Later.Text, a.Label, a.Looks)
+		for _, s := range a.Stored {
+			fmt.Fprintf(h, "%q\n", s.Text)
+		}
+	}
+	return strconv.FormatUint(h.Sum64(), 16)
 }
 
 // Relation trains the model of relations on later statements with the stored ones that each is among: a multinomial logistic regression
@@ -99,7 +119,7 @@ func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model,
 	lexicon := relation.NewLexicon(wordvector.Shipped(), statements, o.Groups, o.Seed)
 	m := newMatrix(lexicon, train, o)
 	weights := m.fit(o)
-	r := RelationRecord{Options: o, Statements: len(train), Chosen: len(choose), Features: m.columns}
+	r := RelationRecord{Options: o, Statements: len(train), Chosen: len(choose), Features: m.columns, Digest: DigestOf(train)}
 	for _, a := range train {
 		if a.Label.Changes() {
 			r.Changes++

@@ -109,8 +109,8 @@ func numbers(a, b *Reading, had bool) bool {
 
 // names is whether a has a word with a capital, other than at its beginning, that b has, or has not.
 func names(a, b *Reading, had bool) bool {
-	for i, t := range a.tokens {
-		if i > 0 && t.capital && t.content() && !(a.tokens[i-1].mark && a.tokens[i-1].lower != ",") && holds(b, t.key) == had {
+	for _, t := range a.tokens {
+		if t.name && t.content() && holds(b, t.key) == had {
 			return true
 		}
 	}

@@ -257,8 +257,16 @@ func (l *Lexicon) sign(t *token, stored *Reading, near float32) uint32 {
 
 // has is whether a statement has a word, or one of the same stem.
 func (r *Reading) has(t *token) bool {
-	return slices.ContainsFunc(r.tokens, func(u token) bool { return !u.mark && (u.key == t.key || u.stem == t.stem) })
+	return slices.ContainsFunc(r.tokens, func(u token) bool {
+		return !u.mark && (u.key == t.key || u.stem == t.stem) && !isNamesake(t, &u) && !isNamesake(&u, t)
+	})
 }
+
+// commonWeight is how rare a word is at most that may be somebody's name and something else: Job, May, Mark.
+const commonWeight = 7
+
+// isNamesake reports whether a is a name that looks like the word b.
+func isNamesake(a, b *token) bool { return a.name && !b.capital && b.weight < commonWeight }
 
 // Pair reads off two statements what the model weighs.
 func (l *Lexicon) Pair(later, stored Reading) Inputs {

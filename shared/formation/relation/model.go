@@ -61,7 +61,7 @@ type head struct {
 }
 
 // featureSet is raised whenever the same statements give other features: a model fits only the code that it was trained with.
-const featureSet = 2
+const featureSet = 3
 
 // New puts a model together; training is a JSON value that says how it came about. Numbers that cannot be are an ErrModel.
 func New(l *Lexicon, w *Weights, c Choice, training any) (*Model, error) {

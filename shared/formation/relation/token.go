@@ -26,6 +26,8 @@ type token struct {
 	// weight is how rare the word is in statements: its inverse document frequency, in nats; 0 for marks.
 	weight                float32
 	mark, number, capital bool
+	// name is whether the word has a capital where only a name has one: not at the beginning.
+	name bool
 	// first is whether it is the first of its word in the statement.
 	first bool
 }
@@ -71,6 +73,7 @@ func tokens(said string) []token {
 	out = appendMarks(out, said[at:])
 	out = out[:min(len(out), maxTokens)]
 	for i := range out {
+		out[i].name = out[i].capital && i > 0 && (!out[i-1].mark || out[i-1].lower == ",") && out[i].lower != "i"
 		out[i].key = hash(out[i].lower)
 		if owner, ok := cutOwner(out[i].lower); ok {
 			out[i].possessive = hash(owner)
