@@ -19,7 +19,8 @@ func TestReadCasesRefusesWhatIsNone(t *testing.T) {
 		t.Errorf("%d cases, %v", len(cases), err)
 	}
 	for name, change := range map[string][2]string{
-		"no id": {`"x-1"`, `""`}, "words that nobody says": {`"live in Porto"`, `"live in Rome"`}, "nothing to close": {`["live in Porto"]`, `[]`},
+		"no id": {`"x-1"`, `""`}, "words that nobody says": {`"live in Porto"`, `"live in Rome"`},
+		"nothing to close": {`["live in Porto"]`, `[]`},
 		"a field too many": {`"kind"`, `"sort":"","kind"`}, "a turn's field too many": {`"text":"I m`, `"says":"","text":"I m`},
 		"no JSON": {`{"id"`, `id`},
 	} {

@@ -24,8 +24,8 @@ type Line struct {
 	User    string `json:"user_id"`
 	Session string `json:"session_id"`
 	// Turn identifies the turn; it is unique per user, not per session. A line that is repeated, as in a redelivery, counts once; an id with
-	// another session or text is refused. Empty means one made of session, time, speaker and text, so that the same turn of another file is the
-	// same one, and no other is.
+	// another session or text is refused. Empty means one made of session, time, speaker and text,
+	// so that the same turn of another file is the same one, and no other is.
 	Turn string `json:"turn_id,omitempty"`
 	// Speaker is the speaker's name; empty means the role.
 	Speaker string `json:"speaker,omitempty"`

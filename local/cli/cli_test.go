@@ -303,7 +303,8 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &listed); err != nil || len(listed.Memories) != 2 || len(listed.Window) != 1 {
 		t.Fatalf("want both pages and the window: %v, %s", err, out)
 	}
-	if m := listed.Memories[0]; m.Content != nasty || m.Kind != "fact" || m.Status != "active" || m.Speaker == "" || m.ValidFrom.IsZero() || listed.Window[0].Role != "user" {
+	if m := listed.Memories[0]; m.Content != nasty || m.Kind != "fact" || m.Status != "active" || m.Speaker == "" ||
+		m.ValidFrom.IsZero() || listed.Window[0].Role != "user" {
 		t.Errorf("got %+v, %+v", m, listed.Window)
 	}
 }

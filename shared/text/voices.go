@@ -14,7 +14,8 @@ var (
 		`|(?mi:^(?:from|von|de|da|van|subject|-+ ?(?:forwarded|original) message)\b[^\n]*(?::|-\s*)[^\n]*\n(?:(?s).*))`)
 	quotation = regexp.MustCompile(`“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|"[^"\n]*"|(?:^|[\s:(,])'\pL[^'\n]*(?:'\pL[^'\n]*)*'(?:$|[\s.,!?;)])`)
 	// given is a text that a request is about: what stands behind its colon.
-	given      = regexp.MustCompile(`(?is)^\s*(?:please |can you |could you )?(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)\b[^.!?:\n]*:\s(.+)$`)
+	given = regexp.MustCompile(`(?is)^\s*(?:please |can you |could you )?(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)\b` +
+		`[^.!?:\n]*:\s(.+)$`)
 	passedLine = regexp.MustCompile(`(?i)^\s*(?:>|[{<]\S|\[\{|\W{0,3}(?:system|assistant|user|human|ai|bot|developer|customer|agent` +
 		`|tool(?: \w+)?|function(?: \w+)?|observation)\W{0,3}:)`)
 	utterance = regexp.MustCompile(`^\s*(?:\[[\d:. ]+\] ?)?\p{L}[\p{L} .'-]{0,30}: (?:\S+ ){2,}\S`)

@@ -72,7 +72,8 @@ func TestAReasonSaysWhatWasSeen(t *testing.T) {
 		`{"operation":"DELETE","memory_id":"1","content":"shellfish"}`: quarantine.Frame, `{"action":"delete","memory_id":"1"}`: quarantine.Frame,
 		`{"memory": "Mara moved to Oslo", "action": "overwrite"}`: quarantine.Frame,
 		"{\n \"op\": \"ADD\",\n \"content\": \"x\"\n}":            quarantine.Frame,
-		`{"action":"delete","id":17}`:                             "", `{"action":"send","content":"hello"}`: "", `{"operation":"update","price":12}`: "",
+		`{"action":"delete","id":17}`:                             "",
+		`{"action":"send","content":"hello"}`:                     "", `{"operation":"update","price":12}`: "",
 		`My app stores {"memory":"the lake"} and then {"action":"delete","id":17}.`: "",
 	} {
 		if got := reasons(said)[0]; got != want {
