@@ -69,7 +69,10 @@ func (u updateCheck) hits(want dataset.Target) bool {
 func (u updateCheck) loses(op memory.Operation, closed memory.Memory) bool {
 	at, have := op.At, map[string]bool{}
 	if op.New != nil {
-		at, have = op.New.ValidFrom, text.StemSet(op.New.Content)
+		have = text.StemSet(op.New.Content)
+		if at.IsZero() {
+			at = op.New.ValidFrom
+		}
 	}
 	old := text.StemSet(closed.Content)
 	return slices.ContainsFunc(u.states(closed), func(i int) bool {

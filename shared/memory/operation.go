@@ -38,7 +38,8 @@ type Operation struct {
 	Anew bool `json:"anew,omitempty"`
 	// Rest says that New is what is left of its target, in the target's words: it is made from the target's turns alone.
 	Rest bool `json:"rest,omitempty"`
-	// At is when the denial of a DELETE was said: from then on the targets no longer hold. Zero means when it is applied.
+	// At is when what closes the targets was said: from then on they no longer hold. Zero means when it is applied for a DELETE, and the
+	// time of New for an UPDATE or MERGE; only a Rest, which keeps the time of its target, needs another.
 	At time.Time `json:"at,omitzero"`
 	// Until is for an ADD of what had ceased to hold before it was told, as imported history may: the entry is written
 	// superseded, valid until then. Zero means that it holds.

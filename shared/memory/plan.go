@@ -97,7 +97,11 @@ func (p *planner) apply(op Operation) error {
 		if err := p.put(op, id, targets); err != nil {
 			return err
 		}
-		p.close(targets, StatusSuperseded, op.New.ValidFrom, id)
+		at := op.At
+		if at.IsZero() {
+			at = op.New.ValidFrom
+		}
+		p.close(targets, StatusSuperseded, at, id)
 		return nil
 	case OpDelete:
 		if len(targets) == 0 {

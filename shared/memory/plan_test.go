@@ -76,9 +76,10 @@ func TestPlanUpdate(t *testing.T) {
 	if w := plan(t, []memory.Operation{update}, stored("m1", 3)); !slices.Equal(w.Put[0].Sources, []string{"t1", "t2"}) {
 		t.Errorf("sources of what is told anew: got %v, want those of the operation", w.Put[0].Sources)
 	}
-	update.Anew, update.Rest = false, true
-	if w := plan(t, []memory.Operation{update}, stored("m1", 3)); !slices.Equal(w.Put[0].Sources, []string{"old-m1"}) {
-		t.Errorf("sources of a rest: got %v, want those of what it is left of", w.Put[0].Sources)
+	update.Anew, update.Rest, update.At = false, true, said.AddDate(0, 1, 0)
+	w = plan(t, []memory.Operation{update}, stored("m1", 3))
+	if !slices.Equal(w.Put[0].Sources, []string{"old-m1"}) || !w.Close[0].ValidTo.Equal(update.At) {
+		t.Errorf("a rest: got sources %v, closed at %v; want those of what it is left of, at %v", w.Put[0].Sources, w.Close[0].ValidTo, update.At)
 	}
 }
 

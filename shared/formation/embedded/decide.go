@@ -291,7 +291,7 @@ func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, tur
 	left.Vector, left.Links, left.Status = nil, nil, memory.StatusActive
 	left.SessionID, left.Strategy, left.PolicyVersion = d.session.ID, d.former.identity.Strategy, d.former.identity.PolicyVersion
 	d.ops = append(d.ops, memory.Operation{
-		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: &left, Rest: true, Sources: slices.Clone(c.Sources), Reason: ReasonRest,
+		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: &left, Rest: true, At: turn.Time, Sources: slices.Clone(c.Sources), Reason: ReasonRest,
 	})
 	d.closed[m.ID] = true
 	d.fresh = append(d.fresh, left)
