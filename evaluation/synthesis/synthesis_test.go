@@ -87,7 +87,7 @@ func TestSessionsAreInOrder(t *testing.T) {
 			r.Fatalf("has %d sessions, want 20 to 30", n)
 		}
 		span := p.Sessions[len(p.Sessions)-1].Time.Sub(p.Sessions[0].Time).Hours() / 24
-		if span < 180 || span > 3.5*365 {
+		if span < 180 || span > 4*365 {
 			r.Fatalf("spans %.0f days", span)
 		}
 		ids := map[string]bool{}
