@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -168,18 +169,11 @@ func (f *Former) compound(said string) bool {
 	if told > 1 || strings.Count(said, ": ") > 1 {
 		return true
 	}
-	first := ""
+	var topics []string
 	for _, s := range added.Split(said, -1) {
-		topic, _ := f.topics.of(s)
-		if contentOf(s) < fewStems || topic == "" {
-			continue
-		}
-		if first == "" {
-			first = topic
-		}
-		if topic != first {
-			return true
+		if topic, _ := f.topics.of(s); contentOf(s) >= fewStems && !slices.Contains(topics, topic) {
+			topics = append(topics, topic)
 		}
 	}
-	return false
+	return len(topics) > 1 && slices.ContainsFunc(topics, isDomain)
 }
