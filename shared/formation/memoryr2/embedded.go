@@ -107,6 +107,7 @@ func (k *monotonic) rewrite(op memory.Operation) []memory.Operation {
 	others := op.Targets
 	if kept != "" && len(kept) <= maxContent {
 		write.Kind, write.Targets, others = memory.OpUpdate, op.Targets[:1], op.Targets[1:]
+		write.Rest, write.At = op.Rest, op.At
 		if kept != entry.Content {
 			entry.Content, entry.Vector = kept, nil
 		}
