@@ -52,8 +52,8 @@ type Request struct {
 	Needs []int  `json:"needs"`
 }
 
-// InPassing reports whether the dialogue is of those that were written for what is told in passing: there, a turn that is not among Remember
-// may be worth remembering all the same.
+// InPassing reports whether the dialogue is of those that were written for what is told in passing: there, a turn that is not among
+// Remember may be worth remembering all the same.
 func (d Dialogue) InPassing() bool { return strings.HasPrefix(d.Batch, "p") }
 
 // LabelledTurn is a turn with what is known of it.

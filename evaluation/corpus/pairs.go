@@ -1,7 +1,8 @@
 // Package corpus holds what people say, labelled by hand: the data that models of the embedded policy are trained and measured on.
 // pairs/ has pairs of a stored and a later statement of one user, a file a writer and field of topics; banks/ what one person told, and
 // what each later statement does to it; dialogues/ what people say to an assistant, and which turns are worth remembering; cases/ two
-// sessions of one person each, the second of which may change what the first tells.
+// sessions of one person each, the second of which may change what the first tells; talks/ what people ask in the middle of a conversation,
+// and which of their memories that needs; questions/ what they ask, and which time it is about.
 package corpus
 
 import (
