@@ -162,7 +162,8 @@ func erasure(n int) contract.SalientEvent {
 	return e
 }
 
-// An erasure takes away what came before it, in its batch and in earlier ones, and nothing that came after it, however often it is delivered.
+// An erasure takes away what came before it, in its batch and in earlier ones, and nothing that came after it, however often it is
+// delivered.
 func TestAnErasureTakesEffectInOrder(t *testing.T) {
 	r := newFixture(t)
 	first := []bus.Message{message(t, turn(ana, 1, "I live in Porto."))}

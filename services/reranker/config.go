@@ -14,6 +14,7 @@ type Config struct {
 	Bus     wiring.Bus
 	Tenants wiring.Tenants
 	Weights wiring.Weights
+	Prior   wiring.Prior
 	Learn   Settings
 	Group   string `env:"MNEME_RERANKER_GROUP" envDefault:"mneme-reranker" desc:"consumer group of the reranker"`
 }
@@ -21,7 +22,9 @@ type Config struct {
 // Settings say how an order is found and learned.
 type Settings struct {
 	Explore      float64       `env:"MNEME_RERANKER_EXPLORE" envDefault:"0" desc:"share of recalls whose order is drawn by chance"`
+	ExploreLast  float64       `env:"MNEME_RERANKER_EXPLORE_LAST" envDefault:"0.2" desc:"share of recalls whose last place explores"`
 	Temperature  float64       `env:"MNEME_RERANKER_TEMPERATURE" envDefault:"0.5" desc:"how far drawn orders leave the scores"`
+	Spread       float64       `env:"MNEME_RERANKER_SPREAD" envDefault:"0.2" desc:"what each better memory of its session takes off a score where a query needs several things; 0 spreads nothing"`
 	LearningRate float64       `env:"MNEME_RERANKER_LEARNING_RATE" envDefault:"0.001" desc:"step of the embeddings' maps; 0 learns none"`
 	FeatureRate  float64       `env:"MNEME_RERANKER_FEATURE_RATE" envDefault:"0.15" desc:"first steps of the features' weights per gradient"`
 	Baseline     float64       `env:"MNEME_RERANKER_BASELINE" envDefault:"0.5" desc:"what rewards, 1 or -1, of drawn orders are compared with"`
@@ -39,7 +42,9 @@ type Settings struct {
 func (s Settings) Validate() error {
 	return errors.Join(
 		config.Require(s.Explore >= 0 && s.Explore <= 1, "MNEME_RERANKER_EXPLORE", s.Explore, "0 to 1"),
+		config.Require(s.ExploreLast >= 0 && s.ExploreLast <= 1, "MNEME_RERANKER_EXPLORE_LAST", s.ExploreLast, "0 to 1"),
 		config.Require(s.Temperature >= 1e-3 && s.Temperature <= 1e3, "MNEME_RERANKER_TEMPERATURE", s.Temperature, "0.001 to 1000"),
+		config.Require(s.Spread >= 0 && s.Spread <= 1e3, "MNEME_RERANKER_SPREAD", s.Spread, "0 to 1000"),
 		config.Require(s.LearningRate >= 0 && s.LearningRate <= 1, "MNEME_RERANKER_LEARNING_RATE", s.LearningRate, "0 to 1"),
 		config.Require(s.FeatureRate >= 0 && s.FeatureRate <= 1, "MNEME_RERANKER_FEATURE_RATE", s.FeatureRate, "0 to 1"),
 		config.Require(s.Baseline >= -1 && s.Baseline <= 1, "MNEME_RERANKER_BASELINE", s.Baseline, "-1 to 1"),
@@ -58,7 +63,7 @@ func (s Settings) Validate() error {
 func (s Settings) ranking() ranking.Settings {
 	r := ranking.DefaultSettings()
 	r.LearningRate, r.FeatureRate, r.Baseline = s.LearningRate, s.FeatureRate, s.Baseline
-	r.Temperature, r.Batch = s.Temperature, s.Batch
+	r.Temperature, r.Spread, r.Batch = s.Temperature, s.Spread, s.Batch
 	r.FeatureRadius, r.MapRadius = s.Radius, s.Radius
 	return r
 }

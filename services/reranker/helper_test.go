@@ -64,7 +64,8 @@ func prior() ranking.Prior {
 // settings learn fast, so that tests are short.
 func settings() reranker.Settings {
 	return reranker.Settings{
-		Temperature: 0.5, LearningRate: 0.1, FeatureRate: 0.5, Baseline: 0.5, Batch: 4, Radius: 1, UserRate: 100_000, TenantRate: 100_000,
+		Temperature: 0.5, Spread: ranking.DefaultSpread,
+		LearningRate: 0.1, FeatureRate: 0.5, Baseline: 0.5, Batch: 4, Radius: 1, UserRate: 100_000, TenantRate: 100_000,
 		Tenants: 100, Refresh: time.Second, LoadTimeout: time.Second, TraceQueue: 1024,
 	}
 }
@@ -117,6 +118,8 @@ func start(t testing.TB, change func(*reranker.Parts)) *fixture {
 	tenants, err := tenant.Static(
 		tenant.Entry{Tenant: tenant.Tenant{ID: "acme"}, APIKeys: []string{tenant.HashKey(keyOf("acme"))}},
 		tenant.Entry{Tenant: tenant.Tenant{ID: "globex"}, APIKeys: []string{tenant.HashKey(keyOf("globex"))}},
+		tenant.Entry{Tenant: tenant.Tenant{ID: "quiet", Explore: tenant.ExplorationOff}, APIKeys: []string{tenant.HashKey(keyOf("quiet"))}},
+		tenant.Entry{Tenant: tenant.Tenant{ID: "curious", Explore: "1"}, APIKeys: []string{tenant.HashKey(keyOf("curious"))}},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -220,8 +223,15 @@ var (
 func (r *fixture) report(scope memory.Scope, recallID string, cited []string, shown ...string) bus.Message {
 	r.t.Helper()
 	f := contract.Feedback{
-		Envelope: contract.Envelope{EventID: recallID, Scope: scope}, RecallID: recallID, Shown: shown, Cited: cited, Time: r.clock.Now(),
+		Envelope: contract.Envelope{EventID: recallID, Scope: scope}, RecallID: recallID, Shown: shown, Cited: cited,
+		Source: contract.CitationCaller, Time: r.clock.Now(),
 	}
+	return r.record(f)
+}
+
+// record is a report as a record of the bus.
+func (r *fixture) record(f contract.Feedback) bus.Message {
+	r.t.Helper()
 	value, err := f.Encode()
 	if err != nil {
 		r.t.Fatal(err)

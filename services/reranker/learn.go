@@ -92,7 +92,8 @@ type feedbackUpdate struct {
 	cited, notCited, notInRecall int
 }
 
-// take learns from a report, or says why not.
+// take learns from a report, or says why not. The embedded generator cites what was ranked first: to learn from it would confirm the ranker
+// in whatever it does.
 func (u *feedbackUpdate) take(i int, f contract.Feedback, trace []byte) (outcome string) {
 	hour := f.Time.Unix() / int64(time.Hour/time.Second)
 	reports := u.Reports
@@ -100,6 +101,10 @@ func (u *feedbackUpdate) take(i int, f contract.Feedback, trace []byte) (outcome
 		reports = 0
 	}
 	switch {
+	case f.Source == contract.CitationEmbedded:
+		return outcomeEmbedded
+	case f.Source == contract.CitationUnknown:
+		return outcomeUnknownSource
 	case u.known.Seen[i] || u.learned[f.EventID]:
 		return outcomeDuplicate
 	case f.Time.Before(u.Updater.Now().Add(-u.Limits.EventTTL())): // it would not be known again

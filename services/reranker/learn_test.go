@@ -9,6 +9,7 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/reranker"
 	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -86,6 +87,28 @@ func TestNothingIsLearnedOfWhatWasNotShown(t *testing.T) {
 	r.wantCounted(telemetry.MetricFeedback, "cited", 1)
 	r.wantCounted(telemetry.MetricFeedback, "not_cited", 0)
 	r.wantCounted(telemetry.MetricFeedback, "not_in_recall", 4)
+}
+
+// The embedded generator quotes what was ranked first: nothing is learned from that, and the caller may still report on the same recall.
+func TestTheEmbeddedGeneratorDoesNotConfirmTheRanker(t *testing.T) {
+	r := start(t, nil)
+	feedback := func(recallID string, by contract.CitationSource) contract.Feedback {
+		return contract.Feedback{
+			Envelope: contract.Envelope{EventID: recallID, Scope: ana}, RecallID: recallID, Shown: []string{"a", "b"}, Cited: []string{"b"},
+			Source: by, Time: r.clock.Now(),
+		}
+	}
+	recallID := r.recall(ana)
+	r.handle(r.record(feedback(recallID, contract.CitationEmbedded)), r.record(feedback(recallID, contract.CitationUnknown)))
+	if got, err := r.parts.Store.Load(t.Context(), "acme", 0); err != nil || got.Revision != 0 {
+		t.Errorf("%d changes, %v, want none", got.Revision, err)
+	}
+	r.handle(r.record(feedback(recallID, contract.CitationCaller)))
+	r.handle(r.record(feedback(r.recall(ana), contract.CitationModel)))
+	for outcome, want := range map[string]int64{"embedded": 1, "unknown_source": 1, "duplicate": 0, "learned": 2} {
+		r.wantCounted(telemetry.MetricReports, outcome, want)
+	}
+	r.wantCounted(telemetry.MetricFeedback, "cited", 2)
 }
 
 func TestAReportComesTooLate(t *testing.T) {

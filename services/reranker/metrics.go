@@ -11,8 +11,8 @@ import (
 
 // Metrics are what is counted.
 type Metrics struct {
-	Memories, Reports, Steps, Traces, Degraded metric.Int64Counter
-	Update                                     metric.Float64Histogram
+	Memories, Reports, Steps, Traces, Explored, Degraded metric.Int64Counter
+	Update                                               metric.Float64Histogram
 }
 
 // NewMetrics makes the instruments.
@@ -23,13 +23,17 @@ func NewMetrics(m metric.Meter) (Metrics, error) {
 	traces, err4 := telemetry.MetricRecallTraces.Counter(m)
 	degraded, err5 := telemetry.MetricRerankDegraded.Counter(m)
 	update, err6 := telemetry.MetricWeightUpdate.Histogram(m)
-	return Metrics{Memories: memories, Reports: reports, Steps: steps, Traces: traces, Degraded: degraded, Update: update},
-		errors.Join(err1, err2, err3, err4, err5, err6)
+	explored, err7 := telemetry.MetricExplored.Counter(m)
+	return Metrics{
+		Memories: memories, Reports: reports, Steps: steps, Traces: traces, Explored: explored, Degraded: degraded, Update: update,
+	}, errors.Join(err1, err2, err3, err4, err5, err6, err7)
 }
 
 // Outcomes of a report of citations.
 const (
 	outcomeLearned       = "learned"
+	outcomeEmbedded      = "embedded"       // the generator without a model cited
+	outcomeUnknownSource = "unknown_source" // a utilizer of an earlier version did not say who cited
 	outcomeDuplicate     = "duplicate"
 	outcomeExpired       = "expired"
 	outcomeUnknownRecall = "unknown_recall" // its trace is not kept, or never was
@@ -52,6 +56,12 @@ const (
 	traceKept    = "kept"
 	traceDropped = "dropped"
 	traceFailed  = "failed"
+)
+
+// What of an order was drawn.
+const (
+	exploredOrder = "order"
+	exploredLast  = "last" // its last place
 )
 
 // How a version came about.

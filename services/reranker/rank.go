@@ -19,6 +19,8 @@ import (
 const (
 	maxCandidates = 200
 	maxMemories   = 100
+	// exploreFrom is how many memories are shown at least where one of them may be shown to explore.
+	exploreFrom = 5
 )
 
 // Server is the RerankerService. Calls must be authenticated: the tenant is that of the context.
@@ -30,11 +32,12 @@ type Server struct {
 	Recorder *Recorder
 	// Updater changes weights.
 	Updater *Updater
-	// Explore is the share of orders that are drawn, Settings says how.
-	Explore  float64
-	Settings ranking.Settings
-	Metrics  Metrics
-	Log      *slog.Logger
+	// Explore is the share of orders that are drawn, ExploreLast that of those whose last place is, for tenants that set no other; Settings
+	// says how.
+	Explore, ExploreLast float64
+	Settings             ranking.Settings
+	Metrics              Metrics
+	Log                  *slog.Logger
 }
 
 // Rerank implements the RPC.
@@ -49,7 +52,7 @@ func (s *Server) Rerank(
 	if err := memory.ValidUser(scope.User); err != nil {
 		return nil, rpcerror.From(err)
 	}
-	query, candidates, err := s.read(req.Msg)
+	query, candidates, groups, err := s.read(req.Msg)
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
@@ -65,14 +68,21 @@ func (s *Server) Rerank(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	order, explored := s.order(candidates, scores, int(req.Msg.GetMemories()))
+	// In the trace, too, so that what is learned is learned of this order.
+	ranking.Spread(candidates, scores, groups, s.Settings.Spread)
+	order, tried, explored := s.order(ranking.Chance(t.ID, req.Msg.GetRecallId()), t, candidates, scores, int(req.Msg.GetMemories()))
 	res := &mnemev1.RerankResponse{WeightsVersion: label(w), Explored: explored}
-	for _, c := range order {
-		res.Ranked = append(res.Ranked, &mnemev1.RankedMemory{MemoryId: candidates[c].ID, Score: scores[c]})
+	if explored {
+		add(ctx, s.Metrics.Explored, scope.Tenant, exploredOrder, 1)
+	} else if tried.Place > 0 {
+		add(ctx, s.Metrics.Explored, scope.Tenant, exploredLast, 1)
 	}
-	if len(order) > 0 {
+	for i, c := range order {
+		res.Ranked = append(res.Ranked, &mnemev1.RankedMemory{MemoryId: candidates[c].ID, Score: scores[c], Explored: i+1 == tried.Place})
+	}
+	if len(order) > 0 && !req.Msg.GetUntraced() {
 		trace := ranking.Trace{
-			RecallID: req.Msg.GetRecallId(), FeatureSet: w.FeatureSet, WeightsVersion: w.Version, Query: query, Explored: explored,
+			RecallID: req.Msg.GetRecallId(), FeatureSet: w.FeatureSet, WeightsVersion: w.Version, Query: query, Explored: explored, Tried: tried,
 		}
 		trace.Candidates, trace.Shown = shorten(candidates, scores, order)
 		s.Recorder.Keep(ctx, scope, trace)
@@ -80,12 +90,18 @@ func (s *Server) Rerank(
 	return connect.NewResponse(res), nil
 }
 
-// order is by score, or now and then drawn.
-func (s *Server) order(candidates []ranking.Candidate, scores []float64, k int) (_ []int, explored bool) {
-	if s.Explore > 0 && rand.Float64() < s.Explore { //nolint:gosec // chance for learning, not for secrets
-		return s.Settings.Sample(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), candidates, scores, k), true //nolint:gosec // likewise
+// order is by score, or now and then drawn, as a whole or in its last place.
+func (s *Server) order(
+	chance *rand.Rand, t tenant.Tenant, candidates []ranking.Candidate, scores []float64, k int,
+) (order []int, tried ranking.Tried, explored bool) {
+	if chance.Float64() < s.Explore {
+		return s.Settings.Sample(chance, candidates, scores, k), tried, true
 	}
-	return ranking.Top(candidates, scores, k), false
+	order = ranking.Top(candidates, scores, k)
+	if k >= exploreFrom && chance.Float64() < t.Explore.Share(s.ExploreLast) {
+		order, tried = s.Settings.Try(chance, scores, order)
+	}
+	return order, tried, false
 }
 
 // caller is the tenant that a call was authenticated as.
@@ -103,31 +119,34 @@ func fits(w ranking.Weights, query []float32) bool {
 }
 
 // read checks a request, and takes the numbers from it.
-func (s *Server) read(req *mnemev1.RerankRequest) (query []float32, candidates []ranking.Candidate, err error) {
+func (s *Server) read(
+	req *mnemev1.RerankRequest,
+) (query []float32, candidates []ranking.Candidate, groups []uint32, err error) {
 	if err := s.check(req); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if query, err = ranking.DecodeVector(req.GetQueryVector()); err != nil {
-		return nil, nil, fault.Terminal("query_vector", "%w", err)
+		return nil, nil, nil, fault.Terminal("query_vector", "%w", err)
 	}
-	candidates = make([]ranking.Candidate, len(req.GetCandidates()))
+	candidates, groups = make([]ranking.Candidate, len(req.GetCandidates())), make([]uint32, len(req.GetCandidates()))
 	seen := make(map[string]bool, len(candidates))
 	for i, c := range req.GetCandidates() {
 		id := c.GetMemoryId()
 		if err := memory.ValidText("candidates.memory_id", id, ranking.MaxIDBytes); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		if seen[id] {
-			return nil, nil, fault.Terminal("candidates.memory_id", "is repeated, want each memory once")
+			return nil, nil, nil, fault.Terminal("candidates.memory_id", "is repeated, want each memory once")
 		}
 		seen[id] = true
 		vector, err := ranking.DecodeVector(c.GetVector())
 		if err != nil {
-			return nil, nil, fault.Terminal("candidates.vector", "%w", err)
+			return nil, nil, nil, fault.Terminal("candidates.vector", "%w", err)
 		}
 		candidates[i] = ranking.Candidate{ID: id, Features: c.GetFeatures(), Projected: vector, Cosine: c.GetCosine()}
+		groups[i] = c.GetGroup()
 	}
-	return query, candidates, nil
+	return query, candidates, groups, nil
 }
 
 func (s *Server) check(req *mnemev1.RerankRequest) error {

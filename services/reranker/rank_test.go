@@ -37,6 +37,8 @@ func TestOrder(t *testing.T) {
 	r := start(t, nil)
 	cosine := scored(2, 0.1, 0.2)
 	cosine.Candidates[0].Cosine = 0.5
+	grouped := scored(3, 0.9, 0.8, 0.7)
+	grouped.Candidates[0].Group, grouped.Candidates[1].Group, grouped.Candidates[2].Group = 7, 7, 2
 	for name, tt := range map[string]struct {
 		req  *mnemev1.RerankRequest
 		want string
@@ -48,6 +50,7 @@ func TestOrder(t *testing.T) {
 		"negative scores":               {scored(2, -3, -1), "m001 m000"},
 		"none of none":                  {scored(5), ""},
 		"the embeddings' cosine counts": {cosine, "m000 m001"},
+		"spread over groups":            {grouped, "m000 m002 m001"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := r.rerank("acme", tt.req)
@@ -63,6 +66,9 @@ func TestOrderDoesNotDependOnTheOrderOfCandidates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		scores := rapid.SliceOfN(rapid.SampledFrom([]float32{0, 0.25, 0.5, 1}), 0, 40).Draw(rt, "scores")
 		req := scored(uint32(rapid.IntRange(1, 100).Draw(rt, "memories")), scores...)
+		for _, c := range req.GetCandidates() {
+			c.Group = rapid.Uint32Range(0, 3).Draw(rt, "group")
+		}
 		want := ids(r.rerank("acme", req))
 		req.Candidates = rapid.Permutation(req.GetCandidates()).Draw(rt, "shuffled")
 		if got := ids(r.rerank("acme", req)); got != want {
@@ -187,13 +193,91 @@ func TestATraceKeepsTheBestAndTheShown(t *testing.T) {
 func TestSomeRecallsExplore(t *testing.T) {
 	r := start(t, func(p *reranker.Parts) { p.Settings.Explore = 0.5 })
 	explored := 0
-	for range 200 {
-		if r.rerank("acme", request("r1")).GetExplored() {
+	for i := range 200 {
+		if r.rerank("acme", request(fmt.Sprint("r", i))).GetExplored() {
 			explored++
 		}
 	}
+	r.wantCounted(telemetry.MetricExplored, "order", int64(explored))
 	if explored < 40 || explored > 160 { // 8 standard deviations
 		t.Errorf("%d of 200 explored, want about half", explored)
+	}
+}
+
+// lastTried is the memory that was shown to explore, which is in the last place; empty where none was.
+func lastTried(t *testing.T, res *mnemev1.RerankResponse) (id string) {
+	t.Helper()
+	for i, m := range res.GetRanked() {
+		if !m.GetExplored() {
+			continue
+		}
+		if id = m.GetMemoryId(); i != len(res.GetRanked())-1 || res.GetExplored() {
+			t.Errorf("%s is shown to explore in place %d of %s, the whole order: %t", id, i+1, ids(res), res.GetExplored())
+		}
+	}
+	return id
+}
+
+// Now and then the last place goes to a memory that would not be shown: the same whenever the recall is asked about, as often as the tenant
+// says, and where at least five are shown.
+func TestTheLastPlaceIsGivenToExplore(t *testing.T) {
+	r := start(t, func(p *reranker.Parts) { p.Settings.ExploreLast = 0.5 })
+	few, tried := map[string]bool{}, 0
+	for i := range 200 {
+		req := scored(5, 9, 8, 7, 6, 5, 4, 3)
+		req.RecallId = fmt.Sprint("r", i)
+		first := r.rerank("acme", req)
+		id := lastTried(t, first)
+		if again := r.rerank("acme", req); ids(again) != ids(first) || lastTried(t, again) != id {
+			t.Errorf("the same recall shows %s and then %s", ids(first), ids(again))
+		}
+		want := "m000 m001 m002 m003 m004"
+		if id != "" {
+			tried, few[id], want = tried+1, true, "m000 m001 m002 m003 "+id
+		}
+		if ids(first) != want {
+			t.Errorf("got %s, want %s", ids(first), want)
+		}
+		for _, other := range []*mnemev1.RerankRequest{scored(4, 9, 8, 7, 6, 5), scored(5, 9, 8, 7, 6, 5)} {
+			other.RecallId = req.GetRecallId()
+			if id := lastTried(t, r.rerank("acme", other)); id != "" {
+				t.Errorf("%s is shown to explore among %d of 5", id, other.GetMemories())
+			}
+		}
+		if id := lastTried(t, r.rerank("quiet", req)); id != "" {
+			t.Errorf("%s is shown to explore to a tenant that does not want it", id)
+		}
+		if id := lastTried(t, r.rerank("curious", req)); id == "" {
+			t.Error("nothing is shown to explore to a tenant that always wants it")
+		}
+	}
+	if tried < 60 || tried > 140 || !few["m005"] || !few["m006"] || len(few) != 2 { // 5 standard deviations
+		t.Errorf("%d of 200 recalls explored, %v, want about half, of both that have no place", tried, few)
+	}
+	r.wantCounted(telemetry.MetricExplored, "last", int64(2*tried+200))
+}
+
+// What is tried can be told from the trace, with its propensity, and a diagnosis leaves none.
+func TestATraceTellsWhatWasTried(t *testing.T) {
+	r := start(t, nil)
+	req := scored(5, 9, 8, 7, 6, 5, 4, 3)
+	req.Untraced, req.RecallId = true, "asked"
+	unseen := lastTried(t, r.rerank("curious", req))
+	req.Untraced, req.RecallId = false, "told"
+	id := lastTried(t, r.rerank("curious", req))
+	scope := memory.Scope{Tenant: "curious", User: req.GetUserId()}
+	r.await(func() bool { n, err := r.parts.Store.Count(t.Context(), scope); return err == nil && n.Traces > 0 })
+	got, err := r.parts.Store.Traces(t.Context(), scope, []string{"asked", "told"})
+	if err != nil || unseen == "" || got[0] != nil {
+		t.Fatalf("a diagnosis left %d bytes, %v", len(got[0]), err)
+	}
+	trace, err := ranking.DecodeTrace(got[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := trace.Candidates[trace.Shown[4]].ID; trace.Tried.Place != 5 || trace.Tried.Of != 2 || last != id ||
+		trace.Tried.Propensity <= 0 {
+		t.Errorf("kept %+v of %s, want place 5 for %s", trace.Tried, last, id)
 	}
 }
 

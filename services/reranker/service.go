@@ -17,7 +17,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/ranking"
-	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/store/weights"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
@@ -32,21 +31,13 @@ const name = "reranker"
 const compressFrom = 32 << 10
 
 // Service is the reranker.
-var Service = Define(features.Prior)
+var Service = runner.Define(name, "orders memories for a query", build, runner.Default(runner.AddrVariable, "127.0.0.1:8404"))
 
-// Define makes the service with what every tenant's weights start from.
-func Define(prior func() (ranking.Prior, error)) runner.Service {
-	build := func(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
-		start, err := prior()
-		if err != nil {
-			return nil, err
-		}
-		return build(ctx, cfg, start, tel)
+func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
+	prior, err := cfg.Prior.Open()
+	if err != nil {
+		return nil, err
 	}
-	return runner.Define(name, "orders memories for a query", build, runner.Default(runner.AddrVariable, "127.0.0.1:8404"))
-}
-
-func build(ctx context.Context, cfg Config, prior ranking.Prior, tel *telemetry.Telemetry) (*runner.App, error) {
 	b := &wiring.Builder{}
 	tenants, client, err := b.Open(ctx, name, cfg.Tenants, cfg.Bus, tel)
 	if err != nil {
@@ -108,7 +99,7 @@ func Assemble(p Parts, tel *telemetry.Telemetry) (*Server, *Learner, error) {
 	learner := &Learner{Tenants: p.Tenants, Updater: updater, Traces: p.Store, Settings: p.Settings, Limits: p.Limits, Metrics: metrics}
 	server := &Server{
 		Cache: cache, Recorder: NewRecorder(p.Store, p.Settings.TraceQueue, metrics, tel.Log), Updater: updater,
-		Explore: p.Settings.Explore, Settings: p.Settings.ranking(), Metrics: metrics, Log: tel.Log,
+		Explore: p.Settings.Explore, ExploreLast: p.Settings.ExploreLast, Settings: p.Settings.ranking(), Metrics: metrics, Log: tel.Log,
 	}
 	return server, learner, nil
 }

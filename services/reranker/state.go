@@ -38,6 +38,12 @@ func decodeState(b []byte) (s tenantState, err error) {
 	return s, err
 }
 
+// DecodeWeights returns the weights in use of what the store keeps of a tenant.
+func DecodeWeights(body []byte) (ranking.Weights, error) {
+	s, err := decodeState(body)
+	return s.Weights, err
+}
+
 // version is a version of a tenant's weights.
 type version struct {
 	// Weights are the version's; their Version is its number.

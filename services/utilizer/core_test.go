@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -35,7 +36,7 @@ func sectionOf(p recall.Profile, name string) []string {
 	return nil
 }
 
-func TestTheCoreBlockIsShownWhereTheStrategyKeepsOne(t *testing.T) {
+func TestTheCoreBlockIsShownForEveryStrategy(t *testing.T) {
 	past := where
 	past.AsOf = now.AddDate(0, 0, -1)
 	stranger := where
@@ -45,8 +46,8 @@ func TestTheCoreBlockIsShownWhereTheStrategyKeepsOne(t *testing.T) {
 		query  utilizer.Request
 		want   []string
 	}{
-		"a strategy with a block":        {builder, where, []string{"Ana has a sister called Eva."}},
-		"a strategy without one":         {acme, where, nil},
+		"a strategy that writes it":      {builder, where, []string{"Ana has a sister called Eva."}},
+		"another strategy":               {acme, where, []string{"Ana has a sister called Eva."}},
 		"a question about the past":      {builder, past, nil},
 		"a user of whom there is none":   {builder, stranger, nil},
 		"the same user of another house": {tenant.Tenant{ID: "beta", Strategy: tenant.StrategyMembuilder}, where, nil},
@@ -59,6 +60,46 @@ func TestTheCoreBlockIsShownWhereTheStrategyKeepsOne(t *testing.T) {
 				t.Errorf("got %+v, %v, degraded %q", got.Profile.Sections, err, got.Degraded)
 			}
 		})
+	}
+}
+
+// A line that stands is shown with the memory that it rests on, though the query does not ask for it; not so one whose memory has ceased to
+// hold since the block was written, or is gone.
+func TestTheCoreBlockCitesWhatItRestsOn(t *testing.T) {
+	r := newRecaller(t)
+	page, err := r.Bank.List(t.Context(), ana, bank.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := memory.Core{Version: 1, UpdatedAt: now, Sources: []string{"t1"}, SessionID: "s1"}
+	var allergy memory.Memory
+	for _, m := range page.Memories {
+		switch m.Content {
+		case "Ana is allergic to peanuts.":
+			allergy = m
+		case "Ana plays tennis.":
+			w := memory.Write{Close: []memory.Closing{{ID: m.ID, Status: memory.StatusRetracted, ValidTo: now, OperationID: "o"}}}
+			if err := r.Bank.Write(t.Context(), ana, w); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			continue
+		}
+		core.Lines = append(core.Lines, memory.CoreLine{Text: m.Content, Memories: []string{m.ID}})
+		core.Content += m.Content + "\n"
+	}
+	core.Lines = append(core.Lines, memory.CoreLine{Text: "Ana is vegan.", Memories: []string{"gone"}})
+	core.Content += "Ana is vegan."
+	if err := r.Bank.Write(t.Context(), ana, memory.Write{Core: &core}); err != nil {
+		t.Fatal(err)
+	}
+	asked := where
+	asked.Candidates, asked.Memories = 1, 1
+	got, err := r.Recall(t.Context(), acme, asked)
+	last := len(got.Profile.Cited) - 1
+	if err != nil || len(got.Degraded) != 0 || last != 1 || got.Profile.Cited[last].ID != allergy.ID ||
+		!slices.Equal(sectionOf(got.Profile, embedded.SectionCore), []string{"Ana is allergic to peanuts. [2]"}) {
+		t.Errorf("got %+v, %v, degraded %q", got.Profile, err, got.Degraded)
 	}
 }
 

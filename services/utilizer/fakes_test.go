@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/mneme-memory/mneme/services/utilizer"
@@ -42,7 +43,7 @@ func (reversing) Rank(_ context.Context, a utilizer.Ask, m int) (utilizer.Order,
 
 // The parts that are unavailable: at once, or only when their time is up.
 type (
-	unavailableBank     struct{ bank.Bank }
+	unavailableBank     struct{ unavailableCore }
 	unavailableWindow   struct{ window.Window }
 	slowWindow          struct{ window.Window }
 	unavailableRanker   struct{}
@@ -147,13 +148,23 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 	if err != nil {
 		t.Fatal(err)
 	}
+	relevance, err := features.ShippedRelevance()
+	if err != nil {
+		t.Fatal(err)
+	}
+	support, err := features.ShippedSupport()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &utilizer.Recaller{
 		Bank: b, Window: win, Embedder: builtin.New(), Ranker: reversing{}, Fallback: profiler(),
 		Policies: func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
 			return profiler(), embedded.NewGenerator(), nil
 		},
-		Indexes: newIndexCache(t, b, roomy), Prior: prior.Weights, Projector: ranking.NewProjector(),
-		Tracer: sdktrace.NewTracerProvider().Tracer("test"), Metrics: metrics, Log: slog.New(slog.DiscardHandler),
+		Indexes: newIndexCache(t, b, roomy), Prior: prior.Weights, Support: support, Relevance: relevance,
+		Projector: ranking.NewProjector(),
+		Learned:   newLearned(t, newWeightsStore(t), time.Hour, sdkmetric.NewManualReader()),
+		Tracer:    sdktrace.NewTracerProvider().Tracer("test"), Metrics: metrics, Log: slog.New(slog.DiscardHandler),
 		Alpha: 0.5, RankTimeout: 10 * time.Second, WindowTimeout: 10 * time.Second, IndexTimeout: 10 * time.Second, Reserve: time.Millisecond,
 		Now: func() time.Time { return now },
 	}

@@ -138,6 +138,26 @@ func tell(t *testing.T, r *utilizer.Recaller, text string, statements ...string)
 	}
 }
 
+// A question for several things has the reranker spread its places over sessions, and one for a single fact does not.
+func TestPlacesAreSpreadWhereSeveralThingsAreAskedFor(t *testing.T) {
+	r := newRecaller(t)
+	ranker := listen(r)
+	tell(t, r, "I moved the piano upstairs.", "Ana moved the piano upstairs.")
+	for query, several := range map[string]bool{"Which instruments has Ana moved?": true, "Where is the piano of Ana?": false} {
+		ranker.asks = nil
+		q := where
+		q.Query, q.Candidates = query, 10
+		if _, err := r.Recall(t.Context(), acme, q); err != nil {
+			t.Fatal(err)
+		}
+		candidates := ranker.asks[0].Candidates
+		alone := func(c utilizer.Numbered) bool { return c.Group == 0 }
+		if len(candidates) != len(facts)+1 || slices.ContainsFunc(candidates, alone) == several {
+			t.Errorf("%q: candidates %+v, want groups: %v", query, candidates, several)
+		}
+	}
+}
+
 func TestWhatIsShownCarriesItsDialogue(t *testing.T) {
 	r := newRecaller(t)
 	tell(t, r, "I moved\nthe harp.", "Ana moved the harp upstairs.")

@@ -28,7 +28,7 @@ func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) [
 		if err != nil {
 			r.degrade(ctx, out, RerankerUnavailable, err)
 		} else {
-			order, out.Weights = ranked, ranked.Version
+			order, out.Weights, out.Explored = ranked, ranked.Version, ranked.Explored
 		}
 	}
 	for i, c := range f.candidates {
@@ -62,7 +62,7 @@ func (r *Recaller) rank(ctx context.Context, q Request, f found, recallID string
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.RankTimeout)
 	defer cancel()
-	ask := Ask{User: q.User, RecallID: recallID, FeatureSet: r.Prior.FeatureSet, Query: query, Candidates: numbers}
+	ask := Ask{User: q.User, RecallID: recallID, FeatureSet: r.Prior.FeatureSet, Untraced: q.Diagnosed, Query: query, Candidates: numbers}
 	ranked, err := r.Ranker.Rank(ctx, ask, q.Memories)
 	if err != nil {
 		return prior, err

@@ -21,6 +21,8 @@ type Ranker interface {
 // Ask is what is to be ordered.
 type Ask struct {
 	User, RecallID, FeatureSet string
+	// Untraced says that nothing is to be learned from the order.
+	Untraced bool
 	// Query is the query's projected embedding, encoded.
 	Query      []byte
 	Candidates []Numbered
@@ -31,6 +33,8 @@ type Numbered struct {
 	ID       string
 	Features []float32
 	Cosine   float32
+	// Group is that of features.Candidate.
+	Group uint32
 	// Vector is the projected embedding, encoded; Score the shared prior's.
 	Vector []byte
 	Score  float64
@@ -43,6 +47,8 @@ type Order struct {
 	Scores []float64
 	// Version names the weights.
 	Version string
+	// Explored is the memory that was given the last place to explore; empty where none was.
+	Explored string
 }
 
 // remoteRanker asks the reranker service.
@@ -60,12 +66,14 @@ var (
 func (r remoteRanker) Rank(ctx context.Context, a Ask, m int) (Order, error) {
 	req := &mnemev1.RerankRequest{
 		UserId: a.User, RecallId: a.RecallID, FeatureSet: a.FeatureSet, QueryVector: a.Query, Memories: uint32(m), //nolint:gosec // at most 100
-		Candidates: make([]*mnemev1.RerankCandidate, len(a.Candidates)),
+		Untraced: a.Untraced, Candidates: make([]*mnemev1.RerankCandidate, len(a.Candidates)),
 	}
 	places := make(map[string]int, len(a.Candidates))
 	for i, c := range a.Candidates {
 		places[c.ID] = i
-		req.Candidates[i] = &mnemev1.RerankCandidate{MemoryId: c.ID, Score: c.Score, Features: c.Features, Cosine: c.Cosine, Vector: c.Vector}
+		req.Candidates[i] = &mnemev1.RerankCandidate{
+			MemoryId: c.ID, Score: c.Score, Features: c.Features, Cosine: c.Cosine, Vector: c.Vector, Group: c.Group,
+		}
 	}
 	res, err := r.client.Rerank(ctx, connect.NewRequest(req))
 	if err != nil {
@@ -79,6 +87,9 @@ func (r remoteRanker) Rank(ctx context.Context, a Ask, m int) (Order, error) {
 		}
 		delete(places, ranked.GetMemoryId())
 		out.Places, out.Scores[i] = append(out.Places, i), ranked.GetScore()
+		if ranked.GetExplored() {
+			out.Explored = ranked.GetMemoryId()
+		}
 	}
 	if len(out.Places) != min(m, len(a.Candidates)) {
 		return Order{}, errPartial
@@ -101,7 +112,7 @@ func (r *Recaller) numbers(found []candidate, from *cachedIndex, vector []float3
 				return nil, nil, fmt.Errorf("encode memory: %w", err)
 			}
 		}
-		out[i] = Numbered{ID: c.Memory.ID, Features: c.Features, Cosine: c.Cosine, Vector: b}
+		out[i] = Numbered{ID: c.Memory.ID, Features: c.Features, Cosine: c.Cosine, Vector: b, Group: c.Group}
 		scored[i] = ranking.Candidate{ID: c.Memory.ID, Features: c.Features, Cosine: c.Cosine}
 	}
 	scores, err := r.Prior.Scores(nil, scored)

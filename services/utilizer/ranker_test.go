@@ -51,14 +51,17 @@ func numbered() utilizer.Ask {
 }
 
 func TestTheRerankerIsAskedInNumbers(t *testing.T) {
-	r := &reranker{answer: []*mnemev1.RankedMemory{{MemoryId: "b", Score: 7}, {MemoryId: "a", Score: 3}}}
-	got, err := serve(t, r).Rank(t.Context(), numbered(), 2)
-	if want := (utilizer.Order{Places: []int{1, 0}, Scores: []float64{3, 7, 0}, Version: "learned/7"}); err != nil ||
+	r := &reranker{answer: []*mnemev1.RankedMemory{{MemoryId: "b", Score: 7}, {MemoryId: "a", Score: 3, Explored: true}}}
+	ask := numbered()
+	ask.Untraced = true
+	got, err := serve(t, r).Rank(t.Context(), ask, 2)
+	if want := (utilizer.Order{Places: []int{1, 0}, Scores: []float64{3, 7, 0}, Version: "learned/7", Explored: "a"}); err != nil ||
 		!reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	q := r.asked
 	if q.GetUserId() != "ana" || q.GetRecallId() != "r1" || q.GetFeatureSet() != "test/1" || q.GetMemories() != 2 ||
+		!q.GetUntraced() ||
 		!bytes.Equal(q.GetQueryVector(), []byte{1, 2}) {
 		t.Errorf("asked %v", q)
 	}

@@ -1,19 +1,24 @@
 package utilizer
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/store/window"
 	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/shared/text"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
@@ -35,14 +40,21 @@ type Recaller struct {
 	Fallback recall.Profiler
 	// Indexes has the memories of users who were asked lately.
 	Indexes *IndexCache
-	// Prior is the shared start of the reranker's weights: it chooses the candidates, and orders them while the reranker is unavailable.
-	Prior     ranking.Weights
+	// Learned are the tenants' weights, which choose the candidates.
+	Learned *LearnedWeights
+	// Prior is the shared start of the reranker's weights: it orders the candidates while the reranker is unavailable.
+	Prior ranking.Weights
+	// Support says whether the candidates answer, Relevance how likely a request needs them.
+	Support   features.Support
+	Relevance features.Relevance
 	Projector *ranking.Projector
 	Tracer    trace.Tracer
 	Metrics   Metrics
 	Log       *slog.Logger
 	// Alpha weighs vector against words in retrieval, 0 to 1.
 	Alpha float32
+	// Floor is the chance, 0 to 1, up to which the least likely memories are left out of what a request is shown.
+	Floor float64
 	// RankTimeout, WindowTimeout and IndexTimeout bound what recall can do without; WindowTimeout the core block, too.
 	RankTimeout, WindowTimeout, IndexTimeout time.Duration
 	// Reserve is what is left of a caller's deadline when a profile that a model writes is given up for one that none does.
@@ -52,7 +64,9 @@ type Recaller struct {
 
 // Request is a checked query.
 type Request struct {
-	User, Query                      string
+	User, Query string
+	// Messages are the last turns of the conversation that the query belongs to, oldest first.
+	Messages                         []memory.Message
 	Candidates, Memories, WordBudget int
 	// AsOf is the time that the query asks about; zero leaves it to the query.
 	AsOf time.Time
@@ -60,6 +74,12 @@ type Request struct {
 	Answered bool
 	// Unranked leaves the memories in the order of the bank's search.
 	Unranked bool
+	// Diagnosed says that the recall is made to explain one: nothing is to be learned from it.
+	Diagnosed bool
+	// ID is the recall's identifier, by which it draws what is left to chance; empty means a new one.
+	ID string
+	// chooser weighs the features of memories when candidates are chosen.
+	chooser []float32
 }
 
 // Result is a profile with how it came about.
@@ -71,6 +91,8 @@ type Result struct {
 	Retrieved, Ranked []bank.Scored
 	// Weights names the version of the weights that ordered them; empty where the reranker did not.
 	Weights string
+	// Explored is the memory that is shown to explore, drawn by chance among those that would not be; empty where none is.
+	Explored string
 	// Scores has the ranker's score of every evidence memory by id.
 	Scores   map[string]float64
 	Degraded []string
@@ -87,16 +109,24 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	ctx, span := r.Tracer.Start(ctx, telemetry.SpanRecall, trace.WithAttributes(telemetry.AttrTenant.String(t.ID)))
 	defer span.End()
 	scope := memory.Scope{Tenant: t.ID, User: q.User}
-	out := Result{ID: uuid.NewString(), TraceID: span.SpanContext().TraceID().String()}
+	out := Result{ID: cmp.Or(q.ID, uuid.NewString()), TraceID: span.SpanContext().TraceID().String()}
 	now := r.Now()
-	horizon := recall.ReadHorizon(q.Query, q.AsOf, now)
-	found, err := r.retrieve(ctx, scope, q, horizon, t.Strategy.KeepsCore() && !horizon.Past, &out)
+	read := conversation.Read(q.Query, q.Messages)
+	horizon := recall.ReadHorizon(read.Question, q.AsOf, now)
+	q.chooser = r.Learned.Of(ctx, t.ID).W
+	found, err := r.retrieve(ctx, scope, q, read.Text, horizon, &out)
 	if err != nil {
 		span.SetStatus(codes.Error, "bank unavailable")
 		return Result{}, err
 	}
 	out.Searched = found.from == nil
 	places := r.order(ctx, q, found, &out)
+	if found.hardlyNeeded != nil {
+		places = aboveFloor(found, withStores(found, places), out.Explored)
+	}
+	if !q.Unranked {
+		places = recall.InOrder(horizon, places, func(i int) memory.Memory { return found.candidates[i].Memory })
+	}
 	if !horizon.Past {
 		if err := r.leaveOut(ctx, scope, &found, places); found.turnsErr == nil {
 			r.degrade(ctx, &out, DialogueUnavailable, err)
@@ -104,7 +134,9 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	}
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
-		Query: q.Query, Now: now, Memories: make([]memory.Memory, len(shown)), Window: found.turns, Core: found.core, WordBudget: q.WordBudget,
+		Query: q.Query, Messages: q.Messages, Now: now, Memories: make([]memory.Memory, len(shown)),
+		Window: withoutSaid(found.turns, q.Messages), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
+		Support: found.support, Sole: found.sole,
 	}
 	out.Scores = make(map[string]float64, len(shown))
 	for i, s := range shown {
@@ -119,6 +151,18 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	out.Latency = time.Since(start)
 	r.Metrics.Time.Record(ctx, out.Latency.Seconds(), metric.WithAttributes(telemetry.AttrTenant.String(t.ID)))
 	return out, nil
+}
+
+// withoutSaid leaves out of working memory what is among the messages: whoever asks has it at hand.
+func withoutSaid(turns []memory.Turn, messages []memory.Message) []memory.Turn {
+	if len(messages) == 0 {
+		return turns
+	}
+	said := make(map[string]bool, len(messages))
+	for _, m := range messages {
+		said[text.OneLine(m.Content)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return said[text.OneLine(t.Text)] })
 }
 
 // profile has the profile written, by the tenant's policy where it can in time.
@@ -171,8 +215,10 @@ func link(span trace.Span, cited []memory.Memory) {
 		}
 		seen[m.TraceID] = true
 		span.AddLink(trace.Link{
-			SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: tid, SpanID: sid, TraceFlags: trace.FlagsSampled, Remote: true}),
-			Attributes:  []attribute.KeyValue{telemetry.AttrMemoryID.String(m.ID)},
+			SpanContext: trace.NewSpanContext(
+				trace.SpanContextConfig{TraceID: tid, SpanID: sid, TraceFlags: trace.FlagsSampled, Remote: true},
+			),
+			Attributes: []attribute.KeyValue{telemetry.AttrMemoryID.String(m.ID)},
 		})
 	}
 }

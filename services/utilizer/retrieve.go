@@ -28,24 +28,33 @@ type found struct {
 	from *cachedIndex
 	// scores are the search's, where nothing else orders the candidates.
 	scores []float64
-	// vector is the query's embedding; nil where there is none.
-	vector []float32
-	turns  []memory.Turn
-	core   memory.Core
+	// support are the log odds that the candidates answer; 0 where they were not looked at.
+	support float64
+	// sole says that the user alone talks, if with an assistant.
+	sole bool
+	// hardlyNeeded says of each candidate whether the floor leaves it out, where a user asks an assistant; nil elsewhere.
+	hardlyNeeded []bool
+	// resolved is the query with what it leaves to the talk; vector is its embedding, nil where there is none.
+	resolved string
+	vector   []float32
+	turns    []memory.Turn
+	// core is the core block, coreMemories are those that it rests on.
+	core         memory.Core
+	coreMemories []memory.Memory
 	// turnsErr says why the turns of the candidates are missing.
 	turnsErr error
 }
 
-// retrieve looks for candidates, and reads window and core block beside that. The core block tells what holds now, and nothing about
-// the past.
+// retrieve looks for candidates by the query with what it leaves to the talk, and reads window and core block beside that. The core block
+// tells what holds now, and nothing about the past.
 func (r *Recaller) retrieve(
-	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, withCore bool, out *Result,
+	ctx context.Context, scope memory.Scope, q Request, resolved string, h recall.Horizon, out *Result,
 ) (found, error) {
-	var f found
+	f := found{resolved: resolved}
 	var windowErr, coreErr error
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		if f.vector, err = r.embed(gctx, q.Query); err != nil {
+		if f.vector, err = r.embed(gctx, resolved); err != nil {
 			return err
 		}
 		return r.candidates(gctx, scope, q, h, &f)
@@ -57,11 +66,11 @@ func (r *Recaller) retrieve(
 		f.turns = h.Turns(f.turns)
 		return nil
 	})
-	if withCore {
+	if !h.Past {
 		g.Go(func() error {
 			cctx, cancel := context.WithTimeout(gctx, r.WindowTimeout)
 			defer cancel()
-			f.core, coreErr = r.Bank.Core(cctx, scope)
+			f.core, f.coreMemories, coreErr = r.readCore(cctx, scope)
 			return nil
 		})
 	}
@@ -75,6 +84,29 @@ func (r *Recaller) retrieve(
 	r.degrade(ctx, out, WindowUnavailable, windowErr)
 	r.degrade(ctx, out, CoreUnavailable, coreErr)
 	return f, nil
+}
+
+// readCore reads the core block with the memories that it rests on. One that is gone is left out.
+func (r *Recaller) readCore(ctx context.Context, scope memory.Scope) (memory.Core, []memory.Memory, error) {
+	core, err := r.Bank.Core(ctx, scope)
+	if err != nil || len(core.Lines) == 0 {
+		return core, nil, err
+	}
+	memories := make([]memory.Memory, len(core.Lines))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, l := range core.Lines {
+		g.Go(func() error {
+			m, err := r.Bank.Get(gctx, scope, l.Memories[0])
+			if memories[i] = m; errors.Is(err, bank.ErrNotFound) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return memory.Core{}, nil, fmt.Errorf("read what the core block rests on: %w", err)
+	}
+	return core, slices.DeleteFunc(memories, func(m memory.Memory) bool { return m.ID == "" }), nil
 }
 
 // embed makes the query's vector: none where the embedder returned no vector of its own kind.
@@ -112,7 +144,7 @@ func withoutUnusable(memories []memory.Memory) []memory.Memory {
 // candidates asks all that the user remembers where that is at hand, or soon is, and the bank's search where not.
 func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found) error {
 	if q.Unranked {
-		hits, err := r.search(ctx, scope, q, h, f.vector)
+		hits, err := r.search(ctx, scope, q, h, f)
 		for _, s := range h.Filter(hits) {
 			f.candidates, f.scores = append(f.candidates, candidate{Memory: s.Memory}), append(f.scores, s.Score)
 		}
@@ -124,28 +156,29 @@ func (r *Recaller) candidates(ctx context.Context, scope memory.Scope, q Request
 		if known == nil {
 			ready = r.Indexes.fetch(scope)
 		}
-		hits, made, err := r.either(ctx, scope, q, h, f.vector, ready)
+		hits, made, err := r.either(ctx, scope, q, h, f, ready)
 		if made == nil {
 			r.chooseOf(ctx, scope, hits, q, h, f)
 			return err
 		}
 		known = made
 	}
-	f.from, f.candidates = known, r.choose(known.index, q, h, f.vector)
+	f.from = known
+	r.choose(known.index, q, h, f)
 	return nil
 }
 
 // either searches the bank while an index is made. It returns the index where that is ready first or soon after, and what was found
 // otherwise.
 func (r *Recaller) either(
-	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, vector []float32, ready <-chan *cachedIndex,
+	ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found, ready <-chan *cachedIndex,
 ) (hits []bank.Scored, made *cachedIndex, err error) {
 	searching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	searched := make(chan struct{})
 	go func() {
 		defer close(searched)
-		hits, err = r.search(searching, scope, q, h, vector)
+		hits, err = r.search(searching, scope, q, h, f)
 	}()
 	select {
 	case made = <-ready:
@@ -180,17 +213,30 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 	slices.Sort(sources)
 	var turns []memory.Turn
 	turns, f.turnsErr = r.Bank.Turns(ctx, scope, slices.Compact(sources))
-	f.candidates = r.choose(features.New(r.Indexes.table, withoutUnusable(memories), turns), q, h, f.vector)
+	r.choose(features.New(r.Indexes.table, withoutUnusable(memories), turns), q, h, f)
 }
 
-// choose takes the candidates that the shared prior puts first. Of the versions of one memory it keeps the one that the query is about.
-func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, vector []float32) []candidate {
-	query := features.Query{Text: q.Query, Vector: vector, Now: r.Now(), Past: h.Past}
-	if !h.Past {
-		return x.Candidates(query, r.Prior.W, q.Candidates)
+// choose takes the candidates that the tenant's weights put first, and says whether they answer. Of the versions of one memory it keeps the
+// one that the query is about.
+func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, f *found) {
+	query := features.Query{Text: q.Query, Messages: q.Messages, Vector: f.vector, Now: r.Now(), Past: h.Past}
+	depth := max(q.Candidates, features.SupportDepth)
+	var all []candidate
+	if h.Past {
+		const room = 2 // for what the horizon leaves out
+		all = within(h, x.Candidates(query, q.chooser, room*depth))
+	} else {
+		all = x.Candidates(query, q.chooser, depth)
 	}
-	const room = 2 // for what the horizon leaves out
-	all := x.Candidates(query, r.Prior.W, room*q.Candidates)
+	f.support, f.sole = r.Support.LogOdds(all), x.Sole()
+	f.candidates = all[:min(len(all), q.Candidates)]
+	if f.sole && !h.Past {
+		f.hardlyNeeded = r.Relevance.HardlyNeeded(all, x.Units(), r.Floor)
+	}
+}
+
+// within keeps what the query is about of the candidates.
+func within(h recall.Horizon, all []candidate) []candidate {
 	var hits []bank.Scored
 	for _, c := range all {
 		for _, m := range append([]memory.Memory{c.Memory}, c.Siblings...) {
@@ -211,20 +257,20 @@ func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, vector
 		c.Memory, c.Siblings, c.Turns = members[0], members[1:], h.Turns(c.Turns)
 		out = append(out, c)
 	}
-	return out[:min(len(out), q.Candidates)]
+	return out
 }
 
 // searchDepth is how many memories the bank is asked for where they are to be ranked: what answers is often not among its first.
 const searchDepth = 200
 
 // search is the bank's own hybrid search.
-func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, vector []float32) ([]bank.Scored, error) {
+func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, h recall.Horizon, f *found) ([]bank.Scored, error) {
 	k := q.Candidates
 	if !q.Unranked {
 		k = max(k, searchDepth)
 	}
 	hits, err := r.Bank.Search(ctx, scope, bank.Query{
-		Text: q.Query, Vector: vector, K: k, Alpha: r.Alpha, Statuses: h.Statuses(), WithVectors: !q.Unranked,
+		Text: f.resolved, Vector: f.vector, K: k, Alpha: r.Alpha, Statuses: h.Statuses(), WithVectors: !q.Unranked,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search bank: %w", err)

@@ -40,7 +40,7 @@ type server struct {
 func (s *server) Recall(
 	ctx context.Context, req *connect.Request[mnemev1.RecallRequest],
 ) (*connect.Response[mnemev1.RecallResponse], error) {
-	_, result, err := s.recall(ctx, req.Msg, false)
+	_, result, err := s.recall(ctx, req.Msg, Request{})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (s *server) Answer(
 	if req.Msg.GetRecall() == nil {
 		return nil, rpcerror.From(fault.Terminal("recall", "is missing, want the query"))
 	}
-	t, result, err := s.recall(ctx, req.Msg.GetRecall(), true)
+	t, result, err := s.recall(ctx, req.Msg.GetRecall(), Request{Answered: true})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *server) Answer(
 	}
 	s.recaller.Metrics.Answers.Add(ctx, 1,
 		metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
-	s.recaller.degrade(ctx, &result, FeedbackUnavailable, s.learn(ctx, scope, result, answer.Cited))
+	s.recaller.degrade(ctx, &result, FeedbackUnavailable, s.learn(ctx, scope, result, answer.Cited, citedBy(t.Policy)))
 	return connect.NewResponse(&mnemev1.AnswerResponse{
 		Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited, Recall: response(result),
 	}), nil
@@ -83,13 +83,17 @@ func (s *server) ReportCitations(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	if err := s.publish(ctx, scope, req.Msg.GetRecallId(), req.Msg.GetShownIds(), req.Msg.GetCitedIds()); err != nil {
+	reported := contract.Feedback{
+		RecallID: req.Msg.GetRecallId(), Shown: req.Msg.GetShownIds(), Cited: req.Msg.GetCitedIds(), Source: contract.CitationCaller,
+	}
+	if err := s.publish(ctx, scope, reported); err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "publish feedback", err)
 	}
 	return connect.NewResponse(&mnemev1.ReportCitationsResponse{}), nil
 }
 
-func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest, answered bool) (tenant.Tenant, Result, error) {
+// recall makes the recall of a request, for the purpose that as tells.
+func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest, as Request) (tenant.Tenant, Result, error) {
 	t, err := tenantOf(ctx)
 	if err != nil {
 		return t, Result{}, rpcerror.From(err)
@@ -98,7 +102,7 @@ func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest, answere
 	if err != nil {
 		return t, Result{}, rpcerror.From(err)
 	}
-	q.Answered = answered
+	q.Answered, q.Diagnosed, q.ID = as.Answered, as.Diagnosed, as.ID
 	result, err := s.recaller.Recall(ctx, t, q)
 	if err != nil {
 		return t, Result{}, rpcerror.Logged(ctx, s.log, "recall", err)
@@ -107,19 +111,24 @@ func (s *server) recall(ctx context.Context, req *mnemev1.RecallRequest, answere
 }
 
 // learn reports an answer's citations, unless nothing was shown: there is nothing to learn then.
-func (s *server) learn(ctx context.Context, scope memory.Scope, shown Result, cited []string) error {
+func (s *server) learn(ctx context.Context, scope memory.Scope, shown Result, cited []string, by contract.CitationSource) error {
 	if len(shown.Profile.Cited) == 0 {
 		return nil
 	}
-	return s.publish(ctx, scope, shown.ID, ids(shown.Profile.Cited), cited)
+	return s.publish(ctx, scope, contract.Feedback{RecallID: shown.ID, Shown: ids(shown.Profile.Cited), Cited: cited, Source: by})
+}
+
+// citedBy is who cites in an answer by a policy.
+func citedBy(p tenant.Policy) contract.CitationSource {
+	if p == tenant.PolicyEmbedded {
+		return contract.CitationEmbedded
+	}
+	return contract.CitationModel
 }
 
 // publish reports citations; the recall's id makes a repeated report harmless.
-func (s *server) publish(ctx context.Context, scope memory.Scope, recallID string, shown, cited []string) error {
-	f := contract.Feedback{
-		Envelope: contract.Envelope{EventID: recallID, Scope: scope},
-		RecallID: recallID, Shown: shown, Cited: cited, Time: s.recaller.Now(),
-	}
+func (s *server) publish(ctx context.Context, scope memory.Scope, f contract.Feedback) error {
+	f.Envelope, f.Time = contract.Envelope{EventID: f.RecallID, Scope: scope}, s.recaller.Now()
 	value, err := f.Encode()
 	if err != nil {
 		return err
@@ -140,6 +149,12 @@ func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
 		return q, err
 	}
 	if err := memory.ValidText("query", q.Query, memory.MaxQueryBytes); err != nil {
+		return q, err
+	}
+	for _, m := range req.GetMessages() {
+		q.Messages = append(q.Messages, memory.Message{Role: memory.Role(m.GetRole()), Content: m.GetContent()})
+	}
+	if err := memory.ValidMessages(q.Messages); err != nil {
 		return q, err
 	}
 	var err error
@@ -198,7 +213,8 @@ func response(r Result) *mnemev1.RecallResponse {
 	out.Profile = text.String()
 	for i, m := range r.Profile.Cited {
 		out.Cited = append(out.Cited, &mnemev1.CitedMemory{
-			Index: uint32(i + 1), Memory: contract.MemoryToProto(m), Score: r.Scores[m.ID], //nolint:gosec // at most 100
+			Index:  uint32(i + 1), //nolint:gosec // at most 100
+			Memory: contract.MemoryToProto(m), Score: r.Scores[m.ID], Explored: m.ID == r.Explored,
 		})
 	}
 	return out

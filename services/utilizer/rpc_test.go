@@ -157,6 +157,11 @@ func add[I, O any](to map[string]func(context.Context, func(proto.Message)) erro
 
 func someID() string { return memory.DeriveID(ana, []string{"t1"}, 0) }
 
+// talkOf is a conversation of one message.
+func talkOf(role, content string) []*mnemev1.Message {
+	return []*mnemev1.Message{{Role: role, Content: content}}
+}
+
 // set sets a field of a message by name.
 func set(field string, value any) func(proto.Message) {
 	return func(m proto.Message) {
@@ -173,7 +178,10 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("x", n+1) }
 	everywhere := []string{"Recall", "Answer", "ReportCitations", "ListMemories", "GetMemory", "GetMemoryHistory", "GetWorkingMemory",
 		"GetSession", "DeleteMemory", "ReleaseMemory"}
-	owned := slices.DeleteFunc(slices.Clone(everywhere), func(rpc string) bool { return rpc == "GetMemoryHistory" }) // finds the user itself
+	owned := slices.DeleteFunc(
+		slices.Clone(everywhere),
+		func(rpc string) bool { return rpc == "GetMemoryHistory" },
+	) // finds the user itself
 	recalls, entries := []string{"Recall", "Answer"}, []string{"GetMemory", "GetMemoryHistory", "DeleteMemory", "ReleaseMemory"}
 	report, list := []string{"ReportCitations"}, []string{"ListMemories"}
 	tests := []struct {
@@ -194,6 +202,13 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 		{"a budget of a few words", recalls, "word_budget", set("WordBudget", 19)},
 		{"a budget without end", recalls, "word_budget", set("WordBudget", 10_001)},
 		{"nothing to recall", []string{"Answer"}, "recall", func(m proto.Message) { m.(*mnemev1.AnswerRequest).Recall = nil }},
+		{"too many messages", recalls, "messages", set("Messages", slices.Repeat(talkOf("user", "Hello."), memory.MaxMessages+1))},
+		{"a message of nobody", recalls, "messages[1].role", set("Messages", append(talkOf("user", "Hello."), talkOf("", "Hello.")...))},
+		{"an instruction", recalls, "messages[0].role", set("Messages", talkOf("system", "Be kind."))},
+		{"a message that is missing", recalls, "messages[0].role", set("Messages", []*mnemev1.Message{nil})},
+		{"a message of nothing", recalls, "messages[0].content", set("Messages", talkOf("assistant", " \n"))},
+		{"a message that is too long", recalls, "messages[0].content", set("Messages", talkOf("tool", long(memory.MaxMessageBytes)))},
+		{"a message with a NUL", recalls, "messages[0].content", set("Messages", talkOf("user", "a\x00b"))},
 		{"no recall id", report, "recall_id", set("RecallId", "")},
 		{"a recall id that is too long", report, "recall_id", set("RecallId", long(memory.MaxIDBytes))},
 		{"nothing shown", report, "shown_ids", func(m proto.Message) {
@@ -368,7 +383,10 @@ func TestASessionOfAWriterThatDoesNotAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := utilizer.NewMemoryServer(r, w, slog.New(slog.DiscardHandler))
-			got, err := server.GetSession(tenant.NewContext(t.Context(), acme), ask(&mnemev1.GetSessionRequest{UserId: "ana", SessionId: "s1"}))
+			got, err := server.GetSession(
+				tenant.NewContext(t.Context(), acme),
+				ask(&mnemev1.GetSessionRequest{UserId: "ana", SessionId: "s1"}),
+			)
 			if connect.CodeOf(err) != connect.CodeUnavailable {
 				t.Errorf("%s: got %v, %v", name, got, err)
 			}
@@ -416,8 +434,8 @@ func TestCitationsBecomeFeedback(t *testing.T) {
 		shown = append(shown, cited.GetMemory().GetId())
 	}
 	want := []contract.Feedback{
-		{RecallID: answer.Msg.GetRecall().GetRecallId(), Shown: shown, Cited: answer.Msg.GetCitedIds()},
-		{RecallID: "r1", Shown: []string{"a", "b"}, Cited: []string{"b"}},
+		{RecallID: answer.Msg.GetRecall().GetRecallId(), Shown: shown, Cited: answer.Msg.GetCitedIds(), Source: contract.CitationEmbedded},
+		{RecallID: "r1", Shown: []string{"a", "b"}, Cited: []string{"b"}, Source: contract.CitationCaller},
 	}
 	if len(answer.Msg.GetCitedIds()) == 0 || len(r.out.msgs) != len(want) {
 		t.Fatalf("the answer %v became %d records", answer.Msg, len(r.out.msgs))
@@ -428,6 +446,28 @@ func TestCitationsBecomeFeedback(t *testing.T) {
 		if err != nil || m.Topic != contract.TopicFeedback || !reflect.DeepEqual(got, want[i]) {
 			t.Errorf("record %d on %s is %+v, %v, want %+v", i, m.Topic, got, err, want[i])
 		}
+	}
+}
+
+// Who cited is the tenant's generator: a model's citations teach, the embedded ones do not.
+func TestCitationsOfAModelAreTold(t *testing.T) {
+	r := newFixture(t)
+	modelled, err := tenant.Static(tenant.Entry{
+		Tenant: tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}, APIKeys: []string{tenant.HashKey(acmeKey)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, slog.New(slog.NewTextHandler(r.log, nil)), modelled))
+	defer web.Close()
+	r.web = web
+	_, err = r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
+		Query: "Where does Ana live?"}}))
+	if err != nil || len(r.out.msgs) != 1 {
+		t.Fatalf("%d records, %v", len(r.out.msgs), err)
+	}
+	if f, err := contract.DecodeFeedback(r.out.msgs[0].Key, r.out.msgs[0].Value, now); err != nil || f.Source != contract.CitationModel {
+		t.Errorf("reported %+v, %v", f, err)
 	}
 }
 

@@ -41,15 +41,18 @@ type Config struct {
 	Model         wiring.Model
 	Recall        wiring.RecallOptions
 	Embedding     wiring.Embedding
+	Prior         wiring.Prior
 	Group         string        `env:"MNEME_UTILIZER_GROUP" envDefault:"mneme-utilizer" desc:"beginning of the utilizer's consumer groups; every replica has a group of its own, because each drops what it keeps of users"`
 	RerankerURL   string        `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
 	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in the bank's search, 0 to 1, which serves users without an index; the default suits the built-in embedder, a real embedding model may deserve more"`
+	Floor         float64       `env:"MNEME_RECALL_FLOOR" envDefault:"0.15" desc:"relevance floor of what a user asks an assistant: the least likely memories, each less than half as likely as one drawn at random, are not shown as long as the chance that any of them is needed comes to no more than this, 0 to 1; 0 leaves none out"`
 	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it does without"`
 	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it does without"`
 	IndexSize     config.Size   `env:"MNEME_RECALL_INDEX_SIZE" envDefault:"256MiB" desc:"about how much memory the indexes of users who were asked lately may take; 0 keeps none, and every recall searches the bank"`
 	IndexEntries  int           `env:"MNEME_RECALL_INDEX_ENTRIES" envDefault:"20000" desc:"memories, or turns, up to which a user is indexed as a whole; beyond that every recall searches the bank"`
 	IndexFresh    time.Duration `env:"MNEME_RECALL_INDEX_FRESH" envDefault:"5m" desc:"how long a user's index is good for at most; a memory change drops it sooner"`
 	IndexTimeout  time.Duration `env:"MNEME_RECALL_INDEX_TIMEOUT" envDefault:"50ms" desc:"how long the first recall of a user waits for the index, beyond the bank's search, before it does with what the search found"`
+	WeightsAge    time.Duration `env:"MNEME_RECALL_WEIGHTS_AGE" envDefault:"30s" desc:"how old a tenant's learned weights may be to choose candidates; they are read in the background, and where older ones are all there is, the shared prior chooses"`
 	Reserve       time.Duration `env:"MNEME_RECALL_RESERVE" envDefault:"50ms" desc:"what is left of a caller's deadline when a profile by a model is given up for one without"`
 }
 
@@ -58,11 +61,13 @@ func (c Config) Validate() error {
 	return errors.Join(
 		config.Require(c.RerankerURL != "", "MNEME_RERANKER_URL", c.RerankerURL, "a URL such as http://127.0.0.1:8404"),
 		config.Require(c.Alpha >= 0 && c.Alpha <= 1, "MNEME_RECALL_ALPHA", c.Alpha, "0 to 1"),
+		config.Require(c.Floor >= 0 && c.Floor < 1, "MNEME_RECALL_FLOOR", c.Floor, "0 or more, and less than 1"),
 		config.Require(c.RankTimeout > 0, "MNEME_RECALL_RERANK_TIMEOUT", c.RankTimeout, "more than zero"),
 		config.Require(c.WindowTimeout > 0, "MNEME_RECALL_WINDOW_TIMEOUT", c.WindowTimeout, "more than zero"),
 		config.Require(c.IndexEntries >= 0, "MNEME_RECALL_INDEX_ENTRIES", c.IndexEntries, "zero or more"),
 		config.Require(c.IndexFresh > 0, "MNEME_RECALL_INDEX_FRESH", c.IndexFresh, "more than zero"),
 		config.Require(c.IndexTimeout > 0, "MNEME_RECALL_INDEX_TIMEOUT", c.IndexTimeout, "more than zero"),
+		config.Require(c.WeightsAge > 0, "MNEME_RECALL_WEIGHTS_AGE", c.WeightsAge, "more than zero"),
 		config.Require(c.Reserve >= 0, "MNEME_RECALL_RESERVE", c.Reserve, "zero or more"),
 	)
 }
@@ -123,7 +128,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	mux.Handle(mnemev1connect.NewUserDataServiceHandler(data, handlerOptions))
 	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: recaller, log: tel.Log}}, handlerOptions))
 	b.App.Handler = mux
-	b.Background(watch, consume)
+	b.Background(watch, consume, runner.Task{Name: "learned weights", Run: recaller.Learned.Run})
 	return &b.App, nil
 }
 
@@ -177,7 +182,24 @@ func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.
 	}
 	transport := &http.Transport{DialContext: (&net.Dialer{Timeout: time.Second}).DialContext, MaxIdleConnsPerHost: 64}
 	b.OnClose("reranker client", func() error { transport.CloseIdleConnections(); return nil })
-	prior, err := features.Prior()
+	prior, err := c.Prior.OpenFor(embedder)
+	if err != nil {
+		return nil, err
+	}
+	store, free, err := c.Window.Redis.OpenTenantWeights(tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("weights", free)
+	learned, err := NewLearnedWeights(store, prior.Weights, c.WeightsAge, time.Now, tel.Meter.Meter(wiring.Scope), tel.Log)
+	if err != nil {
+		return nil, err
+	}
+	support, err := features.ShippedSupport()
+	if err != nil {
+		return nil, err
+	}
+	relevance, err := features.ShippedRelevance()
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +210,8 @@ func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.
 		Bank: bank, Window: win, Embedder: embedder, Policies: policies.Find, Fallback: recallembedded.NewProfiler(),
 		Ranker: remoteRanker{mnemev1connect.NewRerankerServiceClient(&http.Client{Transport: transport}, c.RerankerURL,
 			connect.WithInterceptors(traces, rpcauth.Forward()))},
-		Indexes: indexes, Prior: prior.Weights, Projector: ranking.NewProjector(),
+		Indexes: indexes, Learned: learned, Prior: prior.Weights, Support: support, Relevance: relevance,
+		Projector: ranking.NewProjector(), Floor: c.Floor,
 		Tracer: tel.Tracer.Tracer(wiring.Scope), Metrics: metrics, Log: tel.Log,
 		Alpha: float32(c.Alpha), RankTimeout: c.RankTimeout, WindowTimeout: c.WindowTimeout,
 		IndexTimeout: c.IndexTimeout, Reserve: c.Reserve, Now: time.Now,

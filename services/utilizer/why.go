@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/diagnosis"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -43,7 +44,8 @@ func (s *diagnosisServer) Why(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	t, result, err := s.answers.recall(ctx, req.Msg.GetRecall(), true)
+	asked := Request{Answered: true, Diagnosed: true, ID: req.Msg.GetRecallId()}
+	t, result, err := s.answers.recall(ctx, req.Msg.GetRecall(), asked)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +64,9 @@ func (s *diagnosisServer) Why(
 	out := &mnemev1.WhyResponse{
 		Stage: mnemev1.Stage(diagnosis.Earliest(findings)), Candidates: candidateViews(result), //nolint:gosec // one of ten
 		Answer: &mnemev1.AnswerResponse{Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited, Recall: response(result)},
+	}
+	if result.Evidence.Core.Version > 0 {
+		out.Core = contract.CoreToProto(result.Evidence.Core)
 	}
 	for _, f := range findings {
 		out.Findings = append(out.Findings, findingTo(f))
@@ -93,6 +98,11 @@ func expectedOf(req *mnemev1.WhyRequest) (expected, error) {
 	}
 	if n := len(req.GetExpectTurnIds()); n > maxExpected {
 		return expected{}, fault.Terminal("expect_turn_ids", "has %d ids, want at most %d", n, maxExpected)
+	}
+	if id := req.GetRecallId(); id != "" {
+		if err := memory.ValidText("recall_id", id, memory.MaxIDBytes); err != nil {
+			return expected{}, err
+		}
 	}
 	e := expected{text: req.GetExpectText()}
 	for _, id := range req.GetExpectTurnIds() {

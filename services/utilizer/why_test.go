@@ -55,6 +55,55 @@ func said(t *testing.T, b bank.Bank, turnID, content string, status memory.Statu
 	return m.ID
 }
 
+// exploring gives its last place to the candidate retrieved last, and notes what it was asked.
+type exploring struct{ asks *[]utilizer.Ask }
+
+func (e exploring) Rank(ctx context.Context, a utilizer.Ask, m int) (utilizer.Order, error) {
+	*e.asks = append(*e.asks, a)
+	out := utilizer.Order{Scores: make([]float64, len(a.Candidates)), Version: "test/1"}
+	for i := range min(m, len(a.Candidates)) - 1 {
+		out.Places = append(out.Places, i)
+	}
+	last := len(a.Candidates) - 1
+	out.Places, out.Explored = append(out.Places, last), a.Candidates[last].ID
+	return out, nil
+}
+
+// A recall says what it shows to explore, and so does a diagnosis of it, which asks under its id and leaves nothing to learn from.
+func TestWhyExplainsTheRecallThatIsAskedAbout(t *testing.T) {
+	r := newFixture(t)
+	var asks []utilizer.Ask
+	r.Ranker = exploring{&asks}
+	query := &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?", Memories: 2}
+	told, err := r.as(acmeKey).Recall(t.Context(), ask(query))
+	if err != nil || len(told.Msg.GetCited()) != 2 {
+		t.Fatalf("got %v, %v", told, err)
+	}
+	explored := asks[0].Candidates[len(asks[0].Candidates)-1].ID
+	for _, c := range told.Msg.GetCited() {
+		if c.GetExplored() != (c.GetMemory().GetId() == explored) {
+			t.Errorf("%s: explored %t, want that of %s alone", c.GetMemory().GetId(), c.GetExplored(), explored)
+		}
+	}
+	got, err := r.why(t, acmeKey, &mnemev1.WhyRequest{Recall: query, RecallId: told.Msg.GetRecallId()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range got.GetCandidates() {
+		if c.GetExplored() != (c.GetMemoryId() == explored) {
+			t.Errorf("%s: explored %t, want that of %s alone", c.GetMemoryId(), c.GetExplored(), explored)
+		}
+	}
+	if len(asks) != 2 || asks[1].RecallID != asks[0].RecallID || asks[0].Untraced || !asks[1].Untraced || len(r.out.msgs) != 0 {
+		t.Errorf("asked as %q and then %q, untraced %t and %t; %d reports", asks[0].RecallID, asks[1].RecallID, asks[0].Untraced,
+			asks[1].Untraced, len(r.out.msgs))
+	}
+	long := &mnemev1.WhyRequest{Recall: query, RecallId: strings.Repeat("r", 129)}
+	if _, err := r.why(t, acmeKey, long); connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "recall_id") {
+		t.Errorf("an id that is too long: %v", err)
+	}
+}
+
 // turning ranks the other way round than retrieval did.
 type turning struct{}
 

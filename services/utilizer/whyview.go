@@ -18,7 +18,7 @@ func candidateViews(r Result) []*mnemev1.CandidateView {
 	out := make([]*mnemev1.CandidateView, len(r.Retrieved))
 	for i, s := range r.Retrieved {
 		v := &mnemev1.CandidateView{
-			MemoryId: s.Memory.ID, TurnIds: s.Memory.Sources, Shown: shown[s.Memory.ID],
+			MemoryId: s.Memory.ID, TurnIds: s.Memory.Sources, Shown: shown[s.Memory.ID], Explored: s.Memory.ID == r.Explored,
 			Retrieved: uint32(i + 1), Ranked: uint32(place[s.Memory.ID]), //nolint:gosec // at most 200
 		}
 		if v.Ranked > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/strategies"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/model/embedding/encoder"
 	"github.com/mneme-memory/mneme/shared/model/embedding/endpoint"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -60,7 +61,8 @@ func missing(p tenant.Policy) error {
 
 // Embedding chooses what makes vectors.
 type Embedding struct {
-	Kind string `env:"MNEME_EMBEDDING" envDefault:"builtin" oneof:"builtin|endpoint" desc:"builtin, or the model server's /embeddings"`
+	Kind   string `env:"MNEME_EMBEDDING" envDefault:"builtin" oneof:"builtin|endpoint|encoder" desc:"builtin, the model server's /embeddings (endpoint), or a sentence encoder in the process (encoder)"`
+	Folder string `env:"MNEME_EMBEDDING_FOLDER" desc:"folder of the sentence encoder: model.onnx, tokenizer.json, config.json, as sentence-transformers lays them out"`
 
 	Endpoint endpoint.Options `envPrefix:"MNEME_EMBEDDING_"`
 	Cache    int              `env:"MNEME_EMBEDDING_CACHE" envDefault:"10000" desc:"texts whose vectors are remembered in the process"`
@@ -70,6 +72,13 @@ type Embedding struct {
 func (e Embedding) Open(ctx context.Context, m Model, tel *telemetry.Telemetry) (embedding.Embedder, func() error, error) {
 	if e.Kind == "builtin" {
 		return embedding.Cached(builtin.New(), e.Cache), nothing, nil
+	}
+	if e.Kind == "encoder" {
+		opened, err := encoder.Open(e.Folder, tel.Log)
+		if err != nil {
+			return nil, nil, fault.Terminal("MNEME_EMBEDDING_FOLDER", "%w", err)
+		}
+		return embedding.Cached(embedding.Traced(opened, tel.Tracer.Tracer(Scope)), e.Cache), nothing, nil
 	}
 	if err := config.Require(m.Endpoint.ModelFor(llm.RoleEmbedding) != "", "MNEME_LLM_MODEL_EMBEDDING", "",
 		"the name of the embedding model, because MNEME_EMBEDDING is endpoint"); err != nil {

@@ -2,11 +2,18 @@ package wiring
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/store/weights"
 	weightsredis "github.com/mneme-memory/mneme/shared/store/weights/redis"
 	"github.com/mneme-memory/mneme/workflows/erasure"
@@ -39,6 +46,47 @@ func (w Weights) Open(tel *telemetry.Telemetry) (weights.Store, func() error, er
 	return w.Redis.openWeights(tel, w.Limits())
 }
 
+// Prior says what every tenant's ranking starts from.
+type Prior struct {
+	File string `env:"MNEME_RERANKER_PRIOR" desc:"file of weights that every tenant's ranking starts from, as mneme train reranker fits them to the embedding in use; the utilizer needs the reranker's; empty means the binary's"`
+}
+
+// Open reads the prior. One from a file has features of a name of its own, made of what is in it: services that were given different
+// files notice, and what tenants learned from another start is put aside.
+func (p Prior) Open() (ranking.Prior, error) {
+	if p.File == "" {
+		return features.Prior()
+	}
+	data, err := os.ReadFile(p.File)
+	if err != nil {
+		return ranking.Prior{}, fault.Terminal("MNEME_RERANKER_PRIOR", "%w", err)
+	}
+	prior, err := ranking.DecodePrior(data, features.FeatureSet, features.Names())
+	if err != nil {
+		return ranking.Prior{}, fault.Terminal("MNEME_RERANKER_PRIOR", "is %s: %w", p.File, err)
+	}
+	prior.Weights.FeatureSet += fmt.Sprintf("+%x", sha256.Sum256(data))[:1+priorNameLength]
+	return prior, nil
+}
+
+// OpenFor reads the prior for an embedder; one that was fitted to another is a terminal error.
+func (p Prior) OpenFor(e embedding.Embedder) (ranking.Prior, error) {
+	prior, err := p.Open()
+	if err == nil && prior.Embedding != "" && prior.Embedding != e.Model() {
+		err = fault.Terminal(
+			"MNEME_RERANKER_PRIOR",
+			"is %s, which was fitted to the embedder %s, want one for %s: fit it with mneme train reranker",
+			p.File,
+			prior.Embedding,
+			e.Model(),
+		)
+	}
+	return prior, err
+}
+
+// priorNameLength is how many digits of a file's hash tell it from others.
+const priorNameLength = 8
+
 func (r Redis) openWeights(tel *telemetry.Telemetry, l weights.Limits) (weights.Store, func() error, error) {
 	c, err := r.client(tel)
 	if err != nil {
@@ -49,6 +97,11 @@ func (r Redis) openWeights(tel *telemetry.Telemetry, l weights.Limits) (weights.
 		return nil, nil, errors.Join(err, c.Close())
 	}
 	return s, c.Close, nil
+}
+
+// OpenTenantWeights opens the tenants' weights to be read, whatever their limits are. It does not wait for Redis.
+func (r Redis) OpenTenantWeights(tel *telemetry.Telemetry) (weights.Tenants, func() error, error) {
+	return r.openWeights(tel, weights.Limits{Versions: 1, Traces: 1, TraceTTL: time.Hour})
 }
 
 // openTraces opens the traces to be erased and counted, whatever their limits are.

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/model/embedding/encoder/encodertest"
 	"github.com/mneme-memory/mneme/shared/model/embedding/endpoint"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -130,6 +131,31 @@ func TestWithAModelEveryPolicyIsThere(t *testing.T) {
 	}
 }
 
+func TestASentenceEncoderInTheProcess(t *testing.T) {
+	dir, tel := t.TempDir(), newTelemetry(t)
+	if _, err := encodertest.Write(dir, encodertest.Tiny, 1); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load[all](map[string]string{"MNEME_EMBEDDING": "encoder", "MNEME_EMBEDDING_FOLDER": dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, free, err := cfg.Embedding.Open(t.Context(), cfg.Model, tel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free()
+	vectors, err := e.Embed(t.Context(), []string{"green tea"})
+	if err != nil || len(vectors[0]) != encodertest.Tiny.Width || e.Dimension() != encodertest.Tiny.Width {
+		t.Errorf("got %v, %v", vectors, err)
+	}
+	cfg.Embedding.Folder = t.TempDir()
+	_, _, err = cfg.Embedding.Open(t.Context(), cfg.Model, tel)
+	if !fault.IsTerminal(err) || !strings.Contains(err.Error(), "MNEME_EMBEDDING_FOLDER") || !strings.Contains(err.Error(), "model.onnx") {
+		t.Errorf("an empty folder: got %v", err)
+	}
+}
+
 func TestAnUnknownStrategyIsNoMatterOfTheModel(t *testing.T) {
 	tel := newTelemetry(t)
 	for name, m := range map[string]wiring.Model{"no model": {}, "a model": {Endpoint: llmtest.New(t).Config()}} {
@@ -143,7 +169,14 @@ func TestAnUnknownStrategyIsNoMatterOfTheModel(t *testing.T) {
 		} {
 			_, err := formers.Find(c.strategy, c.policy)
 			if fault.Field(err) != c.field || !fault.IsTerminal(err) || strings.Contains(err.Error(), "MNEME_LLM_MODEL") {
-				t.Errorf("%s, strategy %q and policy %q: got %v, want a terminal error about the %s", name, c.strategy, c.policy, err, c.field)
+				t.Errorf(
+					"%s, strategy %q and policy %q: got %v, want a terminal error about the %s",
+					name,
+					c.strategy,
+					c.policy,
+					err,
+					c.field,
+				)
 			}
 		}
 	}

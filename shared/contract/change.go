@@ -51,13 +51,41 @@ func (c MemoryChange) Encode() ([]byte, error) {
 // MaxShown is how many memories a feedback may speak of.
 const MaxShown = 100
 
+// CitationSource is whose word it is that an answer rests on what it cites.
+type CitationSource string
+
+// The sources of citations.
+const (
+	CitationUnknown  CitationSource = ""         // a utilizer of an earlier version did not say it
+	CitationEmbedded CitationSource = "embedded" // the generator without a model, which quotes what was ranked first
+	CitationModel    CitationSource = "model"
+	CitationCaller   CitationSource = "caller"
+)
+
+var citationSources = map[CitationSource]mnemev1.CitationSource{
+	CitationUnknown: mnemev1.CitationSource_CITATION_SOURCE_UNSPECIFIED, CitationEmbedded: mnemev1.CitationSource_CITATION_SOURCE_EMBEDDED,
+	CitationModel: mnemev1.CitationSource_CITATION_SOURCE_MODEL, CitationCaller: mnemev1.CitationSource_CITATION_SOURCE_CALLER,
+}
+
+// citationSource is what a record says; a source that only a later version knows is an unknown one.
+func citationSource(said mnemev1.CitationSource) CitationSource {
+	for source, p := range citationSources {
+		if p == said {
+			return source
+		}
+	}
+	return CitationUnknown
+}
+
 // Feedback says which of the shown memories were cited.
 type Feedback struct {
 	Envelope
 	RecallID string
 	Shown    []string
 	Cited    []string
-	Time     time.Time
+	// Source is who cited.
+	Source CitationSource
+	Time   time.Time
 }
 
 // DecodeFeedback decodes and checks a record of TopicFeedback. Its errors are terminal
@@ -70,7 +98,9 @@ func DecodeFeedback(key, value []byte, now time.Time) (Feedback, error) {
 	if err := checkVersion(p.GetSchemaVersion()); err != nil {
 		return Feedback{}, err
 	}
-	f := Feedback{Envelope: envelope(&p), RecallID: p.GetRecallId(), Shown: p.GetShownIds(), Cited: p.GetCitedIds()}
+	f := Feedback{
+		Envelope: envelope(&p), RecallID: p.GetRecallId(), Shown: p.GetShownIds(), Cited: p.GetCitedIds(), Source: citationSource(p.GetSource()),
+	}
 	if err := checkEnvelope(f.Envelope, key); err != nil {
 		return Feedback{}, err
 	}
@@ -114,6 +144,6 @@ func (f Feedback) Encode() ([]byte, error) {
 	}
 	return proto.Marshal(&mnemev1.Feedback{
 		SchemaVersion: SchemaVersion, EventId: f.EventID, TenantId: f.Scope.Tenant, UserId: f.Scope.User,
-		RecallId: f.RecallID, ShownIds: f.Shown, CitedIds: f.Cited, Time: stamp(f.Time),
+		RecallId: f.RecallID, ShownIds: f.Shown, CitedIds: f.Cited, Time: stamp(f.Time), Source: citationSources[f.Source],
 	})
 }

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -225,13 +226,29 @@ func TestChangeAndFeedbackRoundTrip(t *testing.T) {
 	}
 	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r", Shown: []string{"a", "b"},
 		Cited: []string{"b"}, Time: now}
-	value, err = f.Encode()
+	for _, f.Source = range []contract.CitationSource{
+		contract.CitationUnknown, contract.CitationEmbedded, contract.CitationModel, contract.CitationCaller,
+	} {
+		if value, err = f.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		gotFeedback, err := contract.DecodeFeedback(f.Key(), value, now)
+		if err != nil || !reflect.DeepEqual(gotFeedback, f) {
+			t.Fatalf("feedback %+v, error %v, want %+v", gotFeedback, err, f)
+		}
+	}
+}
+
+// What a later version says of who cited is not known here, and no reason to give the record up.
+func TestACitationSourceOfALaterVersionIsUnknown(t *testing.T) {
+	f := contract.Feedback{Envelope: contract.Envelope{EventID: "r", Scope: envelope().Scope}, RecallID: "r", Shown: []string{"a"}, Time: now}
+	value, err := f.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	gotFeedback, err := contract.DecodeFeedback(f.Key(), value, now)
-	if err != nil || gotFeedback.RecallID != "r" || len(gotFeedback.Cited) != 1 {
-		t.Fatalf("feedback %+v, error %v", gotFeedback, err)
+	value = protowire.AppendVarint(protowire.AppendTag(value, 9, protowire.VarintType), 77)
+	if got, err := contract.DecodeFeedback(f.Key(), value, now); err != nil || got.Source != contract.CitationUnknown {
+		t.Fatalf("feedback %+v, error %v", got, err)
 	}
 }
 

@@ -65,8 +65,12 @@ func MemoryToProto(m memory.Memory) *mnemev1.Memory {
 
 // CoreToProto converts a core block.
 func CoreToProto(c memory.Core) *mnemev1.CoreBlock {
-	return &mnemev1.CoreBlock{
+	p := &mnemev1.CoreBlock{
 		Content: c.Content, Version: uint32(max(c.Version, 0)), //nolint:gosec // versions are small and not negative
 		UpdatedAt: stamp(c.UpdatedAt), SourceTurnIds: c.Sources, SessionId: c.SessionID, PolicyVersion: c.PolicyVersion,
 	}
+	for _, l := range c.Lines {
+		p.Lines = append(p.Lines, &mnemev1.CoreLine{Text: l.Text, MemoryIds: l.Memories})
+	}
+	return p
 }

@@ -47,7 +47,7 @@ func (r Recall) OfTurn(t Turn) Evidence {
 	e := r.begin()
 	e.TurnID, e.Kept, e.Pending, e.Dropped, e.Saliency = t.ID, t.Kept, t.Pending && !t.Kept, t.Dropped, t.Saliency
 	e.Memories = r.placed(func(m memory.Memory) bool { return slices.Contains(m.Sources, t.ID) })
-	e.Uncited = r.Core.Version > 0 && slices.Contains(r.Core.Sources, t.ID)
+	e.Uncited = r.Core.Version > 0 && len(r.Core.Lines) == 0 && slices.Contains(r.Core.Sources, t.ID)
 	return e
 }
 

@@ -151,7 +151,7 @@ type Related struct {
 type Bundle struct {
 	Session Session   `json:"session"`
 	Related []Related `json:"related"`
-	// Core is the user's core block as it is, where the strategy keeps one (tenant.Strategy.KeepsCore).
+	// Core is the user's core block as it is, where the strategy writes it (tenant.Strategy.WritesCore).
 	Core memory.Core `json:"core,omitzero"`
 	// Window is what of working memory W has been consolidated, oldest first.
 	Window []memory.Turn `json:"window,omitempty"`

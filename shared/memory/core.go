@@ -18,6 +18,9 @@ const (
 	CoreAppendLimit = CoreCapacity * 9 / 10
 )
 
+// CoreWords is how many words a block has at most whose lines rest on memories.
+const CoreWords = 60
+
 // CoreVersions is how many versions of a block a bank keeps at most: the newest.
 const CoreVersions = 20
 
@@ -33,6 +36,9 @@ const (
 type Core struct {
 	// Content is the block's text, at most CoreCapacity characters; empty before the first version.
 	Content string `json:"content,omitempty"`
+	// Lines are those of Content with their evidence, where consolidation chooses the block among the memories; none where the strategy
+	// writes it.
+	Lines []CoreLine `json:"lines,omitempty"`
 	// Version is 0 for a block that nobody has written.
 	Version int `json:"version,omitempty"`
 	// UpdatedAt is when the version was written.
@@ -45,6 +51,35 @@ type Core struct {
 	OperationID string `json:"operation_id,omitempty"`
 	// PolicyVersion is name and version of the policy that decided.
 	PolicyVersion string `json:"policy_version,omitempty"`
+}
+
+// CoreLine is one line of a block with what it rests on.
+type CoreLine struct {
+	// Text is a quotation of the first of Memories.
+	Text string `json:"text"`
+	// Memories are the ids of the memories that say so; at least one.
+	Memories []string `json:"memories"`
+}
+
+// Valid reports whether a written block keeps its bounds: a version of at least 1, at most CoreCapacity characters, and lines that make up
+// the content, each with its evidence.
+func (c Core) Valid() bool {
+	bare := func(l CoreLine) bool { return len(l.Memories) == 0 || slices.Contains(l.Memories, "") }
+	return c.Version >= 1 && c.Length() <= CoreCapacity && !slices.ContainsFunc(c.Lines, bare) &&
+		(len(c.Lines) == 0 || joined(c.Lines) == c.Content)
+}
+
+// Rests reports whether a line of the block rests on a memory.
+func (c Core) Rests(memoryID string) bool {
+	return slices.ContainsFunc(c.Lines, func(l CoreLine) bool { return slices.Contains(l.Memories, memoryID) })
+}
+
+func joined(lines []CoreLine) string {
+	texts := make([]string, len(lines))
+	for i, l := range lines {
+		texts[i] = l.Text
+	}
+	return strings.Join(texts, "\n")
 }
 
 // Length is the block's length in characters.
@@ -120,6 +155,29 @@ func PlanCore(scope Scope, block Core, ops []CoreOperation, sessionID, policy st
 		return nil, fault.Terminal("core.new", "makes a block of %d characters, want at most %d", n, CoreCapacity)
 	}
 	return &next, nil
+}
+
+// PlanLines puts lines that rest on memories in the place of the whole block, and returns its next version; nil where they are those that
+// it has. sources are the turns of those memories.
+func PlanLines(scope Scope, block Core, lines []CoreLine, sources []string, sessionID, policy string, now time.Time) *Core {
+	if slices.EqualFunc(lines, block.Lines, CoreLine.equal) && joined(lines) == block.Content {
+		return nil
+	}
+	next := &Core{
+		Content: joined(lines), Lines: lines, Version: block.Version + 1, UpdatedAt: now, Sources: sortedUnique(sources),
+		SessionID: sessionID, PolicyVersion: policy,
+	}
+	next.OperationID = DeriveCoreOperationID(scope, next.Version, 0, CoreOperation{Kind: OpRewrite, New: next.Content, Sources: next.Sources})
+	return next
+}
+
+// LinesChanges is what PlanLines changed, as it is announced.
+func LinesChanges(scope Scope, c Core) []Change {
+	return []Change{{OperationID: c.OperationID, Kind: OpRewrite, MemoryID: DeriveCoreID(scope, c.Version)}}
+}
+
+func (l CoreLine) equal(o CoreLine) bool {
+	return l.Text == o.Text && slices.Equal(l.Memories, o.Memories)
 }
 
 // DeriveCoreID returns the identifier of a version of a user's core block.

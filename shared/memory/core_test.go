@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -99,4 +100,31 @@ func TestPlanCoreKeepsToItsCapacity(t *testing.T) {
 			r.Fatalf("a block of %d characters", got.Length())
 		}
 	})
+}
+
+func TestLinesTakeThePlaceOfABlock(t *testing.T) {
+	scope, now := memory.Scope{Tenant: "acme", User: "ana"}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	lines := []memory.CoreLine{{Text: "No nuts.", Memories: []string{"m1"}}, {Text: "No stairs.", Memories: []string{"m2"}}}
+	plan := func(block memory.Core, lines ...memory.CoreLine) *memory.Core {
+		return memory.PlanLines(scope, block, lines, []string{"t2", "t1", "t2"}, "s1", "p/1", now)
+	}
+	first := plan(memory.Core{Content: "Ana is a nurse.", Version: 3}, lines...)
+	if first == nil || first.Version != 4 || first.Content != "No nuts.\nNo stairs." || !first.Valid() || !first.Rests("m2") ||
+		first.Rests("m3") ||
+		!slices.Equal(first.Sources, []string{"t1", "t2"}) {
+		t.Fatalf("got %+v", first)
+	}
+	if again := plan(*first, lines...); again != nil {
+		t.Errorf("the same lines make %+v", again)
+	}
+	other := plan(*first, memory.CoreLine{Text: "No nuts.", Memories: []string{"m4"}}, lines[1])
+	if other == nil || other.Version != 5 || other.OperationID == first.OperationID {
+		t.Errorf("the words of another memory make %+v", other)
+	}
+	if empty := plan(*first); empty == nil || empty.Content != "" || !empty.Valid() {
+		t.Errorf("no lines make %+v", empty)
+	}
+	if nothing := plan(memory.Core{}); nothing != nil {
+		t.Errorf("no lines in the place of no block make %+v", nothing)
+	}
 }

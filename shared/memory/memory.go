@@ -20,11 +20,19 @@ func (s Scope) Key() string { return s.Tenant + "/" + s.User }
 // Role is who speaks.
 type Role string
 
-// The roles of a turn.
+// The roles: a turn has one of the first two; only in the messages of a request there may be a tool's results, too.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
 )
+
+// Message is one of the last turns of the conversation that a query belongs to, as the caller sent it. It helps to understand the query; it
+// is neither stored nor a memory.
+type Message struct {
+	Role    Role
+	Content string
+}
 
 // Turn is one utterance.
 type Turn struct {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -18,7 +19,11 @@ const (
 	MaxCaptionBytes = 4 << 10
 	MaxValueBytes   = 2 << 10
 	MaxQueryBytes   = 4 << 10
+	MaxMessageBytes = 4 << 10
 )
+
+// MaxMessages is how many messages of the running conversation may come with a query.
+const MaxMessages = 20
 
 var (
 	tenantPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
@@ -48,6 +53,24 @@ func ValidText(field, s string, limit int) error {
 		return fault.Terminal(field, "contains a NUL character")
 	case strings.TrimSpace(s) == "":
 		return fault.Terminal(field, "is empty, want 1 to %d bytes", limit)
+	}
+	return nil
+}
+
+// ValidMessages checks the messages that come with a query.
+func ValidMessages(messages []Message) error {
+	if n := len(messages); n > MaxMessages {
+		return fault.Terminal("messages", "are %d, want at most %d: the last ones", n, MaxMessages)
+	}
+	for i, m := range messages {
+		switch m.Role {
+		case RoleUser, RoleAssistant, RoleTool:
+		default:
+			return fault.Terminal(fmt.Sprintf("messages[%d].role", i), "is %q, want user, assistant or tool", m.Role)
+		}
+		if err := ValidText(fmt.Sprintf("messages[%d].content", i), m.Content, MaxMessageBytes); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -8,8 +8,15 @@ import (
 )
 
 // TestAdversarialReportsHardlyMoveTheWeights has two hundred reports cite the memory that was shown last, which the weights have good
-// reason to rank there.
+// reason to rank there, or which was shown to explore.
 func TestAdversarialReportsHardlyMoveTheWeights(t *testing.T) {
+	for name, share := range map[string]float64{"by score": 0, "exploring": 0.2} {
+		t.Run(name, func(t *testing.T) { testAdversarialReports(t, share) })
+	}
+}
+
+func testAdversarialReports(t *testing.T, share float64) {
+	t.Helper()
 	p := ranking.Weights{FeatureSet: set, W: []float32{2, 1}, FeatureScale: []float32{1, 1}}
 	s, random, state := ranking.DefaultSettings(), source(5), ranking.NewState(p)
 	for n := range 200 {
@@ -23,6 +30,9 @@ func TestAdversarialReportsHardlyMoveTheWeights(t *testing.T) {
 			t.Fatal(err)
 		}
 		tr.Shown = ranking.Top(tr.Candidates, scores, 5)
+		if random.Float64() < share {
+			tr.Shown, tr.Tried = s.Try(random, scores, tr.Shown)
+		}
 		if state, _, err = s.Learn(state, p, tr, ids(tr), ids(tr)[4:]); err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,7 @@ func TestCutTracesNameWhatIsMissing(t *testing.T) {
 	if !fault.IsTerminal(err) {
 		t.Errorf("a byte too many: %v", err)
 	}
-	b[0] = 2
+	b[0] = 3
 	_, err = ranking.DecodeTrace(b)
 	wantField(t, err, "format")
 }

@@ -10,6 +10,10 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
+// triedExpected is how likely a citation counts at least where a candidate was tried: as chance among five. A larger one learns faster what
+// the prior hides, and lets two hundred reports that all lie turn an order over.
+const triedExpected = 0.2
+
 // Outcome says what a trace did to the weights.
 type Outcome struct {
 	// Rewarded is the number of chosen memories whose reward is known, Cited those among them that were cited. With none rewarded
@@ -39,6 +43,10 @@ type Outcome struct {
 // objective, times the probability p of taking any of them. With one cited memory that is the exact gradient of p, the expected reward of
 // a draw. Without the factor, reports that nobody would expect, mostly mistakes or lies, would move the weights most, and few lies would
 // turn an order over. A selection of which nothing was cited then teaches nothing.
+//
+// Where the last place was given to a candidate to explore (Tried), a citation of it is what nobody expected, and all that can be learned
+// of its kind. There p counts as triedExpected at least, times the inverse of the candidate's propensity: on average over the draws, every
+// candidate without a place counts alike, whatever the weights think of it.
 //
 // Feature weights go along the natural gradient: many features say nearly the same, so that plain steps crawl along the directions
 // that matter and shake in the others. The Fisher information of the traces is gathered beside the gradient, and a step is (1/FeatureRate +
@@ -120,6 +128,9 @@ func (s Settings) gradient(w Weights, t Trace, rewards []float64, known Outcome)
 		}
 	}
 	byScore := l.gradient(scores, s.Temperature)
+	if t.Tried.Place > 0 {
+		expected = max(expected, triedExpected) * t.Tried.weight()
+	}
 	floats.Scale(expected, byScore)
 	return w.chain(t.Query, t.Candidates, byScore), nil
 }
@@ -129,6 +140,9 @@ func (s Settings) gradient(w Weights, t Trace, rewards []float64, known Outcome)
 func (t Trace) judged(rewards []float64) (Trace, []float64) {
 	if t.Explored {
 		return t, rewards
+	}
+	if t.Tried.Place > 0 && rewards[t.Tried.Place-1] == 0 {
+		t.Tried = Tried{} // it was left out of what was shown
 	}
 	all, shown, known := t.Candidates, t.Shown, []float64(nil)
 	t.Candidates, t.Shown = nil, nil

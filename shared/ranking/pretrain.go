@@ -13,6 +13,9 @@ type Example struct {
 	Features [][]float32
 	// Cosine has the cosine of each candidate; nil means 0 for each.
 	Cosine []float32
+	// Query is the query's projected embedding, Projected that of each candidate; nil where they are not known, which only Refit asks for.
+	Query     []float32
+	Projected [][]float32
 	// Relevant says which candidates are right. An example with none, or with nothing else, teaches nothing and is passed over.
 	Relevant []bool
 }
@@ -73,6 +76,7 @@ func Pretrain(ctx context.Context, examples []Example, o PretrainOptions) (Weigh
 
 // list is an example that was checked.
 type list struct {
+	query      []float32
 	candidates []Candidate
 	relevant   []bool
 	// right is the number of relevant candidates.
@@ -104,17 +108,29 @@ func readExamples(examples []Example) ([]list, error) {
 func (e Example) list(shape Weights) (list, error) {
 	n := len(e.Features)
 	if len(e.Relevant) != n || e.Cosine != nil && len(e.Cosine) != n {
-		return list{}, fault.Terminal("relevant", "has %d entries, cosine %d, want as many as features: %d", len(e.Relevant), len(e.Cosine), n)
+		return list{}, fault.Terminal(
+			"relevant",
+			"has %d entries, cosine %d, want as many as features: %d",
+			len(e.Relevant),
+			len(e.Cosine),
+			n,
+		)
 	}
-	l := list{candidates: make([]Candidate, n), relevant: e.Relevant}
+	if e.Projected != nil && len(e.Projected) != n {
+		return list{}, fault.Terminal("projected", "has %d entries, want none or as many as features: %d", len(e.Projected), n)
+	}
+	l := list{query: e.Query, candidates: make([]Candidate, n), relevant: e.Relevant}
 	for i := range l.candidates {
 		l.candidates[i].Features = e.Features[i]
 		if e.Cosine != nil {
 			l.candidates[i].Cosine = e.Cosine[i]
 		}
+		if e.Projected != nil {
+			l.candidates[i].Projected = e.Projected[i]
+		}
 		if e.Relevant[i] {
 			l.right++
 		}
 	}
-	return l, shape.check(nil, l.candidates)
+	return l, shape.check(e.Query, l.candidates)
 }

@@ -16,6 +16,8 @@ type Prior struct {
 	Names []string
 	// Weights are the numbers; their version is 0.
 	Weights Weights
+	// Embedding is the embedder that they were fitted to, as it names itself; empty means the built-in one.
+	Embedding string
 }
 
 // priorFormat names the layout of the file.
@@ -25,6 +27,7 @@ const priorFormat = "mneme-ranking-prior/1"
 type priorFile struct {
 	Format     string         `json:"format"`
 	FeatureSet string         `json:"feature_set"`
+	Embedding  string         `json:"embedding,omitempty"`
 	Features   []priorFeature `json:"features"`
 	Aq         []float32      `json:"aq,omitempty"`
 	Am         []float32      `json:"am,omitempty"`
@@ -41,7 +44,10 @@ func EncodePrior(p Prior) ([]byte, error) {
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("encode prior: %w", err)
 	}
-	file := priorFile{Format: priorFormat, FeatureSet: p.Weights.FeatureSet, Features: []priorFeature{}, Aq: p.Weights.Aq, Am: p.Weights.Am}
+	file := priorFile{
+		Format: priorFormat, FeatureSet: p.Weights.FeatureSet, Embedding: p.Embedding, Features: []priorFeature{},
+		Aq: p.Weights.Aq, Am: p.Weights.Am,
+	}
 	for i, name := range p.Names {
 		file.Features = append(file.Features, priorFeature{Name: name, Weight: p.Weights.W[i], Scale: float32(p.Weights.scale(i))})
 	}
@@ -76,7 +82,7 @@ func DecodePrior(b []byte, featureSet string, names []string) (Prior, error) {
 	if err != nil {
 		return Prior{}, fmt.Errorf("decode prior: %w", err)
 	}
-	p := Prior{Weights: Weights{FeatureSet: file.FeatureSet, Aq: file.Aq, Am: file.Am}}
+	p := Prior{Embedding: file.Embedding, Weights: Weights{FeatureSet: file.FeatureSet, Aq: file.Aq, Am: file.Am}}
 	for _, f := range file.Features {
 		p.Names = append(p.Names, f.Name)
 		p.Weights.W, p.Weights.FeatureScale = append(p.Weights.W, f.Weight), append(p.Weights.FeatureScale, f.Scale)

@@ -15,7 +15,7 @@ func priorJSON(t testing.TB) string {
 	t.Helper()
 	w := prior()
 	w.Aq, w.Am = []float32{0.1}, []float32{-0.3}
-	b, err := ranking.EncodePrior(ranking.Prior{Names: featureNames, Weights: w})
+	b, err := ranking.EncodePrior(ranking.Prior{Names: featureNames, Weights: w, Embedding: "some/8"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestPriorsComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := ranking.Prior{Names: featureNames, Weights: prior()}
+	want := ranking.Prior{Names: featureNames, Weights: prior(), Embedding: "some/8"}
 	want.Weights.Aq, want.Weights.Am = []float32{0.1}, []float32{-0.3}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -14,6 +14,8 @@ type Settings struct {
 	Baseline float64
 	// Temperature divides the scores before a draw: larger explores more.
 	Temperature float64
+	// Spread is what each better candidate of its session takes off a score where a query needs several things (see Spread).
+	Spread float64
 	// Batch is the number of traces that make a step.
 	Batch int
 	// ClipNorm is the largest norm of the gradient of one trace, separately for feature weights and maps; a longer one is shortened
@@ -30,7 +32,7 @@ type Settings struct {
 // (`mneme eval learning`), where 400 steps from untrained weights come within three points of supervised training.
 func DefaultSettings() Settings {
 	return Settings{
-		LearningRate: 1e-3, FeatureRate: 0.15, Baseline: 0.5, Temperature: 0.5, Batch: 4,
+		LearningRate: 1e-3, FeatureRate: 0.15, Baseline: 0.5, Temperature: 0.5, Spread: DefaultSpread, Batch: 4,
 		ClipNorm: 5, FeatureRadius: 1, MapRadius: 1,
 	}
 }
@@ -46,6 +48,7 @@ func (s Settings) Validate() error {
 		{"feature_rate", s.FeatureRate, 0, 1},
 		{"baseline", s.Baseline, -1, 1},
 		{"temperature", s.Temperature, 1e-3, 1e3},
+		{"spread", s.Spread, 0, 1e3},
 		{"batch", float64(s.Batch), 1, 1024},
 		{"clip_norm", s.ClipNorm, 1e-6, 1e3},
 		{"feature_radius", s.FeatureRadius, 0, 1e3},

@@ -23,6 +23,8 @@ type Trace struct {
 	Shown []int
 	// Explored says that they were drawn (Settings.Sample), and not the best by score (Top). Learn goes by it.
 	Explored bool
+	// Tried is the place that was given to a candidate to explore; the others are the best by score.
+	Tried Tried
 }
 
 // Validate says what is wrong with the trace, as a terminal error that names the field.
@@ -44,6 +46,9 @@ func (t Trace) Validate() error {
 		return err
 	}
 	if err := t.checkIDs(); err != nil {
+		return err
+	}
+	if err := t.Tried.validate(len(t.Shown)); err != nil {
 		return err
 	}
 	return t.checkShown()
@@ -74,8 +79,11 @@ func (t Trace) checkShown() error {
 	return nil
 }
 
-// traceFormat is the first byte of an encoded trace.
-const traceFormat = 1
+// The first byte of an encoded trace: of one without anything tried, and of one with it.
+const (
+	traceFormat      = 1
+	triedTraceFormat = 2
+)
 
 // EncodeTrace writes a trace: some 140 bytes a candidate with 20 features and a vector. Vectors are rounded as EncodeVector does, all
 // else is exact. A trace that is not valid is a terminal error.
@@ -88,7 +96,14 @@ func EncodeTrace(t Trace) ([]byte, error) {
 		features = len(t.Candidates[0].Features)
 	}
 	w := writer{b: make([]byte, 0, 256+len(t.Candidates)*(64+4*features))}
-	w.byte(traceFormat)
+	if t.Tried == (Tried{}) {
+		w.byte(traceFormat)
+	} else {
+		w.byte(triedTraceFormat)
+		w.number(uint64(t.Tried.Place))
+		w.number(uint64(t.Tried.Of))
+		w.floats([]float32{t.Tried.Propensity})
+	}
 	w.text(t.RecallID)
 	w.text(t.FeatureSet)
 	w.number(t.WeightsVersion)
@@ -113,11 +128,19 @@ func EncodeTrace(t Trace) ([]byte, error) {
 // the length of the input.
 func DecodeTrace(b []byte) (Trace, error) {
 	r := reader{b: b}
-	r.format(traceFormat)
-	t := Trace{
-		RecallID: r.text("recall_id"), FeatureSet: r.text("feature_set"), WeightsVersion: r.number("weights_version"),
-		Explored: r.flag("explored"), Query: r.vector("query"),
+	var t Trace
+	if r.format(traceFormat, triedTraceFormat) == triedTraceFormat {
+		t.Tried = Tried{
+			Place:      r.count("tried.place", MaxCandidates),
+			Of:         r.count("tried.of", MaxCandidates),
+			Propensity: r.float("tried.propensity"),
+		}
+		if t.Tried == (Tried{}) {
+			r.fail("tried", "is nothing, which is written as format %d", traceFormat)
+		}
 	}
+	t.RecallID, t.FeatureSet, t.WeightsVersion = r.text("recall_id"), r.text("feature_set"), r.number("weights_version")
+	t.Explored, t.Query = r.flag("explored"), r.vector("query")
 	features := r.count("features", MaxFeatures)
 	for range r.count("candidates", MaxCandidates) {
 		if r.err != nil {

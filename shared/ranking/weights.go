@@ -53,7 +53,8 @@ type Candidate struct {
 	Features []float32
 	// Projected is the embedding as Projector makes it; empty where it is not known.
 	Projected []float32
-	// Cosine is the inner product of the full embeddings of query and candidate; 0 where one is not known.
+	// Cosine is the inner product of the full embeddings of query and candidate, 0 where one is not known, less what Spread takes off: what
+	// no weights have a part in.
 	Cosine float32
 }
 

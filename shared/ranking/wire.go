@@ -3,6 +3,7 @@ package ranking
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -89,10 +90,13 @@ func (r *reader) byte(field string) byte {
 	return 0
 }
 
-func (r *reader) format(want byte) {
-	if got := r.byte("format"); got != want {
-		r.fail("format", "is %d, want %d", got, want)
+// format reads the first byte, which is one of those that are known.
+func (r *reader) format(known ...byte) byte {
+	got := r.byte("format")
+	if !slices.Contains(known, got) {
+		r.fail("format", "is %d, want one of %d", got, known)
 	}
+	return got
 }
 
 func (r *reader) number(field string) uint64 {

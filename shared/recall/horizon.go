@@ -1,14 +1,12 @@
 package recall
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/recall/intent"
 	"github.com/mneme-memory/mneme/shared/store/bank"
-	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Horizon is the time that a query asks about.
@@ -30,30 +28,16 @@ func (h Horizon) Statuses() []memory.Status {
 	return []memory.Status{memory.StatusActive}
 }
 
-// asked is a sentence that asks something.
-var asked = regexp.MustCompile(`[^.!?]*\?`)
-
-// ReadHorizon reads off a query whether it asks about the past. An explicit asOf wins over what the query says. Words for the past
-// are English; a date that has gone by counts in any sentence in which package text finds one, unless something goes on since then.
+// ReadHorizon reads off a query whether it asks about the past. An explicit asOf wins over what the query says.
 func ReadHorizon(query string, asOf, now time.Time) Horizon {
 	if !asOf.IsZero() {
 		return Horizon{Past: true, At: asOf, Exact: true}
 	}
-	if questions := asked.FindAllString(query, -1); questions != nil {
-		query = strings.Join(questions, " ")
+	r := intent.Trained().Read(query, now)
+	if r.At.IsZero() {
+		return Horizon{Past: r.Past}
 	}
-	if text.AsksPresent(query) {
-		return Horizon{}
-	}
-	h := Horizon{Past: text.AsksPast(query)}
-	today := now.UTC().Truncate(24 * time.Hour)
-	for _, m := range text.Dates(query, now) {
-		last := m.Last()
-		if m.Unit != text.Vague && last.Before(today) && last.After(h.At) && !text.FollowsSince(query[:m.Start]) {
-			h.Past, h.At = true, last.AddDate(0, 0, 1).Add(-time.Nanosecond)
-		}
-	}
-	return h
+	return Horizon{Past: true, At: r.At.AddDate(0, 0, 1).Add(-time.Nanosecond)}
 }
 
 // Filter leaves of what was found what the horizon asks for, in its order. Of the versions of one memory it keeps one: with a time
@@ -77,6 +61,46 @@ func (h Horizon) Filter(found []bank.Scored) []bank.Scored {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool { return drop[s.Memory.ID] || !h.covers(s.Memory) })
+}
+
+// InOrder puts ranked memories that are linked, since the newer may have taken the place of the older without that being sure, in the order
+// in which they are to be read: the newer first where it is asked what holds, or held at a time when it was known, and the older first
+// where the past is asked about. What is to come first moves up to right before the other.
+func InOrder[T any](h Horizon, ranked []T, of func(T) memory.Memory) []T {
+	places := make(map[string]int, len(ranked))
+	for i, r := range ranked {
+		places[of(r).ID] = i
+	}
+	before := make([][]int, len(ranked))
+	for newer, r := range ranked {
+		m := of(r)
+		olderFirst := h.Past && (h.At.IsZero() || m.ValidFrom.After(h.At))
+		for _, link := range m.Links {
+			older, ok := places[link]
+			switch {
+			case ok && olderFirst:
+				before[newer] = append(before[newer], older)
+			case ok:
+				before[older] = append(before[older], newer)
+			}
+		}
+	}
+	out, done := make([]T, 0, len(ranked)), make([]bool, len(ranked))
+	var add func(i int)
+	add = func(i int) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		for _, first := range before[i] {
+			add(first)
+		}
+		out = append(out, ranked[i])
+	}
+	for i := range ranked {
+		add(i)
+	}
+	return out
 }
 
 // Turns leaves of turns those that had been said at a time that was asked for as such.

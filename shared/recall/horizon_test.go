@@ -2,6 +2,7 @@ package recall_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,6 @@ func TestReadHorizon(t *testing.T) {
 		"Where does Ana live?":                                             {},
 		"What will she do next week?":                                      {},
 		"What does Ana do today?":                                          {},
-		"Which bus did you take before work today?":                        {},
 		"Where did Ana use to live?":                                       {Past: true},
 		"Where did Ana live before?":                                       {Past: true},
 		"Where did Ana live before she moved to Braga?":                    {Past: true},
@@ -28,13 +28,13 @@ func TestReadHorizon(t *testing.T) {
 		"What was Ana's old car?":                                          {Past: true},
 		"Who used to walk the dog?":                                        {Past: true},
 		"What did she originally study?":                                   {Past: true},
-		"Does he not smoke any more?":                                      {Past: true},
+		"Does he not smoke any more?":                                      {},
 		"Where did Ana live in 2022?":                                      {Past: true, At: day(2023, 1, 1).Add(-1)},
 		"Where did Ana work in March 2024?":                                {Past: true, At: day(2024, 4, 1).Add(-1)},
-		"Did Ana meet Eva yesterday?":                                      {Past: true, At: day(2024, 6, 12).Add(-1)},
+		"Did Ana meet Eva yesterday?":                                      {}, // it happened: what is known of it now answers
 		"Where did Ana live on 3 May 2023 and in 2020?":                    {Past: true, At: day(2023, 5, 4).Add(-1)},
 		"Is the trip in 2025 still on?":                                    {},
-		"What was Ana's address a few years ago?":                          {},
+		"What was Ana's address a few years ago?":                          {Past: true},
 		"I met Ana on 24 May 2023. What is her favourite coffee?":          {},
 		"Since 2022, which coffee is her favourite?":                       {},
 		"Since she is ill, where did Ana work before?":                     {Past: true},
@@ -47,7 +47,10 @@ func TestReadHorizon(t *testing.T) {
 		"What was agreed in our last talk, and what coffee does she like?": {},
 		"She lived in Porto before. Where does she live now?":              {},
 		"What was her first job?":                                          {Past: true},
-		"¿Dónde vivía Ana?":                                                {},
+		"¿Dónde vivía Ana antes?":                                          {}, // few of its words are read
+		"¿Dónde vive Ana?":                                                 {},
+		"¿Dónde vivía Ana en 2022?":                                        {Past: true, At: day(2023, 1, 1).Add(-1)},
+		"Где жила Анна в 2022 году?":                                       {Past: true, At: day(2023, 1, 1).Add(-1)},
 		"She is an old friend, how is she?":                                {},
 	} {
 		if got := recall.ReadHorizon(query, time.Time{}, now); got != want {
@@ -126,6 +129,52 @@ func TestFilterLeavesOutWhatDidNotHoldThen(t *testing.T) {
 			if s.Memory.ID == "deleted" {
 				t.Errorf("%s: what was deleted is shown", name)
 			}
+		}
+	}
+}
+
+func TestInOrderPutsTheLinkedOneOfTheTimeAskedAboutFirst(t *testing.T) {
+	linked := func(id string, from time.Time, links ...string) memory.Memory {
+		return memory.Memory{ID: id, ValidFrom: from, Links: links}
+	}
+	a, b, c, dog := linked(
+		"a",
+		day(2021, 1, 1),
+	), linked(
+		"b",
+		day(2022, 1, 1),
+		"a",
+		"gone",
+	), linked(
+		"c",
+		day(2023, 1, 1),
+		"b",
+	), linked(
+		"dog",
+		day(2020, 1, 1),
+	)
+	for name, x := range map[string]struct {
+		h      recall.Horizon
+		ranked []memory.Memory
+		want   string
+	}{
+		"now, the newer":           {recall.Horizon{}, []memory.Memory{a, dog, b}, "b a dog"},
+		"now, as it is":            {recall.Horizon{}, []memory.Memory{b, dog, a}, "b dog a"},
+		"now, one after the other": {recall.Horizon{}, []memory.Memory{a, dog, c, b}, "c b a dog"},
+		"the past, the older":      {recall.Horizon{Past: true}, []memory.Memory{dog, c, b, a}, "dog a b c"},
+		"when only one was known":  {recall.Horizon{Past: true, At: day(2021, 6, 1)}, []memory.Memory{b, a}, "a b"},
+		"when the newer was known": {recall.Horizon{Past: true, At: day(2022, 6, 1)}, []memory.Memory{a, b}, "b a"},
+		"in a circle, all of it": {
+			recall.Horizon{}, []memory.Memory{linked("x", day(2020, 1, 1), "y"), linked("y", day(2020, 1, 1), "x")}, "y x",
+		},
+		"linked to what is not here": {recall.Horizon{}, []memory.Memory{dog, b}, "dog b"},
+	} {
+		var got []string
+		for _, m := range recall.InOrder(x.h, x.ranked, func(m memory.Memory) memory.Memory { return m }) {
+			got = append(got, m.ID)
+		}
+		if strings.Join(got, " ") != x.want {
+			t.Errorf("%s: got %v, want %s", name, got, x.want)
 		}
 	}
 }

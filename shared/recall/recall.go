@@ -4,6 +4,7 @@ package recall
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -11,28 +12,55 @@ import (
 
 // Evidence is what was found for a query.
 type Evidence struct {
-	// Query is the user's question.
-	Query string
+	// Query is the user's question, Messages what was said just before it, oldest first: data that help to understand it, and rest on no
+	// memory.
+	Query    string
+	Messages []memory.Message
 	// Now is when it is asked.
 	Now time.Time
-	// Memories are the reranked memories, best first. Those made from the same turns as a better one come directly after it. Each may
-	// carry the dialogue that it was made from in Value, as lines "speaker: text". Memories that no longer hold are among them only
-	// where the question is about the past.
+	// Memories are the reranked memories, best first, linked ones InOrder. Those made from the same turns as a better one come directly after
+	// it. Each may carry the dialogue that it was made from in Value, as lines "speaker: text". Memories that no longer hold are among
+	// them only where the question is about the past.
 	Memories []memory.Memory
+	// Support are the log odds that what was found answers the query, rather than another about somebody else, who told it: less than 0
+	// where that is less likely than not. 0 where it is not known.
+	Support float64
+	// Sole says that all that is remembered is of one user, if in talks with an assistant: who names nobody asks for themselves.
+	Sole bool
 	// Window is working memory, oldest first.
 	Window []memory.Turn
-	// Core is the user's core block; zero where the strategy keeps none, or it says nothing about the time asked for.
-	Core memory.Core
+	// Core is the user's core block; zero where there is none, or it says nothing about the time asked for. CoreMemories are those that its
+	// lines rest on and that hold.
+	Core         memory.Core
+	CoreMemories []memory.Memory
 	// WordBudget is how many words the profile may have.
 	WordBudget int
+}
+
+// Standing are the lines of the core block that rest on memories which hold, in their order, each with the first of these.
+func (e Evidence) Standing() []Standing {
+	var out []Standing
+	for _, l := range e.Core.Lines {
+		at := slices.IndexFunc(e.CoreMemories, func(m memory.Memory) bool { return slices.Contains(l.Memories, m.ID) })
+		if at >= 0 && e.CoreMemories[at].Status == memory.StatusActive {
+			out = append(out, Standing{Text: l.Text, Memory: e.CoreMemories[at]})
+		}
+	}
+	return out
+}
+
+// Standing is a line of the core block with a memory that it rests on.
+type Standing struct {
+	Text   string
+	Memory memory.Memory
 }
 
 // Section is a part of a profile.
 type Section struct {
 	// Name is core, constraints, preferences, recent or timeline.
 	Name string
-	// Lines end with their citations: [1] is the first memory of Profile.Cited. Those of core and recent have none where they rest on
-	// no memory. Nothing else in a line looks like a citation.
+	// Lines end with their citations: [1] is the first memory of Profile.Cited. Those of recent have none where they rest on no memory, nor
+	// have those of a core block that a strategy wrote. Nothing else in a line looks like a citation.
 	Lines []string
 }
 
@@ -55,7 +83,8 @@ type Answer struct {
 
 // Profiler writes profiles (the utilizer's policy).
 type Profiler interface {
-	// Profile never cites a memory that is not in the evidence and keeps the word budget.
+	// Profile never cites a memory that is not in the evidence and keeps the word budget. What stands of the core block has a line with its
+	// citation, within a third of the budget, and no second one.
 	Profile(ctx context.Context, scope memory.Scope, e Evidence) (Profile, error)
 }
 

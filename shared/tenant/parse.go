@@ -24,6 +24,7 @@ type fileEntry struct {
 	Policy   Policy   `yaml:"policy"`
 	// Saliency is that of the strategy where it is left out.
 	Saliency memory.SaliencyMode `yaml:"saliency"`
+	Explore  Exploration         `yaml:"explore"`
 	// APIKeys is decoded by hand: the library's errors show values, and a key that somebody
 	// forgot to hash must not end up in a log.
 	APIKeys yaml.Node `yaml:"api_keys"`
@@ -68,7 +69,7 @@ func decode(r io.Reader) ([]Entry, error) {
 	for i, e := range f.Tenants {
 		keys, err := e.keys(fmt.Sprintf("tenants[%d].api_keys", i))
 		problems = append(problems, err)
-		t := Tenant{ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency}
+		t := Tenant{ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency, Explore: e.Explore}
 		entries[i] = Entry{Tenant: t, APIKeys: keys}
 	}
 	return entries, errors.Join(problems...)

@@ -72,6 +72,9 @@ func (b *builder) add(i int, e Entry) {
 		t.Saliency = t.Strategy.Saliency()
 	}
 	t.Saliency = choose(b, path+".saliency", t.Saliency, memory.SaliencyModes())
+	if _, ok := t.Explore.number(); !ok && t.Explore != "" && t.Explore != ExplorationOn && t.Explore != ExplorationOff {
+		b.fail(path+".explore", "is %q, want %s, %s or a share from 0 to 1", string(t.Explore), ExplorationOn, ExplorationOff)
+	}
 	b.ordered = append(b.ordered, t)
 	b.byID[t.ID] = t
 	for k, key := range e.APIKeys {

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"strconv"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -27,8 +28,9 @@ const (
 	StrategyRMM        Strategy = "rmm"
 )
 
-// KeepsCore reports whether the strategy keeps a core block of each user, which recall always shows.
-func (s Strategy) KeepsCore() bool { return s == StrategyMembuilder }
+// WritesCore reports whether the strategy writes the core block of each user itself, as one of its decisions. For the others consolidation
+// chooses it among the memories.
+func (s Strategy) WritesCore() bool { return s == StrategyMembuilder }
 
 // Saliency is what the filter does where the tenant does not say it. Of the papers only SaliMory has a gate; the others form memory from
 // everything that was said.
@@ -47,6 +49,34 @@ const (
 	PolicyEmbedded Policy = "embedded"
 	PolicyLLM      Policy = "llm"
 )
+
+// Exploration says in which share of a tenant's recalls the last place is given to a memory that would not be shown, so that citations can
+// tell of such memories, too: ExplorationOn, ExplorationOff, or a share from 0 to 1 such as 0.05. Empty is ExplorationOn.
+type Exploration string
+
+// The explorations that are no share.
+const (
+	ExplorationOn  Exploration = "on"
+	ExplorationOff Exploration = "off"
+)
+
+// Share is the share of recalls; usual is what stands for on.
+func (e Exploration) Share(usual float64) float64 {
+	switch e {
+	case "", ExplorationOn:
+		return usual
+	case ExplorationOff:
+		return 0
+	}
+	share, _ := e.number() // checked when the tenant was read
+	return share
+}
+
+// number is a share that is given as a number.
+func (e Exploration) number() (share float64, ok bool) {
+	share, err := strconv.ParseFloat(string(e), 64)
+	return share, err == nil && share >= 0 && share <= 1
+}
 
 // Strategies returns the strategies that a tenant may have; the first is the default.
 func Strategies() []Strategy {
@@ -68,6 +98,8 @@ type Tenant struct {
 	Policy Policy
 	// Saliency is what the filter does with turns that it finds not worth remembering.
 	Saliency memory.SaliencyMode
+	// Explore is how often recall explores.
+	Explore Exploration
 }
 
 // Entry is a tenant with its credentials, as the file holds them.

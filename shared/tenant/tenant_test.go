@@ -51,6 +51,18 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestExplorationIsTheTenants(t *testing.T) {
+	for lines, want := range map[string]float64{
+		"": 0.25, "    explore: \n": 0.25, "    explore: on\n": 0.25, "    explore: off\n": 0, // no booleans of YAML's
+		"    explore: 0.05\n": 0.05, "    explore: 0\n": 0, "    explore: 1\n": 1,
+	} {
+		entries, err := tenant.Parse(strings.NewReader(doc(lines)))
+		if err != nil || entries[0].Explore.Share(0.25) != want {
+			t.Errorf("%q: %+v, error %v, want a share of %v", lines, entries, err, want)
+		}
+	}
+}
+
 func TestSaliencyIsTheStrategysUnlessTheTenantSaysOtherwise(t *testing.T) {
 	for _, c := range []struct {
 		lines string
@@ -93,6 +105,10 @@ func TestParseRefuses(t *testing.T) {
 		"unknown strategy":    {doc("    strategy: magic\n"), []string{"tenants[0].strategy", `"magic"`, "salimory"}},
 		"unknown saliency":    {doc("    saliency: magic\n"), []string{"tenants[0].saliency", `"magic"`, "gate, mark, off"}},
 		"saliency is no text": {doc("    saliency: [gate]\n"), []string{"line 3"}},
+		"unknown exploration": {doc("    explore: often\n"), []string{"tenants[0].explore", `"often"`, "on, off or a share from 0 to 1"}},
+		"too much to explore": {doc("    explore: 1.5\n"), []string{"tenants[0].explore", `"1.5"`}},
+		"less than nothing":   {doc("    explore: -0.1\n"), []string{"tenants[0].explore", `"-0.1"`}},
+		"no number":           {doc("    explore: NaN\n"), []string{"tenants[0].explore", `"NaN"`}},
 		"unknown policy":      {doc("    policy: magic\n"), []string{"tenants[0].policy", "embedded, llm"}},
 		"plain key":           {doc("    api_keys: [PLAINKEY]\n"), []string{"tenants[0].api_keys[0]", "sha256:HEX"}},
 		"plain key no list":   {doc("    api_keys: PLAINKEY\n"), []string{"tenants[0].api_keys", "line 3", "list"}},
@@ -302,10 +318,10 @@ func TestStaticRuns(t *testing.T) {
 	}
 }
 
-func TestOneStrategyKeepsACoreBlock(t *testing.T) {
+func TestOneStrategyWritesTheCoreBlock(t *testing.T) {
 	for _, s := range tenant.Strategies() {
-		if s.KeepsCore() != (s == tenant.StrategyMembuilder) {
-			t.Errorf("%s keeps a core block: %t", s, s.KeepsCore())
+		if s.WritesCore() != (s == tenant.StrategyMembuilder) {
+			t.Errorf("%s writes the core block: %t", s, s.WritesCore())
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package text is the text analysis that the embedded policies share: sentences, words,
-// stems, stop words and dates in English text. It is pure and deterministic, takes any input
+// stems, stop words and dates. It is pure and deterministic, takes any input
 // without panicking, and never returns invalid UTF-8 for valid input.
 package text
 
@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/blevesearch/snowballstem"
 	"github.com/kljensen/snowball/english"
 )
 
@@ -87,25 +88,40 @@ func isWordRune(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// Stem returns the Snowball (Porter 2) stem of a lower-case word. A possessive ending is
+// Stem returns the Snowball (Porter 2) stem of a lower-case English word. A possessive ending is
 // dropped first.
-func Stem(word string) string {
-	word = strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "'")
+func Stem(word string) string { return English.Stem(word) }
+
+// Stem returns the Snowball stem of a lower-case word of this language, without accents; a word of a language that has no stems is taken
+// for an English one.
+func (l Language) Stem(word string) string {
+	if !l.stems() {
+		word = strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "'")
+	}
 	if len(word) > maxStemBytes || !utf8.ValidString(word) {
 		return word
 	}
-	slot := &stems[maphash.String(stemSeed, word)%uint64(len(stems))]
-	if known := slot.Load(); known != nil && known.word == word {
+	slot := &stems[(maphash.String(stemSeed, word)+uint64(l))%uint64(len(stems))]
+	if known := slot.Load(); known != nil && known.word == word && known.language == l {
 		return known.stem
 	}
-	known := &stemmed{word: strings.Clone(word)}
-	known.stem = english.Stem(known.word, true)
+	known := &stemmed{word: strings.Clone(word), language: l}
+	if !l.stems() {
+		known.stem = english.Stem(known.word, true)
+	} else {
+		env := snowballstem.NewEnv(known.word)
+		languages[l].stem(env)
+		known.stem = foldAccents(env.Current())
+	}
 	slot.Store(known)
 	return known.stem
 }
 
 // stemmed is a word with its stem.
-type stemmed struct{ word, stem string }
+type stemmed struct {
+	word, stem string
+	language   Language
+}
 
 // stems are those of words met lately, one a slot: few words make up most of what is said, and stemming one takes a microsecond.
 var (

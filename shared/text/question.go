@@ -1,9 +1,6 @@
 package text
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // WhenNoun reports whether a lower-case word of a question that asks for a time is answered by a date, and not by the word.
 func WhenNoun(lower string) bool { return whenNouns[lower] }
@@ -330,23 +327,3 @@ func (c clause) isCompound(at int, opens bool) bool {
 	}
 	return false
 }
-
-var (
-	askedPast = regexp.MustCompile(`(?i)\b(?:used to|did(?:n't)? \S.{0,40} use to|previous(?:ly)?|formerly|originally|initially|at first|` +
-		`back (?:then|when)|in the past|before (?:that|then|moving|changing|switching|starting|joining|leaving|the (?:move|change|switch)|` +
-		`(?:he|she|they|I|we) (?:moved|changed|switched|started|joined|left|got))|` +
-		`(?:old|ex|former|last|first|earlier|previous)[- ](?:job|employer|boss|company|work|home|house|flat|apartment|place|address|city|town|` +
-		`country|car|bike|phone|number|partner|boyfriend|girlfriend|husband|wife|fiancée?|school|college|degree|hobby|name|dog|cat|pet|diet|` +
-		`doctor|team)|no longer|any ?more|(?:live|work|stay|study|drive|own)d? before\b|before\?*$)`)
-	askedPresent = regexp.MustCompile(`(?i)\b(?:now|nowadays|currently|today|these days|still|at the moment)\b`)
-	sinceThen    = regexp.MustCompile(`(?i)\bsince(?:[ \x{a0}]+[^\s.,;:!?]+){0,3}[ \x{a0}]*$`)
-)
-
-// AsksPast recognises English questions about what no longer holds.
-func AsksPast(question string) bool { return askedPast.MatchString(question) }
-
-// AsksPresent recognises English questions about what holds now, whatever else they mention.
-func AsksPresent(question string) bool { return askedPresent.MatchString(question) }
-
-// FollowsSince reports whether what comes after this beginning of a text is where something began that goes on: "since", "since early".
-func FollowsSince(before string) bool { return sinceThen.MatchString(before) }

@@ -9,52 +9,103 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// SearchTerms returns what of a text a lexical index compares: its words and numbers in order, with
+// SearchTerms returns what of a text a lexical index compares, in the language that it is in as far as it tells: see Language.SearchTerms.
+func SearchTerms(said string) []string { return Detect(said, English).SearchTerms(said) }
+
+// SearchTerms returns what of a text in this language a lexical index compares: its words and numbers in order, with
 // repetitions, in lower case, without accents, stop words, question words and possessive endings, and
 // stemmed. Documents and queries must both pass through it. A hyphenated word becomes its parts; a
 // number or date of several parts is kept whole beside them, so that "2023-05-01" finds both
-// "2023-05-01" and "2023". No term contains white space. A text of stop words alone has no terms.
-func SearchTerms(text string) []string {
-	text = foldAccents(text)
-	words := Words(text)
+// "2023-05-01" and "2023". Of a script without spaces every two neighbouring characters are a term. No term
+// contains white space. A text of stop words alone has no terms.
+func (l Language) SearchTerms(said string) []string {
+	said = l.Plain(said)
+	words := Words(said)
 	terms := make([]string, 0, len(words))
 	for i := range words {
-		terms = appendTerms(terms, text, words, i)
+		terms = l.appendTerms(terms, said, words, i)
 	}
 	return terms
 }
 
-// WordTerms returns the search terms of word i of a text without accents, as they are among SearchTerms of all of it.
-func WordTerms(text string, words []Word, i int) []string { return appendTerms(nil, text, words, i) }
+// Plain is a text in the form that its words are compared in: of English without accents; the stemmers of other languages need theirs.
+func (l Language) Plain(said string) string {
+	if !l.stems() {
+		return foldAccents(said)
+	}
+	return norm.NFKC.String(said)
+}
 
-func appendTerms(terms []string, text string, words []Word, i int) []string {
+// WordTerms returns the search terms of word i of a Plain text, as they are among SearchTerms of all of it.
+func (l Language) WordTerms(said string, words []Word, i int) []string {
+	return l.appendTerms(nil, said, words, i)
+}
+
+// IsFiller reports whether word i of a text carries no content of its own in this language.
+func (l Language) IsFiller(said string, words []Word, i int) bool {
+	if !l.stems() {
+		return IsFiller(said, words, i)
+	}
+	return l.IsStopWord(words[i].Lower)
+}
+
+func (l Language) appendTerms(terms []string, said string, words []Word, i int) []string {
 	w := words[i]
-	if IsFiller(text, words, i) {
+	if l.IsFiller(said, words, i) {
 		return terms
 	}
-	if !strings.ContainsRune(w.Lower, '-') {
-		return append(terms, Stem(w.Lower))
+	if IsUnspaced(w.Lower) {
+		return l.appendRuns(terms, w.Lower)
+	}
+	if !strings.ContainsAny(w.Lower, l.inner()) {
+		return append(terms, l.Stem(w.Lower))
 	}
 	if w.Number {
 		terms = append(terms, w.Lower)
 	}
-	for part := range strings.SplitSeq(w.Lower, "-") {
-		if !IsStopWord(part) {
-			terms = append(terms, Stem(part))
+	for part := range strings.FieldsFuncSeq(w.Lower, func(r rune) bool { return strings.ContainsRune(l.inner(), r) }) {
+		if !l.IsStopWord(part) {
+			terms = append(terms, l.Stem(part))
 		}
 	}
 	return terms
 }
 
-// foldAccents takes accents off, because queries are often typed without; ASCII is the fast path.
+// appendRuns appends the terms of a word that is in part of a script without spaces.
+func (l Language) appendRuns(terms []string, word string) []string {
+	for run, unspaced := range runs(word) {
+		if unspaced {
+			terms = appendBigrams(terms, run)
+		} else if part := strings.Trim(run, "-'.,:"); part != "" && !l.IsStopWord(part) {
+			terms = append(terms, l.Stem(part))
+		}
+	}
+	return terms
+}
+
+// inner are the signs within a word that part it: outside English, what an apostrophe cuts short is a word of its own ("l'île").
+func (l Language) inner() string {
+	if !l.stems() {
+		return "-"
+	}
+	return "-'"
+}
+
+// foldAccents takes accents off, because queries are often typed without; ASCII is the fast path. Marks that make another sound of a
+// letter stay.
 func foldAccents(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
 		return text
 	}
 	// The chain keeps state, so each call has its own.
-	folded, _, err := transform.String(transform.Chain(norm.NFKD, runes.Remove(runes.In(unicode.Mn)), norm.NFC), text)
+	folded, _, err := transform.String(transform.Chain(norm.NFKD, runes.Remove(runes.Predicate(isAccent)), norm.NFC), text)
 	if err != nil {
 		return text // it never is: neither step refuses any input
 	}
 	return folded
+}
+
+func isAccent(r rune) bool {
+	const voiced, halfVoiced = '\u3099', '\u309a'
+	return unicode.Is(unicode.Mn, r) && unicode.In(r, unicode.Inherited, unicode.Arabic, unicode.Hebrew) && r != voiced && r != halfVoiced
 }

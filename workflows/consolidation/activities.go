@@ -125,8 +125,8 @@ func (a *Activities) known(ctx context.Context, b Batch) (known, reused []string
 	return known, reused, nil
 }
 
-// Apply writes what was decided, has W hold what matters for the moment and retires what it should no longer show, and announces the
-// changes. Store-bound, and the same however often it runs.
+// Apply writes what was decided, has W hold what matters for the moment and retires what it should no longer show, keeps the core block and
+// announces the changes. Store-bound, and the same however often it runs.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 	held := passing(in)
 	if in.More {
@@ -152,10 +152,19 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 			return classify(fmt.Errorf("retire from window: %w", err))
 		}
 	}
-	if len(in.Decided.Changes) == 0 {
+	core := coreInput{scope: in.Batch.Scope, strategy: in.Batch.Strategy, sessionID: in.Batch.SessionID, written: w.Put, now: in.Now}
+	for _, c := range w.Close {
+		core.closed = append(core.closed, c.ID)
+	}
+	kept, err := a.keepCore(ctx, core)
+	if err != nil {
+		return classify(fmt.Errorf("keep core block: %w", err))
+	}
+	changes := slices.Concat(in.Decided.Changes, kept)
+	if len(changes) == 0 {
 		return nil
 	}
-	if err := a.Announce.Announce(ctx, in.Batch.Scope, in.Decided.Changes, in.Now); err != nil {
+	if err := a.Announce.Announce(ctx, in.Batch.Scope, changes, in.Now); err != nil {
 		return classify(fmt.Errorf("announce changes: %w", err))
 	}
 	return nil

@@ -169,8 +169,9 @@ func TestASessionBecomesMemories(t *testing.T) {
 	if got := s.session(t, "s1"); !got.Closed || got.Turns != 2 || got.Operations != len(in.Decided.Changes) || !got.FormedAt.Equal(start) {
 		t.Errorf("the session is %+v", got)
 	}
-	if !reflect.DeepEqual(s.announced.changes, in.Decided.Changes) {
-		t.Errorf("announced %+v, want %+v", s.announced.changes, in.Decided.Changes)
+	want := slices.Concat(in.Decided.Changes, memory.LinesChanges(owner, s.core(t)))
+	if !reflect.DeepEqual(s.announced.changes, want) {
+		t.Errorf("announced %+v, want %+v", s.announced.changes, want)
 	}
 }
 

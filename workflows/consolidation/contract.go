@@ -97,7 +97,7 @@ type Retraction struct {
 	MemoryID string `json:"memory_id"`
 	// Release asks for the end of the quarantine instead.
 	Release bool `json:"release,omitempty"`
-	// Strategy says whether there is a core block that may tell of the entry, too.
+	// Strategy says how a core block is kept that may tell of the entry, too.
 	Strategy string `json:"strategy,omitempty"`
 	// TraceParent is the W3C trace context of the request; empty when not traced.
 	TraceParent string `json:"traceparent,omitempty"`
@@ -204,7 +204,7 @@ type Neighbourhood struct {
 	Pool []memory.Memory `json:"pool,omitempty"`
 	// Near has a list per candidate, nearest first.
 	Near [][]Neighbour `json:"near,omitempty"`
-	// Core is the user's core block as it is, where the strategy keeps one.
+	// Core is the user's core block as it is, where the strategy writes it.
 	Core memory.Core `json:"core,omitzero"`
 	// Window is what of working memory has been consolidated, oldest first, the newest turns of it at most.
 	Window []memory.Turn `json:"window,omitempty"`

@@ -50,8 +50,8 @@ const eraseTimeout = 10 * time.Minute
 
 // Erase empties the user's bank, proves that it is empty, and begins what is left to do elsewhere. It is the single writer that
 // runs it, so nothing that came after the request is in the bank yet. The window's turns were erased by the intake, which writes
-// them; what the writer has retired from it or had it keep since is forgotten here: all of that was said before the request. Store-bound; every error is retried, so that no
-// erasure is given up.
+// them; what the writer has retired from it or had it keep since is forgotten here: all of that was said before the request. Store-bound;
+// every error is retried, so that no erasure is given up.
 func (a *Activities) Erase(ctx context.Context, in EraseInput) error {
 	if err := a.Bank.Erase(ctx, in.Scope); err != nil {
 		return fmt.Errorf("erase bank: %w", err)

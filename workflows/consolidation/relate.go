@@ -44,7 +44,7 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 		found, err = a.search(gctx, in.Batch.Scope, lookups)
 		return err
 	})
-	if tenant.Strategy(in.Batch.Strategy).KeepsCore() {
+	if tenant.Strategy(in.Batch.Strategy).WritesCore() {
 		g.Go(func() (err error) {
 			n.Core, err = a.Bank.Core(gctx, in.Batch.Scope)
 			return err

@@ -75,16 +75,27 @@ func (a *Activities) release(ctx context.Context, in RetractInput, m memory.Memo
 			return fmt.Errorf("write bank: %w", err)
 		}
 	}
-	if err := a.Announce.Announce(ctx, in.Scope, memory.Changes(in.Scope, []memory.Operation{op}), in.Now); err != nil {
+	m.Status = memory.StatusActive // where it has ceased to hold, it is not among what is chosen from
+	kept, err := a.keepCore(ctx, coreInput{
+		scope: in.Scope, strategy: in.Strategy, sessionID: m.SessionID, written: []memory.Memory{m}, now: in.Now,
+	})
+	if err != nil {
+		return fmt.Errorf("keep core block: %w", err)
+	}
+	changes := append(memory.Changes(in.Scope, []memory.Operation{op}), kept...)
+	if err := a.Announce.Announce(ctx, in.Scope, changes, in.Now); err != nil {
 		return fmt.Errorf("announce changes: %w", err)
 	}
 	return nil
 }
 
-// cutCore takes the lines that tell of an entry out of the core block, where there is one.
+// cutCore takes what tells of an entry out of the core block: a line that rests on it, or the lines of a block that the strategy writes
+// which say what it says.
 func (a *Activities) cutCore(ctx context.Context, in RetractInput, m memory.Memory) ([]memory.Change, error) {
-	if !tenant.Strategy(in.Strategy).KeepsCore() {
-		return nil, nil
+	if !tenant.Strategy(in.Strategy).WritesCore() {
+		return a.keepCore(ctx, coreInput{
+			scope: in.Scope, strategy: in.Strategy, sessionID: m.SessionID, closed: []string{m.ID}, now: in.Now,
+		})
 	}
 	core, err := a.Bank.Core(ctx, in.Scope)
 	if err != nil {

@@ -313,7 +313,8 @@ func ask(t *testing.T, env *testsuite.TestWorkflowEnvironment, memoryIDs ...stri
 	return ends
 }
 
-// What is a dead letter because of its id may be replayed, or come again with its session, and is one again; the other turns of its session are formed, and it has ended.
+// What is a dead letter because of its id may be replayed, or come again with its session, and is one again; the other turns of its
+// session are formed, and it has ended.
 func TestAReusedTurnIDIsADeadLetterAgain(t *testing.T) {
 	env, s := newRun(t)
 	s.reused = []string{"s1:1"}

@@ -82,6 +82,63 @@ func (SaliencyMode) EnumDescriptor() ([]byte, []int) {
 	return file_mneme_v1_events_proto_rawDescGZIP(), []int{0}
 }
 
+// CitationSource is whose word it is that an answer rests on what it cites.
+type CitationSource int32
+
+const (
+	// Not said: the utilizer is of a version that did not tell. Nothing is learned from it.
+	CitationSource_CITATION_SOURCE_UNSPECIFIED CitationSource = 0
+	// The generator without a model. It quotes what was ranked first, so that learning from it would confirm the ranker: nothing is.
+	CitationSource_CITATION_SOURCE_EMBEDDED CitationSource = 1
+	// A model that answered.
+	CitationSource_CITATION_SOURCE_MODEL CitationSource = 2
+	// The caller, of an answer of its own (ReportCitations).
+	CitationSource_CITATION_SOURCE_CALLER CitationSource = 3
+)
+
+// Enum value maps for CitationSource.
+var (
+	CitationSource_name = map[int32]string{
+		0: "CITATION_SOURCE_UNSPECIFIED",
+		1: "CITATION_SOURCE_EMBEDDED",
+		2: "CITATION_SOURCE_MODEL",
+		3: "CITATION_SOURCE_CALLER",
+	}
+	CitationSource_value = map[string]int32{
+		"CITATION_SOURCE_UNSPECIFIED": 0,
+		"CITATION_SOURCE_EMBEDDED":    1,
+		"CITATION_SOURCE_MODEL":       2,
+		"CITATION_SOURCE_CALLER":      3,
+	}
+)
+
+func (x CitationSource) Enum() *CitationSource {
+	p := new(CitationSource)
+	*p = x
+	return p
+}
+
+func (x CitationSource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CitationSource) Descriptor() protoreflect.EnumDescriptor {
+	return file_mneme_v1_events_proto_enumTypes[1].Descriptor()
+}
+
+func (CitationSource) Type() protoreflect.EnumType {
+	return &file_mneme_v1_events_proto_enumTypes[1]
+}
+
+func (x CitationSource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CitationSource.Descriptor instead.
+func (CitationSource) EnumDescriptor() ([]byte, []int) {
+	return file_mneme_v1_events_proto_rawDescGZIP(), []int{1}
+}
+
 // SessionEvent is what an assistant publishes on `mneme.session-events`. The
 // record key is `tenant_id/user_id`, so the events of one user stay in order.
 type SessionEvent struct {
@@ -828,7 +885,7 @@ type Feedback struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of this contract. Must be 1.
 	SchemaVersion uint32 `protobuf:"varint,1,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
-	// Identifier of the feedback, unique within the tenant; 1 to 128 bytes. A repeated one has no effect.
+	// Identifier of the feedback, unique within the tenant; 1 to 128 bytes. One that was learned from has no effect when it is repeated.
 	EventId string `protobuf:"bytes,2,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// The tenant.
 	TenantId string `protobuf:"bytes,3,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
@@ -841,7 +898,9 @@ type Feedback struct {
 	// The ones that were cited; a subset of shown_ids.
 	CitedIds []string `protobuf:"bytes,7,rep,name=cited_ids,json=citedIds,proto3" json:"cited_ids,omitempty"`
 	// When the citations were reported.
-	Time          *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=time,proto3" json:"time,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=time,proto3" json:"time,omitempty"`
+	// Who cited.
+	Source        CitationSource `protobuf:"varint,9,opt,name=source,proto3,enum=mneme.v1.CitationSource" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -930,6 +989,13 @@ func (x *Feedback) GetTime() *timestamppb.Timestamp {
 		return x.Time
 	}
 	return nil
+}
+
+func (x *Feedback) GetSource() CitationSource {
+	if x != nil {
+		return x.Source
+	}
+	return CitationSource_CITATION_SOURCE_UNSPECIFIED
 }
 
 // DeadLetter is a record that can never be processed as it is, on `mneme.dead-letters`.
@@ -1205,7 +1271,7 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"\tmemory_id\x18\x06 \x01(\tR\bmemoryId\x12\x1d\n" +
 	"\n" +
 	"closed_ids\x18\a \x03(\tR\tclosedIds\x12.\n" +
-	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x89\x02\n" +
+	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xbb\x02\n" +
 	"\bFeedback\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1b\n" +
@@ -1214,7 +1280,8 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"\trecall_id\x18\x05 \x01(\tR\brecallId\x12\x1b\n" +
 	"\tshown_ids\x18\x06 \x03(\tR\bshownIds\x12\x1b\n" +
 	"\tcited_ids\x18\a \x03(\tR\bcitedIds\x12.\n" +
-	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xf7\x02\n" +
+	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x120\n" +
+	"\x06source\x18\t \x01(\x0e2\x18.mneme.v1.CitationSourceR\x06source\"\xf7\x02\n" +
 	"\n" +
 	"DeadLetter\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x0e\n" +
@@ -1238,7 +1305,12 @@ const file_mneme_v1_events_proto_rawDesc = "" +
 	"\x19SALIENCY_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12SALIENCY_MODE_GATE\x10\x01\x12\x16\n" +
 	"\x12SALIENCY_MODE_MARK\x10\x02\x12\x15\n" +
-	"\x11SALIENCY_MODE_OFF\x10\x03B6Z4github.com/mneme-memory/mneme/proto/mneme/v1;mnemev1b\x06proto3"
+	"\x11SALIENCY_MODE_OFF\x10\x03*\x86\x01\n" +
+	"\x0eCitationSource\x12\x1f\n" +
+	"\x1bCITATION_SOURCE_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18CITATION_SOURCE_EMBEDDED\x10\x01\x12\x19\n" +
+	"\x15CITATION_SOURCE_MODEL\x10\x02\x12\x1a\n" +
+	"\x16CITATION_SOURCE_CALLER\x10\x03B6Z4github.com/mneme-memory/mneme/proto/mneme/v1;mnemev1b\x06proto3"
 
 var (
 	file_mneme_v1_events_proto_rawDescOnce sync.Once
@@ -1252,52 +1324,54 @@ func file_mneme_v1_events_proto_rawDescGZIP() []byte {
 	return file_mneme_v1_events_proto_rawDescData
 }
 
-var file_mneme_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_mneme_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_mneme_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_mneme_v1_events_proto_goTypes = []any{
 	(SaliencyMode)(0),             // 0: mneme.v1.SaliencyMode
-	(*SessionEvent)(nil),          // 1: mneme.v1.SessionEvent
-	(*UserErased)(nil),            // 2: mneme.v1.UserErased
-	(*SessionClosed)(nil),         // 3: mneme.v1.SessionClosed
-	(*SalientEvent)(nil),          // 4: mneme.v1.SalientEvent
-	(*SalientTurn)(nil),           // 5: mneme.v1.SalientTurn
-	(*DroppedTurn)(nil),           // 6: mneme.v1.DroppedTurn
-	(*SaliencyDecision)(nil),      // 7: mneme.v1.SaliencyDecision
-	(*MemoryChange)(nil),          // 8: mneme.v1.MemoryChange
-	(*Feedback)(nil),              // 9: mneme.v1.Feedback
-	(*DeadLetter)(nil),            // 10: mneme.v1.DeadLetter
-	(*Header)(nil),                // 11: mneme.v1.Header
-	(*Turn)(nil),                  // 12: mneme.v1.Turn
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(Operation)(0),                // 14: mneme.v1.Operation
+	(CitationSource)(0),           // 1: mneme.v1.CitationSource
+	(*SessionEvent)(nil),          // 2: mneme.v1.SessionEvent
+	(*UserErased)(nil),            // 3: mneme.v1.UserErased
+	(*SessionClosed)(nil),         // 4: mneme.v1.SessionClosed
+	(*SalientEvent)(nil),          // 5: mneme.v1.SalientEvent
+	(*SalientTurn)(nil),           // 6: mneme.v1.SalientTurn
+	(*DroppedTurn)(nil),           // 7: mneme.v1.DroppedTurn
+	(*SaliencyDecision)(nil),      // 8: mneme.v1.SaliencyDecision
+	(*MemoryChange)(nil),          // 9: mneme.v1.MemoryChange
+	(*Feedback)(nil),              // 10: mneme.v1.Feedback
+	(*DeadLetter)(nil),            // 11: mneme.v1.DeadLetter
+	(*Header)(nil),                // 12: mneme.v1.Header
+	(*Turn)(nil),                  // 13: mneme.v1.Turn
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(Operation)(0),                // 15: mneme.v1.Operation
 }
 var file_mneme_v1_events_proto_depIdxs = []int32{
-	12, // 0: mneme.v1.SessionEvent.turn:type_name -> mneme.v1.Turn
-	3,  // 1: mneme.v1.SessionEvent.session_closed:type_name -> mneme.v1.SessionClosed
-	2,  // 2: mneme.v1.SessionEvent.user_erased:type_name -> mneme.v1.UserErased
-	13, // 3: mneme.v1.UserErased.time:type_name -> google.protobuf.Timestamp
-	13, // 4: mneme.v1.SessionClosed.time:type_name -> google.protobuf.Timestamp
-	5,  // 5: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
-	6,  // 6: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
-	3,  // 7: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
-	2,  // 8: mneme.v1.SalientEvent.user_erased:type_name -> mneme.v1.UserErased
-	12, // 9: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
-	7,  // 10: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	13, // 11: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
-	7,  // 12: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	12, // 13: mneme.v1.DroppedTurn.turn:type_name -> mneme.v1.Turn
-	13, // 14: mneme.v1.SaliencyDecision.decided_at:type_name -> google.protobuf.Timestamp
+	13, // 0: mneme.v1.SessionEvent.turn:type_name -> mneme.v1.Turn
+	4,  // 1: mneme.v1.SessionEvent.session_closed:type_name -> mneme.v1.SessionClosed
+	3,  // 2: mneme.v1.SessionEvent.user_erased:type_name -> mneme.v1.UserErased
+	14, // 3: mneme.v1.UserErased.time:type_name -> google.protobuf.Timestamp
+	14, // 4: mneme.v1.SessionClosed.time:type_name -> google.protobuf.Timestamp
+	6,  // 5: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
+	7,  // 6: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
+	4,  // 7: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
+	3,  // 8: mneme.v1.SalientEvent.user_erased:type_name -> mneme.v1.UserErased
+	13, // 9: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
+	8,  // 10: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	14, // 11: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
+	8,  // 12: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	13, // 13: mneme.v1.DroppedTurn.turn:type_name -> mneme.v1.Turn
+	14, // 14: mneme.v1.SaliencyDecision.decided_at:type_name -> google.protobuf.Timestamp
 	0,  // 15: mneme.v1.SaliencyDecision.mode:type_name -> mneme.v1.SaliencyMode
-	14, // 16: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
-	13, // 17: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
-	13, // 18: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
-	11, // 19: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
-	13, // 20: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	15, // 16: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
+	14, // 17: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
+	14, // 18: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
+	1,  // 19: mneme.v1.Feedback.source:type_name -> mneme.v1.CitationSource
+	12, // 20: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
+	14, // 21: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_events_proto_init() }
@@ -1323,7 +1397,7 @@ func file_mneme_v1_events_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_events_proto_rawDesc), len(file_mneme_v1_events_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,

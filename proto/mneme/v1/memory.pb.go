@@ -507,7 +507,62 @@ func (x *EventTime) GetEnd() *timestamppb.Timestamp {
 	return nil
 }
 
-// CoreBlock is the one block of a user that is always in view. Strategies without one leave it empty.
+// CoreLine is one line of a core block with its evidence.
+type CoreLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A quotation of the first of the memories.
+	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// Memories that the line rests on.
+	MemoryIds     []string `protobuf:"bytes,2,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CoreLine) Reset() {
+	*x = CoreLine{}
+	mi := &file_mneme_v1_memory_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CoreLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CoreLine) ProtoMessage() {}
+
+func (x *CoreLine) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_memory_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CoreLine.ProtoReflect.Descriptor instead.
+func (*CoreLine) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CoreLine) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *CoreLine) GetMemoryIds() []string {
+	if x != nil {
+		return x.MemoryIds
+	}
+	return nil
+}
+
+// CoreBlock is the one block of a user that is always in view: what constrains the user and stands, or what the strategy writes.
 type CoreBlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The text, at most 5,000 characters.
@@ -522,13 +577,15 @@ type CoreBlock struct {
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Name and version of the policy that decided.
 	PolicyVersion string `protobuf:"bytes,6,opt,name=policy_version,json=policyVersion,proto3" json:"policy_version,omitempty"`
+	// The lines of the text with their evidence, at most 60 words; none where the strategy writes the block.
+	Lines         []*CoreLine `protobuf:"bytes,7,rep,name=lines,proto3" json:"lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CoreBlock) Reset() {
 	*x = CoreBlock{}
-	mi := &file_mneme_v1_memory_proto_msgTypes[2]
+	mi := &file_mneme_v1_memory_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +597,7 @@ func (x *CoreBlock) String() string {
 func (*CoreBlock) ProtoMessage() {}
 
 func (x *CoreBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_memory_proto_msgTypes[2]
+	mi := &file_mneme_v1_memory_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +610,7 @@ func (x *CoreBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoreBlock.ProtoReflect.Descriptor instead.
 func (*CoreBlock) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{2}
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CoreBlock) GetContent() string {
@@ -596,6 +653,13 @@ func (x *CoreBlock) GetPolicyVersion() string {
 		return x.PolicyVersion
 	}
 	return ""
+}
+
+func (x *CoreBlock) GetLines() []*CoreLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
 }
 
 // Memory is one entry of a user's bank.
@@ -651,7 +715,7 @@ type Memory struct {
 
 func (x *Memory) Reset() {
 	*x = Memory{}
-	mi := &file_mneme_v1_memory_proto_msgTypes[3]
+	mi := &file_mneme_v1_memory_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +727,7 @@ func (x *Memory) String() string {
 func (*Memory) ProtoMessage() {}
 
 func (x *Memory) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_memory_proto_msgTypes[3]
+	mi := &file_mneme_v1_memory_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +740,7 @@ func (x *Memory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Memory.ProtoReflect.Descriptor instead.
 func (*Memory) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{3}
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Memory) GetId() string {
@@ -851,7 +915,11 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\n" +
 	"expression\x18\x03 \x01(\tR\n" +
 	"expression\x12,\n" +
-	"\x03end\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"\xe8\x01\n" +
+	"\x03end\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\"=\n" +
+	"\bCoreLine\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1d\n" +
+	"\n" +
+	"memory_ids\x18\x02 \x03(\tR\tmemoryIds\"\x92\x02\n" +
 	"\tCoreBlock\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\tR\acontent\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\rR\aversion\x129\n" +
@@ -860,7 +928,8 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\x0fsource_turn_ids\x18\x04 \x03(\tR\rsourceTurnIds\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tR\tsessionId\x12%\n" +
-	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\"\x8f\x06\n" +
+	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\x12(\n" +
+	"\x05lines\x18\a \x03(\v2\x12.mneme.v1.CoreLineR\x05lines\"\x8f\x06\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\"\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x0e.mneme.v1.KindR\x04kind\x12\x18\n" +
@@ -941,7 +1010,7 @@ func file_mneme_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_mneme_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_mneme_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_mneme_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_mneme_v1_memory_proto_goTypes = []any{
 	(Role)(0),                     // 0: mneme.v1.Role
 	(Kind)(0),                     // 1: mneme.v1.Kind
@@ -950,28 +1019,30 @@ var file_mneme_v1_memory_proto_goTypes = []any{
 	(Precision)(0),                // 4: mneme.v1.Precision
 	(*Turn)(nil),                  // 5: mneme.v1.Turn
 	(*EventTime)(nil),             // 6: mneme.v1.EventTime
-	(*CoreBlock)(nil),             // 7: mneme.v1.CoreBlock
-	(*Memory)(nil),                // 8: mneme.v1.Memory
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*CoreLine)(nil),              // 7: mneme.v1.CoreLine
+	(*CoreBlock)(nil),             // 8: mneme.v1.CoreBlock
+	(*Memory)(nil),                // 9: mneme.v1.Memory
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_mneme_v1_memory_proto_depIdxs = []int32{
 	0,  // 0: mneme.v1.Turn.role:type_name -> mneme.v1.Role
-	9,  // 1: mneme.v1.Turn.time:type_name -> google.protobuf.Timestamp
-	9,  // 2: mneme.v1.EventTime.time:type_name -> google.protobuf.Timestamp
+	10, // 1: mneme.v1.Turn.time:type_name -> google.protobuf.Timestamp
+	10, // 2: mneme.v1.EventTime.time:type_name -> google.protobuf.Timestamp
 	4,  // 3: mneme.v1.EventTime.precision:type_name -> mneme.v1.Precision
-	9,  // 4: mneme.v1.EventTime.end:type_name -> google.protobuf.Timestamp
-	9,  // 5: mneme.v1.CoreBlock.updated_at:type_name -> google.protobuf.Timestamp
-	1,  // 6: mneme.v1.Memory.kind:type_name -> mneme.v1.Kind
-	6,  // 7: mneme.v1.Memory.event_time:type_name -> mneme.v1.EventTime
-	9,  // 8: mneme.v1.Memory.recorded_at:type_name -> google.protobuf.Timestamp
-	9,  // 9: mneme.v1.Memory.valid_from:type_name -> google.protobuf.Timestamp
-	9,  // 10: mneme.v1.Memory.valid_to:type_name -> google.protobuf.Timestamp
-	2,  // 11: mneme.v1.Memory.status:type_name -> mneme.v1.Status
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	10, // 4: mneme.v1.EventTime.end:type_name -> google.protobuf.Timestamp
+	10, // 5: mneme.v1.CoreBlock.updated_at:type_name -> google.protobuf.Timestamp
+	7,  // 6: mneme.v1.CoreBlock.lines:type_name -> mneme.v1.CoreLine
+	1,  // 7: mneme.v1.Memory.kind:type_name -> mneme.v1.Kind
+	6,  // 8: mneme.v1.Memory.event_time:type_name -> mneme.v1.EventTime
+	10, // 9: mneme.v1.Memory.recorded_at:type_name -> google.protobuf.Timestamp
+	10, // 10: mneme.v1.Memory.valid_from:type_name -> google.protobuf.Timestamp
+	10, // 11: mneme.v1.Memory.valid_to:type_name -> google.protobuf.Timestamp
+	2,  // 12: mneme.v1.Memory.status:type_name -> mneme.v1.Status
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_memory_proto_init() }
@@ -985,7 +1056,7 @@ func file_mneme_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_memory_proto_rawDesc), len(file_mneme_v1_memory_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

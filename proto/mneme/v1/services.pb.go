@@ -222,7 +222,8 @@ type RecallRequest struct {
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	// Candidates fetched from the bank, 1 to 200; 0 means 20.
 	Candidates uint32 `protobuf:"varint,3,opt,name=candidates,proto3" json:"candidates,omitempty"`
-	// Memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 5.
+	// Memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 5. What a user asks an assistant is shown up to two
+	// constraints and two preferences more, behind them and from five memories on (fewer before), and of all these none that it hardly needs.
 	Memories uint32 `protobuf:"varint,4,opt,name=memories,proto3" json:"memories,omitempty"`
 	// Word budget of the profile, 20 to 10,000; 0 means 250.
 	WordBudget uint32 `protobuf:"varint,5,opt,name=word_budget,json=wordBudget,proto3" json:"word_budget,omitempty"`
@@ -231,8 +232,12 @@ type RecallRequest struct {
 	AsOf *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	// Leaves the memories in order of retrieval: the reranker is not asked.
 	RetrievalOrder bool `protobuf:"varint,7,opt,name=retrieval_order,json=retrievalOrder,proto3" json:"retrieval_order,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The last turns of the running conversation, oldest first, at most 20; the query itself may be the last of them. They tell what a query
+	// means that says little itself: "and for her?", "the second one". They are neither stored nor logged, become no memories, and nothing
+	// cites them; a turn that is among them is not shown once more from working memory.
+	Messages      []*Message `protobuf:"bytes,8,rep,name=messages,proto3" json:"messages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RecallRequest) Reset() {
@@ -314,6 +319,68 @@ func (x *RecallRequest) GetRetrievalOrder() bool {
 	return false
 }
 
+func (x *RecallRequest) GetMessages() []*Message {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+// Message is a turn of the running conversation, in the shape of chat completions.
+type Message struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who says it: user, assistant or tool.
+	Role string `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	// What is said; valid UTF-8, 1 to 4,096 bytes and not only white space.
+	Content       string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Message) Reset() {
+	*x = Message{}
+	mi := &file_mneme_v1_services_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Message) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Message) ProtoMessage() {}
+
+func (x *Message) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Message.ProtoReflect.Descriptor instead.
+func (*Message) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Message) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Message) GetContent() string {
+	if x != nil {
+		return x.Content
+	}
+	return ""
+}
+
 // CitedMemory is a memory that a profile cites as [index].
 type CitedMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -321,15 +388,17 @@ type CitedMemory struct {
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	// The memory.
 	Memory *Memory `protobuf:"bytes,2,opt,name=memory,proto3" json:"memory,omitempty"`
-	// The reranker's score; comparable within one response only.
-	Score         float64 `protobuf:"fixed64,3,opt,name=score,proto3" json:"score,omitempty"`
+	// The reranker's score; comparable within one response only. 0 where the reranker gave the memory no place.
+	Score float64 `protobuf:"fixed64,3,opt,name=score,proto3" json:"score,omitempty"`
+	// Whether it is shown to explore: it was drawn by chance among those that would not be shown, so that citations can tell of it, too.
+	Explored      bool `protobuf:"varint,4,opt,name=explored,proto3" json:"explored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CitedMemory) Reset() {
 	*x = CitedMemory{}
-	mi := &file_mneme_v1_services_proto_msgTypes[1]
+	mi := &file_mneme_v1_services_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -341,7 +410,7 @@ func (x *CitedMemory) String() string {
 func (*CitedMemory) ProtoMessage() {}
 
 func (x *CitedMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[1]
+	mi := &file_mneme_v1_services_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -354,7 +423,7 @@ func (x *CitedMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CitedMemory.ProtoReflect.Descriptor instead.
 func (*CitedMemory) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{1}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CitedMemory) GetIndex() uint32 {
@@ -378,12 +447,19 @@ func (x *CitedMemory) GetScore() float64 {
 	return 0
 }
 
+func (x *CitedMemory) GetExplored() bool {
+	if x != nil {
+		return x.Explored
+	}
+	return false
+}
+
 // ProfileSection is a part of a profile.
 type ProfileSection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name: core, constraints, preferences, recent or timeline.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its lines, with citations; what rests on the core block or on recent turns has none.
+	// Its lines, with citations; what rests on recent turns, or on a core block that the strategy writes, has none.
 	Lines         []string `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -391,7 +467,7 @@ type ProfileSection struct {
 
 func (x *ProfileSection) Reset() {
 	*x = ProfileSection{}
-	mi := &file_mneme_v1_services_proto_msgTypes[2]
+	mi := &file_mneme_v1_services_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +479,7 @@ func (x *ProfileSection) String() string {
 func (*ProfileSection) ProtoMessage() {}
 
 func (x *ProfileSection) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[2]
+	mi := &file_mneme_v1_services_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +492,7 @@ func (x *ProfileSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileSection.ProtoReflect.Descriptor instead.
 func (*ProfileSection) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{2}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ProfileSection) GetName() string {
@@ -462,7 +538,7 @@ type RecallResponse struct {
 
 func (x *RecallResponse) Reset() {
 	*x = RecallResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[3]
+	mi := &file_mneme_v1_services_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +550,7 @@ func (x *RecallResponse) String() string {
 func (*RecallResponse) ProtoMessage() {}
 
 func (x *RecallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[3]
+	mi := &file_mneme_v1_services_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +563,7 @@ func (x *RecallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecallResponse.ProtoReflect.Descriptor instead.
 func (*RecallResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{3}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RecallResponse) GetRecallId() string {
@@ -564,7 +640,7 @@ type AnswerRequest struct {
 
 func (x *AnswerRequest) Reset() {
 	*x = AnswerRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[4]
+	mi := &file_mneme_v1_services_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +652,7 @@ func (x *AnswerRequest) String() string {
 func (*AnswerRequest) ProtoMessage() {}
 
 func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[4]
+	mi := &file_mneme_v1_services_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +665,7 @@ func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
 func (*AnswerRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{4}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AnswerRequest) GetRecall() *RecallRequest {
@@ -616,7 +692,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[5]
+	mi := &file_mneme_v1_services_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +704,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[5]
+	mi := &file_mneme_v1_services_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +717,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{5}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AnswerResponse) GetAnswer() string {
@@ -689,7 +765,7 @@ type ReportCitationsRequest struct {
 
 func (x *ReportCitationsRequest) Reset() {
 	*x = ReportCitationsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[6]
+	mi := &file_mneme_v1_services_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +777,7 @@ func (x *ReportCitationsRequest) String() string {
 func (*ReportCitationsRequest) ProtoMessage() {}
 
 func (x *ReportCitationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[6]
+	mi := &file_mneme_v1_services_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +790,7 @@ func (x *ReportCitationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportCitationsRequest.ProtoReflect.Descriptor instead.
 func (*ReportCitationsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{6}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ReportCitationsRequest) GetUserId() string {
@@ -754,7 +830,7 @@ type ReportCitationsResponse struct {
 
 func (x *ReportCitationsResponse) Reset() {
 	*x = ReportCitationsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[7]
+	mi := &file_mneme_v1_services_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +842,7 @@ func (x *ReportCitationsResponse) String() string {
 func (*ReportCitationsResponse) ProtoMessage() {}
 
 func (x *ReportCitationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[7]
+	mi := &file_mneme_v1_services_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +855,7 @@ func (x *ReportCitationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportCitationsResponse.ProtoReflect.Descriptor instead.
 func (*ReportCitationsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{7}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{8}
 }
 
 // ListMemoriesRequest asks for a user's entries.
@@ -799,7 +875,7 @@ type ListMemoriesRequest struct {
 
 func (x *ListMemoriesRequest) Reset() {
 	*x = ListMemoriesRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[8]
+	mi := &file_mneme_v1_services_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +887,7 @@ func (x *ListMemoriesRequest) String() string {
 func (*ListMemoriesRequest) ProtoMessage() {}
 
 func (x *ListMemoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[8]
+	mi := &file_mneme_v1_services_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +900,7 @@ func (x *ListMemoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMemoriesRequest.ProtoReflect.Descriptor instead.
 func (*ListMemoriesRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{8}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListMemoriesRequest) GetUserId() string {
@@ -868,7 +944,7 @@ type ListMemoriesResponse struct {
 
 func (x *ListMemoriesResponse) Reset() {
 	*x = ListMemoriesResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[9]
+	mi := &file_mneme_v1_services_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +956,7 @@ func (x *ListMemoriesResponse) String() string {
 func (*ListMemoriesResponse) ProtoMessage() {}
 
 func (x *ListMemoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[9]
+	mi := &file_mneme_v1_services_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +969,7 @@ func (x *ListMemoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMemoriesResponse.ProtoReflect.Descriptor instead.
 func (*ListMemoriesResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{9}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListMemoriesResponse) GetMemories() []*Memory {
@@ -923,7 +999,7 @@ type GetMemoryRequest struct {
 
 func (x *GetMemoryRequest) Reset() {
 	*x = GetMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[10]
+	mi := &file_mneme_v1_services_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1011,7 @@ func (x *GetMemoryRequest) String() string {
 func (*GetMemoryRequest) ProtoMessage() {}
 
 func (x *GetMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[10]
+	mi := &file_mneme_v1_services_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1024,7 @@ func (x *GetMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryRequest.ProtoReflect.Descriptor instead.
 func (*GetMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{10}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetMemoryRequest) GetUserId() string {
@@ -978,7 +1054,7 @@ type GetMemoryResponse struct {
 
 func (x *GetMemoryResponse) Reset() {
 	*x = GetMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[11]
+	mi := &file_mneme_v1_services_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1066,7 @@ func (x *GetMemoryResponse) String() string {
 func (*GetMemoryResponse) ProtoMessage() {}
 
 func (x *GetMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[11]
+	mi := &file_mneme_v1_services_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1079,7 @@ func (x *GetMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryResponse.ProtoReflect.Descriptor instead.
 func (*GetMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{11}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetMemoryResponse) GetMemory() *Memory {
@@ -1033,7 +1109,7 @@ type GetMemoryHistoryRequest struct {
 
 func (x *GetMemoryHistoryRequest) Reset() {
 	*x = GetMemoryHistoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[12]
+	mi := &file_mneme_v1_services_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1121,7 @@ func (x *GetMemoryHistoryRequest) String() string {
 func (*GetMemoryHistoryRequest) ProtoMessage() {}
 
 func (x *GetMemoryHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[12]
+	mi := &file_mneme_v1_services_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1134,7 @@ func (x *GetMemoryHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetMemoryHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{12}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetMemoryHistoryRequest) GetUserId() string {
@@ -1088,7 +1164,7 @@ type GetMemoryHistoryResponse struct {
 
 func (x *GetMemoryHistoryResponse) Reset() {
 	*x = GetMemoryHistoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[13]
+	mi := &file_mneme_v1_services_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1176,7 @@ func (x *GetMemoryHistoryResponse) String() string {
 func (*GetMemoryHistoryResponse) ProtoMessage() {}
 
 func (x *GetMemoryHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[13]
+	mi := &file_mneme_v1_services_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1189,7 @@ func (x *GetMemoryHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetMemoryHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{13}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetMemoryHistoryResponse) GetVersions() []*Memory {
@@ -1143,7 +1219,7 @@ type DeleteMemoryRequest struct {
 
 func (x *DeleteMemoryRequest) Reset() {
 	*x = DeleteMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[14]
+	mi := &file_mneme_v1_services_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1231,7 @@ func (x *DeleteMemoryRequest) String() string {
 func (*DeleteMemoryRequest) ProtoMessage() {}
 
 func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[14]
+	mi := &file_mneme_v1_services_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1244,7 @@ func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{14}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteMemoryRequest) GetUserId() string {
@@ -1196,7 +1272,7 @@ type DeleteMemoryResponse struct {
 
 func (x *DeleteMemoryResponse) Reset() {
 	*x = DeleteMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[15]
+	mi := &file_mneme_v1_services_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1284,7 @@ func (x *DeleteMemoryResponse) String() string {
 func (*DeleteMemoryResponse) ProtoMessage() {}
 
 func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[15]
+	mi := &file_mneme_v1_services_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1297,7 @@ func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{15}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteMemoryResponse) GetMemory() *Memory {
@@ -1244,7 +1320,7 @@ type ReleaseMemoryRequest struct {
 
 func (x *ReleaseMemoryRequest) Reset() {
 	*x = ReleaseMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	mi := &file_mneme_v1_services_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1332,7 @@ func (x *ReleaseMemoryRequest) String() string {
 func (*ReleaseMemoryRequest) ProtoMessage() {}
 
 func (x *ReleaseMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	mi := &file_mneme_v1_services_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1345,7 @@ func (x *ReleaseMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseMemoryRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{16}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReleaseMemoryRequest) GetUserId() string {
@@ -1297,7 +1373,7 @@ type ReleaseMemoryResponse struct {
 
 func (x *ReleaseMemoryResponse) Reset() {
 	*x = ReleaseMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	mi := &file_mneme_v1_services_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1385,7 @@ func (x *ReleaseMemoryResponse) String() string {
 func (*ReleaseMemoryResponse) ProtoMessage() {}
 
 func (x *ReleaseMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	mi := &file_mneme_v1_services_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1398,7 @@ func (x *ReleaseMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseMemoryResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{17}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReleaseMemoryResponse) GetMemory() *Memory {
@@ -1343,7 +1419,7 @@ type GetWorkingMemoryRequest struct {
 
 func (x *GetWorkingMemoryRequest) Reset() {
 	*x = GetWorkingMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[18]
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1431,7 @@ func (x *GetWorkingMemoryRequest) String() string {
 func (*GetWorkingMemoryRequest) ProtoMessage() {}
 
 func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[18]
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1444,7 @@ func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryRequest.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{18}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetWorkingMemoryRequest) GetUserId() string {
@@ -1389,7 +1465,7 @@ type GetWorkingMemoryResponse struct {
 
 func (x *GetWorkingMemoryResponse) Reset() {
 	*x = GetWorkingMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1477,7 @@ func (x *GetWorkingMemoryResponse) String() string {
 func (*GetWorkingMemoryResponse) ProtoMessage() {}
 
 func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1490,7 @@ func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryResponse.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetWorkingMemoryResponse) GetTurns() []*Turn {
@@ -1437,7 +1513,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1525,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1538,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetSessionRequest) GetUserId() string {
@@ -1496,7 +1572,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1584,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1597,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetSessionResponse) GetState() FormationState {
@@ -1564,14 +1640,17 @@ type RerankCandidate struct {
 	// The candidate's embedding, projected and encoded as package ranking does; empty where it is not known.
 	Vector []byte `protobuf:"bytes,5,opt,name=vector,proto3" json:"vector,omitempty"`
 	// Cosine of the embeddings of query and candidate, -1 to 1; 0 where one is not known.
-	Cosine        float32 `protobuf:"fixed32,6,opt,name=cosine,proto3" json:"cosine,omitempty"`
+	Cosine float32 `protobuf:"fixed32,6,opt,name=cosine,proto3" json:"cosine,omitempty"`
+	// Which others share its session, where places are to be spread over sessions: those with the same number. 0 for one that competes with
+	// all others alike.
+	Group         uint32 `protobuf:"varint,7,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RerankCandidate) Reset() {
 	*x = RerankCandidate{}
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +1662,7 @@ func (x *RerankCandidate) String() string {
 func (*RerankCandidate) ProtoMessage() {}
 
 func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +1675,7 @@ func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankCandidate.ProtoReflect.Descriptor instead.
 func (*RerankCandidate) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RerankCandidate) GetMemoryId() string {
@@ -1634,6 +1713,13 @@ func (x *RerankCandidate) GetCosine() float32 {
 	return 0
 }
 
+func (x *RerankCandidate) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
 // RerankRequest asks for an order.
 type RerankRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1648,14 +1734,16 @@ type RerankRequest struct {
 	// Name and version of the features. An order by others than the weights are for is refused.
 	FeatureSet string `protobuf:"bytes,6,opt,name=feature_set,json=featureSet,proto3" json:"feature_set,omitempty"`
 	// The query's embedding, projected and encoded as the candidates' are; may be empty.
-	QueryVector   []byte `protobuf:"bytes,7,opt,name=query_vector,json=queryVector,proto3" json:"query_vector,omitempty"`
+	QueryVector []byte `protobuf:"bytes,7,opt,name=query_vector,json=queryVector,proto3" json:"query_vector,omitempty"`
+	// Keeps no trace of the decision: it is asked for a diagnosis, and nothing is to be learned from it.
+	Untraced      bool `protobuf:"varint,8,opt,name=untraced,proto3" json:"untraced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RerankRequest) Reset() {
 	*x = RerankRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1755,7 @@ func (x *RerankRequest) String() string {
 func (*RerankRequest) ProtoMessage() {}
 
 func (x *RerankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1768,7 @@ func (x *RerankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankRequest.ProtoReflect.Descriptor instead.
 func (*RerankRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RerankRequest) GetUserId() string {
@@ -1725,20 +1813,29 @@ func (x *RerankRequest) GetQueryVector() []byte {
 	return nil
 }
 
+func (x *RerankRequest) GetUntraced() bool {
+	if x != nil {
+		return x.Untraced
+	}
+	return false
+}
+
 // RankedMemory is a place in the order.
 type RankedMemory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The memory's identifier.
 	MemoryId string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// The reranker's score; comparable within one response.
-	Score         float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
+	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
+	// Whether the place was given to it to explore: it was drawn by chance among those that would not be shown.
+	Explored      bool `protobuf:"varint,3,opt,name=explored,proto3" json:"explored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RankedMemory) Reset() {
 	*x = RankedMemory{}
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1750,7 +1847,7 @@ func (x *RankedMemory) String() string {
 func (*RankedMemory) ProtoMessage() {}
 
 func (x *RankedMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1763,7 +1860,7 @@ func (x *RankedMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankedMemory.ProtoReflect.Descriptor instead.
 func (*RankedMemory) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RankedMemory) GetMemoryId() string {
@@ -1780,6 +1877,13 @@ func (x *RankedMemory) GetScore() float64 {
 	return 0
 }
 
+func (x *RankedMemory) GetExplored() bool {
+	if x != nil {
+		return x.Explored
+	}
+	return false
+}
+
 // RerankResponse is an order.
 type RerankResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1787,7 +1891,7 @@ type RerankResponse struct {
 	Ranked []*RankedMemory `protobuf:"bytes,1,rep,name=ranked,proto3" json:"ranked,omitempty"`
 	// Version of the weights used, "prior/N" or "learned/N".
 	WeightsVersion string `protobuf:"bytes,2,opt,name=weights_version,json=weightsVersion,proto3" json:"weights_version,omitempty"`
-	// Whether the order was drawn to explore, and not by score alone.
+	// Whether the whole order was drawn to explore, and not by score alone.
 	Explored      bool `protobuf:"varint,3,opt,name=explored,proto3" json:"explored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1795,7 +1899,7 @@ type RerankResponse struct {
 
 func (x *RerankResponse) Reset() {
 	*x = RerankResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1911,7 @@ func (x *RerankResponse) String() string {
 func (*RerankResponse) ProtoMessage() {}
 
 func (x *RerankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1924,7 @@ func (x *RerankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankResponse.ProtoReflect.Descriptor instead.
 func (*RerankResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RerankResponse) GetRanked() []*RankedMemory {
@@ -1863,7 +1967,7 @@ type WeightsVersion struct {
 
 func (x *WeightsVersion) Reset() {
 	*x = WeightsVersion{}
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +1979,7 @@ func (x *WeightsVersion) String() string {
 func (*WeightsVersion) ProtoMessage() {}
 
 func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +1992,7 @@ func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightsVersion.ProtoReflect.Descriptor instead.
 func (*WeightsVersion) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WeightsVersion) GetVersion() uint64 {
@@ -1935,7 +2039,7 @@ type ListWeightsRequest struct {
 
 func (x *ListWeightsRequest) Reset() {
 	*x = ListWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2051,7 @@ func (x *ListWeightsRequest) String() string {
 func (*ListWeightsRequest) ProtoMessage() {}
 
 func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2064,7 @@ func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsRequest.ProtoReflect.Descriptor instead.
 func (*ListWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
 }
 
 // ListWeightsResponse has the versions that are kept.
@@ -1978,7 +2082,7 @@ type ListWeightsResponse struct {
 
 func (x *ListWeightsResponse) Reset() {
 	*x = ListWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2094,7 @@ func (x *ListWeightsResponse) String() string {
 func (*ListWeightsResponse) ProtoMessage() {}
 
 func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2107,7 @@ func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsResponse.ProtoReflect.Descriptor instead.
 func (*ListWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListWeightsResponse) GetVersions() []*WeightsVersion {
@@ -2042,7 +2146,7 @@ type FeatureWeight struct {
 
 func (x *FeatureWeight) Reset() {
 	*x = FeatureWeight{}
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2054,7 +2158,7 @@ func (x *FeatureWeight) String() string {
 func (*FeatureWeight) ProtoMessage() {}
 
 func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2067,7 +2171,7 @@ func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeatureWeight.ProtoReflect.Descriptor instead.
 func (*FeatureWeight) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FeatureWeight) GetName() string {
@@ -2102,7 +2206,7 @@ type RollbackWeightsRequest struct {
 
 func (x *RollbackWeightsRequest) Reset() {
 	*x = RollbackWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2218,7 @@ func (x *RollbackWeightsRequest) String() string {
 func (*RollbackWeightsRequest) ProtoMessage() {}
 
 func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2231,7 @@ func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsRequest.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RollbackWeightsRequest) GetVersion() uint64 {
@@ -2148,7 +2252,7 @@ type RollbackWeightsResponse struct {
 
 func (x *RollbackWeightsResponse) Reset() {
 	*x = RollbackWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2264,7 @@ func (x *RollbackWeightsResponse) String() string {
 func (*RollbackWeightsResponse) ProtoMessage() {}
 
 func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2277,7 @@ func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsResponse.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RollbackWeightsResponse) GetVersion() *WeightsVersion {
@@ -2198,7 +2302,7 @@ type EraseUserRequest struct {
 
 func (x *EraseUserRequest) Reset() {
 	*x = EraseUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2314,7 @@ func (x *EraseUserRequest) String() string {
 func (*EraseUserRequest) ProtoMessage() {}
 
 func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2327,7 @@ func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserRequest.ProtoReflect.Descriptor instead.
 func (*EraseUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EraseUserRequest) GetUserId() string {
@@ -2251,7 +2355,7 @@ type EraseUserResponse struct {
 
 func (x *EraseUserResponse) Reset() {
 	*x = EraseUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2367,7 @@ func (x *EraseUserResponse) String() string {
 func (*EraseUserResponse) ProtoMessage() {}
 
 func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2380,7 @@ func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserResponse.ProtoReflect.Descriptor instead.
 func (*EraseUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EraseUserResponse) GetErasureId() string {
@@ -2299,7 +2403,7 @@ type GetErasureRequest struct {
 
 func (x *GetErasureRequest) Reset() {
 	*x = GetErasureRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2415,7 @@ func (x *GetErasureRequest) String() string {
 func (*GetErasureRequest) ProtoMessage() {}
 
 func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2428,7 @@ func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureRequest.ProtoReflect.Descriptor instead.
 func (*GetErasureRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetErasureRequest) GetUserId() string {
@@ -2356,7 +2460,7 @@ type GetErasureResponse struct {
 
 func (x *GetErasureResponse) Reset() {
 	*x = GetErasureResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2472,7 @@ func (x *GetErasureResponse) String() string {
 func (*GetErasureResponse) ProtoMessage() {}
 
 func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2485,7 @@ func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureResponse.ProtoReflect.Descriptor instead.
 func (*GetErasureResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetErasureResponse) GetState() ErasureState {
@@ -2416,7 +2520,7 @@ type ScanUserRequest struct {
 
 func (x *ScanUserRequest) Reset() {
 	*x = ScanUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2532,7 @@ func (x *ScanUserRequest) String() string {
 func (*ScanUserRequest) ProtoMessage() {}
 
 func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2545,7 @@ func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserRequest.ProtoReflect.Descriptor instead.
 func (*ScanUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ScanUserRequest) GetUserId() string {
@@ -2464,7 +2568,7 @@ type StoreCount struct {
 
 func (x *StoreCount) Reset() {
 	*x = StoreCount{}
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2476,7 +2580,7 @@ func (x *StoreCount) String() string {
 func (*StoreCount) ProtoMessage() {}
 
 func (x *StoreCount) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2489,7 +2593,7 @@ func (x *StoreCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreCount.ProtoReflect.Descriptor instead.
 func (*StoreCount) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StoreCount) GetStore() string {
@@ -2522,7 +2626,7 @@ type TransportTopic struct {
 
 func (x *TransportTopic) Reset() {
 	*x = TransportTopic{}
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2534,7 +2638,7 @@ func (x *TransportTopic) String() string {
 func (*TransportTopic) ProtoMessage() {}
 
 func (x *TransportTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2547,7 +2651,7 @@ func (x *TransportTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransportTopic.ProtoReflect.Descriptor instead.
 func (*TransportTopic) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TransportTopic) GetTopic() string {
@@ -2584,7 +2688,7 @@ type ScanUserResponse struct {
 
 func (x *ScanUserResponse) Reset() {
 	*x = ScanUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2700,7 @@ func (x *ScanUserResponse) String() string {
 func (*ScanUserResponse) ProtoMessage() {}
 
 func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2713,7 @@ func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserResponse.ProtoReflect.Descriptor instead.
 func (*ScanUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ScanUserResponse) GetCounts() []*StoreCount {
@@ -2637,7 +2741,7 @@ type ExportUserRequest struct {
 
 func (x *ExportUserRequest) Reset() {
 	*x = ExportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2753,7 @@ func (x *ExportUserRequest) String() string {
 func (*ExportUserRequest) ProtoMessage() {}
 
 func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +2766,7 @@ func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
 func (*ExportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExportUserRequest) GetUserId() string {
@@ -2683,7 +2787,7 @@ type ExportUserResponse struct {
 
 func (x *ExportUserResponse) Reset() {
 	*x = ExportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2799,7 @@ func (x *ExportUserResponse) String() string {
 func (*ExportUserResponse) ProtoMessage() {}
 
 func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2812,7 @@ func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
 func (*ExportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ExportUserResponse) GetData() []byte {
@@ -2735,7 +2839,7 @@ type BankCounts struct {
 
 func (x *BankCounts) Reset() {
 	*x = BankCounts{}
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2747,7 +2851,7 @@ func (x *BankCounts) String() string {
 func (*BankCounts) ProtoMessage() {}
 
 func (x *BankCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2760,7 +2864,7 @@ func (x *BankCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankCounts.ProtoReflect.Descriptor instead.
 func (*BankCounts) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BankCounts) GetMemories() uint64 {
@@ -2810,7 +2914,7 @@ type ImportUserRequest struct {
 
 func (x *ImportUserRequest) Reset() {
 	*x = ImportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2926,7 @@ func (x *ImportUserRequest) String() string {
 func (*ImportUserRequest) ProtoMessage() {}
 
 func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2939,7 @@ func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserRequest.ProtoReflect.Descriptor instead.
 func (*ImportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ImportUserRequest) GetUserId() string {
@@ -2886,7 +2990,7 @@ type ImportUserResponse struct {
 
 func (x *ImportUserResponse) Reset() {
 	*x = ImportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2898,7 +3002,7 @@ func (x *ImportUserResponse) String() string {
 func (*ImportUserResponse) ProtoMessage() {}
 
 func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2911,7 +3015,7 @@ func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserResponse.ProtoReflect.Descriptor instead.
 func (*ImportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ImportUserResponse) GetSoFar() *BankCounts {
@@ -2939,7 +3043,7 @@ type GetCoreRequest struct {
 
 func (x *GetCoreRequest) Reset() {
 	*x = GetCoreRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2951,7 +3055,7 @@ func (x *GetCoreRequest) String() string {
 func (*GetCoreRequest) ProtoMessage() {}
 
 func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2964,7 +3068,7 @@ func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreRequest.ProtoReflect.Descriptor instead.
 func (*GetCoreRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetCoreRequest) GetUserId() string {
@@ -2985,7 +3089,7 @@ type GetCoreResponse struct {
 
 func (x *GetCoreResponse) Reset() {
 	*x = GetCoreResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2997,7 +3101,7 @@ func (x *GetCoreResponse) String() string {
 func (*GetCoreResponse) ProtoMessage() {}
 
 func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3010,7 +3114,7 @@ func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreResponse.ProtoReflect.Descriptor instead.
 func (*GetCoreResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetCoreResponse) GetCore() *CoreBlock {
@@ -3028,14 +3132,17 @@ type WhyRequest struct {
 	// Turns that tell what was expected; at most 100.
 	ExpectTurnIds []string `protobuf:"bytes,2,rep,name=expect_turn_ids,json=expectTurnIds,proto3" json:"expect_turn_ids,omitempty"`
 	// What was expected in words, where the turns are not known; at most 4,096 bytes. All of its words that carry content are looked for.
-	ExpectText    string `protobuf:"bytes,3,opt,name=expect_text,json=expectText,proto3" json:"expect_text,omitempty"`
+	ExpectText string `protobuf:"bytes,3,opt,name=expect_text,json=expectText,proto3" json:"expect_text,omitempty"`
+	// RecallResponse.recall_id of the recall that is asked about; at most 128 bytes. What was left to chance in it is then drawn alike. Empty
+	// means a recall of its own.
+	RecallId      string `protobuf:"bytes,4,opt,name=recall_id,json=recallId,proto3" json:"recall_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3047,7 +3154,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3060,7 +3167,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WhyRequest) GetRecall() *RecallRequest {
@@ -3080,6 +3187,13 @@ func (x *WhyRequest) GetExpectTurnIds() []string {
 func (x *WhyRequest) GetExpectText() string {
 	if x != nil {
 		return x.ExpectText
+	}
+	return ""
+}
+
+func (x *WhyRequest) GetRecallId() string {
+	if x != nil {
+		return x.RecallId
 	}
 	return ""
 }
@@ -3105,7 +3219,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3231,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3244,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Finding) GetTurnId() string {
@@ -3189,14 +3303,16 @@ type CandidateView struct {
 	// The reranker's score.
 	Score float64 `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`
 	// Whether the profile cites it.
-	Shown         bool `protobuf:"varint,6,opt,name=shown,proto3" json:"shown,omitempty"`
+	Shown bool `protobuf:"varint,6,opt,name=shown,proto3" json:"shown,omitempty"`
+	// Whether its place was given to it to explore: it was drawn by chance among those that would not be shown.
+	Explored      bool `protobuf:"varint,7,opt,name=explored,proto3" json:"explored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CandidateView) Reset() {
 	*x = CandidateView{}
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3208,7 +3324,7 @@ func (x *CandidateView) String() string {
 func (*CandidateView) ProtoMessage() {}
 
 func (x *CandidateView) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3221,7 +3337,7 @@ func (x *CandidateView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateView.ProtoReflect.Descriptor instead.
 func (*CandidateView) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CandidateView) GetMemoryId() string {
@@ -3266,6 +3382,13 @@ func (x *CandidateView) GetShown() bool {
 	return false
 }
 
+func (x *CandidateView) GetExplored() bool {
+	if x != nil {
+		return x.Explored
+	}
+	return false
+}
+
 // WhyResponse says what became of what was expected.
 type WhyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3276,14 +3399,16 @@ type WhyResponse struct {
 	// The candidates, in order of retrieval.
 	Candidates []*CandidateView `protobuf:"bytes,3,rep,name=candidates,proto3" json:"candidates,omitempty"`
 	// The recall and the answer.
-	Answer        *AnswerResponse `protobuf:"bytes,4,opt,name=answer,proto3" json:"answer,omitempty"`
+	Answer *AnswerResponse `protobuf:"bytes,4,opt,name=answer,proto3" json:"answer,omitempty"`
+	// The core block that the profile was written from, with its version and evidence; unset where there was none.
+	Core          *CoreBlock `protobuf:"bytes,5,opt,name=core,proto3" json:"core,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WhyResponse) Reset() {
 	*x = WhyResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3420,7 @@ func (x *WhyResponse) String() string {
 func (*WhyResponse) ProtoMessage() {}
 
 func (x *WhyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3433,7 @@ func (x *WhyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyResponse.ProtoReflect.Descriptor instead.
 func (*WhyResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *WhyResponse) GetStage() Stage {
@@ -3339,11 +3464,18 @@ func (x *WhyResponse) GetAnswer() *AnswerResponse {
 	return nil
 }
 
+func (x *WhyResponse) GetCore() *CoreBlock {
+	if x != nil {
+		return x.Core
+	}
+	return nil
+}
+
 var File_mneme_v1_services_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_services_proto_rawDesc = "" +
 	"\n" +
-	"\x17mneme/v1/services.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/memory.proto\"\xf5\x01\n" +
+	"\x17mneme/v1/services.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/memory.proto\"\xa4\x02\n" +
 	"\rRecallRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x12\x1e\n" +
@@ -3354,11 +3486,16 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\vword_budget\x18\x05 \x01(\rR\n" +
 	"wordBudget\x12/\n" +
 	"\x05as_of\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12'\n" +
-	"\x0fretrieval_order\x18\a \x01(\bR\x0eretrievalOrder\"c\n" +
+	"\x0fretrieval_order\x18\a \x01(\bR\x0eretrievalOrder\x12-\n" +
+	"\bmessages\x18\b \x03(\v2\x11.mneme.v1.MessageR\bmessages\"7\n" +
+	"\aMessage\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\tR\acontent\"\x7f\n" +
 	"\vCitedMemory\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12(\n" +
 	"\x06memory\x18\x02 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\x12\x14\n" +
-	"\x05score\x18\x03 \x01(\x01R\x05score\":\n" +
+	"\x05score\x18\x03 \x01(\x01R\x05score\x12\x1a\n" +
+	"\bexplored\x18\x04 \x01(\bR\bexplored\":\n" +
 	"\x0eProfileSection\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05lines\x18\x02 \x03(\tR\x05lines\"\xc5\x02\n" +
@@ -3431,13 +3568,14 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x05turns\x18\x03 \x01(\rR\x05turns\x12\x1e\n" +
 	"\n" +
 	"operations\x18\x04 \x01(\rR\n" +
-	"operations\"\x9f\x01\n" +
+	"operations\"\xb5\x01\n" +
 	"\x0fRerankCandidate\x12\x1b\n" +
 	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x12\x14\n" +
 	"\x05score\x18\x03 \x01(\x01R\x05score\x12\x1a\n" +
 	"\bfeatures\x18\x04 \x03(\x02R\bfeatures\x12\x16\n" +
 	"\x06vector\x18\x05 \x01(\fR\x06vector\x12\x16\n" +
-	"\x06cosine\x18\x06 \x01(\x02R\x06cosineJ\x04\b\x02\x10\x03R\acontent\"\xed\x01\n" +
+	"\x06cosine\x18\x06 \x01(\x02R\x06cosine\x12\x14\n" +
+	"\x05group\x18\a \x01(\rR\x05groupJ\x04\b\x02\x10\x03R\acontent\"\x89\x02\n" +
 	"\rRerankRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x129\n" +
 	"\n" +
@@ -3447,10 +3585,12 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\trecall_id\x18\x05 \x01(\tR\brecallId\x12\x1f\n" +
 	"\vfeature_set\x18\x06 \x01(\tR\n" +
 	"featureSet\x12!\n" +
-	"\fquery_vector\x18\a \x01(\fR\vqueryVectorJ\x04\b\x02\x10\x03R\x05query\"A\n" +
+	"\fquery_vector\x18\a \x01(\fR\vqueryVector\x12\x1a\n" +
+	"\buntraced\x18\b \x01(\bR\buntracedJ\x04\b\x02\x10\x03R\x05query\"]\n" +
 	"\fRankedMemory\x12\x1b\n" +
 	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x12\x14\n" +
-	"\x05score\x18\x02 \x01(\x01R\x05score\"\x85\x01\n" +
+	"\x05score\x18\x02 \x01(\x01R\x05score\x12\x1a\n" +
+	"\bexplored\x18\x03 \x01(\bR\bexplored\"\x85\x01\n" +
 	"\x0eRerankResponse\x12.\n" +
 	"\x06ranked\x18\x01 \x03(\v2\x16.mneme.v1.RankedMemoryR\x06ranked\x12'\n" +
 	"\x0fweights_version\x18\x02 \x01(\tR\x0eweightsVersion\x12\x1a\n" +
@@ -3527,13 +3667,14 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x0eGetCoreRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\":\n" +
 	"\x0fGetCoreResponse\x12'\n" +
-	"\x04core\x18\x01 \x01(\v2\x13.mneme.v1.CoreBlockR\x04core\"\x86\x01\n" +
+	"\x04core\x18\x01 \x01(\v2\x13.mneme.v1.CoreBlockR\x04core\"\xa3\x01\n" +
 	"\n" +
 	"WhyRequest\x12/\n" +
 	"\x06recall\x18\x01 \x01(\v2\x17.mneme.v1.RecallRequestR\x06recall\x12&\n" +
 	"\x0fexpect_turn_ids\x18\x02 \x03(\tR\rexpectTurnIds\x12\x1f\n" +
 	"\vexpect_text\x18\x03 \x01(\tR\n" +
-	"expectText\"\xb6\x01\n" +
+	"expectText\x12\x1b\n" +
+	"\trecall_id\x18\x04 \x01(\tR\brecallId\"\xb6\x01\n" +
 	"\aFinding\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12%\n" +
 	"\x05stage\x18\x02 \x01(\x0e2\x0f.mneme.v1.StageR\x05stage\x12\x16\n" +
@@ -3541,21 +3682,23 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\n" +
 	"memory_ids\x18\x04 \x03(\tR\tmemoryIds\x12\x1c\n" +
 	"\tretrieved\x18\x05 \x01(\rR\tretrieved\x12\x16\n" +
-	"\x06ranked\x18\x06 \x01(\rR\x06ranked\"\xa9\x01\n" +
+	"\x06ranked\x18\x06 \x01(\rR\x06ranked\"\xc5\x01\n" +
 	"\rCandidateView\x12\x1b\n" +
 	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x12\x19\n" +
 	"\bturn_ids\x18\x02 \x03(\tR\aturnIds\x12\x1c\n" +
 	"\tretrieved\x18\x03 \x01(\rR\tretrieved\x12\x16\n" +
 	"\x06ranked\x18\x04 \x01(\rR\x06ranked\x12\x14\n" +
 	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x14\n" +
-	"\x05shown\x18\x06 \x01(\bR\x05shown\"\xce\x01\n" +
+	"\x05shown\x18\x06 \x01(\bR\x05shown\x12\x1a\n" +
+	"\bexplored\x18\a \x01(\bR\bexplored\"\xf7\x01\n" +
 	"\vWhyResponse\x12%\n" +
 	"\x05stage\x18\x01 \x01(\x0e2\x0f.mneme.v1.StageR\x05stage\x12-\n" +
 	"\bfindings\x18\x02 \x03(\v2\x11.mneme.v1.FindingR\bfindings\x127\n" +
 	"\n" +
 	"candidates\x18\x03 \x03(\v2\x17.mneme.v1.CandidateViewR\n" +
 	"candidates\x120\n" +
-	"\x06answer\x18\x04 \x01(\v2\x18.mneme.v1.AnswerResponseR\x06answer*j\n" +
+	"\x06answer\x18\x04 \x01(\v2\x18.mneme.v1.AnswerResponseR\x06answer\x12'\n" +
+	"\x04core\x18\x05 \x01(\v2\x13.mneme.v1.CoreBlockR\x04core*j\n" +
 	"\x0eFormationState\x12\x1f\n" +
 	"\x1bFORMATION_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17FORMATION_STATE_PENDING\x10\x01\x12\x1a\n" +
@@ -3619,149 +3762,152 @@ func file_mneme_v1_services_proto_rawDescGZIP() []byte {
 }
 
 var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_mneme_v1_services_proto_goTypes = []any{
 	(FormationState)(0),              // 0: mneme.v1.FormationState
 	(ErasureState)(0),                // 1: mneme.v1.ErasureState
 	(Stage)(0),                       // 2: mneme.v1.Stage
 	(*RecallRequest)(nil),            // 3: mneme.v1.RecallRequest
-	(*CitedMemory)(nil),              // 4: mneme.v1.CitedMemory
-	(*ProfileSection)(nil),           // 5: mneme.v1.ProfileSection
-	(*RecallResponse)(nil),           // 6: mneme.v1.RecallResponse
-	(*AnswerRequest)(nil),            // 7: mneme.v1.AnswerRequest
-	(*AnswerResponse)(nil),           // 8: mneme.v1.AnswerResponse
-	(*ReportCitationsRequest)(nil),   // 9: mneme.v1.ReportCitationsRequest
-	(*ReportCitationsResponse)(nil),  // 10: mneme.v1.ReportCitationsResponse
-	(*ListMemoriesRequest)(nil),      // 11: mneme.v1.ListMemoriesRequest
-	(*ListMemoriesResponse)(nil),     // 12: mneme.v1.ListMemoriesResponse
-	(*GetMemoryRequest)(nil),         // 13: mneme.v1.GetMemoryRequest
-	(*GetMemoryResponse)(nil),        // 14: mneme.v1.GetMemoryResponse
-	(*GetMemoryHistoryRequest)(nil),  // 15: mneme.v1.GetMemoryHistoryRequest
-	(*GetMemoryHistoryResponse)(nil), // 16: mneme.v1.GetMemoryHistoryResponse
-	(*DeleteMemoryRequest)(nil),      // 17: mneme.v1.DeleteMemoryRequest
-	(*DeleteMemoryResponse)(nil),     // 18: mneme.v1.DeleteMemoryResponse
-	(*ReleaseMemoryRequest)(nil),     // 19: mneme.v1.ReleaseMemoryRequest
-	(*ReleaseMemoryResponse)(nil),    // 20: mneme.v1.ReleaseMemoryResponse
-	(*GetWorkingMemoryRequest)(nil),  // 21: mneme.v1.GetWorkingMemoryRequest
-	(*GetWorkingMemoryResponse)(nil), // 22: mneme.v1.GetWorkingMemoryResponse
-	(*GetSessionRequest)(nil),        // 23: mneme.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),       // 24: mneme.v1.GetSessionResponse
-	(*RerankCandidate)(nil),          // 25: mneme.v1.RerankCandidate
-	(*RerankRequest)(nil),            // 26: mneme.v1.RerankRequest
-	(*RankedMemory)(nil),             // 27: mneme.v1.RankedMemory
-	(*RerankResponse)(nil),           // 28: mneme.v1.RerankResponse
-	(*WeightsVersion)(nil),           // 29: mneme.v1.WeightsVersion
-	(*ListWeightsRequest)(nil),       // 30: mneme.v1.ListWeightsRequest
-	(*ListWeightsResponse)(nil),      // 31: mneme.v1.ListWeightsResponse
-	(*FeatureWeight)(nil),            // 32: mneme.v1.FeatureWeight
-	(*RollbackWeightsRequest)(nil),   // 33: mneme.v1.RollbackWeightsRequest
-	(*RollbackWeightsResponse)(nil),  // 34: mneme.v1.RollbackWeightsResponse
-	(*EraseUserRequest)(nil),         // 35: mneme.v1.EraseUserRequest
-	(*EraseUserResponse)(nil),        // 36: mneme.v1.EraseUserResponse
-	(*GetErasureRequest)(nil),        // 37: mneme.v1.GetErasureRequest
-	(*GetErasureResponse)(nil),       // 38: mneme.v1.GetErasureResponse
-	(*ScanUserRequest)(nil),          // 39: mneme.v1.ScanUserRequest
-	(*StoreCount)(nil),               // 40: mneme.v1.StoreCount
-	(*TransportTopic)(nil),           // 41: mneme.v1.TransportTopic
-	(*ScanUserResponse)(nil),         // 42: mneme.v1.ScanUserResponse
-	(*ExportUserRequest)(nil),        // 43: mneme.v1.ExportUserRequest
-	(*ExportUserResponse)(nil),       // 44: mneme.v1.ExportUserResponse
-	(*BankCounts)(nil),               // 45: mneme.v1.BankCounts
-	(*ImportUserRequest)(nil),        // 46: mneme.v1.ImportUserRequest
-	(*ImportUserResponse)(nil),       // 47: mneme.v1.ImportUserResponse
-	(*GetCoreRequest)(nil),           // 48: mneme.v1.GetCoreRequest
-	(*GetCoreResponse)(nil),          // 49: mneme.v1.GetCoreResponse
-	(*WhyRequest)(nil),               // 50: mneme.v1.WhyRequest
-	(*Finding)(nil),                  // 51: mneme.v1.Finding
-	(*CandidateView)(nil),            // 52: mneme.v1.CandidateView
-	(*WhyResponse)(nil),              // 53: mneme.v1.WhyResponse
-	(*timestamppb.Timestamp)(nil),    // 54: google.protobuf.Timestamp
-	(*Memory)(nil),                   // 55: mneme.v1.Memory
-	(Status)(0),                      // 56: mneme.v1.Status
-	(*Turn)(nil),                     // 57: mneme.v1.Turn
-	(*CoreBlock)(nil),                // 58: mneme.v1.CoreBlock
+	(*Message)(nil),                  // 4: mneme.v1.Message
+	(*CitedMemory)(nil),              // 5: mneme.v1.CitedMemory
+	(*ProfileSection)(nil),           // 6: mneme.v1.ProfileSection
+	(*RecallResponse)(nil),           // 7: mneme.v1.RecallResponse
+	(*AnswerRequest)(nil),            // 8: mneme.v1.AnswerRequest
+	(*AnswerResponse)(nil),           // 9: mneme.v1.AnswerResponse
+	(*ReportCitationsRequest)(nil),   // 10: mneme.v1.ReportCitationsRequest
+	(*ReportCitationsResponse)(nil),  // 11: mneme.v1.ReportCitationsResponse
+	(*ListMemoriesRequest)(nil),      // 12: mneme.v1.ListMemoriesRequest
+	(*ListMemoriesResponse)(nil),     // 13: mneme.v1.ListMemoriesResponse
+	(*GetMemoryRequest)(nil),         // 14: mneme.v1.GetMemoryRequest
+	(*GetMemoryResponse)(nil),        // 15: mneme.v1.GetMemoryResponse
+	(*GetMemoryHistoryRequest)(nil),  // 16: mneme.v1.GetMemoryHistoryRequest
+	(*GetMemoryHistoryResponse)(nil), // 17: mneme.v1.GetMemoryHistoryResponse
+	(*DeleteMemoryRequest)(nil),      // 18: mneme.v1.DeleteMemoryRequest
+	(*DeleteMemoryResponse)(nil),     // 19: mneme.v1.DeleteMemoryResponse
+	(*ReleaseMemoryRequest)(nil),     // 20: mneme.v1.ReleaseMemoryRequest
+	(*ReleaseMemoryResponse)(nil),    // 21: mneme.v1.ReleaseMemoryResponse
+	(*GetWorkingMemoryRequest)(nil),  // 22: mneme.v1.GetWorkingMemoryRequest
+	(*GetWorkingMemoryResponse)(nil), // 23: mneme.v1.GetWorkingMemoryResponse
+	(*GetSessionRequest)(nil),        // 24: mneme.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),       // 25: mneme.v1.GetSessionResponse
+	(*RerankCandidate)(nil),          // 26: mneme.v1.RerankCandidate
+	(*RerankRequest)(nil),            // 27: mneme.v1.RerankRequest
+	(*RankedMemory)(nil),             // 28: mneme.v1.RankedMemory
+	(*RerankResponse)(nil),           // 29: mneme.v1.RerankResponse
+	(*WeightsVersion)(nil),           // 30: mneme.v1.WeightsVersion
+	(*ListWeightsRequest)(nil),       // 31: mneme.v1.ListWeightsRequest
+	(*ListWeightsResponse)(nil),      // 32: mneme.v1.ListWeightsResponse
+	(*FeatureWeight)(nil),            // 33: mneme.v1.FeatureWeight
+	(*RollbackWeightsRequest)(nil),   // 34: mneme.v1.RollbackWeightsRequest
+	(*RollbackWeightsResponse)(nil),  // 35: mneme.v1.RollbackWeightsResponse
+	(*EraseUserRequest)(nil),         // 36: mneme.v1.EraseUserRequest
+	(*EraseUserResponse)(nil),        // 37: mneme.v1.EraseUserResponse
+	(*GetErasureRequest)(nil),        // 38: mneme.v1.GetErasureRequest
+	(*GetErasureResponse)(nil),       // 39: mneme.v1.GetErasureResponse
+	(*ScanUserRequest)(nil),          // 40: mneme.v1.ScanUserRequest
+	(*StoreCount)(nil),               // 41: mneme.v1.StoreCount
+	(*TransportTopic)(nil),           // 42: mneme.v1.TransportTopic
+	(*ScanUserResponse)(nil),         // 43: mneme.v1.ScanUserResponse
+	(*ExportUserRequest)(nil),        // 44: mneme.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 45: mneme.v1.ExportUserResponse
+	(*BankCounts)(nil),               // 46: mneme.v1.BankCounts
+	(*ImportUserRequest)(nil),        // 47: mneme.v1.ImportUserRequest
+	(*ImportUserResponse)(nil),       // 48: mneme.v1.ImportUserResponse
+	(*GetCoreRequest)(nil),           // 49: mneme.v1.GetCoreRequest
+	(*GetCoreResponse)(nil),          // 50: mneme.v1.GetCoreResponse
+	(*WhyRequest)(nil),               // 51: mneme.v1.WhyRequest
+	(*Finding)(nil),                  // 52: mneme.v1.Finding
+	(*CandidateView)(nil),            // 53: mneme.v1.CandidateView
+	(*WhyResponse)(nil),              // 54: mneme.v1.WhyResponse
+	(*timestamppb.Timestamp)(nil),    // 55: google.protobuf.Timestamp
+	(*Memory)(nil),                   // 56: mneme.v1.Memory
+	(Status)(0),                      // 57: mneme.v1.Status
+	(*Turn)(nil),                     // 58: mneme.v1.Turn
+	(*CoreBlock)(nil),                // 59: mneme.v1.CoreBlock
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
-	54, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
-	55, // 1: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
-	5,  // 2: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
-	4,  // 3: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
-	3,  // 4: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
-	6,  // 5: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
-	56, // 6: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
-	55, // 7: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	55, // 8: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	57, // 9: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	55, // 10: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	55, // 11: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	55, // 12: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
-	57, // 13: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
-	0,  // 14: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	54, // 15: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
-	25, // 16: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
-	27, // 17: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	54, // 18: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
-	29, // 19: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
-	32, // 20: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
-	29, // 21: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
-	1,  // 22: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
-	54, // 23: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
-	40, // 24: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
-	41, // 25: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
-	45, // 26: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
-	45, // 27: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
-	58, // 28: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
-	3,  // 29: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
-	2,  // 30: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
-	2,  // 31: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
-	51, // 32: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
-	52, // 33: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
-	8,  // 34: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
-	3,  // 35: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
-	7,  // 36: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
-	9,  // 37: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	11, // 38: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	13, // 39: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	15, // 40: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	17, // 41: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	19, // 42: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
-	21, // 43: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	23, // 44: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	48, // 45: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
-	35, // 46: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
-	37, // 47: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
-	39, // 48: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
-	43, // 49: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
-	46, // 50: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
-	26, // 51: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	30, // 52: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
-	33, // 53: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
-	50, // 54: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
-	6,  // 55: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	8,  // 56: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	10, // 57: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	12, // 58: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	14, // 59: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	16, // 60: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	18, // 61: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	20, // 62: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
-	22, // 63: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	24, // 64: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	49, // 65: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
-	36, // 66: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
-	38, // 67: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
-	42, // 68: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
-	44, // 69: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
-	47, // 70: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
-	28, // 71: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	31, // 72: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
-	34, // 73: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
-	53, // 74: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
-	55, // [55:75] is the sub-list for method output_type
-	35, // [35:55] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	55, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
+	4,  // 1: mneme.v1.RecallRequest.messages:type_name -> mneme.v1.Message
+	56, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
+	6,  // 3: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
+	5,  // 4: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
+	3,  // 5: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
+	7,  // 6: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
+	57, // 7: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
+	56, // 8: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	56, // 9: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	58, // 10: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	56, // 11: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	56, // 12: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	56, // 13: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
+	58, // 14: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	0,  // 15: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
+	55, // 16: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	26, // 17: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
+	28, // 18: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
+	55, // 19: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
+	30, // 20: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
+	33, // 21: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
+	30, // 22: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
+	1,  // 23: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
+	55, // 24: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	41, // 25: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	42, // 26: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	46, // 27: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	46, // 28: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	59, // 29: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
+	3,  // 30: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
+	2,  // 31: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
+	2,  // 32: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
+	52, // 33: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
+	53, // 34: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
+	9,  // 35: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
+	59, // 36: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
+	3,  // 37: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
+	8,  // 38: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
+	10, // 39: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
+	12, // 40: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	14, // 41: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	16, // 42: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	18, // 43: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	20, // 44: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
+	22, // 45: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	24, // 46: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	49, // 47: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
+	36, // 48: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	38, // 49: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	40, // 50: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	44, // 51: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	47, // 52: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	27, // 53: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	31, // 54: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
+	34, // 55: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
+	51, // 56: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
+	7,  // 57: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	9,  // 58: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	11, // 59: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	13, // 60: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	15, // 61: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	17, // 62: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	19, // 63: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	21, // 64: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
+	23, // 65: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	25, // 66: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	50, // 67: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
+	37, // 68: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	39, // 69: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	43, // 70: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	45, // 71: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	48, // 72: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	29, // 73: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	32, // 74: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
+	35, // 75: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
+	54, // 76: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
+	57, // [57:77] is the sub-list for method output_type
+	37, // [37:57] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_services_proto_init() }
@@ -3770,14 +3916,14 @@ func file_mneme_v1_services_proto_init() {
 		return
 	}
 	file_mneme_v1_memory_proto_init()
-	file_mneme_v1_services_proto_msgTypes[26].OneofWrappers = []any{}
+	file_mneme_v1_services_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_services_proto_rawDesc), len(file_mneme_v1_services_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   51,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

@@ -90,6 +90,12 @@ func (f *Filter) Worth(t memory.Turn) float64 {
 	return score
 }
 
+// Read is the score of what the model can read; ok is false of what a user says in words that it cannot know.
+func (f *Filter) Read(t memory.Turn) (score float64, ok bool) {
+	score, unread := f.score(t)
+	return score, !unread
+}
+
 func (f *Filter) score(t memory.Turn) (score float64, unread bool) {
 	r := Read(t)
 	if len(r.Clauses) == 0 {

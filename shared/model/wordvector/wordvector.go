@@ -1,5 +1,5 @@
 // Package wordvector has static vectors of English words: words of like meaning have vectors of like direction. They are distilled from
-// a sentence encoder by distill.py (see docs/word-vectors-model-card.md), and need neither that encoder nor any model server.
+// a sentence encoder by distill_words.py (see docs/word-vectors-model-card.md), and need neither that encoder nor any model server.
 package wordvector
 
 import (
@@ -41,7 +41,7 @@ var table = sync.OnceValue(func() *Table {
 	return t
 })
 
-// Parse reads a table; distill.py says how it is written. What is not one is an ErrFormat.
+// Parse reads a table; distill_words.py says how it is written. What is not one is an ErrFormat.
 func Parse(raw []byte) (*Table, error) {
 	const header = len(magic) + 8
 	if len(raw) < header || string(raw[:len(magic)]) != magic {

@@ -24,11 +24,15 @@ const (
 	MetricRecallTime Metric = "mneme.recall.duration"
 	MetricDegraded   Metric = "mneme.recall.degraded"
 	MetricAnswers    Metric = "mneme.recall.answers"
-	MetricFeedback   Metric = "mneme.rerank.feedback"
+
+	MetricCandidateChoice Metric = "mneme.recall.candidate_choice"
+
+	MetricFeedback Metric = "mneme.rerank.feedback"
 
 	MetricReports        Metric = "mneme.rerank.reports"
 	MetricWeightSteps    Metric = "mneme.rerank.steps"
 	MetricWeightUpdate   Metric = "mneme.rerank.update.duration"
+	MetricExplored       Metric = "mneme.rerank.explored"
 	MetricRecallTraces   Metric = "mneme.rerank.traces"
 	MetricRerankDegraded Metric = "mneme.rerank.degraded"
 )
@@ -43,15 +47,17 @@ func meanings() map[Metric]meaning {
 		MetricChanges:  {"{operation}", "operations applied to banks, by tenant and change"},
 		MetricRejected: {"{turn}", "turns given up to the dead letters because their session could not be consolidated, by tenant"},
 
-		MetricRecallTime: {"s", "time of one recall within the service, by tenant"},
-		MetricDegraded:   {"{recall}", "recalls that did without something unavailable, by what it was"},
-		MetricAnswers:    {"{answer}", "answers given, by tenant and whether they abstained"},
-		MetricFeedback:   {"{memory}", "shown memories judged by feedback, by tenant and whether they were cited"},
+		MetricRecallTime:      {"s", "time of one recall within the service, by tenant"},
+		MetricDegraded:        {"{recall}", "recalls that did without something unavailable, by what it was"},
+		MetricAnswers:         {"{answer}", "answers given, by tenant and whether they abstained"},
+		MetricCandidateChoice: {"{recall}", "recalls, by tenant and whose weights chose candidates (learned, prior, not_read, outdated)"},
+		MetricFeedback:        {"{memory}", "shown memories judged by feedback, by tenant and whether they were cited"},
 
-		MetricReports:        {"{report}", "reports of citations, by tenant and result (learned, duplicate, unknown_recall, expired ...)"},
+		MetricReports:        {"{report}", "reports of citations, by tenant and result (learned, embedded, duplicate, expired ...)"},
 		MetricWeightSteps:    {"{version}", "versions of weights made, by tenant and how: learned or rolled_back"},
 		MetricWeightUpdate:   {"s", "time to take in one user's reports of citations, with the change of the weights"},
 		MetricRecallTraces:   {"{trace}", "traces of recalls, by tenant and whether they were kept, dropped or failed"},
+		MetricExplored:       {"{recall}", "orders drawn to explore, by tenant and how much of them: order or last"},
 		MetricRerankDegraded: {"{recall}", "orders made without something, by tenant and why: weights_unavailable or maps_do_not_fit"},
 	}
 }

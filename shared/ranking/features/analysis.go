@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -19,7 +20,7 @@ type meanings struct {
 	// The words of unit i are places[ends[i-1]:ends[i]], as places of the vocabulary.
 	places []int32
 	ends   []int32
-	// means has the mean vector of each unit's words, a unit vector, common the mean of these.
+	// means has the direction of each unit's text (wordvector.Sentences), a unit vector, common the mean of these.
 	means  []float32
 	common []float32
 	// around and apart have what makes unit vectors of a unit's mean with those beside it, and of its mean without the common one.
@@ -70,27 +71,27 @@ func (x *Index) analyse() {
 func (r *reader) readUnit(u *unit, told, said, spoken *reading) {
 	for _, m := range u.memories {
 		from := len(told.terms)
-		r.read(told, m.Content)
+		r.read(told, m.Content, u.language)
 		u.terms = append(u.terms, unique(told.terms[from:]))
 	}
 	statements := len(told.places)
 	for _, m := range u.memories {
-		r.read(told, m.Topic)
+		r.read(told, m.Topic, u.language)
 		if len(u.turns) == 0 {
-			r.read(said, m.Speaker)
+			r.read(said, m.Speaker, u.language)
 		}
-		r.read(told, m.Slot)
+		r.read(told, m.Slot, u.language)
 		for _, k := range m.Keywords {
-			r.read(told, k)
+			r.read(told, k, u.language)
 		}
 		if len(u.turns) == 0 {
-			r.read(said, m.Value)
+			r.read(said, m.Value, u.language)
 		}
 	}
 	told.places = told.places[:statements]
 	for _, t := range u.turns {
-		r.read(said, t.Speaker)
-		r.read(spoken, spokenText(t))
+		r.read(said, t.Speaker, u.language)
+		r.read(spoken, spokenText(t), u.language)
 	}
 	said.terms = append(said.terms, spoken.terms...)
 	if len(u.turns) == 0 {
@@ -128,16 +129,16 @@ func (x *Index) wordsOf(i int) []int32 {
 	return x.places[from:x.ends[i]]
 }
 
-// average makes the vectors of the vocabulary and the mean vectors of the units, rare words counting more.
+// average makes the vectors of the vocabulary and the directions of the units' texts, words that are rare for the user counting more.
 func (x *Index) average() {
-	d, n := x.table.Dimension(), len(x.units)
-	x.vectors, x.means, x.common = make([]float32, len(x.words)*d), make([]float32, n*d), make([]float32, d)
+	d, wide, n := x.table.Dimension(), wordvector.ShippedSentences().Dimension(), len(x.units)
+	x.vectors, x.means, x.common = make([]float32, len(x.words)*d), make([]float32, n*wide), make([]float32, wide)
 	x.rarities = make([]float32, len(x.words))
 	for len(x.frequency) < len(x.words) { // words of keywords alone are in no unit
 		x.frequency = append(x.frequency, 0)
 	}
 	for p, w := range x.words {
-		x.table.Add(x.vectors[p*d:(p+1)*d], w, 1)
+		x.add(x.vectors[p*d:(p+1)*d], w, 1)
 		x.rarities[p] = x.rarity(w)
 	}
 	x.rare, x.around, x.apart = make([]float32, n), make([]float32, n), make([]float32, n)
@@ -145,13 +146,13 @@ func (x *Index) average() {
 		mean := x.mean(i)
 		own := x.wordsOf(i)
 		for _, p := range own {
-			addTo(mean, x.vectors[int(p)*d:(int(p)+1)*d], x.rarities[p])
+			x.addToText(mean, x.words[p], x.rarities[p])
 			x.rare[i] += x.rarities[p] / float32(len(own))
 		}
 		scale(mean, inverse(mean))
 		addTo(x.common, mean, 1/float32(n))
 	}
-	sum := make([]float32, d)
+	sum := make([]float32, wide)
 	for i := range x.units {
 		copy(sum, x.mean(i))
 		for _, j := range [...]int32{x.beside[i][oneBack], x.beside[i][oneOn]} {
@@ -166,7 +167,7 @@ func (x *Index) average() {
 	}
 }
 
-// mean is the mean vector of a unit's words.
+// mean is the direction of a unit's text.
 func (x *Index) mean(i int) []float32 {
 	d := len(x.common)
 	return x.means[i*d : (i+1)*d : (i+1)*d]
@@ -182,6 +183,9 @@ func (x *Index) measure() int {
 	n := 512 + perKey*(len(x.terms)+len(x.ideas)+len(x.words)) + perUnit*len(x.units)
 	for _, l := range []*invertedIndex{x.full, x.statements, x.dialogue, x.concept, x.session} {
 		n += l.bytes()
+	}
+	for _, s := range x.spelled {
+		n += perKey + len(s)
 	}
 	n += 4 * (len(x.vectors) + len(x.places) + len(x.means) + 6*len(x.units) + 3*len(x.words))
 	for _, u := range x.units {

@@ -33,11 +33,17 @@ func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 		order = append(order, scored{i, s})
 	}
 	order = x.best(order, k)
-	wanted := unique(a.terms)
+	wanted := make(map[int32]float64, len(a.terms))
+	for _, t := range a.terms {
+		wanted[t.number] = float64(t.weight)
+	}
 	out := make([]Candidate, len(order))
 	for i, o := range order {
 		out[i] = x.candidate(o.unit, wanted, q.Vector)
 		out[i].Features, out[i].Cosine = slices.Clone(rows[o.unit]), float32(cosines[o.unit])
+		if a.several {
+			out[i].Group = uint32(x.units[o.unit].session) + 1 //nolint:gosec // not negative
+		}
 	}
 	return out
 }
@@ -69,15 +75,15 @@ func (x *Index) best(all []scored, k int) []scored {
 
 // candidate puts the memory of a unit first that has most of the query's terms; the vectors decide between equals, then the order of
 // the turn.
-func (x *Index) candidate(i int, wanted []int32, vector []float32) Candidate {
+func (x *Index) candidate(i int, wanted map[int32]float64, vector []float32) Candidate {
 	u := &x.units[i]
 	best, most := 0, -1.0
 	scale := inverse(vector)
 	for k := range u.memories {
 		have := 0.0
 		for _, t := range u.terms[k] {
-			if _, ok := slices.BinarySearch(wanted, t); ok {
-				have += x.full.idf(t)
+			if weight := wanted[t]; weight > 0 {
+				have += weight * x.full.idf(t)
 			}
 		}
 		if have += 0.01 * float64(cosine(vector, u.memories[k].Vector, scale*u.inverse[k])); have > most {

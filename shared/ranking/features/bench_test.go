@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
@@ -18,11 +19,18 @@ func BenchmarkCandidates(b *testing.B) {
 		c := chatter(n)
 		x := features.New(table, c.memories, c.turns)
 		q := features.Query{Text: "What kind of music did Ida play at the concert in the village?", Vector: c.memories[0].Vector, Now: began}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				x.Candidates(q, weights, 20)
-			}
-		})
+		talked := q
+		talked.Text, talked.Messages = "And for him?", []memory.Message{
+			{Role: memory.RoleUser, Content: q.Text}, {Role: memory.RoleAssistant, Content: c.turns[1].Text + " " + c.turns[3].Text},
+			{Role: memory.RoleUser, Content: c.turns[5].Text},
+		}
+		for name, q := range map[string]features.Query{"": q, "/messages": talked} {
+			b.Run(fmt.Sprint(n)+name, func(b *testing.B) {
+				for b.Loop() {
+					x.Candidates(q, weights, 20)
+				}
+			})
+		}
 	}
 }
 

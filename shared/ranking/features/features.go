@@ -20,6 +20,7 @@ func (x *Index) features(q Query, a asked) (rows [][]float32, cosines []float64)
 	x.setSpeaker(rows, a.named)
 	x.setTime(rows, a)
 	x.setOwn(rows, a)
+	x.setRequest(rows, a)
 	scale := inverse(q.Vector)
 	for i := range x.units {
 		u := &x.units[i]
@@ -29,6 +30,7 @@ func (x *Index) features(q Query, a asked) (rows [][]float32, cosines []float64)
 		}
 		rows[i][similarity], cosines[i] = most, float64(most)
 	}
+	x.setForeign(rows, a)
 	return rows, cosines
 }
 
@@ -41,6 +43,17 @@ func (x *Index) setOwn(rows [][]float32, a asked) {
 		row[tellsNumber], row[tellsName] = flag(a.amount && u.number), flag(a.name && u.name)
 		if x.span > 0 {
 			row[recency] = float32(u.at.Sub(x.first).Seconds() / x.span.Seconds())
+		}
+	}
+}
+
+// setRequest sets what counts for requests by themselves: what they need is told in passing, and in sessions about something else.
+func (x *Index) setRequest(rows [][]float32, a asked) {
+	for i, row := range rows {
+		row[standing] = x.units[i].standing
+		if a.request {
+			row[requestStanding], row[requestSession], row[requestMeaning] = row[standing], row[session], row[meaning]
+			row[requestTopical], row[requestRecency], row[requestLength] = row[topical], row[recency], row[length]
 		}
 	}
 }
@@ -93,7 +106,7 @@ func ratio(v, most float32) float32 {
 }
 
 // setSessions scores sessions as a whole, and by the best three of their others.
-func (x *Index) setSessions(rows [][]float32, base []float32, topical []int32) {
+func (x *Index) setSessions(rows [][]float32, base []float32, topical []weighed) {
 	const best = 3
 	whole := x.session.score(topical)
 	most := float32(0)

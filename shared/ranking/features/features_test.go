@@ -105,7 +105,10 @@ func TestFactIsAShareOfTheMemories(t *testing.T) {
 func TestTimesOfTheQueryMeetThoseOfMemories(t *testing.T) {
 	c := house()
 	c.memories[3].EventTime = memory.EventTime{Time: time.Date(2023, time.July, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionMonth}
-	c.memories[2].EventTime = memory.EventTime{Time: time.Date(2023, time.January, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionYear}
+	c.memories[2].EventTime = memory.EventTime{
+		Time:      time.Date(2023, time.January, 1, 0, 0, 0, 0, time.UTC),
+		Precision: memory.PrecisionYear,
+	}
 	c.memories[5].EventTime = memory.EventTime{Time: time.Date(2021, time.July, 1, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
 	rows := c.ask(t, features.Query{Text: "What happened on 12 July 2023?", Now: began})
 	for id, want := range map[string]float32{"mt003": 1, "mt002": 0.3, "mt005": 0, "mt006": 0} {
@@ -136,6 +139,34 @@ func TestTheUserIsI(t *testing.T) {
 	rows = house().ask(t, features.Query{Text: "What did Ida tell Bruno?", Now: began})
 	if rows["mt002"]["spoken_by"] != 0 || rows["mt002"]["spoken_by_other"] != 0 {
 		t.Error("who names both asks about neither")
+	}
+}
+
+// What a query leaves unsaid is read from the talk before it, which counts less than its own words.
+func TestAFollowUpIsReadByTheTalk(t *testing.T) {
+	c := &talk{}
+	c.say(0, "Ida", "The blue vase broke.")
+	c.say(1, "Bruno", "The violin was repaired.")
+	c.say(2, "Ida", "The puppy sleeps.")
+	talk := []memory.Message{{Role: memory.RoleUser, Content: "Is the violin of Bruno fine again?"}}
+	rows := c.ask(t, features.Query{Text: "and the vase?", Messages: talk, Now: began})
+	vase, violin, puppy := rows["mt000"], rows["mt001"], rows["mt002"]
+	for _, name := range []string{"words", "topical", "coverage", "statement", "dialogue", "near_words", "focus"} {
+		if !(vase[name] > violin[name] && violin[name] > puppy[name]) {
+			t.Errorf("%s of what is asked for is %v, of the talk's %v, of neither's %v", name, vase[name], violin[name], puppy[name])
+		}
+	}
+	rows = c.ask(t, features.Query{Text: "And what broke his heart?", Messages: talk, Now: began})
+	if rows["mt001"]["spoken_by"] != 1 || rows["mt000"]["spoken_by_other"] != 1 {
+		t.Errorf("who is named before it is not who is meant: %v", rows)
+	}
+	if rows = c.ask(t, features.Query{Text: "And Ida?", Messages: talk, Now: began}); rows["mt000"]["spoken_by"] != 1 {
+		t.Errorf("who is named is not who is meant: %v", rows)
+	}
+	when := []memory.Message{{Role: memory.RoleUser, Content: "When did Bruno move?"}}
+	c.say(3, "Ida", "I moved yesterday.")
+	if rows = c.ask(t, features.Query{Text: "And Ida?", Messages: when, Now: began}); rows["mt003"]["tells_time"] != 1 {
+		t.Error("it does not ask when, as the question before it")
 	}
 }
 

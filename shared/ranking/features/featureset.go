@@ -10,49 +10,56 @@ import (
 )
 
 // FeatureSet is name and version of the features; it changes with any change of their meaning.
-const FeatureSet = "features/2"
+const FeatureSet = "features/3"
 
 // The features, in their order.
 const (
-	words         = iota // BM25 of the query against statements and raw dialogue
-	statement            // BM25 against the statements alone
-	coverage             // share of the query's words, by their weight, that occur; names of speakers left out
-	concepts             // BM25 of the concepts that the words belong to
-	meaning              // cosine of the mean word vectors
-	nearWords            // how near the nearest word is to each word of the query
-	spokenBy             // the one the query names said it
-	spokenByOther        // somebody else did
-	saidThen             // it was said about the time that the query names
-	happenedThen         // it happened at that time
-	tellsTime            // the query asks when, and it has words of time
-	hasEvent             // the query asks when, and its event is dated
-	length               // words of the raw dialogue, logarithm
-	asks                 // it is a question itself
-	before2              // how well the turn two before answers
-	before1              // the turn before
-	after1               // the turn after
-	after2               // two after
-	session              // BM25 of the query against the whole session, relative to the best session
-	sessionBest          // the best others of the session
-	recency              // 0 for the oldest of the user, 1 for the newest
-	closed               // it no longer holds
-	similarity           // cosine of the embeddings, once more: how far it can be relied on depends on the embedder
-	topical              // BM25 of the query without the names of speakers
-	dialogue             // the same against the raw dialogue alone
-	relative             // topical, relative to the unit that has most of it
-	opens                // it opens its session
-	rare                 // how rare its words are for this user
-	names                // it names something or somebody, but the speakers
-	fact                 // the share of its memories that are facts, rather than events or preferences
-	tellsNumber          // the query asks for an amount, and it has a number
-	tellsName            // the query asks for somebody, some place or a name, and it names one
-	head                 // how near its nearest words are to the sort of thing that is asked for
-	nearAround           // near_words of it and the turns beside it together
-	focus                // how near its own words are to the query, each to the nearest
-	answers              // the turn before is a question, and this near to the query by its words
-	around               // meaning, of it and the turns beside it together
-	apart                // meaning, without what all of the user's turns have in common
-	sessionLead          // session, with only the best of them counting
+	words           = iota // BM25 of the query against statements and raw dialogue
+	statement              // BM25 against the statements alone
+	coverage               // share of the query's words, by their weight, that occur; names of speakers left out
+	concepts               // BM25 of the concepts that the words belong to
+	meaning                // how near the texts are as a whole, by the directions of their words' sums
+	nearWords              // how near the nearest word is to each word of the query
+	spokenBy               // the one the query names said it
+	spokenByOther          // somebody else did
+	saidThen               // it was said about the time that the query names
+	happenedThen           // it happened at that time
+	tellsTime              // the query asks when, and it has words of time
+	hasEvent               // the query asks when, and its event is dated
+	length                 // words of the raw dialogue, logarithm
+	asks                   // it is a question itself
+	before2                // how well the turn two before answers
+	before1                // the turn before
+	after1                 // the turn after
+	after2                 // two after
+	session                // BM25 of the query against the whole session, relative to the best session
+	sessionBest            // the best others of the session
+	recency                // 0 for the oldest of the user, 1 for the newest
+	closed                 // it no longer holds
+	similarity             // cosine of the embeddings, once more: how far it can be relied on depends on the embedder
+	topical                // BM25 of the query without the names of speakers
+	dialogue               // the same against the raw dialogue alone
+	relative               // topical, relative to the unit that has most of it
+	opens                  // it opens its session
+	rare                   // how rare its words are for this user
+	names                  // it names something or somebody, but the speakers
+	fact                   // the share of its memories that are facts, rather than events or preferences
+	tellsNumber            // the query asks for an amount, and it has a number
+	tellsName              // the query asks for somebody, some place or a name, and it names one
+	head                   // how near its nearest words are to the sort of thing that is asked for
+	nearAround             // near_words of it and the turns beside it together
+	focus                  // how near its own words are to the query, each to the nearest
+	answers                // the turn before is a question, and this near to the query by its words
+	around                 // meaning, of it and the turns beside it together
+	apart                  // meaning, without what all of the user's turns have in common
+	sessionLead            // session, with only the best of them counting
+	standing               // how likely later requests have to respect what was said
+	requestStanding        // standing, where a user asks an assistant, and names nobody who speaks
+	requestSession         // session, likewise
+	requestMeaning         // meaning, likewise
+	requestTopical         // topical, likewise
+	requestRecency         // recency, likewise
+	requestLength          // length, likewise
 	featureCount
 )
 
@@ -63,6 +70,7 @@ func Names() []string {
 		"tells_time", "has_event", "length", "asks", "before_2", "before_1", "after_1", "after_2", "session", "session_best", "recency",
 		"closed", "similarity", "topical", "dialogue", "relative", "opens", "rare", "names", "fact", "tells_number", "tells_name", "head",
 		"near_around", "focus", "answers", "around", "apart", "session_lead",
+		"standing", "request_standing", "request_session", "request_meaning", "request_topical", "request_recency", "request_length",
 	}
 }
 
@@ -71,17 +79,25 @@ type Query struct {
 	// Text is the question; Vector its embedding, nil where there is none.
 	Text   string
 	Vector []float32
+	// Messages are what was said before it, oldest first: they tell what a query means that has few words of its own. Without any, a
+	// query is all that it says.
+	Messages []memory.Message
 	// Now is when it is asked.
 	Now time.Time
 	// Past lets memories answer that no longer hold.
 	Past bool
 }
 
+// Stands is how likely, 0 to 1, later requests have to respect what was said.
+func (c Candidate) Stands() float64 { return float64(c.Features[standing]) }
+
 // Candidate is a memory with its features.
 type Candidate struct {
 	Memory memory.Memory
 	// Features are in the order of Names.
 	Features []float32
+	// Group is the same, above 0, for candidates of one session where the query needs several things; 0 where it needs one.
+	Group uint32
 	// Cosine of the embeddings of query and memory; 0 where one is not known.
 	Cosine float32
 	// Siblings are memories of the same turn and standing, which tell the rest of it: they come and go with this one. Memory is the one

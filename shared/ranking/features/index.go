@@ -9,6 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	model "github.com/mneme-memory/mneme/shared/ranking/standing"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -19,9 +20,8 @@ type Index struct {
 	speakers []speaker
 	// beside has for each unit the two before it and the two after it in its session, -1 where there is none.
 	beside [][4]int32
-	// users counts the speakers who are users; nameTerms are the search terms of all speakers' names.
-	users     int
-	nameTerms map[string]bool
+	// users counts the speakers who are users.
+	users int
 	// sessions has the number of units of each session.
 	sessions                                     int
 	full, statements, dialogue, concept, session *invertedIndex
@@ -41,15 +41,18 @@ type unit struct {
 	at      time.Time
 	session int32
 	speaker int32
-	length  float32
-	fact    float32
-	active  bool
-	asks    bool
-	dated   bool
-	timed   bool
-	number  bool
-	name    bool
-	opens   bool
+	// language is that of the turns, else of the statements.
+	language text.Language
+	length   float32
+	fact     float32
+	standing float32
+	active   bool
+	asks     bool
+	dated    bool
+	timed    bool
+	number   bool
+	name     bool
+	opens    bool
 }
 
 // The places of Index.beside.
@@ -76,7 +79,7 @@ func New(table *wordvector.Table, memories []memory.Memory, turns []memory.Turn)
 	x.gather(memories, byID)
 	x.findSpeakers(turns)
 	x.place()
-	x.vocabulary = newVocabulary(table, x.allNames())
+	x.vocabulary = newVocabulary(table, x.findLanguages(), x.speakers)
 	x.analyse()
 	x.bytes = x.measure()
 	return x
@@ -151,9 +154,14 @@ func (u *unit) describe(turns map[string]memory.Turn) {
 		n = len(strings.Fields(u.memories[0].Content))
 	}
 	u.length = float32(math.Log(1 + float64(n)))
-	if len(u.turns) > 0 {
-		last := u.turns[len(u.turns)-1]
-		u.at, u.asks = last.Time, strings.Contains(last.Text, "?")
+	if len(u.turns) == 0 {
+		u.standing = float32(model.Shipped().Score(u.memories[0].Content))
+		return
+	}
+	last := u.turns[len(u.turns)-1]
+	u.at, u.asks = last.Time, strings.Contains(last.Text, "?")
+	if last.Role != memory.RoleAssistant {
+		u.standing = float32(model.Shipped().Score(last.Text))
 	}
 }
 
@@ -172,7 +180,6 @@ func inverse(v []float32) float32 {
 // findSpeakers finds out who speaks.
 func (x *Index) findSpeakers(turns []memory.Turn) {
 	known := map[string]int32{}
-	x.nameTerms = map[string]bool{}
 	for _, t := range turns {
 		if _, ok := known[t.Speaker]; ok {
 			continue
@@ -180,8 +187,7 @@ func (x *Index) findSpeakers(turns []memory.Turn) {
 		known[t.Speaker] = int32(len(x.speakers)) //nolint:gosec // a few
 		s := speaker{role: t.Role}
 		for _, w := range text.Words(t.Speaker) {
-			s.names = append(s.names, w.Lower) // even a stop word: a query tells whether it means the name
-			x.nameTerms[text.Stem(w.Lower)] = true
+			s.names = append(s.names, w.Lower)
 		}
 		if t.Role == memory.RoleUser {
 			x.users++
@@ -195,11 +201,27 @@ func (x *Index) findSpeakers(turns []memory.Turn) {
 	}
 }
 
-func (x *Index) allNames() map[string]bool {
-	out := map[string]bool{}
-	for _, s := range x.speakers {
-		for _, n := range s.names {
-			out[n] = true
+// findLanguages finds out which language each unit is in, and returns all of them, the usual one first. Texts that do not tell are in that.
+func (x *Index) findLanguages() []text.Language {
+	var all text.Tally
+	tallies := make([]text.Tally, len(x.units))
+	for i, u := range x.units {
+		for _, t := range u.turns {
+			tallies[i].Add(text.TallyWords(text.Words(t.Text)))
+		}
+		if len(u.turns) == 0 {
+			for _, m := range u.memories {
+				tallies[i].Add(text.TallyWords(text.Words(m.Content)))
+			}
+		}
+		all.Add(tallies[i])
+	}
+	out := []text.Language{all.Language(text.English)}
+	for i := range x.units {
+		l := tallies[i].Language(out[0])
+		x.units[i].language = l
+		if !slices.Contains(out, l) {
+			out = append(out, l)
 		}
 	}
 	return out
@@ -245,6 +267,12 @@ func (x *Index) Len() int {
 	}
 	return n
 }
+
+// Units is how many units compete for places: what was made of one turn counts once.
+func (x *Index) Units() int { return len(x.units) }
+
+// Sole reports whether there is one user who talks, if with an assistant: whatever is asked, that user asks.
+func (x *Index) Sole() bool { return x.users == 1 }
 
 // Bytes is about how much memory the index takes, with the memories and turns it holds.
 func (x *Index) Bytes() int { return x.bytes }

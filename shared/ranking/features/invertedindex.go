@@ -82,23 +82,23 @@ func (l *invertedIndex) idf(term int32) float64 {
 }
 
 // score is BM25 of the terms as a share of what a document could reach that has all of them once. A negative term occurs nowhere.
-func (l *invertedIndex) score(terms []int32) []float32 { return l.sum(terms, false) }
+func (l *invertedIndex) score(terms []weighed) []float32 { return l.sum(terms, false) }
 
 // cover is the share of the terms, by their weight, that a document has.
-func (l *invertedIndex) cover(terms []int32) []float32 { return l.sum(terms, true) }
+func (l *invertedIndex) cover(terms []weighed) []float32 { return l.sum(terms, true) }
 
 // sum adds up the terms of each document, as shares of all that is asked for; once means that it does not count how often.
-func (l *invertedIndex) sum(terms []int32, once bool) []float32 {
+func (l *invertedIndex) sum(terms []weighed, once bool) []float32 {
 	out, total := make([]float32, len(l.lengths)), 0.0
 	for _, t := range terms {
-		total += l.idf(t)
+		total += float64(t.weight) * l.idf(t.number)
 	}
 	for _, t := range terms {
-		if t < 0 {
+		if t.number < 0 {
 			continue
 		}
-		share := float32(l.idf(t) / total)
-		for _, p := range l.postings[l.starts[t]:l.starts[t+1]] {
+		share := float32(float64(t.weight) * l.idf(t.number) / total)
+		for _, p := range l.postings[l.starts[t.number]:l.starts[t.number+1]] {
 			if once {
 				p.weight = 1
 			}

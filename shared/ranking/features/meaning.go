@@ -2,7 +2,7 @@ package features
 
 import "math"
 
-// setMeaning compares word vectors: of the means, and word by word.
+// setMeaning compares by word vectors: texts as a whole, and word by word.
 func (x *Index) setMeaning(rows [][]float32, a asked) {
 	near := x.compare(a)
 	x.setHead(rows, a.head, near)
@@ -18,11 +18,24 @@ func (x *Index) setMeaning(rows [][]float32, a asked) {
 	}
 }
 
-// setMeans compares the mean vectors.
+// setForeign lets the embedding of a unit in another language than the query's stand for its words: there are no vectors that compare
+// words of two languages, but embeddings may.
+func (x *Index) setForeign(rows [][]float32, a asked) {
+	for i, row := range rows {
+		if x.units[i].language == a.language {
+			continue
+		}
+		for _, f := range [...]int{meaning, nearWords, nearAround, focus, around, apart} {
+			row[f] = max(0, row[similarity])
+		}
+	}
+}
+
+// setMeans compares the directions of the texts.
 func (x *Index) setMeans(rows [][]float32, a asked) {
 	query := make([]float32, len(x.common))
 	for k, w := range a.words {
-		x.table.Add(query, w, a.weights[k])
+		a.addToText(query, w, a.weights[k])
 	}
 	scale(query, inverse(query))
 	apartQuery := append([]float32(nil), query...)
@@ -55,7 +68,7 @@ func (x *Index) setNear(rows [][]float32, a asked, like likeness) {
 	for k, w := range a.words {
 		row, weight := like[w], a.weights[k]
 		for p, v := range row {
-			closest[p] = max(closest[p], v)
+			closest[p] = max(closest[p], a.discounts[k]*v)
 		}
 		from := int32(0)
 		for i, to := range x.ends {
@@ -127,7 +140,7 @@ func (x *Index) compare(a asked) likeness {
 				continue
 			}
 			clear(v)
-			x.table.Add(v, w, 1)
+			a.add(v, w, 1)
 			row := make([]float32, len(x.words))
 			for p := range row {
 				row[p] = dot(v, x.vectors[p*d:(p+1)*d])

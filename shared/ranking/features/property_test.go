@@ -94,6 +94,37 @@ func TestAnyInputGivesFiniteFeaturesTheSameEachTime(t *testing.T) {
 	})
 }
 
+// A conversation that says nothing, one that is the query alone, and one that a full query needs not, change nothing.
+func TestWithoutWordsToAddTheCandidatesAreTheSame(t *testing.T) {
+	table, weights := wordvector.Shipped(), make([]float32, len(features.Names()))
+	for i := range weights {
+		weights[i] = 1
+	}
+	full := "Which painter of the village by the harbour had a concert, a dinner and a journey planned for the summer with the teacher?"
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawTalk(t)
+		x := features.New(table, c.memories, c.turns)
+		q := features.Query{Text: odd.Draw(t, "query"), Vector: vector.Draw(t, "of the query"), Now: when.Draw(t, "now")}
+		want := x.Candidates(q, weights, 100)
+		q.Messages = rapid.SampledFrom([][]memory.Message{
+			{}, {{Role: memory.RoleUser, Content: q.Text}},
+			{{Role: memory.RoleAssistant, Content: "..."}, {Role: memory.RoleUser, Content: q.Text}},
+		}).Draw(t, "messages")
+		if got := x.Candidates(q, weights, 100); !same(want, got) {
+			t.Fatalf("%v changes the candidates", q.Messages)
+		}
+		q.Text, q.Messages = full, nil
+		want = x.Candidates(q, weights, 100)
+		q.Messages = []memory.Message{
+			{Role: memory.RoleUser, Content: odd.Draw(t, "said")},
+			{Role: memory.RoleAssistant, Content: odd.Draw(t, "replied")},
+		}
+		if got := x.Candidates(q, weights, 100); !same(want, got) {
+			t.Fatalf("%v changes the candidates of a full query", q.Messages)
+		}
+	})
+}
+
 // same compares what was found; NaN in vectors is equal to nothing, so these are left out.
 func same(a, b []features.Candidate) bool {
 	return slices.EqualFunc(a, b, func(a, b features.Candidate) bool {

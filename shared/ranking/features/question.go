@@ -4,71 +4,175 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// asked is a query taken apart. Terms and concepts that occur nowhere are -1.
+// weighed is a term or a concept that is asked for: its number, -1 where it occurs nowhere, and its weight, 1 for what the query says
+// itself and less for what the talk before it adds.
+type weighed struct {
+	number int32
+	weight float32
+}
+
+// asked is a query taken apart.
 type asked struct {
+	language text.Language
+	// vectorOf has the user's spellings, and then the query's.
+	vectorOf
 	// terms are all that is asked for, topical those that are no speaker's name.
-	terms, topical, concepts []int32
-	// words are numbers of the table, weights their shares of the query.
-	words   []int32
-	weights []float32
+	terms, topical, concepts []weighed
+	// words are numbers of the table and of spellings, weights their shares of all that is asked for, discounts those beside the query's
+	// own words.
+	words              []int32
+	weights, discounts []float32
 	// head are the words, likewise, for the sort of thing that is asked for: "what kind of music".
 	head []int32
 	// named is the speaker that it is about, -1 where there is none or several.
 	named int32
 	dates []text.DateMention
-	// when, amount and name say what would answer.
-	when, amount, name bool
+	// request says that a user asks an assistant, and names nobody who speaks.
+	request bool
+	// when, amount and name say what would answer; several that it takes more than one thing.
+	when, amount, name, several bool
 }
 
-// mostWords bounds what of a query is compared: beyond it, a query is a text to be searched in, and every word costs.
-const mostWords = 64
+// mostWords bounds what of a query is compared, mostTalk what the talk before it adds: beyond it, a query is a text to be searched in, and
+// every word costs.
+const mostWords, mostTalk = 64, 16
 
 func (x *Index) understand(q Query) asked {
-	said := text.Words(q.Text)
-	if len(said) > mostWords {
+	if said := text.Words(q.Text); len(said) > mostWords {
 		q.Text = q.Text[:said[mostWords].Start]
-		said = said[:mostWords]
 	}
-	terms := unique(text.SearchTerms(q.Text))
-	topical := x.withoutNames(terms)
-	a := asked{named: x.named(q.Text, said), when: text.AsksWhen(q.Text, said), head: x.head(q.Text, said)}
-	a.amount, a.name = wants(said)
-	var ideas []string
-	for _, t := range terms {
-		n := lookup(x.terms, t)
-		a.terms = append(a.terms, n)
-		if slices.Contains(topical, t) {
-			a.topical = append(a.topical, n)
-		}
-		ideas = append(ideas, builtin.Concepts(t)...)
+	read := conversation.Read(q.Text, q.Messages)
+	form := text.Words(read.Question)
+	in := text.Detect(q.Text, x.languages[0])
+	a := asked{language: in, vectorOf: x.vectorOf, named: x.about(read, in)}
+	a.when = a.language.AsksWhen(read.Question, form)
+	if a.language == text.English {
+		a.head = x.head(read.Question, form)
 	}
-	for _, c := range unique(ideas) {
-		a.concepts = append(a.concepts, lookup(x.ideas, c))
-	}
-	total := float32(0)
-	for _, w := range said {
-		for _, k := range x.known(w.Lower) {
-			if !slices.Contains(a.words, k) {
-				a.words = append(a.words, k)
-				a.weights = append(a.weights, x.rarity(k))
-				total += x.rarity(k)
-			}
-		}
-	}
-	for i := range a.weights {
-		a.weights[i] /= total
-	}
+	a.amount, a.name = wants(form)
+	a.request = x.users == 1 && !slices.ContainsFunc(form, func(w text.Word) bool { return x.names[strings.TrimSuffix(w.Lower, "'s")] })
+	a.several = a.language == text.English && len(form) > 0 && (needsSeveral(form) || a.request && !asksForFact(form[0]))
+	x.askTerms(&a, read.Parts)
+	x.askWords(&a, read.Parts)
 	for _, d := range text.Dates(q.Text, q.Now) {
 		if d.Unit != text.Vague {
 			a.dates = append(a.dates, d)
 		}
 	}
 	return a
+}
+
+// askTerms looks up the terms and the concepts of the parts, each once: with the weight of the first part that has it, its greatest.
+func (x *Index) askTerms(a *asked, parts []conversation.Part) {
+	seen, seenIdeas := map[string]bool{}, map[string]bool{}
+	var terms []string
+	var weights []float32
+	own := 0
+	for i, p := range parts {
+		var ideas []string
+		if i == 1 {
+			own = len(terms)
+		}
+		for _, t := range unique(x.termsOf(p.Text, a.language)) {
+			if seen[t] || i > 0 && len(terms) >= own+mostTalk {
+				continue
+			}
+			seen[t] = true
+			terms, weights = append(terms, t), append(weights, p.Weight)
+			ideas = append(ideas, builtin.Concepts(t)...)
+		}
+		for _, c := range unique(ideas) {
+			if !seenIdeas[c] {
+				seenIdeas[c] = true
+				a.concepts = append(a.concepts, weighed{lookup(x.ideas, c), p.Weight})
+			}
+		}
+	}
+	topical := x.withoutNames(terms)
+	for i, t := range terms {
+		w := weighed{lookup(x.terms, t), weights[i]}
+		a.terms = append(a.terms, w)
+		if slices.Contains(topical, t) {
+			a.topical = append(a.topical, w)
+		}
+	}
+}
+
+// askWords looks up the words of the parts that have vectors.
+func (x *Index) askWords(a *asked, parts []conversation.Part) {
+	own, total := 0, float32(0)
+	for i, p := range parts {
+		if i == 1 {
+			own = len(a.words)
+		}
+		for _, k := range a.vectorsOf(x, p.Text) {
+			if slices.Contains(a.words, k) || i > 0 && len(a.words) >= own+mostTalk {
+				continue
+			}
+			a.words, a.discounts = append(a.words, k), append(a.discounts, p.Weight)
+			a.weights = append(a.weights, x.rarity(k)*p.Weight)
+			total += x.rarity(k) * p.Weight
+		}
+	}
+	for i := range a.weights {
+		a.weights[i] /= total
+	}
+}
+
+// termsOf returns the search terms of a query in its language and, of words that the index does not know in that, those that it knows in
+// the user's other languages: names and borrowed words are alike in many.
+func (x *Index) termsOf(said string, in text.Language) []string {
+	terms := in.SearchTerms(said)
+	isKnown := func(term string) bool { return lookup(x.terms, term) >= 0 }
+	for _, l := range x.languages {
+		if l == in {
+			continue
+		}
+		for _, w := range text.Words(said) {
+			if own := in.SearchTerms(w.Lower); len(own) > 0 && !slices.ContainsFunc(own, isKnown) {
+				terms = append(terms, slices.DeleteFunc(l.SearchTerms(w.Lower), func(t string) bool { return !isKnown(t) })...)
+			}
+		}
+	}
+	return terms
+}
+
+// vectorsOf returns the numbers of the words of a query that have vectors: of English those of the table, of other languages the spellings
+// of all terms but names; those that the user has not used are added to the query's.
+func (a *asked) vectorsOf(x *Index, said string) (out []int32) {
+	if a.language == text.English {
+		for _, w := range text.Words(said) {
+			out = append(out, x.known(w.Lower)...)
+		}
+		return out
+	}
+	for _, t := range a.language.SearchTerms(said) {
+		if x.nameTerms[t] {
+			continue
+		}
+		n, ok := x.spellings[t]
+		if !ok {
+			n, a.spelled = int32(len(a.spelled)), append(slices.Clip(a.spelled), t) //nolint:gosec // bounded by the length of all texts
+		}
+		out = append(out, spelledNumber(n))
+	}
+	return out
+}
+
+// about is the speaker that a query is about: the one it names, or else the one that the talk says it means.
+func (x *Index) about(r conversation.Reading, in text.Language) int32 {
+	for _, said := range [...]string{r.Parts[0].Text, r.People, r.Question} {
+		if named := x.named(said, text.Words(said), in); named >= 0 {
+			return named
+		}
+	}
+	return -1
 }
 
 // lookup returns the number of a key, -1 where it has none.
@@ -80,9 +184,10 @@ func lookup(numbers map[string]int32, key string) int32 {
 }
 
 // named returns the speaker that a query is about, or -1 where it names none or several. "I" is the user who asks, where there is one.
-func (x *Index) named(query string, said []text.Word) int32 {
+func (x *Index) named(query string, said []text.Word, in text.Language) int32 {
 	found, count := int32(-1), 0
-	me := x.users == 1 && slices.ContainsFunc(said, isSelf)
+	me := x.users == 1 && in.SaysI(query, said)
+	unspaced := func(name string) bool { return text.IsUnspaced(name) && strings.Contains(query, name) }
 	var names []string
 	for i, w := range said {
 		if name := strings.TrimSuffix(w.Lower, "'s"); x.names[name] && !text.IsFiller(query, said, i) {
@@ -90,7 +195,8 @@ func (x *Index) named(query string, said []text.Word) int32 {
 		}
 	}
 	for i, s := range x.speakers {
-		hit := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.names, name) })
+		hit := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.names, name) }) ||
+			slices.ContainsFunc(s.names, unspaced)
 		if hit || me && s.role == memory.RoleUser {
 			found = int32(i) //nolint:gosec // a few
 			count++
@@ -100,15 +206,6 @@ func (x *Index) named(query string, said []text.Word) int32 {
 		return -1
 	}
 	return found
-}
-
-// isSelf reports whether a word is the one who says it.
-func isSelf(w text.Word) bool {
-	switch w.Lower {
-	case "i", "my", "me", "mine", "i'm", "i've":
-		return true
-	}
-	return false
 }
 
 // withoutNames leaves the names of speakers out of the terms, unless nothing else is asked.

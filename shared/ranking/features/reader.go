@@ -13,19 +13,64 @@ import (
 
 // vocabulary numbers what occurs in a user's texts.
 type vocabulary struct {
-	table *wordvector.Table
-	// names are the words of all speakers' names.
-	names map[string]bool
+	vectorOf
+	// names are the words of all speakers' names, nameTerms their search terms in all of languages.
+	names, nameTerms map[string]bool
+	// languages are those that the user's texts are in, the usual one first.
+	languages []text.Language
 	// terms numbers search terms, ideas the concepts they belong to; conceptsOf leads from one to the other.
 	terms, ideas map[string]int32
 	conceptsOf   [][]int32
 	// wordPlaces numbers those words that have a vector: by their number in the table, and back.
+	// A term of another language than English has a vector of its spelling: its number is below 0, see spelledNumber.
 	wordPlaces map[int32]int32
 	words      []int32
+	spellings  map[string]int32
 }
 
-func newVocabulary(table *wordvector.Table, names map[string]bool) vocabulary {
-	return vocabulary{table: table, names: names, terms: map[string]int32{}, ideas: map[string]int32{}, wordPlaces: map[int32]int32{}}
+// vectorOf has the vectors of words by their numbers: those of the table, and below 0 those of spellings.
+type vectorOf struct {
+	table   *wordvector.Table
+	spelled []string
+}
+
+// add adds the vector of a word, times weight.
+func (v vectorOf) add(sum []float32, word int32, weight float32) {
+	if word >= 0 {
+		v.table.Add(sum, word, weight)
+		return
+	}
+	wordvector.Spell(sum, v.spelled[spelledNumber(word)], weight)
+}
+
+// addToText adds what a word says of a text, times weight.
+func (v vectorOf) addToText(sum []float32, word int32, weight float32) {
+	if word >= 0 {
+		wordvector.ShippedSentences().Add(sum, word, weight)
+		return
+	}
+	wordvector.Spell(sum, v.spelled[spelledNumber(word)], weight)
+}
+
+func newVocabulary(table *wordvector.Table, languages []text.Language, speakers []speaker) vocabulary {
+	v := vocabulary{
+		vectorOf: vectorOf{table: table}, languages: languages, names: map[string]bool{}, nameTerms: map[string]bool{}, terms: map[string]int32{},
+		ideas: map[string]int32{}, wordPlaces: map[int32]int32{}, spellings: map[string]int32{},
+	}
+	for _, s := range speakers {
+		for _, n := range s.names { // even a stop word: a query tells whether it means the name
+			v.names[n], v.nameTerms[text.Stem(n)] = true, true
+			for _, l := range languages {
+				if l == text.English {
+					continue
+				}
+				for _, t := range l.SearchTerms(n) {
+					v.nameTerms[t] = true
+				}
+			}
+		}
+	}
+	return v
 }
 
 // number returns the number of a key, a new one where it has none.
@@ -64,6 +109,18 @@ func (v *vocabulary) known(lower string) []int32 {
 	return out
 }
 
+// spelledNumber numbers the n-th spelling beside the words of the table.
+func spelledNumber(n int32) int32 { return -1 - n }
+
+// spelling returns the number of a term's spelling.
+func (v *vocabulary) spelling(term string) int32 {
+	n := number(v.spellings, term)
+	if int(n) == len(v.spelled) {
+		v.spelled = append(v.spelled, term)
+	}
+	return spelledNumber(n)
+}
+
 // token is what one word, as it is written, adds to a text.
 type token struct {
 	terms  []int32
@@ -84,9 +141,10 @@ type reading struct {
 
 func (r *reading) clear() { *r = reading{terms: r.terms[:0], places: r.places[:0]} }
 
-// written is a word as it is written, and whether it says nothing of its own there.
+// written is a word as it is written in a language, and whether it says nothing of its own there.
 type written struct {
 	word   string
+	in     text.Language
 	filler bool
 }
 
@@ -96,18 +154,21 @@ type reader struct {
 	tokens map[written]token
 }
 
-// read adds a text to a reading.
-func (r *reader) read(out *reading, said string) {
-	plain := strings.IndexFunc(said, func(c rune) bool { return c > unicode.MaxASCII }) < 0
-	if !plain { // accents are taken off a text as a whole
-		for _, t := range text.SearchTerms(said) {
+// read adds a text in a language to a reading.
+func (r *reader) read(out *reading, said string, in text.Language) {
+	byWord := in != text.English || strings.IndexFunc(said, func(c rune) bool { return c > unicode.MaxASCII }) < 0
+	if !byWord { // accents are taken off a text as a whole
+		for _, t := range in.SearchTerms(said) {
 			out.terms = append(out.terms, r.term(t))
 		}
 	}
+	if in != text.English {
+		said = in.Plain(said)
+	}
 	words := text.Words(said)
 	for i, w := range words {
-		t := r.token(said, words, i)
-		if plain {
+		t := r.token(said, words, i, in)
+		if byWord {
 			out.terms = append(out.terms, t.terms...)
 		}
 		out.places = append(out.places, t.places...)
@@ -117,28 +178,38 @@ func (r *reader) read(out *reading, said string) {
 	}
 }
 
-func (r *reader) token(said string, words []text.Word, i int) token {
+func (r *reader) token(said string, words []text.Word, i int, in text.Language) token {
 	w := words[i]
-	key := written{word: said[w.Start:w.End], filler: text.IsFiller(said, words, i)}
+	key := written{word: said[w.Start:w.End], in: in, filler: in.IsFiller(said, words, i)}
 	t, ok := r.tokens[key]
 	if ok {
 		return t
 	}
-	for _, term := range text.WordTerms(said, words, i) {
+	for _, term := range in.WordTerms(said, words, i) {
 		t.terms = append(t.terms, r.term(term))
-	}
-	for _, k := range r.known(w.Lower) {
-		n := number(r.wordPlaces, k)
-		if int(n) == len(r.words) {
-			r.words = append(r.words, k)
+		if in != text.English && !r.nameTerms[term] {
+			t.places = append(t.places, r.place(r.spelling(term)))
 		}
-		t.places = append(t.places, n)
+	}
+	if in == text.English {
+		for _, k := range r.known(w.Lower) {
+			t.places = append(t.places, r.place(k))
+		}
 	}
 	t.number = w.Number || isNumberWord(w.Lower)
 	t.time = text.IsTimeWord(w)
 	t.name = w.Capital && !r.names[strings.TrimSuffix(w.Lower, "'s")] && !key.filler
 	r.tokens[key] = t
 	return t
+}
+
+// place returns the place of a word that has a vector.
+func (v *vocabulary) place(word int32) int32 {
+	n := number(v.wordPlaces, word)
+	if int(n) == len(v.words) {
+		v.words = append(v.words, word)
+	}
+	return n
 }
 
 // opensSentence reports whether a sentence ends just before a word: capitals say nothing there.

@@ -13,14 +13,60 @@ import (
 // coreShare is the part of the budget that the core block may take: one in so many words.
 const coreShare = 3
 
-// addCore adds lines of the core block: those that the query asks for first, then the others, each group in the order of the block. What
-// a memory at hand says as well is left to it, since a memory can be cited.
+// addStanding adds what stands of the core block, each line with its citation. A memory that was found as well has its line here, in its
+// place by rank; the others come behind all that were found.
+func (w *writer) addStanding() {
+	left := w.left / coreShare
+	for i, s := range w.evidence.Standing() {
+		before := w.left
+		u, place := w.find(s.Memory.ID)
+		if u == nil {
+			u, place = &unit{rank: len(w.units) + i, members: []memory.Memory{s.Memory}}, 0
+		}
+		said := recall.Plain(s.Text)
+		text := dressed(u.members[place], said)
+		if countWords(text)+1 > left {
+			continue
+		}
+		l := w.put(u, place, text)
+		if l == nil {
+			continue
+		}
+		l.section = SectionCore
+		left -= before - w.left
+		switch {
+		case u.rank >= len(w.units):
+			l.place = len(w.evidence.Memories) // no turn's best
+		case place == 0:
+			u.head, u.shown = l, said
+		default:
+			u.stated[s.Memory.ID] = true
+		}
+	}
+}
+
+// find returns the unit of a memory of the evidence with its place there; nil where it is none.
+func (w *writer) find(id string) (*unit, int) {
+	for i := range w.units {
+		if place := slices.IndexFunc(w.units[i].members, func(m memory.Memory) bool { return m.ID == id }); place >= 0 {
+			return &w.units[i], place
+		}
+	}
+	return nil, 0
+}
+
+// addCore adds lines of a core block that a strategy wrote: those that the query asks for first, then the others, each group
+// in the order of the block. What a memory at hand says as well is left to it, since a memory can be cited.
 func (w *writer) addCore() {
 	type ranked struct {
 		text   string
 		weight float64
 	}
 	var lines []ranked
+	if len(w.evidence.Core.Lines) > 0 {
+		w.addStanding()
+		return
+	}
 	for said := range strings.Lines(w.evidence.Core.Content) {
 		said = recall.Plain(said)
 		if said == "" || slices.ContainsFunc(w.evidence.Memories, func(m memory.Memory) bool { return says(m, said) }) {

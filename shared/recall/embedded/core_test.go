@@ -2,6 +2,8 @@ package embedded_test
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,5 +61,53 @@ func TestDatesAreShownOnce(t *testing.T) {
 	want := []string{"2024-02-11: Ana ran a race. [1]", "2024-02-11 to 2024-02-14: Ana was in Rome. [2]"}
 	if len(p.Sections) != 1 || !slices.Equal(p.Sections[0].Lines, want) {
 		t.Errorf("got %+v, want %q", p.Sections, want)
+	}
+}
+
+// standing is a core block of lines that rest on memories.
+func standing(e recall.Evidence, memories ...memory.Memory) recall.Evidence {
+	e.Core.Version, e.CoreMemories = 1, memories
+	for _, m := range memories {
+		e.Core.Lines = append(e.Core.Lines, memory.CoreLine{Text: m.Content, Memories: []string{m.ID}})
+	}
+	return e
+}
+
+func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
+	nuts, gone := mem("x", memory.KindFact, "Ana is allergic to nuts."), mem("y", memory.KindFact, "Ana is vegan.")
+	gone.Status = memory.StatusRetracted
+	e := recall.Evidence{Query: "What tea does Ana love?", Now: now, Memories: bank(), WordBudget: 200}
+	p := profile(t, standing(e, nuts, gone, bank()[2]))
+	if s := p.Sections[0]; s.Name != embedded.SectionCore ||
+		!slices.Equal(s.Lines, []string{"Ana loves green tea. [3]", "Ana is allergic to nuts. [" + strconv.Itoa(len(p.Cited)) + "]"}) {
+		t.Errorf("got %+v", p.Sections)
+	}
+	if all := render(p); strings.Count(all, "green tea") != 1 || strings.Contains(all, "vegan") {
+		t.Errorf("got %s", all)
+	}
+	if len(p.Cited) != len(bank())+1 || p.Cited[2].ID != "c" || p.Cited[len(p.Cited)-1].ID != "x" {
+		t.Errorf("it cites %s", citedIDs(p))
+	}
+}
+
+func TestWhatStandsKeepsTheBudget(t *testing.T) {
+	nuts, stairs := mem("x", memory.KindFact, "Ana is allergic to nuts."), mem("y", memory.KindFact, "Ana cannot climb any stairs at all.")
+	for budget, want := range map[int]string{60: "x y", 20: "x", 10: ""} {
+		p := profile(t, standing(recall.Evidence{Query: "Hello?", Now: now, WordBudget: budget}, nuts, stairs))
+		if got := citedIDs(p); got != want {
+			t.Errorf("%d words cite %q, want %q", budget, got, want)
+		}
+	}
+}
+
+// A memory beside a better one of its turn has its line in the core block, too.
+func TestASiblingThatStandsIsShownOnce(t *testing.T) {
+	nuts := of("t1", "", mem("nuts", memory.KindFact, "Ana is allergic to nuts."))
+	e := recall.Evidence{Query: "Where does Ana live?", Now: now, WordBudget: 200, Memories: []memory.Memory{
+		of("t1", "", mem("home", memory.KindFact, "Ana lives in Rome.")), nuts, of("t2", "", mem("dog", memory.KindFact, "Ana has a dog.")),
+	}}
+	want := "core: Ana is allergic to nuts. [3]\nconstraints: Ana lives in Rome. [1] / Ana has a dog. [2]\n"
+	if p := profile(t, standing(e, nuts)); render(p) != want || citedIDs(p) != "home dog nuts" {
+		t.Errorf("got\n%s%s, want\n%s", render(p), citedIDs(p), want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -23,22 +24,29 @@ type question struct {
 	when bool
 }
 
-func readQuestion(query string) question {
-	words := text.Words(query)
-	q := question{when: text.AsksWhen(query, words)}
-	for i, w := range words {
-		lower := strings.TrimSuffix(w.Lower, "'s")
-		switch stem := text.Stem(lower); {
-		case text.IsFiller(query, words, i), q.when && text.WhenNoun(lower):
-		case w.Capital && i > 0, w.Capital && len(words) == 1:
-			q.names = append(q.names, lower)
-		case weakWords[lower]:
-			q.weak = append(q.weak, stem)
-		default:
-			q.stems = append(q.stems, stem)
+func readQuestion(r conversation.Reading) question {
+	q := question{when: asksWhen(r)}
+	for _, p := range r.Parts {
+		words := text.Words(p.Text)
+		for i, w := range words {
+			lower := strings.TrimSuffix(w.Lower, "'s")
+			switch stem := text.Stem(lower); {
+			case text.IsFiller(p.Text, words, i), q.when && text.WhenNoun(lower):
+			case w.Capital && i > 0, w.Capital && len(words) == 1:
+				q.names = append(q.names, lower)
+			case weakWords[lower]:
+				q.weak = append(q.weak, stem)
+			default:
+				q.stems = append(q.stems, stem)
+			}
 		}
 	}
 	return q
+}
+
+func asksWhen(r conversation.Reading) bool {
+	words := text.Words(r.Question)
+	return text.TallyWords(words).Language(text.English).AsksWhen(r.Question, words)
 }
 
 // index is the searchable side of a memory: the stems of all that it carries.

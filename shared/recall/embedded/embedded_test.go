@@ -41,7 +41,11 @@ func bank() []memory.Memory {
 	old.Status, old.ValidTo = memory.StatusSuperseded, time.Date(2024, 3, 1, 9, 0, 0, 0, time.UTC)
 	return []memory.Memory{
 		at(mem("a", memory.KindEpisodic, "Ana ran a marathon in Hamburg."), 2024, 2, 11), mem("b", memory.KindFact, "Ana lives in Rome."),
-		mem("c", memory.KindPreference, "Ana loves green tea."), at(mem("d", memory.KindEpisodic, "Ana adopted a cat called Bo."), 2023, 7, 3),
+		mem(
+			"c",
+			memory.KindPreference,
+			"Ana loves green tea.",
+		), at(mem("d", memory.KindEpisodic, "Ana adopted a cat called Bo."), 2023, 7, 3),
 		mem("e", memory.KindProcedural, "Ana swims every Tuesday."), old, mem("g", memory.KindFact, "Ben works as a nurse."),
 	}
 }
@@ -194,6 +198,24 @@ func TestAnswers(t *testing.T) {
 		{"", "[NO_CITE]"},
 	} {
 		e := recall.Evidence{Query: c.query, Now: now, Memories: bank(), WordBudget: 200}
+		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))
+		if err != nil || !strings.Contains(a.Text, c.want) || a.Abstained != (c.want == "[NO_CITE]") {
+			t.Errorf("%q: got %+v %v, want %q", c.query, a, err, c.want)
+		}
+	}
+}
+
+func TestFollowUpsAreAnsweredByTheTalk(t *testing.T) {
+	for _, c := range []struct{ before, query, want string }{
+		{"When did Ana run the marathon?", "And her cat?", "2023-07-03: Ana adopted a cat called Bo. [4]"},
+		{"What is Ben's job?", "And where does Ana live?", "Ana lives in Rome. [2]"},
+		{"Tell me about Ana's pets.", "What are they called?", "Ana adopted a cat called Bo. [4]"},
+		{"Which tea does Ana love?", "Has she been to Japan for skiing?", "[NO_CITE]"},
+	} {
+		e := recall.Evidence{
+			Query: c.query, Messages: []memory.Message{{Role: memory.RoleUser, Content: c.before}},
+			Now: now, Memories: bank(), WordBudget: 200,
+		}
 		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))
 		if err != nil || !strings.Contains(a.Text, c.want) || a.Abstained != (c.want == "[NO_CITE]") {
 			t.Errorf("%q: got %+v %v, want %q", c.query, a, err, c.want)

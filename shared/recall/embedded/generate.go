@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -20,8 +21,9 @@ const (
 	nearBest = 0.8
 	// support is how much of the question a statement has to tell, 0 to 1.
 	support = 0.4
-	// margin is how much more of it the best statement of the one asked about must tell than the best of others. More of it abstains
-	// more often, rightly and wrongly.
+	// supported is the same where what was found is known to support an answer.
+	supported = 0.3
+	// margin is how much more of it the best statement of the one asked about must tell than the best of others, where support is not known.
 	margin = 0.02
 	// rankWeight is how much a place in the ranking costs.
 	rankWeight = 0.06
@@ -43,19 +45,21 @@ func NewGenerator() *Generator {
 	return &Generator{table: wordvector.Shipped(), splitter: text.NewSplitter()}
 }
 
-// Answer quotes one to three memories of the profile with their citations, the newest first where what holds now is asked for. It abstains where none tells enough of what is asked, and
-// where others told more of it than the one who is asked about did: then the question has the wrong person, or rests on what that person
-// never said.
+// Answer quotes one to three memories of the profile with their citations, the newest first where what holds now is asked for. It abstains
+// where none tells enough of what is asked, and where what was found rather answers the same question about somebody else (Support, or by
+// the lines' words where that is not known): then it has the wrong person, or rests on what that person never said. A request, by who alone
+// talks, gets what the ranker puts first: what it has to respect.
 func (g *Generator) Answer(ctx context.Context, _ memory.Scope, e recall.Evidence, p recall.Profile) (recall.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return recall.Answer{}, fmt.Errorf("answer: %w", err)
 	}
-	q := readQuestion(e.Query)
-	chosen := g.choose(readAsked(e.Query, q.when, people(p.Cited, e.Window)), q.when, p.Cited)
+	read := conversation.Read(e.Query, e.Messages)
+	q := readQuestion(read)
+	chosen := g.choose(readAsked(read, q.when, people(p.Cited, e.Window), usual(p.Cited)), q.when, e, p.Cited)
 	if len(chosen) == 0 {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
-	if !q.when && !recall.ReadHorizon(e.Query, time.Time{}, e.Now).Past { // of what tells about as much, the newer holds
+	if !q.when && !recall.ReadHorizon(read.Question, time.Time{}, e.Now).Past { // of what tells about as much, the newer holds
 		slices.SortStableFunc(chosen, func(a, b scored) int {
 			return p.Cited[b.number-1].ValidFrom.Compare(p.Cited[a.number-1].ValidFrom)
 		})
@@ -78,21 +82,30 @@ type scored struct {
 }
 
 // choose returns the memories to quote, best first; none where they do not support an answer.
-func (g *Generator) choose(a asked, when bool, cited []memory.Memory) []scored {
+func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory.Memory) []scored {
+	// What a request needs, such as an allergy for a place to dine, is often told in none of its words: the ranker knows better than they.
+	request := e.Sole && a.person == "" && !a.blank
+	if e.Support < 0 && !request {
+		return nil
+	}
+	least := a.support()
+	if e.Support > 0 {
+		least = min(least, supported)
+	}
 	var out []scored
 	var best [foreign + 1]float64
 	for i, m := range cited {
 		whose := a.standing(m)
 		tells := a.cover(g.table, m)
-		if len(a.words) == 0 && a.person != "" {
-			tells = 1 // no more is asked than who it is about
+		if request || len(a.words) == 0 && a.person != "" {
+			tells = 1 // or no more is asked than who it is about
 		}
 		best[whose] = max(best[whose], tells)
-		if whose == own && tells >= support {
+		if whose == own && tells >= least {
 			out = append(out, scored{number: i + 1, score: weigh(m, tells, when, i)})
 		}
 	}
-	if best[own] < best[foreign]+margin && best[foreign] > 0 {
+	if e.Support == 0 && best[own] < best[foreign]+a.margin() && best[foreign] > 0 {
 		return nil
 	}
 	slices.SortStableFunc(out, func(a, b scored) int { return cmp.Compare(b.score, a.score) })

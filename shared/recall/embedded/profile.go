@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -39,12 +40,14 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if err := ctx.Err(); err != nil {
 		return recall.Profile{}, fmt.Errorf("write profile: %w", err)
 	}
-	w := writer{question: readQuestion(e.Query), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
+	w := writer{question: readQuestion(conversation.Read(e.Query, e.Messages)), evidence: e, left: e.WordBudget, units: unitsOf(e.Memories)}
 	w.split = func(s string) []string { return sentences(p.splitter, s) }
 	w.addCore()
 	w.addRecent(justSaid)
 	for i := range w.units {
-		w.addHead(&w.units[i])
+		if w.units[i].head == nil { // nor is it in the core block
+			w.addHead(&w.units[i])
+		}
 	}
 	if len(w.cited) == 0 && len(w.units) > 0 {
 		w.cut(&w.units[0])
@@ -138,10 +141,28 @@ func (w *writer) put(u *unit, place int, text string) *line {
 	if n > w.left {
 		return nil
 	}
+	if lead := w.lead(m); lead != nil {
+		l.section, l.event = lead.section, lead.event
+	}
 	w.left -= n
 	w.cited = append(w.cited, m)
 	w.lines = append(w.lines, l)
 	return l
+}
+
+// lead is the line of a memory that this one is linked to: of the two it is to be read first, so the other goes behind it, in its section.
+func (w *writer) lead(m memory.Memory) *line {
+	i := slices.IndexFunc(w.lines, func(l *line) bool {
+		if l.number == 0 {
+			return false
+		}
+		other := w.cited[l.number-1]
+		return slices.Contains(m.Links, other.ID) || slices.Contains(other.Links, m.ID)
+	})
+	if i < 0 {
+		return nil
+	}
+	return w.lines[i]
 }
 
 // addHead adds a turn's best memory.
@@ -214,7 +235,12 @@ func (w *writer) sections() []recall.Section {
 		order = []string{SectionTimeline, SectionCore, SectionConstraints, SectionPreferences, SectionRecent}
 	}
 	slices.SortStableFunc(w.lines, func(a, b *line) int {
-		return cmp.Or(cmp.Compare(a.section, b.section), a.when().Compare(b.when()), cmp.Compare(a.rank, b.rank), cmp.Compare(a.place, b.place))
+		return cmp.Or(
+			cmp.Compare(a.section, b.section),
+			a.when().Compare(b.when()),
+			cmp.Compare(a.rank, b.rank),
+			cmp.Compare(a.place, b.place),
+		)
 	})
 	var out []recall.Section
 	for _, name := range order {

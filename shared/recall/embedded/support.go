@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -18,34 +19,60 @@ type wanted struct {
 
 // asked is what support is measured against.
 type asked struct {
-	words []wanted
+	language text.Language
+	words    []wanted
 	// person is the one asked about; empty where the question names none, or several.
 	person string
+	// blank says that it has no word at all.
+	blank bool
 }
 
-// readAsked reads the content words of a query, leaving out the names of people, who are those in known.
-func readAsked(query string, when bool, known map[string]bool) asked {
-	var a asked
-	people := map[string]bool{}
-	words := text.Words(query)
+// readAsked reads the content words of a query, and of the talk that it leans on as far as they count, leaving out the names of people,
+// who are those in known. Where the query does not tell its language, it is in the usual one.
+func readAsked(r conversation.Reading, when bool, known map[string]bool, usual text.Language) asked {
+	a := asked{language: text.Detect(r.Parts[0].Text, usual), blank: len(text.Words(r.Parts[0].Text)) == 0}
+	if a.language != text.English {
+		a.readForeign(r.Parts, known)
+		return a
+	}
+	seen := map[string]bool{}
+	for i, p := range r.Parts {
+		words := text.Words(p.Text)
+		for k, w := range words {
+			lower := strings.TrimSuffix(w.Lower, "'s")
+			stem := text.Stem(lower)
+			weight := float64(p.Weight)
+			switch {
+			case text.IsFiller(p.Text, words, k), known[lower] && w.Capital, when && text.WhenNoun(lower), i > 0 && seen[stem]:
+				continue
+			case weakWords[lower]:
+				weight *= weakWeight
+			}
+			seen[stem] = true
+			a.words = append(a.words, wanted{lower, stem, weight})
+		}
+	}
+	if a.person = onePerson(r.Parts[0].Text, known); a.person == "" {
+		a.person = onePerson(r.People, known)
+	}
+	return a
+}
+
+// onePerson is the only one that a text names of those who are known; empty where it names none, or several.
+func onePerson(said string, known map[string]bool) string {
+	person := ""
+	words := text.Words(said)
 	for i, w := range words {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		switch {
-		case text.IsFiller(query, words, i):
-		case known[lower] && w.Capital:
-			people[lower] = true
-			a.person = lower
-		case when && text.WhenNoun(lower):
-		case weakWords[lower]:
-			a.words = append(a.words, wanted{lower, text.Stem(lower), weakWeight})
+		case text.IsFiller(said, words, i), !known[lower], !w.Capital, lower == person:
+		case person != "":
+			return ""
 		default:
-			a.words = append(a.words, wanted{lower, text.Stem(lower), 1})
+			person = lower
 		}
 	}
-	if len(people) != 1 {
-		a.person = ""
-	}
-	return a
+	return person
 }
 
 // people returns the first names, in lower case, of all who speak in the evidence, and the first words of statements, which are what
@@ -116,6 +143,9 @@ func (a asked) standing(m memory.Memory) standing {
 func (a asked) cover(table *wordvector.Table, m memory.Memory) float64 {
 	if len(a.words) == 0 {
 		return 0
+	}
+	if a.language != text.English {
+		return a.coverForeign(table, m)
 	}
 	have := index(m)
 	var near []int32

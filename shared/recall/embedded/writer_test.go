@@ -27,7 +27,11 @@ func citedIDs(p recall.Profile) string {
 
 func TestTheRestOfATurnStandsBesideItsBestMemory(t *testing.T) {
 	e := recall.Evidence{Query: "Where does Ana live?", Now: now, WordBudget: 200, Memories: []memory.Memory{
-		of("t1", "", mem("home", memory.KindFact, "Ana lives in Rome.")), of("t1", "", mem("job", memory.KindFact, "Ana works as a baker.")),
+		of(
+			"t1",
+			"",
+			mem("home", memory.KindFact, "Ana lives in Rome."),
+		), of("t1", "", mem("job", memory.KindFact, "Ana works as a baker.")),
 		of("t1", "", mem("taste", memory.KindPreference, "Ana loves figs.")), of("t2", "", mem("dog", memory.KindFact, "Ana has a dog.")),
 	}}
 	p := profile(t, e)
@@ -168,6 +172,62 @@ func TestOfTwoThatAnswerTheNewerComesFirst(t *testing.T) {
 		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
 		if err != nil || strings.Join(a.Cited, " ") != want {
 			t.Errorf("%s: got %+v, %v, want %s", query, a, err, want)
+		}
+	}
+}
+
+// What may no longer hold stands behind what may have taken its place, whatever kind they are of.
+func TestALinkedMemoryStandsBehindTheOneThatIsToBeReadFirst(t *testing.T) {
+	newer, older := of(
+		"t2",
+		"",
+		mem("new", memory.KindEpisodic, "Ana started at the harbour."),
+	), of(
+		"t1",
+		"",
+		mem("old", memory.KindFact, "Ana bakes."),
+	)
+	newer.Links = []string{"old"}
+	dog := of("t3", "", mem("dog", memory.KindFact, "Ana has a dog."))
+	for _, c := range []struct {
+		ranked []memory.Memory
+		want   string
+	}{
+		{[]memory.Memory{newer, older, dog}, "constraints: Ana has a dog. [3]\ntimeline: Ana started at the harbour. [1] / Ana bakes. [2]\n"},
+		{[]memory.Memory{older, newer, dog}, "constraints: Ana bakes. [1] / Ana started at the harbour. [2] / Ana has a dog. [3]\n"},
+	} {
+		p := profile(t, recall.Evidence{Query: "Where does Ana work?", Now: now, WordBudget: 200, Memories: c.ranked})
+		if got := render(p); got != c.want {
+			t.Errorf("got\n%s, want\n%s", got, c.want)
+		}
+	}
+}
+
+// Words cannot tell that Ben told what Ana is asked about in other words; the ranker's numbers can.
+func TestWithoutSupportNothingIsAnswered(t *testing.T) {
+	for support, want := range map[float64]string{-0.5: "", 0.5: "kitten", 0: "kitten"} {
+		e := recall.Evidence{Query: "What kitten did Ana adopt?", Now: now, WordBudget: 200, Memories: talk(), Support: support}
+		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
+		if err != nil || strings.Join(a.Cited, " ") != want || a.Abstained != (want == "") {
+			t.Errorf("support %v: got %+v, %v, want %q", support, a, err, want)
+		}
+	}
+}
+
+// What a user asks for is answered with what the ranker puts first, though it shares no word with the request; what names somebody, and no
+// request at all, are not.
+func TestARequestIsAnsweredWithWhatItMustRespect(t *testing.T) {
+	allergy := of("t1", "", mem("allergy", memory.KindFact, "Peanuts make my throat swell"))
+	allergy.Speaker = "Ana"
+	for query, answered := range map[string]bool{
+		"Suggest a place for dinner": true, "Was soll ich am Sonntag kochen?": true, "Which car does Ana drive?": false, "???": false,
+	} {
+		for _, sole := range []bool{true, false} {
+			e := recall.Evidence{Query: query, Now: now, WordBudget: 200, Memories: []memory.Memory{allergy}, Sole: sole}
+			a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
+			if err != nil || a.Abstained == (answered && sole) {
+				t.Errorf("%s, sole %v: got %+v, %v", query, sole, a, err)
+			}
 		}
 	}
 }

@@ -18,7 +18,7 @@ var _ recall.Generator = (*Generator)(nil)
 
 // NewGenerator makes a generator. A prompt that does not work is an error here, not later.
 func NewGenerator(client *model.Client, opts Options) (*Generator, error) {
-	r, err := newRole(client, model.RoleGenerator, "generator.v2", opts)
+	r, err := newRole(client, model.RoleGenerator, "generator.v3", opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm generator: %w", err)
 	}
@@ -30,9 +30,10 @@ func (g *Generator) Version() string { return g.role.version() }
 
 // question is what the model sees.
 type question struct {
-	Question string         `json:"question"`
-	Now      string         `json:"now"`
-	Profile  []shownSection `json:"profile"`
+	Conversation []shownMessage `json:"conversation,omitempty"`
+	Question     string         `json:"question"`
+	Now          string         `json:"now"`
+	Profile      []shownSection `json:"profile"`
 }
 
 type shownSection struct {
@@ -50,7 +51,7 @@ func (g *Generator) Answer(ctx context.Context, scope memory.Scope, e recall.Evi
 	if len(p.Sections) == 0 {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
-	q := question{Question: e.Query, Now: model.ShowTime(e.Now), Profile: []shownSection{}}
+	q := question{Conversation: showMessages(e.Messages), Question: e.Query, Now: model.ShowTime(e.Now), Profile: []shownSection{}}
 	for _, s := range p.Sections {
 		lines := make([]string, len(s.Lines))
 		for i, l := range s.Lines {

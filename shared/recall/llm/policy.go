@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 )
 
@@ -35,6 +36,20 @@ func (o Options) Validate() error {
 
 // params is what the prompts' templates see as .Params.
 type params struct{ WordBudget int }
+
+// shownMessage is a message of the running conversation as a model sees it.
+type shownMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+func showMessages(messages []memory.Message) []shownMessage {
+	var out []shownMessage
+	for _, m := range messages {
+		out = append(out, shownMessage{string(m.Role), m.Content})
+	}
+	return out
+}
 
 type role struct {
 	client *model.Client

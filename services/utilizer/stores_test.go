@@ -1,0 +1,144 @@
+package utilizer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/ranking"
+	bankinmem "github.com/mneme-memory/mneme/shared/store/bank/inmem"
+)
+
+// told makes a recaller whose user told an assistant these things, a session each, ranked by the shared prior.
+func told(t *testing.T, role memory.Role, other string, said ...string) *utilizer.Recaller {
+	t.Helper()
+	vectors, err := builtin.New().Embed(t.Context(), said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w memory.Write
+	for i, text := range said {
+		turn := fmt.Sprint("said", i)
+		at := now.AddDate(0, 0, i-40)
+		w.Put = append(w.Put, memory.Memory{
+			ID: memory.DeriveID(
+				ana,
+				[]string{turn},
+				0,
+			), Kind: memory.KindFact, Content: text, Speaker: "Ana", Status: memory.StatusActive, Version: 1,
+			RecordedAt: at, ValidFrom: at, Sources: []string{turn}, SessionID: turn, Vector: vectors[i],
+		})
+		w.Turns = append(w.Turns,
+			memory.Turn{ID: turn, SessionID: turn, Speaker: "Ana", Role: memory.RoleUser, Text: text, Time: at},
+			memory.Turn{ID: turn + "b", SessionID: turn, Speaker: other, Role: role, Text: "I see.", Time: at.Add(1)})
+	}
+	r := newRecaller(t)
+	r.Bank = bankinmem.New(builtin.Dimension)
+	if err := r.Bank.Write(t.Context(), ana, w); err != nil {
+		t.Fatal(err)
+	}
+	r.Indexes, r.Ranker = newIndexCache(t, r.Bank, roomy), local{r.Prior}
+	return r
+}
+
+// trip are things about one trip, and what constrains whoever goes.
+var trip = []string{
+	"For the trip to Naples we looked at trains to Naples.", "The Naples trip costs too little to be true.", "The trip to Naples is in May.",
+	"My colleague told of a trip to Naples.", "A trip to Naples takes a day.", "We read of Naples and its harbour.",
+	"Naples was full of people.",
+	"I am allergic to peanuts and shellfish.", "I never fly, I prefer the night train.",
+}
+
+func asks(query string) utilizer.Request {
+	return utilizer.Request{User: "ana", Query: query, Candidates: 20, Memories: 5, WordBudget: 400}
+}
+
+func evidence(t *testing.T, r *utilizer.Recaller, q utilizer.Request) []string {
+	t.Helper()
+	got, err := r.Recall(t.Context(), acme, q)
+	if err != nil || len(got.Degraded) > 0 {
+		t.Fatalf("got %v, %v", got.Degraded, err)
+	}
+	return contents(got.Evidence.Memories)
+}
+
+func TestConstraintsHavePlacesOfTheirOwn(t *testing.T) {
+	q := asks("Plan the trip to Naples and places to eat in Naples, on the trip to Naples.")
+	r := told(t, memory.RoleAssistant, "Assistant", trip...)
+	got := evidence(t, r, q)
+	if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "allergic") }) || len(got) <= q.Memories ||
+		len(got) > q.Memories+4 {
+		t.Errorf("shows %q, want the allergy behind the best five, and at most four more", got)
+	}
+	one := q
+	one.Memories = 1
+	if got := evidence(t, r, one); len(got) != 1 {
+		t.Errorf("who asks for one memory is shown %q", got)
+	}
+	friends := told(t, memory.RoleUser, "Bruno", trip...)
+	if got := evidence(t, friends, q); len(got) != q.Memories {
+		t.Errorf("between friends shows %q, want the best five", got)
+	}
+}
+
+func TestTheFloorLeavesOutWhatARequestHardlyNeeds(t *testing.T) {
+	said := []string{"I am allergic to peanuts and shellfish.", "The printer is jammed again.", "Thanks, that was all."}
+	q := asks("What could I cook with peanuts or shellfish for my allergic self?")
+	r := told(t, memory.RoleAssistant, "Assistant", said...)
+	if got := evidence(t, r, q); len(got) != len(said) {
+		t.Fatalf("without a floor shows %q", got)
+	}
+	r.Floor = 0.15
+	if got := evidence(t, r, q); len(got) != 1 || !strings.Contains(got[0], "allergic") {
+		t.Errorf("shows %q, want the allergy alone", got)
+	}
+	// A tenant's weights may be on any scale: what they put first stays, and what is left out is left out all the same.
+	r.Ranker = local{ranking.Weights{FeatureSet: r.Prior.FeatureSet, W: scaled(r.Prior.W, 1e-3)}}
+	if got := evidence(t, r, q); len(got) != 1 || !strings.Contains(got[0], "allergic") {
+		t.Errorf("with smaller weights shows %q, want the allergy alone", got)
+	}
+	r.Ranker = reversing{}
+	if got := evidence(t, r, q); len(got) != 2 || strings.Contains(got[0], "allergic") || !strings.Contains(got[1], "allergic") {
+		t.Errorf("with other weights shows %q, want what they put first, and the allergy", got)
+	}
+	friends := told(t, memory.RoleUser, "Bruno", said...)
+	friends.Floor = 0.15
+	if got := evidence(t, friends, q); len(got) != len(said) {
+		t.Errorf("between friends shows %q, want all", got)
+	}
+}
+
+// drawing shows the last memory to explore.
+type drawing struct{ local }
+
+func (d drawing) Rank(ctx context.Context, a utilizer.Ask, m int) (utilizer.Order, error) {
+	order, err := d.local.Rank(ctx, a, m)
+	order.Explored = a.Candidates[order.Places[len(order.Places)-1]].ID
+	return order, err
+}
+
+func TestTheFloorLeavesWhatIsThereToExplore(t *testing.T) {
+	said := []string{"I am allergic to peanuts and shellfish.", "The printer is jammed again.", "Thanks, that was all."}
+	r := told(t, memory.RoleAssistant, "Assistant", said...)
+	r.Floor, r.Ranker = 0.15, drawing{local{r.Prior}}
+	got, err := r.Recall(t.Context(), acme, asks("What could I cook with peanuts or shellfish for my allergic self?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(got.Profile.Cited, func(m memory.Memory) bool { return m.ID == got.Explored }) || len(got.Profile.Cited) != 2 {
+		t.Errorf("shows %q, want the first and what is explored, %s", contents(got.Profile.Cited), got.Explored)
+	}
+}
+
+func scaled(w []float32, by float32) []float32 {
+	out := slices.Clone(w)
+	for i := range out {
+		out[i] *= by
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package conversation
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// Words of English queries. In other languages a query points to nothing, and leans on the talk by how few words it has.
+var (
+	// pointers name nothing and point to what is named before, openers do so as a query's first word; askers make a question of it.
+	pointers = text.WordSet(`she her hers he him his they them their theirs it its this that these those there one ones other others another
+		else same also too either neither both instead again more first second third fourth fifth last latter former next`)
+	openers = text.WordSet("and but or so then")
+	askers  = text.WordSet("who whom whose what which when where why how")
+	// vague words have content, and say nothing of what is asked for.
+	vague = text.WordSet(
+		`idea ideas suggestion suggestions option options thing things something anything someone anyone one ones other others
+		another else more same again also instead first second third fourth fifth last latter former next number
+		ok okay yes yeah yep no nope nah sure please thanks thank right alright fine good great nice best better well hm hmm ah oh
+		possible alternative alternatives kind kinds sort sorts way really maybe perhaps think know tell say give show let want need like
+		mean work works problem wrong happen suit suits idea go come get got make made take find sound sounds any about would`,
+	)
+	plural = text.WordSet("they them their theirs these those both")
+)
+
+// The words for people, and the pronouns of theirs.
+const (
+	pronoun = 1 + iota
+	noun
+)
+
+var (
+	female = kinds(
+		"she her hers",
+		`woman girl lady mother mum mom mama mummy mommy sister daughter wife girlfriend aunt auntie niece grandmother
+		grandma granny nan fiancée fiancee bride queen`,
+	)
+	male = kinds(
+		"he him his",
+		`man boy guy bloke father dad papa daddy brother son husband boyfriend uncle nephew grandfather grandpa grandad
+		fiancé fiance groom king`,
+	)
+	either = kinds("", `friend colleague boss roommate flatmate neighbour neighbor cousin partner parent child kid baby teacher doctor coach
+		parents children kids twins friends colleagues neighbours neighbors grandparents`)
+)
+
+func kinds(pronouns, nouns string) map[string]int {
+	out := map[string]int{}
+	for w := range text.WordSet(pronouns) {
+		out[w] = pronoun
+	}
+	for w := range text.WordSet(nouns) {
+		out[w] = noun
+	}
+	return out
+}
+
+// mostPeople is how many a pronoun may mean: those named last.
+const mostPeople = 3
+
+// people are whom the pronouns of the query may mean: the words for people, and the names, of the nearest message that has any, the user's
+// before the assistant's.
+func (q form) people(messages []memory.Message) []string {
+	if !q.she && !q.he && !q.they {
+		return nil
+	}
+	for _, role := range [...]memory.Role{memory.RoleUser, memory.RoleAssistant} {
+		for _, m := range slices.Backward(messages) {
+			if m.Role != role {
+				continue
+			}
+			if found := q.peopleIn(m.Content); len(found) > 0 {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+func (q form) peopleIn(said string) []string {
+	var out []string
+	words := text.Words(said)
+	for i, w := range words {
+		lower := strings.TrimSuffix(w.Lower, "'s")
+		suits := q.she && female[lower] == noun || q.he && male[lower] == noun || q.they && (female[lower] == noun || male[lower] == noun)
+		if suits || either[lower] == noun || isName(said, words, i) {
+			out = append(out, strings.TrimSuffix(strings.TrimSuffix(said[w.Start:w.End], "'s"), "’s"))
+		}
+	}
+	return out[max(0, len(out)-mostPeople):]
+}
+
+// isName reports whether a word is written like a name: with a capital that does not come from where it stands.
+func isName(said string, words []text.Word, i int) bool {
+	w := words[i]
+	if !w.Capital || text.IsFiller(said, words, i) || text.IsTimeWord(w) || i == 0 {
+		return false
+	}
+	return !strings.ContainsAny(said[words[i-1].End:w.Start], ".!?\n:")
+}
+
+// item is where a list numbers its items, or has one a line.
+var item = regexp.MustCompile(`(?m)(?:^|[\s(])(\d{1,2})[.):]\s+|^\s*[-*•]\s+`)
+
+// joints are between what a sentence offers.
+var joints = regexp.MustCompile(`(?i)\s*,\s*(?:or|and)\s+|\s*[,;]\s*|\s+or\s+`)
+
+// places are words for a place in a list: from 1, or from the end below 0.
+var places = map[string]int{
+	"first": 1, "1st": 1, "former": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5,
+	"last": -1, "latter": -1,
+}
+
+var numbers = map[string]int{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "1": 1, "2": 2, "3": 3, "4": 4, "5": 5}
+
+// pick returns the item of the assistant's last message that the query points to by its place; none where it points to none, or there is no
+// such list.
+func (q form) pick(messages []memory.Message) []string {
+	last := messages[len(messages)-1]
+	place := q.place()
+	if place == 0 || last.Role != memory.RoleAssistant {
+		return nil
+	}
+	items := itemsOf(last.Content)
+	if place < 0 {
+		place += len(items) + 1
+	}
+	if len(items) < 2 || place < 1 || place > len(items) {
+		return nil
+	}
+	return items[place-1 : place]
+}
+
+// place is what place in a list the query names, 0 for none.
+func (q form) place() int {
+	for i, w := range q.words {
+		if n := places[w.Lower]; n != 0 {
+			return n
+		}
+		if i > 0 && (q.words[i-1].Lower == "number" || q.words[i-1].Lower == "option") && numbers[w.Lower] != 0 {
+			return numbers[w.Lower]
+		}
+	}
+	return 0
+}
+
+// itemsOf are what a message lists, numbered or a line each, or else what its most manifold sentence offers.
+func itemsOf(said string) []string {
+	if marks := item.FindAllStringIndex(said, -1); len(marks) > 1 {
+		var out []string
+		for i, m := range marks {
+			end := len(said)
+			if i+1 < len(marks) {
+				end = marks[i+1][0]
+			}
+			out = append(out, said[m[1]:end])
+		}
+		return out
+	}
+	var out []string
+	for sentence := range strings.FieldsFuncSeq(said, func(r rune) bool { return strings.ContainsRune(".!?\n", r) }) {
+		if _, offer, ok := strings.Cut(sentence, ":"); ok {
+			sentence = offer
+		}
+		if parts := joints.Split(sentence, -1); len(parts) > len(out) {
+			out = parts
+		}
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package conversation_test
+
+import (
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/shared/conversation"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func user(said string) memory.Message { return memory.Message{Role: memory.RoleUser, Content: said} }
+
+func assistant(said string) memory.Message {
+	return memory.Message{Role: memory.RoleAssistant, Content: said}
+}
+
+// weightOf is what the first part that has the words counts; 0 where none has.
+func weightOf(r conversation.Reading, words string) float32 {
+	for _, p := range r.Parts {
+		if strings.Contains(p.Text, words) {
+			return p.Weight
+		}
+	}
+	return 0
+}
+
+func TestAQueryThatSaysLittleLeansOnTheTalk(t *testing.T) {
+	talk := []memory.Message{user("Where shall we go skiing?"), assistant("Perhaps to Zermatt?"), user("We prefer cheap guest houses.")}
+	last := float32(2)
+	for _, query := range []string{
+		"others?", "other villages?", "other villages with a station?",
+		"Which villages with a station have gyms and saunas open on Mondays?",
+	} {
+		w := weightOf(conversation.Read(query, talk), "guest houses")
+		if w >= last {
+			t.Errorf("%q leaves %v to the talk, want less than %v", query, w, last)
+		}
+		last = w
+	}
+	if last != 0 {
+		t.Errorf("a full query leaves %v to the talk", last)
+	}
+	r := conversation.Read("any ideas?", talk)
+	near, far, theirs := weightOf(r, "guest houses"), weightOf(r, "skiing"), weightOf(r, "Zermatt")
+	if !(near > far && far > theirs && theirs > 0) {
+		t.Errorf("the user's last message counts %v, the one before %v, the assistant's between them %v", near, far, theirs)
+	}
+	if r.Parts[0] != (conversation.Part{Text: "any ideas?", Weight: 1}) || !strings.HasSuffix(r.Text, "any ideas?") {
+		t.Errorf("the query is not the first and the end: %+v", r)
+	}
+}
+
+func TestAPronounMeansWhomTheTalkNames(t *testing.T) {
+	talk := []memory.Message{
+		user("My sister comes on Friday with her friend Oluwaseun, I cook."), assistant("What about Zermatt cheese?"),
+	}
+	for query, want := range map[string]string{
+		"and for her?": "sister friend Oluwaseun", "and for him?": "friend Oluwaseun", "will they like that?": "sister friend Oluwaseun",
+		"is that cheap?": "", "Does Bruno's violin fit into her car?": "",
+	} {
+		if got := conversation.Read(query, talk).People; got != want {
+			t.Errorf("%q means %q, want %q", query, got, want)
+		}
+	}
+	if got := conversation.Read("and for her?", talk[1:]).People; got != "Zermatt" {
+		t.Errorf("where the user names nobody, it means %q", got)
+	}
+}
+
+func TestAPlaceInAListMeansWhatStandsThere(t *testing.T) {
+	for offer, want := range map[string]map[string]string{
+		"I found these: 1. the Thai place 2) a pizzeria 3. sushi": {
+			"what about the second one?": "a pizzeria", "and the last?": "sushi",
+			"number three then": "sushi", "option 1": "the Thai place",
+		},
+		"Try:\n- the Thai place\n- a pizzeria":                     {"the first sounds good": "the Thai place", "and the third?": ""},
+		"We could have a curry, a pizza, or sushi. What's better?": {"the latter": "sushi", "the 2nd": "a pizza"},
+		"Good question.": {"the second one?": ""},
+	} {
+		for query, item := range want {
+			r := conversation.Read(query, []memory.Message{user("Dinner?"), assistant(offer)})
+			got := ""
+			for _, p := range r.Parts[1:] {
+				if p.Weight > 0.5 && p.Text != "Dinner?" {
+					got = strings.TrimSpace(p.Text)
+				}
+			}
+			if got != item {
+				t.Errorf("%q after %q means %q, want %q", query, offer, got, item)
+			}
+		}
+	}
+}
+
+func TestABareQueryAsksAsTheOneBefore(t *testing.T) {
+	talk := []memory.Message{user("When did Tom move?"), assistant("In May.")}
+	for query, want := range map[string]string{
+		"And Ana?": "When did Tom move? And Ana?", "And her cat?": "When did Tom move? And her cat?",
+		"And what did Ana paint?": "And what did Ana paint?",
+	} {
+		if got := conversation.Read(query, talk).Question; got != want {
+			t.Errorf("%q asks %q, want %q", query, got, want)
+		}
+	}
+}
+
+var drawn = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) memory.Message {
+	return memory.Message{
+		Role: rapid.SampledFrom([]memory.Role{memory.RoleUser, memory.RoleAssistant, memory.RoleTool, ""}).Draw(t, "role"),
+		Content: rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"1. a 2. b 3.", "- \n- ", ",,,or", "My sister Ana", "\xff"})).
+			Draw(t, "content"),
+	}
+}), 0, 8)
+
+var queries = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "and her?", "the last", "both", "number 5", "\xff", "Ana"}))
+
+func TestAnyTalkIsRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		query, messages := queries.Draw(t, "query"), drawn.Draw(t, "messages")
+		r := conversation.Read(query, messages)
+		if r.Parts[0] != (conversation.Part{Text: query, Weight: 1}) || !strings.HasSuffix(r.Text, query) ||
+			!strings.HasSuffix(r.Question, query) {
+			t.Fatalf("the query is not what it was: %+v", r)
+		}
+		last := float32(1)
+		for _, p := range r.Parts {
+			if !(p.Weight > 0 && p.Weight <= last) {
+				t.Fatalf("a part counts %v behind one of %v", p.Weight, last)
+			}
+			last = p.Weight
+		}
+	})
+}
+
+func TestAQueryWithoutTalkIsAllThatItSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		query := queries.Draw(t, "query")
+		for _, messages := range [][]memory.Message{nil, {}, {user(query)}} {
+			r := conversation.Read(query, messages)
+			if len(r.Parts) != 1 || r.Text != query || r.Question != query || r.People != "" {
+				t.Fatalf("%v makes it %+v", messages, r)
+			}
+		}
+	})
+}

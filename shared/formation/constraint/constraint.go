@@ -1,0 +1,230 @@
+// Package constraint chooses what always has to be thought of among a user's memories: what constrains the user and stands, such as an
+// allergy, a diet, what cannot be done or paid, who is cared for, and what is never wanted. A small trained network says how much a
+// statement binds; what is chosen are quotations with the memories that they rest on, as the lines of a core block.
+//
+// What a statement says is only ever text: it steers nothing but whether it is chosen.
+package constraint
+
+import (
+	"cmp"
+	_ "embed" // the model is part of the program
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mneme-memory/mneme/shared/formation/saliency"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+//go:embed model.json
+var trained []byte
+
+// model is what is compiled into the binary: the network's filter with its version and the score from which a statement binds.
+type model struct {
+	filter    *saliency.Filter
+	version   string
+	threshold float64
+}
+
+var shipped = sync.OnceValue(func() model {
+	m, err := saliency.ParseModel(trained)
+	if err == nil {
+		var f *saliency.Filter
+		if f, err = saliency.NewFilter(m); err == nil {
+			return model{f, m.Version, m.Threshold}
+		}
+	}
+	panic(fmt.Sprintf("load the compiled-in model of constraints: %v", err))
+})
+
+// Version names the model and the way of choosing: the policy version of the blocks.
+func Version() string { return shipped().version }
+
+// Score is how much a statement binds, 0 to 1. What is in words that the model cannot know binds nothing, as far as it can tell.
+func Score(said string) float64 {
+	score, ok := shipped().filter.Read(memory.Turn{Role: memory.RoleUser, Text: said})
+	if !ok {
+		return 0
+	}
+	return score
+}
+
+// Binds reports whether a statement, as a whole, binds enough to constrain.
+func Binds(said string) bool { return Score(said) >= shipped().threshold }
+
+// Bounds of a line: a sentence of more than lineWords is cut to what binds, and what takes more than maxLineWords or maxLineBytes is no
+// line.
+const (
+	lineWords    = 16
+	maxLineWords = 24
+	maxLineBytes = 300
+)
+
+// repeated is the share of a statement's words that a newer one has when it is about the same.
+const repeated = 0.8
+
+var (
+	// asked is the question that a short answer carries before it.
+	asked = regexp.MustCompile(`^\[[^\]]*\]\s*`)
+	// parts is where a sentence may be cut.
+	parts = regexp.MustCompile(`[,;:–—]\s+|\s-\s`)
+	// splitter parts sentences.
+	splitter = sync.OnceValue(text.NewSplitter)
+)
+
+// Quote is the shortest run of a statement's words that binds, in whole sentences where they are short, with its score; "" where
+// nothing binds.
+func Quote(content string) (string, float64) {
+	said := asked.ReplaceAllString(text.OneLine(content), "")
+	least := shipped().threshold
+	if Score(said) < least {
+		return "", 0
+	}
+	best, most := "", 0.0
+	consider := func(s string) {
+		if s = strings.TrimSpace(s); len(s) > maxLineBytes {
+			return
+		}
+		if score := Score(s); score >= least && score > most {
+			best, most = s, score
+		}
+	}
+	for _, s := range splitter().Split(said) {
+		if len(strings.Fields(s)) <= lineWords {
+			consider(s)
+			continue
+		}
+		for _, run := range runs(s) {
+			consider(run)
+		}
+	}
+	if best == "" && len(strings.Fields(said)) <= maxLineWords {
+		consider(said)
+	}
+	return best, most
+}
+
+// runs are the parts of a long sentence, and the sentence itself where a line may have so many words.
+func runs(sentence string) []string {
+	var out []string
+	begin := 0
+	for _, at := range append(parts.FindAllStringIndex(sentence, -1), []int{len(sentence), len(sentence)}) {
+		if part := sentence[begin:at[0]]; len(strings.Fields(part)) > 2 && len(strings.Fields(part)) <= maxLineWords {
+			out = append(out, part)
+		}
+		begin = at[1]
+	}
+	if len(out) != 1 && len(strings.Fields(sentence)) <= maxLineWords {
+		out = append(out, sentence)
+	}
+	return out
+}
+
+// statement is a memory that binds.
+type statement struct {
+	memory memory.Memory
+	quote  string
+	score  float64
+	stems  []string
+}
+
+// read is what binds of a memory; ok is false where it does not hold, or nothing of it binds.
+func read(m memory.Memory) (statement, bool) {
+	if m.Status != memory.StatusActive {
+		return statement{}, false
+	}
+	q, score := Quote(m.Content)
+	return statement{m, q, score, text.ContentStems(q)}, q != ""
+}
+
+// Chosen are the lines of a block with the turns that they come from.
+type Chosen struct {
+	Lines   []memory.CoreLine
+	Sources []string
+}
+
+// Candidates are the memories of which something binds.
+func Candidates(memories []memory.Memory) []memory.Memory {
+	return slices.DeleteFunc(slices.Clone(memories), func(m memory.Memory) bool {
+		_, binds := read(m)
+		return !binds
+	})
+}
+
+// Choose makes a block of the memories that bind most, the newest where several are about the same, with at most memory.CoreWords words.
+// The order of the memories makes no difference.
+func Choose(memories []memory.Memory) Chosen {
+	var all []statement
+	for _, m := range memories {
+		if s, ok := read(m); ok {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b statement) int {
+		return cmp.Or(b.memory.ValidFrom.Compare(a.memory.ValidFrom), cmp.Compare(b.memory.ID, a.memory.ID))
+	})
+	var distinct []statement
+	for _, s := range all {
+		if !slices.ContainsFunc(distinct, func(newer statement) bool { return newer.covers(s) }) {
+			distinct = append(distinct, s)
+		}
+	}
+	slices.SortStableFunc(distinct, func(a, b statement) int { return cmp.Compare(b.score, a.score) })
+	var out Chosen
+	room := memory.CoreWords
+	for _, s := range distinct {
+		n := len(strings.Fields(s.quote))
+		if n > room {
+			continue
+		}
+		room -= n
+		out.Lines = append(out.Lines, memory.CoreLine{Text: s.quote, Memories: []string{s.memory.ID}})
+		out.Sources = append(out.Sources, s.memory.Sources...)
+	}
+	return out
+}
+
+// covers reports whether a newer statement is about the same as an older: it fills the same slot, may have changed it, or says most of it.
+func (s statement) covers(older statement) bool {
+	if s.memory.Slot != "" && s.memory.Slot == older.memory.Slot || slices.Contains(s.memory.Links, older.memory.ID) {
+		return true
+	}
+	return says(s.stems, older.stems)
+}
+
+func says(newer, older []string) bool {
+	n := 0
+	for _, stem := range older {
+		if slices.Contains(newer, stem) {
+			n++
+		}
+	}
+	return len(older) > 0 && float64(n) >= repeated*float64(len(older))
+}
+
+// Touches reports whether a block may have to change: another policy wrote it, a memory ceased to hold that it rests on, or one was
+// written that binds as much as what it has, or is about the same.
+func Touches(c memory.Core, written []memory.Memory, closed []string) bool {
+	if c.Version > 0 && c.PolicyVersion != Version() || slices.ContainsFunc(closed, c.Rests) {
+		return true
+	}
+	words, least := 0, 1.0
+	for _, l := range c.Lines {
+		words += len(strings.Fields(l.Text))
+		least = min(least, Score(l.Text))
+	}
+	return slices.ContainsFunc(written, func(m memory.Memory) bool {
+		if slices.ContainsFunc(m.Links, c.Rests) {
+			return true
+		}
+		s, ok := read(m)
+		if !ok || c.Rests(m.ID) {
+			return false
+		}
+		return s.score >= least || words+len(strings.Fields(s.quote)) <= memory.CoreWords ||
+			slices.ContainsFunc(c.Lines, func(l memory.CoreLine) bool { return says(s.stems, text.ContentStems(l.Text)) })
+	})
+}

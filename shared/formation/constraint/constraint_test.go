@@ -1,0 +1,170 @@
+package constraint_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/shared/formation/constraint"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// told is a memory that holds, told on a day.
+func told(id, content string, day int) memory.Memory {
+	return memory.Memory{
+		ID: id, Content: content, Speaker: "Ana", Status: memory.StatusActive, Sources: []string{"turn " + id},
+		ValidFrom: time.Date(2026, 1, day, 12, 0, 0, 0, time.UTC),
+	}
+}
+
+func texts(c constraint.Chosen) []string {
+	var out []string
+	for _, l := range c.Lines {
+		out = append(out, l.Text)
+	}
+	return out
+}
+
+func TestWhatBindsIsTold(t *testing.T) {
+	for said, want := range map[string]bool{
+		"I break out in hives if I touch kiwi.":                     true,
+		"My youngest can't have wheat.":                             true,
+		"I use a wheelchair, so no steps please.":                   true,
+		"Viktor needs a ground-floor room, he cannot climb stairs.": true,
+		"I am on a low salt diet because of my heart.":              true,
+		"My hairdresser's daughter has coeliac disease.":            false,
+		"The sauce calls for two spoons of peanut butter.":          false,
+		"I had shingles in 2018, long gone.":                        false,
+		"We painted the bedroom green.":                             false,
+		"What are the symptoms of lactose intolerance?":             false,
+		"Моя дочь не переносит орехи, пожалуйста, всегда помни об этом": false, // it cannot read that
+	} {
+		if quote, score := constraint.Quote(said); (quote != "") != want {
+			t.Errorf("%q binds with %.2f: %q", said, score, quote)
+		}
+	}
+}
+
+func TestALineIsTheSentenceThatBinds(t *testing.T) {
+	for content, want := range map[string]string{
+		"Thanks, that was lovely! I'm allergic to shellfish. How was your weekend?": "I'm allergic to shellfish.",
+		"[asked: Anything else?] I can't have lactose.":                             "I can't have lactose.",
+	} {
+		if got, _ := constraint.Quote(content); got != want {
+			t.Errorf("of %q it quotes %q, want %q", content, got, want)
+		}
+	}
+	if got, _ := constraint.Quote("I'm allergic to " + strings.Repeat("peanuts and ", 200) + "nuts"); got != "" {
+		t.Errorf("a line has %d bytes", len(got))
+	}
+}
+
+func TestABlockHasTheNewestOfASubject(t *testing.T) {
+	old, again := told("a", "I'm allergic to peanuts.", 1), told("b", "As I said, I'm allergic to peanuts.", 2)
+	slotted, filled := told("c", "I'm vegetarian.", 3), told("d", "I'm vegan now, I don't eat any animal products.", 4)
+	slotted.Slot, filled.Slot = "ana/diet", "ana/diet"
+	doubted, linking := told("e", "I can't climb stairs.", 5), told("f", "I can't walk far, I use a wheelchair.", 6)
+	linking.Links = []string{"e"}
+	gone := told("g", "I'm allergic to kiwi.", 7)
+	gone.Status = memory.StatusRetracted
+	got := constraint.Choose([]memory.Memory{old, again, slotted, filled, doubted, linking, gone})
+	var ids []string
+	for _, l := range got.Lines {
+		ids = append(ids, l.Memories...)
+	}
+	slices.Sort(ids)
+	if want := []string{"b", "d", "f"}; !slices.Equal(ids, want) || len(got.Sources) != len(want) {
+		t.Errorf("the block rests on %q of turns %q, want %q: %q", ids, got.Sources, want, texts(got))
+	}
+}
+
+// statements are some that bind and some that do not.
+var statements = []string{
+	"I'm allergic to peanuts.", "I can't eat gluten.", "I use a wheelchair.", "My son has asthma.", "I'm vegetarian.", "I live in Porto.",
+	"We have a newborn.", "I can't drive at night.", "I work as a nurse.", "I have epilepsy.",
+	"My wife is deaf and needs captions.", "I moved to Braga.",
+	"I don't drink alcohol, I'm in recovery.", "I look after my mother, who has dementia.", "I have type 1 diabetes and wear a pump.",
+	"I'm colour blind.", "My sister got married.", "My daughter is allergic to eggs.", "I can't lift anything heavy since the operation.",
+}
+
+func bankOf(t *rapid.T) []memory.Memory {
+	var out []memory.Memory
+	for i, s := range rapid.SliceOfN(rapid.SampledFrom(statements), 0, 25).Draw(t, "statements") {
+		m := told(fmt.Sprintf("m%02d", i), s, 1+i)
+		if rapid.IntRange(0, 5).Draw(t, "closed") == 0 {
+			m.Status = memory.StatusSuperseded
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func TestABlockKeepsItsBoundsInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		bank := bankOf(rt)
+		got := constraint.Choose(bank)
+		words := 0
+		for _, l := range got.Lines {
+			words += len(strings.Fields(l.Text))
+			i := slices.IndexFunc(bank, func(m memory.Memory) bool { return m.ID == l.Memories[0] })
+			if i < 0 || bank[i].Status != memory.StatusActive || !strings.Contains(bank[i].Content, l.Text) {
+				rt.Fatalf("%q rests on %v", l.Text, l.Memories)
+			}
+		}
+		if words > memory.CoreWords {
+			rt.Fatalf("%d words: %q", words, texts(got))
+		}
+		if again := constraint.Choose(rapid.Permutation(bank).Draw(rt, "order")); !slices.Equal(texts(again), texts(got)) {
+			rt.Fatalf("%q in one order, %q in another", texts(got), texts(again))
+		}
+	})
+}
+
+// A block that nothing touches is the one that would be chosen anew.
+func TestABlockThatNothingTouchesStays(t *testing.T) {
+	stayed := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		var bank []memory.Memory
+		core := memory.Core{PolicyVersion: constraint.Version()}
+		for _, m := range bankOf(rt) {
+			m.Status = memory.StatusActive
+			bank = append(bank, m)
+			var closed []string
+			if i := rapid.IntRange(0, 3*len(bank)).Draw(rt, "closes"); i < len(bank) {
+				bank[i].Status, closed = memory.StatusSuperseded, []string{bank[i].ID}
+			}
+			touched := constraint.Touches(core, []memory.Memory{bank[len(bank)-1]}, closed)
+			next := constraint.Choose(bank).Lines
+			if !touched && !slices.EqualFunc(next, core.Lines, func(a, b memory.CoreLine) bool { return a.Text == b.Text }) {
+				rt.Fatalf("after %q nothing is touched, and the block goes from %v to %v", m.Content, core.Lines, next)
+			}
+			if !touched {
+				stayed++
+			}
+			core.Lines, core.Version = next, core.Version+1
+		}
+	})
+	if stayed == 0 {
+		t.Error("every statement touches the block")
+	}
+}
+
+func TestAnotherPolicysBlockIsChosenAnew(t *testing.T) {
+	if !constraint.Touches(memory.Core{Content: "Ana is a nurse.", Version: 3, PolicyVersion: "membuilder/1"}, nil, nil) {
+		t.Error("the block of another policy stays")
+	}
+}
+
+func BenchmarkChoose(b *testing.B) {
+	var bank []memory.Memory
+	for i := range 600 {
+		bank = append(bank, told(fmt.Sprint("m", i), statements[i%len(statements)], 1))
+	}
+	for b.Loop() {
+		constraint.Choose(bank)
+	}
+}

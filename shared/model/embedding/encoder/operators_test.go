@@ -1,0 +1,77 @@
+package encoder
+
+import (
+	"slices"
+	"testing"
+)
+
+func floatsOf(shape []int, v ...float32) tensor { return tensor{shape: shape, floats: v} }
+
+func intsOf(shape []int, v ...int64) tensor { return tensor{shape: shape, ints: v} }
+
+func attr(name string, i int64, list ...int64) node {
+	return node{attributes: map[string]attribute{name: {i: i, ints: list}}}
+}
+
+// Operators that the models of the other tests do not have, or not in all ways, by examples of the ONNX specification's kind.
+func TestOperators(t *testing.T) {
+	six := floatsOf([]int{2, 3}, 1, 2, 3, 4, 5, 6)
+	for name, tt := range map[string]struct {
+		op   string
+		node node
+		in   []tensor
+		want tensor
+	}{
+		"a column and a row": {
+			"Sub", node{}, []tensor{intsOf([]int{2, 1}, 10, 20), intsOf([]int{3}, 1, 2, 3)}, intsOf([]int{2, 3}, 9, 8, 7, 19, 18, 17),
+		},
+		"a scalar first":  {"Div", node{}, []tensor{floatsOf(nil, 6), floatsOf([]int{2}, 2, 3)}, floatsOf([]int{2}, 3, 2)},
+		"whole quotients": {"Div", node{}, []tensor{intsOf([]int{2}, 7, -7), intsOf(nil, 2)}, intsOf([]int{2}, 3, -3)},
+		"compared":        {"LessOrEqual", node{}, []tensor{six, floatsOf(nil, 2)}, intsOf([]int{2, 3}, 1, 1, 0, 0, 0, 0)},
+		"turned round":    {"Not", node{}, []tensor{intsOf([]int{2}, 1, 0)}, intsOf([]int{2}, 0, 1)},
+		"made true":       {"Cast", attr("to", kindBool), []tensor{floatsOf([]int{2}, 0.5, 0)}, intsOf([]int{2}, 1, 0)},
+		"filled": {
+			"ConstantOfShape", node{attributes: map[string]attribute{"value": {tensor: intsOf([]int{1}, 7)}}},
+			[]tensor{intsOf([]int{2}, 1, 2)}, intsOf([]int{1, 2}, 7, 7),
+		},
+		"a range":           {"Range", node{}, []tensor{intsOf(nil, 5), intsOf(nil, 0), intsOf(nil, -2)}, intsOf([]int{3}, 5, 3, 1)},
+		"a part of a shape": {"Shape", attr("start", -1), []tensor{six}, intsOf([]int{1}, 3)},
+		"squeezed":          {"Squeeze", attr("axes", 0, 0), []tensor{floatsOf([]int{1, 2, 1}, 1, 2)}, floatsOf([]int{2, 1}, 1, 2)},
+		"all squeezed":      {"Squeeze", node{}, []tensor{floatsOf([]int{1, 2, 1}, 1, 2)}, floatsOf([]int{2}, 1, 2)},
+		"unsqueezed":        {"Unsqueeze", attr("axes", 0, -1, 0), []tensor{floatsOf([]int{2}, 1, 2)}, floatsOf([]int{1, 2, 1}, 1, 2)},
+		"expanded": {
+			"Expand", node{}, []tensor{floatsOf([]int{2, 1}, 1, 2), intsOf([]int{3}, 1, 1, 2)}, floatsOf([]int{1, 2, 2}, 1, 1, 2, 2),
+		},
+		"chosen": {
+			"Where", node{}, []tensor{intsOf([]int{2}, 1, 0), floatsOf(nil, 9), floatsOf([]int{2}, 1, 2)}, floatsOf([]int{2}, 9, 2),
+		},
+		"gathered columns": {"Gather", attr("axis", 1), []tensor{six, intsOf([]int{2}, -1, 0)}, floatsOf([]int{2, 2}, 3, 1, 6, 4)},
+		"every other one": {
+			"Slice", node{}, []tensor{six, intsOf([]int{1}, -3), intsOf([]int{1}, 99), intsOf([]int{1}, 1), intsOf([]int{1}, 2)},
+			floatsOf([]int{2, 2}, 1, 3, 4, 6),
+		},
+		"side by side": {"Concat", attr("axis", -1), []tensor{six, floatsOf([]int{2, 1}, 7, 8)}, floatsOf([]int{2, 4}, 1, 2, 3, 7, 4, 5, 6, 8)},
+		"summed up": {
+			"CumSum", node{}, []tensor{intsOf([]int{2, 3}, 1, 1, 0, 1, 1, 1), intsOf(nil, 1)}, intsOf([]int{2, 3}, 1, 2, 2, 1, 2, 3),
+		},
+		"means":    {"ReduceMean", attr("keepdims", 0), []tensor{six, intsOf([]int{1}, 0)}, floatsOf([]int{3}, 2.5, 3.5, 4.5)},
+		"one sum":  {"ReduceSum", node{}, []tensor{six}, floatsOf([]int{1, 1}, 21)},
+		"reversed": {"Transpose", node{}, []tensor{six}, floatsOf([]int{3, 2}, 1, 4, 2, 5, 3, 6)},
+		"reshaped": {"Reshape", node{}, []tensor{six, intsOf([]int{3}, 0, -1, 1)}, floatsOf([]int{2, 3, 1}, 1, 2, 3, 4, 5, 6)},
+		"a product with a batch": {
+			"MatMul", node{}, []tensor{floatsOf([]int{2, 1, 2}, 1, 2, 3, 4), floatsOf([]int{2, 2, 1}, 1, 1, 1, -1)}, floatsOf([]int{2, 1, 1}, 3, -1),
+		},
+		"a product of matrices": {
+			"Gemm", attr("transB", 1), []tensor{floatsOf([]int{1, 2}, 1, 2), floatsOf([]int{2, 2}, 3, 4, 5, 6), floatsOf([]int{2}, 1, 10)},
+			floatsOf([]int{1, 2}, 12, 27),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := operators[tt.op](tt.node, tt.in)
+			if err != nil || !slices.Equal(got.shape, tt.want.shape) || !slices.Equal(got.floats, tt.want.floats) ||
+				!slices.Equal(got.ints, tt.want.ints) {
+				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package encoder
+
+import (
+	"fmt"
+	"slices"
+)
+
+// tensor is an array of numbers in row-major order: floats, or ints, which also stand for true (1) and false (0). It is a value: what an
+// operator is given it never changes.
+type tensor struct {
+	shape  []int
+	floats []float32
+	ints   []int64
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+func (t tensor) size() int { return product(t.shape) }
+
+func (t tensor) isInt() bool { return t.floats == nil }
+
+// shaped returns the same numbers in another shape.
+func (t tensor) shaped(shape []int) (tensor, error) {
+	if product(shape) != t.size() {
+		return t, fmt.Errorf("cannot make a shape of %v out of %v", shape, t.shape)
+	}
+	t.shape = shape
+	return t, nil
+}
+
+// axis is a place in a shape, from the end where it is negative.
+func axis(at int64, of int) (int, error) {
+	if at < 0 {
+		at += int64(of)
+	}
+	if at < 0 || at >= int64(of) {
+		return 0, fmt.Errorf("has an axis %d of %d", at, of)
+	}
+	return int(at), nil
+}
+
+// picked returns the numbers at some places, in a shape.
+func (t tensor) picked(shape []int, places []int) tensor {
+	out := tensor{shape: shape}
+	if t.isInt() {
+		out.ints = pick(t.ints, places)
+	} else {
+		out.floats = pick(t.floats, places)
+	}
+	return out
+}
+
+func pick[T any](from []T, places []int) []T {
+	out := make([]T, len(places))
+	for i, p := range places {
+		out[i] = from[p]
+	}
+	return out
+}
+
+// steps are how far apart neighbours are along each axis.
+func steps(shape []int) []int {
+	out, n := make([]int, len(shape)), 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		out[i], n = n, n*shape[i]
+	}
+	return out
+}
+
+// walk returns, for each place of a shape in order, the sum of its indexes times some steps, from a start.
+func walk(shape, by []int, start int) []int {
+	out := make([]int, 0, product(shape))
+	if product(shape) == 0 {
+		return out
+	}
+	index, at := make([]int, len(shape)), start
+	for {
+		out = append(out, at)
+		i := len(shape) - 1
+		for ; i >= 0; i-- {
+			index[i]++
+			at += by[i]
+			if index[i] < shape[i] {
+				break
+			}
+			at -= index[i] * by[i]
+			index[i] = 0
+		}
+		if i < 0 {
+			return out
+		}
+	}
+}
+
+// common is the shape that two can be brought to, as numpy does.
+func common(a, b []int) ([]int, error) {
+	out := make([]int, max(len(a), len(b)))
+	for i := range out {
+		x, y := 1, 1
+		if k := i - len(out) + len(a); k >= 0 {
+			x = a[k]
+		}
+		if k := i - len(out) + len(b); k >= 0 {
+			y = b[k]
+		}
+		switch {
+		case x == y || y == 1:
+			out[i] = x
+		case x == 1:
+			out[i] = y
+		default:
+			return nil, fmt.Errorf("has shapes %v and %v, which do not go together", a, b)
+		}
+	}
+	return out, nil
+}
+
+// spread repeats a tensor to a shape that common made of its own.
+func (t tensor) spread(shape []int) tensor {
+	if slices.Equal(t.shape, shape) {
+		return t
+	}
+	own, by := steps(t.shape), make([]int, len(shape))
+	for i := range by {
+		if k := i - len(shape) + len(t.shape); k >= 0 && t.shape[k] != 1 {
+			by[i] = own[k]
+		}
+	}
+	return t.picked(shape, walk(shape, by, 0))
+}
+
+// transposed has the axes in another order.
+func (t tensor) transposed(order []int) tensor {
+	own := steps(t.shape)
+	shape, by := make([]int, len(order)), make([]int, len(order))
+	for i, k := range order {
+		shape[i], by[i] = t.shape[k], own[k]
+	}
+	return t.picked(shape, walk(shape, by, 0))
+}
+
+func scalarsOf(v ...int64) tensor { return tensor{shape: []int{len(v)}, ints: v} }

@@ -1,0 +1,224 @@
+package encoder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// wordPiece is the tokenizer of BERT and what descends from it. What looks like a special token in a text is text: nobody can write one.
+type wordPiece struct {
+	vocabulary map[string]int64
+	unknown    int64
+	// inner begins the pieces that go on a word; a word of more than longest letters is unknown.
+	inner   string
+	longest int
+	// before and after stand around each text.
+	before, after []int64
+
+	clean, ideographs, accents, lower bool
+}
+
+// tokenizerFile is tokenizer.json, as far as it is understood.
+type tokenizerFile struct {
+	Model struct {
+		Type    string           `json:"type"`
+		Unknown string           `json:"unk_token"`
+		Inner   string           `json:"continuing_subword_prefix"`
+		Longest int              `json:"max_input_chars_per_word"`
+		Vocab   map[string]int64 `json:"vocab"`
+	} `json:"model"`
+	Normalizer *struct {
+		Type       string `json:"type"`
+		Clean      bool   `json:"clean_text"`
+		Ideographs bool   `json:"handle_chinese_chars"`
+		Strip      *bool  `json:"strip_accents"`
+		Lower      bool   `json:"lowercase"`
+	} `json:"normalizer"`
+	PreTokenizer *struct {
+		Type string `json:"type"`
+	} `json:"pre_tokenizer"`
+	PostProcessor *struct {
+		Type   string `json:"type"`
+		Single []struct {
+			Special *struct {
+				ID string `json:"id"`
+			} `json:"SpecialToken"`
+			Sequence *struct{} `json:"Sequence"`
+		} `json:"single"`
+		Specials map[string]struct {
+			IDs []int64 `json:"ids"`
+		} `json:"special_tokens"`
+		Begin [2]json.RawMessage `json:"cls"`
+		End   [2]json.RawMessage `json:"sep"`
+	} `json:"post_processor"`
+}
+
+// readTokenizer reads tokenizer.json. A tokenizer of another kind is an error that names it.
+func readTokenizer(file []byte) (*wordPiece, error) {
+	var f tokenizerFile
+	if err := json.Unmarshal(file, &f); err != nil {
+		return nil, err
+	}
+	if f.Model.Type != "WordPiece" {
+		return nil, fmt.Errorf("has a model of type %q, want WordPiece; an endpoint may serve other models", f.Model.Type)
+	}
+	if f.PreTokenizer == nil || f.PreTokenizer.Type != "BertPreTokenizer" {
+		return nil, errors.New("has another pre-tokenizer than BertPreTokenizer")
+	}
+	w := &wordPiece{vocabulary: f.Model.Vocab, inner: f.Model.Inner, longest: f.Model.Longest}
+	var ok bool
+	if w.unknown, ok = f.Model.Vocab[f.Model.Unknown]; !ok {
+		return nil, fmt.Errorf("has no token %q for what is unknown", f.Model.Unknown)
+	}
+	if w.longest == 0 {
+		w.longest = 100
+	}
+	if n := f.Normalizer; n != nil {
+		if n.Type != "BertNormalizer" {
+			return nil, fmt.Errorf("has a normalizer of type %q, want BertNormalizer", n.Type)
+		}
+		w.clean, w.ideographs, w.lower = n.Clean, n.Ideographs, n.Lower
+		w.accents = n.Lower
+		if n.Strip != nil {
+			w.accents = *n.Strip
+		}
+	}
+	return w, w.surround(f)
+}
+
+// surround reads what stands around a text.
+func (w *wordPiece) surround(f tokenizerFile) error {
+	p := f.PostProcessor
+	switch {
+	case p == nil:
+	case p.Type == "BertProcessing" || p.Type == "RobertaProcessing":
+		w.before, w.after = make([]int64, 1), make([]int64, 1)
+		return errors.Join(json.Unmarshal(p.Begin[1], &w.before[0]), json.Unmarshal(p.End[1], &w.after[0]))
+	case p.Type == "TemplateProcessing":
+		to := &w.before
+		for _, part := range p.Single {
+			if part.Special == nil {
+				to = &w.after
+				continue
+			}
+			ids := p.Specials[part.Special.ID].IDs
+			if len(ids) == 0 {
+				return fmt.Errorf("has a template with a token %q that it does not know", part.Special.ID)
+			}
+			*to = append(*to, ids...)
+		}
+	default:
+		return fmt.Errorf("has a post-processor of type %q, want TemplateProcessing, BertProcessing or RobertaProcessing", p.Type)
+	}
+	return nil
+}
+
+// tokens returns the tokens of a text, at most so many with what stands around it, and whether it had more.
+func (w *wordPiece) tokens(text string, most int) (ids []int64, cut bool) {
+	most -= len(w.before) + len(w.after)
+	for _, word := range w.words(text) {
+		ids = append(ids, w.pieces(word)...)
+		if len(ids) > most {
+			ids, cut = ids[:most], true
+			break
+		}
+	}
+	return slices.Concat(w.before, ids, w.after), cut
+}
+
+// words are the words and signs of a text, normalised.
+func (w *wordPiece) words(text string) []string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case w.clean && (r == 0 || r == unicode.ReplacementChar || isControl(r)):
+		case unicode.IsSpace(r):
+			b.WriteByte(' ')
+		case w.ideographs && isIdeograph(r):
+			b.WriteString(" " + string(r) + " ")
+		default:
+			b.WriteRune(r)
+		}
+	}
+	text = b.String()
+	if w.accents {
+		text = strings.Map(func(r rune) rune {
+			if unicode.Is(unicode.Mn, r) {
+				return -1
+			}
+			return r
+		}, norm.NFD.String(text))
+	}
+	if w.lower {
+		text = strings.ToLower(text)
+	}
+	var out []string
+	for word := range strings.FieldsSeq(text) {
+		from := 0
+		for i, r := range word {
+			if !isPunctuation(r) {
+				continue
+			}
+			if i > from {
+				out = append(out, word[from:i])
+			}
+			out, from = append(out, string(r)), i+len(string(r))
+		}
+		if from < len(word) {
+			out = append(out, word[from:])
+		}
+	}
+	return out
+}
+
+// pieces are the longest pieces of the vocabulary that make up a word, from its beginning.
+func (w *wordPiece) pieces(word string) []int64 {
+	letters := []rune(word)
+	if len(letters) > w.longest {
+		return []int64{w.unknown}
+	}
+	var out []int64
+	for from := 0; from < len(letters); {
+		prefix := ""
+		if from > 0 {
+			prefix = w.inner
+		}
+		to := len(letters)
+		for ; to > from; to-- {
+			if id, ok := w.vocabulary[prefix+string(letters[from:to])]; ok {
+				out = append(out, id)
+				break
+			}
+		}
+		if to == from {
+			return []int64{w.unknown}
+		}
+		from = to
+	}
+	return out
+}
+
+func isControl(r rune) bool { return r != '\t' && r != '\n' && r != '\r' && unicode.Is(unicode.C, r) }
+
+func isPunctuation(r rune) bool {
+	return r < unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) || unicode.IsPunct(r)
+}
+
+// isIdeograph has the ranges that BERT takes for Chinese characters, which are words of their own.
+func isIdeograph(r rune) bool {
+	for _, of := range [...][2]rune{
+		{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF},
+		{0xF900, 0xFAFF}, {0x2F800, 0x2FA1F},
+	} {
+		if r >= of[0] && r <= of[1] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,131 @@
+package features
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/ranking"
+)
+
+// SupportSet is name and version of the numbers that SupportNumbers returns.
+const SupportSet = "support/1"
+
+// SupportDepth is how many candidates support is read off: enough that what others told is among them, though the ranker puts it behind
+// what the one who is named told.
+const SupportDepth = 30
+
+// SupportShown is how many of them are usually shown.
+const SupportShown = 10
+
+// sharpness is how much more the best of some counts than the rest, and mostLead how far apart two can be for it to tell anything.
+const (
+	sharpness = 2
+	mostLead  = 4
+)
+
+//go:embed support.json
+var support []byte
+
+// Support says whether candidates answer a query. It does not change, and is safe for concurrent use.
+type Support struct {
+	// prior are weights of Names, model those of SupportNames.
+	prior []float32
+	model ranking.Weights
+}
+
+// ShippedSupport is learned on made-up conversations by `mneme train support`, with the shipped prior that it rests on. See
+// docs/reranker-model-card.md.
+func ShippedSupport() (Support, error) {
+	prior, err := Prior()
+	if err != nil {
+		return Support{}, err
+	}
+	model, err := ranking.DecodePrior(support, SupportSet, SupportNames())
+	if err != nil {
+		return Support{}, fmt.Errorf("shipped support model: %w", err)
+	}
+	return Support{prior: prior.Weights.W, model: model.Weights}, nil
+}
+
+// LogOdds are those that the candidates answer the query that they were retrieved for, rather than another about somebody else: less
+// than 0 where that is less likely than not. They are 0 where there are no candidates.
+func (s Support) LogOdds(candidates []Candidate) float64 {
+	odds := 0.0
+	for i, v := range SupportNumbers(candidates, s.prior) {
+		odds += float64(s.model.W[i]) * float64(v)
+	}
+	return odds
+}
+
+// SupportNames returns the names of SupportNumbers, in their order: a constant; whether the query names one speaker; how far that speaker's
+// candidates lead those of other people, and whether there are none of others; the best score, and how far it leads the last one shown.
+func SupportNames() []string { return []string{"constant", "named", "lead", "alone", "best", "spread"} }
+
+// SupportNumbers says how the candidates of a query stand to each other by the weights of Names, leaving out what they have for who said
+// them: where somebody else's answer better than those of the one who is named, the query has the wrong person.
+func SupportNumbers(candidates []Candidate, weights []float32) []float32 {
+	type rated struct {
+		Candidate
+		score, bare float64
+	}
+	var all []rated
+	for _, c := range candidates {
+		r := rated{Candidate: c, score: float64(c.Cosine)}
+		for f, v := range c.Features {
+			r.score += float64(weights[f]) * float64(v)
+		}
+		r.bare = r.score
+		for _, f := range [...]int{spokenBy, spokenByOther} {
+			r.bare -= float64(weights[f]) * float64(c.Features[f])
+		}
+		all = append(all, r)
+	}
+	slices.SortStableFunc(all, func(a, b rated) int { return cmp.Compare(b.score, a.score) })
+	all = all[:min(len(all), SupportDepth)]
+	out := make([]float32, len(SupportNames()))
+	if len(all) == 0 {
+		return out
+	}
+	var own, others []float64
+	best := math.Inf(-1)
+	for _, r := range all {
+		best = max(best, r.bare)
+		switch {
+		case r.Features[spokenBy] > 0:
+			own = append(own, r.bare)
+		case r.Features[spokenByOther] > 0 && !r.byAssistant():
+			others = append(others, r.bare)
+		}
+	}
+	lead, alone := 0.0, len(own) > 0 && len(others) == 0
+	if len(others) > 0 {
+		lead = max(-mostLead, min(mostLead, softMax(own)-softMax(others)))
+	}
+	last := all[min(len(all), SupportShown)-1].score
+	out[0], out[1], out[2], out[3] = 1, flag(len(own)+len(others) > 0), float32(lead), flag(alone)
+	out[4], out[5] = float32(best), float32(all[0].score-last)
+	return out
+}
+
+// softMax is a soft maximum: with many that are near to the best, it is more. Of nothing, it is the least there is.
+func softMax(scores []float64) float64 {
+	if len(scores) == 0 {
+		return math.Inf(-1)
+	}
+	most := slices.Max(scores)
+	sum := 0.0
+	for _, s := range scores {
+		sum += math.Exp(sharpness * (s - most))
+	}
+	return most + math.Log(sum)/sharpness
+}
+
+// byAssistant reports whether an assistant said it: nobody is mistaken for one.
+func (c Candidate) byAssistant() bool {
+	n := len(c.Turns)
+	return n > 0 && c.Turns[n-1].Role == memory.RoleAssistant
+}

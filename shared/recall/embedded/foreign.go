@@ -1,0 +1,111 @@
+package embedded
+
+import (
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/mneme-memory/mneme/shared/conversation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// Where words are compared by their spelling, fewer of a true answer's are near, and many are somewhat near by chance: support is less, and
+// others must tell clearly more than the one asked about. Both were chosen on the conversations in German, Spanish and Japanese.
+const foreignSupport, foreignMargin = 0.3, -0.1
+
+// support is how much of the question a statement has to tell, 0 to 1.
+func (a asked) support() float64 {
+	if a.language == text.English {
+		return support
+	}
+	return foreignSupport
+}
+
+// margin is how much more of the question the best statement of the one asked about must tell than the best of others.
+func (a asked) margin() float64 {
+	if a.language == text.English {
+		return margin
+	}
+	return foreignMargin
+}
+
+// usual is the language that most of what memories say is in.
+func usual(memories []memory.Memory) text.Language {
+	var t text.Tally
+	for _, m := range memories {
+		t.Add(text.TallyWords(text.Words(m.Content)))
+	}
+	return t.Language(text.English)
+}
+
+// readForeign reads the content words of a query in a language without word vectors, and of the talk that it leans on as far as they count.
+// A name counts as one in whatever form the language gives it.
+func (a *asked) readForeign(parts []conversation.Part, known map[string]bool) {
+	names := map[string]string{} // by their search terms
+	for name := range known {
+		for _, t := range a.language.SearchTerms(name) {
+			names[t] = name
+		}
+	}
+	people := map[string]bool{}
+	for i, p := range parts {
+		for name := range known {
+			if i == 0 && text.IsUnspaced(name) && strings.Contains(p.Text, name) {
+				a.person, people[name] = name, true
+			}
+		}
+		said := a.language.Plain(p.Text)
+		words := text.Words(said)
+		for k, w := range words {
+			for _, t := range a.language.WordTerms(said, words, k) {
+				name, ok := names[t]
+				if ok && (w.Capital || text.IsUnspaced(name)) {
+					if i == 0 && w.Capital {
+						a.person, people[name] = name, true
+					}
+					continue
+				}
+				a.words = append(a.words, wanted{w.Lower, t, float64(p.Weight)})
+			}
+		}
+	}
+	if len(people) != 1 {
+		a.person = ""
+	}
+}
+
+// coverForeign is cover where the question is in a language without word vectors: instead of by its meaning a word is near by its spelling.
+func (a asked) coverForeign(table *wordvector.Table, m memory.Memory) float64 {
+	said := recall.Plain(strings.Join(append([]string{m.Speaker, m.Content, m.Value, m.Topic, m.Slot}, m.Keywords...), "\n"))
+	have := text.Detect(said, a.language).SearchTerms(said)
+	spell := func(term string) blas32.Vector {
+		v := make([]float32, table.Dimension())
+		wordvector.Spell(v, term, 1)
+		return blas32.Vector{N: len(v), Inc: 1, Data: v}
+	}
+	spelled := make([]blas32.Vector, len(have))
+	for i, t := range have {
+		spelled[i] = spell(t)
+	}
+	sum, all := 0.0, 0.0
+	for _, w := range a.words {
+		all += w.weight
+		if slices.Contains(have, w.stem) {
+			sum += w.weight
+			continue
+		}
+		best, own := float32(0), spell(w.stem)
+		for _, v := range spelled {
+			best = max(best, blas32.Dot(own, v))
+		}
+		sum += w.weight * float64(best)
+	}
+	if all == 0 {
+		return 0
+	}
+	return sum / all
+}

@@ -1,0 +1,87 @@
+package consolidation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/formation/constraint"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// coreInput is what may change a core block that consolidation keeps.
+type coreInput struct {
+	scope     memory.Scope
+	strategy  string
+	sessionID string
+	// written are entries that hold since now, closed the ids of those that hold no more.
+	written []memory.Memory
+	closed  []string
+	now     time.Time
+}
+
+// keepCore chooses the core block anew where what was written may change it, and returns what changed; a strategy that writes the block
+// itself is left to that. The block is a function of the entries that hold, so a repeated or late call comes to the same; what an earlier
+// attempt of the same step wrote is returned again, as it may have ended before that was announced.
+func (a *Activities) keepCore(ctx context.Context, in coreInput) ([]memory.Change, error) {
+	if tenant.Strategy(in.strategy).WritesCore() {
+		return nil, nil
+	}
+	core, err := a.Bank.Core(ctx, in.scope)
+	if err != nil {
+		return nil, fmt.Errorf("read core block: %w", err)
+	}
+	var changes []memory.Change
+	if core.Version > 0 && core.SessionID == in.sessionID && core.UpdatedAt.Equal(in.now) {
+		changes = memory.LinesChanges(in.scope, core)
+	}
+	if !constraint.Touches(core, in.written, in.closed) {
+		return changes, nil
+	}
+	chosen, err := a.constraints(ctx, in.scope)
+	if err != nil {
+		return nil, err
+	}
+	next := memory.PlanLines(in.scope, core, chosen.Lines, chosen.Sources, in.sessionID, constraint.Version(), in.now)
+	if next == nil {
+		return changes, nil
+	}
+	if err := a.Bank.Write(ctx, in.scope, memory.Write{Core: next}); err != nil {
+		return nil, fmt.Errorf("write core block: %w", err)
+	}
+	return memory.LinesChanges(in.scope, *next), nil
+}
+
+// constraints chooses among all entries of the user that hold. What only an assistant said binds nobody.
+func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (constraint.Chosen, error) {
+	var active []memory.Memory
+	var sources []string
+	o := bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}, Limit: bank.MaxLimit}
+	for m, err := range bank.EachMemory(ctx, a.Bank, scope, o) {
+		if err != nil {
+			return constraint.Chosen{}, err
+		}
+		active = append(active, m)
+	}
+	active = constraint.Candidates(active)
+	for _, m := range active {
+		sources = append(sources, m.Sources...)
+	}
+	slices.Sort(sources)
+	turns, err := a.Bank.Turns(ctx, scope, slices.Compact(sources))
+	if err != nil {
+		return constraint.Chosen{}, fmt.Errorf("read turns: %w", err)
+	}
+	said := map[string]bool{}
+	for _, t := range turns {
+		if t.Role != memory.RoleAssistant {
+			said[t.ID] = true
+		}
+	}
+	return constraint.Choose(slices.DeleteFunc(active, func(m memory.Memory) bool {
+		return !slices.ContainsFunc(m.Sources, func(id string) bool { return said[id] })
+	})), nil
+}

@@ -1,0 +1,141 @@
+package consolidation_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+func (s shop) core(t *testing.T) memory.Core {
+	t.Helper()
+	core, err := s.Bank.Core(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return core
+}
+
+// wantLines fails where the block has other lines, or one that does not rest on the memory that says it.
+func (s shop) wantLines(t *testing.T, version int, want ...string) {
+	t.Helper()
+	core := s.core(t)
+	var got []string
+	for _, l := range core.Lines {
+		got = append(got, l.Text)
+		m, err := s.Bank.Get(t.Context(), owner, l.Memories[0])
+		if err != nil || m.Status != memory.StatusActive || !strings.Contains(m.Content, l.Text) {
+			t.Errorf("%q rests on %+v, %v", l.Text, m, err)
+		}
+		for _, id := range m.Sources {
+			if !slices.Contains(core.Sources, id) {
+				t.Errorf("the sources %q lack %s", core.Sources, id)
+			}
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, want) || core.Version != version {
+		t.Errorf("version %d has %q, want version %d with %q", core.Version, got, version, want)
+	}
+}
+
+func TestTheCoreBlockHasWhatBinds(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I live in Porto.", "My sister Eva got married."), start)
+	s.wantLines(t, 0)
+	s.consolidate(t, batchOf(2, "I'm allergic to peanuts.", "I work as a nurse."), start.Add(time.Hour))
+	s.wantLines(t, 1, "I'm allergic to peanuts.")
+	in := s.consolidate(t, batchOf(3, "I bought a bike."), start.Add(2*time.Hour))
+	s.wantLines(t, 1, "I'm allergic to peanuts.")
+	s.consolidate(t, batchOf(4, "I use a wheelchair."), start.Add(3*time.Hour))
+	s.wantLines(t, 2, "I use a wheelchair.", "I'm allergic to peanuts.")
+	if err := s.Apply(t.Context(), in); err != nil { // an attempt that comes late
+		t.Fatal(err)
+	}
+	s.wantLines(t, 2, "I use a wheelchair.", "I'm allergic to peanuts.")
+}
+
+// What an attempt wrote is announced by the next one, with the same ids.
+func TestARepeatedCoreChangeIsTheSame(t *testing.T) {
+	s := newShop(t)
+	in := s.consolidate(t, batchOf(1, "I'm allergic to peanuts."), start)
+	first := slices.Clone(s.announced.changes)
+	if err := s.Apply(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	again := s.announced.changes[len(first):]
+	isCore := func(c memory.Change) bool {
+		return c.MemoryID == memory.DeriveCoreID(owner, 1) && c.Kind == memory.OpRewrite
+	}
+	if !reflect.DeepEqual(first, again) || !slices.ContainsFunc(first, isCore) {
+		t.Errorf("announced %+v, and then %+v", first, again)
+	}
+	s.wantLines(t, 1, "I'm allergic to peanuts.")
+}
+
+func TestWhatIsDeletedLeavesTheCoreBlock(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I'm allergic to peanuts.", "I use a wheelchair."), start)
+	s.wantLines(t, 1, "I use a wheelchair.", "I'm allergic to peanuts.")
+	i := slices.IndexFunc(s.list(t), func(m memory.Memory) bool { return strings.Contains(m.Content, "peanuts") })
+	in := consolidation.RetractInput{
+		Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: s.list(t)[i].ID, Strategy: "salimory"}, Now: start.Add(time.Hour),
+	}
+	for range 2 {
+		if err := s.Retract(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		s.wantLines(t, 2, "I use a wheelchair.")
+	}
+}
+
+func TestWhatIsReleasedEntersTheCoreBlock(t *testing.T) {
+	s := newShop(t)
+	b := batchOf(1, "I'm allergic to peanuts.")
+	held := s.decide(t.Context(), t, b, start)
+	held.Decided.Write.Put[0].Status, held.Decided.Write.Put[0].Quarantine = memory.StatusQuarantined, "order"
+	if err := s.Apply(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	s.wantLines(t, 0)
+	in := consolidation.RetractInput{
+		Scope: owner, Now: start.Add(time.Hour),
+		Retraction: consolidation.Retraction{ID: "r1", MemoryID: s.list(t)[0].ID, Release: true, Strategy: "salimory"},
+	}
+	if err := s.Retract(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	s.wantLines(t, 1, "I'm allergic to peanuts.")
+}
+
+// An assistant's words bind nobody, and a block that its strategy writes is left to it.
+func TestTheCoreBlockIsOfTheUsersWords(t *testing.T) {
+	s := newShop(t)
+	b := batchOf(1, "I'm allergic to peanuts.")
+	b.Turns[0].Role = memory.RoleAssistant
+	m := memory.Memory{
+		ID: "m1", Content: "I'm allergic to peanuts.", Kind: memory.KindFact, Status: memory.StatusActive, Version: 1, Sources: []string{"s1:0"},
+		Vector: s.vector(t, "I'm allergic to peanuts."), RecordedAt: start, ValidFrom: start, SessionID: "s1",
+	}
+	in := consolidation.ApplyInput{Batch: b, Decided: consolidation.Decided{Write: memory.Write{Put: []memory.Memory{m}}}, Now: start}
+	if err := s.Apply(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	s.wantLines(t, 0)
+	b = batchOf(2, "I use a wheelchair.")
+	b.Strategy = "membuilder"
+	s.consolidate(t, b, start.Add(time.Hour))
+	s.wantLines(t, 0)
+}
+
+func (s shop) vector(t *testing.T, text string) memory.Vector {
+	t.Helper()
+	v, err := s.Embedder.Embed(t.Context(), []string{text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v[0]
+}
