@@ -1,5 +1,5 @@
-// Package baseline asks Weaviate for a user's memories with nothing of ours in between: the baseline that recall is
-// measured against.
+// Package baseline has what recall is measured against: searches of what was said that have learned nothing, in this process, and Weaviate
+// asked for a user's memories with nothing of ours in between.
 package baseline
 
 import (

@@ -3,6 +3,7 @@ package dataset
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -19,16 +20,30 @@ type Observation struct {
 	Turns []string
 }
 
+// ErrNoObservations says that a file is of a format, or a sample of a file, that has none.
+var ErrNoObservations = fmt.Errorf("%w: it has no observations", ErrFormat)
+
 // Observations reads what LoCoMo has extracted of each session, by user and by the session's id ("session_3"), so that it can be
 // replayed in the place of an extractor. Read are sample_id, the conversation for its turns' ids, and of observation
 // session_N_observation: by speaker, a list of pairs of a sentence and one id or a list of them. Within a session, speakers come
-// in the order of their names and sentences in that of the file. Ids are repaired and counted as those of evidence are.
+// in the order of their names and sentences in that of the file. Ids are repaired and counted as those of evidence are. Where there are
+// none the error is ErrNoObservations.
 func Observations(path string) (map[string]map[string][]Observation, Repairs, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, Repairs{}, err
 	}
 	defer f.Close()
+	read, err := recognise(f)
+	if err == nil && read != formatLoCoMo {
+		err = ErrNoObservations
+	}
+	if err != nil {
+		return nil, Repairs{}, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, Repairs{}, err
+	}
 	samples, err := decodeLoCoMo(plain(f))
 	if err != nil {
 		return nil, Repairs{}, err
@@ -44,9 +59,12 @@ func Observations(path string) (map[string]map[string][]Observation, Repairs, er
 }
 
 func (s *locomoSample) observations(repairs *Repairs) (map[string][]Observation, error) {
+	if s.Observation == nil {
+		return nil, ErrNoObservations
+	}
 	var sessions map[string]map[string][][]json.RawMessage
 	if err := json.Unmarshal(s.Observation, &sessions); err != nil || sessions == nil {
-		return nil, fmt.Errorf("observation is missing, or no object of sessions")
+		return nil, fmt.Errorf("observation is no object of sessions")
 	}
 	known := Subject{Sessions: s.sessions}.TurnIDs()
 	out := map[string][]Observation{}

@@ -126,7 +126,10 @@ func TestReadLoCoMoWithItsQuestions(t *testing.T) {
 			t.Errorf("%s: unanswerable %v, single-hop %v", q.Category, q.Unanswerable, q.SingleHop)
 		}
 	}
-	if want := []string{"multi-hop", "temporal", "open-domain", "single-hop", "adversarial", "adversarial"}; !slices.Equal(categories, want) {
+	if want := []string{"multi-hop", "temporal", "open-domain", "single-hop", "adversarial", "adversarial"}; !slices.Equal(
+		categories,
+		want,
+	) {
 		t.Errorf("categories %q, want %q", categories, want)
 	}
 	if got := s.Questions[0]; !slices.Equal(got.Evidence, []string{"D1:1", "D2:2"}) || got.Answer != "3" {
@@ -154,6 +157,13 @@ func TestObservationsAreReadBySession(t *testing.T) {
 	}
 	if want := (dataset.Repairs{Repaired: 1, Dropped: 1}); repairs != want {
 		t.Errorf("repairs %+v, want %+v", repairs, want)
+	}
+	for what, file := range map[string]string{
+		"another format": longMemEvalFile, "no observations": write(t, "none.json", `[{"sample_id":"x","conversation":{}}]`),
+	} {
+		if got, _, err := dataset.Observations(file); got != nil || !errors.Is(err, dataset.ErrNoObservations) {
+			t.Errorf("%s: %v, %v", what, got, err)
+		}
 	}
 }
 
@@ -269,7 +279,8 @@ func TestLinesHaveNoQuestions(t *testing.T) {
 {"user_id":"ben","session_id":"s1","turn_id":"t1","time":"2024-05-06T09:30:00Z","text":"I live in Braga."}
 `)
 	subjects, _, err := dataset.ReadSubjects(path, dataset.ReadOptions{})
-	if err != nil || len(subjects) != 2 || subjects[0].Scope.User != "ana" || len(subjects[1].Sessions) != 1 || subjects[0].Questions != nil {
+	if err != nil || len(subjects) != 2 || subjects[0].Scope.User != "ana" || len(subjects[1].Sessions) != 1 ||
+		subjects[0].Questions != nil {
 		t.Errorf("got %+v, %v", subjects, err)
 	}
 	if _, _, err := dataset.ReadSubjects(write(t, "bad.json", `[{"qa": 1}]`), dataset.ReadOptions{}); err == nil {

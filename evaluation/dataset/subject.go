@@ -34,6 +34,13 @@ func (s Subject) TurnIDs() map[string]bool {
 	return out
 }
 
+// Assisted reports whether an assistant takes part in the conversations.
+func (s Subject) Assisted() bool {
+	return slices.ContainsFunc(s.Sessions, func(one Session) bool {
+		return slices.ContainsFunc(one.Turns, func(t memory.Turn) bool { return t.Role == memory.RoleAssistant })
+	})
+}
+
 // End is when the last session ended.
 func (s Subject) End() time.Time {
 	var last time.Time

@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
@@ -30,23 +30,26 @@ type Rehearsed struct {
 	Candidates []features.Candidate
 	// Example has the candidates as training takes them: relevant are those that rest on a turn of evidence.
 	Example ranking.Example
+	// Groups are those of the candidates.
+	Groups []uint32
 	// Covers has, for each candidate, the turns of evidence that it rests on, as places in the question's Evidence.
 	Covers [][]int
 }
 
-// Rehearse forms the memories of subjects by the embedded policy behind the trained filter, in the process, and retrieves what could be
-// shown for their questions: the first k by the weights of features, or everything where k is 0. It returns, for each subject, what keep
-// makes of its questions. Questions without evidence are left out. Evidence that the filter drops stays in the question, but no candidate
-// covers it.
+// Rehearse forms the memories of subjects by the embedded policy behind the trained filter, in the process and with the vectors of an
+// embedder, and retrieves what could be shown for their questions: the first k by the weights of features, or everything where k is 0.
+// It returns, for each subject, what keep makes of its questions. Questions without evidence are left out. Evidence that the filter drops
+// stays in the question, but no candidate covers it.
 func Rehearse[T any](
-	ctx context.Context, subjects []dataset.Subject, weights []float32, k int, keep func(dataset.Subject, Rehearsed) (T, error),
+	ctx context.Context, embedder embedding.Embedder, subjects []dataset.Subject, weights []float32, k int,
+	keep func(dataset.Subject, Rehearsed) (T, error),
 ) ([][]T, error) {
 	out := make([][]T, len(subjects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, s := range subjects {
 		group.Go(func() error {
-			err := rehearse(ctx, s, weights, k, func(r Rehearsed) error {
+			err := rehearse(ctx, embedder, s, weights, k, func(r Rehearsed) error {
 				kept, err := keep(s, r)
 				out[i] = append(out[i], kept)
 				return err
@@ -60,8 +63,9 @@ func Rehearse[T any](
 	return out, group.Wait()
 }
 
-func rehearse(ctx context.Context, s dataset.Subject, weights []float32, k int, keep func(Rehearsed) error) error {
-	embedder := builtin.New()
+func rehearse(
+	ctx context.Context, embedder embedding.Embedder, s dataset.Subject, weights []float32, k int, keep func(Rehearsed) error,
+) error {
 	store := bankinmem.New(embedder.Dimension())
 	p := Pipeline{
 		Filter: saliency.NewTrained(), Former: salimory.NewEmbedded(), Strategy: salimory.Name, Embedder: embedder, Bank: store,
@@ -97,7 +101,7 @@ func rehearse(ctx context.Context, s dataset.Subject, weights []float32, k int, 
 		r.Candidates = index.Candidates(features.Query{Text: q.Text, Vector: vectors[0], Now: now}, weights, k)
 		for _, c := range r.Candidates {
 			covers, e := covered(c, q.Evidence), &r.Example
-			r.Covers = append(r.Covers, covers)
+			r.Covers, r.Groups = append(r.Covers, covers), append(r.Groups, c.Group)
 			e.Features, e.Cosine = append(e.Features, c.Features), append(e.Cosine, c.Cosine)
 			e.Relevant = append(e.Relevant, len(covers) > 0)
 		}
@@ -138,7 +142,8 @@ func indexed(ctx context.Context, b bank.Bank, scope memory.Scope) (*features.In
 	return features.New(wordvector.Shipped(), memories, turns), nil
 }
 
-// RecallAt is the share of the evidence that the first candidates cover, for each number of them, in the order of the weights.
+// RecallAt is the share of the evidence that the first candidates cover, for each number of them, in the order of the weights, spread as
+// the reranker does.
 func (r Rehearsed) RecallAt(w ranking.Weights, ks ...int) ([]float64, error) {
 	candidates := make([]ranking.Candidate, len(r.Covers))
 	for i := range candidates {
@@ -148,6 +153,7 @@ func (r Rehearsed) RecallAt(w ranking.Weights, ks ...int) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("score candidates: %w", err)
 	}
+	ranking.Spread(candidates, scores, r.Groups, ranking.DefaultSpread)
 	order := ranking.Top(candidates, scores, len(candidates))
 	out := make([]float64, len(ks))
 	for i, k := range ks {

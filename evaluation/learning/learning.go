@@ -33,7 +33,9 @@ type Options struct {
 	Conversations, Sessions int
 	// Wrong are the shares of citations that are wrong: each share is a run of its own.
 	Wrong []float64
-	// Reranker are the settings of the reranker. Orders are not drawn, and rates are not limited, whatever they say.
+	// Seeds is how often learning is repeated to measure what exploration brings.
+	Seeds int
+	// Reranker are the settings of the reranker. Whole orders are not drawn, and rates are not limited, whatever they say.
 	Reranker reranker.Settings
 	// Progress takes lines for people; nil for nobody.
 	Progress io.Writer
@@ -46,7 +48,7 @@ func Defaults() (Options, error) {
 		return Options{}, fmt.Errorf("settings of the reranker: %w", err)
 	}
 	return Options{
-		Seed: 1, Steps: 1000, Every: 50, Candidates: 50, Shown: 5, Conversations: 24, Wrong: []float64{0, 0.1, 0.3}, Reranker: settings,
+		Seed: 1, Steps: 1000, Every: 50, Candidates: 50, Shown: 5, Conversations: 24, Wrong: []float64{0, 0.1, 0.3}, Seeds: 5, Reranker: settings,
 	}, nil
 }
 
@@ -56,6 +58,7 @@ const (
 	maxCandidates    = 200
 	maxShown         = 100
 	maxConversations = 200
+	maxSeeds         = 1000
 )
 
 func (o Options) validate() error {
@@ -65,6 +68,7 @@ func (o Options) validate() error {
 	}{
 		{"steps", o.Steps, 1, maxSteps}, {"every", o.Every, 1, o.Steps}, {"candidates", o.Candidates, 2, maxCandidates},
 		{"shown", o.Shown, 1, min(maxShown, o.Candidates)}, {"conversations", o.Conversations, 3, maxConversations},
+		{"seeds", o.Seeds, 1, maxSeeds},
 	} {
 		if n.value < n.least || n.value > n.most {
 			return fault.Terminal(n.field, "is %d, want %d to %d", n.value, n.least, n.most)
@@ -104,6 +108,8 @@ type Report struct {
 	// Tenants learned at the same time from one reranker.
 	Tenants []Tenant `json:"tenants"`
 	Runs    []Run    `json:"runs"`
+	// Exploration is what exploring costs and brings.
+	Exploration Exploration `json:"exploration"`
 	// Apart says that each tenant's weights are to the bit what they are when it learns alone.
 	Apart bool `json:"tenants_apart"`
 	// Update is how long the reranker took to learn from a report, its store in the process, in microseconds.
@@ -200,7 +206,10 @@ func Evaluate(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	report.Update = score.PercentilesOf(took)
-	report.Apart, err = apart(ctx, o, prior, tenants)
+	if report.Apart, err = apart(ctx, o, prior, tenants); err != nil {
+		return Report{}, err
+	}
+	report.Exploration, err = explore(ctx, o, prior, tenants)
 	return report, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func smallLearning(t *testing.T) learning.Options {
 		t.Fatal(err)
 	}
 	o.Steps, o.Every, o.Conversations, o.Sessions, o.Wrong = 60, 20, 3, 8, []float64{0, 0.3}
-	o.Reranker.FeatureRate = 1e-2
+	o.Reranker.FeatureRate, o.Seeds = 1e-2, 2
 	return o
 }
 
@@ -52,6 +53,24 @@ func TestTwoTenantsLearnApart(t *testing.T) {
 	}
 	for _, run := range report.Runs {
 		checkRun(t, o, run)
+	}
+	checkExploration(t, report.Exploration)
+}
+
+func checkExploration(t *testing.T, x learning.Exploration) {
+	t.Helper()
+	if x.Share != 0.2 || len(x.Costs) != 4 || len(x.Gains) != 2 {
+		t.Fatalf("measured %+v", x)
+	}
+	for _, c := range x.Costs { // of few questions
+		if lost := c.ByScore - c.Exploring; c.ByScore <= 0 || lost == 0 || math.Abs(lost) > 0.05 {
+			t.Errorf("%s: %d memories cover %.4f of the evidence by score and %.4f exploring", c.Tenant, c.Shown, c.ByScore, c.Exploring)
+		}
+	}
+	for _, g := range x.Gains {
+		if len(g.With) != 2 || len(g.Without) != 2 || g.Before <= 0 || slices.Min(slices.Concat(g.With, g.Without)) <= 0 {
+			t.Errorf("%+v, want two figures with exploration and two without", g)
+		}
 	}
 }
 

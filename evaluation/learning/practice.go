@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/evaluation/synthesis/questions"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
@@ -128,9 +129,10 @@ func checkPractice(tenants []*practice, from string) error {
 // are left out.
 func exercises(ctx context.Context, o Options, prior ranking.Weights, subjects []dataset.Subject) ([][]exercise, error) {
 	projector := ranking.NewProjector()
-	all, err := formation.Rehearse(ctx, subjects, prior.W, o.Candidates, func(s dataset.Subject, r formation.Rehearsed) (exercise, error) {
-		return newExercise(s.Scope.User, r, projector)
-	})
+	all, err := formation.Rehearse(ctx, builtin.New(), subjects, prior.W, o.Candidates,
+		func(s dataset.Subject, r formation.Rehearsed) (exercise, error) {
+			return newExercise(s.Scope.User, r, projector)
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func (r Report) Render(out io.Writer) error {
 	line("%s; seed %d", r.Source, r.Seed)
 	line("%d steps of each tenant's weights, each from %d reports; %d of %d candidates shown;", r.Steps, r.Batch, r.Shown, r.Candidates)
 	line("a memory is cited where it rests on a turn of evidence, and a citation that is wrong names another memory shown in its place")
-	line("feature rate %g, rate of the maps %g, radius %g; no order was drawn", r.FeatureRate, r.LearningRate, r.Radius)
+	line("feature rate %g, rate of the maps %g, radius %g; no whole order was drawn", r.FeatureRate, r.LearningRate, r.Radius)
 	for _, t := range r.Tenants {
 		line("tenant %s: %s; %d questions streamed, %d held out", t.Name, t.Habits, t.Streamed, t.HeldOut)
 	}
@@ -36,6 +36,8 @@ func (r Report) Render(out io.Writer) error {
 			}
 		}
 	}
+	r.Exploration.render(&b)
+	line("")
 	if r.Apart {
 		line("each tenant's weights are to the bit those that it comes to alone")
 	} else {

@@ -32,7 +32,6 @@ type experiment struct {
 	server  *reranker.Server
 	learner *reranker.Learner
 	traces  *announced
-	recalls int
 	now     time.Time
 	took    []float64
 	final   []ranking.Weights
@@ -46,6 +45,8 @@ type simulatedTenant struct {
 	shuffle, labelNoise *rand.Rand
 	order               []int
 	at                  int
+	// recalls counts its own, so that chance is that of the tenant, whoever else learns.
+	recalls int
 	// shown and useful count since the last point.
 	shown, useful int
 }
@@ -171,9 +172,9 @@ func (p *simulatedTenant) next() exercise {
 // update asks a question and reports what was cited.
 func (r *experiment) update(ctx context.Context, p *simulatedTenant) error {
 	e := p.next()
-	r.recalls++
+	p.recalls++
 	r.now = r.now.Add(time.Second)
-	id := fmt.Sprintf("%s-%d", p.name, r.recalls)
+	id := fmt.Sprintf("%d-%d", r.Seed, p.recalls)
 	res, err := r.server.Rerank(tenant.NewContext(ctx, tenant.Tenant{ID: p.name}), connect.NewRequest(&mnemev1.RerankRequest{
 		UserId: e.user, RecallId: id, FeatureSet: r.prior.Weights.FeatureSet, QueryVector: e.query, Candidates: e.candidates,
 		Memories: uint32(r.Shown), //nolint:gosec // at most 100
@@ -225,7 +226,7 @@ func (p *simulatedTenant) cite(e exercise, shown []string, wrong float64) []stri
 func (r *experiment) report(ctx context.Context, p *simulatedTenant, user, id string, shown, cited []string) error {
 	f := contract.Feedback{
 		Envelope: contract.Envelope{EventID: id, Scope: memory.Scope{Tenant: p.name, User: user}},
-		RecallID: id, Shown: shown, Cited: cited, Time: r.now,
+		RecallID: id, Shown: shown, Cited: cited, Source: contract.CitationCaller, Time: r.now,
 	}
 	value, err := f.Encode()
 	if err != nil {

@@ -5,17 +5,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mneme-memory/mneme/evaluation/baseline"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/score"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Names of the baselines.
+// Names of the baselines that search nothing.
 const (
 	BaselineRetrieval = "without the reranker"
-	BaselineStemmed   = "bm25 over turns, stemmed"
-	BaselinePlain     = "bm25 over turns, plain"
 	BaselineNewest    = "whole history, newest first"
 )
 
@@ -23,9 +22,12 @@ const (
 // alike, and of fewer conversations too few different samples can be drawn.
 const clusterFrom = 5
 
+// clustered says that conversations are drawn, and not questions.
+func (r *run) clustered() bool { return len(r.subjects) >= clusterFrom }
+
 // conclude makes figures of all that was asked.
 func (r *run) conclude() {
-	cluster := len(r.subjects) >= clusterFrom
+	cluster := r.clustered()
 	r.report.Resampled = "questions"
 	if cluster {
 		r.report.Resampled = "conversations"
@@ -42,30 +44,19 @@ func (r *run) conclude() {
 		f.Latency = latency(slices.DeleteFunc(slices.Clone(r.timed), func(t timing) bool { return t.category != category }))
 		r.report.Categories[category] = f
 	}
-	for name, of := range map[string]func(*asked) sample{
-		BaselineRetrieval: (*asked).unrankedSample,
-		BaselineStemmed:   func(a *asked) sample { return a.turnSample(a.of.stemmed) },
-		BaselinePlain:     func(a *asked) sample { return a.turnSample(a.of.plain) },
+	baselines := map[string]func(*asked) sample{
+		BaselineRetrieval: func(a *asked) sample { return a.order(a.unranked) },
 		BaselineNewest:    (*asked).newestSample,
-	} {
+	}
+	for name := range r.subjects[0].searches {
+		baselines[name] = func(a *asked) sample { return a.searchSample(a.of.searches[name]) }
+	}
+	for name, of := range baselines {
 		var all []sample
 		for _, a := range r.asked {
 			all = append(all, of(a))
 		}
 		r.report.Baselines[name] = figures(all, cluster)
-	}
-	var cold, warm []sample
-	for _, a := range r.asked {
-		if a.first {
-			before := *a
-			before.ranked = a.cold
-			cold, warm = append(cold, before.order()), append(warm, a.order())
-			r.report.ColdSearched += int(truth(a.searched))
-		}
-	}
-	if len(cold) > 0 {
-		first, again := figures(cold, cluster), figures(warm, cluster)
-		r.report.Cold, r.report.Warm = &first, &again
 	}
 	r.count()
 }
@@ -106,12 +97,8 @@ func (a *asked) blank() sample {
 
 // sample measures the service on a question.
 func (a *asked) sample() sample {
-	s, q := a.blank(), a.question
-	s.put(q, shownOf(a.ranked), a.of.session)
+	s, q := a.profileSample(a.shown), a.question
 	if q.HasEvidence() {
-		for _, words := range wordBudgets() {
-			s.values[figureWords+strconv.Itoa(words)] = score.Coverage(q.Evidence, shownOf(a.byWords[words]))
-		}
 		lost := CascadeOf(a.why.GetFindings())
 		for _, stage := range CascadeStages() {
 			s.values[figureCascade+stage] = lost[stage]
@@ -128,26 +115,34 @@ func (a *asked) sample() sample {
 	return s
 }
 
+// profileSample measures what is shown for a question.
+func (a *asked) profileSample(of shown) sample {
+	s := a.order(of.ranked)
+	if a.question.HasEvidence() {
+		s.values[figureSearched] = truth(of.searched)
+		s.values[figureProfile] = score.Coverage(a.question.Evidence, shownOf(of.profile))
+		for words, cited := range of.byWords {
+			s.values[figureWords+strconv.Itoa(words)] = score.Coverage(a.question.Evidence, shownOf(cited))
+		}
+	}
+	return s
+}
+
 // order measures the order of a question's memories alone.
-func (a *asked) order() sample {
+func (a *asked) order(ranked []*mnemev1.CitedMemory) sample {
 	s := a.blank()
-	s.put(a.question, shownOf(a.ranked), a.of.session)
+	s.put(a.question, shownOf(ranked), a.of.session)
 	return s
 }
 
-// unrankedSample measures the order of the bank's search.
-func (a *asked) unrankedSample() sample {
+// searchSample measures a search of what was said. What nothing answers is not looked for.
+func (a *asked) searchSample(search *baseline.Search) sample {
 	s := a.blank()
-	s.put(a.question, shownOf(a.unranked), a.of.session)
-	return s
-}
-
-// turnSample measures a search of raw turns.
-func (a *asked) turnSample(search *TurnSearch) sample {
-	s := a.blank()
-	found := search.Find(a.question.Text)
-	s.put(a.question, found, a.of.session)
-	s.putWords(a.question, func(words int) []score.Shown { return within(found, words) })
+	if !a.question.Unanswerable {
+		found := search.Find(a.question.Text)
+		s.put(a.question, found, a.of.session)
+		s.putWords(a.question, func(words int) []score.Shown { return within(found, words) })
+	}
 	return s
 }
 

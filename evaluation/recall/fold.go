@@ -128,13 +128,11 @@ func (r *run) foldOne(ctx context.Context, i int) (f Fold, before, after []sampl
 		if a.of != left || !a.question.HasEvidence() {
 			continue
 		}
-		ranked, err := r.recall(ctx, a.request(r.Candidates, r.deepest(), wideBudget))
+		res, err := r.respond(ctx, a.request(r.Candidates, r.deepest(), wideBudget))
 		if err != nil {
 			return f, nil, nil, err
 		}
-		again := *a
-		again.ranked = ranked
-		before, after = append(before, a.order()), append(after, again.order())
+		before, after = append(before, a.order(a.shown.ranked)), append(after, a.order(res.GetCited()))
 		f.Questions++
 	}
 	f.Before, f.After = figures(before, false).RecallAt, figures(after, false).RecallAt
@@ -177,12 +175,11 @@ func (r *run) reportSome(ctx context.Context, some []*asked, f *Fold) error {
 	g.SetLimit(r.Workers)
 	for i, a := range some {
 		g.Go(func() error {
-			res, err := r.Service.Utilizer.Recall(gctx, connect.NewRequest(a.request(r.Learn.Candidates, r.Learn.Shown, wideBudget)))
+			res, err := r.respond(gctx, a.request(r.Learn.Candidates, r.Learn.Shown, wideBudget))
 			if err != nil {
 				return err
 			}
-			r.note(res.Msg)
-			reports[i] = a.citations(res.Msg)
+			reports[i] = a.citations(res)
 			return nil
 		})
 	}

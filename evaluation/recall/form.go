@@ -82,6 +82,8 @@ func (r *run) formSession(ctx context.Context, s dataset.Session) (time.Duration
 	return time.Since(began), refused, err
 }
 
+var errNotFormed = errors.New("not formed in time")
+
 func (r *run) awaitFormed(ctx context.Context, s dataset.Session) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.FormTimeout, errNotFormed)
 	defer cancel()

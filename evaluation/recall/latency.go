@@ -74,7 +74,7 @@ func (r *run) timeOne(ctx context.Context, a *asked, i int) (t timing, err error
 		res, err := r.Service.Utilizer.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: a.of.Scope.User, Query: query}))
 		t.ours = milliseconds(time.Since(began))
 		if err == nil {
-			r.note(res.Msg)
+			r.note(res.Msg, "")
 		}
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package recall measures what a running service finds again of conversations, through its public API: conversations go in
-// by Kafka, questions are asked by RPC, and the diagnosis says where evidence was lost. Raw turns are searched in process beside it, for
-// comparison.
+// by Kafka, questions are asked by RPC, and the diagnosis says where evidence was lost. Beside it, for comparison: searches of the raw
+// turns in process, and the same Mneme with something left out, which is asked on the same memories.
 package recall
 
 import (
@@ -8,19 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"connectrpc.com/connect"
-	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/types/known/timestamppb"
-
+	"github.com/mneme-memory/mneme/evaluation/baseline"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
-	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Service is the Mneme that is measured, through its public API.
@@ -88,8 +83,24 @@ type Options struct {
 	Judge *Judge
 	// Learn measures recall after learning, too; nil for not. It needs two conversations.
 	Learn *FoldOptions
+	// Variants are asked after all else, each on its own.
+	Variants []Variant
+	// Sweep measures recall by how many candidates there are, too, and names the weights of the service in that; empty for no sweep.
+	Sweep string
 	// Progress takes lines for people; nil for nobody.
 	Progress io.Writer
+}
+
+// Variant is the same Mneme on the same memories with something left out.
+type Variant struct {
+	// Name says what is left out.
+	Name string
+	// Candidates are fetched for it; 0 means as many as where order is measured.
+	Candidates int
+	// Swept says that the sweep is over this one, too.
+	Swept bool
+	// Open starts it; stop ends it.
+	Open func(ctx context.Context) (utilizer mnemev1connect.UtilizerServiceClient, stop func(context.Context) error, err error)
 }
 
 func (o Options) filled() Options {
@@ -112,38 +123,85 @@ func (o Options) filled() Options {
 	return o
 }
 
+// EvaluateAll measures one file after the other on the same service. Two files must not have a user in common: what is remembered of one
+// would answer for the other. All files are read before anything is done.
+func EvaluateAll(ctx context.Context, paths []string, o Options) ([]Report, error) {
+	runs, users := make([]*run, len(paths)), map[string]string{}
+	for i, path := range paths {
+		o.Path = path
+		var err error
+		if runs[i], err = newRun(o.filled()); err != nil {
+			return nil, err
+		}
+		for _, s := range runs[i].subjects {
+			if other, known := users[s.Scope.User]; known {
+				return nil, fmt.Errorf("%w: %s has user %s of %s, want users of its own", dataset.ErrFormat, path, s.Scope.User, other)
+			}
+			users[s.Scope.User] = path
+		}
+	}
+	reports := make([]Report, len(runs))
+	for i, r := range runs {
+		if len(runs) > 1 {
+			r.say("%s", r.Path)
+		}
+		if err := r.run(ctx); err != nil {
+			return nil, err
+		}
+		reports[i] = r.report
+	}
+	return reports, nil
+}
+
 // Evaluate forms the memories of a file's conversations on the service, asks it every question, and measures what comes.
 func Evaluate(ctx context.Context, o Options) (Report, error) {
-	o = o.filled()
-	subjects, repairs, err := dataset.ReadSubjects(o.Path, dataset.ReadOptions{Tenant: o.Tenant})
+	reports, err := EvaluateAll(ctx, []string{o.Path}, o)
 	if err != nil {
 		return Report{}, err
 	}
+	return reports[0], nil
+}
+
+// newRun reads a file.
+func newRun(o Options) (*run, error) {
+	subjects, repairs, err := dataset.ReadSubjects(o.Path, dataset.ReadOptions{Tenant: o.Tenant})
+	if err != nil {
+		return nil, err
+	}
 	if err := o.Learn.check(subjects); err != nil {
-		return Report{}, err
+		return nil, err
+	}
+	observed, _, err := dataset.Observations(o.Path)
+	if err != nil && !errors.Is(err, dataset.ErrNoObservations) {
+		return nil, err
 	}
 	r := &run{Options: o, degraded: map[string]int{}, report: newReport(o, subjects, repairs)}
+	if r.report.Counts.Questions == 0 {
+		return nil, fmt.Errorf("%w: %s has no questions", dataset.ErrFormat, o.Path)
+	}
+	assisted := slices.ContainsFunc(subjects, dataset.Subject.Assisted)
 	for _, s := range subjects {
-		e := newExamined(s)
+		e := newExamined(s, assisted, observed[s.Scope.User])
 		r.subjects = append(r.subjects, e)
 		for _, q := range s.Questions {
-			r.asked = append(r.asked, &asked{of: e, question: q, byWords: map[int][]*mnemev1.CitedMemory{}, marks: map[string]float64{}})
+			r.asked = append(r.asked, &asked{of: e, question: q, marks: map[string]float64{}})
 		}
 	}
-	if r.report.Counts.Questions == 0 {
-		return Report{}, fmt.Errorf("%w: %s has no questions", dataset.ErrFormat, o.Path)
-	}
+	return r, nil
+}
+
+func (r *run) run(ctx context.Context) error {
 	form := r.form
-	if o.Observed != nil {
+	if r.Observed != nil {
 		form = r.observe
 	}
-	for _, step := range []func(context.Context) error{form, r.askCold, r.read, r.ask, r.time, r.fold} {
+	for _, step := range []func(context.Context) error{form, r.warm, r.read, r.ask, r.time, r.sweepServed, r.fold, r.vary} {
 		if err := step(ctx); err != nil {
-			return Report{}, err
+			return err
 		}
 	}
 	r.conclude()
-	return r.report, nil
+	return nil
 }
 
 // run is the state of one Evaluate.
@@ -166,12 +224,12 @@ type examined struct {
 	session map[string]string
 	// entries are the bank's memories in every state, by id.
 	entries map[string]memory.Memory
-	stemmed *TurnSearch
-	plain   *TurnSearch
-	last    time.Time
+	// searches of what was said, by name.
+	searches map[string]*baseline.Search
+	last     time.Time
 }
 
-func newExamined(s dataset.Subject) *examined {
+func newExamined(s dataset.Subject, assisted bool, observed map[string][]dataset.Observation) *examined {
 	e := &examined{Subject: s, session: map[string]string{}, entries: map[string]memory.Memory{}, last: s.End()}
 	for _, one := range s.Sessions {
 		for _, t := range one.Turns {
@@ -179,26 +237,8 @@ func newExamined(s dataset.Subject) *examined {
 			e.session[t.ID] = one.ID
 		}
 	}
-	e.stemmed = NewTurnSearch(e.turns, spoken, text.SearchTerms)
-	e.plain = NewTurnSearch(e.turns, said, PlainTerms)
+	e.searches = searches(e.turns, assisted, observed)
 	return e
-}
-
-// asked is a question with what came of it.
-type asked struct {
-	of       *examined
-	question dataset.Question
-	// ranked are the memories in the reranker's order, unranked in that of the bank's search; byWords, what a budget has room for.
-	ranked, unranked []*mnemev1.CitedMemory
-	byWords          map[int][]*mnemev1.CitedMemory
-	// first says that it was the first question of its user; cold are the memories in the reranker's order then.
-	first bool
-	cold  []*mnemev1.CitedMemory
-	// searched says that these came from the bank's search: the index was not ready.
-	searched bool
-	// why has the answer, and what became of the evidence.
-	why   *mnemev1.WhyResponse
-	marks map[string]float64
 }
 
 func (r *run) say(format string, args ...any) {
@@ -206,129 +246,3 @@ func (r *run) say(format string, args ...any) {
 	defer r.mu.Unlock()
 	fmt.Fprintf(r.Progress, format+"\n", args...)
 }
-
-// request is a recall of a question.
-func (a *asked) request(candidates, memories, words int) *mnemev1.RecallRequest {
-	req := &mnemev1.RecallRequest{
-		UserId: a.of.Scope.User, Query: a.question.Text,
-		Candidates: uint32(candidates), Memories: uint32(memories), WordBudget: uint32(words), //nolint:gosec // small
-	}
-	if at := a.question.AskedAt; !at.IsZero() && at.Before(a.of.last) {
-		req.AsOf = timestamppb.New(at) // asked between the sessions: what was said later is not known yet
-	}
-	return req
-}
-
-// note keeps what a recall did without: its figures are not those of the whole service.
-func (r *run) note(res *mnemev1.RecallResponse) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, what := range res.GetDegraded() {
-		if r.degraded[what] == 0 {
-			fmt.Fprintf(r.Progress, "a recall is degraded: %s\n", what)
-		}
-		r.degraded[what]++
-	}
-}
-
-func (r *run) recall(ctx context.Context, req *mnemev1.RecallRequest) ([]*mnemev1.CitedMemory, error) {
-	res, err := r.respond(ctx, req)
-	return res.GetCited(), err
-}
-
-func (r *run) respond(ctx context.Context, req *mnemev1.RecallRequest) (*mnemev1.RecallResponse, error) {
-	res, err := r.Service.Utilizer.Recall(ctx, connect.NewRequest(req))
-	if err != nil {
-		return nil, err
-	}
-	r.note(res.Msg)
-	return res.Msg, nil
-}
-
-// askCold asks a question of each user before anything else is asked of them: the service need not have their index ready yet. Where it has
-// it in time, as where indexes are made fast, what is measured is as warm as any: the service says so, and the report counts the others.
-func (r *run) askCold(ctx context.Context) error {
-	met := map[*examined]bool{}
-	for _, a := range r.asked {
-		if met[a.of] || !a.question.HasEvidence() {
-			continue
-		}
-		met[a.of], a.first = true, true
-		res, err := r.respond(ctx, a.request(r.Candidates, r.deepest(), wideBudget))
-		if err != nil {
-			return fmt.Errorf("the first question of user %s: %w", a.of.Scope.User, err)
-		}
-		a.cold, a.searched = res.GetCited(), res.GetSearched()
-	}
-	return nil
-}
-
-// ask asks everything that is not timed.
-func (r *run) ask(ctx context.Context) error {
-	return r.each(ctx, "asked", func(ctx context.Context, a *asked) error {
-		for _, step := range []func(context.Context, *asked) error{r.recallAll, r.answer, r.mark} {
-			if err := step(ctx, a); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// each does something with every question, several at a time.
-func (r *run) each(ctx context.Context, what string, do func(context.Context, *asked) error) error {
-	began := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(r.Workers)
-	var done atomic.Int64
-	for _, a := range r.asked {
-		g.Go(func() error {
-			if err := do(ctx, a); err != nil {
-				return fmt.Errorf("a question of user %s: %w", a.of.Scope.User, err)
-			}
-			if n := done.Add(1); n%100 == 0 || int(n) == len(r.asked) {
-				r.say("%s %d of %d questions, %.0f s", what, n, len(r.asked), time.Since(began).Seconds())
-			}
-			return nil
-		})
-	}
-	return g.Wait()
-}
-
-// deepest is how many memories are looked at in order.
-func (r *run) deepest() int { return min(max(ranks()[len(ranks())-1], r.Memories), r.Candidates) }
-
-// recallAll makes the recalls of one question.
-func (r *run) recallAll(ctx context.Context, a *asked) (err error) {
-	if a.ranked, err = r.recall(ctx, a.request(r.Candidates, r.deepest(), wideBudget)); err != nil {
-		return err
-	}
-	unranked := a.request(r.Candidates, r.deepest(), wideBudget)
-	unranked.RetrievalOrder = true
-	if a.unranked, err = r.recall(ctx, unranked); err != nil {
-		return err
-	}
-	for _, words := range wordBudgets() {
-		if a.byWords[words], err = r.recall(ctx, a.request(r.Candidates, min(mostShown, r.Candidates), words)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// answer has one question answered and, where that is measured, says what became of its evidence.
-func (r *run) answer(ctx context.Context, a *asked) error {
-	req := &mnemev1.WhyRequest{Recall: a.request(r.Candidates, r.Memories, r.Words)}
-	if a.question.HasEvidence() {
-		req.ExpectTurnIds = a.question.EvidenceTurns()
-	}
-	res, err := r.Service.Diagnosis.Why(ctx, connect.NewRequest(req))
-	if err != nil {
-		return err
-	}
-	a.why = res.Msg
-	r.note(res.Msg.GetAnswer().GetRecall())
-	return nil
-}
-
-var errNotFormed = errors.New("not formed in time")

@@ -56,26 +56,22 @@ type scripted struct {
 	mu        sync.Mutex
 	published map[string]bool
 	asked     []*mnemev1.RecallRequest
-	// slow says that no index is ready for a first recall.
-	slow bool
+	// unindexed says that no index is ever ready: the bank's search finds what the order has, the other way round.
+	unindexed bool
 }
 
 func (s *scripted) Recall(
 	_ context.Context, req *connect.Request[mnemev1.RecallRequest],
 ) (*connect.Response[mnemev1.RecallResponse], error) {
 	s.mu.Lock()
-	first := len(s.asked) == 0
 	s.asked = append(s.asked, req.Msg)
 	s.mu.Unlock()
 	res := &mnemev1.RecallResponse{}
 	order := slices.Clone(s.order[req.Msg.GetQuery()])
-	if req.Msg.GetRetrievalOrder() {
+	if req.Msg.GetRetrievalOrder() || s.unindexed {
 		slices.Reverse(order)
 	}
-	if first {
-		order = nil // before its index is ready, it finds nothing
-		res.Searched = s.slow
-	}
+	res.Searched = s.unindexed
 	for i, id := range order {
 		if i >= int(req.Msg.GetMemories()) || (i > 0 && req.Msg.GetWordBudget() < 1000) { // a small budget has room for one
 			break
@@ -165,8 +161,14 @@ func (s *scripted) options(t *testing.T, file string) recall.Options {
 	c := server.Client()
 	return recall.Options{
 		Path: path, Tenant: "acme", Service: recall.Service{
-			Utilizer: mnemev1connect.NewUtilizerServiceClient(c, server.URL), Memories: mnemev1connect.NewMemoryServiceClient(c, server.URL),
-			UserData: mnemev1connect.NewUserDataServiceClient(c, server.URL), Diagnosis: mnemev1connect.NewDiagnosisServiceClient(c, server.URL),
+			Utilizer: mnemev1connect.NewUtilizerServiceClient(
+				c,
+				server.URL,
+			), Memories: mnemev1connect.NewMemoryServiceClient(c, server.URL),
+			UserData: mnemev1connect.NewUserDataServiceClient(
+				c,
+				server.URL,
+			), Diagnosis: mnemev1connect.NewDiagnosisServiceClient(c, server.URL),
 		},
 		Publish: func(_ context.Context, session dataset.Session) (recall.Published, error) {
 			s.mu.Lock()
@@ -182,8 +184,7 @@ func (s *scripted) options(t *testing.T, file string) recall.Options {
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
 func TestRecallOfAScriptedService(t *testing.T) {
-	s := script(t)
-	r, err := recall.Evaluate(t.Context(), s.options(t, talkFile))
+	r, err := recall.Evaluate(t.Context(), script(t).options(t, talkFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +192,7 @@ func TestRecallOfAScriptedService(t *testing.T) {
 		"recall@5 of (1, 1/2, 0)":           {r.RecallAt["5"], 0.5},
 		"recall in 500 words of (1, 0, 0)":  {r.RecallAtWords["500"], 1.0 / 3},
 		"recall in 1000 words":              {r.RecallAtWords["1000"], 0.5},
+		"in a profile, of (1, 0, 0)":        {r.Profile, 1.0 / 3},
 		"containment of (yes, no)":          {r.Containment, 0.5},
 		"abstention":                        {r.Abstention, 1},
 		"false abstention, one of three":    {r.FalseAbstention, 1.0 / 3},
@@ -203,8 +205,9 @@ func TestRecallOfAScriptedService(t *testing.T) {
 		"without the reranker at 5":         {r.Baselines[recall.BaselineRetrieval].RecallAt["5"], 0.5},
 		"newest first, everything":          {r.Baselines[recall.BaselineNewest].RecallAt["5"], 1},
 		"words over turns (1, 1, 1)":        {r.Baselines[recall.BaselineStemmed].RecallAt["5"], 1},
-		"cold, of the first question":       {r.Cold.RecallAt["5"], 0},
-		"warm, of the same question":        {r.Warm.RecallAt["5"], 1},
+		"likeness over turns (1, 1, 1)":     {r.Baselines[recall.BaselineSoft+" over turns"].RecallAt["5"], 1},
+		"preferences over turns":            {r.Baselines[recall.BaselinePreferences+" over turns"].RecallAt["5"], 1},
+		"served without an index":           {r.Searched, 0},
 	} {
 		if !near(c.got, c.want) {
 			t.Errorf("%s: %v, want %v", what, c.got, c.want)
@@ -249,26 +252,113 @@ func checkOutput(t *testing.T, r recall.Report) {
 		t.Errorf("interval %v", i)
 	}
 	var table bytes.Buffer
-	if err := r.Render(&table); err != nil || !strings.Contains(table.String(), "recall@10") || !strings.Contains(table.String(), "50.0 %") ||
-		!strings.Contains(table.String(), "cold") {
+	if err := r.Render(&table); err != nil || !strings.Contains(table.String(), "recall@10") ||
+		!strings.Contains(table.String(), "50.0 %") {
 		t.Errorf("table %s, %v", table.String(), err)
 	}
 }
 
-// A first recall that had its index in time is not counted as one that measures the bank's search.
-func TestTheColdRowSaysHowManyWereCold(t *testing.T) {
-	for slow, want := range map[bool]string{true: "cold: 1 of 1 from the bank's search", false: "cold: 0 of 1 from the bank's search"} {
-		s := script(t)
-		s.slow = slow
-		o := s.options(t, talkFile)
-		o.LatencySample = -1
-		r, err := recall.Evaluate(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
+// beside is a variant that is a script of its own; stopped counts how often it was stopped.
+func (s *scripted) beside(t *testing.T, name string, stopped *int) recall.Variant {
+	t.Helper()
+	return recall.Variant{Name: name, Candidates: 30, Swept: true, Open: func(context.Context) (
+		mnemev1connect.UtilizerServiceClient, func(context.Context) error, error,
+	) {
+		return s.options(t, talkFile).Service.Utilizer, func(context.Context) error { *stopped++; return nil }, nil
+	}}
+}
+
+func TestVariantsAreMeasuredOnTheSameMemories(t *testing.T) {
+	cold, stopped := script(t), 0
+	cold.unindexed = true
+	cold.order["What did Iris buy?"] = []string{"bought", "weather", "weather", "weather", "weather", "weather"}
+	o := script(t).options(t, talkFile)
+	o.LatencySample, o.Variants, o.Sweep = -1, []recall.Variant{cold.beside(t, "cold", &stopped)}, "as it is"
+	r, err := recall.Evaluate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Variants) != 1 || stopped != 1 {
+		t.Fatalf("%d variants, stopped %d times", len(r.Variants), stopped)
+	}
+	v := r.Variants[0]
+	// The evidence of the first question comes sixth, half of that of the second first.
+	if v.Name != "cold" || v.Searched != 1 || r.Searched != 0 || !near(v.RecallAt["5"], 0.5/3) || !near(v.RecallAt["10"], 0.5) ||
+		!near(v.RecallAtWords["1000"], 0.5) || !near(v.Profile, 0.5/3) || v.WithEvidence != 3 {
+		t.Errorf("cold: %+v", v)
+	}
+	if len(cold.asked) != 3*(3+4) {
+		t.Errorf("the variant was asked %d times, want 3 of each question with evidence and 4 for the sweep", len(cold.asked))
+	}
+	for _, candidates := range []uint32{20, 30, 50, 100, 200} {
+		if !slices.ContainsFunc(cold.asked, func(req *mnemev1.RecallRequest) bool { return req.GetCandidates() == candidates }) {
+			t.Errorf("it was never asked with %d candidates", candidates)
 		}
-		var table bytes.Buffer
-		if err := r.Render(&table); err != nil || !strings.Contains(table.String(), want) {
-			t.Errorf("slow %t: %s, %v", slow, table.String(), err)
+	}
+	if len(r.Sweep) != 8 || r.Sweep[0].Weights != "as it is" || r.Sweep[0].Candidates != 20 || !near(r.Sweep[0].RecallAt["5"], 0.5) ||
+		r.Sweep[7].Weights != "cold" || r.Sweep[7].Candidates != 200 || !near(r.Sweep[7].RecallAt["5"], 0.5/3) {
+		t.Errorf("swept %+v", r.Sweep)
+	}
+	var table bytes.Buffer
+	if err := r.Render(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"cold", "100.0 %", "sweep", "as it is", recall.BaselineStemmed, recall.BaselineSoft} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, table.String())
+		}
+	}
+}
+
+// Of conversations with an assistant, what it said is searched by one baseline and not by the others.
+func TestBaselinesOfConversationsWithAnAssistant(t *testing.T) {
+	file := `[{"sample_id":"iris","conversation":{"speaker_a":"User","speaker_b":"Assistant","session_1_date_time":"1:00 pm on 4 March, 2024",
+		"session_1":[{"speaker":"User","role":"user","dia_id":"D1:1","text":"I never ride a tandem."},
+			{"speaker":"Assistant","role":"assistant","dia_id":"D1:2","text":"A tandem tandem."}]},
+		"qa":[{"question":"Which tandem?","answer":"none","evidence":["D1:2"],"category":3}],
+		"observation":{"session_1_observation":{"User":[["The assistant spoke of a tandem.","D1:2"]]}}}]`
+	s := script(t)
+	s.found["Which tandem?"] = []mnemev1.Stage{mnemev1.Stage_STAGE_ANSWERED}
+	o := s.options(t, file)
+	o.LatencySample = -1
+	r, err := recall.Evaluate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{
+		recall.BaselineStemmed: 1, recall.BaselineUser: 0, recall.BaselineSoft + " over user turns": 0,
+		recall.BaselinePreferences + " over user turns": 0, recall.BaselineObservations: 1,
+	} {
+		if f, ok := r.Baselines[name]; !ok || !near(f.RecallAt["5"], want) {
+			t.Errorf("%s: %v of %t, want %v", name, f.RecallAt, ok, want)
+		}
+	}
+	if _, ok := r.Baselines[recall.BaselineSoft+" over turns"]; ok {
+		t.Error("the assistant's turns are searched by word vectors")
+	}
+}
+
+func TestSeveralFilesAreMeasuredOnOneService(t *testing.T) {
+	s := script(t)
+	o := s.options(t, talkFile)
+	o.LatencySample = -1
+	other := s.options(t, strings.Replace(talkFile, `"sample_id":"iris"`, `"sample_id":"bo"`, 1)).Path
+	if _, err := recall.EvaluateAll(t.Context(), []string{o.Path, o.Path}, o); !errors.Is(err, dataset.ErrFormat) ||
+		!strings.Contains(err.Error(), "iris") || len(s.asked) > 0 {
+		t.Errorf("a user of two files: %v, after %d recalls", err, len(s.asked))
+	}
+	reports, err := recall.EvaluateAll(t.Context(), []string{o.Path, other}, o)
+	if err != nil || len(reports) != 2 || reports[1].File != other || reports[0].Counts.MemoriesPerUser["iris"] != 2 ||
+		reports[1].Counts.Users != 1 {
+		t.Fatalf("%+v, %v", reports, err)
+	}
+	var table bytes.Buffer
+	if err := recall.Summarise(reports, &table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"recall@10", "50.0 % (0.0..100.0)", "multi-hop", "memory error", "containment"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the summary lacks %q:\n%s", want, table.String())
 		}
 	}
 }
@@ -281,8 +371,8 @@ func TestRecallIsAskedAsToldTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Latency != nil || len(s.asked) != 21 {
-		t.Errorf("%d recalls, times %+v; want 5 of 4 questions and a cold one, and no times", len(s.asked), r.Latency)
+	if r.Latency != nil || len(s.asked) != 25 {
+		t.Errorf("%d recalls, times %+v; want 6 of 4 questions and one before them, and no times", len(s.asked), r.Latency)
 	}
 	for _, req := range s.asked {
 		if req.GetCandidates() != 7 || req.GetMemories() > 7 {

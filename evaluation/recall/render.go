@@ -18,7 +18,7 @@ type column struct {
 	Figures
 }
 
-// Render writes tables: recall by category beside the baselines, the cascade, and what it took.
+// Render writes tables: recall by category and the cascade, recall beside variants and baselines, the sweep, and what it took.
 func (r Report) Render(out io.Writer) error {
 	columns := []column{{"all", r.Figures}}
 	for _, name := range slices.Sorted(maps.Keys(r.Categories)) {
@@ -27,6 +27,7 @@ func (r Report) Render(out io.Writer) error {
 	var b bytes.Buffer
 	r.renderFigures(&b, columns)
 	r.renderBaselines(&b)
+	r.renderSweep(&b)
 	r.renderCosts(&b)
 	_, err := out.Write(b.Bytes())
 	return err
@@ -67,6 +68,8 @@ func (r Report) renderFigures(b *bytes.Buffer, columns []column) {
 		withEvidence("recall in "+at+" words", func(f Figures) float64 { return f.RecallAtWords[at] })
 		row("95 %", func(f Figures) string { return f.interval(figureWords + at) })
 	}
+	row(fmt.Sprintf("recall in a profile of %d", r.Memories), func(f Figures) string { return f.measured(figureProfile, f.Profile) })
+	row("95 %", func(f Figures) string { return f.interval(figureProfile) })
 	row("containment@10", func(f Figures) string { return measuredOr(f.ShortAnswers, f.Containment) })
 	row("abstained where it should", func(f Figures) string { return measuredOr(f.Unanswerable, f.Abstention) })
 	row("where it should not", func(f Figures) string { return measuredOr(f.Questions-f.Unanswerable, f.FalseAbstention) })
@@ -91,6 +94,12 @@ func measuredOr(n int, v float64) string {
 	return score.Percent(v)
 }
 
+// measured is a share, or nothing where no figure of that name was measured.
+func (f Figures) measured(name string, v float64) string {
+	_, ok := f.Intervals[name]
+	return measuredOr(int(truth(ok)), v)
+}
+
 func (f Figures) interval(name string) string {
 	i, ok := f.Intervals[name]
 	if !ok {
@@ -101,25 +110,49 @@ func (f Figures) interval(name string) string {
 
 func (r Report) renderBaselines(b *bytes.Buffer) {
 	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "\nbaselines\trecall@5\t@10\t@20\t500 words\t1,000\t2,000\tcontainment@10\t\n")
+	fmt.Fprintf(tw, "\n\trecall@5\t@10\t95 %%\t@20\t500 words\t1,000\t2,000\tprofile of %d\tcontainment@10\t", r.Memories)
+	fmt.Fprintf(tw, "from the bank's search\t\n")
 	line := func(name string, f Figures) {
 		fmt.Fprintf(tw, "%s\t", name)
 		for _, k := range ranks() {
 			fmt.Fprintf(tw, "%s\t", score.Percent(f.RecallAt[strconv.Itoa(k)]))
+			if k == containedAt {
+				fmt.Fprintf(tw, "%s\t", f.interval(figureRecall+strconv.Itoa(k)))
+			}
 		}
 		for _, n := range wordBudgets() {
-			_, ok := f.Intervals[figureWords+strconv.Itoa(n)]
-			fmt.Fprintf(tw, "%s\t", measuredOr(int(truth(ok)), f.RecallAtWords[strconv.Itoa(n)]))
+			fmt.Fprintf(tw, "%s\t", f.measured(figureWords+strconv.Itoa(n), f.RecallAtWords[strconv.Itoa(n)]))
 		}
-		fmt.Fprintf(tw, "%s\t\n", measuredOr(f.ShortAnswers, f.Containment))
+		fmt.Fprintf(tw, "%s\t", f.measured(figureProfile, f.Profile))
+		fmt.Fprintf(tw, "%s\t%s\t\n", f.measured(figureContainment, f.Containment), f.measured(figureSearched, f.Searched))
 	}
 	line("this", r.Figures)
-	if r.Cold != nil {
-		line(fmt.Sprintf("first recall of a user (cold: %d of %d from the bank's search)", r.ColdSearched, r.Cold.Questions), *r.Cold)
-		line("the same questions again (warm)", *r.Warm)
+	for _, v := range r.Variants {
+		line(v.Name, v.Figures)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Baselines)) {
 		line(name, r.Baselines[name])
+	}
+	_ = tw.Flush() // a buffer takes everything
+}
+
+func (r Report) renderSweep(b *bytes.Buffer) {
+	if len(r.Sweep) == 0 {
+		return
+	}
+	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tw, "\nsweep\tcandidates\t")
+	for _, k := range ranks() {
+		fmt.Fprintf(tw, "recall@%d\t95 %%\t", k)
+	}
+	fmt.Fprintln(tw)
+	for _, s := range r.Sweep {
+		fmt.Fprintf(tw, "%s\t%d\t", s.Weights, s.Candidates)
+		for _, k := range ranks() {
+			at := strconv.Itoa(k)
+			fmt.Fprintf(tw, "%s\t%s\t", score.Percent(s.RecallAt[at]), s.interval(figureRecall+at))
+		}
+		fmt.Fprintln(tw)
 	}
 	_ = tw.Flush() // a buffer takes everything
 }
@@ -135,7 +168,13 @@ func (r Report) renderCosts(b *bytes.Buffer) {
 	if l := r.Latency; l != nil {
 		line("recall p50 %.1f ms, p99 %.1f ms, of %d", l.P50, l.P99, l.N)
 		if l.Bare != nil {
-			line("  bare hybrid query p50 %.1f ms, p99 %.1f ms: ratio %.2f at p50, %.2f at p99", l.Bare.P50, l.Bare.P99, l.RatioP50, l.RatioP99)
+			line(
+				"  bare hybrid query p50 %.1f ms, p99 %.1f ms: ratio %.2f at p50, %.2f at p99",
+				l.Bare.P50,
+				l.Bare.P99,
+				l.RatioP50,
+				l.RatioP99,
+			)
 		}
 	}
 	if r.Learned != nil {

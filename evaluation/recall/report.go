@@ -16,12 +16,14 @@ import (
 const (
 	mostShown  = 100
 	wideBudget = 10_000
+	// judgedWords is the budget that summaries have, and variants are measured with.
+	judgedWords = 1000
 	// containedAt is how many memories an answer is looked for in.
 	containedAt = 10
 )
 
 func ranks() []int       { return []int{5, 10, 20} }
-func wordBudgets() []int { return []int{500, 1000, 2000} }
+func wordBudgets() []int { return []int{500, judgedWords, 2000} }
 
 // Figures are what was measured of some questions, as means over questions: shares of 0 to 1.
 type Figures struct {
@@ -35,6 +37,8 @@ type Figures struct {
 	// many words the profile may have.
 	RecallAt      map[string]float64 `json:"recall_at"`
 	RecallAtWords map[string]float64 `json:"recall_at_words"`
+	// Profile is the same of profiles as answers are made from: of Memories memories, with what has places of its own in them.
+	Profile float64 `json:"recall_in_profile"`
 	// SessionsAt is the same of evidence sessions, for files that name them; nil where none was named.
 	SessionsAt map[string]float64 `json:"recall_sessions_at,omitempty"`
 	// Containment is the share of short answers that the first ten memories say.
@@ -42,6 +46,8 @@ type Figures struct {
 	// Abstention is the share of unanswerable questions that were not answered, FalseAbstention of the others.
 	Abstention      float64 `json:"abstention"`
 	FalseAbstention float64 `json:"false_abstention"`
+	// Searched is the share of questions with evidence whose candidates the bank's search chose: the user's index was not ready.
+	Searched float64 `json:"searched"`
 	// Cascade says where evidence was lost first.
 	Cascade Cascade `json:"cascade,omitempty"`
 	Errors
@@ -88,13 +94,9 @@ type Report struct {
 	Figures
 	Categories map[string]Figures `json:"category"`
 	Baselines  map[string]Figures `json:"baselines"`
-	// Cold is of the first recall of each user, whose index the service need not have ready, Warm of the same questions asked again; nil
-	// where no question has evidence.
-	Cold *Figures `json:"cold,omitempty"`
-	Warm *Figures `json:"warm,omitempty"`
-	// ColdSearched is how many of the first recalls the bank's search served: the index of the others was ready in time, and nothing about
-	// them is cold.
-	ColdSearched int `json:"cold_searched"`
+	// Variants are of the same Mneme with something left out, Sweep is recall by how many candidates there are.
+	Variants []VariantFigures `json:"variants,omitempty"`
+	Sweep    []Swept          `json:"sweep,omitempty"`
 	// Learned is recall after learning; nil where that was not asked for.
 	Learned *FoldReport `json:"learned,omitempty"`
 	// Resampled says what the intervals are drawn over: conversations or questions.
@@ -143,6 +145,8 @@ const (
 	figureContainment = "containment_at_10"
 	figureAbstention  = "abstention"
 	figureFalse       = "false_abstention"
+	figureProfile     = "recall_in_profile"
+	figureSearched    = "searched"
 	figureCascade     = "cascade."
 	figureAnswers     = "answers."
 )
@@ -186,7 +190,9 @@ func truth(is bool) float64 {
 func figures(samples []sample, cluster bool) Figures {
 	units := unitsOf(samples, cluster)
 	f := Figures{
-		Questions: len(samples), RecallAt: map[string]float64{}, RecallAtWords: map[string]float64{}, Intervals: map[string]score.Interval{},
+		Questions: len(
+			samples,
+		), RecallAt: map[string]float64{}, RecallAtWords: map[string]float64{}, Intervals: map[string]score.Interval{},
 	}
 	of := func(name string) float64 {
 		if u := units[name]; len(u) > 0 {
@@ -205,9 +211,12 @@ func figures(samples []sample, cluster bool) Figures {
 		}
 	}
 	for _, n := range wordBudgets() {
-		f.RecallAtWords[strconv.Itoa(n)] = of(figureWords + strconv.Itoa(n))
+		if at := strconv.Itoa(n); len(units[figureWords+at]) > 0 {
+			f.RecallAtWords[at] = of(figureWords + at)
+		}
 	}
 	f.Containment, f.Abstention, f.FalseAbstention = of(figureContainment), of(figureAbstention), of(figureFalse)
+	f.Profile, f.Searched = of(figureProfile), of(figureSearched)
 	f.WithEvidence, f.ShortAnswers = counted(units, figureRecall+"10"), counted(units, figureContainment)
 	f.Unanswerable = counted(units, figureAbstention)
 	for _, stage := range CascadeStages() {

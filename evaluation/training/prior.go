@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/evaluation/synthesis/questions"
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
@@ -27,13 +29,16 @@ type PriorOptions struct {
 	Conversations int
 	// Rates say what the conversations are like.
 	Rates questions.Rates
+	// Users is how many users of an assistant, put together of the corpus' dialogues, are learned from beside that at most; a quarter as
+	// many are held out. Each of their requests counts as much as Weight questions.
+	Users, Weight int
 	// Training are the options of the training itself.
 	Training ranking.PretrainOptions
 }
 
 // PriorDefaults are what the prior in the binary is trained with.
 func PriorDefaults() PriorOptions {
-	o := PriorOptions{Seed: 1, Conversations: 70, Rates: questions.DefaultRates()}
+	o := PriorOptions{Seed: 1, Conversations: 70, Rates: questions.DefaultRates(), Users: maxConversations, Weight: 2}
 	o.Training = ranking.DefaultPretrainOptions(features.FeatureSet)
 	// Several features say much the same; with more of a pull to zero they share the weight, and depend less on how the made talks differ
 	// from real ones.
@@ -45,75 +50,132 @@ func PriorDefaults() PriorOptions {
 type PriorReport struct {
 	Seed          uint64 `json:"seed"`
 	Conversations int    `json:"conversations"`
-	// Questions were learned from: those of which something is remembered.
+	// Questions and Requests were learned from: those of which something is remembered.
 	Questions int `json:"questions"`
-	// Heldout are the questions that were held out; Recall5 to Recall20 are the mean shares of their evidence that the first so many cover.
-	Heldout  int     `json:"heldout_questions"`
-	Recall5  float64 `json:"heldout_recall@5"`
-	Recall10 float64 `json:"heldout_recall@10"`
-	Recall20 float64 `json:"heldout_recall@20"`
+	Requests  int `json:"requests"`
+	// Heldout is measured on made-up questions, HeldoutRequests on requests to an assistant by other writers.
+	Heldout         RecallFigures `json:"heldout"`
+	HeldoutRequests RecallFigures `json:"heldout_requests"`
 }
 
-// Prior trains the prior of the ranker: made-up conversations are formed into memories by the embedded policy behind the trained filter,
-// and the weights are those that put first what answers the questions. The same options give the same prior. Options out of range are
-// terminal errors.
+// RecallFigures are the mean shares of the evidence of questions that the first 5, 10 and 20 memories cover.
+type RecallFigures struct {
+	Questions int     `json:"questions"`
+	Recall5   float64 `json:"recall@5"`
+	Recall10  float64 `json:"recall@10"`
+	Recall20  float64 `json:"recall@20"`
+}
+
+// Prior trains the prior of the ranker: made-up conversations of friends, and dialogues with an assistant, are formed into memories by the
+// embedded policy behind the trained filter, and the weights are those that put first what answers the questions of the ones and what the
+// requests of the others have to respect. The same options give the same prior. Options out of range are terminal errors.
 func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, error) {
 	report := PriorReport{Seed: o.Seed, Conversations: o.Conversations}
-	if o.Conversations < 1 || o.Conversations > maxConversations {
+	switch {
+	case o.Conversations < 1 || o.Conversations > maxConversations:
 		return ranking.Prior{}, report, fault.Terminal("conversations", "is %d, want 1 to %d", o.Conversations, maxConversations)
+	case o.Users < 0 || o.Users > maxConversations:
+		return ranking.Prior{}, report, fault.Terminal("users", "is %d, want 0 to %d", o.Users, maxConversations)
+	case o.Weight < 1 || o.Weight > 100:
+		return ranking.Prior{}, report, fault.Terminal("weight", "is %d, want 1 to 100", o.Weight)
 	}
-	learned, err := rehearse(ctx, questions.Options{
+	learned, err := questioned(ctx, questions.Options{
 		Seed: o.Seed, Conversations: o.Conversations, Split: synthesis.SplitTrain, Rates: o.Rates,
 	})
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	examples := make([]ranking.Example, 0, len(learned))
-	for _, r := range learned {
-		examples = append(examples, r.Example)
-		if slices.Contains(r.Example.Relevant, true) {
-			report.Questions++
-		}
+	requests, err := requested(ctx, corpus.Train, o.Users)
+	if err != nil {
+		return ranking.Prior{}, report, err
+	}
+	report.Questions, report.Requests = answered(learned), answered(requests)
+	for range o.Weight {
+		learned = append(learned, requests...)
+	}
+	examples := make([]ranking.Example, len(learned))
+	for i, r := range learned {
+		examples[i] = r.Example
 	}
 	weights, err := ranking.Pretrain(ctx, examples, o.Training)
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	held, err := rehearse(ctx, questions.Options{
+	held, err := questioned(ctx, questions.Options{
 		Seed: o.Seed + heldOutSeed, Conversations: (o.Conversations + 3) / 4, Split: synthesis.SplitHeldout, Rates: o.Rates,
 	})
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	return ranking.Prior{Names: features.Names(), Weights: weights}, report, report.measure(held, weights)
+	if report.Heldout, err = recallOf(held, weights); err != nil {
+		return ranking.Prior{}, report, err
+	}
+	if held, err = requested(ctx, corpus.Heldout, (o.Users+3)/4); err != nil {
+		return ranking.Prior{}, report, err
+	}
+	report.HeldoutRequests, err = recallOf(held, weights)
+	return ranking.Prior{Names: features.Names(), Weights: weights}, report, err
 }
 
-// rehearse forms all conversations and returns what could be shown for their questions, in their order.
-func rehearse(ctx context.Context, o questions.Options) ([]formation.Rehearsed, error) {
+// answered counts the questions of which something is remembered.
+func answered(all []formation.Rehearsed) int {
+	n := 0
+	for _, r := range all {
+		if slices.Contains(r.Example.Relevant, true) {
+			n++
+		}
+	}
+	return n
+}
+
+// questioned forms made-up conversations and returns what could be shown for their questions, in their order.
+func questioned(ctx context.Context, o questions.Options) ([]formation.Rehearsed, error) {
 	g, err := questions.New(o)
 	if err != nil {
 		return nil, err
 	}
+	return rehearse(ctx, g.Subjects("training"), nil)
+}
+
+// requested forms the dialogues of users of an assistant and returns what could be shown for their requests, in their order. What stands in
+// the dialogues that models are trained on is scored by models that did not learn from their writer.
+func requested(ctx context.Context, split corpus.Split, most int) ([]formation.Rehearsed, error) {
+	users, err := requesters(split)
+	if err != nil {
+		return nil, err
+	}
+	var models writers
+	if split == corpus.Train {
+		if models, err = leaveOneOut(StandingDefaults()); err != nil {
+			return nil, err
+		}
+	}
+	return rehearse(ctx, users[:min(len(users), most)], models)
+}
+
+// rehearse forms all that was said and returns what could be shown for the questions, in their order. Models score again what stands.
+func rehearse(ctx context.Context, subjects []dataset.Subject, models writers) ([]formation.Rehearsed, error) {
 	unweighted := make([]float32, len(features.Names()))
-	all, err := formation.Rehearse(ctx, g.Subjects("training"), unweighted, 0,
+	all, err := formation.Rehearse(ctx, builtin.New(), subjects, unweighted, 0,
 		func(_ dataset.Subject, r formation.Rehearsed) (formation.Rehearsed, error) {
+			models.score(r)
 			r.Candidates = nil // they would fill the memory
 			return r, nil
 		})
 	return slices.Concat(all...), err
 }
 
-// measure fills in what weights do on questions that were held out.
-func (r *PriorReport) measure(held []formation.Rehearsed, w ranking.Weights) error {
-	r.Heldout = len(held)
+// recallOf measures what weights do on questions.
+func recallOf(held []formation.Rehearsed, w ranking.Weights) (RecallFigures, error) {
+	out := RecallFigures{Questions: len(held)}
 	for _, h := range held {
 		at, err := h.RecallAt(w, 5, 10, 20)
 		if err != nil {
-			return err
+			return out, err
 		}
-		r.Recall5 += at[0] / float64(len(held))
-		r.Recall10 += at[1] / float64(len(held))
-		r.Recall20 += at[2] / float64(len(held))
+		out.Recall5 += at[0] / float64(len(held))
+		out.Recall10 += at[1] / float64(len(held))
+		out.Recall20 += at[2] / float64(len(held))
 	}
-	return nil
+	return out, nil
 }

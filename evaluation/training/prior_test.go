@@ -11,7 +11,7 @@ import (
 
 func TestTrainingThePriorIsDeterministic(t *testing.T) {
 	o := training.PriorDefaults()
-	o.Conversations = 1
+	o.Conversations, o.Users = 1, 1
 	var files [2][]byte
 	for i := range files {
 		p, r, err := training.Prior(t.Context(), o)
@@ -22,7 +22,8 @@ func TestTrainingThePriorIsDeterministic(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Chance would find some 3 % among the first ten.
-		if r.Questions < 20 || r.Heldout < 10 || r.Recall10 < 0.4 || r.Recall5 > r.Recall10 || r.Recall10 > r.Recall20 {
+		if r.Questions < 20 || r.Requests < 20 || r.Heldout.Questions < 10 || r.Heldout.Recall10 < 0.4 ||
+			r.Heldout.Recall5 > r.Heldout.Recall10 || r.Heldout.Recall10 > r.Heldout.Recall20 || r.HeldoutRequests.Recall20 < 0.2 {
 			t.Errorf("report %+v", r)
 		}
 	}
@@ -33,7 +34,8 @@ func TestTrainingThePriorIsDeterministic(t *testing.T) {
 
 func TestTrainingThePriorRefusesWhatCannotBe(t *testing.T) {
 	for name, change := range map[string]func(*training.PriorOptions){
-		"nothing": func(o *training.PriorOptions) { o.Conversations = 0 }, "a rate": func(o *training.PriorOptions) { o.Rates.More = 2 },
+		"nothing": func(o *training.PriorOptions) { o.Conversations = 0 }, "users": func(o *training.PriorOptions) { o.Users = -1 },
+		"weight": func(o *training.PriorOptions) { o.Weight = 0 }, "a rate": func(o *training.PriorOptions) { o.Rates.More = 2 },
 	} {
 		o := training.PriorDefaults()
 		change(&o)

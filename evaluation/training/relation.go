@@ -33,6 +33,8 @@ type RelationOptions struct {
 	Strangers int `json:"strangers"`
 	// Lives is how many made-up people are learned from beside the corpus.
 	Lives int `json:"lives"`
+	// Most bounds how many pairs, banks, dialogues and made-up people are learned from, for a trial; 0 is no bound.
+	Most int `json:"most,omitempty"`
 	// FalseCertain and FalsePossible are the shares of statements without a change, of those that thresholds are chosen on, that are above
 	// them.
 	FalseCertain  float64 `json:"false_certain"`

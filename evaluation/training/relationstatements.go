@@ -27,12 +27,15 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 	if err != nil {
 		return nil, err
 	}
-	pairs = corpus.Of(pairs, s)
+	dialogues = slices.DeleteFunc(slices.Clone(dialogues), func(d corpus.Dialogue) bool { return d.Split() != s })
+	pairs, banks, dialogues = atMost(corpus.Of(pairs, s), o.Most), atMost(banks, o.Most), atMost(dialogues, o.Most)
 	out := slices.Concat(corpus.AmongStrangers(pairs, 0, o.Seed), corpus.AmongStrangers(pairs, o.Strangers, o.Seed), corpus.InBanks(banks))
 	q := quoter{embedded.NewFormerWith(embedded.IdentityOf("salimory"), nil, 1, 1)}
 	lives := o.Lives
 	if s != corpus.Train {
 		lives = 0 // temperature and thresholds are for what people say
+	} else if o.Most > 0 {
+		lives = min(lives, o.Most)
 	}
 	made, err := q.lives(ctx, o.Seed, lives, o.Strangers)
 	if err != nil {
@@ -40,9 +43,6 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 	}
 	out = append(out, made...)
 	for _, d := range dialogues {
-		if d.Split() != s {
-			continue
-		}
 		var turns []memory.Turn
 		for _, l := range d.Labelled() {
 			turns = append(turns, l.Turn)
@@ -54,6 +54,14 @@ func Statements(ctx context.Context, s corpus.Split, o RelationOptions) ([]corpu
 		out = append(out, changingNothing(said, d.Batch, o.Strangers)...)
 	}
 	return out, nil
+}
+
+// atMost leaves the first of a list; 0 is no bound.
+func atMost[T any](list []T, most int) []T {
+	if most <= 0 {
+		return list
+	}
+	return list[:min(most, len(list))]
 }
 
 // changingNothing holds what is said against the most what was said before it.

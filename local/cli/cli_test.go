@@ -39,13 +39,17 @@ type fake struct {
 	mnemev1connect.UnimplementedMemoryServiceHandler
 	mnemev1connect.UnimplementedDiagnosisServiceHandler
 	err error
+	// messages takes those of each recall, where somebody wants them.
+	messages chan []*mnemev1.Message
 }
 
 func one() *mnemev1.Memory {
 	at := timestamppb.New(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
 	return &mnemev1.Memory{
 		Id: memID, Kind: mnemev1.Kind_KIND_FACT, Content: nasty, Status: mnemev1.Status_STATUS_ACTIVE, Version: 2,
-		SourceTurnIds: []string{"t1\x1b[0m"}, Speaker: "Ana\x1b[0m", ValidFrom: timestamppb.New(time.Date(2026, 4, 9, 0, 0, 0, 0, time.UTC)),
+		SourceTurnIds: []string{
+			"t1\x1b[0m",
+		}, Speaker: "Ana\x1b[0m", ValidFrom: timestamppb.New(time.Date(2026, 4, 9, 0, 0, 0, 0, time.UTC)),
 		EventTime: &mnemev1.EventTime{Time: at, Precision: mnemev1.Precision_PRECISION_MONTH},
 	}
 }
@@ -70,7 +74,10 @@ func answer[T any](f fake, msg *T) (*connect.Response[T], error) {
 	return connect.NewResponse(msg), nil
 }
 
-func (f fake) Recall(context.Context, *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (f fake) Recall(_ context.Context, req *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+	if f.messages != nil {
+		f.messages <- req.Msg.GetMessages()
+	}
 	return answer(f, profile())
 }
 
@@ -174,7 +181,10 @@ func TestExitCodes(t *testing.T) {
 	at := func(addr, key string, args ...string) []string { return append(args, "--addr", addr, "--key", key) }
 	refusing := serve(t, fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("query: is empty\x1b[2J"))})
 	missing := serve(t, fake{err: connect.NewError(connect.CodeNotFound, errors.New("memory not found"))})
-	several := serve(t, fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is not set, but several users have it"))})
+	several := serve(
+		t,
+		fake{err: connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is not set, but several users have it"))},
+	)
 	tests := []struct {
 		name string
 		args []string
@@ -188,10 +198,19 @@ func TestExitCodes(t *testing.T) {
 		{"a user that is missing", []string{"memories"}, cli.ExitUsage, "--user is missing"},
 		{"a query that is missing", []string{"recall", "--user", "ana"}, cli.ExitUsage, "--query is missing"},
 		{"arguments too many", []string{"memories", "--user", "ana", "more"}, cli.ExitUsage, "more"},
-		{"a query that is no text", at(good, key, "recall", "--user", "ana", "--query", "\xff\xfe"), cli.ExitUsage, "--query is not valid UTF-8"},
+		{
+			"a query that is no text",
+			at(good, key, "recall", "--user", "ana", "--query", "\xff\xfe"),
+			cli.ExitUsage,
+			"--query is not valid UTF-8",
+		},
 		{"a user that is no text", at(good, key, "memories", "--user", "\xff"), cli.ExitUsage, "--user is not valid UTF-8"},
-		{"a turn that is no text", at(good, key, "why", "--user", "ana", "--query", "?", "--expect", "t1", "--expect", "\xff"), cli.ExitUsage,
-			"--expect is not valid UTF-8"},
+		{
+			"a turn that is no text",
+			at(good, key, "why", "--user", "ana", "--query", "?", "--expect", "t1", "--expect", "\xff"),
+			cli.ExitUsage,
+			"--expect is not valid UTF-8",
+		},
 		{"words that are no text", at(good, key, "why", "--user", "ana", "--query", "?", "--expect-text", "\xff"), cli.ExitUsage,
 			"--expect-text is not valid UTF-8"},
 		{"an id that is no text", at(good, key, "delete", "--user", "ana", "\xff"), cli.ExitUsage, "ID is not valid UTF-8"},
@@ -209,7 +228,12 @@ func TestExitCodes(t *testing.T) {
 			filepath.Join(folder, "tenants.yaml")},
 		{"a strategy that is empty", []string{"up", "--strategy", ""}, cli.ExitUsage, "--strategy"},
 		{"no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "0s"), cli.ExitUsage, "--timeout is 0s"},
-		{"less than no time to erase", at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "-1s"), cli.ExitUsage, "--timeout is -1s"},
+		{
+			"less than no time to erase",
+			at(good, key, "erase", "--user", "ana", "--yes", "--timeout", "-1s"),
+			cli.ExitUsage,
+			"--timeout is -1s",
+		},
 		{"fewer people than none", []string{"eval", "formation", "--data", bad, "--persons", "-1"}, cli.ExitUsage, "--persons is -1"},
 		{"a strategy to measure that is none", []string{"eval", "formation", "--data", bad, "--strategy", "salimory,magic"}, cli.ExitUsage,
 			`"magic"`},
@@ -224,8 +248,12 @@ func TestExitCodes(t *testing.T) {
 		{"a user that is refused", at(several, key, "history", "--user", "x", memID), cli.ExitUsage, "user_id: is"},
 		{"nothing running", []string{"memories", "--user", "ana"}, cli.ExitUnreachable, "mneme up"},
 		{"nothing listening", at(stopped.URL, key, "memories", "--user", "ana"), cli.ExitUnreachable, "is it running?"},
-		{"no broker listening", append(at(good, key, "replay"), "--brokers", strings.TrimPrefix(stopped.URL, "http://")), cli.ExitUnreachable,
-			"kafka"},
+		{
+			"no broker listening",
+			append(at(good, key, "replay"), "--brokers", strings.TrimPrefix(stopped.URL, "http://")),
+			cli.ExitUnreachable,
+			"kafka",
+		},
 		{"an unknown key", at(good, "mneme_wrong", "memories", "--user", "ana"), cli.ExitUnreachable, "MNEME_API_KEY"},
 	}
 	for _, tt := range tests {
@@ -271,7 +299,7 @@ func TestJSON(t *testing.T) {
 	fields := map[string][]string{
 		"recall":   {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms", "weights_version", "searched"},
 		"answer":   {"abstained", "answer", "cited_ids", "recall"},
-		"why":      {"answer", "candidates", "findings", "stage"},
+		"why":      {"answer", "candidates", "core", "findings", "stage"},
 		"memories": {"core", "memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},
 		"quarantined": {"memories", "user"}, "release": {"memory"},
 	}

@@ -20,6 +20,7 @@ type learningArgs struct {
 	steps, every      int
 	candidates, shown int
 	conversations     int
+	seeds             int
 }
 
 func (c *cli) evalLearning() *cobra.Command {
@@ -32,8 +33,8 @@ func (c *cli) evalLearning() *cobra.Command {
 			"on evidence as cited, and measures held-out questions on the way: the share of useful memories among those shown, and the share of " +
 			"the\n" +
 			"evidence in the first five. It does so from the shipped prior and from untrained weights, with 0, 10 and 30 % of the\n" +
-			"citations wrong. Without --data it asks about made-up conversations. The reranker's settings are read from MNEME_RERANKER_* as the " +
-			"service reads them.",
+			"citations wrong, and shows what exploration costs and brings. Without --data it asks about made-up conversations. The\n" +
+			"reranker's settings are read from MNEME_RERANKER_* as the service reads them.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalLearning(cmd.Context(), a) },
 	}
@@ -45,6 +46,7 @@ func (c *cli) evalLearning() *cobra.Command {
 	f.IntVar(&a.every, "every", 50, "steps between measurements")
 	f.IntVar(&a.candidates, "candidates", 50, "memories ordered for a question")
 	f.IntVar(&a.shown, "memories", 5, "memories shown")
+	f.IntVar(&a.seeds, "seeds", 5, "times that learning is repeated to measure what exploration brings")
 	f.IntVar(&a.conversations, "conversations", 24, "made-up conversations of a tenant; every third is held out")
 	return cmd
 }
@@ -90,6 +92,6 @@ func (a learningArgs) options() (learning.Options, error) {
 		}
 	}
 	o.Path, o.Seed, o.Steps, o.Every = a.file, a.seed, a.steps, min(a.every, a.steps)
-	o.Candidates, o.Shown, o.Conversations = a.candidates, a.shown, a.conversations
+	o.Candidates, o.Shown, o.Conversations, o.Seeds = a.candidates, a.shown, a.conversations, a.seeds
 	return o, nil
 }

@@ -27,6 +27,7 @@ func TestEvalLearningRefusesWrongFlags(t *testing.T) {
 		"candidates":    {"--candidates", "201"},
 		"shown":         {"--candidates", "5", "--memories", "6"},
 		"conversations": {"--conversations", "2"},
+		"seeds":         {"--seeds", "0"},
 		"--plot":        {"--plot", "curves.txt"},
 		"no-such-file":  {"--data", filepath.Join(t.TempDir(), "no-such-file")},
 	} {

@@ -13,15 +13,17 @@ import (
 
 // recallArgs are the flags of eval recall.
 type recallArgs struct {
-	file, strategy, policy string
-	dataDir                string
-	connect                bool
-	candidates, memories   int
-	words, workers, timed  int
-	users                  int
-	extractor              string
-	answers, judge, learn  bool
-	passes                 int
+	files                 []string
+	strategy, policy      string
+	dataDir               string
+	connect               bool
+	candidates, memories  int
+	words, workers, timed int
+	users                 int
+	extractor             string
+	answers, judge, learn bool
+	ablate, sweep         bool
+	passes                int
 }
 
 // extractorObservations replays the observations of a LoCoMo file.
@@ -30,21 +32,28 @@ const extractorObservations = "observations"
 func (c *cli) evalRecall() *cobra.Command {
 	var a recallArgs
 	cmd := &cobra.Command{
-		Use:   "recall --data FILE",
+		Use:   "recall --data FILE...",
 		Short: "Measure what is found again of conversations, and where the rest was lost",
 		Long: "recall starts everything on a temporary data folder, publishes the conversations of a file, waits until their memories are\n" +
 			"formed, asks every question of the file, and prints by category: the share of the evidence that the first 5, 10 and 20\n" +
 			"memories rest on, and that profiles of 500, 1,000 and 2,000 words have; the share of short answers in the text; abstention;\n" +
-			"and at which stage evidence was lost first. Beside it: the first recall of each user, the order of retrieval, word search over\n" +
-			"the raw turns, the whole history, and times beside those of a bare query of the bank.\n" +
-			"FILE is LoCoMo's JSON, LongMemEval's, PersonaMem's questions, or HaluMem's.",
+			"and at which stage evidence was lost first. Beside it: a Mneme that never has a user's index (cold), with --ablate one\n" +
+			"without each part of the ranking, the order of retrieval, searches of the raw turns by words and by word vectors (of the\n" +
+			"user's turns, where there is an assistant), the whole history, and times beside those of a bare query of the bank.\n" +
+			"--sweep adds recall by the number of candidates. Several files are measured one after the other, and a table of all follows.\n" +
+			"FILE is LoCoMo's JSON, LongMemEval's, PersonaMem's questions, or HaluMem's. With --json, several files make a list of reports.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runEvalRecall(cmd.Context(), a) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.file, "data", "", "the file of conversations and questions")
+	f.StringSliceVar(&a.files, "data", nil, "the file of conversations and questions; more than one may be given")
 	f.StringVar(&a.dataDir, "data-dir", "", "data folder to start on, or of the running Mneme with --connect (a temporary one)")
-	f.BoolVar(&a.connect, "connect", false, "measure a running Mneme: the one of --data-dir, or of --addr and --key, --brokers and --tenant")
+	f.BoolVar(
+		&a.connect,
+		"connect",
+		false,
+		"measure a running Mneme: the one of --data-dir, or of --addr and --key, --brokers and --tenant",
+	)
 	f.StringVar(&a.strategy, "strategy", "", "how memory is formed (salimory)")
 	f.StringVar(&a.policy, "policy", "", "embedded, or llm with the model of MNEME_LLM_* (embedded)")
 	f.IntVar(&a.candidates, "candidates", recall.DefaultCandidates,
@@ -60,6 +69,9 @@ func (c *cli) evalRecall() *cobra.Command {
 	f.BoolVar(&a.judge, "judge", false,
 		"have the model of MNEME_LLM_* mark the answers, and its own from the whole history; implies --answers")
 	f.BoolVar(&a.learn, "learn", false, "measure order again for each conversation after learning from the citations of all others")
+	f.BoolVar(&a.ablate, "ablate", false,
+		"measure what parts are worth: the weights of each are set to zero in turn, those of the others stay as they are")
+	f.BoolVar(&a.sweep, "sweep", false, "measure recall by candidates, too, with residual maps and without where the weights have them")
 	f.IntVar(&a.passes, "passes", recall.FoldDefaults().Passes, "how often the others are learned from with --learn")
 	require(cmd, "data")
 	return cmd
@@ -81,6 +93,9 @@ func (a recallArgs) check() error {
 	if a.extractor != "" && a.extractor != extractorObservations {
 		return usageError{fmt.Errorf("--extractor is %q, want %s or nothing", a.extractor, extractorObservations)}
 	}
+	if a.connect && a.ablate {
+		return usageError{errors.New("--ablate is for a Mneme that is started: what is left out is left out of another one beside it")}
+	}
 	if a.connect && (a.strategy != "" || a.policy != "") {
 		return usageError{errors.New("--strategy and --policy are for a Mneme that is started: one that runs has its own")}
 	}
@@ -94,8 +109,10 @@ func (c *cli) runEvalRecall(ctx context.Context, a recallArgs) (err error) {
 	if err := a.check(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(a.file); err != nil {
-		return usageError{err}
+	for _, file := range a.files {
+		if _, err := os.Stat(file); err != nil {
+			return usageError{err}
+		}
 	}
 	m, err := c.openMeasured(ctx, a)
 	if err != nil {
@@ -107,12 +124,26 @@ func (c *cli) runEvalRecall(ctx context.Context, a recallArgs) (err error) {
 		return err
 	}
 	o.Progress = c.err
-	report, err := recall.Evaluate(ctx, o)
+	reports, err := recall.EvaluateAll(ctx, a.files, o)
 	if err != nil {
 		return err
 	}
 	if c.json {
-		return writeJSON(c.out, report)
+		if len(reports) == 1 {
+			return writeJSON(c.out, reports[0])
+		}
+		return writeJSON(c.out, reports)
 	}
-	return report.Render(c.out)
+	for _, r := range reports {
+		if len(reports) > 1 {
+			fmt.Fprintf(c.out, "%s\n", r.File)
+		}
+		if err := r.Render(c.out); err != nil {
+			return err
+		}
+	}
+	if len(reports) == 1 {
+		return nil
+	}
+	return recall.Summarise(reports, c.out)
 }

@@ -22,6 +22,8 @@ func TestEvalRecallRefusesWrongFlags(t *testing.T) {
 		"--workers":    {"--data", file, "--workers", "0"},
 		"--users":      {"--data", file, "--users", "0"},
 		"--extractor":  {"--data", file, "--extractor", "magic"},
+		"--ablate":     {"--data", file, "--connect", "--ablate"},
+		"no-other":     {"--data", file, "--data", filepath.Join(t.TempDir(), "no-other")},
 		"--strategy":   {"--data", file, "--connect", "--strategy", "rmm"},
 		"--policy":     {"--data", file, "--policy", "guess"},
 		"--passes":     {"--data", file, "--learn", "--passes", "0"},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/mneme-memory/mneme/evaluation/baseline"
@@ -27,7 +28,11 @@ type measured struct {
 	*session
 	service recall.Service
 	bare    recall.BareQuery
-	frees   []func(context.Context) error
+	// stack is what was started; nil where a Mneme is measured that ran already.
+	stack *standalone.Stack
+	// dir is a temporary folder, for what is started to read.
+	dir   string
+	frees []func(context.Context) error
 }
 
 func (m *measured) stop(ctx context.Context) error {
@@ -56,9 +61,9 @@ func (m *measured) use(s *session) {
 }
 
 // options are what the flags ask for.
-func (m *measured) options(a recallArgs) (recall.Options, error) {
+func (m *measured) options(a recallArgs) (_ recall.Options, err error) {
 	o := recall.Options{
-		Path: a.file, Tenant: m.Tenant, Publish: m.publishOne, Bare: m.bare, Service: m.service,
+		Tenant: m.Tenant, Publish: m.publishOne, Bare: m.bare, Service: m.service,
 		Candidates: a.candidates, Memories: a.memories, Words: a.words, Workers: a.workers, Users: a.users, LatencySample: a.timed,
 		Answers: a.answers,
 	}
@@ -69,7 +74,9 @@ func (m *measured) options(a recallArgs) (recall.Options, error) {
 		fold := recall.FoldDefaults()
 		fold.Passes, o.Learn = a.passes, &fold
 	}
-	var err error
+	if err := m.vary(a, &o); err != nil {
+		return o, err
+	}
 	if a.judge {
 		if o.Judge, err = m.openJudge(); err != nil {
 			return o, err
@@ -157,14 +164,14 @@ func (c *cli) openMeasured(ctx context.Context, a recallArgs) (_ *measured, err 
 // start starts a Mneme whose settings are those of production where the standalone's differ, and which caches no recalls: a
 // cached one would not be measured.
 func (m *measured) start(ctx context.Context, c *cli, a recallArgs) (*standalone.Stack, error) {
+	temporary, err := os.MkdirTemp("", "mneme-eval-")
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	m.dir, m.frees = temporary, append(m.frees, func(context.Context) error { return os.RemoveAll(temporary) })
 	dir := a.dataDir
 	if dir == "" {
-		temporary, err := os.MkdirTemp("", "mneme-eval-")
-		if err != nil {
-			return nil, fmt.Errorf("data folder: %w", err)
-		}
-		m.frees = append(m.frees, func(context.Context) error { return os.RemoveAll(temporary) })
-		dir = temporary
+		dir = filepath.Join(temporary, "data")
 	}
 	environ := map[string]string{
 		"MNEME_TELEMETRY_SAMPLE_RATIO": "0.01", "MNEME_LOG_LEVEL": "warn",
@@ -181,7 +188,7 @@ func (m *measured) start(ctx context.Context, c *cli, a recallArgs) (*standalone
 	if err != nil {
 		return nil, err
 	}
-	m.frees = append(m.frees, stack.Stop)
+	m.stack, m.frees = stack, append(m.frees, stack.Stop)
 	return stack, nil
 }
 

@@ -79,15 +79,27 @@ func (c *cli) showMemories(ctx context.Context, s *session, user string, statuse
 		})
 	}
 	c.printMemories(ms)
-	if block := core.Msg.GetCore(); block.GetVersion() > 0 {
-		fmt.Fprintf(c.out, "core block, v%d:\n", block.GetVersion())
-		for line := range strings.Lines(block.GetContent()) {
-			fmt.Fprintf(c.out, "  %s\n", strings.TrimSpace(printable(line)))
-		}
-	}
+	c.printCore(core.Msg.GetCore())
 	fmt.Fprintln(c.out, "working window:")
 	c.printWindow(window.Msg.GetTurns())
 	return nil
+}
+
+// printCore prints a core block, each line with the memories that it rests on.
+func (c *cli) printCore(block *mnemev1.CoreBlock) {
+	if block.GetVersion() == 0 {
+		return
+	}
+	fmt.Fprintf(c.out, "core block, v%d:\n", block.GetVersion())
+	for _, l := range block.GetLines() {
+		fmt.Fprintf(c.out, "  %s (%s)\n", printable(l.GetText()), strings.Join(l.GetMemoryIds(), ", "))
+	}
+	if len(block.GetLines()) > 0 {
+		return
+	}
+	for line := range strings.Lines(block.GetContent()) {
+		fmt.Fprintf(c.out, "  %s\n", strings.TrimSpace(printable(line)))
+	}
 }
 
 // allMemories reads every page of a user's entries.

@@ -16,13 +16,20 @@ import (
 func (c *cli) recall() *cobra.Command {
 	req := &mnemev1.RecallRequest{}
 	var answer bool
-	var asOf string
+	var asOf, messages string
 	cmd := &cobra.Command{
-		Use:   "recall --user USER --query TEXT",
+		Use:   "recall --user USER --query TEXT [--messages FILE]",
 		Short: "Show what a query calls up of a user's memory",
-		Args:  args(cobra.NoArgs),
+		Long: "recall shows the profile that a query calls for, and the memories it cites. --messages tells what was said just before\n" +
+			"the query, so that \"and for her?\" is understood: a JSON list as for chat completions, oldest first. What system and\n" +
+			"developer say is left out; of user, assistant and tool, 20 messages of 4,096 bytes may be sent. They are not kept:\n\n" +
+			`  [{"role":"user","content":"What can I cook for my sister?"},{"role":"assistant","content":"For when?"}]`,
+		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setAsOf(req, asOf); err != nil {
+				return err
+			}
+			if err := setMessages(req, messages, cmd.InOrStdin()); err != nil {
 				return err
 			}
 			return c.runRecall(cmd.Context(), req, answer)
@@ -35,6 +42,7 @@ func (c *cli) recall() *cobra.Command {
 	f.Uint32Var(&req.Memories, "memories", 0, "memories shown (5)")
 	f.Uint32Var(&req.WordBudget, "words", 0, "word budget of the profile (250)")
 	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
+	messagesFlag(cmd, &messages)
 	f.BoolVar(&answer, "answer", false, "have the query answered, too")
 	require(cmd, "user", "query")
 	return cmd
@@ -111,8 +119,12 @@ func (c *cli) printRecall(r *mnemev1.RecallResponse, traces string) {
 	}
 	for _, cited := range r.GetCited() {
 		m := cited.GetMemory()
-		fmt.Fprintf(c.out, "  [%d] %s %s %s, v%d, %s\n",
-			cited.GetIndex(), m.GetId(), kindName(m.GetKind()), when(m), m.GetVersion(), statusName(m.GetStatus()))
+		explored := ""
+		if cited.GetExplored() {
+			explored = ", shown to explore"
+		}
+		fmt.Fprintf(c.out, "  [%d] %s %s %s, v%d, %s%s\n",
+			cited.GetIndex(), m.GetId(), kindName(m.GetKind()), when(m), m.GetVersion(), statusName(m.GetStatus()), explored)
 	}
 	fmt.Fprintf(c.out, "%.1f ms", r.GetLatencyMs())
 	if traces != "" {

@@ -17,7 +17,7 @@ import (
 func TestTrainRelationWritesAModel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "model.bin")
 	var out, errOut bytes.Buffer
-	code := cli.Execute(t.Context(), []string{"train", "relation", "--rounds", "1", "--out", file, "--json"}, &out, &errOut)
+	code := cli.Execute(t.Context(), []string{"train", "relation", "--rounds", "1", "--most", "60", "--out", file, "--json"}, &out, &errOut)
 	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
 	}

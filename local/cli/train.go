@@ -20,7 +20,8 @@ func (c *cli) train() *cobra.Command {
 		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.trainFilter(), c.trainReranker(), c.trainRelation())
+	cmd.AddCommand(c.trainFilter(), c.trainReranker(), c.trainRelation(), c.trainConstraint(), c.trainIntent(), c.trainStanding(),
+		c.trainSupport(), c.trainRelevance(), c.trainTexts())
 	return cmd
 }
 
@@ -51,14 +52,8 @@ func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if file != "" {
-		data, err := training.EncodeFilter(model)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			return fmt.Errorf("write model: %w", err)
-		}
+	if err := writeModel(file, func() ([]byte, error) { return training.EncodeFilter(model) }); err != nil {
+		return err
 	}
 	if c.json {
 		return json.NewEncoder(c.out).Encode(struct {
@@ -68,7 +63,10 @@ func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
 	}
 	fmt.Fprintf(c.out, "learned from %d turns, %d salient; loss %.4f; threshold %.4f\n", r.Turns, r.Salient, r.Loss, model.Threshold)
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "turns of\t\tsalient\tAUC\tkept %\tneeded\tkept %\tdropped % of all\tsalient of those scored 0-.2 .2-.4 .4-.6 .6-.8 .8-1")
+	fmt.Fprintln(
+		w,
+		"turns of\t\tsalient\tAUC\tkept %\tneeded\tkept %\tdropped % of all\tsalient of those scored 0-.2 .2-.4 .4-.6 .6-.8 .8-1",
+	)
 	for _, x := range []struct {
 		name string
 		training.FilterFigures
@@ -76,12 +74,37 @@ func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
 		{"made-up people", r.MadeUp}, {"users, threshold chosen", r.Chosen}, {"users, held out", r.Heldout},
 		{"assistants, held out", r.HeldoutAssistant},
 	} {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.3f\t%.1f\t%d\t%.1f\t%.1f\t", x.name, x.Turns, x.Salient, x.AUC, 100*x.Kept, x.Needed, 100*x.NeededKept,
-			100*x.Dropped)
+		fmt.Fprintf(
+			w,
+			"%s\t%d\t%d\t%.3f\t%.1f\t%d\t%.1f\t%.1f\t",
+			x.name,
+			x.Turns,
+			x.Salient,
+			x.AUC,
+			100*x.Kept,
+			x.Needed,
+			100*x.NeededKept,
+			100*x.Dropped,
+		)
 		for _, fifth := range x.Reliability {
 			fmt.Fprintf(w, "%d/%d ", fifth[1], fifth[0])
 		}
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// writeModel writes what encode makes to a file; without one, nothing.
+func writeModel(file string, encode func() ([]byte, error)) error {
+	if file == "" {
+		return nil
+	}
+	data, err := encode()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		return fmt.Errorf("write model: %w", err)
+	}
+	return nil
 }

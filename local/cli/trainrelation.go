@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +25,7 @@ func (c *cli) trainRelation() *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses groups of words, and strangers")
 	f.Float64Var(&o.Cost, "cost", o.Cost, "weight of the loss against the squared weights")
 	f.IntVar(&o.Rounds, "rounds", o.Rounds, "steps of the optimiser at most")
+	f.IntVar(&o.Most, "most", o.Most, "pairs, banks, dialogues and made-up people to learn from at most, for a trial; 0 is no bound")
 	f.StringVar(&file, "out", "", "file to write the model to; without one, only the measures are printed")
 	return cmd
 }
@@ -43,14 +43,8 @@ func (c *cli) runTrainRelation(ctx context.Context, o training.RelationOptions, 
 	if err != nil {
 		return usageError{err}
 	}
-	if file != "" {
-		data, err := model.Encode()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			return fmt.Errorf("write model: %w", err)
-		}
+	if err := writeModel(file, model.Encode); err != nil {
+		return err
 	}
 	if c.json {
 		return json.NewEncoder(c.out).Encode(r)

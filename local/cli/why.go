@@ -19,7 +19,7 @@ import (
 
 func (c *cli) why() *cobra.Command {
 	req := &mnemev1.WhyRequest{Recall: &mnemev1.RecallRequest{}}
-	var asOf string
+	var asOf, messages string
 	cmd := &cobra.Command{
 		Use:   "why --user USER --query TEXT [--expect TURN]... [--expect-text TEXT]",
 		Short: "Say why something was not remembered: the earliest stage at which it was lost",
@@ -29,6 +29,9 @@ func (c *cli) why() *cobra.Command {
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := setAsOf(req.Recall, asOf); err != nil {
+				return err
+			}
+			if err := setMessages(req.Recall, messages, cmd.InOrStdin()); err != nil {
 				return err
 			}
 			return c.runWhy(cmd.Context(), req)
@@ -42,7 +45,9 @@ func (c *cli) why() *cobra.Command {
 	f.Uint32Var(&req.Recall.Candidates, "candidates", 0, "memories retrieved (20)")
 	f.Uint32Var(&req.Recall.Memories, "memories", 0, "memories shown (5)")
 	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "word budget of the profile (250)")
+	f.StringVar(&req.RecallId, "recall", "", "the recall that is asked about, by its id: what was left to chance in it is drawn alike")
 	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
+	messagesFlag(cmd, &messages)
 	require(cmd, "user", "query")
 	return cmd
 }
@@ -117,6 +122,7 @@ func (c *cli) printWhy(w *mnemev1.WhyResponse, memories map[string]*mnemev1.Memo
 	}
 	c.printCandidates(w.GetCandidates(), memories, expected)
 	c.printElsewhere(w.GetCandidates(), memories, expected)
+	c.printCore(w.GetCore())
 	for _, d := range w.GetAnswer().GetRecall().GetDegraded() {
 		fmt.Fprintf(c.out, "! %s\n", utilizer.Degradation(d))
 	}
@@ -125,7 +131,7 @@ func (c *cli) printWhy(w *mnemev1.WhyResponse, memories map[string]*mnemev1.Memo
 
 // printCandidates prints what the search brought up, in its order.
 func (c *cli) printCandidates(candidates []*mnemev1.CandidateView, memories map[string]*mnemev1.Memory, expected map[string]bool) {
-	t := c.table("retrieved", "ranked", "score", "shown", "expected", "memory", "id")
+	t := c.table("retrieved", "ranked", "score", "shown", "explored", "expected", "memory", "id")
 	t.SetColumnConfigs([]table.ColumnConfig{{Name: "memory", WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}})
 	for _, v := range candidates {
 		ranked, score := "", ""
@@ -133,7 +139,7 @@ func (c *cli) printCandidates(candidates []*mnemev1.CandidateView, memories map[
 			ranked, score = strconv.Itoa(int(v.GetRanked())), fmt.Sprintf("%.3f", v.GetScore())
 		}
 		t.AppendRow(table.Row{
-			v.GetRetrieved(), ranked, score, mark(v.GetShown()), mark(expected[v.GetMemoryId()]),
+			v.GetRetrieved(), ranked, score, mark(v.GetShown()), mark(v.GetExplored()), mark(expected[v.GetMemoryId()]),
 			printable(memories[v.GetMemoryId()].GetContent()), v.GetMemoryId(),
 		})
 	}

@@ -23,11 +23,12 @@ func Services() []runner.Service {
 
 const readyPoll = 20 * time.Millisecond
 
-// serviceGroup runs the services in this process, each by the same runner as its own binary.
+// serviceGroup runs services in this process, each by the same runner as its own binary.
 type serviceGroup struct {
-	environ map[string]string
-	logPath string
-	log     *os.File
+	services []runner.Service
+	environ  map[string]string
+	logPath  string
+	log      *os.File
 	// run ends when the services are to stop; it does not end with the starting context.
 	run    context.Context
 	cancel context.CancelFunc
@@ -42,8 +43,8 @@ type serviceGroup struct {
 	errs  []error
 }
 
-func newServiceGroup(ctx context.Context, environ map[string]string, logPath string) *serviceGroup {
-	c := &serviceGroup{environ: environ, logPath: logPath, addrs: map[string]string{}, failed: make(chan struct{})}
+func newServiceGroup(ctx context.Context, services []runner.Service, environ map[string]string, logPath string) *serviceGroup {
+	c := &serviceGroup{services: services, environ: environ, logPath: logPath, addrs: map[string]string{}, failed: make(chan struct{})}
 	c.run, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return c
 }
@@ -55,7 +56,7 @@ func (c *serviceGroup) start(ctx context.Context) error {
 		return fmt.Errorf("log of the services: %w", err)
 	}
 	c.log = log
-	for _, s := range Services() {
+	for _, s := range c.services {
 		listening := make(chan struct{})
 		c.wg.Go(func() {
 			err := runner.Run(c.run, s, runner.Options{Environ: c.settings(), Stderr: log, OnListen: func(addr string) {
@@ -74,7 +75,7 @@ func (c *serviceGroup) start(ctx context.Context) error {
 			return fmt.Errorf("%s did not start listening: %w", s.Name(), ctx.Err())
 		}
 	}
-	for _, s := range Services() {
+	for _, s := range c.services {
 		if err := c.ready(ctx, s.Name()); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -19,6 +20,9 @@ import (
 
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/local/traceview"
+	"github.com/mneme-memory/mneme/services/reranker"
+	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
 // Options say where and how the stack runs.
@@ -40,6 +44,8 @@ const (
 	// startTimeout bounds the start once servers are built.
 	startTimeout = 2 * time.Minute
 	stopTimeout  = 30 * time.Second
+	// logFile has the log of the services, in the data folder.
+	logFile = "services.log"
 	// partitions of the local broker's topics.
 	partitions = 8
 )
@@ -159,7 +165,7 @@ func (s *Stack) startServices(ctx context.Context) error {
 	}
 	s.Connection.APIKey, s.Connection.Tenant = key, LocalTenant
 	s.Connection.Brokers = []string{s.dependencies.broker.Addr()}
-	s.services = newServiceGroup(ctx, s.environ(), filepath.Join(s.opts.Dir, "services.log"))
+	s.services = newServiceGroup(ctx, Services(), s.environ(), filepath.Join(s.opts.Dir, logFile))
 	if err := s.services.start(ctx); err != nil {
 		return err
 	}
@@ -167,6 +173,22 @@ func (s *Stack) startServices(ctx context.Context) error {
 	s.Connection.Reranker = "http://" + s.services.addr("reranker")
 	s.say("services ready after %.1f s (saliency-filter, booster, reranker, utilizer)", time.Since(began).Seconds())
 	return nil
+}
+
+// Beside starts a reranker and a utilizer more, with other settings laid over the stack's, on the same servers: to compare what they make
+// of the same memories. It returns how to reach them, and what stops them, which is to be done before the stack stops.
+func (s *Stack) Beside(ctx context.Context, settings map[string]string) (_ Connection, stop func(context.Context) error, err error) {
+	environ := s.environ()
+	maps.Copy(environ, settings)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	g := newServiceGroup(ctx, []runner.Service{reranker.Service, utilizer.Service}, environ, filepath.Join(s.opts.Dir, logFile))
+	if err := g.start(ctx); err != nil {
+		return Connection{}, nil, errors.Join(err, g.stop(context.WithoutCancel(ctx)))
+	}
+	c := s.Connection
+	c.Reranker, c.Utilizer = "http://"+g.addr(reranker.Service.Name()), "http://"+g.addr(utilizer.Service.Name())
+	return c, g.stop, nil
 }
 
 // environ is what every service is configured with.

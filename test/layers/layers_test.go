@@ -50,7 +50,7 @@ var order = []string{
 	// the domain
 	"shared/fault", "shared/memory", "shared/tenant", "shared/contract",
 	// language, and models of it
-	"shared/text", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/model/embedding",
+	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/model/embedding",
 	// ports of the stores and the bus, with their adapters
 	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/transfer", "shared/bus",
 	// policies, learning, attribution
@@ -58,12 +58,12 @@ var order = []string{
 	// what every process is run with
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
 	// conformance suites and stand-ins that only tests import
-	"shared/model/llm/llmtest", "shared/bus/bustest", "shared/store/bank/banktest", "shared/store/window/windowtest",
-	"shared/store/weights/weightstest", "shared/formation/formationtest",
+	"shared/model/llm/llmtest", "shared/model/embedding/encoder/encodertest", "shared/bus/bustest", "shared/store/bank/banktest",
+	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/formation/formationtest",
 	"workflows/consolidation", "workflows/erasure",
 	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer",
 	"evaluation/dataset", "evaluation/corpus", "evaluation/score", "evaluation/synthesis", "evaluation/formation", "evaluation/training",
-	"evaluation/baseline", "evaluation/recall", "evaluation/learning", "evaluation/relating",
+	"evaluation/baseline", "evaluation/recall", "evaluation/learning", "evaluation/relating", "evaluation/followup", "evaluation/requests",
 	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/cli",
 	"cmd",
 	"test",

@@ -23,21 +23,46 @@ type group struct {
 	// general says that it names nothing of the thing that it is about.
 	general bool
 	turns   []told
+	// wording is the text as it was at first, mistaken the same with the two people in each other's places; of is what was told.
+	wording, mistaken string
+	of                *telling
+	asked             bool
 }
 
 // groups are all questions that may be asked, in the order of their first answer.
 type groups struct {
 	list  []*group
 	index map[string]*group
+	// subjects are what each of the two has told of: classes, and things of them.
+	subjects map[subject]bool
+}
+
+// subject is that somebody told of a class, or of one thing of it.
+type subject struct {
+	who   int
+	class *class
+	thing string
+}
+
+func (tell *telling) about(who int, thing bool) subject {
+	s := subject{who: who, class: tell.thread.class}
+	if thing {
+		s.thing = tell.thread.values[s.class.columns[0]]
+	}
+	return s
 }
 
 // note keeps that a turn answers a question.
 func (t *talk) note(c Category, source string, tell *telling, turn string) {
-	text := t.asked(tell, source)
+	if t.groups.subjects == nil {
+		t.groups.subjects = map[subject]bool{}
+	}
+	t.groups.subjects[tell.about(tell.who, false)], t.groups.subjects[tell.about(tell.who, true)] = true, true
+	text := t.asked(tell.who, tell, source)
 	key := string(c) + "\x00" + text
 	g := t.groups.index[key]
 	if g == nil {
-		g = &group{category: c, text: text, general: general(source)}
+		g = &group{category: c, text: text, general: general(source), wording: text, mistaken: t.asked(1-tell.who, tell, source), of: tell}
 		if t.groups.index == nil {
 			t.groups.index = map[string]*group{}
 		}
@@ -90,9 +115,9 @@ func (t *talk) noteDetail(tell *telling, d *detail, turn string) {
 	}
 }
 
-// asked puts a question about what was told; alternatives and {on} stay.
-func (t *talk) asked(tell *telling, source string) string {
-	me, other := t.people[tell.who], t.people[1-tell.who]
+// asked puts a question about what was told, as if by this person; alternatives and {on} stay.
+func (t *talk) asked(who int, tell *telling, source string) string {
+	me, other := t.people[who], t.people[1-who]
 	words := map[string]string{
 		"N": me.name, "N's": me.name + "'s", "he": me.he, "his": me.his, "him": me.him, "does": "does", "has": "has", "is": "is", "was": "was",
 		"O": other.name, "O's": other.name + "'s",
@@ -134,7 +159,7 @@ func (t *talk) ask() []Question {
 			if taken[key] || g.general && c != CategoryMulti && c != CategoryNow && !template.Chance(t.r, t.options.Rates.General) {
 				continue
 			}
-			taken[key] = true
+			taken[key], g.asked = true, true
 			want--
 			out = append(out, t.question(g))
 		}
@@ -171,4 +196,25 @@ func (t *talk) question(g *group) Question {
 		q.Evidence = append(q.Evidence, one.turn)
 	}
 	return q
+}
+
+// mistake puts the questions that were asked with the two people in each other's places, where the other told nothing of the thing, nor,
+// for a question that does not name it, of anything of its class.
+func (t *talk) mistake() []Question {
+	if t.people[1].assistant {
+		return nil
+	}
+	answered := map[string]bool{}
+	for _, g := range t.groups.list {
+		answered[g.wording] = true
+	}
+	var out []Question
+	for _, g := range t.groups.list {
+		if g.asked && !answered[g.mistaken] && !t.groups.subjects[g.of.about(1-g.of.who, !g.general)] {
+			wrong := *g
+			wrong.text, wrong.category = g.mistaken, CategoryMistaken
+			out = append(out, t.question(&wrong))
+		}
+	}
+	return out
 }

@@ -36,13 +36,15 @@ const (
 	CategoryMulti Category = "multi"
 	// CategoryNow asks for what holds at last of something that changed.
 	CategoryNow Category = "now"
+	// CategoryMistaken asks one of the two for what only the other told: nothing answers it.
+	CategoryMistaken Category = "mistaken"
 )
 
 // Question is something to ask, with the turns that answer it.
 type Question struct {
 	Text     string
 	Category Category
-	// Evidence are ids of turns, in their order.
+	// Evidence are ids of turns, in their order; of a mistaken question, those that mislead.
 	Evidence []string
 	// AskedAt is after the last session.
 	AskedAt time.Time
@@ -135,7 +137,8 @@ func (g *Generator) Conversation(i int) Conversation {
 	r := rand.New(rand.NewPCG(g.options.Seed, (uint64(i)+1)*0x9e3779b97f4a7c15))
 	t := newTalk(g, r, i)
 	t.hold()
-	return Conversation{User: t.user, Assistant: t.people[1].assistant, Sessions: t.sessions, Questions: t.ask()}
+	asked := t.ask()
+	return Conversation{User: t.user, Assistant: t.people[1].assistant, Sessions: t.sessions, Questions: append(asked, t.mistake()...)}
 }
 
 // Subjects are all conversations as evaluations take them.
@@ -147,7 +150,7 @@ func (g *Generator) Subjects(tenant string) []dataset.Subject {
 		for _, q := range c.Questions {
 			out[i].Questions = append(out[i].Questions, dataset.Question{
 				Text: q.Text, Category: string(q.Category), Evidence: q.Evidence, AskedAt: q.AskedAt,
-				SingleHop: q.Category == CategoryTold || q.Category == CategoryDetail,
+				SingleHop: q.Category == CategoryTold || q.Category == CategoryDetail, Unanswerable: q.Category == CategoryMistaken,
 			})
 		}
 	}

@@ -116,6 +116,32 @@ func TestEveryCategoryIsAsked(t *testing.T) {
 	}
 }
 
+// TestMistakenQuestionsNameTheWrongOne checks that they name one who said none of what would answer them.
+func TestMistakenQuestionsNameTheWrongOne(t *testing.T) {
+	g := generator(t, questions.Options{Seed: 4, Conversations: 10})
+	n := 0
+	for i := range g.Len() {
+		c := g.Conversation(i)
+		asked := map[string]bool{}
+		for _, q := range c.Questions {
+			if q.Category != questions.CategoryMistaken {
+				asked[q.Text] = true
+			}
+		}
+		for _, q := range c.Questions {
+			if q.Category != questions.CategoryMistaken {
+				continue
+			}
+			if n++; c.Assistant || asked[q.Text] {
+				t.Errorf("%q is asked in a talk with an assistant, or has an answer", q.Text)
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("%d mistaken questions", n)
+	}
+}
+
 func TestAssistantsAreTalkedTo(t *testing.T) {
 	o := questions.Options{Seed: 2, Conversations: 4, Rates: questions.DefaultRates()}
 	o.Rates.Assistant = 1

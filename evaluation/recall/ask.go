@@ -1,0 +1,170 @@
+package recall
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+)
+
+// asked is a question with what came of it.
+type asked struct {
+	of       *examined
+	question dataset.Question
+	// shown is what the service shows, unranked the memories in the order of the bank's search.
+	shown    shown
+	unranked []*mnemev1.CitedMemory
+	// why has the answer, and what became of the evidence.
+	why   *mnemev1.WhyResponse
+	marks map[string]float64
+}
+
+// shown is what a Mneme shows for a question.
+type shown struct {
+	// ranked are the memories in the reranker's order; profile are those that a profile shows, byWords, what a budget has room for.
+	ranked, profile []*mnemev1.CitedMemory
+	byWords         map[int][]*mnemev1.CitedMemory
+	// searched says that the bank's search chose the candidates: the user's index was not ready.
+	searched bool
+}
+
+// request is a recall of a question.
+func (a *asked) request(candidates, memories, words int) *mnemev1.RecallRequest {
+	req := &mnemev1.RecallRequest{
+		UserId: a.of.Scope.User, Query: a.question.Text,
+		Candidates: uint32(candidates), Memories: uint32(memories), WordBudget: uint32(words), //nolint:gosec // small
+	}
+	if at := a.question.AskedAt; !at.IsZero() && at.Before(a.of.last) {
+		req.AsOf = timestamppb.New(at) // asked between the sessions: what was said later is not known yet
+	}
+	return req
+}
+
+// note keeps what a recall did without, and of which variant it was: its figures are not those of the whole service.
+func (r *run) note(res *mnemev1.RecallResponse, of string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, what := range res.GetDegraded() {
+		if r.degraded[of+what] == 0 {
+			fmt.Fprintf(r.Progress, "a recall is degraded: %s\n", of+what)
+		}
+		r.degraded[of+what]++
+	}
+}
+
+// respond has a recall answered by what is measured.
+func (r *run) respond(ctx context.Context, req *mnemev1.RecallRequest) (*mnemev1.RecallResponse, error) {
+	res, err := r.Service.Utilizer.Recall(ctx, connect.NewRequest(req))
+	if err != nil {
+		return nil, err
+	}
+	r.note(res.Msg, "")
+	return res.Msg, nil
+}
+
+// warm asks a question of each user before any is measured, so that their indexes are made: that of many users at once takes longer than a
+// recall waits. How many recalls were served without an index all the same is among the figures.
+func (r *run) warm(ctx context.Context) error {
+	met := map[*examined]bool{}
+	for _, a := range r.asked {
+		if met[a.of] {
+			continue
+		}
+		met[a.of] = true
+		if _, err := r.respond(ctx, a.request(r.Candidates, r.Memories, r.Words)); err != nil {
+			return fmt.Errorf("the first question of user %s: %w", a.of.Scope.User, err)
+		}
+	}
+	return nil
+}
+
+// ask asks everything that is not timed.
+func (r *run) ask(ctx context.Context) error {
+	return r.each(ctx, "asked", func(ctx context.Context, i int) error {
+		a := r.asked[i]
+		for _, step := range []func(context.Context, *asked) error{r.recallAll, r.answer, r.mark} {
+			if err := step(ctx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// each does something with every question, by its place, several at a time.
+func (r *run) each(ctx context.Context, what string, do func(ctx context.Context, i int) error) error {
+	began := time.Now()
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(r.Workers)
+	var done atomic.Int64
+	for i, a := range r.asked {
+		g.Go(func() error {
+			if err := do(ctx, i); err != nil {
+				return fmt.Errorf("a question of user %s: %w", a.of.Scope.User, err)
+			}
+			if n := done.Add(1); n%100 == 0 || int(n) == len(r.asked) {
+				r.say("%s %d of %d questions, %.0f s", what, n, len(r.asked), time.Since(began).Seconds())
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// deepest is how many memories are looked at in order.
+func (r *run) deepest() int { return min(max(ranks()[len(ranks())-1], r.Memories), r.Candidates) }
+
+// recallAll makes the recalls of one question.
+func (r *run) recallAll(ctx context.Context, a *asked) (err error) {
+	if a.shown, err = r.show(ctx, a, r.respond, r.Candidates, wordBudgets()...); err != nil {
+		return err
+	}
+	unranked := a.request(r.Candidates, r.deepest(), wideBudget)
+	unranked.RetrievalOrder = true
+	res, err := r.respond(ctx, unranked)
+	a.unranked = res.GetCited()
+	return err
+}
+
+// show asks a Mneme for what it shows for a question: in order, in a profile as it is answered from, and by some budgets.
+func (r *run) show(ctx context.Context, a *asked, respond responder, candidates int, budgets ...int) (shown, error) {
+	res, err := respond(ctx, a.request(candidates, min(r.deepest(), candidates), wideBudget))
+	if err != nil {
+		return shown{}, err
+	}
+	s := shown{ranked: res.GetCited(), searched: res.GetSearched(), byWords: map[int][]*mnemev1.CitedMemory{}}
+	if res, err = respond(ctx, a.request(candidates, min(r.Memories, candidates), r.Words)); err != nil {
+		return shown{}, err
+	}
+	s.profile = res.GetCited()
+	for _, words := range budgets {
+		res, err := respond(ctx, a.request(candidates, min(mostShown, candidates), words))
+		if err != nil {
+			return shown{}, err
+		}
+		s.byWords[words] = res.GetCited()
+	}
+	return s, nil
+}
+
+// answer has one question answered and, where that is measured, says what became of its evidence.
+func (r *run) answer(ctx context.Context, a *asked) error {
+	req := &mnemev1.WhyRequest{Recall: a.request(r.Candidates, r.Memories, r.Words)}
+	if a.question.HasEvidence() {
+		req.ExpectTurnIds = a.question.EvidenceTurns()
+	}
+	res, err := r.Service.Diagnosis.Why(ctx, connect.NewRequest(req))
+	if err != nil {
+		return err
+	}
+	a.why = res.Msg
+	r.note(res.Msg.GetAnswer().GetRecall(), "")
+	return nil
+}

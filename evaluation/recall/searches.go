@@ -1,0 +1,79 @@
+package recall
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/evaluation/baseline"
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/evaluation/score"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/wordvector"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// Names of the baselines that search what was said, and what a file's authors had a model extract of it. Where there is an assistant, the
+// last two search what the user said alone.
+const (
+	BaselineStemmed      = "bm25 over turns, stemmed"
+	BaselinePlain        = "bm25 over turns, plain"
+	BaselineUser         = "bm25 over user turns, stemmed"
+	BaselineObservations = "bm25 over the file's observations, stemmed"
+	BaselineSoft         = "soft match of word vectors"
+	BaselinePreferences  = "bm25 + soft match + preference words"
+	overTurns            = " over turns"
+	overUserTurns        = " over user turns"
+)
+
+// searches are the baselines of one user, by name. assisted says that an assistant takes part in the file's conversations.
+func searches(turns []memory.Turn, assisted bool, observed map[string][]dataset.Observation) map[string]*baseline.Search {
+	out := map[string]*baseline.Search{
+		BaselineStemmed: baseline.Words(documents(turns, spoken), text.SearchTerms),
+		BaselinePlain:   baseline.Words(documents(turns, said), baseline.PlainTerms),
+	}
+	over := overTurns
+	if assisted {
+		over = overUserTurns
+		turns = slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return t.Role == memory.RoleAssistant })
+		out[BaselineUser] = baseline.Words(documents(turns, spoken), text.SearchTerms)
+	}
+	all := documents(turns, spoken)
+	out[BaselineSoft+over] = baseline.SoftMatch(all, wordvector.Shipped())
+	out[BaselinePreferences+over] = baseline.Preferences(all, text.SearchTerms, wordvector.Shipped())
+	if observed != nil {
+		var sentences []score.Shown
+		for _, session := range observed {
+			for _, o := range session {
+				sentences = append(sentences, score.Shown{Sources: o.Turns, Text: o.Text})
+			}
+		}
+		slices.SortFunc(sentences, func(a, b score.Shown) int { return strings.Compare(a.Text, b.Text) })
+		out[BaselineObservations] = baseline.Words(sentences, text.SearchTerms)
+	}
+	return out
+}
+
+// documents are turns to be searched: what of each is compared, and shown, is what text returns.
+func documents(turns []memory.Turn, text func(memory.Turn) string) []score.Shown {
+	out := make([]score.Shown, len(turns))
+	for i, t := range turns {
+		out[i] = score.Shown{Sources: []string{t.ID}, Text: text(t)}
+	}
+	return out
+}
+
+// spoken is a turn as one reads it: the speaker, what was said, and what an image shows.
+func spoken(t memory.Turn) string {
+	return strings.TrimSpace(t.Speaker + ": " + said(t) + " " + t.Caption)
+}
+
+// said is a turn's text alone.
+func said(t memory.Turn) string { return t.Text }
+
+// history is all that was said, newest first.
+func history(turns []memory.Turn) []score.Shown {
+	sorted := slices.Clone(turns)
+	slices.SortStableFunc(sorted, func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
+	slices.Reverse(sorted)
+	return documents(sorted, spoken)
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/evaluation/corpus"
+	"github.com/mneme-memory/mneme/evaluation/training"
+)
+
+func (c *cli) trainConstraint() *cobra.Command {
+	o, file := training.ConstraintDefaults(), ""
+	cmd := &cobra.Command{
+		Use:   "constraint",
+		Short: "Train the model of constraints",
+		Long: "constraint trains the model that tells which memories bind and stand, for the core block, on labelled statements and\n" +
+			"on some drawn from patterns. The same options give the same file; without options, it is the one that the binary carries.",
+		Args: args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return c.runTrainConstraint(o, file) },
+	}
+	f := cmd.Flags()
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "draws the statements from patterns and the order of learning")
+	f.IntVar(&o.Phrased, "phrased", o.Phrased, "statements of what binds that are drawn from patterns")
+	f.Float64Var(&o.Passing, "passing", o.Passing, "share of what does not bind that the threshold lets pass, where it is chosen")
+	f.IntVar(&o.Epochs, "epochs", o.Epochs, "how often all statements are learned from")
+	f.Float64Var(&o.Rate, "rate", o.Rate, "first rate of learning")
+	f.Float64Var(&o.Decay, "decay", o.Decay, "pull of every weight to zero")
+	f.StringVar(&file, "out", "", "file to write the model to; without one, only the measures are printed")
+	return cmd
+}
+
+func (c *cli) runTrainConstraint(o training.ConstraintOptions, file string) error {
+	model, r, err := training.Constraint(o)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := writeModel(file, func() ([]byte, error) { return training.EncodeFilter(model) }); err != nil {
+		return err
+	}
+	if c.json {
+		return json.NewEncoder(c.out).Encode(struct {
+			training.ConstraintRecord
+			Threshold float64 `json:"threshold"`
+		}{r, model.Threshold})
+	}
+	always, taste, not := corpus.BindsAlways, corpus.BindsTaste, corpus.BindsNot
+	fmt.Fprintf(c.out, "learned from %d labelled statements, %d binding and %d strong; loss %.4f; threshold %.4f\n",
+		r.Labelled[always]+r.Labelled[taste]+r.Labelled[not], r.Labelled[always], r.Labelled[taste], r.Loss, model.Threshold)
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "statements\tAUC\tbinding passed\tstrong passed\tothers passed")
+	for _, x := range []struct {
+		name string
+		training.ConstraintFigures
+	}{{"threshold chosen", r.Chosen}, {"held out, quoted", r.Heldout}, {"held out, written", r.Written}} {
+		fmt.Fprintf(w, "%s\t%.3f", x.name, x.AUC)
+		for _, label := range []corpus.Binding{always, taste, not} {
+			fmt.Fprintf(w, "\t%d/%d", x.Passed[label], x.Statements[label])
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
