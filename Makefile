@@ -69,7 +69,7 @@ bench: servers ## measure the speed beside their baselines, as a table
 	@$(GO) run ./test/bench/cmd/bench
 
 # Lines that may be long: URLs, the settings' tags, and the word lists and patterns of the rules.
-LONG_OK := ://|`env:"|^shared/formation/embedded/
+LONG_OK := [a-z]://|`env:"|^shared/formation/embedded/
 
 .PHONY: lint
 lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
@@ -89,10 +89,13 @@ generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go ## 
 	$(GO) run ./local/configdoc > docs/configuration.md
 
 .PHONY: word-vectors
-word-vectors: ## distil the word vectors again (Python 3; downloads about 1 GB)
+word-vectors: ## distil word and sentence vectors again (Python 3; downloads about 250 MB, takes half an hour)
 	python3 -m venv $(CACHE)/word-vectors
-	$(CACHE)/word-vectors/bin/pip install -q -r shared/model/wordvector/requirements.txt
-	$(CACHE)/word-vectors/bin/python shared/model/wordvector/distill.py shared/model/wordvector/vectors.bin
+	$(CACHE)/word-vectors/bin/pip install -q --no-deps -r shared/model/wordvector/requirements.txt
+	$(CACHE)/word-vectors/bin/python shared/model/wordvector/distill_words.py shared/model/wordvector/vectors.bin
+	$(GO) run ./cmd/mneme train texts > $(CACHE)/word-vectors/texts.jsonl
+	$(CACHE)/word-vectors/bin/python shared/model/wordvector/distill_sentences.py \
+		$(CACHE)/word-vectors/texts.jsonl shared/model/wordvector/vectors.bin shared/model/wordvector/sentences.bin
 
 .PHONY: histories
 histories: servers ## record the histories that the workflow's replay test uses
