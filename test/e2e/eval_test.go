@@ -3,12 +3,16 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
@@ -44,10 +48,24 @@ type evaluated struct {
 		RecallAt map[string]float64 `json:"recall_at"`
 	}
 	Baselines map[string]json.RawMessage
+	Searched  float64
+	Variants  []struct {
+		Name     string
+		Searched float64
+		RecallAt map[string]float64 `json:"recall_at"`
+		Words    map[string]float64 `json:"recall_at_words"`
+	}
+	Sweep []struct {
+		Weights    string
+		Candidates int
+	}
 	Formation struct{ N int }        `json:"formation_ms"`
 	Repairs   struct{ Repaired int } `json:"repairs"`
-	Counts    struct{ Questions, Memories int }
-	Latency   struct {
+	Counts    struct {
+		Questions, Memories int
+		Degraded            map[string]int `json:"degraded_recalls"`
+	}
+	Latency struct {
 		P50  float64
 		Bare struct{ P50 float64 } `json:"bare_query"`
 	} `json:"latency_ms"`
@@ -96,19 +114,64 @@ func TestRecallIsMeasuredOnAFile(t *testing.T) {
 	}
 }
 
+// A Mneme that the evaluation starts is compared with others beside it, on what is remembered by then: one that never has an index, and one
+// without the maps of its weights.
+func TestRecallIsComparedWithVariants(t *testing.T) {
+	prior, err := features.Prior()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prior.Weights.Aq, prior.Weights.Am = make([]float32, ranking.Rank*ranking.Rank), make([]float32, ranking.Rank*ranking.Rank)
+	for i := range ranking.Rank {
+		prior.Weights.Aq[i*ranking.Rank+i] = 0.5
+	}
+	data, err := ranking.EncodePrior(prior)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file, mapped := filepath.Join(dir, "talk.json"), filepath.Join(dir, "prior.json")
+	if err := errors.Join(os.WriteFile(file, []byte(evalFile), 0o600), os.WriteFile(mapped, data, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MNEME_RERANKER_PRIOR", mapped)
+	r := evaluated{}
+	execute(t, &r, "--data", file, "--timed", "0", "--sweep")
+	if len(r.Variants) != 2 || r.Searched == 1 || r.Variants[0].Searched != 1 || r.Variants[1].Searched != 0 {
+		t.Fatalf("variants %+v, searched %v; want one that is cold and one without maps", r.Variants, r.Searched)
+	}
+	for _, v := range r.Variants {
+		for what := range r.Counts.Degraded {
+			if strings.HasPrefix(what, v.Name) {
+				t.Errorf("degraded: %s", what)
+			}
+		}
+		if v.RecallAt["20"] < 0.7 || v.Words["1000"] < 0.7 {
+			t.Errorf("%s: recall %v, in words %v", v.Name, v.RecallAt, v.Words)
+		}
+	}
+	if len(r.Sweep) != 12 || r.Sweep[0].Weights == r.Sweep[8].Weights || r.Sweep[4].Weights != r.Variants[0].Name ||
+		r.Sweep[8].Weights != r.Variants[1].Name {
+		t.Errorf("swept %+v, want four numbers of candidates with maps, cold and without maps", r.Sweep)
+	}
+}
+
 func evaluate(t *testing.T, file string) evaluated {
 	t.Helper()
+	var r evaluated
+	execute(t, &r, "--data", file, "--connect", "--addr", shared.URL(t, harness.Utilizer), "--key", harness.KeyOf(tenantEval),
+		"--brokers", shared.Servers.Broker.Addr(), "--tenant", tenantEval, "--timed", "12")
+	return r
+}
+
+// execute measures recall with some flags.
+func execute(t *testing.T, r *evaluated, flags ...string) {
+	t.Helper()
 	var out, errOut bytes.Buffer
-	code := cli.Execute(t.Context(), []string{
-		"eval", "recall", "--json", "--data", file, "--connect", "--addr", shared.URL(t, harness.Utilizer), "--key", harness.KeyOf(tenantEval),
-		"--brokers", shared.Servers.Broker.Addr(), "--tenant", tenantEval, "--timed", "12",
-	}, &out, &errOut)
-	if code != cli.ExitOK {
+	if code := cli.Execute(t.Context(), append([]string{"eval", "recall", "--json"}, flags...), &out, &errOut); code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, errOut.String())
 	}
-	var r evaluated
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+	if err := json.Unmarshal(out.Bytes(), r); err != nil {
 		t.Fatalf("%v in %s", err, out.String())
 	}
-	return r
 }

@@ -117,7 +117,8 @@ func TestTheLLMPolicyRemembersAndAnswers(t *testing.T) {
 	}
 	c := shared.Client(tenantModel)
 	profile := recallOf(t, c, user, "Where is the old town that Hanna lives in?")
-	if len(profile.GetDegraded()) > 0 || len(profile.GetCited()) != 3 || !strings.Contains(profile.GetProfile(), "old town of Ghent. [") {
+	// What has nothing to do with the query is left out.
+	if len(profile.GetDegraded()) > 0 || len(profile.GetCited()) == 0 || !strings.Contains(profile.GetProfile(), "old town of Ghent. [") {
 		t.Errorf("degraded %q, %d citations, profile %q", profile.GetDegraded(), len(profile.GetCited()), profile.GetProfile())
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mneme-memory/mneme/local/traceview"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
@@ -124,7 +125,7 @@ func TestAnUpdateKeepsWhatItTookThePlaceOf(t *testing.T) {
 // What was just said is in working memory, and in profiles, while its session still goes on.
 func TestWorkingMemoryHasAnOpenSession(t *testing.T) {
 	const user = "talking"
-	talk := harness.Talk(user, "open", "Lena", said, "I live in Goodwick.", "Okay.", "My dog's name is Comet.")
+	talk := harness.Talk(user, "open", "Lena", time.Now().Add(-5*time.Minute), "I live in Goodwick.", "Okay.", "My dog's name is Comet.")
 	events := harness.Events(tenantRead, "", talk)
 	shared.PublishMessages(t, harness.Messages(t, events[:len(talk.Turns)]...)...) // not its end
 	c := shared.Client(tenantRead)
@@ -142,8 +143,31 @@ func TestWorkingMemoryHasAnOpenSession(t *testing.T) {
 	if err != nil || res.Msg.GetState() != mnemev1.FormationState_FORMATION_STATE_PENDING {
 		t.Errorf("%v, %v; want pending", res, err)
 	}
-	if profile := recallOf(t, c, user, "What is the name of Lena's dog?").GetProfile(); !strings.Contains(profile, "Comet") {
-		t.Errorf("the profile %q does not show what was just said", profile)
+	recent := func(query string, messages ...*mnemev1.Message) string {
+		t.Helper()
+		res, err := c.Recall(t.Context(), request(&mnemev1.RecallRequest{UserId: user, Query: query, Messages: messages}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(res.Msg.GetDegraded()) > 0 {
+			t.Errorf("%q: degraded %q", query, res.Msg.GetDegraded())
+		}
+		var lines []string
+		for _, s := range res.Msg.GetSections() {
+			if s.GetName() == "recent" {
+				lines = append(lines, s.GetLines()...)
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	for _, query := range []string{"What is the name of Lena's dog?", "Plan my Sunday."} {
+		if lines := recent(query); !strings.Contains(lines, "Comet") || !strings.Contains(lines, "Goodwick") {
+			t.Errorf("%q: %q does not show what was just said", query, lines)
+		}
+	}
+	again := &mnemev1.Message{Role: "user", Content: "My dog's name is Comet."}
+	if lines := recent("What was its name?", again); strings.Contains(lines, "Comet") || !strings.Contains(lines, "Goodwick") {
+		t.Errorf("%q shows a message once more", lines)
 	}
 }
 

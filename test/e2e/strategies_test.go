@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
 				"I live in Porto with my dog Biscuit.",
 				"I work as a nurse in a clinic.",
 				"When I bake bread I let the dough rest for 12 hours.",
+				"I'm allergic to peanuts.",
 			)
 			second := harness.Talk(
 				user,
@@ -78,11 +80,25 @@ func TestEveryStrategyGoesTheWholeWay(t *testing.T) {
 				t.Errorf("profile %q, degraded %q; want the dog's name", got.GetProfile(), got.GetDegraded())
 			}
 			core, err := c.GetCore(t.Context(), request(&mnemev1.GetCoreRequest{UserId: user}))
-			if err != nil || (core.Msg.GetCore().GetVersion() > 0) != who.Strategy.KeepsCore() {
-				t.Errorf("core block %v, %v", core, err)
+			if err != nil || core.Msg.GetCore().GetVersion() == 0 || time.Since(core.Msg.GetCore().GetUpdatedAt().AsTime()) > time.Hour {
+				t.Fatalf("core block %v, %v", core, err)
 			}
-			if at := core.Msg.GetCore().GetUpdatedAt(); who.Strategy.KeepsCore() && time.Since(at.AsTime()) > time.Hour {
-				t.Errorf("the core block was written at %v", at.AsTime())
+			if who.Strategy.WritesCore() {
+				return
+			}
+			lines := core.Msg.GetCore().GetLines()
+			if len(lines) == 0 || !strings.Contains(lines[0].GetText(), "peanuts") {
+				t.Fatalf("the core block has %v", lines)
+			}
+			// A request that shares no word with it has it once, with its citation: in the core, or where a model put it.
+			got := recallOf(t, c, user, "Suggest a snack for tonight.")
+			top := got.GetSections()[0]
+			cited := slices.ContainsFunc(got.GetCited(), func(m *mnemev1.CitedMemory) bool {
+				return m.GetMemory().GetId() == lines[0].GetMemoryIds()[0]
+			})
+			if !cited || strings.Count(got.GetProfile(), "peanuts") != 1 ||
+				who.Policy == tenant.PolicyEmbedded && (top.GetName() != "core" || !strings.Contains(top.GetLines()[0], "peanuts")) {
+				t.Errorf("profile %q", got.GetProfile())
 			}
 		})
 	}

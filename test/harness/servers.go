@@ -99,22 +99,26 @@ func (s *Servers) Close() error {
 func (s *Servers) TenantsFile() string { return filepath.Join(s.Dir, "tenants.yaml") }
 
 // Environ are the settings of a service on these servers, tuned for tests: what production waits minutes or seconds for
-// comes sooner, nothing is switched off. extra wins.
+// comes sooner, nothing is switched off. What a recall gives up after some milliseconds, it waits for: a busy machine is not what is
+// tested. extra wins.
 func (s *Servers) Environ(extra map[string]string) map[string]string {
 	env := map[string]string{
-		"MNEME_KAFKA_BROKERS":        s.Broker.Addr(),
-		"MNEME_KAFKA_PARTITIONS":     strconv.Itoa(partitions),
-		"MNEME_KAFKA_REPLICAS":       "1",
-		"MNEME_REDIS_ADDRS":          s.Redis.Addr(),
-		"MNEME_TEMPORAL_ADDR":        s.Temporal.Addr(),
-		"MNEME_WEAVIATE_HTTP":        s.Weaviate.HTTP(),
-		"MNEME_WEAVIATE_GRPC":        s.Weaviate.GRPC(),
-		"MNEME_TENANTS_FILE":         s.TenantsFile(),
-		"MNEME_TENANTS_POLL":         "50ms",
-		"MNEME_START_RETRY_MAX":      "500ms",
-		"MNEME_SHUTDOWN_TIMEOUT":     "10s",
-		"MNEME_CONSOLIDATION_LINGER": "1s",
-		"MNEME_LOG_LEVEL":            "info",
+		"MNEME_KAFKA_BROKERS":         s.Broker.Addr(),
+		"MNEME_KAFKA_PARTITIONS":      strconv.Itoa(partitions),
+		"MNEME_KAFKA_REPLICAS":        "1",
+		"MNEME_REDIS_ADDRS":           s.Redis.Addr(),
+		"MNEME_TEMPORAL_ADDR":         s.Temporal.Addr(),
+		"MNEME_WEAVIATE_HTTP":         s.Weaviate.HTTP(),
+		"MNEME_WEAVIATE_GRPC":         s.Weaviate.GRPC(),
+		"MNEME_TENANTS_FILE":          s.TenantsFile(),
+		"MNEME_TENANTS_POLL":          "50ms",
+		"MNEME_START_RETRY_MAX":       "500ms",
+		"MNEME_SHUTDOWN_TIMEOUT":      "10s",
+		"MNEME_CONSOLIDATION_LINGER":  "1s",
+		"MNEME_RECALL_RERANK_TIMEOUT": "10s",
+		"MNEME_RECALL_WINDOW_TIMEOUT": "10s",
+		"MNEME_RECALL_INDEX_TIMEOUT":  "10s",
+		"MNEME_LOG_LEVEL":             "info",
 	}
 	maps.Copy(env, extra)
 	return env
