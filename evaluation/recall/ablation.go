@@ -34,6 +34,7 @@ func Ablations() []Ablation {
 			"meaning", "request_meaning", "near_words", "near_around", "head", "focus", "answers", "around", "apart",
 		}},
 		{Name: "without places spread over sessions", Settings: map[string]string{"MNEME_RERANKER_SPREAD": "0"}},
+		{Name: "without places for constraints and preferences", Settings: map[string]string{"MNEME_RECALL_OWN_PLACES": "0"}},
 		{Name: "without what stands for requests", Features: []string{"standing", "request_standing"}},
 	}
 }

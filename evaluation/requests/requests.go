@@ -36,12 +36,15 @@ import (
 // Limits are those of a recall request.
 type Limits struct {
 	Candidates, Memories, WordBudget int
-	// Floor is that of the service.
-	Floor float64
+	// Floor and OwnPlaces are those of the service.
+	Floor     float64
+	OwnPlaces int
 }
 
 // DefaultLimits are the services' own.
-func DefaultLimits() Limits { return Limits{Candidates: 20, Memories: 5, WordBudget: 250, Floor: 0.15} }
+func DefaultLimits() Limits {
+	return Limits{Candidates: 20, Memories: 5, WordBudget: 250, Floor: 0.15, OwnPlaces: 2}
+}
 
 // Asked is a request with the profile that was written for it.
 type Asked struct {
@@ -66,7 +69,7 @@ func Profiles(ctx context.Context, users []dataset.Subject, l Limits) (out []Ask
 		}
 	}
 	var now time.Time
-	r, free, err := recaller(store, l.Floor, func() time.Time { return now })
+	r, free, err := recaller(store, l, func() time.Time { return now })
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +98,7 @@ func Profiles(ctx context.Context, users []dataset.Subject, l Limits) (out []Ask
 }
 
 // recaller is the utilizer's, with stores and reranker in the process.
-func recaller(b bank.Bank, floor float64, now func() time.Time) (r *utilizer.Recaller, free func() error, err error) {
+func recaller(b bank.Bank, l Limits, now func() time.Time) (r *utilizer.Recaller, free func() error, err error) {
 	win, err := windowinmem.New(window.DefaultLimits(), nil)
 	if err != nil {
 		return nil, nil, err
@@ -135,7 +138,7 @@ func recaller(b bank.Bank, floor float64, now func() time.Time) (r *utilizer.Rec
 			return profiler, embedded.NewGenerator(), nil
 		},
 		Indexes: indexes, Learned: learned, Prior: prior.Weights, Support: support, Relevance: relevance,
-		Projector: ranking.NewProjector(), Floor: floor,
+		Projector: ranking.NewProjector(), Floor: l.Floor, OwnPlaces: l.OwnPlaces,
 		Tracer: tracenoop.NewTracerProvider().Tracer("requests"), Metrics: metrics, Log: log,
 		RankTimeout: time.Minute, WindowTimeout: time.Minute, IndexTimeout: time.Minute, Now: now,
 	}, indexes.Close, nil

@@ -55,6 +55,9 @@ type Recaller struct {
 	Alpha float32
 	// Floor is the chance, 0 to 1, up to which the least likely memories are left out of what a request is shown.
 	Floor float64
+	// OwnPlaces is how many places constraints and preferences each have of their own at most in what a request is shown, behind the best of
+	// all; a recall that asks for fewer than five memories has two in five of so many.
+	OwnPlaces int
 	// RankTimeout, WindowTimeout and IndexTimeout bound what recall can do without; WindowTimeout the core block, too.
 	RankTimeout, WindowTimeout, IndexTimeout time.Duration
 	// Reserve is what is left of a caller's deadline when a profile that a model writes is given up for one that none does.
@@ -122,7 +125,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	out.Searched = found.from == nil
 	places := r.order(ctx, q, found, &out)
 	if found.hardlyNeeded != nil {
-		places = aboveFloor(found, withStores(found, places), out.Explored)
+		places = aboveFloor(found, withStores(found, places, r.OwnPlaces), out.Explored)
 	}
 	if !q.Unranked {
 		places = recall.InOrder(horizon, places, func(i int) memory.Memory { return found.candidates[i].Memory })

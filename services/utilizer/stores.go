@@ -6,18 +6,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/constraint"
 )
 
-// ownPlaces is how many places constraints and preferences each have of their own at most, behind the best of all; a recall that asks for
-// fewer than five memories has two in five of so many.
-const ownPlaces = 2
-
 // stands is from when what was said is taken for a preference: later requests are as likely to have to respect it as not.
 const stands = 0.5
 
 // withStores adds the best constraints and preferences that have no place yet, each to places of their own, in the order of the weights
 // that chose the candidates: what a request has to respect seldom has its words, and what has its words should not crowd it out (SaliMory's
 // utilizer sees each store by itself; working memory has its part of the profile's words).
-func withStores(f found, places []int) []int {
-	room := min(ownPlaces, len(places)*2/5)
+func withStores(f found, places []int, own int) []int {
+	room := min(own, len(places)*2/5)
 	constraints, preferences := room, room
 	for i, c := range f.candidates {
 		if constraints+preferences == 0 {

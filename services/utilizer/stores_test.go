@@ -42,7 +42,7 @@ func told(t *testing.T, role memory.Role, other string, said ...string) *utilize
 	if err := r.Bank.Write(t.Context(), ana, w); err != nil {
 		t.Fatal(err)
 	}
-	r.Indexes, r.Ranker = newIndexCache(t, r.Bank, roomy), local{r.Prior}
+	r.Indexes, r.Ranker, r.OwnPlaces = newIndexCache(t, r.Bank, roomy), local{r.Prior}, 2
 	return r
 }
 
@@ -75,6 +75,11 @@ func TestConstraintsHavePlacesOfTheirOwn(t *testing.T) {
 		len(got) > q.Memories+4 {
 		t.Errorf("shows %q, want the allergy behind the best five, and at most four more", got)
 	}
+	r.OwnPlaces = 0
+	if got := evidence(t, r, q); len(got) != q.Memories {
+		t.Errorf("without places of their own shows %q, want the best five", got)
+	}
+	r.OwnPlaces = 2
 	one := q
 	one.Memories = 1
 	if got := evidence(t, r, one); len(got) != 1 {
