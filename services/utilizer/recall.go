@@ -137,7 +137,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	}
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
-		Query: q.Query, Messages: q.Messages, Now: now, Memories: make([]memory.Memory, len(shown)),
+		Query: q.Query, Messages: q.Messages, Now: now, Horizon: horizon, Memories: make([]memory.Memory, len(shown)),
 		Window: withoutSaid(found.turns, q.Messages), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
 		Support: found.support, Sole: found.sole,
 	}

@@ -163,9 +163,8 @@ func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diag
 	run := diagnosis.Recall{
 		Query: req.GetQuery(), Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked), Shown: ids(result.Profile.Cited),
 		Cited: answer.Cited, Core: result.Evidence.Core, Answer: answer.Text, Abstained: answer.Abstained,
+		Past: result.Evidence.Horizon.Past,
 	}
-	q, err := requestFrom(req)
-	run.Past = err == nil && recall.ReadHorizon(q.Query, q.AsOf, result.Evidence.Now).Past
 	for _, section := range result.Profile.Sections {
 		run.Profile = append(run.Profile, section.Lines...)
 	}

@@ -16,8 +16,9 @@ type Evidence struct {
 	// memory.
 	Query    string
 	Messages []memory.Message
-	// Now is when it is asked.
-	Now time.Time
+	// Now is when it is asked, Horizon the time that it asks about.
+	Now     time.Time
+	Horizon Horizon
 	// Memories are the reranked memories, best first, linked ones InOrder. Those made from the same turns as a better one come directly after
 	// it. Each may carry the dialogue that it was made from in Value, as lines "speaker: text". Memories that no longer hold are among
 	// them only where the question is about the past.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -59,7 +58,7 @@ func (g *Generator) Answer(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	if len(chosen) == 0 {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
-	if !q.when && !recall.ReadHorizon(read.Question, time.Time{}, e.Now).Past { // of what tells about as much, the newer holds
+	if !q.when && !e.Horizon.Past { // of what tells about as much, the newer holds
 		slices.SortStableFunc(chosen, func(a, b scored) int {
 			return p.Cited[b.number-1].ValidFrom.Compare(p.Cited[a.number-1].ValidFrom)
 		})

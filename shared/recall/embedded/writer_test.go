@@ -168,7 +168,7 @@ func TestOfTwoThatAnswerTheNewerComesFirst(t *testing.T) {
 	}
 	memories := []memory.Memory{said("old", "I live in Rome", 1), said("new", "I live in Braga", 2)}
 	for query, want := range map[string]string{"Where does Ana live?": "new old", "Where did Ana live before?": "old new"} {
-		e := recall.Evidence{Query: query, Now: now, WordBudget: 200, Memories: memories}
+		e := recall.Evidence{Query: query, Now: now, WordBudget: 200, Memories: memories, Horizon: recall.ReadHorizon(query, time.Time{}, now)}
 		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
 		if err != nil || strings.Join(a.Cited, " ") != want {
 			t.Errorf("%s: got %+v, %v, want %s", query, a, err, want)
