@@ -157,13 +157,18 @@ func (r Rehearsed) RecallAt(w ranking.Weights, ks ...int) ([]float64, error) {
 	order := ranking.Top(candidates, scores, len(candidates))
 	out := make([]float64, len(ks))
 	for i, k := range ks {
-		found := map[int]bool{}
-		for _, place := range order[:min(k, len(order))] {
-			for _, turn := range r.Covers[place] {
-				found[turn] = true
-			}
-		}
-		out[i] = score.Share(len(found), len(r.Question.Evidence))
+		out[i] = score.Share(Covered(r.Covers, order[:min(k, len(order))]), len(r.Question.Evidence))
 	}
 	return out, nil
+}
+
+// Covered counts the pieces of evidence that candidates cover, each once. covers has the pieces of each candidate, places are candidates.
+func Covered(covers [][]int, places []int) int {
+	found := map[int]bool{}
+	for _, place := range places {
+		for _, piece := range covers[place] {
+			found[piece] = true
+		}
+	}
+	return len(found)
 }

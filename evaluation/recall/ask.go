@@ -41,10 +41,18 @@ func (a *asked) request(candidates, memories, words int) *mnemev1.RecallRequest 
 		UserId: a.of.Scope.User, Query: a.question.Text,
 		Candidates: uint32(candidates), Memories: uint32(memories), WordBudget: uint32(words), //nolint:gosec // small
 	}
-	if at := a.question.AskedAt; !at.IsZero() && at.Before(a.of.last) {
-		req.AsOf = timestamppb.New(at) // asked between the sessions: what was said later is not known yet
+	if at := a.asOf(); !at.IsZero() {
+		req.AsOf = timestamppb.New(at)
 	}
 	return req
+}
+
+// asOf is when a question was asked between the sessions, so that what was said later is not known yet; zero where it was asked after all.
+func (a *asked) asOf() time.Time {
+	if at := a.question.AskedAt; at.Before(a.of.last) {
+		return at
+	}
+	return time.Time{}
 }
 
 // note keeps what a recall did without, and of which variant it was: its figures are not those of the whole service.

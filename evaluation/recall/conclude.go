@@ -139,17 +139,32 @@ func (a *asked) order(ranked []*mnemev1.CitedMemory) sample {
 func (a *asked) searchSample(search *baseline.Search) sample {
 	s := a.blank()
 	if !a.question.Unanswerable {
-		found := search.Find(a.question.Text)
+		found := a.known(search.Find(a.question.Text))
 		s.put(a.question, found, a.of.session)
 		s.putWords(a.question, func(words int) []score.Shown { return within(found, words) })
 	}
 	return s
 }
 
+// known are those of what was found that was said by the time that is asked about, as for Mneme.
+func (a *asked) known(found []score.Shown) []score.Shown {
+	at := a.asOf()
+	if at.IsZero() {
+		return found
+	}
+	later := map[string]bool{}
+	for _, t := range a.of.turns {
+		later[t.ID] = t.Time.After(at)
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(s score.Shown) bool {
+		return slices.ContainsFunc(s.Sources, func(id string) bool { return later[id] })
+	})
+}
+
 // newestSample measures the history, newest first.
 func (a *asked) newestSample() sample {
 	s := a.blank()
-	all := history(a.of.turns)
+	all := a.known(history(a.of.turns))
 	s.put(a.question, all, a.of.session)
 	s.putWords(a.question, func(words int) []score.Shown { return until(all, words) })
 	return s

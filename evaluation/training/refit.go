@@ -182,6 +182,7 @@ type rehearsedUser struct {
 type rehearsedQuestion struct {
 	example  ranking.Example
 	covers   [][]int
+	groups   []uint32
 	evidence int
 }
 
@@ -190,7 +191,7 @@ func rehearseAll(ctx context.Context, subjects []dataset.Subject, o RefitOptions
 	projector := ranking.NewProjector()
 	all, err := formation.Rehearse(ctx, o.Embedder, subjects, shipped.W, ranking.MaxCandidates,
 		func(_ dataset.Subject, r formation.Rehearsed) (rehearsedQuestion, error) {
-			q := rehearsedQuestion{example: r.Example, covers: r.Covers, evidence: len(r.Question.Evidence)}
+			q := rehearsedQuestion{example: r.Example, covers: r.Covers, groups: r.Groups, evidence: len(r.Question.Evidence)}
 			q.example.Query = projector.Project(r.Vector)
 			for _, c := range r.Candidates {
 				q.example.Projected = append(q.example.Projected, projector.Project(c.Memory.Vector))
@@ -323,16 +324,18 @@ func (q rehearsedQuestion) measure(w ranking.Weights, sums *[len(sweptCandidates
 		return fmt.Errorf("score candidates: %w", err)
 	}
 	for k, most := range sweptCandidates {
-		order := slices.Clone(chosen[:min(most, len(chosen))])
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+		among := chosen[:min(most, len(chosen))]
+		some, theirs, groups := make([]ranking.Candidate, len(among)), make([]float64, len(among)), make([]uint32, len(among))
+		for i, place := range among {
+			some[i], theirs[i], groups[i] = candidates[place], scores[place], q.groups[place]
+		}
+		ranking.Spread(some, theirs, groups, ranking.DefaultSpread)
+		order := ranking.Top(some, theirs, len(some))
+		for i, place := range order {
+			order[i] = among[place]
+		}
 		for n, shown := range sweptShown {
-			found := map[int]bool{}
-			for _, place := range order[:min(shown, len(order))] {
-				for _, turn := range q.covers[place] {
-					found[turn] = true
-				}
-			}
-			sums[k][n].Sum += score.Share(len(found), q.evidence)
+			sums[k][n].Sum += score.Share(formation.Covered(q.covers, order[:min(shown, len(order))]), q.evidence)
 			sums[k][n].N++
 		}
 	}

@@ -188,7 +188,7 @@ func advice(s diagnosis.Stage) string {
 	case diagnosis.CutByReranker:
 		return "Show more memories (--memories), and report what answers cite, so that the reranker learns."
 	case diagnosis.LeftOutOfProfile:
-		return "Allow the profile more words (--words)."
+		return "Allow the profile more words (--words), or lower the relevance floor (MNEME_RECALL_FLOOR) where that is the reason."
 	case diagnosis.Generator:
 		return "Memory did its part: use another policy or model for answers, or ask more precisely."
 	case diagnosis.Answered:

@@ -92,6 +92,10 @@ type Result struct {
 	Evidence recall.Evidence
 	// Retrieved are the candidates in order of retrieval; Ranked those that were shown to the profiler, best first.
 	Retrieved, Ranked []bank.Scored
+	// Floored are the ids of those that have a place, and that the relevance floor left out.
+	Floored []string
+	// Window is working memory, oldest first, with what is among the messages.
+	Window []memory.Turn
 	// Weights names the version of the weights that ordered them; empty where the reranker did not.
 	Weights string
 	// Explored is the memory that is shown to explore, drawn by chance among those that would not be; empty where none is.
@@ -122,10 +126,10 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 		span.SetStatus(codes.Error, "bank unavailable")
 		return Result{}, err
 	}
-	out.Searched = found.from == nil
+	out.Searched, out.Window = found.from == nil, found.turns
 	places := r.order(ctx, q, found, &out)
 	if found.hardlyNeeded != nil {
-		places = aboveFloor(found, withStores(found, places, r.OwnPlaces), out.Explored)
+		places = aboveFloor(found, withStores(found, places, r.OwnPlaces), &out)
 	}
 	if !q.Unranked {
 		places = recall.InOrder(horizon, places, func(i int) memory.Memory { return found.candidates[i].Memory })

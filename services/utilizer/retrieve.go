@@ -32,7 +32,7 @@ type found struct {
 	support float64
 	// sole says that the user alone talks, if with an assistant.
 	sole bool
-	// hardlyNeeded says of each candidate whether the floor leaves it out, where a user asks an assistant; nil elsewhere.
+	// hardlyNeeded says of the first candidates whether the floor leaves them out, where a user asks an assistant; nil elsewhere.
 	hardlyNeeded []bool
 	// resolved is the query with what it leaves to the talk; vector is its embedding, nil where there is none.
 	resolved string
@@ -228,10 +228,11 @@ func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, f *fou
 	} else {
 		all = x.Candidates(query, q.chooser, depth)
 	}
-	f.support, f.sole = r.Support.LogOdds(all), x.Sole()
+	f.support = r.Support.LogOdds(all)
+	f.sole = f.from != nil && x.Sole() // what a search found does not tell who else speaks
 	f.candidates = all[:min(len(all), q.Candidates)]
 	if f.sole && !h.Past {
-		f.hardlyNeeded = r.Relevance.HardlyNeeded(all, x.Units(), r.Floor)
+		f.hardlyNeeded = r.Relevance.HardlyNeeded(all[:min(len(all), features.RelevanceDepth)], x.Units(), r.Floor)
 	}
 }
 

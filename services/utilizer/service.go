@@ -46,7 +46,7 @@ type Config struct {
 	RerankerURL   string        `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
 	Alpha         float64       `env:"MNEME_RECALL_ALPHA" envDefault:"0.1" desc:"weight of vector against words in the bank's search, 0 to 1, which serves users without an index; the default suits the built-in embedder, a real embedding model may deserve more"`
 	Floor         float64       `env:"MNEME_RECALL_FLOOR" envDefault:"0.15" desc:"relevance floor of what a user asks an assistant: the least likely memories, each less than half as likely as one drawn at random, are not shown as long as the chance that any of them is needed comes to no more than this, 0 to 1; 0 leaves none out"`
-	OwnPlaces     int           `env:"MNEME_RECALL_OWN_PLACES" envDefault:"2" desc:"places that constraints and preferences each have of their own at most in what a request is shown, 0 to 100; 0 lets them compete with all else alone"`
+	OwnPlaces     int           `env:"MNEME_RECALL_OWN_PLACES" envDefault:"2" desc:"places that constraints and preferences each have of their own at most in what a request is shown, 0 to 20; 0 lets them compete with all else alone"`
 	RankTimeout   time.Duration `env:"MNEME_RECALL_RERANK_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for the reranker before it does without"`
 	WindowTimeout time.Duration `env:"MNEME_RECALL_WINDOW_TIMEOUT" envDefault:"250ms" desc:"how long a recall waits for working memory before it does without"`
 	IndexSize     config.Size   `env:"MNEME_RECALL_INDEX_SIZE" envDefault:"256MiB" desc:"about how much memory the indexes of users who were asked lately may take; 0 keeps none, and every recall searches the bank"`
@@ -63,7 +63,7 @@ func (c Config) Validate() error {
 		config.Require(c.RerankerURL != "", "MNEME_RERANKER_URL", c.RerankerURL, "a URL such as http://127.0.0.1:8404"),
 		config.Require(c.Alpha >= 0 && c.Alpha <= 1, "MNEME_RECALL_ALPHA", c.Alpha, "0 to 1"),
 		config.Require(c.Floor >= 0 && c.Floor < 1, "MNEME_RECALL_FLOOR", c.Floor, "0 or more, and less than 1"),
-		config.Require(c.OwnPlaces >= 0 && c.OwnPlaces <= 100, "MNEME_RECALL_OWN_PLACES", c.OwnPlaces, "0 to 100"),
+		config.Require(c.OwnPlaces >= 0 && c.OwnPlaces <= 20, "MNEME_RECALL_OWN_PLACES", c.OwnPlaces, "0 to 20"),
 		config.Require(c.RankTimeout > 0, "MNEME_RECALL_RERANK_TIMEOUT", c.RankTimeout, "more than zero"),
 		config.Require(c.WindowTimeout > 0, "MNEME_RECALL_WINDOW_TIMEOUT", c.WindowTimeout, "more than zero"),
 		config.Require(c.IndexEntries >= 0, "MNEME_RECALL_INDEX_ENTRIES", c.IndexEntries, "zero or more"),

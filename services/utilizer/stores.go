@@ -38,12 +38,14 @@ func withStores(f found, places []int, own int) []int {
 }
 
 // aboveFloor leaves out what a request hardly needs, as the shared prior has it. The first stays, and what is there to explore.
-func aboveFloor(f found, places []int, explored string) []int {
+func aboveFloor(f found, places []int, out *Result) []int {
 	var kept []int
 	for rank, i := range places {
-		if rank == 0 || !f.hardlyNeeded[i] || f.candidates[i].Memory.ID == explored {
+		if rank == 0 || i >= len(f.hardlyNeeded) || !f.hardlyNeeded[i] || f.candidates[i].Memory.ID == out.Explored {
 			kept = append(kept, i)
+			continue
 		}
+		out.Floored = append(out.Floored, f.candidates[i].Memory.ID)
 	}
 	return kept
 }

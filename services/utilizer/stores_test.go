@@ -147,3 +147,15 @@ func scaled(w []float32, by float32) []float32 {
 	}
 	return out
 }
+
+// What a search found does not tell who else speaks: two friends of whom one tells it all are no user with an assistant.
+func TestFriendsAreNotTakenForOneUserBeforeTheirIndexIsReady(t *testing.T) {
+	r := told(t, memory.RoleUser, "Bruno", trip...)
+	small := roomy
+	small.Entries = 1
+	r.Indexes = newIndexCache(t, r.Bank, small)
+	got, err := r.Recall(t.Context(), acme, asks("Plan the trip to Naples and places to eat in Naples, on the trip to Naples."))
+	if err != nil || !got.Searched || got.Evidence.Sole || len(got.Evidence.Memories) != 5 {
+		t.Errorf("searched %v, sole %v, %d memories, %v; want five of friends", got.Searched, got.Evidence.Sole, len(got.Evidence.Memories), err)
+	}
+}

@@ -139,18 +139,29 @@ func (l *LearnedWeights) Run(ctx context.Context) error {
 	}
 }
 
-// readAll reads the weights of all who asked lately, until the store fails.
+// mostFailures in a row end a round: then the store as a whole is away, and each tenant would take as long as a read may.
+const mostFailures = 3
+
+// readAll reads the weights of all who asked lately. What cannot be read of one tenant is no matter of the others.
 func (l *LearnedWeights) readAll(ctx context.Context) error {
+	var failed error
+	failures := 0
 	for tenant, f := range l.tenants.All() {
 		if l.now().Sub(time.Unix(0, f.asked.Load())) > followFor {
 			l.tenants.Invalidate(tenant)
 			continue
 		}
-		if err := l.read(ctx, tenant, f); err != nil {
-			return err
+		err := l.read(ctx, tenant, f)
+		if err == nil {
+			failures = 0
+			continue
+		}
+		failed = err
+		if failures++; failures == mostFailures {
+			break
 		}
 	}
-	return nil
+	return failed
 }
 
 // read asks the store for what has changed of a tenant's weights.

@@ -3,7 +3,9 @@ package utilizer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -237,4 +239,45 @@ func TestOtherWeightsDoNotChoose(t *testing.T) {
 		}
 		return choices(t, reader)["prior"] > 0
 	})
+}
+
+// brokenTenant is a store that cannot read one tenant's weights; it counts what it reads of each.
+type brokenTenant struct {
+	weights.Store
+	broken string
+	mu     sync.Mutex
+	reads  map[string]int
+}
+
+func (s *brokenTenant) Load(ctx context.Context, tenant string, known uint64) (weights.Record, error) {
+	s.mu.Lock()
+	s.reads[tenant]++
+	s.mu.Unlock()
+	if tenant == s.broken {
+		return weights.Record{}, errors.New("cannot be read")
+	}
+	return s.Store.Load(ctx, tenant, known)
+}
+
+// Whose weights cannot be read stops nobody else's.
+func TestATenantWhoseWeightsCannotBeReadStopsNoOther(t *testing.T) {
+	store := &brokenTenant{Store: newWeightsStore(t), broken: "t7", reads: map[string]int{}}
+	l := newLearned(t, store, 50*time.Millisecond, sdkmetric.NewManualReader())
+	run(t, l)
+	for i := range 20 {
+		l.Of(t.Context(), fmt.Sprint("t", i))
+	}
+	const rounds = 10
+	await(t, "the broken tenant is tried again and again", func() bool {
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		return store.reads["t7"] >= rounds
+	})
+	store.mu.Lock()
+	defer store.mu.Unlock()
+	for tenant, n := range store.reads {
+		if n < rounds-2 {
+			t.Errorf("the weights of %s were read %d times while those of t7 were tried %d times", tenant, n, store.reads["t7"])
+		}
+	}
 }

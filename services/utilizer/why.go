@@ -136,7 +136,7 @@ func (s *diagnosisServer) findings(
 	run := runOf(req, result, answer)
 	var out []diagnosis.Finding
 	if len(expect.turns) > 0 {
-		turns, err := turnStates(ctx, b, scope, expect.turns, result.Evidence.Window)
+		turns, err := turnStates(ctx, b, scope, expect.turns, result.Window)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (s *diagnosisServer) findings(
 			return nil, err
 		}
 		run.Memories = memories
-		out = append(out, diagnosis.Diagnose(run.OfText(expect.text, telling, result.Evidence.Window)))
+		out = append(out, diagnosis.Diagnose(run.OfText(expect.text, telling, result.Window)))
 	}
 	return out, nil
 }
@@ -161,7 +161,8 @@ func (s *diagnosisServer) findings(
 // runOf is what the query made of the bank.
 func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diagnosis.Recall {
 	run := diagnosis.Recall{
-		Query: req.GetQuery(), Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked), Shown: ids(result.Profile.Cited),
+		Query: req.GetQuery(), Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
+		Floored: result.Floored, Shown: ids(result.Profile.Cited),
 		Cited: answer.Cited, Core: result.Evidence.Core, Answer: answer.Text, Abstained: answer.Abstained,
 		Past: result.Evidence.Horizon.Past,
 	}

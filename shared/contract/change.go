@@ -48,8 +48,9 @@ func (c MemoryChange) Encode() ([]byte, error) {
 	})
 }
 
-// MaxShown is how many memories a feedback may speak of.
-const MaxShown = 100
+// MaxShown is how many memories a feedback may speak of: a hundred by rank, those with places of their own, and what the lines of the core
+// block rest on.
+const MaxShown = 200
 
 // CitationSource is whose word it is that an answer rests on what it cites.
 type CitationSource string

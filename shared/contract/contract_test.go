@@ -190,7 +190,7 @@ func TestSalientEventRoundTrip(t *testing.T) {
 }
 
 func TestFeedbackRefusals(t *testing.T) {
-	many := make([]string, 101)
+	many := make([]string, contract.MaxShown+1)
 	for i := range many {
 		many[i] = strings.Repeat("m", i+1)
 	}

@@ -120,9 +120,8 @@ var numbers = map[string]int{"one": 1, "two": 2, "three": 3, "four": 4, "five": 
 // pick returns the item of the assistant's last message that the query points to by its place; none where it points to none, or there is no
 // such list.
 func (q form) pick(messages []memory.Message) []string {
-	last := messages[len(messages)-1]
-	place := q.place()
-	if place == 0 || last.Role != memory.RoleAssistant {
+	last, place := messages[len(messages)-1], q.place
+	if place == 0 || last.Role != memory.RoleAssistant || q.among != "" && !text.StemSet(last.Content)[q.among] {
 		return nil
 	}
 	items := itemsOf(last.Content)
@@ -132,20 +131,30 @@ func (q form) pick(messages []memory.Message) []string {
 	if len(items) < 2 || place < 1 || place > len(items) {
 		return nil
 	}
-	return items[place-1 : place]
+	return []string{text.Cut(items[place-1], opening)}
 }
 
-// place is what place in a list the query names, 0 for none.
-func (q form) place() int {
-	for i, w := range q.words {
-		if n := places[w.Lower]; n != 0 {
-			return n
-		}
-		if i > 0 && (q.words[i-1].Lower == "number" || q.words[i-1].Lower == "option") && numbers[w.Lower] != 0 {
-			return numbers[w.Lower]
-		}
+// times are words before which a word for a place tells a time or an order, as in "last week" and "the first time".
+var times = text.WordSet(`time times second minute hour day night morning afternoon evening week weekend month quarter year summer autumn
+fall winter spring season`)
+
+// placeAt is the place in a list that word i of a query names, 0 for none, with the stem of the thing behind it ("the second hotel").
+func placeAt(query string, words []text.Word, i int) (place int, among string) {
+	w := words[i].Lower
+	if i > 0 && (words[i-1].Lower == "number" || words[i-1].Lower == "option") && numbers[w] != 0 {
+		return numbers[w], ""
 	}
-	return 0
+	if i+1 == len(words) {
+		return places[w], ""
+	}
+	next := words[i+1]
+	if times[next.Lower] || text.IsTimeWord(next) {
+		return 0, ""
+	}
+	if !vague[next.Lower] && !text.IsFiller(query, words, i+1) {
+		among = text.Stem(next.Lower)
+	}
+	return places[w], among
 }
 
 // itemsOf are what a message lists, numbered or a line each, or else what its most manifold sentence offers.

@@ -29,6 +29,8 @@ const (
 	least = 0.1
 	// opening is how much of a message is read for what it is about, in bytes: of a long answer, the rest are details.
 	opening = 400
+	// spelled is how much of the talk is written out behind the query, in bytes, or a part more.
+	spelled = 800
 )
 
 // Part is a run of words that is asked for, and how much it counts beside the query's own words, which count 1.
@@ -43,7 +45,7 @@ type Reading struct {
 	Parts []Part
 	// People are those whom the query's pronouns may mean; empty where it has none, or nobody was named.
 	People string
-	// Text is the query behind what it leaves to the talk, as one text.
+	// Text is the query with what it leaves to the talk behind it, as one text: who reads only the beginning has the query.
 	Text string
 	// Question is what tells by its form what would answer, such as a time: the query, behind the question before it where it asks nothing
 	// itself ("And Ana?").
@@ -74,7 +76,7 @@ func Read(query string, messages []memory.Message) Reading {
 	}
 	people := q.people(messages)
 	for _, s := range append(items, people...) {
-		out.Parts = append(out.Parts, Part{s, meant})
+		out.Parts = append(out.Parts, Part{s, float32(meant * diluted(s))})
 	}
 	out.People = strings.Join(people, " ")
 	out.Text, out.Question = q.spell(out.Parts, messages)
@@ -115,8 +117,11 @@ type form struct {
 	bare bool
 	// points is whether it points to what it does not name.
 	points bool
-	// she, he, they are the pronouns that it has where nothing of its own comes before them.
+	// she, he, they are the pronouns that it has where nothing of its own comes before them; place is the place in a list that it names
+	// there, 0 for none, and among the stem of what is listed, where it says so.
 	she, he, they bool
+	place         int
+	among         string
 }
 
 const (
@@ -133,6 +138,9 @@ func readForm(query string) form {
 		lower := strings.TrimSuffix(w.Lower, "'s")
 		if f.own < ownEnough {
 			f.points = f.points || pointers[lower] || i == 0 && openers[lower]
+			if f.place == 0 {
+				f.place, f.among = placeAt(query, f.words, i)
+			}
 			f.she, f.he, f.they = f.she || female[lower] == pronoun, f.he || male[lower] == pronoun, f.they || plural[lower]
 		}
 		switch {
@@ -152,8 +160,10 @@ func readForm(query string) form {
 // spell writes the query out with what it leaves to the talk.
 func (q form) spell(parts []Part, messages []memory.Message) (whole, question string) {
 	whole, question = q.query, q.query
-	for _, p := range parts[1:] { // the nearest first, so that it comes to stand nearest
-		whole = p.Text + " " + whole
+	for _, p := range parts[1:] { // the nearest first
+		if whole += " " + p.Text; len(whole) > len(q.query)+spelled {
+			break
+		}
 	}
 	if !q.bare {
 		return whole, question

@@ -50,8 +50,8 @@ func TestAQueryThatSaysLittleLeansOnTheTalk(t *testing.T) {
 	if !(near > far && far > theirs && theirs > 0) {
 		t.Errorf("the user's last message counts %v, the one before %v, the assistant's between them %v", near, far, theirs)
 	}
-	if r.Parts[0] != (conversation.Part{Text: "any ideas?", Weight: 1}) || !strings.HasSuffix(r.Text, "any ideas?") {
-		t.Errorf("the query is not the first and the end: %+v", r)
+	if r.Parts[0] != (conversation.Part{Text: "any ideas?", Weight: 1}) || !strings.HasPrefix(r.Text, "any ideas?") {
+		t.Errorf("the query does not come first: %+v", r)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestAnyTalkIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		query, messages := queries.Draw(t, "query"), drawn.Draw(t, "messages")
 		r := conversation.Read(query, messages)
-		if r.Parts[0] != (conversation.Part{Text: query, Weight: 1}) || !strings.HasSuffix(r.Text, query) ||
+		if r.Parts[0] != (conversation.Part{Text: query, Weight: 1}) || !strings.HasPrefix(r.Text, query) ||
 			!strings.HasSuffix(r.Question, query) {
 			t.Fatalf("the query is not what it was: %+v", r)
 		}
@@ -147,4 +147,27 @@ func TestAQueryWithoutTalkIsAllThatItSays(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A word for a place points into a list only where the query has little of its own, and names no time.
+func TestAWordForATimeOrAThingIsNoPlaceInAList(t *testing.T) {
+	messages := []memory.Message{{Role: memory.RoleAssistant, Content: "Happy to help with the carburettor, or with anything else."}}
+	for _, query := range []string{"What did the dentist say about my second molar?", "What did I buy last week?", "And the first time?"} {
+		for _, p := range conversation.Read(query, messages).Parts[1:] {
+			if p.Weight > 0.5 {
+				t.Errorf("%q is taken to mean %q", query, p.Text)
+			}
+		}
+	}
+}
+
+// Who reads only the beginning of the text has the query, and the text of a long talk is bounded.
+func TestTheTextBeginsWithTheQueryAndIsBounded(t *testing.T) {
+	var messages []memory.Message
+	for range 6 {
+		messages = append(messages, memory.Message{Role: memory.RoleUser, Content: strings.Repeat("the old boiler hums ", 200)})
+	}
+	if got := conversation.Read("And for her?", messages).Text; !strings.HasPrefix(got, "And for her?") || len(got) > 2000 {
+		t.Errorf("%d bytes, %.40q", len(got), got)
+	}
 }

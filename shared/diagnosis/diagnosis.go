@@ -45,6 +45,8 @@ type Memory struct {
 	Retrieved int
 	// Ranked is its place among those that the reranker kept, from 1; 0 where it was cut.
 	Ranked int
+	// Floored says that the relevance floor left it out, though the reranker kept it.
+	Floored bool
 	// Shown says that the profile cites it, Cited that the answer does.
 	Shown, Cited bool
 }
@@ -100,7 +102,7 @@ func (e Evidence) stage(f Finding) Stage {
 		return Answered
 	case e.Uncited, e.has(func(m Memory) bool { return m.Shown }):
 		return Generator
-	case f.Ranked > 0:
+	case f.Ranked > 0, e.has(func(m Memory) bool { return m.Floored }):
 		return LeftOutOfProfile
 	case f.Retrieved > 0:
 		return CutByReranker
@@ -157,6 +159,9 @@ func (e Evidence) reason(f Finding) string {
 	case CutByReranker:
 		return fmt.Sprintf("retrieved at place %d of %d, and not among the %d that were ranked first", f.Retrieved, e.Candidates, e.Places)
 	case LeftOutOfProfile:
+		if f.Ranked == 0 {
+			return "the reranker kept it, and the relevance floor left it out: the request hardly needs it (MNEME_RECALL_FLOOR)"
+		}
 		return fmt.Sprintf("ranked at place %d of %d, and not cited by the profile", f.Ranked, e.Places)
 	case Generator:
 		return e.generatorReason()

@@ -18,6 +18,8 @@ type Recall struct {
 	Memories []memory.Memory
 	// Retrieved are the candidates' ids in order of retrieval, Ranked those that the reranker kept, in its order.
 	Retrieved, Ranked []string
+	// Floored are those that the relevance floor left out, though the reranker kept them.
+	Floored []string
 	// Shown are the ids that the profile cites, Cited those that the answer does.
 	Shown, Cited []string
 	// Profile is the profile's lines.
@@ -92,6 +94,7 @@ func (r Recall) placed(meant func(memory.Memory) bool) []Memory {
 		out = append(out, Memory{
 			ID: m.ID, Status: m.Status, Retrieved: slices.Index(r.Retrieved, m.ID) + 1, Ranked: slices.Index(r.Ranked, m.ID) + 1,
 			Shown: slices.Contains(r.Shown, m.ID), Cited: slices.Contains(r.Cited, m.ID),
+			Floored: slices.Contains(r.Floored, m.ID),
 		})
 	}
 	return out

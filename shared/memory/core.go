@@ -62,11 +62,11 @@ type CoreLine struct {
 }
 
 // Valid reports whether a written block keeps its bounds: a version of at least 1, at most CoreCapacity characters, and lines that make up
-// the content, each with its evidence.
+// the content, at most as many as CoreWords, each with its evidence.
 func (c Core) Valid() bool {
 	bare := func(l CoreLine) bool { return len(l.Memories) == 0 || slices.Contains(l.Memories, "") }
 	return c.Version >= 1 && c.Length() <= CoreCapacity && !slices.ContainsFunc(c.Lines, bare) &&
-		(len(c.Lines) == 0 || joined(c.Lines) == c.Content)
+		len(c.Lines) <= CoreWords && (len(c.Lines) == 0 || joined(c.Lines) == c.Content)
 }
 
 // Rests reports whether a line of the block rests on a memory.
@@ -158,9 +158,10 @@ func PlanCore(scope Scope, block Core, ops []CoreOperation, sessionID, policy st
 }
 
 // PlanLines puts lines that rest on memories in the place of the whole block, and returns its next version; nil where they are those that
-// it has. sources are the turns of those memories.
+// it has, by the same policy. sources are the turns of those memories.
 func PlanLines(scope Scope, block Core, lines []CoreLine, sources []string, sessionID, policy string, now time.Time) *Core {
-	if slices.EqualFunc(lines, block.Lines, CoreLine.equal) && joined(lines) == block.Content {
+	same := slices.EqualFunc(lines, block.Lines, CoreLine.equal) && joined(lines) == block.Content
+	if same && (block.Version == 0 || block.PolicyVersion == policy) {
 		return nil
 	}
 	next := &Core{

@@ -128,3 +128,24 @@ func TestLinesTakeThePlaceOfABlock(t *testing.T) {
 		t.Errorf("no lines in the place of no block make %+v", nothing)
 	}
 }
+
+// The policy that chose the lines is recorded even where they stay: otherwise every consolidation would choose them anew.
+func TestPlanLinesRecordsANewPolicy(t *testing.T) {
+	lines := []memory.CoreLine{{Text: "I am allergic to nuts.", Memories: []string{"m1"}}}
+	block := memory.Core{Content: lines[0].Text, Lines: lines, Version: 1, PolicyVersion: "old"}
+	next := memory.PlanLines(memory.Scope{Tenant: "acme", User: "ana"}, block, lines, nil, "s1", "new", time.Now())
+	if next == nil || next.Version != 2 || next.PolicyVersion != "new" {
+		t.Errorf("got %+v, want a version by the new policy", next)
+	}
+}
+
+func TestABlockOfTooManyLinesIsNotValid(t *testing.T) {
+	c := memory.Core{Version: 1}
+	for range memory.CoreWords + 1 {
+		c.Lines = append(c.Lines, memory.CoreLine{Text: "a", Memories: []string{"m1"}})
+	}
+	c.Content = strings.Repeat("a\n", memory.CoreWords) + "a"
+	if c.Valid() {
+		t.Error("more lines than a block has words are valid")
+	}
+}

@@ -57,6 +57,9 @@ func ValidText(field, s string, limit int) error {
 	return nil
 }
 
+// maxShownRole is how much of a wrong role an error shows, in bytes.
+const maxShownRole = 20
+
 // ValidMessages checks the messages that come with a query.
 func ValidMessages(messages []Message) error {
 	if n := len(messages); n > MaxMessages {
@@ -66,7 +69,8 @@ func ValidMessages(messages []Message) error {
 		switch m.Role {
 		case RoleUser, RoleAssistant, RoleTool:
 		default:
-			return fault.Terminal(fmt.Sprintf("messages[%d].role", i), "is %q, want user, assistant or tool", m.Role)
+			shown := m.Role[:min(len(m.Role), maxShownRole)]
+			return fault.Terminal(fmt.Sprintf("messages[%d].role", i), "is %q, want user, assistant or tool", shown)
 		}
 		if err := ValidText(fmt.Sprintf("messages[%d].content", i), m.Content, MaxMessageBytes); err != nil {
 			return err

@@ -188,7 +188,9 @@ func (r *refit) evaluate(at, start, gradient []float64) float64 {
 		for i, by := range byScore {
 			axpy(byFeature, by, l.candidates[i].Features)
 		}
-		bent.descend(byMaps, l.sum(byScore), am, each)
+		if bent != nil {
+			bent.descend(byMaps, l.sum(byScore), am, each)
+		}
 	}
 	if gradient != nil {
 		for k, scale := range r.scales {
@@ -258,9 +260,6 @@ func (l list) sum(shares []float64) []float64 {
 
 // descend takes from the gradient by the maps what the sum v of memories adds to it: (v + Am v) q^T and (q + Aq q) v^T.
 func (b *bent) descend(byMaps [2]*mat.Dense, v []float64, am *mat.Dense, each float64) {
-	if b == nil {
-		return
-	}
 	sum := mat.NewVecDense(len(v), v)
 	var memory mat.VecDense
 	memory.MulVec(am, sum)

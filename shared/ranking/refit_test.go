@@ -181,3 +181,18 @@ func TestRefitStopsWhenItsContextDoes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// An example may have the memories' projected embeddings and not its query's: then it teaches the features alone.
+func TestRefitTakesExamplesWithoutAQuery(t *testing.T) {
+	one := ranking.Example{
+		Features: [][]float32{{1}, {0}}, Cosine: []float32{0, 0}, Relevant: []bool{true, false}, Projected: [][]float32{{1, 0}, {0, 1}},
+	}
+	for _, pull := range []float64{0, 1} {
+		o := ranking.DefaultRefitOptions()
+		o.MapPull = pull
+		start := ranking.Weights{FeatureSet: "x", W: make([]float32, 1)}
+		if _, err := ranking.Refit(t.Context(), start, []ranking.Example{one, one}, o); err != nil {
+			t.Errorf("pull %v: %v", pull, err)
+		}
+	}
+}

@@ -58,17 +58,25 @@ func (l Language) appendTerms(terms []string, said string, words []Word, i int) 
 		return l.appendRuns(terms, w.Lower)
 	}
 	if !strings.ContainsAny(w.Lower, l.inner()) {
-		return append(terms, l.Stem(w.Lower))
+		return appendTerm(terms, l.Stem(w.Lower))
 	}
 	if w.Number {
 		terms = append(terms, w.Lower)
 	}
 	for part := range strings.FieldsFuncSeq(w.Lower, func(r rune) bool { return strings.ContainsRune(l.inner(), r) }) {
 		if !l.IsStopWord(part) {
-			terms = append(terms, l.Stem(part))
+			terms = appendTerm(terms, l.Stem(part))
 		}
 	}
 	return terms
+}
+
+// appendTerm appends a term, unless nothing is left of it without its accents.
+func appendTerm(terms []string, term string) []string {
+	if term == "" {
+		return terms
+	}
+	return append(terms, term)
 }
 
 // appendRuns appends the terms of a word that is in part of a script without spaces.
@@ -77,7 +85,7 @@ func (l Language) appendRuns(terms []string, word string) []string {
 		if unspaced {
 			terms = appendBigrams(terms, run)
 		} else if part := strings.Trim(run, "-'.,:"); part != "" && !l.IsStopWord(part) {
-			terms = append(terms, l.Stem(part))
+			terms = appendTerm(terms, l.Stem(part))
 		}
 	}
 	return terms

@@ -2,6 +2,7 @@ package consolidation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -38,7 +39,11 @@ func (a *Activities) keepCore(ctx context.Context, in coreInput) ([]memory.Chang
 	if core.Version > 0 && core.SessionID == in.sessionID && core.UpdatedAt.Equal(in.now) {
 		changes = memory.LinesChanges(in.scope, core)
 	}
-	if !constraint.Touches(core, in.written, in.closed) {
+	closed, err := a.held(ctx, in.scope, in.closed)
+	if err != nil {
+		return nil, err
+	}
+	if !constraint.Touches(core, in.written, closed) {
 		return changes, nil
 	}
 	chosen, err := a.constraints(ctx, in.scope)
@@ -53,6 +58,23 @@ func (a *Activities) keepCore(ctx context.Context, in coreInput) ([]memory.Chang
 		return nil, fmt.Errorf("write core block: %w", err)
 	}
 	return memory.LinesChanges(in.scope, *next), nil
+}
+
+// held are entries that ceased to hold, as they were when they did; one that is gone is left out.
+func (a *Activities) held(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Memory, error) {
+	var out []memory.Memory
+	for _, id := range ids {
+		m, err := a.Bank.Get(ctx, scope, id)
+		if errors.Is(err, bank.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read what ceased to hold: %w", err)
+		}
+		m.Status = memory.StatusActive
+		out = append(out, m)
+	}
+	return out, nil
 }
 
 // constraints chooses among all entries of the user that hold. What only an assistant said binds nobody.

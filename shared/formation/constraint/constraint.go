@@ -205,26 +205,16 @@ func says(newer, older []string) bool {
 	return len(older) > 0 && float64(n) >= repeated*float64(len(older))
 }
 
-// Touches reports whether a block may have to change: another policy wrote it, a memory ceased to hold that it rests on, or one was
-// written that binds as much as what it has, or is about the same.
-func Touches(c memory.Core, written []memory.Memory, closed []string) bool {
-	if c.Version > 0 && c.PolicyVersion != Version() || slices.ContainsFunc(closed, c.Rests) {
-		return true
+// Touches reports whether a block may have to change: another policy wrote it, a memory that it rests on or any other that binds ceased to
+// hold, which may have stood before an older one, or one that binds was written.
+func Touches(c memory.Core, written, closed []memory.Memory) bool {
+	binds := func(m memory.Memory) bool {
+		_, ok := read(m)
+		return ok
 	}
-	words, least := 0, 1.0
-	for _, l := range c.Lines {
-		words += len(strings.Fields(l.Text))
-		least = min(least, Score(l.Text))
-	}
-	return slices.ContainsFunc(written, func(m memory.Memory) bool {
-		if slices.ContainsFunc(m.Links, c.Rests) {
-			return true
-		}
-		s, ok := read(m)
-		if !ok || c.Rests(m.ID) {
-			return false
-		}
-		return s.score >= least || words+len(strings.Fields(s.quote)) <= memory.CoreWords ||
-			slices.ContainsFunc(c.Lines, func(l memory.CoreLine) bool { return says(s.stems, text.ContentStems(l.Text)) })
-	})
+	return c.Version > 0 && c.PolicyVersion != Version() ||
+		slices.ContainsFunc(closed, func(m memory.Memory) bool { return c.Rests(m.ID) || binds(m) }) ||
+		slices.ContainsFunc(written, func(m memory.Memory) bool {
+			return slices.ContainsFunc(m.Links, c.Rests) || binds(m) && !c.Rests(m.ID)
+		})
 }

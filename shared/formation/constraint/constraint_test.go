@@ -133,9 +133,10 @@ func TestABlockThatNothingTouchesStays(t *testing.T) {
 		for _, m := range bankOf(rt) {
 			m.Status = memory.StatusActive
 			bank = append(bank, m)
-			var closed []string
+			var closed []memory.Memory
 			if i := rapid.IntRange(0, 3*len(bank)).Draw(rt, "closes"); i < len(bank) {
-				bank[i].Status, closed = memory.StatusSuperseded, []string{bank[i].ID}
+				closed = []memory.Memory{bank[i]}
+				bank[i].Status = memory.StatusSuperseded
 			}
 			touched := constraint.Touches(core, []memory.Memory{bank[len(bank)-1]}, closed)
 			next := constraint.Choose(bank).Lines

@@ -177,14 +177,17 @@ func inverse(v []float32) float32 {
 	return float32(1 / math.Sqrt(square))
 }
 
+// person tells who speaks apart, however the name is written.
+func person(t memory.Turn) string { return strings.ToLower(text.OneLine(t.Speaker)) }
+
 // findSpeakers finds out who speaks.
 func (x *Index) findSpeakers(turns []memory.Turn) {
 	known := map[string]int32{}
 	for _, t := range turns {
-		if _, ok := known[t.Speaker]; ok {
+		if _, ok := known[person(t)]; ok {
 			continue
 		}
-		known[t.Speaker] = int32(len(x.speakers)) //nolint:gosec // a few
+		known[person(t)] = int32(len(x.speakers)) //nolint:gosec // a few
 		s := speaker{role: t.Role}
 		for _, w := range text.Words(t.Speaker) {
 			s.names = append(s.names, w.Lower)
@@ -196,7 +199,7 @@ func (x *Index) findSpeakers(turns []memory.Turn) {
 	}
 	for i := range x.units {
 		if ts := x.units[i].turns; len(ts) > 0 {
-			x.units[i].speaker = known[ts[len(ts)-1].Speaker]
+			x.units[i].speaker = known[person(ts[len(ts)-1])]
 		}
 	}
 }

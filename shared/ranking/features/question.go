@@ -51,12 +51,13 @@ func (x *Index) understand(q Query) asked {
 	form := text.Words(read.Question)
 	in := text.Detect(q.Text, x.languages[0])
 	a := asked{language: in, vectorOf: x.vectorOf, named: x.about(read, in)}
+	a.spelled = slices.Clip(a.spelled) // the query's own come behind those of the index
 	a.when = a.language.AsksWhen(read.Question, form)
 	if a.language == text.English {
 		a.head = x.head(read.Question, form)
 	}
 	a.amount, a.name = wants(form)
-	a.request = x.users == 1 && !slices.ContainsFunc(form, func(w text.Word) bool { return x.names[strings.TrimSuffix(w.Lower, "'s")] })
+	a.request = x.users == 1 && !x.namesSpeaker(read.Question, form)
 	a.several = a.language == text.English && len(form) > 0 && (needsSeveral(form) || a.request && !asksForFact(form[0]))
 	x.askTerms(&a, read.Parts)
 	x.askWords(&a, read.Parts)
@@ -79,8 +80,8 @@ func (x *Index) askTerms(a *asked, parts []conversation.Part) {
 		if i == 1 {
 			own = len(terms)
 		}
-		for _, t := range unique(x.termsOf(p.Text, a.language)) {
-			if seen[t] || i > 0 && len(terms) >= own+mostTalk {
+		for _, t := range x.termsOf(p.Text, a.language) {
+			if seen[t] || i == 0 && len(terms) >= mostWords || i > 0 && len(terms) >= own+mostTalk {
 				continue
 			}
 			seen[t] = true
@@ -112,7 +113,7 @@ func (x *Index) askWords(a *asked, parts []conversation.Part) {
 			own = len(a.words)
 		}
 		for _, k := range a.vectorsOf(x, p.Text) {
-			if slices.Contains(a.words, k) || i > 0 && len(a.words) >= own+mostTalk {
+			if slices.Contains(a.words, k) || i == 0 && len(a.words) >= mostWords || i > 0 && len(a.words) >= own+mostTalk {
 				continue
 			}
 			a.words, a.discounts = append(a.words, k), append(a.discounts, p.Weight)
@@ -158,9 +159,15 @@ func (a *asked) vectorsOf(x *Index, said string) (out []int32) {
 		}
 		n, ok := x.spellings[t]
 		if !ok {
-			n, a.spelled = int32(len(a.spelled)), append(slices.Clip(a.spelled), t) //nolint:gosec // bounded by the length of all texts
+			own := slices.Index(a.spelled[len(x.spelled):], t)
+			if own < 0 {
+				own, a.spelled = len(a.spelled)-len(x.spelled), append(a.spelled, t)
+			}
+			n = int32(len(x.spelled) + own) //nolint:gosec // bounded by the length of all texts
 		}
-		out = append(out, spelledNumber(n))
+		if out = append(out, spelledNumber(n)); len(out) == mostWords {
+			break
+		}
 	}
 	return out
 }
@@ -175,6 +182,17 @@ func (x *Index) about(r conversation.Reading, in text.Language) int32 {
 	return -1
 }
 
+// namesSpeaker reports whether a query has the name of anybody who speaks.
+func (x *Index) namesSpeaker(query string, said []text.Word) bool {
+	return slices.ContainsFunc(said, func(w text.Word) bool { return x.names[strings.TrimSuffix(w.Lower, "'s")] }) ||
+		slices.ContainsFunc(x.speakers, func(s speaker) bool { return s.namedWithin(query) })
+}
+
+// namedWithin reports whether a text without spaces between words has the name.
+func (s speaker) namedWithin(query string) bool {
+	return slices.ContainsFunc(s.names, func(name string) bool { return text.IsUnspaced(name) && strings.Contains(query, name) })
+}
+
 // lookup returns the number of a key, -1 where it has none.
 func lookup(numbers map[string]int32, key string) int32 {
 	if n, ok := numbers[key]; ok {
@@ -187,7 +205,6 @@ func lookup(numbers map[string]int32, key string) int32 {
 func (x *Index) named(query string, said []text.Word, in text.Language) int32 {
 	found, count := int32(-1), 0
 	me := x.users == 1 && in.SaysI(query, said)
-	unspaced := func(name string) bool { return text.IsUnspaced(name) && strings.Contains(query, name) }
 	var names []string
 	for i, w := range said {
 		if name := strings.TrimSuffix(w.Lower, "'s"); x.names[name] && !text.IsFiller(query, said, i) {
@@ -196,7 +213,7 @@ func (x *Index) named(query string, said []text.Word, in text.Language) int32 {
 	}
 	for i, s := range x.speakers {
 		hit := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.names, name) }) ||
-			slices.ContainsFunc(s.names, unspaced)
+			s.namedWithin(query)
 		if hit || me && s.role == memory.RoleUser {
 			found = int32(i) //nolint:gosec // a few
 			count++

@@ -13,7 +13,7 @@ import (
 // RelevanceSet is name and version of the numbers that RelevanceNames names.
 const RelevanceSet = "relevance/1"
 
-// RelevanceDepth is how many candidates relevance is read off; those behind them are taken to be as likely as the last of them.
+// RelevanceDepth is how many candidates relevance is read off; those behind them are taken to be as likely as the least likely of them.
 const RelevanceDepth = SupportDepth
 
 //go:embed relevance.json

@@ -79,7 +79,10 @@ func Terms(said string) []string {
 	}
 	before, tokens := "", 0
 	token := func(t string) {
-		if tokens++; t == "" || tokens > mostTokens {
+		if t == "" {
+			return
+		}
+		if tokens++; tokens > mostTokens {
 			return
 		}
 		add(t)

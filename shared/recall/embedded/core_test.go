@@ -111,3 +111,14 @@ func TestASiblingThatStandsIsShownOnce(t *testing.T) {
 		t.Errorf("got\n%s%s, want\n%s", render(p), citedIDs(p), want)
 	}
 }
+
+// Of two linked memories of which the newer stands, the older stays in its own section behind the core.
+func TestTheOlderOfTwoStaysBehindTheNewerThatStands(t *testing.T) {
+	older, newer := mem("o", memory.KindFact, "Ana can eat nuts again."), mem("n", memory.KindFact, "Ana is allergic to nuts.")
+	newer.Links = []string{"o"}
+	p := profile(t, standing(recall.Evidence{Query: "Hello?", Now: now, WordBudget: 200, Memories: []memory.Memory{older}}, newer))
+	if len(p.Sections) != 2 || p.Sections[0].Name != embedded.SectionCore || len(p.Sections[0].Lines) != 1 ||
+		!strings.Contains(p.Sections[0].Lines[0], "allergic") {
+		t.Errorf("got %+v, want the newer alone in the core", p.Sections)
+	}
+}

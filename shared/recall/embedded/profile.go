@@ -141,7 +141,7 @@ func (w *writer) put(u *unit, place int, text string) *line {
 	if n > w.left {
 		return nil
 	}
-	if lead := w.lead(m); lead != nil {
+	if lead := w.lead(m); lead != nil && lead.section != SectionCore { // which comes first as it is
 		l.section, l.event = lead.section, lead.event
 	}
 	w.left -= n

@@ -105,8 +105,44 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 		if err != nil {
 			return recall.Profile{}, err
 		}
-		return assemble(slices.Concat(standing(e, lines, budget), lines), e.Memories, budget), nil
+		return assemble(withStanding(e, lines, budget), e.Memories, budget), nil
 	})
+}
+
+// withStanding are the lines of a model's that fit into the budget, behind those that stand and whose memory none of them cites. What
+// stands has a part of the words for itself; in what that leaves, the lines that tell of it come before others.
+func withStanding(e recall.Evidence, lines []line, budget int) []line {
+	stands := func(at int) bool {
+		return slices.ContainsFunc(e.Standing(), func(s recall.Standing) bool { return s.Memory.ID == e.Memories[at].ID })
+	}
+	kept := make([]bool, len(lines))
+	take := func(left int, telling bool) (words int) {
+		for i, l := range lines {
+			if n := l.words(); slices.ContainsFunc(l.cites, stands) == telling && words+n <= left {
+				words += n
+				kept[i] = true
+			}
+		}
+		return words
+	}
+	some := func() (out []line) {
+		for i, l := range lines {
+			if kept[i] {
+				out = append(out, l)
+			}
+		}
+		return out
+	}
+	left := budget - take(budget-budget/coreShare, true)
+	own := standing(e, some(), budget)
+	for _, l := range own {
+		left -= l.words()
+	}
+	take(left, false)
+	if out := append(own, some()...); len(out) > 0 {
+		return out
+	}
+	return lines // of which one is cut
 }
 
 // coreShare is the part of the budget that lines which stand may take: one in so many words.

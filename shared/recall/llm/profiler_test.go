@@ -249,3 +249,18 @@ func TestProfileOfNothing(t *testing.T) {
 		t.Error("the default budget is not in the prompt")
 	}
 }
+
+// What stands is not lost with a line of the model's that tells of it and finds no room behind others.
+func TestWhatStandsIsNotLostForOtherLines(t *testing.T) {
+	s := llmtest.New(t)
+	e := recall.Evidence{Query: "x", WordBudget: 24, Memories: []memory.Memory{entry("id-2", memory.KindFact, "Ana drinks oat milk.")},
+		CoreMemories: []memory.Memory{entry("id-1", memory.KindFact, "Ana is allergic to nuts.")}}
+	e.Core = memory.Core{Version: 1, Lines: []memory.CoreLine{{Text: "Ana is allergic to nuts.", Memories: []string{"id-1"}}}}
+	s.Script(model.RoleUtilizer, step(t, profileOf(
+		section("constraints", line("Ana drinks oat milk"+strings.Repeat(" every day", 8)+".", 1)),
+		section("preferences", line("Ana must not eat nuts"+strings.Repeat(" of any kind", 5)+".", 2)))))
+	got, err := newProfiler(t, s).Profile(t.Context(), scope, e)
+	if err != nil || !slices.ContainsFunc(got.Cited, func(m memory.Memory) bool { return m.ID == "id-1" }) {
+		t.Errorf("got %+v, %v, want a line that cites what stands", got.Sections, err)
+	}
+}

@@ -59,7 +59,7 @@ func (n *network) turn() {
 		}
 	}
 	for i, one := range n.nodes {
-		if one.op != "MatMul" {
+		if one.op != "MatMul" || len(one.inputs) < 2 { // which is an error when it is run
 			continue
 		}
 		name := one.inputs[1]

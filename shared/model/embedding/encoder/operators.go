@@ -99,8 +99,12 @@ func (t tensor) aligned(shape []int) tensor {
 	return t.spread(shape)
 }
 
-// combine computes with pairs; the second slice is repeated as often as it takes.
+// combine computes with pairs; the second slice is repeated as often as it takes. Nothing cannot be repeated: it panics, as other
+// malformed operands do.
 func combine[T, R any](a, b []T, f func(a, b T) R) []R {
+	if len(a) > 0 && len(b) == 0 {
+		panic("an operand is empty")
+	}
 	out := make([]R, len(a))
 	for from := 0; from < len(a); from += len(b) {
 		for i, y := range b {
