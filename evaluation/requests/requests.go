@@ -131,11 +131,11 @@ func recaller(b bank.Bank, l Limits, now func() time.Time) (r *utilizer.Recaller
 	}
 	indexes := utilizer.NewIndexCache(b, wordvector.Shipped(),
 		utilizer.IndexCacheOptions{Bytes: 1 << 30, Entries: 100_000, Fresh: 24 * time.Hour}, log)
-	profiler := embedded.NewProfiler()
+	profiler, generator := embedded.NewProfiler(), embedded.NewGenerator()
 	return &utilizer.Recaller{
 		Bank: b, Window: win, Embedder: builtin.New(), Ranker: local{prior.Weights}, Fallback: profiler,
 		Policies: func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
-			return profiler, embedded.NewGenerator(), nil
+			return profiler, generator, nil
 		},
 		Indexes: indexes, Learned: learned, Prior: prior.Weights, Support: support, Relevance: relevance,
 		Projector: ranking.NewProjector(), Floor: l.Floor, OwnPlaces: l.OwnPlaces,

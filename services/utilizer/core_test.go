@@ -95,12 +95,19 @@ func TestTheCoreBlockCitesWhatItRestsOn(t *testing.T) {
 	}
 	asked := where
 	asked.Candidates, asked.Memories = 1, 1
-	got, err := r.Recall(t.Context(), acme, asked)
-	last := len(got.Profile.Cited) - 1
-	if err != nil || len(got.Degraded) != 0 || last != 1 || got.Profile.Cited[last].ID != allergy.ID ||
-		!slices.Equal(sectionOf(got.Profile, embedded.SectionCore), []string{"Ana is allergic to peanuts. [2]"}) {
-		t.Errorf("got %+v, %v, degraded %q", got.Profile, err, got.Degraded)
+	check := func() {
+		t.Helper()
+		got, err := r.Recall(t.Context(), acme, asked)
+		last := len(got.Profile.Cited) - 1
+		if err != nil || len(got.Degraded) != 0 || last != 1 || got.Profile.Cited[last].ID != allergy.ID ||
+			!slices.Equal(sectionOf(got.Profile, embedded.SectionCore), []string{"Ana is allergic to peanuts. [2]"}) {
+			t.Errorf("got %+v, %v, degraded %q", got.Profile, err, got.Degraded)
+		}
 	}
+	check()
+	r.Indexes.Fetch(ana)() // and where all that the user remembers is at hand, the bank is not asked
+	r.Bank = unavailableCore{r.Bank}
+	check()
 }
 
 func TestRecallDoesWithoutTheCoreBlock(t *testing.T) {

@@ -97,8 +97,11 @@ func (unavailableProfiler) Profile(context.Context, memory.Scope, recall.Evidenc
 	return recall.Profile{}, errUnavailable
 }
 
-// profiler is made once: that takes some milliseconds.
-var profiler = sync.OnceValue(embedded.NewProfiler)
+// They are made once: that takes some milliseconds.
+var (
+	profiler  = sync.OnceValue(embedded.NewProfiler)
+	generator = sync.OnceValue(embedded.NewGenerator)
+)
 
 var facts = []string{"Ana lives in Porto.", "Ana lives with a dog in Porto.", "Ana is allergic to peanuts.", "Ana plays tennis."}
 
@@ -159,7 +162,7 @@ func newRecaller(t testing.TB) *utilizer.Recaller {
 	return &utilizer.Recaller{
 		Bank: b, Window: win, Embedder: builtin.New(), Ranker: reversing{}, Fallback: profiler(),
 		Policies: func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
-			return profiler(), embedded.NewGenerator(), nil
+			return profiler(), generator(), nil
 		},
 		Indexes: newIndexCache(t, b, roomy), Prior: prior.Weights, Support: support, Relevance: relevance,
 		Projector: ranking.NewProjector(),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,7 +63,10 @@ type cachedIndex struct {
 	index *features.Index // nil: the user is too large
 	// outdated has the turns of which a memory no longer holds.
 	outdated map[string]told
-	bytes    int
+	// core is the core block with the memories that it rests on: it changes with them, and is announced like them.
+	core         memory.Core
+	coreMemories []memory.Memory
+	bytes        int
 
 	mu sync.Mutex
 	// projected has the encoded vectors that the reranker gets, by memory, as far as they were needed.
@@ -182,9 +186,20 @@ func (s *IndexCache) load(ctx context.Context, scope memory.Scope) (*cachedIndex
 			return nil, errTooLarge
 		}
 	}
+	core, err := s.bank.Core(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
 	index := features.New(s.table, withoutUnusable(memories), turns)
-	e := &cachedIndex{index: index, outdated: outdated(memories), projected: map[string][]byte{}}
-	e.bytes = entryBytes + index.Bytes() + vectorBytes*index.Len() + outdatedBytes*len(e.outdated)
+	e := &cachedIndex{index: index, outdated: outdated(memories), core: core, projected: map[string][]byte{}}
+	for _, l := range core.Lines {
+		if at := slices.IndexFunc(memories, func(m memory.Memory) bool { return m.ID == l.Memories[0] }); at >= 0 {
+			m := memories[at]
+			m.Vector = nil
+			e.coreMemories = append(e.coreMemories, m)
+		}
+	}
+	e.bytes = entryBytes + 2*len(core.Content) + index.Bytes() + vectorBytes*index.Len() + outdatedBytes*len(e.outdated)
 	if e.bytes+2*len(scope.Key()) > min(s.options.Bytes, math.MaxUint32) {
 		return nil, errTooLarge
 	}

@@ -46,7 +46,7 @@ type found struct {
 }
 
 // retrieve looks for candidates by the query with what it leaves to the talk, and reads window and core block beside that. The core block
-// tells what holds now, and nothing about the past.
+// tells what holds now, and nothing about the past; it is at hand where the index is.
 func (r *Recaller) retrieve(
 	ctx context.Context, scope memory.Scope, q Request, resolved string, h recall.Horizon, out *Result,
 ) (found, error) {
@@ -66,7 +66,11 @@ func (r *Recaller) retrieve(
 		f.turns = h.Turns(f.turns)
 		return nil
 	})
-	if !h.Past {
+	switch known := r.Indexes.get(scope); {
+	case h.Past:
+	case known != nil && known.index != nil:
+		f.core, f.coreMemories = known.core, known.coreMemories
+	default:
 		g.Go(func() error {
 			cctx, cancel := context.WithTimeout(gctx, r.WindowTimeout)
 			defer cancel()
