@@ -28,9 +28,10 @@ type asked struct {
 
 // shown is what a Mneme shows for a question.
 type shown struct {
-	// ranked are the memories in the reranker's order; profile are those that a profile shows, byWords, what a budget has room for.
-	ranked, profile []*mnemev1.CitedMemory
-	byWords         map[int][]*mnemev1.CitedMemory
+	// best are the memories of recalls that ask for so many, in their order; profile are those that a profile shows, byWords, what a budget
+	// has room for.
+	profile       []*mnemev1.CitedMemory
+	best, byWords map[int][]*mnemev1.CitedMemory
 	// searched says that the bank's search chose the candidates: the user's index was not ready.
 	searched bool
 }
@@ -126,15 +127,12 @@ func (r *run) each(ctx context.Context, what string, do func(ctx context.Context
 	return g.Wait()
 }
 
-// deepest is how many memories are looked at in order.
-func (r *run) deepest() int { return min(max(ranks()[len(ranks())-1], r.Memories), r.Candidates) }
-
 // recallAll makes the recalls of one question.
 func (r *run) recallAll(ctx context.Context, a *asked) (err error) {
 	if a.shown, err = r.show(ctx, a, r.respond, r.Candidates, wordBudgets()...); err != nil {
 		return err
 	}
-	unranked := a.request(r.Candidates, r.deepest(), wideBudget)
+	unranked := a.request(r.Candidates, min(deepest(), r.Candidates), wideBudget)
 	unranked.RetrievalOrder = true
 	res, err := r.respond(ctx, unranked)
 	a.unranked = res.GetCited()
@@ -143,12 +141,16 @@ func (r *run) recallAll(ctx context.Context, a *asked) (err error) {
 
 // show asks a Mneme for what it shows for a question: in order, in a profile as it is answered from, and by some budgets.
 func (r *run) show(ctx context.Context, a *asked, respond responder, candidates int, budgets ...int) (shown, error) {
-	res, err := respond(ctx, a.request(candidates, min(r.deepest(), candidates), wideBudget))
-	if err != nil {
-		return shown{}, err
+	s := shown{best: map[int][]*mnemev1.CitedMemory{}, byWords: map[int][]*mnemev1.CitedMemory{}}
+	for _, k := range ranks() {
+		res, err := respond(ctx, a.request(candidates, min(k, candidates), wideBudget))
+		if err != nil {
+			return shown{}, err
+		}
+		s.best[k], s.searched = res.GetCited(), res.GetSearched()
 	}
-	s := shown{ranked: res.GetCited(), searched: res.GetSearched(), byWords: map[int][]*mnemev1.CitedMemory{}}
-	if res, err = respond(ctx, a.request(candidates, min(r.Memories, candidates), r.Words)); err != nil {
+	res, err := respond(ctx, a.request(candidates, min(r.Memories, candidates), r.Words))
+	if err != nil {
 		return shown{}, err
 	}
 	s.profile = res.GetCited()

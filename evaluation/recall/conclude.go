@@ -117,7 +117,8 @@ func (a *asked) sample() sample {
 
 // profileSample measures what is shown for a question.
 func (a *asked) profileSample(of shown) sample {
-	s := a.order(of.ranked)
+	s := a.blank()
+	s.put(a.question, func(k int) []score.Shown { return top(shownOf(of.best[k]), k) }, a.of.session)
 	if a.question.HasEvidence() {
 		s.values[figureSearched] = truth(of.searched)
 		s.values[figureProfile] = score.Coverage(a.question.Evidence, shownOf(of.profile))
@@ -128,10 +129,15 @@ func (a *asked) profileSample(of shown) sample {
 	return s
 }
 
+// first are the first of an order.
+func first(of []score.Shown) func(k int) []score.Shown {
+	return func(k int) []score.Shown { return top(of, k) }
+}
+
 // order measures the order of a question's memories alone.
 func (a *asked) order(ranked []*mnemev1.CitedMemory) sample {
 	s := a.blank()
-	s.put(a.question, shownOf(ranked), a.of.session)
+	s.put(a.question, first(shownOf(ranked)), a.of.session)
 	return s
 }
 
@@ -140,7 +146,7 @@ func (a *asked) searchSample(search *baseline.Search) sample {
 	s := a.blank()
 	if !a.question.Unanswerable {
 		found := a.known(search.Find(a.question.Text))
-		s.put(a.question, found, a.of.session)
+		s.put(a.question, first(found), a.of.session)
 		s.putWords(a.question, func(words int) []score.Shown { return within(found, words) })
 	}
 	return s
@@ -165,7 +171,7 @@ func (a *asked) known(found []score.Shown) []score.Shown {
 func (a *asked) newestSample() sample {
 	s := a.blank()
 	all := a.known(history(a.of.turns))
-	s.put(a.question, all, a.of.session)
+	s.put(a.question, first(all), a.of.session)
 	s.putWords(a.question, func(words int) []score.Shown { return until(all, words) })
 	return s
 }

@@ -128,11 +128,11 @@ func (r *run) foldOne(ctx context.Context, i int) (f Fold, before, after []sampl
 		if a.of != left || !a.question.HasEvidence() {
 			continue
 		}
-		res, err := r.respond(ctx, a.request(r.Candidates, r.deepest(), wideBudget))
+		res, err := r.respond(ctx, a.request(r.Candidates, min(deepest(), r.Candidates), wideBudget))
 		if err != nil {
 			return f, nil, nil, err
 		}
-		before, after = append(before, a.order(a.shown.ranked)), append(after, a.order(res.GetCited()))
+		before, after = append(before, a.order(a.shown.best[deepest()])), append(after, a.order(res.GetCited()))
 		f.Questions++
 	}
 	f.Before, f.After = figures(before, false).RecallAt, figures(after, false).RecallAt

@@ -287,8 +287,8 @@ func TestVariantsAreMeasuredOnTheSameMemories(t *testing.T) {
 		!near(v.RecallAtWords["1000"], 0.5) || !near(v.Profile, 0.5/3) || v.WithEvidence != 3 {
 		t.Errorf("cold: %+v", v)
 	}
-	if len(cold.asked) != 3*(3+4) {
-		t.Errorf("the variant was asked %d times, want 3 of each question with evidence and 4 for the sweep", len(cold.asked))
+	if len(cold.asked) != 3*(5+4) {
+		t.Errorf("the variant was asked %d times, want 5 of each question with evidence and 4 for the sweep", len(cold.asked))
 	}
 	for _, candidates := range []uint32{20, 30, 50, 100, 200} {
 		if !slices.ContainsFunc(cold.asked, func(req *mnemev1.RecallRequest) bool { return req.GetCandidates() == candidates }) {
@@ -371,8 +371,8 @@ func TestRecallIsAskedAsToldTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Latency != nil || len(s.asked) != 25 {
-		t.Errorf("%d recalls, times %+v; want 6 of 4 questions and one before them, and no times", len(s.asked), r.Latency)
+	if r.Latency != nil || len(s.asked) != 33 {
+		t.Errorf("%d recalls, times %+v; want 8 of 4 questions and one before them, and no times", len(s.asked), r.Latency)
 	}
 	for _, req := range s.asked {
 		if req.GetCandidates() != 7 || req.GetMemories() > 7 {

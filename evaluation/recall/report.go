@@ -23,6 +23,7 @@ const (
 )
 
 func ranks() []int       { return []int{5, 10, 20} }
+func deepest() int       { return ranks()[len(ranks())-1] }
 func wordBudgets() []int { return []int{500, judgedWords, 2000} }
 
 // Figures are what was measured of some questions, as means over questions: shares of 0 to 1.
@@ -152,19 +153,19 @@ const (
 )
 
 // put measures what was shown for a question; session tells whose turn it is.
-func (s sample) put(q dataset.Question, shown []score.Shown, session map[string]string) {
+func (s sample) put(q dataset.Question, best func(k int) []score.Shown, session map[string]string) {
 	if q.HasEvidence() {
 		for _, k := range ranks() {
-			s.values[figureRecall+strconv.Itoa(k)] = score.Coverage(q.Evidence, top(shown, k))
+			s.values[figureRecall+strconv.Itoa(k)] = score.Coverage(q.Evidence, best(k))
 		}
 	}
 	if !q.Unanswerable && len(q.EvidenceSessions) > 0 {
 		for _, k := range ranks() {
-			s.values[figureSessions+strconv.Itoa(k)] = score.Coverage(q.EvidenceSessions, bySession(top(shown, k), session))
+			s.values[figureSessions+strconv.Itoa(k)] = score.Coverage(q.EvidenceSessions, bySession(best(k), session))
 		}
 	}
 	if q.IsShort() {
-		s.values[figureContainment] = truth(score.Contains(top(shown, containedAt), q.Answer))
+		s.values[figureContainment] = truth(score.Contains(best(containedAt), q.Answer))
 	}
 }
 
