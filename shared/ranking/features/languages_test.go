@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
 )
@@ -125,5 +126,26 @@ func TestATextThatDoesNotTellIsInTheUsersLanguage(t *testing.T) {
 	rows := rowsOf(features.New(wordvector.Shipped(), c.memories, c.turns), features.Query{Text: "Grünton?", Now: began})
 	if got := rows["mt006"]["words"]; got <= 0 {
 		t.Errorf("words is %v, want the German plural found by its singular", got)
+	}
+}
+
+// A question that names who speaks is no request of theirs, where words are not parted either.
+func TestAQuestionThatNamesItsSpeakerIsNoRequestInAScriptWithoutSpaces(t *testing.T) {
+	at := time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)
+	for speaker, query := range map[string]string{"小明": "小明喜欢吃什么？", "さくら": "さくらは何が好きですか"} {
+		said := []memory.Turn{
+			{ID: "t1", SessionID: "s1", Speaker: speaker, Role: memory.RoleUser, Text: query, Time: at},
+			{ID: "t2", SessionID: "s1", Speaker: "Assistant", Role: memory.RoleAssistant, Text: "OK.", Time: at},
+		}
+		known := []memory.Memory{{ID: "m1", Content: query, Speaker: speaker, Sources: []string{"t1"}, Status: memory.StatusActive}}
+		x := features.New(wordvector.Shipped(), known, said)
+		names := features.Names()
+		for _, c := range x.Candidates(features.Query{Text: query, Now: at.AddDate(0, 1, 0)}, make([]float32, len(names)), 1) {
+			for i, name := range names {
+				if strings.HasPrefix(name, "request_") && c.Features[i] != 0 {
+					t.Errorf("%s: %s is %v", query, name, c.Features[i])
+				}
+			}
+		}
 	}
 }
