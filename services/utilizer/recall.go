@@ -143,7 +143,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	out.Evidence = recall.Evidence{
 		Query: q.Query, Messages: q.Messages, Now: now, Horizon: horizon, Memories: make([]memory.Memory, len(shown)),
 		Window: withoutSaid(found.turns, q.Messages), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
-		Support: found.support, Sole: found.sole,
+		Support: found.support, Request: found.request,
 	}
 	out.Scores = make(map[string]float64, len(shown))
 	for i, s := range shown {

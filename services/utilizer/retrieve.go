@@ -30,8 +30,8 @@ type found struct {
 	scores []float64
 	// support are the log odds that the candidates answer; 0 where they were not looked at.
 	support float64
-	// sole says that the user alone talks, if with an assistant.
-	sole bool
+	// request says that a user asks an assistant for something.
+	request bool
 	// hardlyNeeded says of the first candidates whether the floor leaves them out, where a user asks an assistant; nil elsewhere.
 	hardlyNeeded []bool
 	// resolved is the query with what it leaves to the talk; vector is its embedding, nil where there is none.
@@ -233,9 +233,9 @@ func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, f *fou
 		all = x.Candidates(query, q.chooser, depth)
 	}
 	f.support = r.Support.LogOdds(all)
-	f.sole = f.from != nil && x.Sole() // what a search found does not tell who else speaks
+	f.request = f.from != nil && x.Request(query) // what a search found does not tell who else speaks
 	f.candidates = all[:min(len(all), q.Candidates)]
-	if f.sole && !h.Past {
+	if f.request && !h.Past {
 		f.hardlyNeeded = r.Relevance.HardlyNeeded(all[:min(len(all), features.RelevanceDepth)], x.Units(), r.Floor)
 	}
 }

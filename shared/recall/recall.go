@@ -26,8 +26,8 @@ type Evidence struct {
 	// Support are the log odds that what was found answers the query, rather than another about somebody else, who told it: less than 0
 	// where that is less likely than not. 0 where it is not known.
 	Support float64
-	// Sole says that all that is remembered is of one user, if in talks with an assistant: who names nobody asks for themselves.
-	Sole bool
+	// Request says that a user asks an assistant for something, and not for what was told: no fact, and nobody by name.
+	Request bool
 	// Window is working memory, oldest first.
 	Window []memory.Turn
 	// Core is the user's core block; zero where there is none, or it says nothing about the time asked for. CoreMemories are those that its

@@ -64,6 +64,29 @@ func (l Language) SaysI(said string, words []Word) bool {
 	})
 }
 
+// AsksFact reports whether an English query begins by asking for a fact, rather than for something to be done.
+func AsksFact(words []Word) bool {
+	return len(words) > 0 && (words[0].Lower == "when" || questionWords[words[0].Lower])
+}
+
+// advising words ask for what would be good, and not for what is.
+var advising = WordSet("should can could would might may shall")
+
+// AsksOwnFact reports whether an English question asks for a fact about oneself, as "where do I live" and "what's my dog's name" do, and
+// "what could I cook" does not.
+func AsksOwnFact(words []Word) bool {
+	if !AsksFact(words) || slices.ContainsFunc(words, func(w Word) bool { return advising[w.Lower] }) {
+		return false
+	}
+	for i := 1; i < len(words); i++ {
+		before := words[i-1].Lower
+		if (words[i].Lower == "i" || words[i].Lower == "my") && (auxiliaries[before] || i == 1 && strings.HasSuffix(before, "'s")) {
+			return true
+		}
+	}
+	return false
+}
+
 // AsksWhen recognises questions that want a time by their words: of English wherever they stand (AsksWhen), of other languages by the first
 // word, or the second behind a preposition.
 func (l Language) AsksWhen(said string, words []Word) bool {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	model "github.com/mneme-memory/mneme/shared/ranking/standing"
@@ -274,8 +275,13 @@ func (x *Index) Len() int {
 // Units is how many units compete for places: what was made of one turn counts once.
 func (x *Index) Units() int { return len(x.units) }
 
-// Sole reports whether there is one user who talks, if with an assistant: whatever is asked, that user asks.
-func (x *Index) Sole() bool { return x.users == 1 }
+// Request reports whether a query asks an assistant for something, rather than for what was told: there is one user who talks, and it names
+// nobody who does, and asks for no fact about that user.
+func (x *Index) Request(q Query) bool {
+	asked := conversation.Read(q.Text, q.Messages).Question
+	words := text.Words(asked)
+	return x.users == 1 && !x.namesSpeaker(asked, words) && !text.AsksOwnFact(words)
+}
 
 // Bytes is about how much memory the index takes, with the memories and turns it holds.
 func (x *Index) Bytes() int { return x.bytes }

@@ -58,7 +58,7 @@ func (x *Index) understand(q Query) asked {
 	}
 	a.amount, a.name = wants(form)
 	a.request = x.users == 1 && !x.namesSpeaker(read.Question, form)
-	a.several = a.language == text.English && len(form) > 0 && (needsSeveral(form) || a.request && !asksForFact(form[0]))
+	a.several = a.language == text.English && len(form) > 0 && (needsSeveral(form) || a.request && !text.AsksFact(form))
 	x.askTerms(&a, read.Parts)
 	x.askWords(&a, read.Parts)
 	for _, d := range text.Dates(q.Text, q.Now) {

@@ -66,12 +66,3 @@ func isPlural(noun string) bool {
 	}
 	return true
 }
-
-// asksForFact says whether the word that a query begins with asks for one fact, rather than for something to be done.
-func asksForFact(first text.Word) bool {
-	switch first.Lower {
-	case "what", "which", "who", "whom", "whose", "when", "where", "why", "how":
-		return true
-	}
-	return false
-}

@@ -83,7 +83,7 @@ type scored struct {
 // choose returns the memories to quote, best first; none where they do not support an answer.
 func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory.Memory) []scored {
 	// What a request needs, such as an allergy for a place to dine, is often told in none of its words: the ranker knows better than they.
-	request := e.Sole && a.person == "" && !a.blank
+	request := e.Request && a.person == "" && !a.blank
 	if e.Support < 0 && !request {
 		return nil
 	}

@@ -222,11 +222,11 @@ func TestARequestIsAnsweredWithWhatItMustRespect(t *testing.T) {
 	for query, answered := range map[string]bool{
 		"Suggest a place for dinner": true, "Was soll ich am Sonntag kochen?": true, "Which car does Ana drive?": false, "???": false,
 	} {
-		for _, sole := range []bool{true, false} {
-			e := recall.Evidence{Query: query, Now: now, WordBudget: 200, Memories: []memory.Memory{allergy}, Sole: sole}
+		for _, request := range []bool{true, false} {
+			e := recall.Evidence{Query: query, Now: now, WordBudget: 200, Memories: []memory.Memory{allergy}, Request: request}
 			a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
-			if err != nil || a.Abstained == (answered && sole) {
-				t.Errorf("%s, sole %v: got %+v, %v", query, sole, a, err)
+			if err != nil || a.Abstained == (answered && request) {
+				t.Errorf("%s, request %v: got %+v, %v", query, request, a, err)
 			}
 		}
 	}
