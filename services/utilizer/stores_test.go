@@ -156,6 +156,6 @@ func TestFriendsAreNotTakenForOneUserBeforeTheirIndexIsReady(t *testing.T) {
 	r.Indexes = newIndexCache(t, r.Bank, small)
 	got, err := r.Recall(t.Context(), acme, asks("Plan the trip to Naples and places to eat in Naples, on the trip to Naples."))
 	if err != nil || !got.Searched || got.Evidence.Request || len(got.Evidence.Memories) != 5 {
-		t.Errorf("searched %v, request %v, %d memories, %v; want five of friends", got.Searched, got.Evidence.Request, len(got.Evidence.Memories), err)
+		t.Errorf("searched %v, request %v, %d memories, %v", got.Searched, got.Evidence.Request, len(got.Evidence.Memories), err)
 	}
 }

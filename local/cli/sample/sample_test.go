@@ -36,7 +36,8 @@ func TestTheSampleAnswersItsQuestions(t *testing.T) {
 		}
 		for query := range questions { // evidence is asked for by those who count it
 			last := s.Sessions[len(s.Sessions)-1]
-			s.Questions = append(s.Questions, dataset.Question{Text: query, Evidence: []string{last.Turns[0].ID}, AskedAt: last.End().Add(time.Hour)})
+			q := dataset.Question{Text: query, Evidence: []string{last.Turns[0].ID}, AskedAt: last.End().Add(time.Hour)}
+			s.Questions = append(s.Questions, q)
 		}
 		users = append(users, s)
 	}

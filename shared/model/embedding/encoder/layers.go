@@ -1,0 +1,194 @@
+package encoder
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// reduce sums, or averages, along axes.
+func reduce(mean bool) operator {
+	return func(n node, in []tensor) (tensor, error) {
+		t := in[0]
+		if t.isInt() {
+			return t, errKind
+		}
+		gone := map[int]bool{}
+		for _, a := range axes(n, in) {
+			p, err := axis(a, len(t.shape))
+			if err != nil {
+				return t, err
+			}
+			gone[p] = true
+		}
+		keep := true
+		if a, ok := n.attributes["keepdims"]; ok {
+			keep = a.i != 0
+		}
+		full, shape := slices.Clone(t.shape), []int{}
+		for i, d := range t.shape {
+			if !gone[i] && len(gone) > 0 {
+				shape = append(shape, d)
+				continue
+			}
+			full[i] = 1
+			if keep {
+				shape = append(shape, 1)
+			}
+		}
+		by := steps(full)
+		for i, d := range full {
+			if d == 1 {
+				by[i] = 0
+			}
+		}
+		sums := make([]float64, product(full))
+		for i, p := range walk(t.shape, by, 0) {
+			sums[p] += float64(t.floats[i])
+		}
+		out := tensor{shape: shape, floats: make([]float32, len(sums))}
+		for i, s := range sums {
+			if mean {
+				s /= float64(t.size() / len(sums))
+			}
+			out.floats[i] = float32(s)
+		}
+		return out, nil
+	}
+}
+
+func softmax(n node, in []tensor) (tensor, error) {
+	t, at := in[0], int64(-1)
+	if a, ok := n.attributes["axis"]; ok {
+		at = a.i
+	}
+	if p, err := axis(at, len(t.shape)); err != nil || p != len(t.shape)-1 || t.isInt() {
+		return t, fmt.Errorf("is along axis %d of shape %v, want numbers along the last", at, t.shape)
+	}
+	out := tensor{shape: t.shape, floats: slices.Clone(t.floats)}
+	for row := range slices.Chunk(out.floats, t.shape[len(t.shape)-1]) {
+		most, sum := slices.Max(row), 0.0
+		for i, x := range row {
+			e := math.Exp(float64(x - most))
+			row[i] = float32(e)
+			sum += e
+		}
+		for i := range row {
+			row[i] = float32(float64(row[i]) / sum)
+		}
+	}
+	return out, nil
+}
+
+func layerNormalization(n node, in []tensor) (tensor, error) {
+	t, width := in[0], len(in[1].floats)
+	if rank := len(t.shape); rank == 0 || width == 0 || t.shape[rank-1] != width {
+		return t, fmt.Errorf("has a scale of %d for a shape of %v, want the last axis'", width, t.shape)
+	}
+	epsilon := 1e-5
+	if a, ok := n.attributes["epsilon"]; ok {
+		epsilon = float64(a.f)
+	}
+	out := tensor{shape: t.shape, floats: slices.Clone(t.floats)}
+	for row := range slices.Chunk(out.floats, width) {
+		mean, variance := 0.0, 0.0
+		for _, x := range row {
+			mean += float64(x) / float64(width)
+		}
+		for _, x := range row {
+			variance += (float64(x) - mean) * (float64(x) - mean) / float64(width)
+		}
+		by := 1 / math.Sqrt(variance+epsilon)
+		for i, x := range row {
+			row[i] = float32((float64(x)-mean)*by) * in[1].floats[i]
+			if len(in) > 2 && in[2].floats != nil {
+				row[i] += in[2].floats[i]
+			}
+		}
+	}
+	return out, nil
+}
+
+// matrix is part of a tensor as gonum takes it.
+func matrix(v []float32, rows, columns int) blas32.General {
+	return blas32.General{Rows: rows, Cols: columns, Stride: max(1, columns), Data: v}
+}
+
+func turnedMatMul(_ node, in []tensor) (tensor, error) {
+	a, b := in[0], in[1]
+	last := len(a.shape) - 1
+	if a.isInt() || last < 0 || a.shape[last] != b.shape[1] {
+		return a, fmt.Errorf("has shapes %v and %v, which do not go together", a.shape, []int{b.shape[1], b.shape[0]})
+	}
+	n, inner, m := product(a.shape[:last]), b.shape[1], b.shape[0]
+	out := tensor{shape: append(slices.Clone(a.shape[:last]), m), floats: make([]float32, n*m)}
+	blas32.Gemm(blas.NoTrans, blas.Trans, 1, matrix(a.floats, n, inner), matrix(b.floats, m, inner), 0, matrix(out.floats, n, m))
+	return out, nil
+}
+
+func matMul(_ node, in []tensor) (tensor, error) {
+	a, b := in[0], in[1]
+	if a.isInt() || b.isInt() || len(a.shape) < 2 || len(b.shape) < 2 {
+		return a, fmt.Errorf("has shapes %v and %v, want floats of at least two axes", a.shape, b.shape)
+	}
+	p, q := len(a.shape)-2, len(b.shape)-2
+	n, inner, m := a.shape[p], a.shape[p+1], b.shape[q+1]
+	if b.shape[q] != inner {
+		return a, fmt.Errorf("has shapes %v and %v, which do not go together", a.shape, b.shape)
+	}
+	if product(b.shape[:q]) == 1 { // all rows at once
+		n *= product(a.shape[:p])
+		out := tensor{shape: append(slices.Clone(a.shape[:p+1]), m), floats: make([]float32, n*m)}
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, matrix(a.floats, n, inner), matrix(b.floats, inner, m), 0, matrix(out.floats, n, m))
+		return out, nil
+	}
+	batch, err := common(a.shape[:p], b.shape[:q])
+	if err != nil {
+		return a, err
+	}
+	a, b = a.spread(slices.Concat(batch, a.shape[p:])), b.spread(slices.Concat(batch, b.shape[q:]))
+	out := tensor{shape: append(slices.Clone(batch), n, m), floats: make([]float32, product(batch)*n*m)}
+	for i := range product(batch) {
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, matrix(a.floats[i*n*inner:(i+1)*n*inner], n, inner),
+			matrix(b.floats[i*inner*m:(i+1)*inner*m], inner, m), 0, matrix(out.floats[i*n*m:(i+1)*n*m], n, m))
+	}
+	return out, nil
+}
+
+// gemm multiplies two matrices and adds a third.
+func gemm(n node, in []tensor) (tensor, error) {
+	a, b := in[0], in[1]
+	for i, flag := range []string{"transA", "transB"} {
+		if n.attributes[flag].i != 0 && len(in[i].shape) == 2 {
+			*[]*tensor{&a, &b}[i] = in[i].transposed([]int{1, 0})
+		}
+	}
+	out, err := matMul(n, []tensor{a, b})
+	if err != nil {
+		return out, err
+	}
+	factor := func(name string) float32 {
+		if a, ok := n.attributes[name]; ok {
+			return a.f
+		}
+		return 1
+	}
+	blas32.Scal(factor("alpha"), blas32.Vector{N: len(out.floats), Inc: 1, Data: out.floats})
+	if len(in) < 3 || in[2].floats == nil {
+		return out, nil
+	}
+	shape, err := common(out.shape, in[2].shape)
+	if err != nil {
+		return out, err
+	}
+	c := in[2].spread(shape)
+	blas32.Axpy(
+		factor("beta"),
+		blas32.Vector{N: len(c.floats), Inc: 1, Data: c.floats},
+		blas32.Vector{N: len(out.floats), Inc: 1, Data: out.floats},
+	)
+	return out, nil
+}
