@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mneme-memory/mneme/evaluation/training"
 )
@@ -43,7 +44,7 @@ func (c *cli) trainFilter() *cobra.Command {
 	f.IntVar(&o.Epochs, "epochs", o.Epochs, "how often all turns are learned from")
 	f.Float64Var(&o.Rate, "rate", o.Rate, "first rate of learning")
 	f.Float64Var(&o.Decay, "decay", o.Decay, "pull of every weight to zero")
-	f.StringVar(&file, "out", "", "file to write the model to; without one, only the measures are printed")
+	outFlag(f, &file)
 	return cmd
 }
 
@@ -92,6 +93,11 @@ func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// outFlag is the file that writeModel writes.
+func outFlag(f *pflag.FlagSet, file *string) {
+	f.StringVar(file, "out", "", "file to write the model to; without one, only the measures are printed")
 }
 
 // writeModel writes what encode makes to a file; without one, nothing.

@@ -28,7 +28,7 @@ func (c *cli) trainConstraint() *cobra.Command {
 	f.IntVar(&o.Epochs, "epochs", o.Epochs, "how often all statements are learned from")
 	f.Float64Var(&o.Rate, "rate", o.Rate, "first rate of learning")
 	f.Float64Var(&o.Decay, "decay", o.Decay, "pull of every weight to zero")
-	f.StringVar(&file, "out", "", "file to write the model to; without one, only the measures are printed")
+	outFlag(f, &file)
 	return cmd
 }
 

@@ -24,7 +24,7 @@ func (c *cli) trainSupport() *cobra.Command {
 	f := cmd.Flags()
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses the conversations")
 	f.IntVar(&o.Conversations, "conversations", o.Conversations, "conversations to learn from; a quarter as many again are held out")
-	f.StringVar(&file, "out", "", "file to write the model to; without one, only the measures are printed")
+	outFlag(f, &file)
 	return cmd
 }
 
