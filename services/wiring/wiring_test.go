@@ -13,9 +13,9 @@ import (
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	"github.com/mneme-memory/mneme/shared/model/embedding/encoder/encodertest"
 	"github.com/mneme-memory/mneme/shared/model/embedding/endpoint"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/model/onnx/onnxtest"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -133,7 +133,7 @@ func TestWithAModelEveryPolicyIsThere(t *testing.T) {
 
 func TestASentenceEncoderInTheProcess(t *testing.T) {
 	dir, tel := t.TempDir(), newTelemetry(t)
-	if _, err := encodertest.Write(dir, encodertest.Tiny, 1); err != nil {
+	if _, err := onnxtest.Write(dir, onnxtest.Tiny, 1); err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := config.Load[all](map[string]string{"MNEME_EMBEDDING": "encoder", "MNEME_EMBEDDING_FOLDER": dir})
@@ -146,7 +146,7 @@ func TestASentenceEncoderInTheProcess(t *testing.T) {
 	}
 	defer free()
 	vectors, err := e.Embed(t.Context(), []string{"green tea"})
-	if err != nil || len(vectors[0]) != encodertest.Tiny.Width || e.Dimension() != encodertest.Tiny.Width {
+	if err != nil || len(vectors[0]) != onnxtest.Tiny.Width || e.Dimension() != onnxtest.Tiny.Width {
 		t.Errorf("got %v, %v", vectors, err)
 	}
 	cfg.Embedding.Folder = t.TempDir()

@@ -149,6 +149,9 @@ func launch(t *testing.T, binary, dir string) *running {
 	t.Cleanup(func() {
 		_ = r.cmd.Process.Kill()
 		<-r.ended
+		if t.Failed() {
+			t.Logf("mneme up said:\n%s", r.log.String())
+		}
 	})
 	var where standalone.Connection
 	if r.failed = json.NewDecoder(out).Decode(&where); r.failed == nil && where.APIKey != "" {

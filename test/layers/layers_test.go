@@ -50,7 +50,8 @@ var order = []string{
 	// the domain
 	"shared/fault", "shared/memory", "shared/tenant", "shared/contract",
 	// language, and models of it
-	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/model/embedding",
+	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/model/onnx",
+	"shared/model/wordpiece", "shared/model/embedding",
 	// ports of the stores and the bus, with their adapters
 	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/transfer", "shared/bus",
 	// policies, learning, attribution
@@ -58,7 +59,7 @@ var order = []string{
 	// what every process is run with
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
 	// conformance suites and stand-ins that only tests import
-	"shared/model/llm/llmtest", "shared/model/embedding/encoder/encodertest", "shared/bus/bustest", "shared/store/bank/banktest",
+	"shared/model/llm/llmtest", "shared/model/onnx/onnxtest", "shared/bus/bustest", "shared/store/bank/banktest",
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/formation/formationtest",
 	"workflows/consolidation", "workflows/erasure",
 	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer",

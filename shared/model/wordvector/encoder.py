@@ -18,21 +18,20 @@ tokenizer.no_padding()
 tokenizer.enable_truncation(LONGEST)
 
 
-def norm(x, name):
-    mean = x.mean(-1, keepdims=True)
-    variance = ((x - mean) ** 2).mean(-1, keepdims=True)
-    return (x - mean) / jnp.sqrt(variance + 1e-12) * weights[name + ".weight"] + weights[name + ".bias"]
-
-
-def linear(x, name):
-    return x @ weights[name + ".weight"].T + weights[name + ".bias"]
-
-
-@jax.jit
-def forward(ids, mask):
+def layers(w, ids, types, mask):
+    """Returns the last layer's states of the tokens of texts, by weights that are named as in the package."""
     texts, tokens = ids.shape
-    x = weights["embeddings.word_embeddings.weight"][ids] + weights["embeddings.position_embeddings.weight"][:tokens]
-    x = norm(x + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+
+    def norm(x, name):
+        mean = x.mean(-1, keepdims=True)
+        variance = ((x - mean) ** 2).mean(-1, keepdims=True)
+        return (x - mean) / jnp.sqrt(variance + 1e-12) * w[name + ".weight"] + w[name + ".bias"]
+
+    def linear(x, name):
+        return x @ w[name + ".weight"].T + w[name + ".bias"]
+
+    x = w["embeddings.word_embeddings.weight"][ids] + w["embeddings.position_embeddings.weight"][:tokens]
+    x = norm(x + w["embeddings.token_type_embeddings.weight"][types], "embeddings.LayerNorm")
     hidden = (1 - mask)[:, None, None, :] * -1e9
     for layer in range(LAYERS):
         name = f"encoder.layer.{layer}."
@@ -46,6 +45,12 @@ def forward(ids, mask):
         x = norm(x + linear(y, name + "attention.output.dense"), name + "attention.output.LayerNorm")
         y = jax.nn.gelu(linear(x, name + "intermediate.dense"), approximate=False)
         x = norm(x + linear(y, name + "output.dense"), name + "output.LayerNorm")
+    return x
+
+
+@jax.jit
+def forward(ids, mask):
+    x = layers(weights, ids, jnp.zeros_like(ids), mask)
     mean = (x * mask[:, :, None]).sum(1) / mask.sum(1)[:, None]
     return mean / jnp.linalg.norm(mean, axis=1, keepdims=True)
 

@@ -22,12 +22,15 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/model/onnx"
+	"github.com/mneme-memory/mneme/shared/model/wordpiece"
 )
 
 // Encoder embeds by a model in the process. It is safe for concurrent use.
 type Encoder struct {
-	network   *network
-	tokenizer *wordPiece
+	network   *onnx.Network
+	tokenizer *wordpiece.Tokenizer
+	dimension int
 	// most is how many tokens a text may have.
 	most int
 	// first says that a sentence's vector is that of its first token, not the mean.
@@ -51,7 +54,7 @@ func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.network, err = newNetwork(model); err != nil {
+	if e.network, err = onnx.Parse(model); err != nil {
 		return nil, fault.Terminal("folder", "%s %w", at, err)
 	}
 	sum.Write(model)
@@ -59,14 +62,15 @@ func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.tokenizer, err = readTokenizer(tokenizer); err != nil {
+	if e.tokenizer, err = wordpiece.Parse(tokenizer); err != nil {
 		return nil, fault.Terminal("folder", "%s %w", at, err)
 	}
 	sum.Write(tokenizer)
 	if e.most, err = longest(folder); err != nil {
 		return nil, err
 	}
-	if least := len(e.tokenizer.before) + len(e.tokenizer.after); e.most <= least {
+	before, after := e.tokenizer.Around()
+	if least := len(before) + len(after); e.most <= least {
 		return nil, fault.Terminal(
 			"folder",
 			"%s is for texts of at most %d tokens, want more than the %d that stand around each",
@@ -78,14 +82,12 @@ func Open(folder string, log *slog.Logger) (*Encoder, error) {
 	if e.first, err = firstPooled(folder); err != nil {
 		return nil, err
 	}
-	ids, _ := e.tokenizer.tokens("dimension", e.most)
-	out, err := e.network.run(ids)
-	if err != nil {
+	ids, _ := e.tokenizer.Tokens("dimension", e.most)
+	if _, e.dimension, err = e.network.Run(ids, nil); err != nil {
 		return nil, fault.Terminal("folder", "the model of %s cannot be run: %w", folder, err)
 	}
-	e.network.dimension = out.shape[2]
 	fmt.Fprintf(sum, "%d %t", e.most, e.first)
-	e.model = fmt.Sprintf("onnx-%x/%d", sum.Sum(nil)[:6], e.network.dimension)
+	e.model = fmt.Sprintf("onnx-%x/%d", sum.Sum(nil)[:6], e.dimension)
 	return e, nil
 }
 
@@ -168,7 +170,7 @@ func firstPooled(folder string) (bool, error) {
 }
 
 // Dimension implements embedding.Embedder.
-func (e *Encoder) Dimension() int { return e.network.dimension }
+func (e *Encoder) Dimension() int { return e.dimension }
 
 // Model implements embedding.Embedder: it is made of what is in the files, wherever they are.
 func (e *Encoder) Model() string { return e.model }
@@ -202,14 +204,14 @@ func (e *Encoder) embed(text string) ([]float32, error) {
 	if strings.TrimSpace(text) == "" {
 		return mean, nil
 	}
-	ids, cut := e.tokenizer.tokens(text, e.most)
+	ids, cut := e.tokenizer.Tokens(text, e.most)
 	if cut {
 		e.cut.Do(func() {
 			e.log.Warn("a text is longer than the embedding model takes, and its beginning is embedded; said once, others may follow",
 				"bytes", len(text), "tokens", e.most)
 		})
 	}
-	out, err := e.network.run(ids)
+	out, _, err := e.network.Run(ids, nil)
 	if err != nil {
 		return nil, fault.Terminal("text", "cannot be embedded: %w", err)
 	}
@@ -221,7 +223,7 @@ func (e *Encoder) embed(text string) ([]float32, error) {
 	for k := range mean {
 		sum := 0.0
 		for t := range pooled {
-			sum += float64(out.floats[t*len(mean)+k])
+			sum += float64(out[t*len(mean)+k])
 		}
 		mean[k] = float32(sum / float64(pooled))
 		square += float64(mean[k]) * float64(mean[k])

@@ -17,16 +17,16 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/embedding/encoder"
-	"github.com/mneme-memory/mneme/shared/model/embedding/encoder/encodertest"
+	"github.com/mneme-memory/mneme/shared/model/onnx/onnxtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // folder writes a model.
-func folder(t testing.TB, s encodertest.Shape) (string, encodertest.Model) {
+func folder(t testing.TB, s onnxtest.Shape) (string, onnxtest.Model) {
 	t.Helper()
 	dir := t.TempDir()
-	m, err := encodertest.Write(dir, s, 1)
+	m, err := onnxtest.Write(dir, s, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func (p *plainly) attend(x [][]float64, heads int) [][]float64 {
 }
 
 // embedded is the vector of a text of some tokens, the mean of the first so many.
-func embedded(m encodertest.Model, ids []int, pooled int) []float64 {
+func embedded(m onnxtest.Model, ids []int, pooled int) []float64 {
 	s := m.Shape
 	p := &plainly{weights: m.Weights, width: s.Width}
 	words, positions, types := p.next(), p.next(), p.next()
@@ -165,7 +165,7 @@ func embedded(m encodertest.Model, ids []int, pooled int) []float64 {
 
 func TestTheModelIsComputedAsItIsWritten(t *testing.T) {
 	for _, decomposed := range []bool{false, true} {
-		s := encodertest.Tiny
+		s := onnxtest.Tiny
 		s.Decomposed = decomposed
 		dir, m := folder(t, s)
 		e := open(t, dir, nil)
@@ -195,7 +195,7 @@ func near(t *testing.T, text string, got []float32, want []float64) {
 }
 
 func TestTheFirstTokenStandsForTheSentenceWhereTheModelSaysSo(t *testing.T) {
-	dir, m := folder(t, encodertest.Tiny)
+	dir, m := folder(t, onnxtest.Tiny)
 	mean := open(t, dir, nil)
 	change(t, dir, "1_Pooling/config.json", func(c map[string]any) {
 		c["pooling_mode_mean_tokens"], c["pooling_mode_cls_token"] = false, true
@@ -211,7 +211,7 @@ func TestTheFirstTokenStandsForTheSentenceWhereTheModelSaysSo(t *testing.T) {
 }
 
 func TestTextsAreEmbeddedEachByItself(t *testing.T) {
-	dir, _ := folder(t, encodertest.Tiny)
+	dir, _ := folder(t, onnxtest.Tiny)
 	e := open(t, dir, nil)
 	texts := []string{"tea", " \n", "ana likes tea", "tea", ""}
 	out := embed(t, e, texts...)
@@ -232,7 +232,7 @@ func TestTextsAreEmbeddedEachByItself(t *testing.T) {
 
 func TestATextThatIsTooLongIsCutAndThatIsSaidOnce(t *testing.T) {
 	var log strings.Builder
-	dir, _ := folder(t, encodertest.Tiny)
+	dir, _ := folder(t, onnxtest.Tiny)
 	e := open(t, dir, &log)
 	fits := strings.Repeat("tea ", 8)
 	if embed(t, e, fits); log.Len() > 0 {
@@ -249,10 +249,10 @@ func TestATextThatIsTooLongIsCutAndThatIsSaidOnce(t *testing.T) {
 }
 
 func TestModelsAreKnownByWhatIsInThem(t *testing.T) {
-	one, _ := folder(t, encodertest.Tiny)
-	same, _ := folder(t, encodertest.Tiny)
+	one, _ := folder(t, onnxtest.Tiny)
+	same, _ := folder(t, onnxtest.Tiny)
 	other := t.TempDir()
-	if _, err := encodertest.Write(other, encodertest.Tiny, 2); err != nil {
+	if _, err := onnxtest.Write(other, onnxtest.Tiny, 2); err != nil {
 		t.Fatal(err)
 	}
 	a, b, c := open(t, one, nil).Model(), open(t, same, nil).Model(), open(t, other, nil).Model()
@@ -297,7 +297,7 @@ func TestWhatCannotBeUsedIsNamed(t *testing.T) {
 			change(t, dir, "tokenizer.json", func(c map[string]any) { c[part].(map[string]any)[field] = value })
 		}
 	}
-	file := encodertest.New(encodertest.Tiny, 1).File
+	file := onnxtest.New(onnxtest.Tiny, 1).File
 	for name, tt := range map[string]struct {
 		breaks func(*testing.T, string)
 		says   string
@@ -334,7 +334,7 @@ func TestWhatCannotBeUsedIsNamed(t *testing.T) {
 		"no room": {write("sentence_bert_config.json", []byte(`{"max_seq_length": 2}`)), "at most 2 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, _ := folder(t, encodertest.Tiny)
+			dir, _ := folder(t, onnxtest.Tiny)
 			tt.breaks(t, dir)
 			_, err := encoder.Open(dir, slog.New(slog.DiscardHandler))
 			if !fault.IsTerminal(err) || !strings.Contains(err.Error(), tt.says) {
@@ -348,7 +348,7 @@ func TestWhatCannotBeUsedIsNamed(t *testing.T) {
 }
 
 func BenchmarkEmbed(b *testing.B) {
-	for name, s := range map[string]encodertest.Shape{"tiny": encodertest.Tiny, "MiniLM": encodertest.MiniLM} {
+	for name, s := range map[string]onnxtest.Shape{"tiny": onnxtest.Tiny, "MiniLM": onnxtest.MiniLM} {
 		dir, _ := folder(b, s)
 		e := open(b, dir, nil)
 		for _, tokens := range []int{8, 16, 32, 64, 128} {

@@ -1,5 +1,5 @@
-// Package encodertest makes small sentence encoders of random weights, as files in the layout of sentence-transformers.
-package encodertest
+// Package onnxtest makes small sentence encoders of random weights, as files in the layout of sentence-transformers.
+package onnxtest
 
 import (
 	"encoding/binary"

@@ -1,16 +1,17 @@
-package encoder
+package onnx
 
 import (
 	"fmt"
 	"slices"
 )
 
-// tensor is an array of numbers in row-major order: floats, or ints, which also stand for true (1) and false (0). It is a value: what an
-// operator is given it never changes.
+// tensor is an array of numbers in row-major order: floats, or ints, which also stand for true (1) and false (0), or bytes, which only
+// DequantizeLinear takes. It is a value: what an operator is given it never changes.
 type tensor struct {
 	shape  []int
 	floats []float32
 	ints   []int64
+	bytes  []int8
 }
 
 func product(shape []int) int {
@@ -137,6 +138,16 @@ func (t tensor) spread(shape []int) tensor {
 
 // transposed has the axes in another order.
 func (t tensor) transposed(order []int) tensor {
+	if len(order) == 2 && order[0] == 1 && !t.isInt() { // a matrix of weights, which is large
+		rows, columns := t.shape[0], t.shape[1]
+		out := tensor{shape: []int{columns, rows}, floats: make([]float32, rows*columns)}
+		for i := range rows {
+			for j, x := range t.floats[i*columns : (i+1)*columns] {
+				out.floats[j*rows+i] = x
+			}
+		}
+		return out
+	}
 	own := steps(t.shape)
 	shape, by := make([]int, len(order)), make([]int, len(order))
 	for i, k := range order {

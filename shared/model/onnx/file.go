@@ -1,4 +1,4 @@
-package encoder
+package onnx
 
 import (
 	"encoding/binary"
@@ -9,16 +9,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// onnxModel is what an ONNX file says is computed from what. See onnx.proto of github.com/onnx/onnx for the numbers of fields.
-type onnxModel struct {
+// contents are what an ONNX file says is computed from what. See onnx.proto of github.com/onnx/onnx for the numbers of fields.
+type contents struct {
 	nodes     []node
 	constants map[string]tensor
-	inputs    []onnxValue
-	outputs   []onnxValue
+	inputs    []valueInfo
+	outputs   []valueInfo
 }
 
-// onnxValue is an input or output; dimensions that are not fixed are 0.
-type onnxValue struct {
+// valueInfo is an input or output; dimensions that are not fixed are 0.
+type valueInfo struct {
 	name  string
 	shape []int
 }
@@ -94,9 +94,9 @@ func (f field) varints(to []int64) ([]int64, error) {
 	return to, nil
 }
 
-// readONNX reads a file. What is not understood is left to fail where it is needed.
-func readONNX(file []byte) (*onnxModel, error) {
-	m := &onnxModel{constants: map[string]tensor{}}
+// readFile reads a file. What is not understood is left to fail where it is needed.
+func readFile(file []byte) (*contents, error) {
+	m := &contents{constants: map[string]tensor{}}
 	err := each(file, func(f field) error {
 		if f.number != 7 {
 			return nil
@@ -109,7 +109,7 @@ func readONNX(file []byte) (*onnxModel, error) {
 	return m, err
 }
 
-func (m *onnxModel) graph(f field) error {
+func (m *contents) graph(f field) error {
 	switch f.number {
 	case 1:
 		n := node{attributes: map[string]attribute{}}
@@ -175,6 +175,7 @@ func (n *node) read(f field) (err error) {
 // The kinds of numbers that a tensor of a file may have.
 const (
 	kindFloat  = 1
+	kindInt8   = 3
 	kindInt32  = 6
 	kindInt64  = 7
 	kindBool   = 9
@@ -235,12 +236,14 @@ func readTensor(b []byte) (name string, t tensor, err error) {
 		t.ints = append(
 			ints,
 			decode(raw, 4, func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) })...) //nolint:gosec // likewise
+	case kindInt8:
+		t.bytes = decode(raw, 1, func(b []byte) int8 { return int8(b[0]) }) //nolint:gosec // likewise
 	case kindBool:
 		t.ints = append(ints, decode(raw, 1, func(b []byte) int64 { return int64(b[0]) })...)
 	default:
-		return name, t, fmt.Errorf("have numbers of kind %d, want float32 (1), int32 (6), int64 (7), bool (9) or float64 (11)", kind)
+		return name, t, fmt.Errorf("have numbers of kind %d, want float32 (1), int8 (3), int32 (6), int64 (7), bool (9) or float64 (11)", kind)
 	}
-	if got := len(t.floats) + len(t.ints); got != t.size() {
+	if got := len(t.floats) + len(t.ints) + len(t.bytes); got != t.size() {
 		return name, t, fmt.Errorf("have %d numbers, want %d for a shape of %v", got, t.size(), t.shape)
 	}
 	return name, t, nil
@@ -255,7 +258,7 @@ func decode[T any](b []byte, width int, one func([]byte) T) []T {
 }
 
 // readValue reads the name and the shape of an input or output.
-func readValue(b []byte) (v onnxValue, err error) {
+func readValue(b []byte) (v valueInfo, err error) {
 	within := func(number protowire.Number, then func(field) error) func(field) error {
 		return func(f field) error {
 			if f.number != number {

@@ -1,4 +1,5 @@
-package encoder
+// Package wordpiece cuts texts into the tokens of BERT and the models that descend from it.
+package wordpiece
 
 import (
 	"encoding/json"
@@ -11,8 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// wordPiece is the tokenizer of BERT and what descends from it. What looks like a special token in a text is text: nobody can write one.
-type wordPiece struct {
+// Tokenizer makes tokens of texts. What looks like a special token in a text is text: nobody can write one. It is safe for concurrent use.
+type Tokenizer struct {
 	vocabulary map[string]int64
 	unknown    int64
 	// inner begins the pieces that go on a word; a word of more than longest letters is unknown.
@@ -59,8 +60,8 @@ type tokenizerFile struct {
 	} `json:"post_processor"`
 }
 
-// readTokenizer reads tokenizer.json. A tokenizer of another kind is an error that names it.
-func readTokenizer(file []byte) (*wordPiece, error) {
+// Parse reads tokenizer.json. A tokenizer of another kind is an error that names it.
+func Parse(file []byte) (*Tokenizer, error) {
 	var f tokenizerFile
 	if err := json.Unmarshal(file, &f); err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func readTokenizer(file []byte) (*wordPiece, error) {
 	if f.PreTokenizer == nil || f.PreTokenizer.Type != "BertPreTokenizer" {
 		return nil, errors.New("has another pre-tokenizer than BertPreTokenizer")
 	}
-	w := &wordPiece{vocabulary: f.Model.Vocab, inner: f.Model.Inner, longest: f.Model.Longest}
+	w := &Tokenizer{vocabulary: f.Model.Vocab, inner: f.Model.Inner, longest: f.Model.Longest}
 	var ok bool
 	if w.unknown, ok = f.Model.Vocab[f.Model.Unknown]; !ok {
 		return nil, fmt.Errorf("has no token %q for what is unknown", f.Model.Unknown)
@@ -93,7 +94,7 @@ func readTokenizer(file []byte) (*wordPiece, error) {
 }
 
 // surround reads what stands around a text.
-func (w *wordPiece) surround(f tokenizerFile) error {
+func (w *Tokenizer) surround(f tokenizerFile) error {
 	p := f.PostProcessor
 	switch {
 	case p == nil:
@@ -119,21 +120,28 @@ func (w *wordPiece) surround(f tokenizerFile) error {
 	return nil
 }
 
-// tokens returns the tokens of a text, at most so many with what stands around it, and whether it had more.
-func (w *wordPiece) tokens(text string, most int) (ids []int64, cut bool) {
-	most -= len(w.before) + len(w.after)
-	for _, word := range w.words(text) {
-		ids = append(ids, w.pieces(word)...)
-		if len(ids) > most {
-			ids, cut = ids[:most], true
-			break
-		}
-	}
+// Around are the tokens that stand before and after each text.
+func (w *Tokenizer) Around() (before, after []int64) { return w.before, w.after }
+
+// Tokens returns the tokens of a text, at most so many with what stands around it, and whether it had more.
+func (w *Tokenizer) Tokens(text string, most int) (ids []int64, cut bool) {
+	ids, cut = w.Pieces(text, most-len(w.before)-len(w.after))
 	return slices.Concat(w.before, ids, w.after), cut
 }
 
+// Pieces returns the tokens of a text alone, at most so many, and whether it had more.
+func (w *Tokenizer) Pieces(text string, most int) (ids []int64, cut bool) {
+	for _, word := range w.words(text) {
+		ids = append(ids, w.pieces(word)...)
+		if len(ids) > most {
+			return ids[:most], true
+		}
+	}
+	return ids, false
+}
+
 // words are the words and signs of a text, normalised.
-func (w *wordPiece) words(text string) []string {
+func (w *Tokenizer) words(text string) []string {
 	var b strings.Builder
 	for _, r := range text {
 		switch {
@@ -178,7 +186,7 @@ func (w *wordPiece) words(text string) []string {
 }
 
 // pieces are the longest pieces of the vocabulary that make up a word, from its beginning.
-func (w *wordPiece) pieces(word string) []int64 {
+func (w *Tokenizer) pieces(word string) []int64 {
 	letters := []rune(word)
 	if len(letters) > w.longest {
 		return []int64{w.unknown}

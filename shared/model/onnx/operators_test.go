@@ -1,6 +1,7 @@
-package encoder
+package onnx
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -65,6 +66,18 @@ func TestOperators(t *testing.T) {
 			"Gemm", attr("transB", 1), []tensor{floatsOf([]int{1, 2}, 1, 2), floatsOf([]int{2, 2}, 3, 4, 5, 6), floatsOf([]int{2}, 1, 10)},
 			floatsOf([]int{1, 2}, 12, 27),
 		},
+		"bytes with a factor for each column": {
+			"DequantizeLinear", attr("axis", 1), []tensor{{shape: []int{2, 2}, bytes: []int8{1, -2, 3, 127}}, floatsOf([]int{2}, 0.5, 2)},
+			floatsOf([]int{2, 2}, 0.5, -4, 1.5, 254),
+		},
+		"bytes with a factor for each row": {
+			"DequantizeLinear", attr("axis", 0), []tensor{{shape: []int{2, 2}, bytes: []int8{1, -2, 3, 127}}, floatsOf([]int{2}, 0.5, 2)},
+			floatsOf([]int{2, 2}, 0.5, -1, 6, 254),
+		},
+		"bytes with one factor": {
+			"DequantizeLinear", node{}, []tensor{{shape: []int{2}, bytes: []int8{1, -2}}, floatsOf(nil, 0.5)}, floatsOf([]int{2}, 0.5, -1),
+		},
+		"far out": {"Gelu", node{}, []tensor{floatsOf([]int{3}, -100, 0, 100)}, floatsOf([]int{3}, 0, 0, 100)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := operators[tt.op](tt.node, tt.in)
@@ -73,5 +86,21 @@ func TestOperators(t *testing.T) {
 				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
 			}
 		})
+	}
+}
+
+func TestGeluIsTheErrorFunctions(t *testing.T) {
+	var in []float32
+	for x := -7.0; x < 7; x += 0.0137 {
+		in = append(in, float32(x))
+	}
+	got, err := gelu(node{}, []tensor{floatsOf([]int{len(in)}, in...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range in {
+		if want := 0.5 * float64(x) * (1 + math.Erf(float64(x)/math.Sqrt2)); math.Abs(float64(got.floats[i])-want) > 1e-6 {
+			t.Errorf("of %v it is %v, want %v", x, got.floats[i], want)
+		}
 	}
 }

@@ -1,10 +1,12 @@
-package encoder
+package onnx
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/viterin/vek/vek32"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -112,6 +114,39 @@ func layerNormalization(n node, in []tensor) (tensor, error) {
 	return out, nil
 }
 
+// dequantize makes floats of bytes that stand for multiples of a factor, which is one of the whole tensor or of each index of an axis.
+func dequantize(n node, in []tensor) (tensor, error) {
+	steps, scale := in[0], in[1]
+	if steps.bytes == nil || len(scale.floats) == 0 || len(in) > 2 && in[2].size() > 0 && in[2].shape != nil {
+		return steps, errors.New("is not of bytes with factors around zero")
+	}
+	at, a := 1, int64(1) // the standard's axis where none is given
+	if given, ok := n.attributes["axis"]; ok {
+		a = given.i
+	}
+	inner := len(steps.bytes)
+	if len(scale.floats) > 1 {
+		var err error
+		if at, err = axis(a, len(steps.shape)); err != nil {
+			return steps, err
+		}
+		if steps.shape[at] != len(scale.floats) {
+			return steps, fmt.Errorf("has %d factors for an axis of %d", len(scale.floats), steps.shape[at])
+		}
+		inner = product(steps.shape[at+1:])
+	}
+	out := tensor{shape: steps.shape, floats: make([]float32, 0, len(steps.bytes))}
+	for from := 0; from < len(steps.bytes); {
+		for _, factor := range scale.floats {
+			for _, b := range steps.bytes[from : from+inner] {
+				out.floats = append(out.floats, float32(b)*factor)
+			}
+			from += inner
+		}
+	}
+	return out, nil
+}
+
 // matrix is part of a tensor as gonum takes it.
 func matrix(v []float32, rows, columns int) blas32.General {
 	return blas32.General{Rows: rows, Cols: columns, Stride: max(1, columns), Data: v}
@@ -125,9 +160,20 @@ func turnedMatMul(_ node, in []tensor) (tensor, error) {
 	}
 	n, inner, m := product(a.shape[:last]), b.shape[1], b.shape[0]
 	out := tensor{shape: append(slices.Clone(a.shape[:last]), m), floats: make([]float32, n*m)}
-	blas32.Gemm(blas.NoTrans, blas.Trans, 1, matrix(a.floats, n, inner), matrix(b.floats, m, inner), 0, matrix(out.floats, n, m))
+	for from := 0; from < m; from += atOnce {
+		to := min(m, from+atOnce)
+		for i := range n {
+			row := a.floats[i*inner : (i+1)*inner]
+			for j := from; j < to; j++ {
+				out.floats[i*m+j] = vek32.Dot(row, b.floats[j*inner:(j+1)*inner])
+			}
+		}
+	}
 	return out, nil
 }
+
+// atOnce is how many rows of weights are multiplied with each row of numbers in turn: they stay in the nearest cache.
+const atOnce = 8
 
 func matMul(_ node, in []tensor) (tensor, error) {
 	a, b := in[0], in[1]

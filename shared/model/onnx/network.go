@@ -1,0 +1,197 @@
+// Package onnx runs encoders of text that are ONNX files, in the process and without a library of another language (decision 14): the
+// operators that such models are exported with, on one text at a time.
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Inputs that a model may have.
+const (
+	inputIDs   = "input_ids"
+	inputMask  = "attention_mask"
+	inputTypes = "token_type_ids"
+)
+
+// Network is a model of a file, ready to be run. It does not change, and is safe for concurrent use.
+type Network struct {
+	nodes     []node
+	constants map[string]tensor
+	inputs    []string
+	output    string
+}
+
+// Parse reads an ONNX file whose inputs are tokens and one of whose outputs is a vector for each. An error says what about the file is not
+// as it has to be.
+func Parse(file []byte) (*Network, error) {
+	m, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{constants: m.constants}
+	for _, in := range m.inputs {
+		if _, ok := m.constants[in.name]; ok {
+			continue // older files name their weights among the inputs
+		}
+		if !slices.Contains([]string{inputIDs, inputMask, inputTypes}, in.name) {
+			return nil, fmt.Errorf("wants an input %q, want a model of %s, %s and %s", in.name, inputIDs, inputMask, inputTypes)
+		}
+		n.inputs = append(n.inputs, in.name)
+	}
+	out := slices.IndexFunc(m.outputs, func(v valueInfo) bool { return len(v.shape) == 3 })
+	if out < 0 {
+		return nil, errors.New("has no output of three axes, want one with a vector for each token, such as last_hidden_state")
+	}
+	n.output = m.outputs[out].name
+	if err := n.choose(m.nodes); err != nil {
+		return nil, err
+	}
+	if err := n.fold(); err != nil {
+		return nil, err
+	}
+	n.turn()
+	return n, nil
+}
+
+// fold computes once what hangs on no input, such as weights that are stored as bytes, and forgets the constants that nothing takes then.
+func (n *Network) fold() error {
+	left := n.nodes[:0]
+	for _, one := range n.nodes {
+		if slices.ContainsFunc(one.inputs, func(in string) bool { _, ok := n.constants[in]; return in != "" && !ok }) {
+			left = append(left, one)
+			continue
+		}
+		out, err := n.compute(one, nil)
+		if err != nil {
+			return err
+		}
+		n.constants[one.outputs[0]] = out
+	}
+	n.nodes = left
+	uses := n.uses()
+	for name := range n.constants {
+		if uses[name] == 0 && name != n.output {
+			delete(n.constants, name)
+		}
+	}
+	return nil
+}
+
+// uses counts who takes what.
+func (n *Network) uses() map[string]int {
+	out := map[string]int{}
+	for _, one := range n.nodes {
+		for _, in := range one.inputs {
+			out[in]++
+		}
+	}
+	return out
+}
+
+// compute runs one node on values that others made, and on constants. A file may claim shapes that its weights do not have: that is an
+// error which names the node.
+func (n *Network) compute(one node, values map[string]tensor) (out tensor, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("node %s (%s): %v", one.name, one.op, r)
+		}
+	}()
+	in := make([]tensor, len(one.inputs))
+	for i, name := range one.inputs {
+		if v, ok := values[name]; ok {
+			in[i] = v
+		} else {
+			in[i] = n.constants[name]
+		}
+	}
+	if out, err = operators[one.op](one, in); err != nil {
+		err = fmt.Errorf("node %s (%s) %w", one.name, one.op, err)
+	}
+	return out, err
+}
+
+// turn lays the weights of layers on their side: gonum multiplies rows with rows faster than with columns.
+func (n *Network) turn() {
+	uses := n.uses()
+	for i, one := range n.nodes {
+		if one.op != "MatMul" || len(one.inputs) < 2 { // which is an error when it is run
+			continue
+		}
+		name := one.inputs[1]
+		if weights := n.constants[name]; len(weights.shape) == 2 && !weights.isInt() && uses[name] == 1 {
+			n.constants[name], n.nodes[i].op = weights.transposed([]int{1, 0}), opTurned
+		}
+	}
+}
+
+// choose keeps the nodes that the output needs, each after those whose outputs it takes.
+func (n *Network) choose(all []node) error {
+	makes := map[string]int{}
+	for i, one := range all {
+		for _, out := range one.outputs {
+			makes[out] = i
+		}
+	}
+	done := map[int]bool{}
+	var need func(name string, depth int) error
+	need = func(name string, depth int) error {
+		_, constant := n.constants[name]
+		if name == "" || constant || slices.Contains(n.inputs, name) {
+			return nil
+		}
+		i, ok := makes[name]
+		if !ok || depth > len(all) {
+			return fmt.Errorf("has nothing that makes %q", name)
+		}
+		if done[i] {
+			return nil
+		}
+		for _, in := range all[i].inputs {
+			if err := need(in, depth+1); err != nil {
+				return err
+			}
+		}
+		if _, ok := operators[all[i].op]; !ok || all[i].outputs[0] == "" {
+			return fmt.Errorf("has an operator %s, which is not supported", all[i].op)
+		}
+		done[i] = true
+		n.nodes = append(n.nodes, all[i])
+		return nil
+	}
+	return need(n.output, 0)
+}
+
+// Run returns the vectors of the tokens of a text, one after the other, each as wide as said. Types are those of the tokens, 0 where there
+// are none.
+func (n *Network) Run(ids, types []int64) (vectors []float32, width int, err error) {
+	ones := make([]int64, len(ids))
+	for i := range ones {
+		ones[i] = 1
+	}
+	if types == nil {
+		types = make([]int64, len(ids))
+	}
+	if len(types) != len(ids) {
+		return nil, 0, fmt.Errorf("is given %d types for %d tokens", len(types), len(ids))
+	}
+	shape := []int{1, len(ids)}
+	values := map[string]tensor{}
+	for _, name := range n.inputs {
+		values[name] = tensor{shape: shape, ints: map[string][]int64{inputIDs: ids, inputMask: ones, inputTypes: types}[name]}
+	}
+	for _, one := range n.nodes {
+		if values[one.outputs[0]], err = n.compute(one, values); err != nil {
+			return nil, 0, err
+		}
+	}
+	out, ok := values[n.output]
+	if !ok {
+		out = n.constants[n.output]
+	}
+	if s := out.shape; len(s) != 3 || s[0] != 1 || s[1] != len(ids) || out.floats == nil || s[2] == 0 {
+		return nil, 0, fmt.Errorf("output %q has shape %v, want a vector for each of %d tokens", n.output, out.shape, len(ids))
+	}
+	return out.floats, out.shape[2], nil
+}
