@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/viterin/vek/vek32"
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // reduce sums, or averages, along axes.
@@ -41,14 +39,11 @@ func reduce(mean bool) operator {
 				shape = append(shape, 1)
 			}
 		}
-		by := steps(full)
-		for i, d := range full {
-			if d == 1 {
-				by[i] = 0
-			}
+		sums, places := make([]float64, product(full)), tensor{shape: full, ints: make([]int64, product(full))}
+		for i := range places.ints {
+			places.ints[i] = int64(i)
 		}
-		sums := make([]float64, product(full))
-		for i, p := range walk(t.shape, by, 0) {
+		for i, p := range places.spread(t.shape).ints {
 			sums[p] += float64(t.floats[i])
 		}
 		out := tensor{shape: shape, floats: make([]float32, len(sums))}
@@ -147,34 +142,6 @@ func dequantize(n node, in []tensor) (tensor, error) {
 	return out, nil
 }
 
-// matrix is part of a tensor as gonum takes it.
-func matrix(v []float32, rows, columns int) blas32.General {
-	return blas32.General{Rows: rows, Cols: columns, Stride: max(1, columns), Data: v}
-}
-
-func turnedMatMul(_ node, in []tensor) (tensor, error) {
-	a, b := in[0], in[1]
-	last := len(a.shape) - 1
-	if a.isInt() || last < 0 || a.shape[last] != b.shape[1] {
-		return a, fmt.Errorf("has shapes %v and %v, which do not go together", a.shape, []int{b.shape[1], b.shape[0]})
-	}
-	n, inner, m := product(a.shape[:last]), b.shape[1], b.shape[0]
-	out := tensor{shape: append(slices.Clone(a.shape[:last]), m), floats: make([]float32, n*m)}
-	for from := 0; from < m; from += atOnce {
-		to := min(m, from+atOnce)
-		for i := range n {
-			row := a.floats[i*inner : (i+1)*inner]
-			for j := from; j < to; j++ {
-				out.floats[i*m+j] = vek32.Dot(row, b.floats[j*inner:(j+1)*inner])
-			}
-		}
-	}
-	return out, nil
-}
-
-// atOnce is how many rows of weights are multiplied with each row of numbers in turn: they stay in the nearest cache.
-const atOnce = 8
-
 func matMul(_ node, in []tensor) (tensor, error) {
 	a, b := in[0], in[1]
 	if a.isInt() || b.isInt() || len(a.shape) < 2 || len(b.shape) < 2 {
@@ -188,7 +155,7 @@ func matMul(_ node, in []tensor) (tensor, error) {
 	if product(b.shape[:q]) == 1 { // all rows at once
 		n *= product(a.shape[:p])
 		out := tensor{shape: append(slices.Clone(a.shape[:p+1]), m), floats: make([]float32, n*m)}
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, matrix(a.floats, n, inner), matrix(b.floats, inner, m), 0, matrix(out.floats, n, m))
+		multiply(out.floats, a.floats, b.floats, inner)
 		return out, nil
 	}
 	batch, err := common(a.shape[:p], b.shape[:q])
@@ -198,10 +165,16 @@ func matMul(_ node, in []tensor) (tensor, error) {
 	a, b = a.spread(slices.Concat(batch, a.shape[p:])), b.spread(slices.Concat(batch, b.shape[q:]))
 	out := tensor{shape: append(slices.Clone(batch), n, m), floats: make([]float32, product(batch)*n*m)}
 	for i := range product(batch) {
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, matrix(a.floats[i*n*inner:(i+1)*n*inner], n, inner),
-			matrix(b.floats[i*inner*m:(i+1)*inner*m], inner, m), 0, matrix(out.floats[i*n*m:(i+1)*n*m], n, m))
+		multiply(out.floats[i*n*m:(i+1)*n*m], a.floats[i*n*inner:(i+1)*n*inner], b.floats[i*inner*m:(i+1)*inner*m], inner)
 	}
 	return out, nil
+}
+
+// multiply writes the product of two matrices, of which the first has so many columns.
+func multiply(out, a, b []float32, inner int) {
+	if len(out) > 0 && inner > 0 {
+		vek32.MatMul_Into(out, a, b, inner)
+	}
 }
 
 // gemm multiplies two matrices and adds a third.
@@ -222,7 +195,7 @@ func gemm(n node, in []tensor) (tensor, error) {
 		}
 		return 1
 	}
-	blas32.Scal(factor("alpha"), blas32.Vector{N: len(out.floats), Inc: 1, Data: out.floats})
+	vek32.MulNumber_Inplace(out.floats, factor("alpha"))
 	if len(in) < 3 || in[2].floats == nil {
 		return out, nil
 	}
@@ -231,10 +204,6 @@ func gemm(n node, in []tensor) (tensor, error) {
 		return out, err
 	}
 	c := in[2].spread(shape)
-	blas32.Axpy(
-		factor("beta"),
-		blas32.Vector{N: len(c.floats), Inc: 1, Data: c.floats},
-		blas32.Vector{N: len(out.floats), Inc: 1, Data: out.floats},
-	)
+	vek32.Add_Inplace(out.floats, vek32.MulNumber(c.floats, factor("beta")))
 	return out, nil
 }

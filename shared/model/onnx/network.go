@@ -5,6 +5,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -48,11 +49,7 @@ func Parse(file []byte) (*Network, error) {
 	if err := n.choose(m.nodes); err != nil {
 		return nil, err
 	}
-	if err := n.fold(); err != nil {
-		return nil, err
-	}
-	n.turn()
-	return n, nil
+	return n, n.fold()
 }
 
 // fold computes once what hangs on no input, such as weights that are stored as bytes, and forgets the constants that nothing takes then.
@@ -70,24 +67,14 @@ func (n *Network) fold() error {
 		n.constants[one.outputs[0]] = out
 	}
 	n.nodes = left
-	uses := n.uses()
-	for name := range n.constants {
-		if uses[name] == 0 && name != n.output {
-			delete(n.constants, name)
-		}
-	}
-	return nil
-}
-
-// uses counts who takes what.
-func (n *Network) uses() map[string]int {
-	out := map[string]int{}
+	taken := map[string]bool{n.output: true}
 	for _, one := range n.nodes {
 		for _, in := range one.inputs {
-			out[in]++
+			taken[in] = true
 		}
 	}
-	return out
+	maps.DeleteFunc(n.constants, func(name string, _ tensor) bool { return !taken[name] })
+	return nil
 }
 
 // compute runs one node on values that others made, and on constants. A file may claim shapes that its weights do not have: that is an
@@ -110,20 +97,6 @@ func (n *Network) compute(one node, values map[string]tensor) (out tensor, err e
 		err = fmt.Errorf("node %s (%s) %w", one.name, one.op, err)
 	}
 	return out, err
-}
-
-// turn lays the weights of layers on their side: gonum multiplies rows with rows faster than with columns.
-func (n *Network) turn() {
-	uses := n.uses()
-	for i, one := range n.nodes {
-		if one.op != "MatMul" || len(one.inputs) < 2 { // which is an error when it is run
-			continue
-		}
-		name := one.inputs[1]
-		if weights := n.constants[name]; len(weights.shape) == 2 && !weights.isInt() && uses[name] == 1 {
-			n.constants[name], n.nodes[i].op = weights.transposed([]int{1, 0}), opTurned
-		}
-	}
 }
 
 // choose keeps the nodes that the output needs, each after those whose outputs it takes.

@@ -42,11 +42,8 @@ var operators = map[string]operator{
 	"Expand": expand, "Where": where, "Gather": gather, "Slice": slice, "Concat": concat, "CumSum": cumulate,
 
 	"ReduceMean": reduce(true), "ReduceSum": reduce(false), "Softmax": softmax, "LayerNormalization": layerNormalization,
-	"MatMul": matMul, opTurned: turnedMatMul, "Gemm": gemm, "DequantizeLinear": dequantize,
+	"MatMul": matMul, "Gemm": gemm, "DequantizeLinear": dequantize,
 }
-
-// opTurned is MatMul with a matrix of weights that network.turn laid on its side; no file has it.
-const opTurned = "mneme.TurnedMatMul"
 
 var errKind = errors.New("is given other kinds of numbers than it takes")
 

@@ -234,7 +234,7 @@ func slice(_ node, in []tensor) (tensor, error) {
 		shape[k] = (max(0, bounded(to[i], t.shape[k])-first) + int(step) - 1) / int(step)
 		start, by[k] = start+first*own[k], own[k]*int(step)
 	}
-	return t.picked(shape, walk(shape, by, start)), nil
+	return t.strided(shape, by, start), nil
 }
 
 func concat(n node, in []tensor) (tensor, error) {

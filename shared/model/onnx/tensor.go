@@ -74,16 +74,29 @@ func steps(shape []int) []int {
 	return out
 }
 
-// walk returns, for each place of a shape in order, the sum of its indexes times some steps, from a start.
-func walk(shape, by []int, start int) []int {
-	out := make([]int, 0, product(shape))
+// strided returns the numbers that are a start and some steps along the axes of a shape away.
+func (t tensor) strided(shape, by []int, start int) tensor {
+	if t.isInt() {
+		return tensor{shape: shape, ints: stride(t.ints, shape, by, start)}
+	}
+	return tensor{shape: shape, floats: stride(t.floats, shape, by, start)}
+}
+
+func stride[T any](from []T, shape, by []int, start int) []T {
+	out := make([]T, 0, product(shape))
 	if product(shape) == 0 {
 		return out
 	}
-	index, at := make([]int, len(shape)), start
+	if len(shape) == 0 {
+		return append(out, from[start])
+	}
+	last := len(shape) - 1
+	index, at := make([]int, last), start
 	for {
-		out = append(out, at)
-		i := len(shape) - 1
+		for k := range shape[last] {
+			out = append(out, from[at+k*by[last]])
+		}
+		i := last - 1
 		for ; i >= 0; i-- {
 			index[i]++
 			at += by[i]
@@ -133,27 +146,17 @@ func (t tensor) spread(shape []int) tensor {
 			by[i] = own[k]
 		}
 	}
-	return t.picked(shape, walk(shape, by, 0))
+	return t.strided(shape, by, 0)
 }
 
 // transposed has the axes in another order.
 func (t tensor) transposed(order []int) tensor {
-	if len(order) == 2 && order[0] == 1 && !t.isInt() { // a matrix of weights, which is large
-		rows, columns := t.shape[0], t.shape[1]
-		out := tensor{shape: []int{columns, rows}, floats: make([]float32, rows*columns)}
-		for i := range rows {
-			for j, x := range t.floats[i*columns : (i+1)*columns] {
-				out.floats[j*rows+i] = x
-			}
-		}
-		return out
-	}
 	own := steps(t.shape)
 	shape, by := make([]int, len(order)), make([]int, len(order))
 	for i, k := range order {
 		shape[i], by[i] = t.shape[k], own[k]
 	}
-	return t.picked(shape, walk(shape, by, 0))
+	return t.strided(shape, by, 0)
 }
 
 func scalarsOf(v ...int64) tensor { return tensor{shape: []int{len(v)}, ints: v} }
