@@ -133,6 +133,9 @@ func start(t *testing.T, binary, dir string) *running {
 
 var portTaken = regexp.MustCompile(`is used by another process; stop that, or delete (\S+\.ports\.json)`)
 
+// tail is how many bytes of a log a failed test shows.
+const tail = 20_000
+
 // launch runs the standalone until it says where it is, or ends.
 func launch(t *testing.T, binary, dir string) *running {
 	t.Helper()
@@ -151,6 +154,8 @@ func launch(t *testing.T, binary, dir string) *running {
 		<-r.ended
 		if t.Failed() {
 			t.Logf("mneme up said:\n%s", r.log.String())
+			said, err := os.ReadFile(filepath.Join(dir, "services.log"))
+			t.Logf("the end of what the services logged (%v):\n%s", err, said[max(0, len(said)-tail):])
 		}
 	})
 	var where standalone.Connection

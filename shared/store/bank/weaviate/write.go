@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weaviate/weaviate/entities/models"
+	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -108,12 +109,56 @@ func (b *Bank) put(ctx context.Context, scope memory.Scope, entries []memory.Mem
 		}
 		// "Exists already" has the same status as "is invalid".
 		if refusedWith(err, http.StatusUnprocessableEntity) {
-			if known, readErr := b.statuses(ctx, scope, []string{m.ID}); readErr == nil && len(known) == 1 {
-				return nil
-			}
+			return b.settle(ctx, scope, m, err)
 		}
 		return failed(ctx, "write memory "+m.ID, err)
 	})
+}
+
+// settle finds out why an entry was refused. Where it exists, it is written, unless the server was killed while it wrote it: then the
+// object may be there while rows of the index that lead to it are not. Whatever of the vector has changed has the server write them all;
+// twice its length has the same cosines.
+func (b *Bank) settle(ctx context.Context, scope memory.Scope, m memory.Memory, refused error) error {
+	what, id := "write memory "+m.ID, objectID(hashID(scope.User), m.ID)
+	found, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).WithID(id).WithVector().Do(ctx)
+	if refusedWith(err, http.StatusNotFound) || err == nil && len(found) != 1 {
+		return failed(ctx, what, refused)
+	}
+	if err != nil {
+		return failed(ctx, what, err)
+	}
+	kept, _ := found[0].Properties.(map[string]any)
+	led, err := b.led(ctx, scope, id, kept)
+	if err != nil || led {
+		return err
+	}
+	longer := slices.Clone([]float32(found[0].Vector))
+	for i := range longer {
+		longer[i] *= 2
+	}
+	err = b.rest.Data().Updater().WithMerge().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).WithID(id).
+		WithProperties(map[string]any{propUser: hashID(scope.User)}).WithVector(longer).Do(ctx)
+	if err != nil {
+		return failed(ctx, what, err)
+	}
+	return nil
+}
+
+// led reports whether the rows of the index that an object's properties have lead to it.
+func (b *Bank) led(ctx context.Context, scope memory.Scope, id string, kept map[string]any) (bool, error) {
+	where := []*pb.Filters{equal(propObjectID, id)}
+	for _, name := range []string{propEntryID, propStatus, propSources, propPredecessors} {
+		switch value := kept[name].(type) {
+		case string:
+			where = append(where, equal(name, value))
+		case []any:
+			for _, v := range value {
+				where = append(where, equal(name, fmt.Sprint(v)))
+			}
+		}
+	}
+	found, err := b.read(ctx, scope, b.collections.memory(), only(propEntryID), where...)
+	return len(found) > 0, err
 }
 
 // release ends the quarantine of those of the targets that are in it.
@@ -126,10 +171,19 @@ func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memor
 	})
 }
 
-// close closes the open ones of the targets. The rest are closed already and stay as they are.
+// close closes the open ones of the targets. The rest are closed already and stay as they are, unless the server was killed while it
+// closed them: then the index may have them open still, and a change of nothing changes no rows, so they are opened first.
 func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]memory.Status) error {
-	open := slices.DeleteFunc(slices.Clone(closings), func(c memory.Closing) bool { return !targets[c.ID].Open() })
-	return eachOf(ctx, firstOfEach(open), func(ctx context.Context, c memory.Closing) error {
+	return eachOf(ctx, firstOfEach(closings), func(ctx context.Context, c memory.Closing) error {
+		if status := targets[c.ID]; !status.Open() {
+			led, err := b.led(ctx, scope, objectID(hashID(scope.User), c.ID), map[string]any{propStatus: string(status)})
+			if err != nil || led {
+				return err
+			}
+			if err := b.merge(ctx, scope, c.ID, properties{propStatus: string(memory.StatusActive)}, "open"); err != nil {
+				return err
+			}
+		}
 		return b.merge(ctx, scope, c.ID, closingProperties(c), "close")
 	})
 }
