@@ -161,31 +161,42 @@ func (b *Bank) led(ctx context.Context, scope memory.Scope, id string, kept map[
 	return len(found) > 0, err
 }
 
-// release ends the quarantine of those of the targets that are in it.
+// release ends the quarantine of those of the targets that are in it; of the rest, see changed.
 func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memory.Release, targets map[string]memory.Status) error {
 	return eachOf(ctx, releases, func(ctx context.Context, r memory.Release) error {
-		if targets[r.ID] != memory.StatusQuarantined {
-			return nil
+		switch status := targets[r.ID]; status {
+		case memory.StatusQuarantined:
+		case memory.StatusActive:
+			if done, err := b.changed(ctx, scope, r.ID, status, memory.StatusQuarantined); err != nil || done {
+				return err
+			}
+		default:
+			return nil // closed since
 		}
 		return b.merge(ctx, scope, r.ID, releaseProperties(r), "release")
 	})
 }
 
-// close closes the open ones of the targets. The rest are closed already and stay as they are, unless the server was killed while it
-// closed them: then the index may have them open still, and a change of nothing changes no rows, so they are opened first.
+// close closes the open ones of the targets. The rest are closed already and stay as they are; see changed.
 func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]memory.Status) error {
 	return eachOf(ctx, firstOfEach(closings), func(ctx context.Context, c memory.Closing) error {
 		if status := targets[c.ID]; !status.Open() {
-			led, err := b.led(ctx, scope, objectID(hashID(scope.User), c.ID), map[string]any{propStatus: string(status)})
-			if err != nil || led {
-				return err
-			}
-			if err := b.merge(ctx, scope, c.ID, properties{propStatus: string(memory.StatusActive)}, "open"); err != nil {
+			if done, err := b.changed(ctx, scope, c.ID, status, memory.StatusActive); err != nil || done {
 				return err
 			}
 		}
 		return b.merge(ctx, scope, c.ID, closingProperties(c), "close")
 	})
+}
+
+// changed reports whether the index, too, has the state that an entry has. Where the server was killed while it wrote that, the index may
+// not; a change to the same would change no rows, so that the entry gets the state of before first.
+func (b *Bank) changed(ctx context.Context, scope memory.Scope, id string, now, before memory.Status) (bool, error) {
+	led, err := b.led(ctx, scope, objectID(hashID(scope.User), id), map[string]any{propStatus: string(now)})
+	if err != nil || led {
+		return led, err
+	}
+	return false, b.merge(ctx, scope, id, properties{propStatus: string(before)}, "put back")
 }
 
 // merge changes some properties of an entry.
