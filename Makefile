@@ -88,14 +88,28 @@ generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go ## 
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
 	$(GO) run ./local/configdoc > docs/configuration.md
 
+PYTHON = $(CACHE)/python
+
+$(PYTHON): shared/model/wordvector/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install -q --no-deps -r $<
+	touch $@
+
 .PHONY: word-vectors
-word-vectors: ## distil word and sentence vectors again (Python 3; downloads about 250 MB, takes half an hour)
-	python3 -m venv $(CACHE)/word-vectors
-	$(CACHE)/word-vectors/bin/pip install -q --no-deps -r shared/model/wordvector/requirements.txt
-	$(CACHE)/word-vectors/bin/python shared/model/wordvector/distill_words.py shared/model/wordvector/vectors.bin
-	$(GO) run ./cmd/mneme train texts > $(CACHE)/word-vectors/texts.jsonl
-	$(CACHE)/word-vectors/bin/python shared/model/wordvector/distill_sentences.py \
-		$(CACHE)/word-vectors/texts.jsonl shared/model/wordvector/vectors.bin shared/model/wordvector/sentences.bin
+word-vectors: $(PYTHON) ## distil word and sentence vectors again (Python 3; downloads about 250 MB, takes half an hour)
+	$(PYTHON)/bin/python shared/model/wordvector/distill_words.py shared/model/wordvector/vectors.bin
+	$(GO) run ./cmd/mneme train texts > $(PYTHON)/texts.jsonl
+	$(PYTHON)/bin/python shared/model/wordvector/distill_sentences.py \
+		$(PYTHON)/texts.jsonl shared/model/wordvector/vectors.bin shared/model/wordvector/sentences.bin
+
+CROSSENCODER = shared/formation/relation/crossencoder
+
+.PHONY: cross-encoder
+cross-encoder: $(PYTHON) ## train the cross-encoder of relations again (Python 3; downloads about 250 MB, takes an hour)
+	$(GO) run ./cmd/mneme train statements > $(PYTHON)/statements.jsonl
+	PYTHONPATH=shared/model/wordvector $(PYTHON)/bin/python $(CROSSENCODER)/train.py \
+		$(PYTHON)/statements.jsonl $(CROSSENCODER)/model.onnx $(CROSSENCODER)/tokenizer.json
+	$(GO) run ./cmd/mneme train judge --out $(CROSSENCODER)/choice.json
 
 .PHONY: histories
 histories: servers ## record the histories that the workflow's replay test uses

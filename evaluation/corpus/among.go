@@ -14,6 +14,8 @@ type Among struct {
 	Looks int
 	// Label is what it does to that one.
 	Label relation.Label
+	// Part are the words of that one that hold no more; empty unless the label changes it, and where that is not known.
+	Part string
 	// Kind says in the writer's words what makes the case.
 	Kind string
 	// Batch is the file's name without ending.
@@ -30,7 +32,7 @@ func AmongStrangers(pairs []Pair, n int, seed uint64) []Among {
 	var out []Among
 	for _, p := range pairs {
 		later, stored := p.Statements()
-		a := Among{Later: later, Stored: []relation.Statement{stored}, Label: p.Relation(), Kind: p.Kind, Batch: p.Batch}
+		a := Among{Later: later, Stored: []relation.Statement{stored}, Label: p.Relation(), Part: p.Part, Kind: p.Kind, Batch: p.Batch}
 		batch := batches[p.Batch]
 		for range n {
 			if other := batch[random.IntN(len(batch))]; other.Stored != p.Stored {
@@ -54,7 +56,8 @@ func InBanks(banks []Bank) []Among {
 		}
 		for _, l := range b.Later {
 			out = append(out, Among{
-				Later: statement(l.Text, ByUser), Stored: stored, Looks: l.Entry, Label: l.Relation(), Kind: l.Kind, Batch: b.Batch,
+				Later: statement(l.Text, ByUser), Stored: stored, Looks: l.Entry, Label: l.Relation(), Part: l.Part, Kind: l.Kind,
+				Batch: b.Batch,
 			})
 		}
 	}

@@ -84,8 +84,16 @@ type Judged struct {
 	about string // what it has to do with
 }
 
-// Evaluate measures a model on statements, and keeps as many of the worst errors of either sort.
-func Evaluate(m *relation.Model, sets []corpus.Among, worst int) (Report, error) {
+// Judge is what is measured.
+type Judge interface {
+	// Judge says what a later statement does to each of the stored ones.
+	Judge(later relation.Statement, stored []relation.Statement) []relation.Relation
+	// Thresholds are those that decide what is closed and linked.
+	Thresholds() relation.Thresholds
+}
+
+// Evaluate measures a judge on statements, and keeps as many of the worst errors of either sort.
+func Evaluate(m Judge, sets []corpus.Among, worst int) (Report, error) {
 	r := Report{Statements: len(sets)}
 	judged := make([]Judged, len(sets))
 	for i, s := range sets {

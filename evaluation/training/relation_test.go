@@ -3,12 +3,14 @@ package training_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/evaluation/training"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 )
 
@@ -64,6 +66,69 @@ func TestTheShippedRelationsAreOfTheDefaults(t *testing.T) {
 	}
 	if digest := training.DigestOf(train); digest != r.Digest {
 		t.Error("the statements are others than the model is of: run `mneme train relation --out shared/formation/relation/model.bin`")
+	}
+}
+
+func TestTheShippedJudgeIsOfTheDefaults(t *testing.T) {
+	var r training.JudgeRecord
+	if err := json.Unmarshal(crossencoder.ShippedChoice().Training, &r); err != nil {
+		t.Fatal(err)
+	}
+	choose, err := training.Statements(t.Context(), corpus.Choose, training.RelationDefaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (training.JudgeRecord{Options: training.JudgeDefaults(), Chosen: len(choose), Digest: training.DigestOf(choose)}); r != want {
+		t.Errorf("the choice is of %+v, want %+v: run `make cross-encoder`", r, want)
+	}
+}
+
+func TestAJudgesChoiceIsMadeOnOtherStatements(t *testing.T) {
+	_, choose := some(t)
+	c, err := training.JudgeChoice(choose, training.JudgeDefaults())
+	if err != nil || !(0 < c.Thresholds.Possible && c.Thresholds.Possible <= c.Thresholds.Certain && c.Thresholds.Certain < 1) || c.Temperature <= 0 {
+		t.Errorf("chose %+v, %v", c, err)
+	}
+	o := training.JudgeDefaults()
+	o.FalsePossible = o.FalseCertain / 2
+	if _, err := training.JudgeChoice(choose, o); !fault.IsTerminal(err) {
+		t.Errorf("possible above certain: got %v", err)
+	}
+	o = training.JudgeDefaults()
+	o.Most = 0
+	if _, err := training.JudgeChoice(choose, o); !fault.IsTerminal(err) {
+		t.Errorf("nothing asked: got %v", err)
+	}
+	if _, err := training.JudgeChoice(nil, training.JudgeDefaults()); !fault.IsTerminal(err) {
+		t.Errorf("nothing to choose on: got %v", err)
+	}
+}
+
+func TestStatementsAreWrittenALineEach(t *testing.T) {
+	train, _ := some(t)
+	var out bytes.Buffer
+	if err := training.WriteStatements(&out, train, relation.Shipped()); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != len(train) {
+		t.Fatalf("%d lines for %d statements", len(lines), len(train))
+	}
+	var line struct {
+		Later  string
+		Stored []string
+		Of     int
+		Does   string
+		Change []float64
+	}
+	for i, a := range train {
+		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Later != a.Later.Text || len(line.Stored) != len(a.Stored) || line.Of != a.Looks || line.Does != a.Label.String() ||
+			len(line.Change) != len(a.Stored) {
+			t.Errorf("line %d is %+v", i, line)
+		}
 	}
 }
 

@@ -1,8 +1,6 @@
 package embedded
 
 import (
-	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,8 +9,7 @@ import (
 )
 
 // A clause is cut off only where a new subject begins, so that each part is a statement of its own: after "and", "but" and the like, or a
-// comma, before a personal pronoun or a possessive. Everything else stays whole; what is joined there is changed as a whole or not at all
-// (see compound).
+// comma, before a personal pronoun or a possessive. Everything else stays whole, and is taken apart only when a part of it changes (see facts).
 
 // joining words stand between clauses.
 var joining = text.WordSet("and but so plus also & though while yet")
@@ -148,32 +145,4 @@ func (f *Former) parts(said string) []string {
 func stands(clause string) bool {
 	words := text.Words(clause)
 	return len(words) > 1 && subjects[words[0].Lower] && !leaning[words[0].Lower]
-}
-
-var (
-	// joined is what stands between two facts of one clause: an "and" of the languages around, and the signs of a list.
-	joined = regexp.MustCompile(`(?i)\s(?:and|but|so|plus|also|or|though|while|yet|und|y|et|och|og)\s|[;&•·|\n；]|\s[-*]\s`)
-	// added is what stands between two facts, or a fact and what is said of it.
-	added = regexp.MustCompile(`,\s|[—–，、]`)
-)
-
-// compound reports whether a statement may hold several facts that cannot be taken apart, so that one of them may change while the others
-// stay. What is behind a comma is another fact where it is of another topic: "in Porto, allergic to peanuts", but not "in Porto, top floor".
-func (f *Former) compound(said string) bool {
-	told := 0
-	for _, s := range joined.Split(said, -1) {
-		if contentOf(s) > 0 && !strings.HasSuffix(s, ":") { // which heads a list
-			told++
-		}
-	}
-	if told > 1 || strings.Count(said, ": ") > 1 {
-		return true
-	}
-	var topics []string
-	for _, s := range added.Split(said, -1) {
-		if topic, _ := f.topics.of(s); contentOf(s) >= fewStems && !slices.Contains(topics, topic) {
-			topics = append(topics, topic)
-		}
-	}
-	return len(topics) > 1 && slices.ContainsFunc(topics, isDomain)
 }

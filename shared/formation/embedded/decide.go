@@ -253,33 +253,25 @@ func (d *decider) judge(turn memory.Turn) turnJudged {
 	return out
 }
 
-// rest is what is left of an entry when the part that a statement changes is taken out of it. An entry that says one thing changes as a
-// whole; of one that cannot be taken apart, nothing is.
+// rest is what is left of an entry when the facts of it that a statement changes are taken out; whole says that nothing worth keeping is.
+// Of an entry of which it is not sure what changes, nothing is taken, and neither is said.
 func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn) (rest string, whole bool) {
-	parts := d.former.parts(m.Content)
-	changed := 0
-	if len(parts) > 1 {
-		stored := make([]relation.Statement, len(parts))
-		for i, p := range parts {
-			stored[i] = relation.Statement{Text: plain(p), Role: memory.RoleUser, Speaker: m.Speaker, Time: m.ValidFrom}
+	var gone []float64
+	if list := Facts(m.Content); len(list) > 1 {
+		for i := range list {
+			list[i] = plain(list[i])
 		}
-		judged := d.judges.Judge(asLater(plain(c.Content), c, turn), stored)
-		for i := range judged {
-			if judged[i].Change() > judged[changed].Change() {
-				changed = i
-			}
-		}
+		gone = d.judges.Gone(asLater(plain(c.Content), c, turn), list)
 	}
-	if d.former.compound(parts[changed]) {
+	rest, sure := Without(m.Content, gone)
+	if !sure {
 		return "", false
 	}
-	left := slices.Delete(slices.Clone(parts), changed, changed+1)
-	rest = strings.Join(left, " ")
 	worth := func(p string) bool {
 		alone := memory.Turn{Role: memory.RoleUser, Speaker: m.Speaker, Text: plain(p)}
-		return !isQuestion(p) && (stands(p) || d.former.worth(alone) >= leastWorth)
+		return !isQuestion(p) && (stands(p) || contentOf(plain(p)) > 0 || d.former.worth(alone) >= leastWorth)
 	}
-	return rest, !slices.ContainsFunc(left, worth)
+	return rest, rest == "" || !slices.ContainsFunc(d.former.parts(rest), worth)
 }
 
 // leave writes the new version of an entry that has only what is left of it, as it was said then.

@@ -136,7 +136,8 @@ func TestDecideLinksWhatMayHoldSeveralFacts(t *testing.T) {
 		}
 	}
 	m := stored("m", "I live in Porto, Portugal")
-	if ops := decide(t, judge{m.Content: {relation.Replaces: 0.95}}, session("Ana: I moved to Lisbon."), m); len(ops) != 1 ||
+	sure := relation.Relation{relation.Replaces: 0.95}
+	if ops := decide(t, judge{m.Content: sure, "I live in Porto": sure, "Portugal": sure}, session("Ana: I moved to Lisbon."), m); len(ops) != 1 ||
 		ops[0].Kind != memory.OpUpdate {
 		t.Errorf("got %+v, want one fact replaced", ops)
 	}
@@ -147,7 +148,7 @@ func TestDecideLeavesTheRestAsItWasSaid(t *testing.T) {
 	m.ValidFrom, m.Sources = thursday.AddDate(0, -2, 0), []string{"old"}
 	m.EventTime = memory.EventTime{Time: thursday.AddDate(-3, 0, 0), Precision: memory.PrecisionMonth}
 	changes := relation.Relation{relation.Replaces: 0.95}
-	ops := decide(t, judge{m.Content: changes, "I live in Porto with my sister.": changes}, session("Ana: I moved to Lisbon."), m)
+	ops := decide(t, judge{m.Content: changes, "I live in Porto with my sister": changes}, session("Ana: I moved to Lisbon."), m)
 	if len(ops) != 2 || !ops[0].Rest || ops[0].New.Content != "I'm diabetic." || !ops[0].New.ValidFrom.Equal(m.ValidFrom) ||
 		!ops[0].New.EventTime.Time.IsZero() || ops[1].Kind != memory.OpAdd {
 		t.Fatalf("got %+v, want the rest as it was said, and the new statement", ops)

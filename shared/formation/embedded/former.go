@@ -6,16 +6,19 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Judge says what a statement does to each of the stored ones; relation.Model is one.
+// Judge says what a statement does to each of the stored ones; crossencoder.Session is one.
 type Judge interface {
 	// Judge returns a relation for each of stored, in order.
 	Judge(later relation.Statement, stored []relation.Statement) []relation.Relation
+	// Gone returns for each part of a stored statement the probability that it holds no more, given that the later one changes something of it.
+	Gone(later relation.Statement, parts []string) []float64
 }
 
 // Former forms memories that quote. It is safe for concurrent use and keeps no state.
@@ -33,11 +36,12 @@ type Former struct {
 
 var _ formation.Former = (*Former)(nil)
 
-// NewFormer returns the former with the relation model that is part of the program; it takes some milliseconds to load.
+// NewFormer returns the former with the relation models that are part of the program; they take some milliseconds to load, and a tenth of a
+// second more when a change is first looked at twice.
 func NewFormer(id Identity) *Former {
-	model := relation.Shipped()
-	t := model.Thresholds()
-	return newFormer(id, func() Judge { return model.Session() }, t.Certain, t.Possible)
+	judge := crossencoder.ShippedJudge()
+	t := judge.Thresholds()
+	return newFormer(id, func() Judge { return judge.Session() }, t.Certain, t.Possible)
 }
 
 // NewFormerWith returns a former with another judge, for training and measuring: an entry is closed from the probability closes on, and

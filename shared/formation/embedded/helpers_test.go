@@ -68,6 +68,22 @@ func (j judge) Judge(_ relation.Statement, stored []relation.Statement) []relati
 	return out
 }
 
+// Gone are the parts that are changed as statements of their own; where none is, it is not sure.
+func (j judge) Gone(_ relation.Statement, parts []string) []float64 {
+	out := make([]float64, len(parts))
+	known := false
+	for i, p := range parts {
+		out[i] = j[p].Change()
+		known = known || out[i] > 0
+	}
+	for i := range out {
+		if !known {
+			out[i] = 0.5
+		}
+	}
+	return out
+}
+
 // stored is an entry that Ana's words made.
 func stored(id, content string) memory.Memory {
 	return memory.Memory{

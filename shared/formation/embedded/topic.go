@@ -29,11 +29,6 @@ var domains = [][]string{
 	{"community", "volunteer", "charity", "church", "politics"}, {"nature", "garden", "forest", "flower", "weather"},
 }
 
-// isDomain tells the name of a domain from a word that a statement is of none.
-func isDomain(topic string) bool {
-	return slices.ContainsFunc(domains, func(d []string) bool { return d[0] == topic })
-}
-
 // topics finds the domain of life that a statement is about, by the word vectors.
 type topics struct {
 	table   *wordvector.Table

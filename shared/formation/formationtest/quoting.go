@@ -1,6 +1,7 @@
 package formationtest
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
@@ -38,6 +39,22 @@ func (j judge) Judge(later relation.Statement, stored []relation.Statement) []re
 	out := make([]relation.Relation, len(stored))
 	for i, s := range stored {
 		out[i][j(later.Text, s.Text)] = 1
+	}
+	return out
+}
+
+// Gone implements embedded.Judge: of a statement that changes, the parts that it changes by themselves, or all where it changes none.
+func (j judge) Gone(later relation.Statement, parts []string) []float64 {
+	out := make([]float64, len(parts))
+	for i, p := range parts {
+		if j(later.Text, p).Changes() {
+			out[i] = 1
+		}
+	}
+	if slices.Max(out) == 0 {
+		for i := range out {
+			out[i] = 1
+		}
 	}
 	return out
 }

@@ -122,6 +122,11 @@ func (m *Model) Session() *Session { return &Session{model: m, read: map[Stateme
 
 // Judge is the model's.
 func (s *Session) Judge(later Statement, stored []Statement) []Relation {
+	return Softmax(s.Logits(later, stored), s.model.head.Temperature)
+}
+
+// Logits are the model's, of statements.
+func (s *Session) Logits(later Statement, stored []Statement) []Logits {
 	readings := make([]Reading, len(stored))
 	for i, st := range stored {
 		r, ok := s.read[st]
@@ -131,7 +136,7 @@ func (s *Session) Judge(later Statement, stored []Statement) []Relation {
 		}
 		readings[i] = r
 	}
-	return s.model.Compare(s.model.Read(later), readings)
+	return s.model.Logits(s.model.Read(later), readings)
 }
 
 // Compare is Judge for statements that this model has read.

@@ -177,7 +177,12 @@ func (m *merger) revised(ctx context.Context, c formation.Candidate, targets []m
 	}
 	for _, op := range v.Operations {
 		for _, id := range op.Targets {
-			if i, err := strconv.Atoi(id); err == nil && op.Kind != memory.OpNone {
+			i, err := strconv.Atoi(id)
+			switch {
+			case err != nil || op.Kind == memory.OpNone:
+			case op.Reason == embedded.ReasonRest:
+				kept[i].said = op.New.Content
+			default:
 				kept[i].said = ""
 			}
 		}

@@ -1,0 +1,109 @@
+package training
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/mneme-memory/mneme/evaluation/corpus"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
+)
+
+// statementLine is a statement as train.py of the cross-encoder reads it.
+type statementLine struct {
+	Later  string   `json:"later"`
+	Stored []string `json:"stored"`
+	Of     int      `json:"of"`
+	Does   string   `json:"does"`
+	Part   string   `json:"part"`
+	// Change is by stored statement the larger of a model's logits of a change.
+	Change []float64 `json:"change"`
+	MadeUp bool      `json:"made_up"`
+}
+
+// WriteStatements writes what the cross-encoder learns from, a JSON object a line: statements, with what the linear model makes of each.
+func WriteStatements(out io.Writer, statements []corpus.Among, linear *relation.Model) error {
+	lines := make([]statementLine, len(statements))
+	onAll(len(statements), func(i int) {
+		a := statements[i]
+		line := statementLine{Later: a.Later.Text, Of: a.Looks, Does: a.Label.String(), Part: a.Part, MadeUp: a.Batch == livesBatch}
+		readings := make([]relation.Reading, len(a.Stored))
+		for j, s := range a.Stored {
+			line.Stored, readings[j] = append(line.Stored, s.Text), linear.Read(s)
+		}
+		for _, z := range linear.Logits(linear.Read(a.Later), readings) {
+			change := float64(max(z[relation.Replaces-1], z[relation.Ends-1]))
+			line.Change = append(line.Change, math.Round(1e3*change)/1e3)
+		}
+		lines[i] = line
+	})
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	for _, line := range lines {
+		if err := encoder.Encode(line); err != nil {
+			return fmt.Errorf("write statements: %w", err)
+		}
+	}
+	return nil
+}
+
+// JudgeOptions say how the linear model of relations and the cross-encoder go together, and what their thresholds are chosen for.
+type JudgeOptions struct {
+	From          float64 `json:"from"`
+	Most          int     `json:"most"`
+	Least         float64 `json:"least"`
+	Share         float64 `json:"share"`
+	Unasked       float64 `json:"unasked"`
+	FalseCertain  float64 `json:"false_certain"`
+	FalsePossible float64 `json:"false_possible"`
+}
+
+// JudgeDefaults are those of the judge in the binary.
+func JudgeDefaults() JudgeOptions {
+	return JudgeOptions{From: 0.3, Most: 2, Least: 0.1, Share: 0.7, Unasked: -6, FalseCertain: 0.04, FalsePossible: 0.15}
+}
+
+// JudgeRecord says what a choice was made on.
+type JudgeRecord struct {
+	Options JudgeOptions `json:"options"`
+	// Chosen counts the statements.
+	Chosen int `json:"chosen"`
+	// Digest is of them.
+	Digest string `json:"digest"`
+}
+
+// JudgeChoice chooses temperature and thresholds for the two models together, on statements that neither was trained on. Options out of
+// range are terminal errors.
+func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, error) {
+	if len(choose) == 0 {
+		return crossencoder.Choice{}, fault.Terminal("statements", "are none to choose on, want some")
+	}
+	if !(o.FalseCertain > 0 && o.FalseCertain <= o.FalsePossible && o.FalsePossible < 1) {
+		return crossencoder.Choice{}, fault.Terminal("false-certain",
+			"is %v and false-possible %v, want 0 < certain <= possible < 1", o.FalseCertain, o.FalsePossible)
+	}
+	record, err := json.Marshal(JudgeRecord{Options: o, Chosen: len(choose), Digest: DigestOf(choose)})
+	if err != nil {
+		return crossencoder.Choice{}, err
+	}
+	c := crossencoder.Choice{
+		Choice: relation.Choice{Temperature: 1, Thresholds: relation.Thresholds{Certain: 1, Possible: 1}},
+		From:   o.From, Most: o.Most, Least: o.Least, Share: o.Share, Unasked: o.Unasked, Training: record,
+	}
+	judge, err := crossencoder.NewJudge(relation.Shipped(), crossencoder.Shipped, c)
+	if err != nil {
+		return crossencoder.Choice{}, fault.Terminal("options", "%w", err)
+	}
+	logits := make([][]relation.Logits, len(choose))
+	onAll(len(choose), func(i int) { logits[i] = judge.Session().Logits(choose[i].Later, slices.Clone(choose[i].Stored)) })
+	c.Temperature = chooseTemperature(logits, choose)
+	c.Thresholds = relation.Thresholds{
+		Certain:  threshold(logits, choose, c.Temperature, o.FalseCertain, certainty),
+		Possible: threshold(logits, choose, c.Temperature, o.FalsePossible, possibility),
+	}
+	return c, nil
+}

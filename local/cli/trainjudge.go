@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/evaluation/corpus"
+	"github.com/mneme-memory/mneme/evaluation/training"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+)
+
+func (c *cli) trainStatements() *cobra.Command {
+	return &cobra.Command{
+		Use:   "statements",
+		Short: "Print the statements that the cross-encoder learns from",
+		Long: "statements prints the statements that the model of relations learns from, a JSON object a line, with what that model makes of\n" +
+			"them. `make cross-encoder` trains the cross-encoder on them.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			statements, err := training.Statements(cmd.Context(), corpus.Train, training.RelationDefaults())
+			if err != nil {
+				return err
+			}
+			return training.WriteStatements(c.out, statements, relation.Shipped())
+		},
+	}
+}
+
+func (c *cli) trainJudge() *cobra.Command {
+	o, file := training.JudgeDefaults(), ""
+	cmd := &cobra.Command{
+		Use:   "judge",
+		Short: "Choose how sure the models of relations have to be",
+		Long: "judge chooses the temperature and the thresholds of the linear model of relations and the cross-encoder together, on statements\n" +
+			"that neither was trained on. Without options, it prints what the binary carries.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runTrainJudge(cmd.Context(), o, file) },
+	}
+	f := cmd.Flags()
+	f.Float64Var(&o.From, "from", o.From, "the linear model's probability of any change from which the cross-encoder is asked")
+	f.IntVar(&o.Most, "most", o.Most, "how many stored statements it is asked about")
+	f.Float64Var(&o.Least, "least", o.Least, "the linear model's probability of its own change that the second and further ones need for it")
+	f.Float64Var(&o.Share, "share", o.Share, "weight of the cross-encoder's logits")
+	outFlag(f, &file)
+	return cmd
+}
+
+func (c *cli) runTrainJudge(ctx context.Context, o training.JudgeOptions, file string) error {
+	choose, err := training.Statements(ctx, corpus.Choose, training.RelationDefaults())
+	if err != nil {
+		return err
+	}
+	choice, err := training.JudgeChoice(choose, o)
+	if err != nil {
+		return usageError{err}
+	}
+	encode := func() ([]byte, error) {
+		data, err := json.MarshalIndent(choice, "", "  ")
+		return append(data, '\n'), err
+	}
+	if err := writeModel(file, encode); err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.out, choice)
+	}
+	_, err = fmt.Fprintf(c.out, "chosen on %d statements: temperature %.2f; a change is certain from %.4f on, possible from %.4f on\n",
+		len(choose), choice.Temperature, choice.Thresholds.Certain, choice.Thresholds.Possible)
+	return err
+}

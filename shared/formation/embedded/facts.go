@@ -1,0 +1,135 @@
+package embedded
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// between is what may stand between two facts, or a fact and what is said of it: an "and" of the languages around, the signs of a list, a
+// comma, a colon, the end of a sentence.
+var between = regexp.MustCompile(`(?i)\s(?:and|but|so|plus|also|or|though|while|yet|und|y|et|och|og)\s|:?\s*\n\s*(?:[-*•]\s)?|[;&•·|；]|` +
+	`\s[-*]\s|,\s|[—–，、]|[。！？]+|[.!?…]+(?:\s|$)|:\s`)
+
+// ending is the sign at the end of a sentence.
+var ending = regexp.MustCompile(`[.!?…。！？\n]`)
+
+// fact is a run of a quotation that may change by itself.
+type fact struct {
+	text string
+	// sign is what stands behind it.
+	sign string
+}
+
+// facts cuts a quotation wherever another fact may begin. One with a bracket, which says what its words are about, is one fact.
+func facts(said string) []fact {
+	if strings.Contains(said, "[") {
+		return []fact{{text: said}}
+	}
+	var out []fact
+	from := 0
+	add := func(to, next int) {
+		if strings.TrimSpace(said[from:to]) == "" && len(out) > 0 {
+			out[len(out)-1].sign += said[from:next]
+		} else if strings.TrimSpace(said[from:to]) != "" {
+			out = append(out, fact{said[from:to], said[to:next]})
+		}
+		from = next
+	}
+	for _, m := range between.FindAllStringIndex(said, -1) {
+		if m[0] >= from {
+			add(m[0], m[1])
+		}
+	}
+	add(len(said), len(said))
+	return bound(out)
+}
+
+// bound joins what depends on what is behind it: "when I can't sleep, I read".
+func bound(list []fact) []fact {
+	var out []fact
+	for _, f := range list {
+		if n := len(out) - 1; n >= 0 {
+			if words := text.Words(out[n].text); len(words) > 0 && opening[words[0].Lower] && !ending.MatchString(out[n].sign) {
+				out[n] = fact{out[n].text + out[n].sign + f.text, f.sign}
+				continue
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// heads reports whether a fact only says what a list behind it is of.
+func (f fact) heads() bool { return strings.HasPrefix(f.sign, ":") }
+
+// Facts cuts a quotation into the runs of words that may change by themselves.
+func Facts(said string) []string {
+	var out []string
+	for _, f := range facts(said) {
+		out = append(out, f.text)
+	}
+	return out
+}
+
+// The likeliest fact of a changed entry is taken to hold no more from the first probability on, and others with it from the second on, where
+// they are nearly as likely.
+const (
+	likelyGone = 0.55
+	alsoGone   = 0.6
+	nearly     = 0.8
+)
+
+// Gone tells which facts of a changed entry hold no more, by their probabilities; none where it is not likely enough of any.
+func Gone(probabilities []float64) []bool {
+	out, most := make([]bool, len(probabilities)), slices.Max(probabilities)
+	for i, p := range probabilities {
+		out[i] = most >= likelyGone && (p == most || p >= max(alsoGone, nearly*most))
+	}
+	return out
+}
+
+// Without returns what is left of a quotation without those of its facts that hold no more, by their probabilities; empty when none is
+// left. It is not sure where none of them likely does. The head of a list stays with what is left of it.
+func Without(said string, probabilities []float64) (rest string, sure bool) {
+	list := facts(said)
+	if len(list) == 1 {
+		return "", true
+	}
+	if len(probabilities) != len(list) {
+		return "", false
+	}
+	gone := Gone(probabilities)
+	if !slices.Contains(gone, true) {
+		return "", false
+	}
+	kept, left := make([]bool, len(list)), false // left is whether any behind a fact is kept
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].heads() {
+			kept[i] = left
+			continue
+		}
+		kept[i] = !gone[i]
+		left = left || kept[i]
+	}
+	var b strings.Builder
+	for i, sign := 0, ""; i < len(list); i++ { // sign is what parts the next fact that is kept from the last
+		if !kept[i] {
+			if !ending.MatchString(sign) {
+				sign = list[i].sign
+			}
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(sign)
+		}
+		b.WriteString(list[i].text)
+		sign = list[i].sign
+	}
+	if last := list[len(list)-1].sign; b.Len() > 0 {
+		b.WriteString(strings.TrimRight(last, " \t\n"))
+	}
+	return strings.TrimSpace(b.String()), true
+}

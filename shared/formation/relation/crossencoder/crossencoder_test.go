@@ -1,0 +1,151 @@
+package crossencoder_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func user(said string) relation.Statement {
+	return relation.Statement{Text: said, Role: memory.RoleUser, Speaker: "Ana"}
+}
+
+func TestTheShippedModelTellsWhatChangesAndWhichPart(t *testing.T) {
+	for _, c := range []struct {
+		stored       []string
+		later        string
+		does         relation.Label
+		gone, stands int
+	}{
+		{[]string{"I live in Porto", "I am allergic to peanuts"}, "I moved to Lisbon at the beginning of August", relation.Replaces, 0, 1},
+		{[]string{"I'm a nurse", "I play tennis every Friday"}, "no more tennis for me, my knee is done", relation.Ends, 1, 0},
+	} {
+		r := crossencoder.Shipped().Read(c.stored, c.later)
+		told := relation.Softmax([]relation.Logits{r.Logits}, 1)[0]
+		if told.Likeliest() != c.does {
+			t.Errorf("%q after %q is %v, want %v", c.later, c.stored, told, c.does)
+		}
+		if r.Gone[c.gone] < 2*r.Gone[c.stands] {
+			t.Errorf("%q after %q: gone are %.2f", c.later, c.stored, r.Gone)
+		}
+	}
+	r := crossencoder.Shipped().Read([]string{"I live in Porto"}, "my colleague Tom lives in Lisbon")
+	if told := relation.Softmax([]relation.Logits{r.Logits}, 1)[0]; told.Change() > 0.3 {
+		t.Errorf("another person's home changes one's own: %v", told)
+	}
+}
+
+func TestAnyTextIsRead(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		stored := rapid.SliceOfN(rapid.String(), 1, 4).Draw(r, "stored")
+		if rapid.Bool().Draw(r, "long") {
+			stored[0] = strings.Repeat("word ", 300)
+		}
+		got := crossencoder.Shipped().Read(stored, rapid.String().Draw(r, "later"))
+		if len(got.Gone) != len(stored) {
+			r.Fatalf("%d probabilities for %d parts", len(got.Gone), len(stored))
+		}
+		for _, p := range got.Gone {
+			if !(p >= 0 && p <= 1) {
+				r.Fatalf("a probability is %v", p)
+			}
+		}
+		for _, z := range got.Logits {
+			if math.IsNaN(float64(z)) || math.IsInf(float64(z), 0) {
+				r.Fatalf("logits are %v", got.Logits)
+			}
+		}
+	})
+}
+
+func TestParseRefusesWhatIsNoModel(t *testing.T) {
+	tokenizer, err := os.ReadFile("tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, err := os.ReadFile("model.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, files := range map[string][2][]byte{
+		"no network": {[]byte("weights"), tokenizer}, "half a network": {network[:len(network)/2], tokenizer},
+		"no tokenizer": {network, []byte("{}")},
+		"another tokenizer": {
+			network, []byte(strings.Replace(string(tokenizer), `"post_processor":`, `"other":`, 1)),
+		},
+	} {
+		if _, err := crossencoder.Parse(files[0], files[1]); !errors.Is(err, crossencoder.ErrModel) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestAJudgeLooksTwiceAtWhatTheLinearModelFindsLikeliest(t *testing.T) {
+	stored := []relation.Statement{user("I live in Porto"), user("I have two cats"), user("My sister is called Eva")}
+	judge := crossencoder.ShippedJudge()
+	told := judge.Judge(user("I moved to Lisbon last month"), stored)
+	i, own, whole := relation.Changed(told)
+	if i != 0 || own < relation.LeastOwn || whole < judge.Thresholds().Certain {
+		t.Errorf("a move is %v, thresholds %+v", told, judge.Thresholds())
+	}
+	told = judge.Judge(user("it rained all day"), stored)
+	if _, _, whole := relation.Changed(told); whole >= judge.Thresholds().Possible {
+		t.Errorf("the weather is %v", told)
+	}
+	if got := judge.Judge(user("hello"), nil); len(got) != 0 {
+		t.Errorf("nothing stored is %v", got)
+	}
+}
+
+func TestASessionJudgesLikeItsJudge(t *testing.T) {
+	stored := []relation.Statement{user("I live in Porto"), user("I have two cats")}
+	judge := crossencoder.ShippedJudge()
+	s := judge.Session()
+	for range 2 {
+		for _, later := range []string{"I moved to Lisbon last month", "we gave one of the cats away"} {
+			want, got := judge.Judge(user(later), stored), s.Judge(user(later), stored)
+			for i := range want {
+				if got[i] != want[i] {
+					t.Errorf("%q: got %v, want %v", later, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestAJudgeRefusesAChoiceThatCannotBe(t *testing.T) {
+	for name, change := range map[string]func(*crossencoder.Choice){
+		"no temperature": func(c *crossencoder.Choice) { c.Temperature = 0 },
+		"no threshold":   func(c *crossencoder.Choice) { c.Thresholds.Certain = 0 },
+		"all and more":   func(c *crossencoder.Choice) { c.Share = 1.5 },
+		"nothing asked":  func(c *crossencoder.Choice) { c.Most = 0 },
+	} {
+		c := crossencoder.ShippedChoice()
+		change(&c)
+		if _, err := crossencoder.NewJudge(relation.Shipped(), crossencoder.Shipped, c); !errors.Is(err, crossencoder.ErrModel) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for name, words := range map[string]int{"short": 8, "long": 22} {
+		stored, later := strings.Repeat("river ", words), strings.Repeat("bridge ", words)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				crossencoder.Shipped().Read([]string{stored}, later)
+			}
+		})
+	}
+}

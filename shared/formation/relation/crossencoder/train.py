@@ -1,0 +1,261 @@
+"""Trains the cross-encoder that looks at what the linear model of relations finds likeliest, and writes it as an ONNX file. Run by
+`make cross-encoder`; needs the packages of requirements.txt.
+
+    python3 train.py statements.jsonl model.onnx tokenizer.json
+
+statements.jsonl (`mneme train statements`) has an object a line: `later`, a statement; `stored`, those it is among; `of`, the index of the
+one that it looks as if it were about, or -1; `does`, what it does to that one; `part`, the words of it that hold no more; `change`, the
+linear model's larger logit of a change for each stored one; `made_up`, whether a made-up person says it.
+
+The sentence encoder all-MiniLM-L6-v2 reads `[CLS] stored [SEP] later [SEP]`. A linear layer over its last states has five outputs: at [CLS] the
+logits of same, adds, replaces, ends, and at each token of the stored statement the logit of holding no more. What a later statement does
+is a choice out of all of these for all stored ones, and none, whose logit is 0 (as the linear model has it). Of the others that a
+statement is among, those that the linear model takes for changed are shown most.
+
+In the file the weights of a matrix are signed bytes with a factor for each output.
+"""
+
+import functools
+import json
+import os
+import random
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from encoder import FOLDER, HEADS, LAYERS, WIDTH, layers, tokenizer, weights
+
+RELATIONS = ["same", "adds", "replaces", "ends"]
+CHANGES = ("replaces", "ends")
+OUTPUTS = len(RELATIONS) + 1
+LONGEST_STORED, LONGEST_LATER, POSITIONS = 40, 48, 96
+# Steps, the first rate of learning, how many pairs of a step are those that a part is marked in, and the weight of the loss of parts.
+PHASES = ((1500, 8e-5, 0, 0.5), (450, 6e-5, 40, 2.0))
+BATCH, DECAY = 64, 0.01
+BETA1, BETA2, EPSILON = 0.9, 0.98, 1e-6
+OTHERS = 2  # stored ones that a statement does nothing to, shown beside the one it is about
+MADE_UP_CHANGES, MADE_UP_OTHERS = 800, 1500  # statements of made-up people in a pass
+CLS, SEP = 101, 102
+
+chance = random.Random(0)
+
+
+@functools.cache
+def tokens(text):
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    return encoding.ids[:LONGEST_LATER], encoding.offsets[:LONGEST_LATER]
+
+
+def pair(stored, later):
+    """Returns the tokens of a pair, and their types."""
+    a, b = tokens(stored)[0][:LONGEST_STORED], tokens(later)[0]
+    return [CLS] + a + [SEP] + b + [SEP], [0] * (len(a) + 2) + [1] * (len(b) + 1)
+
+
+def gone(stored, part):
+    """Returns for each token of a stored statement whether it holds no more, or nothing where that is not known."""
+    start = stored.lower().find(part.lower())
+    if not part or start < 0:
+        return []
+    return [float(x < start + len(part) and y > start) for x, y in tokens(stored)[1][:LONGEST_STORED]]
+
+
+def example(s):
+    """Returns the pairs of a statement that a step shows, the output that is true, or -1, and the tokens that hold no more."""
+    about, change = s["of"], s["change"]
+    rest = [i for i in range(len(s["stored"])) if i != about]
+    rest.sort(key=lambda i: -change[i] - chance.expovariate(1))
+    shown = [about][: about >= 0] + rest[:OTHERS]
+    if len(rest) > OTHERS and chance.random() < 0.5:
+        shown.append(chance.choice(rest[OTHERS:]))
+    true = RELATIONS.index(s["does"]) if s["does"] in RELATIONS else -1
+    parts = gone(s["stored"][about], s["part"]) if s["does"] in CHANGES else []
+    return [pair(s["stored"][i], s["later"]) for i in shown], true, parts
+
+
+def marked(statements, size):
+    """Yields so many examples of the changes that a part is marked in, each with the changed statement alone, of like length, for ever."""
+    changes = [{**s, "stored": [s["stored"][s["of"]]], "of": 0, "change": [0]} for s in statements if s["part"]]
+    while size:
+        chance.shuffle(changes)
+        out = []
+        for start in range(0, len(changes), 2048):
+            some = sorted(map(example, changes[start : start + 2048]), key=lambda e: len(e[0][0][0]))
+            out += [some[i : i + size] for i in range(0, len(some), size)]
+        chance.shuffle(out)
+        yield from out
+
+
+def batches(statements):
+    """Yields batches of examples with at most BATCH pairs, of like length, for ever."""
+    corpus = [s for s in statements if not s["made_up"]]
+    changes = [s for s in statements if s["made_up"] and s["does"] in CHANGES]
+    others = [s for s in statements if s["made_up"] and s["does"] not in CHANGES]
+    while True:
+        chosen = corpus + chance.sample(changes, min(len(changes), MADE_UP_CHANGES))
+        chosen += chance.sample(others, min(len(others), MADE_UP_OTHERS))
+        chance.shuffle(chosen)
+        examples, out = [example(s) for s in chosen], []
+        for start in range(0, len(examples), 2048):
+            batch, pairs = [], 0
+            for e in sorted(examples[start : start + 2048], key=lambda e: max(len(ids) for ids, _ in e[0])):
+                if pairs + len(e[0]) > BATCH:
+                    out.append(batch)
+                    batch, pairs = [], 0
+                batch.append(e)
+                pairs += len(e[0])
+            out.append(batch)
+        chance.shuffle(out)
+        yield from out
+
+
+def packed(batch):
+    """Returns a batch as arrays: tokens, types, mask, the example of each pair, each example's true output, and tokens that hold no more."""
+    longest = -(-max(len(ids) for e in batch for ids, _ in e[0]) // 16) * 16
+    ids, types = numpy.zeros((BATCH, longest), numpy.int32), numpy.zeros((BATCH, longest), numpy.int32)
+    mask, parts, known = (numpy.zeros((BATCH, longest), numpy.float32) for _ in range(3))
+    of, true = numpy.full(BATCH, BATCH, numpy.int32), numpy.full(BATCH, BATCH * len(RELATIONS), numpy.int32)
+    row = 0
+    for i, (pairs, label, held) in enumerate(batch):
+        if label >= 0:
+            true[i] = row * len(RELATIONS) + label
+        parts[row, 1 : 1 + len(held)] = held
+        known[row, 1 : 1 + len(held)] = 1 / max(1, len(held))
+        for a, b in pairs:
+            ids[row, : len(a)], types[row, : len(b)], mask[row, : len(a)], of[row] = a, b, 1, i
+            row += 1
+    return ids, types, mask, of, true, parts, known
+
+
+def loss(w, part, ids, types, mask, of, true, parts, known):
+    states = layers(w, ids, types, mask)
+    out = states @ w["output.weight"].T + w["output.bias"]
+    logits, gone = out[:, 0, :-1], out[:, :, -1]
+    most = jnp.maximum(logits.max(), 0.0)
+    total = jax.ops.segment_sum(jnp.exp(logits - most).sum(1), of, BATCH + 1)[:BATCH] + jnp.exp(-most)
+    chosen = jnp.concatenate([logits.reshape(-1), jnp.zeros(1)])[true]
+    return (jnp.log(total) + most - chosen).mean() + part * (known * (jnp.logaddexp(0, gone) - parts * gone)).sum() / BATCH
+
+
+@functools.partial(jax.jit, donate_argnums=(0, 1, 2))
+def step(w, m, v, batch, part, rate, i):
+    value, g = jax.value_and_grad(loss)(w, part, *batch)
+    clip = jnp.minimum(1.0, 1.0 / jnp.sqrt(sum((x**2).sum() for x in g.values())))
+    m = {k: BETA1 * m[k] + (1 - BETA1) * g[k] * clip for k in w}
+    v = {k: BETA2 * v[k] + (1 - BETA2) * (g[k] * clip) ** 2 for k in w}
+    move = {k: m[k] / (1 - BETA1**i) / (jnp.sqrt(v[k] / (1 - BETA2**i)) + EPSILON) + DECAY * w[k] for k in w}
+    return {k: w[k] - rate * move[k] for k in w}, m, v, value
+
+
+def train(statements):
+    numbers = numpy.random.default_rng(0)
+    w = {k: x for k, x in weights.items() if not k.startswith("pooler")}
+    w["embeddings.position_embeddings.weight"] = w["embeddings.position_embeddings.weight"][:POSITIONS]
+    w["output.weight"] = jnp.asarray(numbers.normal(0, 0.02, (OUTPUTS, WIDTH)).astype(numpy.float32))
+    w["output.bias"] = jnp.asarray(numpy.array([-1, -1, -1, -1, 0], numpy.float32))
+    source, start = batches(statements), time.time()
+    for steps, first, size, part in PHASES:
+        m, v = ({k: jnp.zeros_like(x) for k, x in w.items()} for _ in range(2))
+        parts, mean = marked(statements, size), 0.0
+        for i in range(1, steps + 1):
+            batch = next(parts) if size else []
+            room = BATCH - len(batch)
+            for e in next(source):
+                if len(e[0]) > room:
+                    break
+                batch.append(e)
+                room -= len(e[0])
+            rate = first * min(1, i * 8 / steps) * (1 - i / steps)
+            w, m, v, value = step(w, m, v, packed(batch), part, rate, float(i))
+            now = float(value) * BATCH / len(batch)
+            mean = now if i == 1 else 0.99 * mean + 0.01 * now
+            if i % 50 == 0:
+                print(f"step {i} of {steps}: loss {mean:.3f}, {time.time() - start:.0f} s", flush=True)
+    return {k: numpy.asarray(x) for k, x in w.items()}
+
+
+class Graph:
+    """The nodes and weights of an ONNX file."""
+
+    def __init__(self):
+        self.nodes, self.constants = [], []
+
+    def add(self, op, *inputs, **attributes):
+        name = f"{op.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
+        return name
+
+    def constant(self, name, value):
+        self.constants.append(numpy_helper.from_array(numpy.ascontiguousarray(value), name))
+        return name
+
+    def matrix(self, name, value, axis):
+        """Stores a matrix as signed bytes, with a factor for each index of an axis."""
+        scale = numpy.maximum(numpy.abs(value).max(1 - axis), 1e-8).astype(numpy.float32) / 127
+        steps = numpy.rint(value / (scale[:, None] if axis == 0 else scale[None])).astype(numpy.int8)
+        return self.add("DequantizeLinear", self.constant(name, steps), self.constant(name + ".scale", scale), axis=axis)
+
+    def linear(self, x, w, name):
+        product = self.add("MatMul", x, self.matrix(name, w[name + ".weight"].T, 1))
+        return self.add("Add", product, self.constant(name + ".bias", w[name + ".bias"]))
+
+    def norm(self, x, w, name):
+        scale, bias = self.constant(name + ".weight", w[name + ".weight"]), self.constant(name + ".bias", w[name + ".bias"])
+        return self.add("LayerNormalization", x, scale, bias, epsilon=1e-12)
+
+
+def write(w, path):
+    """Writes the model for one pair at a time: its mask is all ones, and serves to count positions."""
+    g = Graph()
+    place = g.add("Sub", g.add("CumSum", "attention_mask", g.constant("axis", numpy.int64(1))), g.constant("one", numpy.int64(1)))
+    x = None
+    for name, index in (("word", "input_ids"), ("position", place), ("token_type", "token_type_ids")):
+        table = f"embeddings.{name}_embeddings.weight"
+        row = g.add("Gather", g.matrix(table, w[table], 0), index, axis=0)
+        x = row if x is None else g.add("Add", x, row)
+    x = g.norm(x, w, "embeddings.LayerNorm")
+    split = g.constant("split", numpy.array([0, 0, HEADS, WIDTH // HEADS], numpy.int64))
+    join = g.constant("join", numpy.array([0, 0, WIDTH], numpy.int64))
+    root = g.constant("root", numpy.float32(numpy.sqrt(WIDTH // HEADS)))
+    for layer in range(LAYERS):
+        name = f"encoder.layer.{layer}."
+
+        def heads(part, perm):
+            return g.add("Transpose", g.add("Reshape", g.linear(x, w, name + "attention.self." + part), split), perm=perm)
+
+        scores = g.add("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
+        y = g.add("MatMul", g.add("Softmax", g.add("Div", scores, root), axis=-1), heads("value", [0, 2, 1, 3]))
+        y = g.add("Reshape", g.add("Transpose", y, perm=[0, 2, 1, 3]), join)
+        x = g.norm(g.add("Add", x, g.linear(y, w, name + "attention.output.dense")), w, name + "attention.output.LayerNorm")
+        y = g.linear(g.add("Gelu", g.linear(x, w, name + "intermediate.dense")), w, name + "output.dense")
+        x = g.norm(g.add("Add", x, y), w, name + "output.LayerNorm")
+    g.nodes[-1].output[0] = x = "last"
+    g.linear(x, w, "output")
+    g.nodes[-1].output[0] = "logits"
+    inputs = [
+        helper.make_tensor_value_info(n, TensorProto.INT64, [1, "tokens"]) for n in ("input_ids", "attention_mask", "token_type_ids")
+    ]
+    output = helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, "tokens", OUTPUTS])
+    graph = helper.make_graph(g.nodes, "cross-encoder", inputs, [output], g.constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+
+def main(data, model, words):
+    with open(data, encoding="utf-8") as f:
+        statements = [json.loads(line) for line in f]
+    write(train(statements), model)
+    with open(os.path.join(FOLDER, "tokenizer.json"), encoding="utf-8") as f:
+        kept = json.load(f)
+    with open(words, "w", encoding="utf-8") as f:
+        json.dump({**kept, "truncation": None, "padding": None}, f, ensure_ascii=False, separators=(",", ":"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
