@@ -86,7 +86,8 @@ func TestTheShippedJudgeIsOfTheDefaults(t *testing.T) {
 func TestAJudgesChoiceIsMadeOnOtherStatements(t *testing.T) {
 	_, choose := some(t)
 	c, err := training.JudgeChoice(choose, training.JudgeDefaults())
-	if err != nil || !(0 < c.Thresholds.Possible && c.Thresholds.Possible <= c.Thresholds.Certain && c.Thresholds.Certain < 1) || c.Temperature <= 0 {
+	at := c.Thresholds
+	if err != nil || !(0 < at.Possible && at.Possible <= at.Certain && at.Certain < 1) || c.Temperature <= 0 {
 		t.Errorf("chose %+v, %v", c, err)
 	}
 	o := training.JudgeDefaults()

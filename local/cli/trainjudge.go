@@ -34,8 +34,8 @@ func (c *cli) trainJudge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge",
 		Short: "Choose how sure the models of relations have to be",
-		Long: "judge chooses the temperature and the thresholds of the linear model of relations and the cross-encoder together, on statements\n" +
-			"that neither was trained on. Without options, it prints what the binary carries.",
+		Long: "judge chooses the temperature and the thresholds of the linear model of relations and the cross-encoder together, on\n" +
+			"statements that neither was trained on. Without options, it prints what the binary carries.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runTrainJudge(cmd.Context(), o, file) },
 	}
