@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
-	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -31,12 +32,13 @@ func (q quoter) lives(ctx context.Context, seed uint64, persons, most int) ([]co
 	}
 	var out []corpus.Among
 	for i := range persons {
-		subject := g.Person(i).Subject("corpus")
+		person := g.Person(i)
+		subject := person.Subject("corpus")
 		random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // not below 0
-		l := life{targets: map[string][]dataset.Target{}, all: subject.Targets, random: random}
-		for _, t := range subject.Targets {
+		l := life{targets: map[string][]change{}, all: subject.Targets, random: random}
+		for i, t := range subject.Targets {
 			for _, turn := range t.Turns {
-				l.targets[turn] = append(l.targets[turn], t)
+				l.targets[turn] = append(l.targets[turn], change{t, person.Targets[i].Evolution})
 			}
 		}
 		for _, s := range subject.Sessions {
@@ -65,9 +67,18 @@ type remembered struct {
 	stems map[string]bool
 }
 
+// change is a target with how it came about.
+type change struct {
+	dataset.Target
+	synthesis.Evolution
+}
+
+// leastShare is the share of a target's words that a candidate has at least which is taken to tell it.
+const leastShare = 1.0 / 3
+
 // life is what a made-up person has said so far.
 type life struct {
-	targets map[string][]dataset.Target // by turn
+	targets map[string][]change // by turn
 	all     []dataset.Target
 	said    []remembered
 	random  *rand.Rand
@@ -93,23 +104,27 @@ func (l *life) among(c formation.Candidate, session []formation.Candidate, most 
 		l.random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 		own = own[:most]
 	}
-	target, changes := l.update(c, session)
-	if changes {
-		before, best := l.all[target.Predecessor], -1
-		for i, r := range l.said {
-			if r.Speaker == c.Speaker && slices.ContainsFunc(before.Turns, func(id string) bool { return slices.Contains(r.Sources, id) }) &&
-				(best < 0 || wordShare(before.Words, r.stems) > wordShare(before.Words, l.said[best].stems)) {
-				best = i
-			}
+	if told, ok := l.update(c, session); ok {
+		stated := l.stated(told.Predecessor, c.Speaker)
+		if stated < 0 {
+			return corpus.Among{}
 		}
-		if best >= 0 {
-			out.Looks, out.Label = 0, relation.Replaces
-			if target.Operation == memory.OpDelete {
-				out.Label = relation.Ends
-			}
-			own = slices.DeleteFunc(own, func(n near) bool { return n.Content == l.said[best].Content })
-			own = slices.Insert(own, 0, near{remembered: l.said[best]})
-			l.said = slices.Delete(l.said, best, best+1) // it holds no more
+		before := l.said[stated]
+		own = slices.DeleteFunc(own, func(n near) bool { return n.Content == before.Content })
+		own = slices.Insert(own, 0, near{remembered: before})
+		out.Looks = 0
+		switch told.Evolution {
+		case synthesis.EvolutionExpand:
+			out.Label = relation.Adds
+		case synthesis.EvolutionEnd:
+			out.Label, out.Part = relation.Ends, l.telling(before.Content, told.Predecessor)
+		case synthesis.EvolutionPartial:
+			out.Label = relation.Replaces // which words of it stay is not known
+		default:
+			out.Label, out.Part = relation.Replaces, l.telling(before.Content, told.Predecessor)
+		}
+		if told.Evolution != synthesis.EvolutionExpand {
+			l.said = slices.Delete(l.said, stated, stated+1) // it holds no more
 		}
 	}
 	for _, n := range own[:min(len(own), most)] {
@@ -119,20 +134,53 @@ func (l *life) among(c formation.Candidate, session []formation.Candidate, most 
 }
 
 // update is the change that a candidate tells: that of its turn most of whose words it has among the candidates of the turn.
-func (l *life) update(c formation.Candidate, session []formation.Candidate) (dataset.Target, bool) {
+func (l *life) update(c formation.Candidate, session []formation.Candidate) (change, bool) {
 	for _, t := range l.targets[c.Sources[0]] {
 		if !t.IsUpdate() || t.Turns[0] != c.Sources[0] {
 			continue
 		}
 		own := wordShare(t.Words, text.StemSet(c.Content))
-		if !slices.ContainsFunc(session, func(o formation.Candidate) bool {
-			return o.Sources[0] == c.Sources[0] && o.Content != c.Content && wordShare(t.Words, text.StemSet(o.Content)) > own
+		if own >= leastShare && !slices.ContainsFunc(session, func(o formation.Candidate) bool {
+			return o.Sources[0] == c.Sources[0] && o.Content != c.Content && wordShare(t.Words, text.StemSet(o.Content)) >= own
 		}) {
 			return t, true
 		}
 	}
-	return dataset.Target{}, false
+	return change{}, false
 }
+
+// stated is the index of the statement that tells a target, or -1.
+func (l *life) stated(target int, speaker string) int {
+	before, best, most := l.all[target], -1, leastShare
+	for i, r := range l.said {
+		if r.Speaker != speaker || !slices.ContainsFunc(before.Turns, func(id string) bool { return slices.Contains(r.Sources, id) }) {
+			continue
+		}
+		if share := wordShare(before.Words, r.stems); best < 0 && share >= most || share > most {
+			best, most = i, share
+		}
+	}
+	return best
+}
+
+// telling is the sentence of a statement that has most of a target's words. It is empty where the sentence may tell several facts: which
+// of them the words are of is not known.
+func (l *life) telling(said string, target int) string {
+	telling, most := "", 0.0
+	for _, sentence := range splitter().Split(said) {
+		if share := wordShare(l.all[target].Words, text.StemSet(sentence)); share > most {
+			telling, most = sentence, share
+		}
+	}
+	facts := embedded.Facts(telling)
+	if len(facts) != 1 {
+		return ""
+	}
+	return facts[0]
+}
+
+// splitter takes texts apart into sentences.
+var splitter = sync.OnceValue(text.NewSplitter)
 
 // wordShare is the share of words whose stems a text has.
 func wordShare(words []string, stems map[string]bool) float64 {

@@ -261,7 +261,7 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 		for i := range list {
 			list[i] = plain(list[i])
 		}
-		gone = d.judges.Gone(asLater(plain(c.Content), c, turn), list)
+		gone = d.judges.Gone(asLater(onward(c, turn), c, turn), list)
 	}
 	rest, sure := Without(m.Content, gone)
 	if !sure {
@@ -272,6 +272,15 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 		return !isQuestion(p) && (stands(p) || contentOf(plain(p)) > 0 || d.former.worth(alone) >= leastWorth)
 	}
 	return rest, rest == "" || !slices.ContainsFunc(d.former.parts(rest), worth)
+}
+
+// onward is what a turn says from a candidate on: what comes behind it may tell which facts stay ("the rest is as it was").
+func onward(c formation.Candidate, turn memory.Turn) string {
+	said := plain(c.Content)
+	if at := strings.Index(clean(turn.Text), said); at >= 0 {
+		return clean(turn.Text)[at:]
+	}
+	return said
 }
 
 // leave writes the new version of an entry that has only what is left of it, as it was said then.

@@ -74,19 +74,29 @@ func Facts(said string) []string {
 	return out
 }
 
-// The likeliest fact of a changed entry is taken to hold no more from the first probability on, and others with it from the second on, where
-// they are nearly as likely.
+// The likeliest fact of a changed entry is taken to hold no more from likelyGone on, and from leastGone on where it is clearly likelier than
+// each other one: some fact has changed. Others are taken with it from alsoGone on, where they are nearly as likely.
 const (
 	likelyGone = 0.55
-	alsoGone   = 0.6
+	leastGone  = 0.2
+	clearly    = 3
+	alsoGone   = 0.8
 	nearly     = 0.8
 )
 
-// Gone tells which facts of a changed entry hold no more, by their probabilities; none where it is not likely enough of any.
+// Gone tells which facts of a changed entry hold no more, by their probabilities; none where it is not clear enough of any.
 func Gone(probabilities []float64) []bool {
-	out, most := make([]bool, len(probabilities)), slices.Max(probabilities)
+	out, sorted := make([]bool, len(probabilities)), slices.Sorted(slices.Values(probabilities))
+	n := len(sorted) - 1
+	if n < 0 {
+		return nil
+	}
+	most, next := sorted[n], sorted[max(0, n-1)]
+	if most < likelyGone && (most < leastGone || most < clearly*next) {
+		return out
+	}
 	for i, p := range probabilities {
-		out[i] = most >= likelyGone && (p == most || p >= max(alsoGone, nearly*most))
+		out[i] = p == most || p >= max(alsoGone, nearly*most)
 	}
 	return out
 }

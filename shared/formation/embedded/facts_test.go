@@ -39,9 +39,17 @@ func TestFactsAreTakenOutOfAQuotation(t *testing.T) {
 }
 
 func TestNothingIsTakenOutWhereItIsNotSure(t *testing.T) {
-	for name, gone := range map[string][]float64{"one may hold": {0.5, 0.1}, "all hold": {0.1, 0.2}, "too few": {0.9}, "none": nil} {
+	for name, gone := range map[string][]float64{"either": {0.5, 0.4}, "all hold": {0.1, 0.01}, "too few": {0.9}, "none": nil} {
 		if rest, sure := embedded.Without("I live in Porto, I have a cat", gone); sure || rest != "" {
 			t.Errorf("%s: %q is left", name, rest)
+		}
+	}
+}
+
+func TestWhatIsClearlyLikelierIsTakenOut(t *testing.T) {
+	for name, gone := range map[string][]float64{"likely": {0.6, 0.5}, "clearly likelier": {0.3, 0.05}} {
+		if rest, sure := embedded.Without("I live in Porto, I have a cat", gone); !sure || rest != "I have a cat" {
+			t.Errorf("%s: %q is left (sure: %t)", name, rest, sure)
 		}
 	}
 }
