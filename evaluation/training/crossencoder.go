@@ -105,5 +105,6 @@ func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, er
 		Certain:  threshold(logits, choose, c.Temperature, o.FalseCertain, certainty),
 		Possible: threshold(logits, choose, c.Temperature, o.FalsePossible, possibility),
 	}
+	c.Thresholds.Certain = max(c.Thresholds.Certain, c.Thresholds.Possible) // they are of different probabilities, which few statements show
 	return c, nil
 }
