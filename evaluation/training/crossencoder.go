@@ -25,6 +25,13 @@ type statementLine struct {
 	MadeUp bool      `json:"made_up"`
 }
 
+// StatementDefaults are those of the statements that the cross-encoder learns from: it takes more made-up people than the linear model.
+func StatementDefaults() RelationOptions {
+	o := RelationDefaults()
+	o.Lives = 60
+	return o
+}
+
 // WriteStatements writes what the cross-encoder learns from, a JSON object a line: statements, with what the linear model makes of each.
 func WriteStatements(out io.Writer, statements []corpus.Among, linear *relation.Model) error {
 	lines := make([]statementLine, len(statements))
@@ -105,6 +112,7 @@ func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, er
 		Certain:  threshold(logits, choose, c.Temperature, o.FalseCertain, certainty),
 		Possible: threshold(logits, choose, c.Temperature, o.FalsePossible, possibility),
 	}
-	c.Thresholds.Certain = max(c.Thresholds.Certain, c.Thresholds.Possible) // they are of different probabilities, which few statements show
+	// They are of different probabilities, so that on few statements the certain one can come out below.
+	c.Thresholds.Certain = max(c.Thresholds.Certain, c.Thresholds.Possible)
 	return c, nil
 }

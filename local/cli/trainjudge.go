@@ -12,9 +12,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// lives is how many made-up people the cross-encoder learns from: it takes more of them than the linear model.
-const lives = 60
-
 func (c *cli) trainStatements() *cobra.Command {
 	return &cobra.Command{
 		Use:   "statements",
@@ -23,9 +20,7 @@ func (c *cli) trainStatements() *cobra.Command {
 			"them. `make cross-encoder` trains the cross-encoder on them.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := training.RelationDefaults()
-			o.Lives = lives
-			statements, err := training.Statements(cmd.Context(), corpus.Train, o)
+			statements, err := training.Statements(cmd.Context(), corpus.Train, training.StatementDefaults())
 			if err != nil {
 				return err
 			}

@@ -102,7 +102,7 @@ func (d *decider) decide(r formation.Related) error {
 		}
 		entry.Content += " (" + turn.Time.UTC().Format(time.DateOnly) + ")" // it happened again: no two entries read alike
 	}
-	if turn.Role != memory.RoleAssistant && !strings.HasPrefix(c.Content, "[quotes:") {
+	if turn.Role != memory.RoleAssistant && !foreign(c) {
 		d.relate(&op, &entry, c, turn, known)
 	}
 	if op.Kind != memory.OpNone {
@@ -261,7 +261,7 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 		for i := range list {
 			list[i] = plain(list[i])
 		}
-		gone = d.judges.Gone(asLater(onward(c, turn), c, turn), list)
+		gone = d.judges.Gone(asLater(d.onward(c), c, turn), list)
 	}
 	rest, sure := Without(m.Content, gone)
 	if !sure {
@@ -274,14 +274,21 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 	return rest, rest == "" || !slices.ContainsFunc(d.former.parts(rest), worth)
 }
 
-// onward is what a turn says from a candidate on: what comes behind it may tell which facts stay ("the rest is as it was").
-func onward(c formation.Candidate, turn memory.Turn) string {
-	said := plain(c.Content)
-	if at := strings.Index(clean(turn.Text), said); at >= 0 {
-		return clean(turn.Text)[at:]
+// onward is what a turn says itself from a candidate on: what comes behind it may tell which facts stay ("the rest is as it was"). Words
+// that it quotes of others tell nothing of the user's.
+func (d *decider) onward(c formation.Candidate) string {
+	said, behind := plain(c.Content), false
+	for _, r := range d.of[c.Sources[0]] {
+		if behind && !foreign(r.Candidate) {
+			said += " " + plain(r.Candidate.Content)
+		}
+		behind = behind || r.Candidate.Content == c.Content
 	}
 	return said
 }
+
+// foreign reports whether a candidate quotes words that somebody else wrote.
+func foreign(c formation.Candidate) bool { return strings.HasPrefix(c.Content, "[quotes:") }
 
 // leave writes the new version of an entry that has only what is left of it, as it was said then.
 func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, turn memory.Turn) memory.Memory {

@@ -74,8 +74,8 @@ func Facts(said string) []string {
 	return out
 }
 
-// The likeliest fact of a changed entry is taken to hold no more from likelyGone on, and from leastGone on where it is clearly likelier than
-// each other one: some fact has changed. Others are taken with it from alsoGone on, where they are nearly as likely.
+// The likeliest fact of a changed entry is taken to hold no more from likelyGone on, and from leastGone on where it is clearly likelier
+// than each other one: some fact has changed. Others are taken with it from alsoGone on, where they are nearly as likely.
 const (
 	likelyGone = 0.55
 	leastGone  = 0.2

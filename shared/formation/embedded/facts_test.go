@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
 func TestFactsAreTakenOutOfAQuotation(t *testing.T) {
@@ -86,4 +87,26 @@ func TestWhatIsLeftWasSaid(t *testing.T) {
 			r.Fatalf("%q is left of %q", rest, said)
 		}
 	})
+}
+
+// hearing is a judge that keeps what it is told of when facts are divided.
+type hearing struct {
+	judge
+	heard *[]string
+}
+
+func (h hearing) Gone(later relation.Statement, parts []string) []float64 {
+	*h.heard = append(*h.heard, later.Text)
+	return h.judge.Gone(later, parts)
+}
+
+func TestFactsAreDividedByWhatTheUserSaysBehindTheChangeToo(t *testing.T) {
+	both := stored("both", "I live in Porto and I am allergic to peanuts.")
+	var heard []string
+	decide(t, hearing{judge{both.Content: {relation.Replaces: 0.9}}, &heard},
+		session("Ana: I have moved to Lisbon. My allergy to peanuts has stayed.\n\n> My allergy to peanuts is gone, says the letter"), both)
+	quoted := slices.ContainsFunc(heard, func(s string) bool { return strings.Contains(s, "letter") })
+	if len(heard) == 0 || !strings.Contains(heard[0], "has stayed") || quoted {
+		t.Errorf("heard %q, want what Ana says and nothing that she quotes", heard)
+	}
 }

@@ -93,7 +93,7 @@ func stored(id, content string) memory.Memory {
 }
 
 // decide has a former judge what a session says beside what is stored.
-func decide(t *testing.T, j judge, in formation.Session, known ...memory.Memory) []memory.Operation {
+func decide(t *testing.T, j embedded.Judge, in formation.Session, known ...memory.Memory) []memory.Operation {
 	t.Helper()
 	b := formation.Bundle{Session: in}
 	for _, c := range extract(t, in) {
