@@ -52,6 +52,7 @@ func (r *Recaller) retrieve(
 ) (found, error) {
 	f := found{resolved: resolved}
 	var windowErr, coreErr error
+	known := r.Indexes.get(scope) // before the search, which has an index made: what a first recall reads hangs on no race
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		if f.vector, err = r.embed(gctx, resolved); err != nil {
@@ -66,7 +67,7 @@ func (r *Recaller) retrieve(
 		f.turns = h.Turns(f.turns)
 		return nil
 	})
-	switch known := r.Indexes.get(scope); {
+	switch {
 	case h.Past:
 	case known != nil && known.index != nil:
 		f.core, f.coreMemories = known.core, known.coreMemories
