@@ -1,9 +1,7 @@
 package embedded
 
 import (
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -46,11 +44,16 @@ func (q *quotation) join(next quotation) {
 	q.said, q.foreign, q.worth = q.said+next.glue+next.said, q.foreign || next.foreign, max(q.worth, next.worth)
 }
 
-// quote returns what a turn says behind another, one candidate a fact.
-func (f *Former) quote(turn memory.Turn, behind *before) []formation.Candidate {
+// quote returns what a turn says behind another and an assistant's list, one candidate a fact.
+func (f *Former) quote(turn memory.Turn, behind *before, options *list) []formation.Candidate {
 	quotes := f.clausesOf(turn)
 	if len(quotes) > 0 && !quotes[0].foreign && behind != nil && (behind.Speaker != turn.Speaker || behind.Role != turn.Role) {
-		quotes[0] = f.complete(quotes[0], *behind)
+		if picked := options.takenUp(quotes[0].said); len(picked) > 0 {
+			quotes[0].said += " [from the assistant's list: " + joined(picked) + "]"
+			quotes[0].sources = options.addTo(quotes[0].sources)
+		} else {
+			quotes[0] = f.complete(quotes[0], *behind)
+		}
 	}
 	if caption := text.OneLine(clean(turn.Caption)); caption != "" {
 		shown := "[shares a photo: " + caption + "]"
@@ -139,65 +142,15 @@ func worthy(quotes []quotation) []quotation {
 	return out
 }
 
-// complete puts in front of a turn's first quotation what it needs to stand alone: the question that it answers, and the entry of the
-// assistant's list that it picks.
+// complete puts in front of a turn's first quotation the question that it answers, if it needs that to stand alone.
 func (f *Former) complete(q quotation, behind before) quotation {
-	if behind.formed {
-		q.sources = append(q.sources, behind.ID)
-	}
-	said := clean(behind.Text)
-	if item := picked(q.said, said); item != "" && behind.Role == memory.RoleAssistant {
-		q.said += " [from the assistant's list: " + item + "]"
-		return q
-	}
-	if sentences := f.splitter.Split(said); q.words() <= shortAnswer && !alone(q.said) {
+	if sentences := f.splitter.Split(clean(behind.Text)); q.words() <= shortAnswer && !alone(q.said) {
 		if n := len(sentences) - 1; n >= 0 && isQuestion(sentences[n]) {
 			q.said = "[asked: " + sentences[n] + "] " + q.said
-			return q
+			q.sources = behind.addTo(q.sources)
 		}
 	}
-	q.sources = q.sources[:1]
 	return q
-}
-
-// listed is an entry of a numbered list.
-var listed = regexp.MustCompile(`(?m)^\s*(?:\*\*)?(\d{1,2})[.)]\s+(.+)$`)
-
-// ordinals are the words that pick an entry of a list.
-var ordinals = map[string]int{
-	"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5, "sixth": 6, "6th": 6,
-	"seventh": 7, "7th": 7, "eighth": 8, "8th": 8, "ninth": 9, "9th": 9, "tenth": 10, "10th": 10,
-}
-
-// pointing words stand before an ordinal that picks; behind it stands one of choice, or what the list is of.
-var (
-	pointing = text.WordSet("the that your this")
-	choice   = text.WordSet("one option idea suggestion choice")
-)
-
-// picked is the entry of a list that somebody picks by its place, or "".
-func picked(said, list string) string {
-	entries := listed.FindAllStringSubmatch(list, -1)
-	if len(entries) < 2 {
-		return ""
-	}
-	words, known := text.Words(said), text.StemSet(list)
-	for i, w := range words {
-		place, ok := ordinals[w.Lower]
-		if ok && (i == 0 || !pointing[words[i-1].Lower]) || ok && i+1 < len(words) && !text.IsFiller(said, words, i+1) &&
-			!choice[words[i+1].Lower] && !known[text.Stem(words[i+1].Lower)] {
-			continue // "I came second", "the first time"
-		}
-		if !ok && i > 0 && (words[i-1].Lower == "number" || words[i-1].Lower == "option") {
-			place, _ = strconv.Atoi(w.Lower)
-		}
-		for _, e := range entries {
-			if place > 0 && e[1] == strconv.Itoa(place) {
-				return shortened(e[2])
-			}
-		}
-	}
-	return ""
 }
 
 // fewer joins neighbours, the shortest first, until there are at most n.
@@ -233,10 +186,16 @@ func SpeakerOf(t memory.Turn) string {
 	return string(t.Role)
 }
 
-// clean takes control characters, invisible marks and invalid bytes out of what was said. The joiner that emoji are made with stays.
+// clean takes control characters, invisible marks and invalid bytes out of what was said. The joiner that emoji are made with stays, and
+// the non-joiner within words of other scripts, which spells them.
 func clean(s string) string {
+	var last rune
 	return strings.Map(func(r rune) rune {
+		behind := last
+		last = r
 		switch {
+		case r == '\u200c' && unicode.IsLetter(behind) && !unicode.Is(unicode.Latin, behind):
+			return r
 		case r == '\n' || r == '\t':
 			return r
 		case r == unicode.ReplacementChar, unicode.IsControl(r), unicode.Is(unicode.Co, r):

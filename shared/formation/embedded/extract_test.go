@@ -49,6 +49,7 @@ func TestExtractQuotesOneFactAMemory(t *testing.T) {
 			[]string{"Our nightly job runs this script: [code: git rebase -i]"}},
 		{"every Japanese sentence counts", []string{"Ana: 私はポルトに住んでいます。来月リスボンに引っ越します。"},
 			[]string{"私はポルトに住んでいます。", "来月リスボンに引っ越します。"}},
+		{"a Persian word is spelt as it was", []string{"Ana: من در پورتو زندگی می\u200cکنم."}, []string{"من در پورتو زندگی می\u200cکنم."}},
 		{"an assistant's advice is dialogue", []string{"Assistant: You could live in Porto. I like its cafes."}, nil},
 	} {
 		if got := contents(extract(t, session(c.lines...))); !slices.Equal(got, c.want) {

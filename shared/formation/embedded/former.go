@@ -74,7 +74,7 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 			return nil, fmt.Errorf("extract memories: %w", err)
 		}
 		if in.Turns[i].Role != memory.RoleAssistant {
-			out = append(out, f.quote(in.Turns[i], preceding(in, i))...)
+			out = append(out, f.quote(in.Turns[i], preceding(in, i), listBefore(in, i))...)
 		}
 	}
 	return out, nil
@@ -85,6 +85,14 @@ type before struct {
 	memory.Turn
 	// formed is whether it may be a source: what a gate dropped is only read.
 	formed bool
+}
+
+// addTo puts the turn to the sources of what leans on it.
+func (b before) addTo(sources []string) []string {
+	if !b.formed {
+		return sources
+	}
+	return append(sources, b.ID)
 }
 
 // preceding returns the turn before turn i, nil where there is none.

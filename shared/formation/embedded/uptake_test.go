@@ -1,0 +1,45 @@
+package embedded_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What somebody takes up of an assistant's list is told with it, and the list's turn is a source; what only counts, or says enough alone, is
+// left as it is.
+func TestExtractNamesWhatIsTakenUpFromAList(t *testing.T) {
+	const dinners = "Assistant: Some ideas:\n1. Fish pie\n2. Ratatouille with bread\n3. Beef stew\n4. Leek soup"
+	for _, c := range []struct {
+		name  string
+		lines []string
+		want  string
+	}{
+		{"numbers alone", []string{dinners, "Ana: 1 and 3 for sure"}, "Fish pie; Beef stew"},
+		{"behind a yes", []string{dinners, "Ana: yes, 2."}, "Ratatouille with bread"},
+		{"a number by name", []string{dinners, "Ana: number 4 please"}, "Leek soup"},
+		{"an ordinal in front", []string{dinners, "Ana: 2nd one sounds good"}, "Ratatouille with bread"},
+		{"a word of one entry", []string{dinners, "Ana: the ratatouille then"}, "Ratatouille with bread"},
+		{"letters in bold", []string{"Assistant: Either\n- **A: a big table**, simple\n- **B: paging**", "Ana: B. keep it simple"}, "paging"},
+		{"bullets by place", []string{"Assistant: Try\n* Porto\n* Braga\n* Faro", "Ana: The third one sounds nice"}, "Faro"},
+		{"another language", []string{"Assistant: Ideen:\n- **Tanzen** im Saal\n- Singen am Feuer", "Ana: dann Singen"}, "Singen am Feuer"},
+		{"one of before, by place", []string{dinners, "Ana: thanks", "Assistant: Welcome!", "Ana: I cooked the third one on your list"},
+			"Beef stew"},
+		{"one of before, by number alone", []string{dinners, "Ana: thanks", "Assistant: Welcome! How many guests?", "Ana: just 3"}, ""},
+		{"what is counted", []string{dinners, "Ana: 2 children are allergic to fish"}, ""},
+		{"what says enough alone", []string{dinners, "Ana: My uncle cannot eat soup with leek in it, ever"}, ""},
+		{"a name of every entry", []string{"Assistant: See\n1. Porto by train\n2. Porto by bus", "Ana: Porto then"}, ""},
+		{"a question", []string{dinners, "Ana: is ratatouille hard?"}, ""},
+	} {
+		got := extract(t, session(c.lines...))
+		last := got[len(got)-1]
+		_, said, _ := strings.Cut(c.lines[len(c.lines)-1], ": ")
+		if c.want != "" {
+			said += " [from the assistant's list: " + c.want + "]"
+		}
+		found := slices.ContainsFunc(contents(got), func(s string) bool { return s == said })
+		if first := slices.Contains(last.Sources, "t1"); !found && c.want != "" || first != (c.want != "") {
+			t.Errorf("%s: got %q from %v, want %q", c.name, contents(got), last.Sources, said)
+		}
+	}
+}
