@@ -6,6 +6,20 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/corpus"
 )
 
+// banks are those of all splits.
+func banks(t *testing.T) []corpus.Bank {
+	t.Helper()
+	var all []corpus.Bank
+	for _, split := range []corpus.Split{corpus.Train, corpus.Choose, corpus.Heldout} {
+		some, err := corpus.Banks(split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, some...)
+	}
+	return all
+}
+
 func TestThereAreEnoughBanksOfEachLabel(t *testing.T) {
 	for split, least := range map[corpus.Split]int{corpus.Train: 5000, corpus.Choose: 900, corpus.Heldout: 1000} {
 		banks, err := corpus.Banks(split)
@@ -33,19 +47,24 @@ func TestThereAreEnoughBanksOfEachLabel(t *testing.T) {
 }
 
 func TestNoBankStatementIsInTwoSplits(t *testing.T) {
+	var said []corpus.Pair
 	where := map[string]corpus.Split{}
-	for _, split := range []corpus.Split{corpus.Train, corpus.Choose, corpus.Heldout} {
-		banks, err := corpus.Banks(split)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range banks {
-			for _, l := range b.Later {
-				if before, ok := where[l.Text]; ok && before != split {
-					t.Errorf("%q is in %s and in %s", l.Text, before, split)
-				}
-				where[l.Text] = split
+	for _, b := range banks(t) {
+		for _, l := range b.Later {
+			stored := ""
+			if l.Entry >= 0 {
+				stored = b.Stored[l.Entry]
 			}
+			said = append(said, corpus.Pair{Stored: stored, Later: l.Text, Batch: b.Batch})
+			if before, ok := where[l.Text]; ok && before != b.Split() {
+				t.Errorf("%q is in %s and in %s", l.Text, before, b.Split())
+			}
+			where[l.Text] = b.Split()
 		}
 	}
+	// Of those in two splits, ten are later statements that are alike in a question or phrase of everyday use ("what is the plural of", "I
+	// bought a used bicycle"), and two are plain ones of the short banks of b21, about a bicycle to work and alcohol. Their text stays, since
+	// digests of models are of it; there may be no more. Within training it is short statements that many make ("I go to the sauna on"): two
+	// in three of these have one in b21 or b22, where all are plain and short.
+	fewNearDuplicates(t, said, 12, 0.007)
 }

@@ -14,35 +14,29 @@ type NearDuplicate struct{ First, Second int }
 // leastRuns is how many runs of three words a text has to have for a share of them to say something.
 const leastRuns = 4
 
-// NearDuplicates returns the pairs that say nearly what another says, in order.
+// NearDuplicates returns the pairs that say nearly what another says, in order. Only pairs that share a run are compared.
 func NearDuplicates(pairs []Pair) []NearDuplicate {
-	later, whole := make([]map[string]bool, len(pairs)), make([]map[string]bool, len(pairs))
+	later, whole, stored := make([]map[string]bool, len(pairs)), make([]map[string]bool, len(pairs)), make([]string, len(pairs))
 	holders := map[string][]int{}
+	var out []NearDuplicate
 	for i, p := range pairs {
-		later[i], whole[i] = map[string]bool{}, map[string]bool{}
+		later[i], whole[i], stored[i] = map[string]bool{}, map[string]bool{}, text.Canonical(p.Stored)
 		addRuns(later[i], p.Later)
 		addRuns(whole[i], p.Stored)
 		maps.Copy(whole[i], later[i])
-		for run := range whole[i] {
-			holders[run] = append(holders[run], i)
-		}
-	}
-	var out []NearDuplicate
-	for i := range pairs {
-		others := map[int]bool{}
+		shared := map[int]int{}
 		for run := range whole[i] {
 			for _, j := range holders[run] {
-				if j < i {
-					others[j] = true
-				}
+				shared[j]++
 			}
+			holders[run] = append(holders[run], i)
 		}
-		for _, j := range slices.Sorted(maps.Keys(others)) {
-			runs := whole
-			if text.Canonical(pairs[i].Stored) == text.Canonical(pairs[j].Stored) {
-				runs = later
+		for _, j := range slices.Sorted(maps.Keys(shared)) {
+			runs, n := whole, shared[j]
+			if stored[i] == stored[j] {
+				runs, n = later, count(later[i], later[j])
 			}
-			if nearly(runs[i], runs[j]) {
+			if fewer := min(len(runs[i]), len(runs[j])); fewer >= leastRuns && 2*n > fewer {
 				out = append(out, NearDuplicate{First: j, Second: i})
 			}
 		}
@@ -57,15 +51,12 @@ func addRuns(to map[string]bool, said string) {
 	}
 }
 
-func nearly(a, b map[string]bool) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	shared := 0
+// count is how many runs both have.
+func count(a, b map[string]bool) (n int) {
 	for run := range a {
 		if b[run] {
-			shared++
+			n++
 		}
 	}
-	return len(a) >= leastRuns && 2*shared > len(a)
+	return n
 }
