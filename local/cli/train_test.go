@@ -42,24 +42,28 @@ func TestTrainFilterRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-func TestTrainConstraintWritesAModel(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "model.json")
-	var out, errOut bytes.Buffer
-	line := []string{"train", "constraint", "--phrased", "30", "--epochs", "1", "--seed", "9", "--out", file, "--json"}
-	if code := cli.Execute(t.Context(), line, &out, &errOut); code != cli.ExitOK {
-		t.Fatalf("exit code %d: %s", code, &errOut)
-	}
-	var measures struct {
-		Threshold float64 `json:"threshold"`
-	}
-	if err := json.Unmarshal(out.Bytes(), &measures); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, err := saliency.ParseModel(data); err != nil || m.Threshold != measures.Threshold {
-		t.Errorf("wrote %+v, %v; printed threshold %v", m, err, measures.Threshold)
+func TestTrainWritesModelsOfStatements(t *testing.T) {
+	for name, options := range map[string][]string{"constraint": {"--phrased", "30"}, "commitment": nil} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "model.json")
+			var out, errOut bytes.Buffer
+			line := append([]string{"train", name, "--epochs", "1", "--seed", "9", "--out", file, "--json"}, options...)
+			if code := cli.Execute(t.Context(), line, &out, &errOut); code != cli.ExitOK {
+				t.Fatalf("exit code %d: %s", code, &errOut)
+			}
+			var measures struct {
+				Threshold float64 `json:"threshold"`
+			}
+			if err := json.Unmarshal(out.Bytes(), &measures); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err := saliency.ParseModel(data); err != nil || m.Threshold != measures.Threshold {
+				t.Errorf("wrote %+v, %v; printed threshold %v", m, err, measures.Threshold)
+			}
+		})
 	}
 }

@@ -50,6 +50,9 @@ func TestExtractQuotesOneFactAMemory(t *testing.T) {
 		{"every Japanese sentence counts", []string{"Ana: 私はポルトに住んでいます。来月リスボンに引っ越します。"},
 			[]string{"私はポルトに住んでいます。", "来月リスボンに引っ越します。"}},
 		{"a Persian word is spelt as it was", []string{"Ana: من در پورتو زندگی می\u200cکنم."}, []string{"من در پورتو زندگی می\u200cکنم."}},
+		{"what an assistant commits itself to",
+			[]string{"Assistant: Prose is fine, then. From now on I'll answer in plain sentences. Anything else?"},
+			[]string{"From now on I'll answer in plain sentences."}},
 		{"an assistant's advice is dialogue", []string{"Assistant: You could live in Porto. I like its cafes."}, nil},
 	} {
 		if got := contents(extract(t, session(c.lines...))); !slices.Equal(got, c.want) {

@@ -66,15 +66,19 @@ func (f *Former) WorthAlone(c formation.Candidate) bool {
 }
 
 // Extract quotes what the people of the session say, one fact a candidate, turn by turn in order. What an assistant says is kept as
-// dialogue beside the user's memory, and becomes part of one where the user takes it up.
+// dialogue beside the user's memory, and becomes part of one where the user takes it up; a sentence in which it commits itself is a
+// candidate, one a turn.
 func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	var out []formation.Candidate
 	for i := range in.Turns {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("extract memories: %w", err)
 		}
-		if in.Turns[i].Role != memory.RoleAssistant {
-			out = append(out, f.quote(in.Turns[i], preceding(in, i), listBefore(in, i))...)
+		turn := in.Turns[i]
+		if turn.Role != memory.RoleAssistant {
+			out = append(out, f.quote(turn, preceding(in, i), listBefore(in, i))...)
+		} else if said := saliency.Commitment(turn); said != "" {
+			out = append(out, f.candidate(quotation{said: clean(said), sources: []string{turn.ID}}, turn))
 		}
 	}
 	return out, nil

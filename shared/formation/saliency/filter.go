@@ -56,7 +56,7 @@ var shipped = sync.OnceValue(func() *Filter {
 	return f
 })
 
-// Filter scores every turn by itself.
+// Filter scores every turn by itself. A turn in which an assistant commits itself scores the threshold at least.
 func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)
@@ -64,6 +64,9 @@ func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn
 	decisions := make([]memory.SaliencyDecision, len(turns))
 	for i := range turns {
 		score := f.Score(turns[i])
+		if score < f.threshold && Commitment(turns[i]) != "" {
+			score = f.threshold
+		}
 		decisions[i] = memory.SaliencyDecision{
 			Salient: score >= f.threshold, Score: score, Threshold: f.threshold, PolicyVersion: f.version,
 		}

@@ -1,0 +1,48 @@
+package saliency
+
+import (
+	_ "embed" // the model is part of the program
+	"fmt"
+	"sync"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+//go:embed commitment.json
+var commitmentModel []byte
+
+// commitments is the network that tells what an assistant commits itself to from all else that it says.
+var commitments = sync.OnceValue(func() *Filter {
+	m, err := ParseModel(commitmentModel)
+	if err == nil {
+		var f *Filter
+		if f, err = NewFilter(m); err == nil {
+			return f
+		}
+	}
+	panic(fmt.Sprintf("load the compiled-in model of commitments: %v", err))
+})
+
+var splitter = sync.OnceValue(text.NewSplitter)
+
+// Commitment returns the sentence of an assistant's turn that says most surely what the assistant has done, noted or promised; "" where
+// none does, and of others' turns. Code and quoted lines are not read.
+func Commitment(t memory.Turn) string {
+	if t.Role != memory.RoleAssistant {
+		return ""
+	}
+	f := commitments()
+	best, most := "", f.threshold
+	for _, b := range text.Blocks(t.Text) {
+		if b.Kind != text.Prose {
+			continue
+		}
+		for _, s := range splitter().Split(b.Text) {
+			if score, _ := f.score(memory.Turn{Role: memory.RoleAssistant, Text: s}); score >= most {
+				best, most = text.OneLine(s), score
+			}
+		}
+	}
+	return best
+}
