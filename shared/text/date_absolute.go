@@ -12,6 +12,7 @@ import (
 var (
 	isoDate   = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 	dayNumber = regexp.MustCompile(`^(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?$`)
+	clock     = regexp.MustCompile(`^\d{1,2}(?:[:.]\d\d)?(?:am|pm)$|^\d{1,2}:\d\d$`)
 	year4     = regexp.MustCompile(`^(?:19|20)\d\d$`)
 )
 
@@ -28,8 +29,8 @@ func (d dater) absolute(i int) (DateMention, int) {
 	if n := d.dayMonth(i); n > 0 {
 		return d.fullDate(i, n)
 	}
-	if _, ok := months[d.at(i)]; ok && d.words[i].Capital && d.adjacent(i) && year4.MatchString(d.at(i+1)) {
-		t, ok := d.parse(d.at(i) + " " + d.at(i+1))
+	if _, ok := months[d.at(i)]; ok && d.adjacent(i) && year4.MatchString(d.at(i+1)) {
+		t, ok := d.parse(i, d.at(i)+" "+d.at(i+1))
 		if !ok {
 			return DateMention{}, 0
 		}
@@ -44,7 +45,7 @@ func (d dater) absolute(i int) (DateMention, int) {
 func (d dater) dayMonth(i int) int {
 	isMonth := func(k int) bool {
 		_, ok := months[d.at(k)]
-		return ok && d.words[k].Capital
+		return ok && (d.words[k].Capital || !otherWord[d.at(k)] || d.sureDay(i))
 	}
 	isDay := func(k int) bool { return dayNumber.MatchString(d.at(k)) }
 	switch {
@@ -57,6 +58,16 @@ func (d dater) dayMonth(i int) int {
 		return 3
 	}
 	return 0
+}
+
+// sureDay reports whether the two words at i are a day, though the month in lower case is another word, too, as in "3 may come" and "march
+// 3 miles": it is an ordinal, a word of dates is before it, or at most a year right behind it.
+func (d dater) sureDay(i int) bool {
+	ordinal := false
+	for _, k := range []int{i, i + 1} {
+		ordinal = ordinal || d.words[k].Number && len(strings.TrimRight(d.at(k), "sthnrd")) < len(d.at(k))
+	}
+	return ordinal || beforeDay[d.at(i-1)] || !d.adjacent(i+1) || year4.MatchString(d.at(i+2))
 }
 
 // fullDate resolves a day and month of n words, with the year that may follow.
@@ -72,7 +83,7 @@ func (d dater) fullDate(i, n int) (DateMention, int) {
 		parts = append(parts, d.at(i+n))
 		n++
 	}
-	t, ok := d.parse(strings.Join(parts, " "))
+	t, ok := d.parse(i, strings.Join(parts, " "))
 	if !ok {
 		return DateMention{}, 0
 	}
@@ -84,12 +95,12 @@ func (d dater) fullDate(i, n int) (DateMention, int) {
 }
 
 // parse has the library read an absolute date; a missing year is the nearest in the text's direction.
-func (d dater) parse(expression string) (time.Time, bool) {
+func (d dater) parse(i int, expression string) (time.Time, bool) {
 	preferred := dateparser.Past
-	if d.future {
+	if _, future := d.tense(i); future {
 		preferred = dateparser.Future
 	}
-	t, err := dateparser.Parse(&dateparser.Configuration{
+	t, err := library.Parse(&dateparser.Configuration{
 		Languages: []string{"en"}, CurrentTime: d.today.Add(12 * time.Hour),
 		DefaultTimezone: time.UTC, PreferredDateSource: preferred,
 	}, expression)
@@ -102,8 +113,8 @@ func (d dater) parse(expression string) (time.Time, bool) {
 // weekday reads a bare weekday as the nearest one before today, or ahead where the text looks
 // ahead. "Fridays", "every Friday" and "Friday nights" are habits.
 func (d dater) weekday(i int) (DateMention, int) {
-	day, ok := weekdays[d.at(i)]
-	if !ok || !d.words[i].Capital || habitWords[d.at(i-1)] || habitParts[d.at(i+1)] && d.adjacent(i) {
+	day, ok := d.weekdayAt(i)
+	if !ok || d.habit(i) {
 		return DateMention{}, 0
 	}
 	back := (int(d.today.Weekday())-int(day)+6)%7 + 1
@@ -113,13 +124,48 @@ func (d dater) weekday(i int) (DateMention, int) {
 	return mention(Day, d.today.AddDate(0, 0, -back)), 1 + d.partOfDay(i)
 }
 
+// weekdayAt returns the weekday that word i is. A short form that is another word, too, needs a word of dates before it or a time of day
+// behind it; "sat" and "sun" need "on", and nothing of their clause behind them.
+func (d dater) weekdayAt(i int) (time.Weekday, bool) {
+	word := d.at(i)
+	if day, ok := weekdays[word]; ok {
+		return day, d.words[i].Capital || !d.foreign
+	}
+	day, ok := shortWeekdays[word]
+	if !ok || d.foreign {
+		return 0, false
+	}
+	before := d.at(i - 1)
+	if d.adjacent(i) && clock.MatchString(d.at(i+1)) {
+		return day, true
+	}
+	switch word {
+	case "sat", "sun":
+		return day, before == "on" && d.adjacent(i-1) && (!d.adjacent(i) || partsOfDay[d.at(i+1)])
+	case "mon", "tue", "wed", "thu", "fri":
+		return day, beforeWeekday[before] && d.adjacent(i-1)
+	}
+	return day, true
+}
+
+// habit reports whether the weekday at word i recurs: "every other Friday", "Friday nights", "I work Monday to Friday".
+func (d dater) habit(i int) bool {
+	if habitWords[d.at(i-1)] || habitWords[d.at(i-2)] && ordinals[d.at(i-1)] || habitParts[d.at(i+1)] && d.adjacent(i) {
+		return true
+	}
+	_, from := weekdays[d.at(i+2)]
+	_, to := weekdays[d.at(i-2)]
+	past, future := d.tense(i)
+	return !past && !future && (from && rangeWords[d.at(i+1)] || to && rangeWords[d.at(i-1)])
+}
+
 // monthAlone reads "in March" and "in the summer of 2019".
 func (d dater) monthAlone(i int) (DateMention, int) {
 	if _, ok := seasons[d.at(i)]; ok {
 		return d.seasonOfYear(i, d.at(i))
 	}
 	month, ok := months[d.at(i)]
-	if !ok || !d.words[i].Capital || !beforeMonth[d.at(i-1)] || !d.adjacent(i-1) {
+	if !ok || !d.monthName(i) || !beforeMonth[d.at(i-1)] || !d.adjacent(i-1) {
 		return DateMention{}, 0
 	}
 	year := d.today.Year()
@@ -130,6 +176,20 @@ func (d dater) monthAlone(i int) (DateMention, int) {
 		year--
 	}
 	return mention(Month, time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)), 1
+}
+
+// monthName reports whether the month at word i is one where a word of dates is before it. In lower case, "may" and "march" are other words
+// behind most of these ("this may be", "for march madness"), and so are short forms.
+func (d dater) monthName(i int) bool {
+	switch word := d.at(i); {
+	case d.words[i].Capital:
+		return true
+	case d.foreign, word == "mar":
+		return false
+	case otherWord[word]:
+		return beforeOther[d.at(i-1)] && !(d.adjacent(i) && helping[d.at(i+1)])
+	}
+	return true
 }
 
 // seasonOfYear reads "summer of 2019" and "summer 2019".

@@ -48,7 +48,7 @@ func TestExtractQuotesOneFactAMemory(t *testing.T) {
 		{"code stays beside what is said of it", []string{"Ana: Our nightly job runs this script:\n```sh\ngit rebase -i\n```"},
 			[]string{"Our nightly job runs this script: [code: git rebase -i]"}},
 		{"every Japanese sentence counts", []string{"Ana: 私はポルトに住んでいます。来月リスボンに引っ越します。"},
-			[]string{"私はポルトに住んでいます。", "来月リスボンに引っ越します。"}},
+			[]string{"私はポルトに住んでいます。", "来月 (2023-06)リスボンに引っ越します。"}},
 		{"an assistant's advice is dialogue", []string{"Assistant: You could live in Porto. I like its cafes."}, nil},
 	} {
 		if got := contents(extract(t, session(c.lines...))); !slices.Equal(got, c.want) {
