@@ -12,6 +12,7 @@ import (
 var (
 	isoDate   = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 	dayNumber = regexp.MustCompile(`^(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?$`)
+	ordinal   = regexp.MustCompile(`^\d{1,2}(?:st|nd|rd|th)$`)
 	clock     = regexp.MustCompile(`^\d{1,2}(?:[:.]\d\d)?(?:am|pm)$|^\d{1,2}:\d\d$`)
 	year4     = regexp.MustCompile(`^(?:19|20)\d\d$`)
 )
@@ -63,11 +64,8 @@ func (d dater) dayMonth(i int) int {
 // sureDay reports whether the two words at i are a day, though the month in lower case is another word, too, as in "3 may come" and "march
 // 3 miles": it is an ordinal, a word of dates is before it, or at most a year right behind it.
 func (d dater) sureDay(i int) bool {
-	ordinal := false
-	for _, k := range []int{i, i + 1} {
-		ordinal = ordinal || d.words[k].Number && len(strings.TrimRight(d.at(k), "sthnrd")) < len(d.at(k))
-	}
-	return ordinal || beforeDay[d.at(i-1)] || !d.adjacent(i+1) || year4.MatchString(d.at(i+2))
+	return ordinal.MatchString(d.at(i)) || ordinal.MatchString(d.at(i+1)) || beforeDay[d.at(i-1)] || !d.adjacent(i+1) ||
+		year4.MatchString(d.at(i+2))
 }
 
 // fullDate resolves a day and month of n words, with the year that may follow.
@@ -94,11 +92,16 @@ func (d dater) fullDate(i, n int) (DateMention, int) {
 	return m, n
 }
 
-// parse has the library read an absolute date; a missing year is the nearest in the text's direction.
+// parse has the library read an absolute date at word i. A missing year is the nearest in the direction that the sentence tells, or the
+// nearest of all.
 func (d dater) parse(i int, expression string) (time.Time, bool) {
-	preferred := dateparser.Past
-	if _, future := d.tense(i); future {
+	past, future := d.tense(i)
+	preferred := dateparser.CurrentPeriod
+	switch {
+	case future || past && d.toCome(i):
 		preferred = dateparser.Future
+	case past:
+		preferred = dateparser.Past
 	}
 	t, err := library.Parse(&dateparser.Configuration{
 		Languages: []string{"en"}, CurrentTime: d.today.Add(12 * time.Hour),
@@ -107,7 +110,15 @@ func (d dater) parse(i int, expression string) (time.Time, bool) {
 	if err != nil || t.IsZero() {
 		return time.Time{}, false
 	}
-	return dayOf(t.Time), true
+	day := dayOf(t.Time)
+	if preferred == dateparser.CurrentPeriod && !strings.Contains(expression, strconv.Itoa(day.Year())) {
+		for _, year := range []int{-1, 1} {
+			if other := day.AddDate(year, 0, 0); other.Day() == day.Day() && other.Sub(d.today).Abs() < day.Sub(d.today).Abs() {
+				return other, true
+			}
+		}
+	}
+	return day, true
 }
 
 // weekday reads a bare weekday as the nearest one before today, or ahead where the text looks
@@ -148,15 +159,26 @@ func (d dater) weekdayAt(i int) (time.Weekday, bool) {
 	return day, true
 }
 
-// habit reports whether the weekday at word i recurs: "every other Friday", "Friday nights", "I work Monday to Friday".
+// habit reports whether the weekday at word i recurs ("every other Friday", "Friday nights"), or may: "I work Monday to Friday". Of "Monday
+// 3rd", the number says which it is.
 func (d dater) habit(i int) bool {
-	if habitWords[d.at(i-1)] || habitWords[d.at(i-2)] && ordinals[d.at(i-1)] || habitParts[d.at(i+1)] && d.adjacent(i) {
+	switch next := d.at(i + 1); {
+	case habitWords[d.at(i-1)], habitWords[d.at(i-2)] && ordinals[d.at(i-1)], d.adjacent(i) && (habitParts[next] || ordinal.MatchString(next)):
 		return true
 	}
-	_, from := weekdays[d.at(i+2)]
-	_, to := weekdays[d.at(i-2)]
 	past, future := d.tense(i)
-	return !past && !future && (from && rangeWords[d.at(i+1)] || to && rangeWords[d.at(i-1)])
+	return !past && !future && (d.listed(i, 1) || d.listed(i, -1))
+}
+
+// listed reports whether another weekday is beside the one at word i, in the direction of step: "Monday to Friday", "tues/thurs".
+func (d dater) listed(i, step int) bool {
+	k := i + step
+	if rangeWords[d.at(k)] {
+		k += step
+	}
+	_, full := weekdays[d.at(k)]
+	_, short := shortWeekdays[d.at(k)]
+	return (full || short) && !d.ends(min(i, k))
 }
 
 // monthAlone reads "in March" and "in the summer of 2019".

@@ -191,14 +191,25 @@ func (d *dater) unspacedDates(code, said string, add func(DateMention)) {
 			start := from + k
 			from = start + len(f.Text)
 			before, _ := utf8.DecodeLastRuneInString(said[:start])
-			if s := classify(code, f.Text); s.kind == step && !strings.ContainsRune(otherDay, before) {
-				if m, ok := d.resolve(s, f.Text, 0); ok {
-					m.Start, m.End = start, from
-					add(m)
-				}
+			s, phrase := classify(code, f.Text), f.Text
+			if s.kind != step || strings.ContainsRune(otherDay, before) {
+				continue
+			}
+			for shorter := withoutLast(phrase); classify(code, shorter) == s; shorter = withoutLast(phrase) {
+				phrase = shorter // "上周在"
+			}
+			if m, ok := d.resolve(s, phrase, 0); ok {
+				m.Start, m.End = start, start+len(phrase)
+				add(m)
 			}
 		}
 	}
+}
+
+// withoutLast cuts the last character.
+func withoutLast(s string) string {
+	_, size := utf8.DecodeLastRuneInString(s)
+	return s[:len(s)-size]
 }
 
 // spacedDates asks the library about the words around those that it knows for words of time, the longest expression first.
@@ -240,6 +251,7 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 		m, ok := d.resolve(s, strings.Join(lower[i:i+n], " "), towards)
 		switch {
 		case !ok, s.kind == dayAndMonth && words[i+n-1].Number: // "Abril 2 gatos"
+		case s.kind == step && strings.Contains(d.text[words[i].Start:words[i+n-1].End], "."): // "im 7. Monat"
 		case start > 0 && c.never[lower[start-1]] && (s.kind == weekday || s.kind == step && n == 1):
 		case i == 0 && lower[0] == "morgen" && !strings.HasPrefix(d.text[words[0].End:], " "): // "Morgen!"
 		default:
@@ -269,6 +281,9 @@ func (c calendar) towards(word string) int {
 func (d *dater) phraseAt(code string, lower []string, timely []bool, i int) (symbol, int) {
 	most, last := 0, -1
 	for k := i; k < len(lower) && k < i+mostPhrase && (k == i || d.together(k-1)); k++ {
+		if d.words[k].Number && strings.ContainsAny(lower[k], ".,:") {
+			break // "Python 3.9", "10:30"
+		}
 		if timely[k] {
 			last = k
 		} else if last < 0 && k >= i+mostPhrase-2 || last >= 0 && k > last+1 && !d.words[k].Number {

@@ -112,6 +112,7 @@ var foreignDates = map[string][]struct {
 		{"明天我有一个约会", "明天", "2023-05-26", text.Day},
 		{"3月3日我搬家", "3月3日", "2023-03-03", text.Day},
 		{"上个月我搬家了", "上个月", "2023-04-01", text.Month},
+		{"我上周在北京见了他", "上周", "2023-05-15", text.Week},
 		{"前天我们见面了", "前天", "2023-05-23", text.Day},
 		{"去年我结婚了", "去年", "2022-01-01", text.Year},
 	},
@@ -150,6 +151,7 @@ func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 			"ich habe 3 Katzen und 2 Hunde", "seit drei tagen bin ich krank", "jeden montag gehe ich schwimmen", "ich bin am dienstag da",
 			"die mar war mit dem son da", "am morgen trinke ich kaffee", "kommenden freitag bin ich nicht da", "am 31.02.2023 war es so weit",
 			"alle 2 wochen gehe ich zum friseur", "am 3. oktober war ich in Rom",
+			"und ich bin im 7. Monat", "das Python 3.9 ist alt und es ist 10.30 märz",
 		},
 		"es": {
 			"me gusta el mar y el sol", "por la mañana tomo café", "en el mar 2 veces al día", "mi hermana vive en madrid",

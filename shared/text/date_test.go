@@ -79,6 +79,10 @@ func TestDatesResolveExpressions(t *testing.T) {
 		{"we met on tuesday", "tuesday", "2023-05-23", "2023-05-23"},
 		{"I met Anna. The meeting is on tuesday", "tuesday", "2023-05-30", "2023-05-30"},
 		{"The meeting is on tuesday. I met Anna", "tuesday", "2023-05-30", "2023-05-30"},
+		{"sleeping in his spare room til friday", "friday", "2023-05-26", "2023-05-26"},
+		{"i'm presenting 4 july", "4 july", "2023-07-04", "2023-07-04"},
+		{"flying in on oct 9", "oct 9", "2023-10-09", "2023-10-09"},
+		{"we were there on 4 july", "4 july", "2022-07-04", "2022-07-04"},
 		{"party on 3 may", "3 may", "2023-05-03", "2023-05-03"},
 		{"the 3rd of may", "3rd of may", "2023-05-03", "2023-05-03"},
 		{"may 3rd was nice", "may 3rd", "2023-05-03", "2023-05-03"},
@@ -112,6 +116,8 @@ func TestDatesLeaveOrdinaryWordsAlone(t *testing.T) {
 		"in three days we walked it", "12/345/6", "2023-99-99", "30 February is no day", "an august company",
 		"3 may come", "i may 3 times", "we march 3 miles", "we march on", "he last sat there", "this sun is hot", "the last may have gone",
 		"this may be it", "in mar", "every tuesday", "tuesdays", "every other friday", "i work monday to friday", "on friday nights",
+		"raid nights are tues/thurs", "i do it on monday and wednesday", "on a wednesday",
+		"she teaches sunday school", "every third Thursday", "from monday 3rd", "thurs to fri",
 		"they wed in secret", "mon ami", "for march madness", "in may be", "sat 5 of us down",
 	} {
 		if got := text.Dates(said, thursday); len(got) != 0 {

@@ -70,19 +70,19 @@ var putOff = WordSet("to for")
 
 // aheadWords suggest that a bare weekday or month lies ahead.
 var aheadWords = WordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon
-tomorrow scheduled hoping hope wait forward until till by deadline due`)
+tomorrow scheduled hoping hope wait forward until till til by deadline due`)
 
 // habitWords before a weekday make it a habit, not a day.
-var habitWords = WordSet("every each most usually always all any other")
+var habitWords = WordSet("every each most usually always all any other a an my our your his her their")
 
 // ordinals may stand between a habit's word and its weekday, rangeWords between two weekdays.
 var (
 	ordinals   = WordSet("other single second third first last")
-	rangeWords = WordSet("to through thru till until")
+	rangeWords = WordSet("to through thru till until and or")
 )
 
 // habitParts behind a weekday make it a habit, too.
-var habitParts = WordSet("mornings afternoons evenings nights")
+var habitParts = WordSet("mornings afternoons evenings nights school")
 
 // fixedPhrase is a phrase that names a day by its distance from today.
 type fixedPhrase struct {
