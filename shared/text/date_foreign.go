@@ -276,8 +276,8 @@ func (c calendar) towards(word string) int {
 	return 0
 }
 
-// phraseAt returns what the longest expression that begins at word i means, and how many words it takes. Words of time are at its end, but
-// for a number or a single word: "semaine prochaine".
+// phraseAt returns what the longest expression that begins at word i means, and how many words it takes. At most two words are before the
+// first of time, and behind the last at most one and numbers: "semaine prochaine".
 func (d *dater) phraseAt(code string, lower []string, timely []bool, i int) (symbol, int) {
 	most, last := 0, -1
 	for k := i; k < len(lower) && k < i+mostPhrase && (k == i || d.together(k-1)); k++ {
@@ -286,7 +286,7 @@ func (d *dater) phraseAt(code string, lower []string, timely []bool, i int) (sym
 		}
 		if timely[k] {
 			last = k
-		} else if last < 0 && k >= i+mostPhrase-2 || last >= 0 && k > last+1 && !d.words[k].Number {
+		} else if last < 0 && k >= i+mostPhrase-3 || last >= 0 && k > last+1 && !d.words[k].Number {
 			break
 		}
 		most = k - i + 1
