@@ -2,6 +2,7 @@ package text
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -61,22 +62,34 @@ const maxMentions = 32
 // left alone: a wrong date is worse than none.
 func Dates(text string, at time.Time) []DateMention {
 	words := Words(text)
+	d := dater{text: text, words: words, today: dayOf(at)}
+	others := d.others()
 	if !slices.ContainsFunc(words, mayBeDate) {
-		return nil
+		return others
 	}
-	d := dater{text: text, words: words, today: dayOf(at), future: looksAhead(text, words), past: TellsPast(words)}
 	var out []DateMention
 	for i := 0; i < len(words) && len(out) < maxMentions; {
+		if len(others) > 0 && words[i].End > others[0].Start {
+			out, others = append(out, others[0]), others[1:]
+			for end := out[len(out)-1].End; i < len(words) && words[i].Start < end; {
+				i++
+			}
+			continue
+		}
 		m, n := d.match(i)
 		if n == 0 {
 			i++
 			continue
 		}
 		m.Start, m.End = words[i].Start, words[i+n-1].End
+		if len(others) > 0 && m.End > others[0].Start {
+			i++
+			continue
+		}
 		out = append(out, m)
 		i += n
 	}
-	return out
+	return append(out, others[:min(len(others), maxMentions-len(out))]...)
 }
 
 // dater resolves the mentions of one text.
@@ -84,13 +97,41 @@ type dater struct {
 	text  string
 	words []Word
 	today time.Time
-	// future and past are whether words say that what is told is to come, and whether a verb may be in the past.
-	future, past bool
+	// foreign is whether the text is in another language than English.
+	foreign bool
+}
+
+// tense returns whether a verb of word i's sentence may be in the past, and whether words of it say that what is told is to come.
+func (d dater) tense(i int) (past, future bool) {
+	from, to := i, min(i+1, len(d.words))
+	for from > 0 && !d.ends(from-1) {
+		from--
+	}
+	for to < len(d.words) && !d.ends(to-1) {
+		to++
+	}
+	// "sat" is a past, too.
+	return TellsPast(d.words[from:i]) || TellsPast(d.words[min(i+1, to):to]), looksAhead(d.text, d.words, from, to)
+}
+
+// ends reports whether a sentence ends behind word i. A point behind a number or a short word may be of an abbreviation.
+func (d dater) ends(i int) bool {
+	const short = 3
+	gap := d.text[d.words[i].End:d.words[i+1].Start]
+	return strings.ContainsAny(gap, "?!\n") || strings.Contains(gap, ". ") && len(d.words[i].Lower) > short && !d.words[i].Number
+}
+
+func (d dater) looksAhead(i int) bool {
+	_, future := d.tense(i)
+	return future
 }
 
 // toCome reports whether a day or month without a direction, at word i, lies ahead: it does unless a verb in the past says otherwise. What
 // was moved to a day, or booked for one, was done in the past, but the day is to come.
-func (d dater) toCome(i int) bool { return d.future || !d.past || putOff[d.at(i-1)] && !d.rangeTo(i) }
+func (d dater) toCome(i int) bool {
+	past, future := d.tense(i)
+	return d.at(i-1) != "since" && (future || !past || putOff[d.at(i-1)] && !d.rangeTo(i))
+}
 
 // rangeTo reports whether the day at word i ends a range: "Monday to Friday".
 func (d dater) rangeTo(i int) bool {

@@ -12,6 +12,8 @@ import (
 var (
 	isoDate   = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
 	dayNumber = regexp.MustCompile(`^(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?$`)
+	ordinal   = regexp.MustCompile(`^\d{1,2}(?:st|nd|rd|th)$`)
+	clock     = regexp.MustCompile(`^\d{1,2}(?:[:.]\d\d)?(?:am|pm)$|^\d{1,2}:\d\d$`)
 	year4     = regexp.MustCompile(`^(?:19|20)\d\d$`)
 )
 
@@ -28,8 +30,8 @@ func (d dater) absolute(i int) (DateMention, int) {
 	if n := d.dayMonth(i); n > 0 {
 		return d.fullDate(i, n)
 	}
-	if _, ok := months[d.at(i)]; ok && d.words[i].Capital && d.adjacent(i) && year4.MatchString(d.at(i+1)) {
-		t, ok := d.parse(d.at(i) + " " + d.at(i+1))
+	if _, ok := months[d.at(i)]; ok && d.adjacent(i) && year4.MatchString(d.at(i+1)) {
+		t, ok := d.parse(i, d.at(i)+" "+d.at(i+1))
 		if !ok {
 			return DateMention{}, 0
 		}
@@ -44,7 +46,7 @@ func (d dater) absolute(i int) (DateMention, int) {
 func (d dater) dayMonth(i int) int {
 	isMonth := func(k int) bool {
 		_, ok := months[d.at(k)]
-		return ok && d.words[k].Capital
+		return ok && (d.words[k].Capital || !otherWord[d.at(k)] || d.sureDay(i))
 	}
 	isDay := func(k int) bool { return dayNumber.MatchString(d.at(k)) }
 	switch {
@@ -57,6 +59,13 @@ func (d dater) dayMonth(i int) int {
 		return 3
 	}
 	return 0
+}
+
+// sureDay reports whether the two words at i are a day, though the month in lower case is another word, too, as in "3 may come" and "march
+// 3 miles": it is an ordinal, a word of dates is before it, or at most a year right behind it.
+func (d dater) sureDay(i int) bool {
+	return ordinal.MatchString(d.at(i)) || ordinal.MatchString(d.at(i+1)) || beforeDay[d.at(i-1)] || !d.adjacent(i+1) ||
+		year4.MatchString(d.at(i+2))
 }
 
 // fullDate resolves a day and month of n words, with the year that may follow.
@@ -72,7 +81,7 @@ func (d dater) fullDate(i, n int) (DateMention, int) {
 		parts = append(parts, d.at(i+n))
 		n++
 	}
-	t, ok := d.parse(strings.Join(parts, " "))
+	t, ok := d.parse(i, strings.Join(parts, " "))
 	if !ok {
 		return DateMention{}, 0
 	}
@@ -83,27 +92,40 @@ func (d dater) fullDate(i, n int) (DateMention, int) {
 	return m, n
 }
 
-// parse has the library read an absolute date; a missing year is the nearest in the text's direction.
-func (d dater) parse(expression string) (time.Time, bool) {
-	preferred := dateparser.Past
-	if d.future {
+// parse has the library read an absolute date at word i. A missing year is the nearest in the direction that the sentence tells, or the
+// nearest of all.
+func (d dater) parse(i int, expression string) (time.Time, bool) {
+	past, future := d.tense(i)
+	preferred := dateparser.CurrentPeriod
+	switch {
+	case future || past && d.toCome(i):
 		preferred = dateparser.Future
+	case past:
+		preferred = dateparser.Past
 	}
-	t, err := dateparser.Parse(&dateparser.Configuration{
+	t, err := library.Parse(&dateparser.Configuration{
 		Languages: []string{"en"}, CurrentTime: d.today.Add(12 * time.Hour),
 		DefaultTimezone: time.UTC, PreferredDateSource: preferred,
 	}, expression)
 	if err != nil || t.IsZero() {
 		return time.Time{}, false
 	}
-	return dayOf(t.Time), true
+	day := dayOf(t.Time)
+	if preferred == dateparser.CurrentPeriod && !strings.Contains(expression, strconv.Itoa(day.Year())) {
+		for _, year := range []int{-1, 1} {
+			if other := day.AddDate(year, 0, 0); other.Day() == day.Day() && other.Sub(d.today).Abs() < day.Sub(d.today).Abs() {
+				return other, true
+			}
+		}
+	}
+	return day, true
 }
 
 // weekday reads a bare weekday as the nearest one before today, or ahead where the text looks
 // ahead. "Fridays", "every Friday" and "Friday nights" are habits.
 func (d dater) weekday(i int) (DateMention, int) {
-	day, ok := weekdays[d.at(i)]
-	if !ok || !d.words[i].Capital || habitWords[d.at(i-1)] || habitParts[d.at(i+1)] && d.adjacent(i) {
+	day, ok := d.weekdayAt(i)
+	if !ok || d.habit(i) {
 		return DateMention{}, 0
 	}
 	back := (int(d.today.Weekday())-int(day)+6)%7 + 1
@@ -113,13 +135,59 @@ func (d dater) weekday(i int) (DateMention, int) {
 	return mention(Day, d.today.AddDate(0, 0, -back)), 1 + d.partOfDay(i)
 }
 
+// weekdayAt returns the weekday that word i is. A short form that is another word, too, needs a word of dates before it or a time of day
+// behind it; "sat" and "sun" need "on", and nothing of their clause behind them.
+func (d dater) weekdayAt(i int) (time.Weekday, bool) {
+	word := d.at(i)
+	if day, ok := weekdays[word]; ok {
+		return day, d.words[i].Capital || !d.foreign
+	}
+	day, ok := shortWeekdays[word]
+	if !ok || d.foreign {
+		return 0, false
+	}
+	before := d.at(i - 1)
+	if d.adjacent(i) && clock.MatchString(d.at(i+1)) {
+		return day, true
+	}
+	switch word {
+	case "sat", "sun":
+		return day, before == "on" && d.adjacent(i-1) && (!d.adjacent(i) || partsOfDay[d.at(i+1)])
+	case "mon", "tue", "wed", "thu", "fri":
+		return day, beforeWeekday[before] && d.adjacent(i-1)
+	}
+	return day, true
+}
+
+// habit reports whether the weekday at word i recurs ("every other Friday", "Friday nights"), or may: "I work Monday to Friday". Of "Monday
+// 3rd", the number says which it is.
+func (d dater) habit(i int) bool {
+	switch next := d.at(i + 1); {
+	case habitWords[d.at(i-1)], habitWords[d.at(i-2)] && ordinals[d.at(i-1)], d.adjacent(i) && (habitParts[next] || ordinal.MatchString(next)):
+		return true
+	}
+	past, future := d.tense(i)
+	return !past && !future && (d.listed(i, 1) || d.listed(i, -1))
+}
+
+// listed reports whether another weekday is beside the one at word i, in the direction of step: "Monday to Friday", "tues/thurs".
+func (d dater) listed(i, step int) bool {
+	k := i + step
+	if rangeWords[d.at(k)] {
+		k += step
+	}
+	_, full := weekdays[d.at(k)]
+	_, short := shortWeekdays[d.at(k)]
+	return (full || short) && !d.ends(min(i, k))
+}
+
 // monthAlone reads "in March" and "in the summer of 2019".
 func (d dater) monthAlone(i int) (DateMention, int) {
 	if _, ok := seasons[d.at(i)]; ok {
 		return d.seasonOfYear(i, d.at(i))
 	}
 	month, ok := months[d.at(i)]
-	if !ok || !d.words[i].Capital || !beforeMonth[d.at(i-1)] || !d.adjacent(i-1) {
+	if !ok || !d.monthName(i) || !beforeMonth[d.at(i-1)] || !d.adjacent(i-1) {
 		return DateMention{}, 0
 	}
 	year := d.today.Year()
@@ -130,6 +198,20 @@ func (d dater) monthAlone(i int) (DateMention, int) {
 		year--
 	}
 	return mention(Month, time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)), 1
+}
+
+// monthName reports whether the month at word i is one where a word of dates is before it. In lower case, "may" and "march" are other words
+// behind most of these ("this may be", "for march madness"), and so are short forms.
+func (d dater) monthName(i int) bool {
+	switch word := d.at(i); {
+	case d.words[i].Capital:
+		return true
+	case d.foreign, word == "mar":
+		return false
+	case otherWord[word]:
+		return beforeOther[d.at(i-1)] && !(d.adjacent(i) && helping[d.at(i+1)])
+	}
+	return true
 }
 
 // seasonOfYear reads "summer of 2019" and "summer 2019".

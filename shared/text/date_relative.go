@@ -36,10 +36,10 @@ func (d dater) relative(i int) (DateMention, int) {
 		step, n = second, 2
 	}
 	word := d.at(i + n)
-	if day, ok := weekdays[word]; ok {
+	if day, ok := d.weekdayAt(i + n); ok {
 		return mention(Day, d.stepWeekday(step, day)), n + 1 + d.partOfDay(i+n)
 	}
-	if month, ok := months[word]; ok && d.words[i+n].Capital {
+	if month, ok := months[word]; ok && (d.words[i+n].Capital || !d.foreign && (!otherWord[word] || word == "march" && d.at(i-1) != "the")) {
 		return mention(Month, d.stepMonth(step, month)), n + 1
 	}
 	if month, ok := seasons[word]; ok {
@@ -86,7 +86,7 @@ func (d dater) ahead(i int) (DateMention, int) {
 		return DateMention{}, 0
 	}
 	n, count, vague := d.count(i + 1)
-	if n == 0 || vague || !d.adjacent(i+n) || count == 1 && !d.future {
+	if n == 0 || vague || !d.adjacent(i+n) || count == 1 && !d.looksAhead(i) {
 		return DateMention{}, 0
 	}
 	unit, ok := units[d.at(i+n+1)]

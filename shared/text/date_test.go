@@ -66,6 +66,30 @@ func TestDatesResolveExpressions(t *testing.T) {
 		{"I came here in 2016", "2016", "", "2016-01-01"},
 		{"the summer of 2019", "summer of 2019", "", "2019-01-01"},
 		{"a few years ago", "a few years ago", "", ""},
+		{"dentist tuesday", "tuesday", "2023-05-30", "2023-05-30"},
+		{"moved in march", "march", "2023-03", "2023-03-01"},
+		{"we flew home in august", "august", "2022-08", "2022-08-01"},
+		{"gone since november", "november", "2022-11", "2022-11-01"},
+		{"see you on fri", "fri", "2023-05-26", "2023-05-26"},
+		{"see you on sat", "sat", "2023-05-27", "2023-05-27"},
+		{"yoga fri 9am", "fri", "2023-05-26", "2023-05-26"},
+		{"call mom tues 9am", "tues", "2023-05-30", "2023-05-30"},
+		{"need it by thurs", "thurs", "2023-06-01", "2023-06-01"},
+		{"i ate there last wed", "last wed", "2023-05-24", "2023-05-24"},
+		{"we met on tuesday", "tuesday", "2023-05-23", "2023-05-23"},
+		{"I met Anna. The meeting is on tuesday", "tuesday", "2023-05-30", "2023-05-30"},
+		{"The meeting is on tuesday. I met Anna", "tuesday", "2023-05-30", "2023-05-30"},
+		{"sleeping in his spare room til friday", "friday", "2023-05-26", "2023-05-26"},
+		{"i'm presenting 4 july", "4 july", "2023-07-04", "2023-07-04"},
+		{"flying in on oct 9", "oct 9", "2023-10-09", "2023-10-09"},
+		{"we were there on 4 july", "4 july", "2022-07-04", "2022-07-04"},
+		{"party on 3 may", "3 may", "2023-05-03", "2023-05-03"},
+		{"the 3rd of may", "3rd of may", "2023-05-03", "2023-05-03"},
+		{"may 3rd was nice", "may 3rd", "2023-05-03", "2023-05-03"},
+		{"i ran on march 3", "march 3", "2023-03-03", "2023-03-03"},
+		{"moved 5 june 2020", "5 june 2020", "", "2020-06-05"},
+		{"it was in may 2020", "may 2020", "", "2020-05-01"},
+		{"last march we moved", "last march", "2023-03", "2023-03-01"},
 		{"the other day", "the other day", "", ""},
 	} {
 		got := text.Dates(c.text, thursday)
@@ -90,6 +114,11 @@ func TestDatesLeaveOrdinaryWordsAlone(t *testing.T) {
 		"I swim on Fridays", "three days in Rome", "for two years", "a day at the beach", "room 2019", "I have 2000 stamps", "the last straw",
 		"next to me", "this is it", "past tense", "spring rolls", "I fall asleep", "each Monday", "the second one", "in a day",
 		"in three days we walked it", "12/345/6", "2023-99-99", "30 February is no day", "an august company",
+		"3 may come", "i may 3 times", "we march 3 miles", "we march on", "he last sat there", "this sun is hot", "the last may have gone",
+		"this may be it", "in mar", "every tuesday", "tuesdays", "every other friday", "i work monday to friday", "on friday nights",
+		"raid nights are tues/thurs", "i do it on monday and wednesday", "on a wednesday",
+		"she teaches sunday school", "every third Thursday", "from monday 3rd", "thurs to fri",
+		"they wed in secret", "mon ami", "for march madness", "in may be", "sat 5 of us down",
 	} {
 		if got := text.Dates(said, thursday); len(got) != 0 {
 			t.Errorf("%q: found %+v, want nothing", said, got)
@@ -107,6 +136,10 @@ func TestDatesOnWeekendAndYearEnds(t *testing.T) {
 		{"2024-03-31", "last month", "2024-02"},
 		{"2024-02-29", "last year", "2023"},
 		{"2024-01-10", "last winter", "winter 2022"},
+		{"2023-05-22", "the meeting is on Tuesday", "2023-05-23"},
+		{"2023-05-23", "the meeting is on tuesday", "2023-05-30"},
+		{"2023-12-28", "am 3. Januar fliege ich", "2024-01-03"},
+		{"2024-01-03", "am 28. Dezember war ich da", "2023-12-28"},
 	} {
 		at, err := time.Parse(time.DateOnly, c.at)
 		if err != nil {
@@ -120,7 +153,8 @@ func TestDatesOnWeekendAndYearEnds(t *testing.T) {
 
 func FuzzDates(f *testing.F) {
 	for _, s := range []string{"last week", "May 7th, 2023", "in 2019 or two weeks ago", "", "\xff\xfe last \x00 week",
-		strings.Repeat("May 5 ", 40), "١٢ May"} {
+		strings.Repeat("May 5 ", 40), "١٢ May",
+		"am 3. März 2020 vor zwei Wochen", "昨日、3月3日 2年前", "el lunes pasado 03/05/2023", "다음 주에 3월 3일", "wczoraj śnię \xff 3 marca"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, said string) {

@@ -12,6 +12,12 @@ var weekdays = map[string]time.Weekday{
 	"friday": time.Friday, "saturday": time.Saturday, "sunday": time.Sunday,
 }
 
+// shortWeekdays are written for a weekday; most are other words, too.
+var shortWeekdays = map[string]time.Weekday{
+	"mon": time.Monday, "tue": time.Tuesday, "tues": time.Tuesday, "wed": time.Wednesday, "weds": time.Wednesday, "thu": time.Thursday,
+	"thur": time.Thursday, "thurs": time.Thursday, "fri": time.Friday, "sat": time.Saturday, "sun": time.Sunday,
+}
+
 var months = map[string]time.Month{
 	"january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8,
 	"september": 9, "october": 10, "november": 11, "december": 12,
@@ -43,6 +49,19 @@ var partsOfDay = WordSet("morning afternoon evening night")
 // beforeMonth before a bare month make it a date; without them "may" and "march" are verbs.
 var beforeMonth = WordSet("in since until till by during of early late mid from last next this around before after through for")
 
+// otherWord are months that are other words, too, in lower case; beforeOther stand before them as months, helping behind them as verbs.
+var (
+	otherWord   = WordSet("may march mar dec")
+	beforeOther = WordSet("in since until till by during early late mid")
+	helping     = WordSet("be have not on")
+)
+
+// beforeDay before a day and month, and beforeWeekday before a short weekday, tell that they are ones.
+var (
+	beforeDay     = WordSet("on by until till since from before after the born due")
+	beforeWeekday = WordSet("on this next last by until till before since coming past")
+)
+
 // beforeYear before a number of four digits make it a year.
 var beforeYear = WordSet("in since until till by during of from around before after back year spring summer fall autumn winter")
 
@@ -51,13 +70,19 @@ var putOff = WordSet("to for")
 
 // aheadWords suggest that a bare weekday or month lies ahead.
 var aheadWords = WordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon
-tomorrow scheduled hoping hope wait forward until till by deadline due`)
+tomorrow scheduled hoping hope wait forward until till til by deadline due`)
 
 // habitWords before a weekday make it a habit, not a day.
-var habitWords = WordSet("every each most usually always all any other")
+var habitWords = WordSet("every each most usually always all any other a an my our your his her their")
+
+// ordinals may stand between a habit's word and its weekday, rangeWords between two weekdays.
+var (
+	ordinals   = WordSet("other single second third first last")
+	rangeWords = WordSet("to through thru till until and or")
+)
 
 // habitParts behind a weekday make it a habit, too.
-var habitParts = WordSet("mornings afternoons evenings nights")
+var habitParts = WordSet("mornings afternoons evenings nights school")
 
 // fixedPhrase is a phrase that names a day by its distance from today.
 type fixedPhrase struct {
@@ -90,7 +115,8 @@ var vaguePhrases = [][]string{
 
 // dateStarts are the words that any reading starts with, beside numbers.
 var dateStarts = Union(WordSet(`the day yesterday tomorrow today tonight last past previous this next coming upcoming following
-ages long years months weeks days as was in`), keys(weekdays), keys(months), keys(seasons), keys(counts), vagueCounts)
+ages long years months weeks days as was in`), keys(weekdays), keys(shortWeekdays), keys(months),
+	keys(seasons), keys(counts), vagueCounts)
 
 func keys[V any](m map[string]V) map[string]bool {
 	out := make(map[string]bool, len(m))
@@ -126,9 +152,9 @@ func IsTimeWord(w Word) bool { return timeWords[w.Lower] || year4.MatchString(w.
 
 func mayBeDate(w Word) bool { return w.Number || dateStarts[w.Lower] }
 
-func looksAhead(text string, words []Word) bool {
-	for i, w := range words {
-		if aheadWords[w.Lower] && !IsNamesake(text, words, i) {
+func looksAhead(text string, words []Word, from, to int) bool {
+	for i := from; i < to; i++ {
+		if aheadWords[words[i].Lower] && !IsNamesake(text, words, i) {
 			return true
 		}
 	}

@@ -122,7 +122,7 @@ func TallyWords(words []Word) (t Tally) {
 		for l := 0; set != 0; l, set = l+1, set>>1 {
 			t[l] += int(set & 1)
 		}
-		if w.Lower[0] >= utf8.RuneSelf {
+		if w.Lower[0] >= utf8.RuneSelf || w.Number { // "3月"
 			t.addScript(w.Lower)
 		}
 	}

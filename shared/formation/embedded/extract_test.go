@@ -48,7 +48,7 @@ func TestExtractQuotesOneFactAMemory(t *testing.T) {
 		{"code stays beside what is said of it", []string{"Ana: Our nightly job runs this script:\n```sh\ngit rebase -i\n```"},
 			[]string{"Our nightly job runs this script: [code: git rebase -i]"}},
 		{"every Japanese sentence counts", []string{"Ana: 私はポルトに住んでいます。来月リスボンに引っ越します。"},
-			[]string{"私はポルトに住んでいます。", "来月リスボンに引っ越します。"}},
+			[]string{"私はポルトに住んでいます。", "来月 (2023-06)リスボンに引っ越します。"}},
 		{"a Persian word is spelt as it was", []string{"Ana: من در پورتو زندگی می\u200cکنم."}, []string{"من در پورتو زندگی می\u200cکنم."}},
 		{"what an assistant commits itself to",
 			[]string{"Assistant: Prose is fine, then. From now on I'll answer in plain sentences. Anything else?"},

@@ -1,0 +1,496 @@
+package text
+
+import (
+	"hash/maphash"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	dateparser "github.com/markusmobius/go-dateparser"
+	"github.com/markusmobius/go-dateparser/date"
+)
+
+// calendar is what the date library does not tell of a language that it reads dates of.
+type calendar struct {
+	// back and ahead beside a weekday or month give it a direction; never in front of a word of dates makes it a habit or another word
+	// ("guten Morgen"); inside are words of time that the library knows within phrases only.
+	back, ahead, never, inside map[string]bool
+}
+
+// calendars are by the codes of languages.
+var calendars = map[string]calendar{
+	"de": {
+		back: WordSet("letzten letzter letzte letztes vergangenen vorigen"), ahead: WordSet("nächsten nächster nächste kommenden kommender"),
+		never: WordSet("guten schönen am jeden jeder diesen heute gestern der den vor über"),
+	},
+	"es": {
+		back: WordSet("pasado pasada"), ahead: WordSet("próximo próxima proximo proxima"),
+		never: WordSet("la esta una cada todos todas los las buena de pasado"),
+	},
+	"fr": {
+		back: WordSet("dernier dernière derniere"), ahead: WordSet("prochain prochaine"), never: WordSet("chaque les tous avant après apres"),
+	},
+	"it": {
+		back: WordSet("scorso scorsa passato passata"), ahead: WordSet("prossimo prossima"),
+		never: WordSet("ogni tutti i le un altro l'altro dopo"),
+	},
+	"nl": {
+		back: WordSet("afgelopen vorige"), ahead: WordSet("volgende komende aanstaande"), never: WordSet("elke iedere goede in de over"),
+	},
+	"pl": {
+		back: WordSet("zeszły zeszłą ubiegły ubiegłą"), ahead: WordSet("przyszły przyszłą następny następną najbliższy"),
+		never: WordSet("każdy każdą co po przed"), inside: WordSet("tygodniu miesiącu roku"),
+	},
+	"pt": {
+		back: WordSet("passado passada"), ahead: WordSet("próximo próxima proximo proxima"), never: WordSet("toda todo cada de"),
+	},
+	"ru": {
+		back: WordSet("прошлый прошлую прошлое"), ahead: WordSet("следующий следующую следующее"),
+		never: WordSet("каждый каждую каждое после"), inside: WordSet("неделе месяце году"),
+	},
+	"ja": {}, "zh": {}, "ko": {inside: WordSet("주 달 전 후")},
+}
+
+const (
+	// mostForeign bounds the words searched in another language than English, mostClauses the clauses without spaces, mostPhrase the words
+	// of one expression, and longestForeign the bytes of a word.
+	mostForeign, mostClauses, mostPhrase, longestForeign = 400, 100, 5, 48
+	// noName is the length of a word up to which it is no weekday by itself, nor a month without the number of a day before it: "so", "mar".
+	noName = 3
+)
+
+// others finds the dates of a text in another language than English, and notes that it is in one. Languages that as many words tell are
+// tried in turn: most expressions are of one alone.
+func (d *dater) others() []DateMention {
+	words := d.words[:min(len(d.words), mostForeign)]
+	tally := TallyWords(words)
+	d.foreign = tally.Language(English) != English
+	codes := make([]string, 0, 2)
+	if polish := countPolish(words); polish > 0 && polish >= tally[English] && !d.foreign {
+		codes = append(codes, "pl")
+	} else if most := slices.Max(tally[:]); most > tally[English] {
+		for l, n := range tally {
+			if _, ok := calendars[languages[l].code]; ok && n == most {
+				codes = append(codes, languages[l].code)
+			}
+		}
+	}
+	for _, code := range codes {
+		if out := d.inLanguage(code, words); len(out) > 0 {
+			d.foreign = true
+			return out
+		}
+	}
+	return nil
+}
+
+// countPolish counts the words with letters that are Polish alone; there is no list of its stop words. A name may have them in any text.
+func countPolish(words []Word) (n int) {
+	for _, w := range words {
+		if !w.Capital && strings.ContainsAny(w.Lower, "ąćęłńśźż") {
+			n++
+		}
+	}
+	return n
+}
+
+// numeric are dates written in numbers, the day first, and those of Chinese, Japanese and Korean.
+var (
+	numeric    = regexp.MustCompile(`\b(\d{1,2})([./-])(\d{1,2})([./-])((?:19|20)\d\d)\b`)
+	eastDate   = regexp.MustCompile(`\b(?:((?:19|20)\d\d) ?[年년] ?)?(1[0-2]|0?[1-9]) ?[月월](?: ?(3[01]|[12]\d|0?[1-9]) ?[日号일])?`)
+	eastClause = regexp.MustCompile(`[^\s。、，．！？；,.!?;]{2,50}`)
+	eastAgo    = regexp.MustCompile(`\b(\d{1,2}) ?(天|日|일|周|週間|주|个月|か月|ヶ月|개월|年|년) ?(?:前|전)`)
+)
+
+// otherDay are the signs that make the word of time behind them a habit, or one farther away: "毎週", "再来週", "上上周".
+const otherDay = "大毎每再一上下"
+
+func (d *dater) inLanguage(code string, words []Word) []DateMention {
+	var out []DateMention
+	add := func(m DateMention) {
+		if len(out) < maxMentions && !slices.ContainsFunc(out, func(o DateMention) bool { return m.Start < o.End && o.Start < m.End }) {
+			out = append(out, m)
+		}
+	}
+	east := code == "ja" || code == "zh" || code == "ko"
+	said := d.text[:words[len(words)-1].End]
+	switch {
+	case east:
+		for _, at := range eastDate.FindAllStringSubmatchIndex(said, maxMentions) {
+			if m, ok := d.eastern(said, at); ok {
+				add(m)
+			}
+		}
+		for _, at := range eastAgo.FindAllStringIndex(said, maxMentions) {
+			if m, ok := d.resolve(classify(code, said[at[0]:at[1]]), said[at[0]:at[1]], 0); ok {
+				m.Start, m.End = at[0], at[1]
+				add(m)
+			}
+		}
+	default:
+		for _, at := range numeric.FindAllStringSubmatchIndex(said, maxMentions) {
+			part := func(k int) string { return said[at[2*k]:at[2*k+1]] }
+			if t, err := time.Parse("2.1.2006", part(1)+"."+part(3)+"."+part(5)); err == nil && part(2) == part(4) {
+				add(DateMention{Start: at[0], End: at[1], Time: t, Unit: Day})
+			}
+		}
+	}
+	if code == "ja" || code == "zh" {
+		d.unspacedDates(code, said, add)
+	} else {
+		d.spacedDates(code, words, add)
+	}
+	slices.SortFunc(out, func(a, b DateMention) int { return a.Start - b.Start })
+	return out
+}
+
+// eastern resolves "2019年5月", "3月3日", "3월 3일". A month alone may be of any year.
+func (d *dater) eastern(said string, at []int) (DateMention, bool) {
+	part := func(k int) (n int) {
+		if at[2*k] >= 0 {
+			n, _ = strconv.Atoi(said[at[2*k]:at[2*k+1]])
+		}
+		return n
+	}
+	s := symbol{kind: whole, unit: Day, time: time.Date(part(1), time.Month(part(2)), max(1, part(3)), 0, 0, 0, 0, time.UTC)}
+	switch {
+	case part(3) > 0 && s.time.Day() != part(3), part(1) == 0 && part(3) == 0:
+		return DateMention{}, false
+	case part(1) == 0:
+		s.kind = dayAndMonth
+	case part(3) == 0:
+		s.unit = Month
+	}
+	m, ok := d.resolve(s, "", 0)
+	m.Start, m.End = at[0], at[1]
+	return m, ok
+}
+
+// unspacedDates has the library cut each clause that has a sign of time, and reads again what it finds.
+func (d *dater) unspacedDates(code, said string, add func(DateMention)) {
+	for _, at := range eastClause.FindAllStringIndex(said, mostClauses) {
+		clause := said[at[0]:at[1]]
+		if !strings.ContainsAny(clause, "日天月周週年") {
+			continue
+		}
+		found, err := library.SearchWithLanguage(&dateparser.Configuration{Languages: []string{code}, CurrentTime: earlier}, code, clause)
+		if err != nil {
+			continue
+		}
+		from := at[0]
+		for _, f := range found {
+			k := strings.Index(said[from:at[1]], f.Text)
+			if k < 0 || utf8.RuneCountInString(f.Text) < 2 {
+				continue
+			}
+			start := from + k
+			from = start + len(f.Text)
+			before, _ := utf8.DecodeLastRuneInString(said[:start])
+			s, phrase := classify(code, f.Text), f.Text
+			if s.kind != step || strings.ContainsRune(otherDay, before) {
+				continue
+			}
+			for shorter := withoutLast(phrase); classify(code, shorter) == s; shorter = withoutLast(phrase) {
+				phrase = shorter // "上周在"
+			}
+			if m, ok := d.resolve(s, phrase, 0); ok {
+				m.Start, m.End = start, start+len(phrase)
+				add(m)
+			}
+		}
+	}
+}
+
+// withoutLast cuts the last character.
+func withoutLast(s string) string {
+	_, size := utf8.DecodeLastRuneInString(s)
+	return s[:len(s)-size]
+}
+
+// spacedDates asks the library about the words around those that it knows for words of time, the longest expression first.
+func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
+	c := calendars[code]
+	lower := make([]string, len(words))
+	timely := make([]bool, len(words))
+	for i, w := range words {
+		lower[i] = w.Lower
+		if code == "ko" {
+			lower[i] = withoutParticle(w.Lower)
+		}
+		timely[i] = len(w.Lower) <= longestForeign && !w.Number &&
+			(c.inside[lower[i]] || classify(code, lower[i]).kind != none || classify(code, "3 "+lower[i]).kind != none)
+	}
+	for i := 0; i < len(words); {
+		s, n := d.phraseAt(code, lower, timely, i)
+		if n == 0 {
+			i++
+			continue
+		}
+		for n > 1 && classify(code, strings.Join(lower[i:i+n-1], " ")) == s {
+			n--
+		}
+		for n > 1 && classify(code, strings.Join(lower[i+1:i+n], " ")) == s {
+			i, n = i+1, n-1
+		}
+		start, end, towards := i, i+n, 0
+		if beside := i - 1; beside >= 0 && d.adjacent(beside) && s.named() {
+			if towards = c.towards(lower[beside]); towards != 0 {
+				start = beside
+			}
+		}
+		if towards == 0 && end < len(words) && d.adjacent(end-1) && s.named() {
+			if towards = c.towards(lower[end]); towards != 0 {
+				end++
+			}
+		}
+		m, ok := d.resolve(s, strings.Join(lower[i:i+n], " "), towards)
+		switch {
+		case !ok, s.kind == dayAndMonth && words[i+n-1].Number: // "Abril 2 gatos"
+		case s.kind == step && strings.Contains(d.text[words[i].Start:words[i+n-1].End], "."): // "im 7. Monat"
+		case start > 0 && c.never[lower[start-1]] && (s.kind == weekday || s.kind == step && n == 1):
+		case i == 0 && lower[0] == "morgen" && !strings.HasPrefix(d.text[words[0].End:], " "): // "Morgen!"
+		default:
+			m.Start, m.End = words[start].Start, words[end-1].End
+			if code == "ko" {
+				m.End = words[end-1].Start + len(lower[end-1])
+			}
+			add(m)
+		}
+		i = max(end, i+n)
+	}
+}
+
+// towards is the direction that a word gives to a weekday or month.
+func (c calendar) towards(word string) int {
+	switch {
+	case c.back[word]:
+		return -1
+	case c.ahead[word]:
+		return 1
+	}
+	return 0
+}
+
+// phraseAt returns what the longest expression that begins at word i means, and how many words it takes. At most two words are before the
+// first of time, and behind the last at most one and numbers: "semaine prochaine".
+func (d *dater) phraseAt(code string, lower []string, timely []bool, i int) (symbol, int) {
+	most, last := 0, -1
+	for k := i; k < len(lower) && k < i+mostPhrase && (k == i || d.together(k-1)); k++ {
+		if d.words[k].Number && strings.ContainsAny(lower[k], ".,:") {
+			break // "Python 3.9", "10:30"
+		}
+		if timely[k] {
+			last = k
+		} else if last < 0 && k >= i+mostPhrase-3 || last >= 0 && k > last+1 && !d.words[k].Number {
+			break
+		}
+		most = k - i + 1
+	}
+	for n := most; last >= 0 && n > 0; n-- {
+		if !slices.Contains(timely[i:i+n], true) || d.shortName(code, lower, i, n) {
+			continue
+		}
+		if s := classify(code, strings.Join(lower[i:i+n], " ")); s.kind > unsure {
+			return s, n
+		}
+	}
+	return symbol{}, 0
+}
+
+// together reports whether words i and i+1 are next to each other: "3. März".
+func (d *dater) together(i int) bool {
+	return d.adjacent(i) || d.words[i].Number && d.text[d.words[i].End:d.words[i+1].Start] == ". "
+}
+
+// shortName reports whether a word of a phrase is short, and the library takes it for a weekday, or for a month with no number before it.
+func (d *dater) shortName(code string, lower []string, i, n int) bool {
+	for k := i; k < i+n; k++ {
+		if d.words[k].Number || utf8.RuneCountInString(lower[k]) > noName || IsUnspaced(lower[k]) {
+			continue
+		}
+		switch classify(code, lower[k]).kind {
+		case weekday:
+			return true
+		case month:
+			if (k == i || !d.words[k-1].Number) && (k+1 == i+n || !year4.MatchString(lower[k+1])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withoutParticle cuts what Korean writes at the end of a noun of time.
+func withoutParticle(word string) string {
+	for _, p := range []string{"에는", "에", "은", "는", "부터", "까지", "도", "의"} {
+		if rest, ok := strings.CutSuffix(word, p); ok && rest != "" {
+			return rest
+		}
+	}
+	return word
+}
+
+// kind is what an expression says, whenever it is said.
+type kind uint8
+
+const (
+	none   kind = iota
+	unsure      // in time, but not when: "drei Tage"
+	step
+	whole
+	dayAndMonth
+	weekday
+	month
+)
+
+// symbol is the meaning of an expression: so many units from the day it is said (step), or a date or parts of it (time).
+type symbol struct {
+	kind kind
+	unit Unit
+	n    int
+	time time.Time
+}
+
+// named reports whether a weekday or month is meant, by name.
+func (s symbol) named() bool { return s.kind == weekday || s.kind == month }
+
+// library reads dates. The expressions it has read lately are kept, one a slot: it takes up to a millisecond for one.
+var (
+	library = &dateparser.Parser{ParserTypes: []dateparser.ParserType{dateparser.RelativeTime, dateparser.AbsoluteTime}}
+	read    [1 << 14]atomic.Pointer[classified]
+	seed    = maphash.MakeSeed()
+)
+
+type classified struct {
+	code, phrase string
+	symbol       symbol
+}
+
+// Two times at which the library reads each expression: what it takes from the one it is said at differs, and so does what it assumes where
+// the expression does not say whether it is past or to come ("three days").
+var (
+	earlier = time.Date(2021, time.June, 16, 12, 0, 0, 0, time.UTC)     // a Wednesday
+	later   = time.Date(2023, time.November, 14, 12, 0, 0, 0, time.UTC) // a Tuesday
+)
+
+// classify has the library read an expression.
+func classify(code, phrase string) symbol {
+	slot := &read[(maphash.String(seed, phrase)+maphash.String(seed, code))%uint64(len(read))]
+	if known := slot.Load(); known != nil && known.code == code && known.phrase == phrase {
+		return known.symbol
+	}
+	known := &classified{code: code, phrase: strings.Clone(phrase)}
+	if a, ok := ask(code, known.phrase, earlier, dateparser.Past); ok {
+		known.symbol.kind = unsure
+		if b, ok := ask(code, known.phrase, later, dateparser.Future); ok && a.Period == b.Period {
+			known.symbol = symbolOf(a, b)
+		}
+	}
+	slot.Store(known)
+	return known.symbol
+}
+
+func ask(code, phrase string, at time.Time, missing dateparser.PreferredDateSource) (date.Date, bool) {
+	found, err := library.Parse(&dateparser.Configuration{
+		Languages: []string{code}, CurrentTime: at, DefaultTimezone: time.UTC, PreferredDateSource: missing, ReturnTimeAsPeriod: true,
+	}, phrase)
+	return found, err == nil && !found.IsZero() && !found.Period.IsTime()
+}
+
+// symbolOf is what two readings of an expression have in common.
+func symbolOf(a, b date.Date) symbol {
+	const furthest = 1000
+	t, u := a.Time, b.Time
+	days := int(t.Sub(earlier) / (24 * time.Hour))
+	months := func(t, from time.Time) int { return 12*(t.Year()-from.Year()) + int(t.Month()-from.Month()) }
+	if t.Hour() == earlier.Hour() {
+		switch {
+		case u.Hour() != later.Hour() || days < -furthest || days > furthest:
+		case a.Period == date.Day && u.Equal(later.AddDate(0, 0, days)):
+			return symbol{kind: step, unit: Day, n: days}
+		case a.Period == date.Month && months(t, earlier) == months(u, later):
+			return symbol{kind: step, unit: Month, n: months(t, earlier)}
+		case a.Period == date.Year && t.Year()-earlier.Year() == u.Year()-later.Year():
+			return symbol{kind: step, unit: Year, n: t.Year() - earlier.Year()}
+		}
+		return symbol{kind: unsure}
+	}
+	t, u = dayOf(t), dayOf(u)
+	switch {
+	case t.Year() < 1900 || t.Year() > 2100:
+	case a.Period == date.Day && t.Equal(u):
+		return symbol{kind: whole, unit: Day, time: t}
+	case a.Period == date.Month && months(t, u) == 0:
+		return symbol{kind: whole, unit: Month, time: monthOf(t)}
+	case a.Period == date.Month && t.Month() == u.Month():
+		return symbol{kind: month, unit: Month, time: time.Date(0, t.Month(), 1, 0, 0, 0, 0, time.UTC)}
+	case a.Period == date.Day && t.Month() == u.Month() && t.Day() == u.Day():
+		return symbol{kind: dayAndMonth, unit: Day, time: time.Date(0, t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)}
+	case a.Period == date.Day && t.Weekday() == u.Weekday() && days >= -7 && days <= 0:
+		return symbol{kind: weekday, unit: Day, n: int(t.Weekday())}
+	}
+	return symbol{kind: unsure}
+}
+
+// resolve places what an expression means. A weekday or month needs a direction: verbs of other languages tell none here.
+func (d *dater) resolve(s symbol, phrase string, towards int) (DateMention, bool) {
+	switch s.kind {
+	case step:
+		if s.unit == Day {
+			return mention(dayOrWeek(s.n, phrase), d.today.AddDate(0, 0, s.n)), true
+		}
+		return mention(s.unit, d.stepUnit(s.unit, s.n)), true
+	case whole:
+		m := mention(s.unit, s.time)
+		m.Note = ""
+		return m, true
+	case dayAndMonth:
+		return d.nearest(s.time)
+	case weekday:
+		on := d.stepWeekday(towards, time.Weekday(s.n))
+		unsure := towards > 0 && on.AddDate(0, 0, -7).After(d.today) // "nächsten Freitag" on a Thursday is tomorrow, or not
+		return mention(Day, on), towards != 0 && !unsure
+	case month:
+		return mention(Month, d.stepMonth(towards, s.time.Month())), towards != 0
+	}
+	return DateMention{}, false
+}
+
+// nearest is the day of a month that is clearly the nearest to today: verbs of other languages do not tell here which is meant.
+func (d *dater) nearest(day time.Time) (DateMention, bool) {
+	const near = 120 * 24 * time.Hour
+	for year := d.today.Year() - 1; year <= d.today.Year()+1; year++ {
+		t := time.Date(year, day.Month(), day.Day(), 0, 0, 0, 0, time.UTC)
+		if t.Day() == day.Day() && t.Sub(d.today).Abs() <= near {
+			return mention(Day, t), true
+		}
+	}
+	return DateMention{}, false
+}
+
+// dayOrWeek tells the unit of a step of days, which the library takes weeks for: whole weeks are ones unless the days are counted, and of
+// no days, what has two words ("diese Woche") or a sign for weeks.
+func dayOrWeek(days int, phrase string) Unit {
+	count := strings.IndexFunc(phrase, unicode.IsDigit)
+	switch {
+	case days == 0 && (strings.Contains(phrase, " ") || strings.ContainsAny(phrase, "周週주")):
+		return Week
+	case days == 0 || days%7 != 0:
+		return Day
+	case count < 0:
+		return Week
+	}
+	digits := phrase[count:]
+	if end := strings.IndexFunc(digits, func(r rune) bool { return !unicode.IsDigit(r) }); end >= 0 {
+		digits = digits[:end]
+	}
+	if n, err := strconv.Atoi(digits); err == nil && n == max(days, -days) {
+		return Day
+	}
+	return Week
+}
