@@ -8,8 +8,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// roleOf reads a role in any letter case, and how its turns' speaker is called where none is named. What a tool says is never the user's own
-// word, and a turn has no such role: it is kept as the assistant's, with the speaker "tool".
+// roleOf reads a role in any letter case, and how its turns' speaker is called where none is named. What a tool says is never the user's
+// own word, and a turn has no such role: it is kept as the assistant's, with the speaker "tool".
 func roleOf(name string) (role memory.Role, speaker string, err error) {
 	switch role := memory.Role(strings.ToLower(strings.TrimSpace(name))); role {
 	case memory.RoleUser, memory.RoleAssistant:

@@ -144,7 +144,8 @@ func writtenMoments(split corpus.Split) (out needs, err error) {
 	return out, err
 }
 
-// Moment trains the model of what matters for the moment only. The same options give the same model; those out of range are terminal errors.
+// Moment trains the model of what matters for the moment only. The same options give the same model; those out of range are terminal
+// errors.
 func Moment(o MomentOptions) (*moment.Model, MomentRecord, error) {
 	r := MomentRecord{Options: o}
 	if err := o.check(); err != nil {

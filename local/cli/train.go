@@ -21,8 +21,8 @@ func (c *cli) train() *cobra.Command {
 		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.trainFilter(), c.trainReranker(), c.trainRelation(), c.trainConstraint(), c.trainIntent(), c.trainStanding(), c.trainMoment(),
-		c.trainSupport(), c.trainRelevance(), c.trainTexts(), c.trainStatements(), c.trainJudge())
+	cmd.AddCommand(c.trainFilter(), c.trainReranker(), c.trainRelation(), c.trainConstraint(), c.trainIntent(), c.trainStanding(),
+		c.trainMoment(), c.trainSupport(), c.trainRelevance(), c.trainTexts(), c.trainStatements(), c.trainJudge())
 	return cmd
 }
 
