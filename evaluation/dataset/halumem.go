@@ -150,7 +150,7 @@ func (w haluMemSession) session(name string, repairs *Repairs) (Session, time.Ti
 		if err != nil {
 			return out, start, fmt.Errorf("turn %d: %w", i, err)
 		}
-		role, err := roleOf(t.Role)
+		role, speaker, err := roleOf(t.Role)
 		switch {
 		case err != nil:
 			return out, start, fmt.Errorf("turn %d: %w", i, err)
@@ -165,7 +165,7 @@ func (w haluMemSession) session(name string, repairs *Repairs) (Session, time.Ti
 		}
 		last = at
 		out.Turns = append(out.Turns, memory.Turn{
-			ID: name + ":" + strconv.Itoa(i), SessionID: name, Speaker: t.Role, Role: role, Text: *t.Content, Time: at,
+			ID: name + ":" + strconv.Itoa(i), SessionID: name, Speaker: speaker, Role: role, Text: *t.Content, Time: at,
 		})
 	}
 	if !out.ClosedAt.After(last) {

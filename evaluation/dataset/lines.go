@@ -29,7 +29,7 @@ type Line struct {
 	Turn string `json:"turn_id,omitempty"`
 	// Speaker is the speaker's name; empty means the role.
 	Speaker string `json:"speaker,omitempty"`
-	// Role is user or assistant; empty means user.
+	// Role is user, assistant or tool, in any letter case; empty means the one that Speaker is called, else user.
 	Role string `json:"role,omitempty"`
 	Text string `json:"text,omitempty"`
 	// Caption describes an attached image.
@@ -113,10 +113,10 @@ func parseLine(raw []byte) (Line, error) {
 		return l, fmt.Errorf("has closed and text, want one of them")
 	case !l.Closed && strings.TrimSpace(l.Text) == "":
 		return l, missing("text")
-	case l.Role != "" && l.Role != string(memory.RoleUser) && l.Role != string(memory.RoleAssistant):
-		return l, fmt.Errorf("role is %q, want user or assistant", l.Role)
 	}
-	return l, nil
+	role, speaker, err := voiceOf(l.Role, l.Speaker)
+	l.Role, l.Speaker = string(role), speaker
+	return l, err
 }
 
 // turnID makes an id of what a turn is.
@@ -130,12 +130,6 @@ func (l Line) turn() memory.Turn {
 	t := memory.Turn{
 		ID: l.Turn, SessionID: l.Session, Speaker: l.Speaker, Role: memory.Role(l.Role),
 		Text: l.Text, Caption: l.Caption, Time: l.Time.UTC(),
-	}
-	if t.Role == "" {
-		t.Role = memory.RoleUser
-	}
-	if t.Speaker == "" {
-		t.Speaker = string(t.Role)
 	}
 	if t.ID == "" {
 		t.ID = turnID(t)

@@ -30,7 +30,7 @@ type locomoSample struct {
 }
 
 // decodeLoCoMo reads LoCoMo's file (Maharana et al., ACL 2024; github.com/snap-research/locomo): a list of samples. A sample becomes a
-// user, named by its sample_id. Its speakers are people, but for a turn whose role, or whose speaker, is the assistant.
+// user, named by its sample_id. Its speakers are people, but for a turn whose role, or whose speaker, is the assistant or a tool.
 func decodeLoCoMo(r io.Reader) ([]locomoSample, error) {
 	var samples []locomoSample
 	if err := json.NewDecoder(r).Decode(&samples); err != nil {
@@ -79,12 +79,12 @@ func (s *locomoSample) readSessions() error {
 		}
 		session := Session{User: s.ID, ID: name}
 		for i, t := range turns {
-			role, err := locomoRole(t.Role, t.Speaker)
+			role, speaker, err := voiceOf(t.Role, t.Speaker)
 			if err != nil {
 				return fmt.Errorf("%s, turn %s: %w", name, t.ID, err)
 			}
 			session.Turns = append(session.Turns, memory.Turn{
-				ID: t.ID, SessionID: name, Speaker: t.Speaker, Role: role, Text: t.Text, Caption: t.Caption,
+				ID: t.ID, SessionID: name, Speaker: speaker, Role: role, Text: t.Text, Caption: t.Caption,
 				Time: began.Add(time.Duration(i) * time.Second),
 			})
 		}
@@ -216,15 +216,4 @@ func repair(written string, known map[string]bool, repairs *Repairs) []string {
 		repairs.Dropped++
 	}
 	return out
-}
-
-// locomoRole is the role that a turn names, else what its speaker is called: somebody called assistant is one.
-func locomoRole(role, speaker string) (memory.Role, error) {
-	if role != "" {
-		return roleOf(role)
-	}
-	if strings.EqualFold(strings.TrimSpace(speaker), string(memory.RoleAssistant)) {
-		return memory.RoleAssistant, nil
-	}
-	return memory.RoleUser, nil
 }

@@ -193,7 +193,7 @@ func addTurns(s *Session, turns []longMemEvalTurn, at time.Time, repairs *Repair
 	}
 	var evidence []string
 	for i, t := range turns {
-		role, err := roleOf(t.Role)
+		role, speaker, err := roleOf(t.Role)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("turn %d: %w", i, err)
@@ -205,24 +205,13 @@ func addTurns(s *Session, turns []longMemEvalTurn, at time.Time, repairs *Repair
 		}
 		id := s.ID + ":" + strconv.Itoa(i)
 		s.Turns = append(s.Turns, memory.Turn{
-			ID: id, SessionID: s.ID, Speaker: t.Role, Role: role, Text: *t.Content, Time: at.Add(time.Duration(i) * time.Second),
+			ID: id, SessionID: s.ID, Speaker: speaker, Role: role, Text: *t.Content, Time: at.Add(time.Duration(i) * time.Second),
 		})
 		if t.HasAnswer {
 			evidence = append(evidence, id)
 		}
 	}
 	return evidence, nil
-}
-
-func roleOf(name string) (memory.Role, error) {
-	switch role := memory.Role(name); role {
-	case memory.RoleUser, memory.RoleAssistant:
-		return role, nil
-	}
-	if name == "" {
-		return "", errors.New("role is missing")
-	}
-	return "", fmt.Errorf("role is %q, want user or assistant", name)
 }
 
 // longMemEvalTime reads "2023/05/20 (Sat) 02:21"; a question may have a day alone, which means its beginning.

@@ -196,11 +196,11 @@ func newPersonaMemContext(raw json.RawMessage, o ReadOptions, repairs *Repairs) 
 		switch {
 		case m.Content == nil:
 			return nil, fmt.Errorf("message %d: content is missing", i)
-		case m.Role == "system":
+		case strings.EqualFold(m.Role, "system"):
 			out.begin()
 			continue
 		}
-		role, err := roleOf(m.Role)
+		role, speaker, err := roleOf(m.Role)
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
@@ -212,7 +212,7 @@ func newPersonaMemContext(raw json.RawMessage, o ReadOptions, repairs *Repairs) 
 		if len(out.sessions) == 0 {
 			out.begin()
 		}
-		out.add(i, memory.Turn{Speaker: m.Role, Role: role, Text: text}, o)
+		out.add(i, memory.Turn{Speaker: speaker, Role: role, Text: text}, o)
 	}
 	return out, nil
 }

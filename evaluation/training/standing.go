@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
-	"github.com/mneme-memory/mneme/shared/ranking/standing"
+	words "github.com/mneme-memory/mneme/shared/text/linear"
 )
 
 // StandingVersion names the models that Standing makes.
@@ -32,6 +32,16 @@ type StandingOptions struct {
 
 // StandingDefaults are the options of the model that the binary carries.
 func StandingDefaults() StandingOptions { return StandingOptions{Cost: 0.1, Holders: 2} }
+
+func (o StandingOptions) check() error {
+	switch {
+	case !(o.Cost > 0 && o.Cost < 1e4):
+		return fault.Terminal("cost", "is %v, want more than 0 and less than 10000", o.Cost)
+	case o.Holders < 1:
+		return fault.Terminal("holders", "is %d, want 1 or more", o.Holders)
+	}
+	return nil
+}
 
 // StandingRecord says what a model was made from and what came out; it stands in the model's file.
 type StandingRecord struct {
@@ -83,13 +93,10 @@ func userTurns(split corpus.Split) (needs, error) {
 
 // Standing trains the model of what requests have to respect: a logistic regression, both sides weighing the same, over the terms of what
 // users say to an assistant. The same options give the same model. Options out of range are terminal errors.
-func Standing(o StandingOptions) (*standing.Model, StandingRecord, error) {
+func Standing(o StandingOptions) (*words.Model, StandingRecord, error) {
 	r := StandingRecord{Options: o}
-	switch {
-	case !(o.Cost > 0 && o.Cost < 1e4):
-		return nil, r, fault.Terminal("cost", "is %v, want more than 0 and less than 10000", o.Cost)
-	case o.Holders < 1:
-		return nil, r, fault.Terminal("holders", "is %d, want 1 or more", o.Holders)
+	if err := o.check(); err != nil {
+		return nil, r, err
 	}
 	train, err := userTurns(corpus.Train)
 	if err != nil {
@@ -123,14 +130,14 @@ func Standing(o StandingOptions) (*standing.Model, StandingRecord, error) {
 }
 
 // fit learns the weights.
-func (n needs) fit(o StandingOptions) *standing.Model {
+func (n needs) fit(o StandingOptions) *words.Model {
 	holders, positive := map[string]int{}, 0
 	terms := make([][]string, len(n.texts))
 	for i, text := range n.texts {
 		if n.needed[i] {
 			positive++
 		}
-		terms[i] = standing.Terms(text)
+		terms[i] = words.Terms(text)
 		for _, t := range terms[i] {
 			holders[t]++
 		}
@@ -186,7 +193,7 @@ func (n needs) fit(o StandingOptions) *standing.Model {
 		panic(err) // the problem is convex and begins at a finite point
 	}
 	round := func(x float64) float64 { return math.Round(x*1e3) / 1e3 }
-	m := &standing.Model{Version: StandingVersion, Bias: round(result.X[bias]), Weights: map[string]float64{}}
+	m := &words.Model{Version: StandingVersion, Bias: round(result.X[bias]), Weights: map[string]float64{}}
 	for c, t := range names {
 		if w := round(result.X[c]); w != 0 {
 			m.Weights[t] = w
@@ -208,7 +215,7 @@ func auc(first, others []float64) float64 {
 }
 
 // writers are models of what stands, each for the sessions that a writer wrote that it did not learn from.
-type writers map[string]*standing.Model
+type writers map[string]*words.Model
 
 // leaveOneOut trains a model for each writer that is learned from. A ranker that learned on the scores of the shipped model would trust it
 // too much: that model knows these turns by heart.
@@ -221,7 +228,7 @@ func leaveOneOut(o StandingOptions) (writers, error) {
 	if err != nil {
 		return nil, err
 	}
-	models, out := map[string]*standing.Model{}, writers{}
+	models, out := map[string]*words.Model{}, writers{}
 	for _, d := range all {
 		if models[d.Batch] == nil {
 			models[d.Batch] = train.without(d.Batch).fit(o)

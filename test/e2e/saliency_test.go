@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/model/llm"
@@ -63,5 +64,32 @@ func TestOnlyAGateDropsTurns(t *testing.T) {
 				t.Errorf("%d turns were formed, %v, want %d", res.Msg.GetTurns(), err, want)
 			}
 		})
+	}
+}
+
+// What is told of the moment only is in working memory for a day and never in the bank; what was told beside it stays in both.
+func TestOfTheMomentIsHeldAndExpires(t *testing.T) {
+	const tenant, user, home, ache, soup = "salimory-embedded", "ida", "I live in Porto with my dog Biscuit.", "My head hurts today.",
+		"I'm making soup tonight."
+	now := time.Now().UTC().Truncate(time.Second)
+	first := harness.Talk(user, "i1", "Ida", now.Add(-30*time.Hour), home, ache)
+	second := harness.Talk(user, "i2", "Ida", now.Add(-time.Hour), soup)
+	shared.Publish(t, tenant, first, second)
+	shared.AwaitFormed(t, tenant, first, second)
+	res, err := shared.Client(tenant).GetWorkingMemory(t.Context(), request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]bool{}
+	for _, turn := range res.Msg.GetTurns() {
+		held[turn.GetText()] = true
+	}
+	if !held[home] || held[ache] || !held[soup] {
+		t.Errorf("working memory has %v, want the home and what is of today", held)
+	}
+	for _, m := range shared.Memories(t, tenant, user) {
+		if !strings.Contains(m.GetContent(), "Porto") {
+			t.Errorf("the bank has %q", m.GetContent())
+		}
 	}
 }

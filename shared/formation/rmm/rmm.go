@@ -19,6 +19,7 @@ const Name = "rmm"
 const (
 	reasonAdded    = "new topic"
 	reasonMerged   = "topic came up again"
+	reasonFull     = "topic came up again, but the dialogue of both has no room in one entry"
 	reasonRepeated = "already known"
 )
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/moment"
 )
 
 // Embedded is the strategy without a model server. It is safe for concurrent use.
@@ -14,6 +15,18 @@ var _ formation.Divisible = (*Embedded)(nil)
 
 // NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
+
+// Extract quotes what the session says, and routes to W what matters for the moment only.
+func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	out, err := f.Former.Extract(ctx, in)
+	position := in.Positions()
+	for i, c := range out {
+		if at, ok := position[c.Sources[0]]; ok {
+			out[i].Working = moment.Passes(c, in.Turns[at].Time)
+		}
+	}
+	return out, err
+}
 
 // Decide reconciles the candidates with F and P, and clears W of what is stale.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {

@@ -125,3 +125,12 @@ func TestASessionCostsTwoCalls(t *testing.T) {
 		}
 	}
 }
+
+// The embedded policy routes to working memory what it finds to be of the moment, and what happened or constrains to the bank.
+func TestTheEmbeddedPolicyRoutesWhatIsOfTheMoment(t *testing.T) {
+	in := session("My head hurts today.", "I went to the concert yesterday.", "I'm allergic to nuts.")
+	got, err := salimory.NewEmbedded().Extract(t.Context(), in)
+	if err != nil || len(got) != 3 || !got[0].Working || got[1].Working || got[2].Working {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}

@@ -1,108 +1,23 @@
 // Package standing tells how likely it is that requests of another day have to respect what a user says: preferences, habits, limits, what
-// the user has and uses. It is a logistic regression over the words of a text and their neighbours, trained by `mneme train standing`
-// (docs/reranker-model-card.md). It knows English; of what it cannot read it says what is usual.
-//
-// What a text says is only ever text: it steers nothing but its own score.
+// the user has and uses. It is a linear model of words, trained by `mneme train standing` (docs/reranker-model-card.md).
 package standing
 
 import (
 	_ "embed" // the model is part of the program
-	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
-	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/text/linear"
 )
-
-// ErrModel says that a file is no model of this package.
-var ErrModel = errors.New("not a model of what requests have to respect")
-
-// mostTokens bounds how much of a text is read: what is longer was pasted, and tells more of itself than of the user.
-const mostTokens = 300
-
-// Model is a trained model as it stands in a file.
-type Model struct {
-	// Version is name and version of the model.
-	Version string `json:"version"`
-	// Training says what it was made from and by which options; scoring does not need it.
-	Training json.RawMessage `json:"training,omitempty"`
-	// Bias is the log odds of a text without known terms; Weights is what each term (Terms) adds, once.
-	Bias    float64            `json:"bias"`
-	Weights map[string]float64 `json:"weights"`
-}
 
 //go:embed model.json
 var shipped []byte
 
-// Shipped is the model that is compiled into the binary.
-var Shipped = sync.OnceValue(func() *Model {
-	m, err := Parse(shipped)
+// Shipped is the model that is compiled into the binary. Its score is that of a turn of which one in two is needed later.
+var Shipped = sync.OnceValue(func() *linear.Model {
+	m, err := linear.Parse(shipped)
 	if err != nil {
 		panic(fmt.Sprintf("load the compiled-in model: %v", err)) // the file is part of the program, and a test reads it
 	}
 	return m
 })
-
-// Parse reads a model's JSON. What is none is an ErrModel.
-func Parse(data []byte) (*Model, error) {
-	var m Model
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModel, err)
-	}
-	if m.Version == "" || len(m.Weights) == 0 {
-		return nil, fmt.Errorf("%w: version %q, %d weights", ErrModel, m.Version, len(m.Weights))
-	}
-	return &m, nil
-}
-
-// Score is the probability, 0 to 1, that a later request has to respect what is said, where one turn in two is such.
-func (m *Model) Score(said string) float64 {
-	sum := m.Bias
-	for _, t := range Terms(said) {
-		sum += m.Weights[t]
-	}
-	return 1 / (1 + math.Exp(-sum))
-}
-
-// Terms are the words and marks of a text in lower case, and the pairs of neighbours, each once, in the order of the text.
-func Terms(said string) []string {
-	var out []string
-	seen := map[string]bool{}
-	add := func(term string) {
-		if !seen[term] {
-			seen[term] = true
-			out = append(out, term)
-		}
-	}
-	before, tokens := "", 0
-	token := func(t string) {
-		if t == "" {
-			return
-		}
-		if tokens++; tokens > mostTokens {
-			return
-		}
-		add(t)
-		if before != "" {
-			add(before + " " + t)
-		}
-		before = t
-	}
-	said = strings.ReplaceAll(strings.ToLower(said), "’", "'")
-	begin := 0
-	for i, c := range said {
-		if unicode.IsLetter(c) || c == '\'' {
-			continue
-		}
-		token(said[begin:i])
-		begin = i + utf8.RuneLen(c)
-		if strings.ContainsRune("?!.;,", c) {
-			token(said[i:begin])
-		}
-	}
-	token(said[min(begin, len(said)):])
-	return out
-}

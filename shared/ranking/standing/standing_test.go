@@ -1,23 +1,10 @@
 package standing_test
 
 import (
-	"errors"
-	"slices"
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/ranking/standing"
 )
-
-func TestTermsAreWordsMarksAndNeighbours(t *testing.T) {
-	got := standing.Terms("I don’t eat fish, I don't!")
-	want := []string{"i", "don't", "i don't", "eat", "don't eat", "fish", "eat fish", ",", "fish ,", ", i", "!", "don't !"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := standing.Terms("42 — "); len(got) != 0 {
-		t.Errorf("of no words: %q", got)
-	}
-}
 
 func TestWhatStandsScoresAboveTalk(t *testing.T) {
 	m := standing.Shipped()
@@ -34,16 +21,6 @@ func TestWhatStandsScoresAboveTalk(t *testing.T) {
 			if m.Score(s) <= m.Score(p) {
 				t.Errorf("%q scores %.2f, %q %.2f", s, m.Score(s), p, m.Score(p))
 			}
-		}
-	}
-}
-
-func TestWhatIsNoModelIsRefused(t *testing.T) {
-	for name, data := range map[string]string{
-		"no JSON": "{", "no version": `{"weights":{"a":1}}`, "no weights": `{"version":"x"}`,
-	} {
-		if _, err := standing.Parse([]byte(data)); !errors.Is(err, standing.ErrModel) {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

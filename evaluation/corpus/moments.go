@@ -1,0 +1,47 @@
+package corpus
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+//go:embed moments/*.jsonl
+var momentFiles embed.FS
+
+// ErrMoment says that a line is no labelled statement.
+var ErrMoment = errors.New("not a statement labelled as of the moment or lasting")
+
+// Moment is a statement that was written for its label: of the moment, or lasting though it sounds like the first.
+type Moment struct {
+	Text string `json:"text"`
+	// Label is "moment" or "lasting".
+	Label string `json:"label"`
+	// Batch is the file's name without ending.
+	Batch string `json:"-"`
+}
+
+// Passes reports whether the statement is of the moment.
+func (m Moment) Passes() bool { return m.Label == "moment" }
+
+// Split is what the statement is for: m02 is measured only.
+func (m Moment) Split() Split {
+	if m.Batch == "m02" {
+		return Heldout
+	}
+	return Train
+}
+
+// Moments returns all statements in the order of files and lines.
+var Moments = sync.OnceValues(func() ([]Moment, error) { return eachFile(momentFiles, "moments", readMoments) })
+
+func readMoments(batch string, data []byte) ([]Moment, error) {
+	return eachLine(data, ErrMoment, func() Moment { return Moment{Batch: batch} }, func(m Moment) error {
+		if strings.TrimSpace(m.Text) == "" || len(m.Text) > maxText || m.Label != "moment" && m.Label != "lasting" {
+			return fmt.Errorf("it is empty, longer than %d bytes, or labelled %q, want moment or lasting", maxText, m.Label)
+		}
+		return nil
+	})
+}

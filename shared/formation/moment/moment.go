@@ -1,0 +1,75 @@
+// Package moment tells what matters for the moment only - where somebody is, what they are doing, how they feel today - from what lasts. A
+// linear model of words, trained by `mneme train moment`, finds the first; what a question of another day may be about is kept from it by
+// what is known of a statement beside its words: a liking, a habit, a constraint, what happened, and what names another day than today.
+//
+// What a statement says is only ever text: it steers nothing but where it is kept.
+package moment
+
+import (
+	_ "embed" // the model is part of the program
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/constraint"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/text"
+	"github.com/mneme-memory/mneme/shared/text/linear"
+)
+
+// Model is a trained model with the score from which a statement is of the moment.
+type Model struct {
+	linear.Model
+	Threshold float64 `json:"threshold"`
+}
+
+//go:embed model.json
+var trained []byte
+
+var shipped = sync.OnceValue(func() *Model {
+	m, err := parse(trained)
+	if err != nil {
+		panic(fmt.Sprintf("load the compiled-in model of the moment: %v", err))
+	}
+	return m
+})
+
+func parse(data []byte) (*Model, error) {
+	words, err := linear.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Model: *words}
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, fmt.Errorf("%w: %w", linear.ErrModel, err)
+	}
+	if !(m.Threshold > 0 && m.Threshold < 1) {
+		return nil, fmt.Errorf("%w: threshold %v", linear.ErrModel, m.Threshold)
+	}
+	return m, nil
+}
+
+// Passes reports whether a quotation, said at a time, matters for the moment only.
+func Passes(c formation.Candidate, said time.Time) bool {
+	return May(c, said) && shipped().Score(c.Content) >= shipped().Threshold
+}
+
+// May reports whether nothing but its words can keep a quotation: it is no liking, habit or constraint, nothing that happened or is asked,
+// carries no words of others and no picture, and names no other day than that on which it was said.
+func May(c formation.Candidate, said time.Time) bool {
+	if c.Kind == memory.KindPreference || c.Kind == memory.KindProcedural || strings.ContainsAny(c.Content, "[?") ||
+		text.TellsPast(text.Words(c.Content)) || constraint.Binds(c.Content) {
+		return false
+	}
+	y, month, d := said.UTC().Date()
+	today := time.Date(y, month, d, 0, 0, 0, 0, time.UTC)
+	for _, m := range text.Dates(c.Content, said) {
+		if m.Unit != text.Vague && !(m.Time.Equal(today) && m.Last().Equal(today)) {
+			return false
+		}
+	}
+	return true
+}
