@@ -19,8 +19,7 @@ func Dialogue(turns []memory.Turn, sources []string, older ...string) string {
 	return bounded(linesOf(turns, sources, older...))
 }
 
-// whole reports whether the value of a topic would have all the dialogue. A merge is made only then: else the topic is added, and linked to
-// what it would have been merged with, so that no words of either are lost.
+// whole reports whether the value of a topic would have all the dialogue.
 func whole(turns []memory.Turn, sources []string, older ...string) bool {
 	return len(strings.Join(linesOf(turns, sources, older...), "\n")) <= memory.MaxValueBytes
 }
@@ -73,4 +72,25 @@ func bounded(lines []string) string {
 		size += 1 + len(lines[first])
 	}
 	return strings.Join(lines[first:], "\n")
+}
+
+// withDialogue fills in the values of the entries that operations write. known are the entries that may be targets beside those
+// that earlier operations write.
+func withDialogue(ops []memory.Operation, turns []memory.Turn, known map[string]memory.Memory) {
+	written := map[string]string{}
+	for i := range ops {
+		if ops[i].New == nil {
+			continue
+		}
+		var older []string
+		for _, id := range ops[i].Targets {
+			if value, ok := written[id]; ok {
+				older = append(older, value)
+			} else {
+				older = append(older, dialogueOf(known[id]))
+			}
+		}
+		ops[i].New.Value = Dialogue(turns, ops[i].Sources, older...)
+		written[ops[i].New.ID] = ops[i].New.Value
+	}
 }

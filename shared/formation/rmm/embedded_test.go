@@ -306,23 +306,6 @@ func TestTheDialogueOfATopicIsKeptWhole(t *testing.T) {
 	}
 }
 
-// Nor does a change drop raw words: where the dialogue of both has no room, what changes the entry is added and names it.
-func TestAChangeKeepsTheDialogueWhole(t *testing.T) {
-	judged := formationtest.Judged{Later: "Braga", Stored: "Porto", Does: relation.Replaces}
-	for size, want := range map[int]memory.OpKind{10: memory.OpMerge, memory.MaxValueBytes - 40: memory.OpAdd} {
-		old := stored("m-1", "ana", "I live in Porto.")
-		old.Value = "Ana (2024-04-06): " + strings.Repeat("x", size)
-		v, err := quoting(judged).Decide(t.Context(), bundle([]string{"I moved to Braga."}, old))
-		if err != nil || len(v.Operations) != 1 || v.Operations[0].Kind != want {
-			t.Fatalf("got %+v, %v, want %s", v.Operations, err, want)
-		}
-		e := v.Operations[0].New
-		if strings.Contains(e.Value, old.Value) != (want == memory.OpMerge) || slices.Equal(e.Links, []string{"m-1"}) != (want == memory.OpAdd) {
-			t.Errorf("%s has the links %v and the dialogue %q", want, e.Links, e.Value)
-		}
-	}
-}
-
 // sessionOf is a session of a made-up person as the filter would pass it on.
 func sessionOf(p synthesis.Person, s synthesis.Session) formation.Session {
 	in := formation.Session{Scope: scope, ID: p.ID + s.ID}

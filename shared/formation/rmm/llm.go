@@ -115,8 +115,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return formation.Verdict{}, err
 	}
 	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, input, len(in.Related), func(a decisions) (formation.Verdict, error) {
-		r := newReader(input, in)
-		list, err := r.decisions(a.Operations)
+		list, err := newReader(input, in).decisions(a.Operations)
 		if err != nil {
 			return formation.Verdict{}, err
 		}
@@ -124,7 +123,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		if err != nil {
 			return formation.Verdict{}, err
 		}
-		r.addDialogue(ops, list, shown)
+		withDialogue(ops, in.Session.Turns, shown)
 		return formation.Verdict{Operations: ops}, nil
 	})
 }
@@ -210,35 +209,6 @@ func (r *reader) decision(d decided) (llm.Decision, error) {
 	}
 	r.content[d.Candidate] = summary
 	return out, nil
-}
-
-// addDialogue fills in the values of the entries that operations write. known are the entries that may be targets beside those that earlier
-// operations write. A merge whose dialogue has no room becomes an entry of its candidate alone, linked to the target.
-func (r *reader) addDialogue(ops []memory.Operation, list []llm.Decision, known map[string]memory.Memory) {
-	turns, written := r.in.Session.Turns, map[string]string{}
-	for i := range ops {
-		op := &ops[i]
-		if op.New == nil {
-			continue
-		}
-		var older []string
-		for _, id := range op.Targets {
-			if value, ok := written[id]; ok {
-				older = append(older, value)
-			} else {
-				older = append(older, dialogueOf(known[id]))
-			}
-		}
-		if len(op.Targets) > 0 && !whole(turns, op.Sources, older...) {
-			c := r.in.Related[r.indices[list[i].Candidate]].Candidate
-			e := op.New
-			e.Content, e.Topic, e.Slot, e.EventTime, e.Keywords = c.Content, c.Topic, c.Slot, c.EventTime, llm.Keywords(c.Keywords)
-			e.Links = op.Targets
-			op.Kind, op.Targets, op.Reason, older = memory.OpAdd, nil, reasonFull, nil
-		}
-		op.New.Value = Dialogue(turns, op.Sources, older...)
-		written[op.New.ID] = op.New.Value
-	}
 }
 
 // mayMerge checks that a target is among what its candidate was held against: a memory shown as related to it, or a topic of

@@ -50,8 +50,6 @@ func (m *merger) settle(ctx context.Context, r formation.Related, op memory.Oper
 	case op.Kind == memory.OpNone:
 		op.Targets = m.current(op.Targets)
 		m.ops = append(m.ops, op)
-	case op.Kind != memory.OpAdd && len(targets) > 0 && !m.whole(c, targets):
-		m.add(c, idsOf(targets), reasonFull)
 	case op.Kind != memory.OpAdd && len(targets) > 0:
 		content, err := m.revised(ctx, c, targets)
 		if err != nil {
@@ -67,37 +65,15 @@ func (m *merger) settle(ctx context.Context, r formation.Related, op memory.Oper
 			m.merge(c, []memory.Memory{t}, content, reasonMerged)
 			return nil
 		}
-		var links []string
+		op.Kind, op.Targets, op.Reason, op.At = memory.OpAdd, nil, reasonAdded, time.Time{}
+		e := m.entry(c, c.Content)
 		if op.New != nil {
-			links = op.New.Links
+			e.Links = op.New.Links
 		}
-		m.add(c, links, reasonAdded)
+		op.New = &e
+		m.write(op, c)
 	}
 	return nil
-}
-
-// add writes an entry of a topic alone.
-func (m *merger) add(c formation.Candidate, links []string, reason string) {
-	e := m.entry(c, c.Content)
-	e.Links = links
-	m.write(memory.Operation{Kind: memory.OpAdd, Sources: slices.Clone(c.Sources), Reason: reason, New: &e}, c)
-}
-
-// whole reports whether a version in the place of the targets would have the dialogue of all.
-func (m *merger) whole(c formation.Candidate, targets []memory.Memory) bool {
-	var older []string
-	for _, t := range targets {
-		older = append(older, dialogueOf(t))
-	}
-	return whole(m.in.Session.Turns, c.Sources, older...)
-}
-
-func idsOf(entries []memory.Memory) []string {
-	out := make([]string, len(entries))
-	for i, e := range entries {
-		out[i] = e.ID
-	}
-	return out
 }
 
 // targets are the entries that an operation is on as they are now, those of the same speaker only.

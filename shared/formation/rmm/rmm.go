@@ -19,7 +19,6 @@ const Name = "rmm"
 const (
 	reasonAdded    = "new topic"
 	reasonMerged   = "topic came up again"
-	reasonFull     = "topic came up again, but the dialogue of both has no room in one entry"
 	reasonRepeated = "already known"
 )
 

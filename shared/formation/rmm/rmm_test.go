@@ -192,31 +192,3 @@ func TestMergedEntriesKeepTheDialogueOfBoth(t *testing.T) {
 		t.Errorf("value %q", v.Operations[0].New.Value)
 	}
 }
-
-// Where the dialogue of both has no room, a merge becomes an entry of the candidate alone that names its target; what is merged with that
-// one has the dialogue of these two.
-func TestAMergeKeepsTheDialogueWhole(t *testing.T) {
-	old := stored("m-1", "ana", "Ana runs.")
-	old.Value, old.Topic, old.Keywords = strings.Repeat("x", memory.MaxValueBytes-10), "sport", []string{"ana", "running"}
-	s := llmtest.New(t)
-	s.Script(model.RoleTopicManager, text(t,
-		ops(op("c1", "Merge", "m1", "Ana runs, in the park."), op("c2", "Merge", "c1", "Ana runs and swims."))))
-	b := bundle([]string{"Ana runs in the park.", "Ana swims."}, old)
-	v, err := newFormer(t, s).Decide(t.Context(), b)
-	if err != nil || len(v.Operations) != 2 {
-		t.Fatalf("%+v, %v", v, err)
-	}
-	first, second := v.Operations[0], v.Operations[1]
-	if first.Kind != memory.OpAdd || len(first.Targets) != 0 || !slices.Equal(first.New.Links, []string{"m-1"}) ||
-		first.New.Content != "Ana runs in the park." || first.New.Topic != b.Related[0].Candidate.Topic ||
-		!slices.Equal(first.New.Keywords, []string{"ana"}) || first.New.Value != "Ana (2024-05-06): Ana runs in the park." {
-		t.Errorf("got %+v, %+v", first, first.New)
-	}
-	if second.Kind != memory.OpMerge || !slices.Equal(second.Targets, []string{first.New.ID}) ||
-		second.New.Value != first.New.Value+"\nAna (2024-05-06): Ana swims." {
-		t.Errorf("got %+v, %+v", second, second.New)
-	}
-	if _, err := memory.Plan(scope, v.Operations, []memory.Memory{old}, day); err != nil {
-		t.Error(err)
-	}
-}

@@ -27,7 +27,7 @@ func (m *merger) same(r formation.Related) (best memory.Memory, content string, 
 	most, owner := leastSimilarity, text.StemSet(ownerOfCandidate(c))
 	for i, e := range entries {
 		if !compatible(c.EventTime, e.EventTime) || similarity[i] < most || ok && similarity[i] == most ||
-			!overlaps(c.Content, e.Content, owner) || !m.whole(c, []memory.Memory{e}) {
+			!overlaps(c.Content, e.Content, owner) || !whole(m.in.Session.Turns, c.Sources, dialogueOf(e)) {
 			continue
 		}
 		if joined := m.former.join(m.candidate(c), m.former.told(e)); len(strings.Fields(joined)) <= maxSummaryWords {
