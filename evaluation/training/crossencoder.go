@@ -71,7 +71,7 @@ type JudgeOptions struct {
 
 // JudgeDefaults are those of the judge in the binary.
 func JudgeDefaults() JudgeOptions {
-	return JudgeOptions{From: 0.3, Most: 2, Least: 0.1, Share: 0.7, Unasked: -6, FalseCertain: 0.025, FalsePossible: 0.15}
+	return JudgeOptions{From: 0.15, Most: 2, Least: 0.1, Share: 0.7, Unasked: -6, FalseCertain: 0.035, FalsePossible: 0.15}
 }
 
 // JudgeRecord says what a choice was made on.
