@@ -48,7 +48,8 @@ func (q *quotation) join(next quotation) {
 func (f *Former) quote(turn memory.Turn, behind *before, options *list) []formation.Candidate {
 	quotes := f.clausesOf(turn)
 	if len(quotes) > 0 && !quotes[0].foreign && behind != nil && (behind.Speaker != turn.Speaker || behind.Role != turn.Role) {
-		if picked := options.takenUp(quotes[0].said); len(picked) > 0 {
+		near := options != nil && options.ID == behind.ID
+		if picked := options.takenUp(quotes[0].said, near); len(picked) > 0 {
 			quotes[0].said += " [from the assistant's list: " + joined(picked) + "]"
 			quotes[0].sources = options.addTo(quotes[0].sources)
 		} else {
@@ -194,7 +195,7 @@ func clean(s string) string {
 		behind := last
 		last = r
 		switch {
-		case r == '\u200c' && unicode.IsLetter(behind) && !unicode.Is(unicode.Latin, behind):
+		case r == '\u200c' && (unicode.IsLetter(behind) || unicode.IsMark(behind)) && !unicode.Is(unicode.Latin, behind):
 			return r
 		case r == '\n' || r == '\t':
 			return r

@@ -70,13 +70,14 @@ func (f *Former) WorthAlone(c formation.Candidate) bool {
 // candidate, one a turn.
 func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	var out []formation.Candidate
+	lists := listsBefore(in)
 	for i := range in.Turns {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("extract memories: %w", err)
 		}
 		turn := in.Turns[i]
 		if turn.Role != memory.RoleAssistant {
-			out = append(out, f.quote(turn, preceding(in, i), listBefore(in, i))...)
+			out = append(out, f.quote(turn, preceding(in, i), lists[i])...)
 		} else if said := saliency.Commitment(turn); said != "" {
 			out = append(out, f.candidate(quotation{said: clean(said), sources: []string{turn.ID}}, turn))
 		}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -19,7 +20,7 @@ type entry struct {
 }
 
 // listed is a line that is an entry of a list: it has a number, a letter or a bullet in front, and may be in bold type.
-var listed = regexp.MustCompile(`(?m)^[ \t]*(?:[-*•][ \t]+)?(?:\*\*)?` +
+var listed = regexp.MustCompile(`(?m)^([ \t]*)(?:[-*•][ \t]+)?(?:\*\*)?` +
 	`(?:(?:\p{L}+ )?(\d{1,2}|[A-H])[.):](?:\*\*)?[ \t]+|[-*•][ \t]+)(\S.*)$`)
 
 // joined is what entries say, as far as a quotation shows it.
@@ -31,15 +32,27 @@ func joined(entries []entry) string {
 	return strings.Join(texts, "; ")
 }
 
-// entriesOf returns the entries of the lists in a text, in order; none where there are not two.
-func entriesOf(s string) []entry {
-	found := listed.FindAllStringSubmatch(s, -1)
-	if len(found) < 2 {
-		return nil
+// entriesOf returns the entries of the lists in a message, in order: those with a number or letter if there are any, else those that
+// stand farthest out; none where there are not two.
+func entriesOf(message string) []entry {
+	var found [][]string
+	for _, b := range text.Blocks(message) {
+		if b.Kind == text.Prose {
+			found = append(found, listed.FindAllStringSubmatch(b.Text, -1)...)
+		}
 	}
-	out := make([]entry, len(found))
-	for i, m := range found {
-		out[i] = entry{mark: m[1], text: strings.ReplaceAll(m[2], "**", "")}
+	numbered := slices.ContainsFunc(found, func(m []string) bool { return m[2] != "" })
+	out, least := make([]entry, 0, len(found)), ""
+	if len(found) > 0 {
+		least = slices.MinFunc(found, func(a, b []string) int { return cmp.Compare(len(a[1]), len(b[1])) })[1]
+	}
+	for _, m := range found {
+		if numbered && m[2] != "" || !numbered && len(m[1]) == len(least) {
+			out = append(out, entry{mark: m[2], text: strings.ReplaceAll(m[3], "**", "")})
+		}
+	}
+	if len(out) < 2 {
+		return nil
 	}
 	return out
 }
@@ -48,31 +61,28 @@ func entriesOf(s string) []entry {
 type list struct {
 	before
 	entries []entry
-	// near is whether nobody said anything since.
-	near bool
 }
 
-// listBefore returns the assistant's latest list before turn i, the one that somebody may pick from; nil where there is none.
-func listBefore(in formation.Session, i int) *list {
-	var out *list
-	take := func(t memory.Turn, formed bool) {
-		if t.Role != memory.RoleAssistant || out != nil && t.Time.Before(out.Time) {
+// listsBefore returns for each turn the assistant's latest list before it, the one that somebody may pick from; nil where there is none.
+func listsBefore(in formation.Session) []*list {
+	context := slices.SortedStableFunc(slices.Values(in.Context), func(a, b memory.Turn) int { return a.Time.Compare(b.Time) })
+	var latest *list
+	read := func(t memory.Turn, formed bool) {
+		if t.Role != memory.RoleAssistant {
 			return
 		}
 		if entries := entriesOf(clean(t.Text)); entries != nil {
-			out = &list{before: before{Turn: t, formed: formed}, entries: entries}
+			latest = &list{before{Turn: t, formed: formed}, entries}
 		}
 	}
-	for _, t := range in.Turns[:i] {
-		take(t, true)
-	}
-	for _, t := range in.Context {
-		if !t.Time.After(in.Turns[i].Time) {
-			take(t, false)
+	out := make([]*list, len(in.Turns))
+	for i, t := range in.Turns {
+		for len(context) > 0 && !context[0].Time.After(t.Time) {
+			read(context[0], false)
+			context = context[1:]
 		}
-	}
-	if out != nil {
-		out.near = preceding(in, i).ID == out.ID
+		out[i] = latest
+		read(t, true)
 	}
 	return out
 }
@@ -83,92 +93,108 @@ var ordinals = map[string]int{
 	"seventh": 7, "7th": 7, "eighth": 8, "8th": 8, "ninth": 9, "9th": 9, "tenth": 10, "10th": 10,
 }
 
-// pointing words stand before an ordinal that picks; behind it stands one of choice, or what the list is of.
 var (
+	// pointing words stand before an ordinal that picks; behind it stands one of choice, or what the list is of.
 	pointing = text.WordSet("the that your this")
 	choice   = text.WordSet("one option idea suggestion choice")
+	// numbering words stand before a number or letter that picks.
+	numbering = text.WordSet("number no nr option idea suggestion choice")
+	// naming words say that a list of before is meant.
+	naming = text.WordSet("list options ideas suggestions you your")
+	// and joins the marks of entries, settling words stand behind the last one; another makes of a number what it counts.
+	and      = text.WordSet("and & plus und et y e en og i и")
+	settling = text.WordSet("please then is for sounds it and thanks plz pls definitely")
+	// ownList is a list in an answer: its numbers are not the assistant's.
+	ownList = regexp.MustCompile(`(?s)(?:^|\s)\d{1,2}[.)]\s.*\s\d{1,2}[.)]\s`)
 )
 
 // takenUp returns the entries of a list that somebody takes up: by their place ("the third one"), and right behind the list by number or
-// letter alone ("2 and 5", "B.") or, in few words, by what only that entry says ("the oak one then").
-func (l *list) takenUp(said string) []entry {
-	if l == nil {
+// letter alone ("2 and 5", "B.") or, where it says too little alone, by a word of that entry only ("the oak one then").
+func (l *list) takenUp(said string, near bool) []entry {
+	switch {
+	case l == nil || ownList.MatchString(said):
+		return nil
+	case !near && !slices.ContainsFunc(text.Words(said), func(w text.Word) bool { return naming[w.Lower] }):
 		return nil
 	}
 	out := l.placed(said)
-	if l.near && len(out) == 0 {
-		if out = l.marked(said); len(out) == 0 && !isQuestion(said) {
-			out = l.named(said)
-		}
+	if near && len(out) == 0 {
+		out = l.marked(said)
+	}
+	if near && len(out) == 0 && !isQuestion(said) && !alone(said) {
+		out = l.named(said)
 	}
 	return out
 }
 
-// placed returns the entry that is picked by its place in the list.
+// placed returns the entries that are picked by their place in the list.
 func (l *list) placed(said string) []entry {
 	words, known := text.Words(said), text.StemSet(clean(l.Text))
+	word := func(i int) string {
+		if i < 0 || i >= len(words) {
+			return ""
+		}
+		return words[i].Lower
+	}
+	var out []entry
 	for i, w := range words {
-		before, behind := "", ""
-		if i > 0 {
-			before = words[i-1].Lower
-		}
-		if i+1 < len(words) && !text.IsFiller(said, words, i+1) {
-			behind = words[i+1].Lower
-		}
-		place, mark := ordinals[w.Lower], ""
+		place, behind := ordinals[w.Lower], word(i+1)
+		points := pointing[word(i-1)] || i == 0 && choice[behind]
+		counts := behind == "of" || subjects[behind] && strings.TrimSpace(said[w.End:words[i+1].Start]) == ""
+		of := behind == "" || text.IsFiller(said, words, i+1) || choice[behind] || known[text.Stem(behind)]
 		switch {
-		case before == "number" || choice[before]:
-			mark = strings.ToUpper(w.Lower)
-		case place == 0, !pointing[before] && (i > 0 || len(words) == 1 || !choice[words[1].Lower]),
-			behind != "" && !choice[behind] && !known[text.Stem(behind)]:
-			continue // "I came second", "the first time"
-		default:
-			mark = strconv.Itoa(place)
-		}
-		for at, e := range l.entries {
-			if e.mark == mark || e.mark == "" && at+1 == place {
-				return []entry{e}
+		case place > 0 && points && !counts && of: // not "I came second", "the first time", "the second I saw it"
+			if l.entries[0].mark == "" {
+				if place <= len(l.entries) {
+					out = append(out, l.entries[place-1])
+				}
+			} else if at := l.at(strconv.Itoa(place)); at >= 0 {
+				out = append(out, l.entries[at])
+			}
+		case numbering[word(i-1)] && (behind == "" || settling[behind] || strings.ContainsAny(said[w.End:words[i+1].Start], ".,;:!?")):
+			if at := l.at(strings.ToUpper(w.Lower)); at >= 0 {
+				out = append(out, l.entries[at])
 			}
 		}
 	}
-	return nil
+	return out
 }
 
-// marked returns the entries whose numbers or letters an answer begins with, behind one other word at most. One number before a word that
-// it may count ("2 children") is none of the list.
+// leading are the numbers or letters that an answer begins with, maybe behind a word with a comma, and what follows: its end, a mark, or
+// a word that settles it.
+var leading = regexp.MustCompile(`^(?:\p{L}+[,.!] *)?((?:\d{1,2}|[A-Ha-h])(?:(?: *[,+&] *| +\p{L}{1,4} +)(?:\d{1,2}|[A-H]))*)` +
+	`(?: *$|[.,;:!] | +(\p{L}+)|[!.]+$)`)
+
+// marked returns the entries whose numbers or letters an answer begins with. A number before a word that it may count ("2 children") is
+// none of the list.
 func (l *list) marked(said string) []entry {
-	var out []entry
-	counts := false
-	words := text.Words(said)
-	for i, w := range words {
-		behind := ""
-		if i+1 < len(words) {
-			behind = said[w.End:words[i+1].Start]
-		}
-		if at := l.at(said[w.Start:w.End]); at >= 0 && !strings.Contains(behind, "/") {
-			out = append(out, l.entries[at])
-			counts = i+1 < len(words) && !text.IsFiller(said, words, i+1) && strings.TrimSpace(behind) == ""
-		} else if len(out) > 0 && !joining[w.Lower] || len(out) == 0 && i > 0 {
-			break
-		}
-		if strings.ContainsAny(behind, ".;!?\n") {
-			break
-		}
-	}
-	if counts && len(out) == 1 {
+	found := leading.FindStringSubmatch(strings.TrimSpace(said))
+	if found == nil || found[2] != "" && !settling[strings.ToLower(found[2])] && len(found[1]) < 3 {
 		return nil
+	}
+	var out []entry
+	for _, m := range strings.FieldsFunc(found[1], func(r rune) bool { return r == ' ' || r == ',' || r == '+' || r == '&' }) {
+		if at := l.at(strings.ToUpper(m)); at >= 0 {
+			out = append(out, l.entries[at])
+		} else if !and[strings.ToLower(m)] {
+			return nil
+		}
 	}
 	return out
 }
 
-// at returns the index of the entry that a number or letter marks, or -1.
+// at returns the index of the one entry that a number or letter marks, or -1.
 func (l *list) at(mark string) int {
+	found := -1
 	for i, e := range l.entries {
-		if e.mark == mark {
-			return i
+		if e.mark == mark && mark != "" {
+			if found >= 0 {
+				return -1 // of two lists
+			}
+			found = i
 		}
 	}
-	return -1
+	return found
 }
 
 // named returns the entries that an answer has a word of which no other entry has, if it says too little alone and it is clear which they

@@ -3,6 +3,7 @@ package saliency
 import (
 	_ "embed" // the model is part of the program
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -27,7 +28,7 @@ var commitments = sync.OnceValue(func() *Filter {
 var splitter = sync.OnceValue(text.NewSplitter)
 
 // Commitment returns the sentence of an assistant's turn that says most surely what the assistant has done, noted or promised; "" where
-// none does, and of others' turns. Code and quoted lines are not read.
+// none does, and of others' turns. Code, quoted lines and questions are not read.
 func Commitment(t memory.Turn) string {
 	if t.Role != memory.RoleAssistant {
 		return ""
@@ -39,8 +40,11 @@ func Commitment(t memory.Turn) string {
 			continue
 		}
 		for _, s := range splitter().Split(b.Text) {
+			if s = strings.TrimLeft(text.OneLine(s), "-*• "); strings.HasSuffix(s, "?") {
+				continue
+			}
 			if score, _ := f.score(memory.Turn{Role: memory.RoleAssistant, Text: s}); score >= most {
-				best, most = text.OneLine(s), score
+				best, most = s, score
 			}
 		}
 	}

@@ -15,6 +15,8 @@ func TestCommitmentIsTheSentenceInWhichAnAssistantCommitsItself(t *testing.T) {
 	}{
 		{memory.RoleAssistant, promise, promise},
 		{memory.RoleAssistant, "Plain prose reads well. " + promise + " Paris is the capital of France.", promise},
+		{memory.RoleAssistant, "* " + promise, promise},
+		{memory.RoleAssistant, "From now on I'll answer in plain sentences?", ""},
 		{memory.RoleUser, promise, ""},
 		{memory.RoleAssistant, "> " + promise, ""},
 		{memory.RoleAssistant, "```\n" + promise + "\n```", ""},
