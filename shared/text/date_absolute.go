@@ -95,22 +95,27 @@ func (d dater) fullDate(i, n int) (DateMention, int) {
 // parse has the library read an absolute date at word i. A missing year is the nearest in the direction that the sentence tells, or the
 // nearest of all.
 func (d dater) parse(i int, expression string) (time.Time, bool) {
-	past, future := d.tense(i)
+	const mostUnread = 40
+	if d.unread >= mostUnread {
+		return time.Time{}, false
+	}
+	t := d.tense(i)
 	preferred := dateparser.CurrentPeriod
 	switch {
-	case future || past && d.toCome(i):
+	case t.ahead || (t.past || t.perfect) && d.toCome(i):
 		preferred = dateparser.Future
-	case past:
+	case t.past:
 		preferred = dateparser.Past
 	}
-	t, err := library.Parse(&dateparser.Configuration{
+	found, err := library.Parse(&dateparser.Configuration{
 		Languages: []string{"en"}, CurrentTime: d.today.Add(12 * time.Hour),
 		DefaultTimezone: time.UTC, PreferredDateSource: preferred,
 	}, expression)
-	if err != nil || t.IsZero() {
+	if err != nil || found.IsZero() {
+		d.unread++
 		return time.Time{}, false
 	}
-	day := dayOf(t.Time)
+	day := dayOf(found.Time)
 	if preferred == dateparser.CurrentPeriod && !strings.Contains(expression, strconv.Itoa(day.Year())) {
 		for _, year := range []int{-1, 1} {
 			if other := day.AddDate(year, 0, 0); other.Day() == day.Day() && other.Sub(d.today).Abs() < day.Sub(d.today).Abs() {
@@ -166,8 +171,8 @@ func (d dater) habit(i int) bool {
 	case habitWords[d.at(i-1)], habitWords[d.at(i-2)] && ordinals[d.at(i-1)], d.adjacent(i) && (habitParts[next] || ordinal.MatchString(next)):
 		return true
 	}
-	past, future := d.tense(i)
-	return !past && !future && (d.listed(i, 1) || d.listed(i, -1))
+	t := d.tense(i)
+	return !t.past && !t.perfect && !t.ahead && (d.listed(i, 1) || d.listed(i, -1))
 }
 
 // listed reports whether another weekday is beside the one at word i, in the direction of step: "Monday to Friday", "tues/thurs".

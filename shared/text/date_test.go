@@ -91,6 +91,19 @@ func TestDatesResolveExpressions(t *testing.T) {
 		{"it was in may 2020", "may 2020", "", "2020-05-01"},
 		{"last march we moved", "last march", "2023-03", "2023-03-01"},
 		{"the other day", "the other day", "", ""},
+		{"I've booked your table for four on Friday", "Friday", "2023-05-26", "2023-05-26"},
+		{"I have already reserved the room, Friday at 9", "Friday", "2023-05-26", "2023-05-26"},
+		{"I've gone ahead and booked it on Friday", "Friday", "2023-05-26", "2023-05-26"},
+		{"I've booked your table on 3 June", "3 June", "2023-06-03", "2023-06-03"},
+		{"I booked your table on Friday", "Friday", "2023-05-19", "2023-05-19"},
+		{"I should have booked it on Friday", "Friday", "2023-05-19", "2023-05-19"},
+		{"I've been to Rome and on Friday I met Anna", "Friday", "2023-05-19", "2023-05-19"},
+		{"we have moved in November", "November", "2022-11", "2022-11-01"},
+		{"ordered the flowers, they arrive Saturday", "Saturday", "2023-05-27", "2023-05-27"},
+		{"ordered the flowers and they arrive saturday", "saturday", "2023-05-27", "2023-05-27"},
+		{"ordered the cake, it comes on Saturday", "Saturday", "2023-05-27", "2023-05-27"},
+		{"I went home, she left on Saturday", "Saturday", "2023-05-20", "2023-05-20"},
+		{"I went home, she read to us on Saturday", "Saturday", "2023-05-20", "2023-05-20"},
 	} {
 		got := text.Dates(c.text, thursday)
 		if len(got) != 1 {
@@ -177,6 +190,19 @@ func TestLastDayOfAMention(t *testing.T) {
 		mentions := text.Dates("We met "+said+".", at)
 		if len(mentions) != 1 || mentions[0].Last().Format(time.DateOnly) != want {
 			t.Errorf("%s: got %+v, want the last day %s", said, mentions, want)
+		}
+	}
+}
+
+// A text of nothing but words of dates takes no longer than its length tells.
+func TestDatesTakeNoLongOfManyWords(t *testing.T) {
+	for _, part := range []string{"in 1 week ", "tues thurs ", "monday ", "30 february ", "last ", "we sat 5 "} {
+		began := time.Now()
+		text.Dates(strings.Repeat(part, 32<<10/len(part)), thursday)
+		if took := time.Since(began); took > time.Second/2 {
+			t.Errorf("%q: %v", part, took)
+		} else {
+			t.Log(part, took)
 		}
 	}
 }

@@ -72,6 +72,12 @@ var putOff = WordSet("to for")
 var aheadWords = WordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon
 tomorrow scheduled hoping hope wait forward until till til by deadline due`)
 
+// joining words may begin a clause; noPresent, behind its pronoun, are no verbs, or ones that are the same in the past.
+var (
+	joining   = WordSet("and but so")
+	noPresent = WordSet("on at in all both each then only never put let set cut hit cost read quit hurt shut beat cast")
+)
+
 // habitWords before a weekday make it a habit, not a day.
 var habitWords = WordSet("every each most usually always all any other a an my our your his her their")
 
