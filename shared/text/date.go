@@ -151,11 +151,15 @@ func (d dater) tense(i int) tense {
 func (d dater) presentClause(i int) bool {
 	const longest = 12
 	for k := i - 2; k > max(d.sentence.from, i-longest); k-- {
-		if !pronouns[d.at(k)] || !strings.Contains(d.text[d.words[k-1].End:d.words[k].Start], ",") && !joining[d.at(k-1)] {
+		subject, be, short := strings.Cut(d.at(k), "'")
+		if !pronouns[subject] || !strings.Contains(d.text[d.words[k-1].End:d.words[k].Start], ",") && !joining[d.at(k-1)] {
 			continue
 		}
 		verb := d.at(k + 1)
-		third := d.at(k) == "he" || d.at(k) == "she" || d.at(k) == "it"
+		if short {
+			return (be == "re" || be == "s" || be == "m") && verb != "been"
+		}
+		third := subject == "he" || subject == "she" || subject == "it"
 		return !TellsPast(d.words[k:i]) && !noPresent[verb] && !strings.HasSuffix(verb, "ly") && third == strings.HasSuffix(verb, "s")
 	}
 	return false

@@ -91,6 +91,11 @@ func TestDatesResolveExpressions(t *testing.T) {
 		{"it was in may 2020", "may 2020", "", "2020-05-01"},
 		{"last march we moved", "last march", "2023-03", "2023-03-01"},
 		{"the other day", "the other day", "", ""},
+		{"in may i moved", "may", "2023-05", "2023-05-01"},
+		{"on 3 may i flew", "3 may", "2023-05-03", "2023-05-03"},
+		{"back 14 dec", "14 dec", "2022-12-14", "2022-12-14"},
+		{"the exam is may 9", "may 9", "2023-05-09", "2023-05-09"},
+		{"we met, they're coming on Saturday", "Saturday", "2023-05-27", "2023-05-27"},
 		{"I've booked your table for four on Friday", "Friday", "2023-05-26", "2023-05-26"},
 		{"I have already reserved the room, Friday at 9", "Friday", "2023-05-26", "2023-05-26"},
 		{"I've gone ahead and booked it on Friday", "Friday", "2023-05-26", "2023-05-26"},
@@ -132,6 +137,8 @@ func TestDatesLeaveOrdinaryWordsAlone(t *testing.T) {
 		"raid nights are tues/thurs", "i do it on monday and wednesday", "on a wednesday",
 		"she teaches sunday school", "every third Thursday", "from monday 3rd", "thurs to fri",
 		"they wed in secret", "mon ami", "for march madness", "in may be", "sat 5 of us down",
+		"iphone 14 may", "the 3 may be nice", "the 3 may come", "the 3rd may be nice", "in may i help you?", "we may 2030 be there",
+		"i sat 9:30 to 10", "spider-man 2 march", "my friend jan 3 years old", "My friend Jan 3 years old", "we may 3",
 	} {
 		if got := text.Dates(said, thursday); len(got) != 0 {
 			t.Errorf("%q: found %+v, want nothing", said, got)

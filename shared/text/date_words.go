@@ -50,15 +50,17 @@ var partsOfDay = WordSet("morning afternoon evening night")
 var beforeMonth = WordSet("in since until till by during of early late mid from last next this around before after through for")
 
 // otherWord are months that are other words, too, in lower case; beforeOther stand before them as months, helping behind them as verbs.
+// counted are what the number behind a name counts.
 var (
 	otherWord   = WordSet("may march mar dec")
 	beforeOther = WordSet("in since until till by during early late mid")
 	helping     = WordSet("be have not on")
+	counted     = WordSet("years year days weeks months hours minutes miles times people kids")
 )
 
 // beforeDay before a day and month, and beforeWeekday before a short weekday, tell that they are ones.
 var (
-	beforeDay     = WordSet("on by until till since from before after the born due")
+	beforeDay     = WordSet("on by until till since from before after born due")
 	beforeWeekday = WordSet("on this next last by until till before since coming past")
 )
 
