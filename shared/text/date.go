@@ -102,10 +102,11 @@ type dater struct {
 	*progress
 }
 
-// progress is what a dater has done so far: the sentence it looked at last, and how many expressions the library could not read.
+// progress is what a dater has done so far: the sentence it looked at last, how many English expressions the library could not
+// read, and how many others it was asked for.
 type progress struct {
-	sentence sentence
-	unread   int
+	sentence      sentence
+	unread, asked int
 }
 
 // sentence is what the verbs of the words from one to another tell; of it, a dater looks at one at a time.

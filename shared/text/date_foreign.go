@@ -127,7 +127,7 @@ func (d *dater) inLanguage(code string, words []Word) []DateMention {
 			}
 		}
 		for _, at := range eastAgo.FindAllStringIndex(said, maxMentions) {
-			if m, ok := d.resolve(classify(code, said[at[0]:at[1]]), said[at[0]:at[1]], 0); ok {
+			if m, ok := d.resolve(d.classify(code, said[at[0]:at[1]]), said[at[0]:at[1]], 0); ok {
 				m.Start, m.End = at[0], at[1]
 				add(m)
 			}
@@ -178,6 +178,9 @@ func (d *dater) unspacedDates(code, said string, add func(DateMention)) {
 		if !strings.ContainsAny(clause, "日天月周週年") {
 			continue
 		}
+		if d.asked += perPhrase; d.asked > mostAsked {
+			break
+		}
 		found, err := library.SearchWithLanguage(&dateparser.Configuration{Languages: []string{code}, CurrentTime: earlier}, code, clause)
 		if err != nil {
 			continue
@@ -191,11 +194,11 @@ func (d *dater) unspacedDates(code, said string, add func(DateMention)) {
 			start := from + k
 			from = start + len(f.Text)
 			before, _ := utf8.DecodeLastRuneInString(said[:start])
-			s, phrase := classify(code, f.Text), f.Text
+			s, phrase := d.classify(code, f.Text), f.Text
 			if s.kind != step || strings.ContainsRune(otherDay, before) {
 				continue
 			}
-			for shorter := withoutLast(phrase); classify(code, shorter) == s; shorter = withoutLast(phrase) {
+			for shorter := withoutLast(phrase); d.classify(code, shorter) == s; shorter = withoutLast(phrase) {
 				phrase = shorter // "上周在"
 			}
 			if m, ok := d.resolve(s, phrase, 0); ok {
@@ -216,25 +219,27 @@ func withoutLast(s string) string {
 func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 	c := calendars[code]
 	lower := make([]string, len(words))
-	timely := make([]bool, len(words))
 	for i, w := range words {
 		lower[i] = w.Lower
 		if code == "ko" {
 			lower[i] = withoutParticle(w.Lower)
 		}
-		timely[i] = len(w.Lower) <= longestForeign && !w.Number &&
-			(c.inside[lower[i]] || classify(code, lower[i]).kind != none || classify(code, "3 "+lower[i]).kind != none)
 	}
+	timely := make([]bool, 0, len(words))
 	for i := 0; i < len(words); {
+		for k := len(timely); k < min(i+mostPhrase, len(words)); k++ {
+			timely = append(timely, len(lower[k]) <= longestForeign && !words[k].Number &&
+				(c.inside[lower[k]] || d.classify(code, lower[k]).kind != none || d.classify(code, "3 "+lower[k]).kind != none))
+		}
 		s, n := d.phraseAt(code, lower, timely, i)
 		if n == 0 {
 			i++
 			continue
 		}
-		for n > 1 && classify(code, strings.Join(lower[i:i+n-1], " ")) == s {
+		for n > 1 && d.classify(code, strings.Join(lower[i:i+n-1], " ")) == s {
 			n--
 		}
-		for n > 1 && classify(code, strings.Join(lower[i+1:i+n], " ")) == s {
+		for n > 1 && d.classify(code, strings.Join(lower[i+1:i+n], " ")) == s {
 			i, n = i+1, n-1
 		}
 		start, end, towards := i, i+n, 0
@@ -284,6 +289,9 @@ func (d *dater) phraseAt(code string, lower []string, timely []bool, i int) (sym
 		if d.words[k].Number && strings.ContainsAny(lower[k], ".,:") {
 			break // "Python 3.9", "10:30"
 		}
+		if zones[lower[k]] {
+			break
+		}
 		if timely[k] {
 			last = k
 		} else if last < 0 && k >= i+mostPhrase-3 || last >= 0 && k > last+1 && !d.words[k].Number {
@@ -295,7 +303,7 @@ func (d *dater) phraseAt(code string, lower []string, timely []bool, i int) (sym
 		if !slices.Contains(timely[i:i+n], true) || d.shortName(code, lower, i, n) {
 			continue
 		}
-		if s := classify(code, strings.Join(lower[i:i+n], " ")); s.kind > unsure {
+		if s := d.classify(code, strings.Join(lower[i:i+n], " ")); s.kind > unsure {
 			return s, n
 		}
 	}
@@ -313,7 +321,7 @@ func (d *dater) shortName(code string, lower []string, i, n int) bool {
 		if d.words[k].Number || utf8.RuneCountInString(lower[k]) > noName || IsUnspaced(lower[k]) {
 			continue
 		}
-		switch classify(code, lower[k]).kind {
+		switch d.classify(code, lower[k]).kind {
 		case weekday:
 			return true
 		case month:
@@ -378,11 +386,27 @@ var (
 	later   = time.Date(2023, time.November, 14, 12, 0, 0, 0, time.UTC) // a Tuesday
 )
 
+// mostAsked bounds what the library reads for one text, beside stop words: a word is one, a phrase, which may take it milliseconds, is
+// perPhrase. Beyond it, only what is known from other texts counts.
+const mostAsked, perPhrase = 400, 10
+
+// zones are words of other languages that the library takes for time zones, at length.
+var zones = WordSet("ist est met art wit cat eat bit bot get wat mit")
+
 // classify has the library read an expression.
-func classify(code, phrase string) symbol {
+func (d dater) classify(code, phrase string) symbol {
 	slot := &read[(maphash.String(seed, phrase)+maphash.String(seed, code))%uint64(len(read))]
 	if known := slot.Load(); known != nil && known.code == code && known.phrase == phrase {
 		return known.symbol
+	}
+	if word := strings.TrimPrefix(phrase, "3 "); stopLanguages()[word] == 0 {
+		if d.asked >= mostAsked {
+			return symbol{}
+		}
+		d.asked++
+		if strings.Contains(word, " ") {
+			d.asked += perPhrase - 1
+		}
 	}
 	known := &classified{code: code, phrase: strings.Clone(phrase)}
 	if a, ok := ask(code, known.phrase, earlier, dateparser.Past); ok {

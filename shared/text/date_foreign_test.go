@@ -130,6 +130,7 @@ var foreignDates = map[string][]struct {
 func TestDatesInOtherLanguages(t *testing.T) {
 	for language, said := range foreignDates {
 		for _, c := range said {
+			text.ForgetDates() // what is asked of the library for one text is enough for it
 			got := text.Dates(c.text, thursday)
 			if len(got) != 1 {
 				t.Errorf("%s: %q: found %+v, want one date", language, c.text, got)
@@ -184,6 +185,24 @@ func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 			if got := text.Dates(said, thursday); len(got) != 0 {
 				t.Errorf("%s: %q: found %+v, want nothing", language, said, got)
 			}
+		}
+	}
+}
+
+// Of a text of words that are all new, the library reads a part.
+func TestDatesAskLittleOfTheLibrary(t *testing.T) {
+	text.Dates(vierzig, thursday)
+	for _, part := range []string{"xq%sb woche ist ", "woche xq%s est ", "昨日%sは週年に行きました。"} {
+		said := ""
+		for i := 0; len(said) < 4<<10; i++ {
+			said += strings.Replace(part, "%s", strings.Map(func(r rune) rune { return r - '0' + 'a' }, strconv.Itoa(i)), 1)
+		}
+		began := time.Now()
+		text.Dates(said, thursday)
+		if took := time.Since(began); took > time.Second/2 {
+			t.Errorf("%q: %v", part, took)
+		} else {
+			t.Log(part, took)
 		}
 	}
 }
