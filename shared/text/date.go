@@ -174,7 +174,7 @@ func (d dater) ends(i int) bool {
 }
 
 // toCome reports whether a day or month without a direction, at word i, lies ahead: it does unless a verb in the past says otherwise. What
-// was moved to a day, or booked for one, was done in the past, but the day is to come, and so is a weekday by which something has been done.
+// was moved to a day, or booked for one, was done in the past, but the day is to come, and so is a weekday behind a present perfect.
 func (d dater) toCome(i int) bool {
 	t := d.tense(i)
 	_, day := d.weekdayAt(i)

@@ -101,6 +101,7 @@ func TestDatesResolveExpressions(t *testing.T) {
 		{"I've gone ahead and booked it on Friday", "Friday", "2023-05-26", "2023-05-26"},
 		{"I've booked your table on 3 June", "3 June", "2023-06-03", "2023-06-03"},
 		{"I booked your table on Friday", "Friday", "2023-05-19", "2023-05-19"},
+		{"have you booked the table on Friday?", "Friday", "2023-05-26", "2023-05-26"},
 		{"I should have booked it on Friday", "Friday", "2023-05-19", "2023-05-19"},
 		{"I've been to Rome and on Friday I met Anna", "Friday", "2023-05-19", "2023-05-19"},
 		{"we have moved in November", "November", "2022-11", "2022-11-01"},

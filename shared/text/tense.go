@@ -57,5 +57,8 @@ var (
 func perfectAt(words []Word, i int) bool {
 	for i--; i >= 0 && perfectly[words[i].Lower]; i-- {
 	}
+	if i > 0 && pronouns[words[i].Lower] && having[words[i-1].Lower] {
+		i-- // "have you booked"
+	}
 	return i >= 0 && having[words[i].Lower] && !(i > 0 && modals[words[i-1].Lower])
 }
