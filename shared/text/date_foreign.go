@@ -270,17 +270,13 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 			lower[i] = withoutParticle(w.Lower)
 		}
 	}
-	said := strings.Join(lower, " ") // as idioms are written
-	within := c.within != "" && !slices.ContainsFunc(lower, func(w string) bool { return c.will != nil && c.will.MatchString(w) }) &&
-		(c.done == nil || slices.ContainsFunc(lower, c.done.MatchString))
 	idiom := make([]bool, len(words))
 	for _, phrase := range c.idioms {
-		if parts := strings.Fields(phrase); strings.Contains(said, phrase) {
-			for i := range lower {
-				if d.phrase(i, parts) {
-					for k := range parts {
-						idiom[i+k] = true
-					}
+		parts := strings.Fields(phrase)
+		for i := range lower {
+			if lower[i] == parts[0] && d.phrase(i, parts) {
+				for k := range parts[:min(len(parts), len(words)-i)] {
+					idiom[i+k] = true
 				}
 			}
 		}
@@ -317,8 +313,8 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 		switch {
 		case !ok, s.kind == dayAndMonth && words[i+n-1].Number: // "Abril 2 gatos"
 		case s.kind == dayAndMonth && (d.otherYear(lower, i+n) || start > 0 && streets[lower[start-1]] || start > 1 && streets[lower[start-2]]):
-		case s.kind == step && n > 1 && (s.n > 0 && within && lower[i] == c.within &&
-			d.classify(code, strings.Join(lower[i+1:i+n], " ")).kind == unsure || start > 0 && lower[start-1] == "desde" && spans[lower[i]]):
+		case s.kind == step && n > 1 && (s.n > 0 && lower[i] == c.within &&
+			d.classify(code, strings.Join(lower[i+1:i+n], " ")).kind == unsure && !c.toCome(lower) || start > 0 && lower[start-1] == "desde" && spans[lower[i]]):
 		case s.kind == step && n == 1 && start > 0 && d.classify(code, lower[start-1]).kind == weekday: // "Freitag morgen"
 		case s.kind == step && strings.Contains(d.text[words[i].Start:words[i+n-1].End], "."): // "im 7. Monat"
 		case start > 0 && c.never[lower[start-1]] && (s.kind == weekday || s.kind == step && n == 1):
@@ -332,6 +328,11 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 		}
 		i = max(end, i+n)
 	}
+}
+
+// toCome reports whether the words tell of what is to come.
+func (c calendar) toCome(lower []string) bool {
+	return c.will != nil && slices.ContainsFunc(lower, c.will.MatchString) || c.done != nil && !slices.ContainsFunc(lower, c.done.MatchString)
 }
 
 // otherYear reports whether what may be a year that the library did not read follows the day that ends before word i: "3 de mayo de 1808".
