@@ -58,11 +58,11 @@ func (m DateMention) Last() time.Time {
 const maxMentions = 32
 
 // Dates finds the expressions of time in a text and resolves them against the day of at, in
-// order and without overlap. What is ambiguous ("may", "sat", "a second", "every Friday") is
+// order and without overlap. What is ambiguous ("we may 3 times", "she sat", "a second", "every Friday") is
 // left alone: a wrong date is worse than none.
 func Dates(text string, at time.Time) []DateMention {
 	words := Words(text)
-	d := dater{text: text, words: words, today: dayOf(at)}
+	d := dater{text: text, words: words, today: dayOf(at), progress: &progress{}}
 	others := d.others()
 	if !slices.ContainsFunc(words, mayBeDate) {
 		return others
@@ -99,19 +99,71 @@ type dater struct {
 	today time.Time
 	// foreign is whether the text is in another language than English.
 	foreign bool
+	*progress
 }
 
-// tense returns whether a verb of word i's sentence may be in the past, and whether words of it say that what is told is to come.
-func (d dater) tense(i int) (past, future bool) {
-	from, to := i, min(i+1, len(d.words))
-	for from > 0 && !d.ends(from-1) {
-		from--
+// progress is what a dater has done so far: the sentence it looked at last, how many English expressions the library could not
+// read, and how many others it was asked for.
+type progress struct {
+	sentence      sentence
+	unread, asked int
+}
+
+// sentence is what the verbs of the words from one to another tell; of it, a dater looks at one at a time.
+type sentence struct {
+	from, to       int
+	pasts          int
+	perfect, ahead bool
+}
+
+// tense is what the verbs around a word tell of when it is: perfect is a present perfect with no other past, ahead that it is to come.
+type tense struct{ past, perfect, ahead bool }
+
+// tense returns what the verbs of word i's sentence tell, or of its clause if that is in the present.
+func (d dater) tense(i int) tense {
+	if s := &d.sentence; i < s.from || i >= s.to {
+		*s = sentence{from: i, to: min(i+1, len(d.words))}
+		for s.from > 0 && !d.ends(s.from-1) {
+			s.from--
+		}
+		for s.to < len(d.words) && !d.ends(s.to-1) {
+			s.to++
+		}
+		for k := s.from; k < s.to; k++ {
+			if pastAt(d.words, k) {
+				if perfectAt(d.words[s.from:], k-s.from) {
+					s.perfect = true
+				} else {
+					s.pasts++
+				}
+			}
+		}
+		s.ahead = looksAhead(d.text, d.words, s.from, s.to)
 	}
-	for to < len(d.words) && !d.ends(to-1) {
-		to++
+	pasts := d.sentence.pasts
+	if pasts > 0 && pastAt(d.words, i) {
+		pasts-- // "sat" is a past, too.
 	}
-	// "sat" is a past, too.
-	return TellsPast(d.words[from:i]) || TellsPast(d.words[min(i+1, to):to]), looksAhead(d.text, d.words, from, to)
+	past := pasts > 0 && !d.presentClause(i)
+	return tense{past: past, perfect: d.sentence.perfect && !past, ahead: d.sentence.ahead}
+}
+
+// presentClause reports whether word i is in a clause of its own in the present: "ordered the flowers, they arrive Saturday".
+func (d dater) presentClause(i int) bool {
+	const longest = 12
+	for k := i - 2; k > max(d.sentence.from, i-longest); k-- {
+		subject, be, short := strings.Cut(d.at(k), "'")
+		if !pronouns[subject] || !strings.Contains(d.text[d.words[k-1].End:d.words[k].Start], ",") && !joining[d.at(k-1)] {
+			continue
+		}
+		verb := d.at(k + 1)
+		if short {
+			return (be == "re" || be == "s" || be == "m") && verb != "been"
+		}
+		third := subject == "he" || subject == "she" || subject == "it"
+		return !TellsPast(d.words[k:i]) && !noPresent[verb] && !strings.HasSuffix(verb, "ly") && third == strings.HasSuffix(verb, "s")
+	}
+	return false
 }
 
 // ends reports whether a sentence ends behind word i. A point behind a number or a short word may be of an abbreviation.
@@ -121,16 +173,13 @@ func (d dater) ends(i int) bool {
 	return strings.ContainsAny(gap, "?!\n") || strings.Contains(gap, ". ") && len(d.words[i].Lower) > short && !d.words[i].Number
 }
 
-func (d dater) looksAhead(i int) bool {
-	_, future := d.tense(i)
-	return future
-}
-
 // toCome reports whether a day or month without a direction, at word i, lies ahead: it does unless a verb in the past says otherwise. What
-// was moved to a day, or booked for one, was done in the past, but the day is to come.
+// was moved to a day, or booked for one, was done in the past, but the day is to come, and so is a weekday behind a present perfect.
 func (d dater) toCome(i int) bool {
-	past, future := d.tense(i)
-	return d.at(i-1) != "since" && (future || !past || putOff[d.at(i-1)] && !d.rangeTo(i))
+	t := d.tense(i)
+	_, day := d.weekdayAt(i)
+	past := t.past || t.perfect && !day
+	return d.at(i-1) != "since" && (t.ahead || !past || putOff[d.at(i-1)] && !d.rangeTo(i))
 }
 
 // rangeTo reports whether the day at word i ends a range: "Monday to Friday".

@@ -30,7 +30,8 @@ func (d dater) absolute(i int) (DateMention, int) {
 	if n := d.dayMonth(i); n > 0 {
 		return d.fullDate(i, n)
 	}
-	if _, ok := months[d.at(i)]; ok && d.adjacent(i) && year4.MatchString(d.at(i+1)) {
+	if _, ok := months[d.at(i)]; ok && d.adjacent(i) && year4.MatchString(d.at(i+1)) &&
+		(d.words[i].Capital || !otherWord[d.at(i)] && d.at(i) != "jan" || i == 0 || beforeMonth[d.at(i-1)]) {
 		t, ok := d.parse(i, d.at(i)+" "+d.at(i+1))
 		if !ok {
 			return DateMention{}, 0
@@ -46,12 +47,15 @@ func (d dater) absolute(i int) (DateMention, int) {
 func (d dater) dayMonth(i int) int {
 	isMonth := func(k int) bool {
 		_, ok := months[d.at(k)]
-		return ok && (d.words[k].Capital || !otherWord[d.at(k)] || d.sureDay(i))
+		return ok && (d.words[k].Capital || !otherWord[d.at(k)] || d.sureDay(i, k))
 	}
 	isDay := func(k int) bool { return dayNumber.MatchString(d.at(k)) }
 	switch {
 	case !d.adjacent(i):
-	case isMonth(i) && isDay(i+1):
+	case isDay(i+1) && isMonth(i):
+		if d.adjacent(i+1) && counted[d.at(i+2)] {
+			return 0 // "my friend jan 3 years old"
+		}
 		return 2
 	case isDay(i) && isMonth(i+1):
 		return 2
@@ -61,11 +65,19 @@ func (d dater) dayMonth(i int) int {
 	return 0
 }
 
-// sureDay reports whether the two words at i are a day, though the month in lower case is another word, too, as in "3 may come" and "march
-// 3 miles": it is an ordinal, a word of dates is before it, or at most a year right behind it.
-func (d dater) sureDay(i int) bool {
-	return ordinal.MatchString(d.at(i)) || ordinal.MatchString(d.at(i+1)) || beforeDay[d.at(i-1)] || !d.adjacent(i+1) ||
-		year4.MatchString(d.at(i+2))
+// sureDay reports whether a day is at word i, though its month, word k in lower case, is another word, too, as in "3 may come", "march 3
+// miles" and "iphone 14 may": it is an ordinal, a word of dates is before it, or at most a year right behind it.
+func (d dater) sureDay(i, k int) bool {
+	next, before := d.at(k+1), beforeDay[d.at(i-1)]
+	switch {
+	case k == i+2:
+		return true
+	case k == i:
+		return before || ordinal.MatchString(next) || !pronouns[d.at(i-1)] && (!d.adjacent(i+1) || year4.MatchString(d.at(i+2)))
+	case d.adjacent(k) && (helping[next] || pronouns[next] && !before):
+		return false
+	}
+	return before || ordinal.MatchString(d.at(i)) || d.at(k) == "dec" && !d.adjacent(k) || d.adjacent(k) && year4.MatchString(next)
 }
 
 // fullDate resolves a day and month of n words, with the year that may follow.
@@ -95,22 +107,27 @@ func (d dater) fullDate(i, n int) (DateMention, int) {
 // parse has the library read an absolute date at word i. A missing year is the nearest in the direction that the sentence tells, or the
 // nearest of all.
 func (d dater) parse(i int, expression string) (time.Time, bool) {
-	past, future := d.tense(i)
+	const mostUnread = 40
+	if d.unread >= mostUnread {
+		return time.Time{}, false
+	}
+	t := d.tense(i)
 	preferred := dateparser.CurrentPeriod
 	switch {
-	case future || past && d.toCome(i):
+	case t.ahead || (t.past || t.perfect) && d.toCome(i):
 		preferred = dateparser.Future
-	case past:
+	case t.past:
 		preferred = dateparser.Past
 	}
-	t, err := library.Parse(&dateparser.Configuration{
+	found, err := library.Parse(&dateparser.Configuration{
 		Languages: []string{"en"}, CurrentTime: d.today.Add(12 * time.Hour),
 		DefaultTimezone: time.UTC, PreferredDateSource: preferred,
 	}, expression)
-	if err != nil || t.IsZero() {
+	if err != nil || found.IsZero() {
+		d.unread++
 		return time.Time{}, false
 	}
-	day := dayOf(t.Time)
+	day := dayOf(found.Time)
 	if preferred == dateparser.CurrentPeriod && !strings.Contains(expression, strconv.Itoa(day.Year())) {
 		for _, year := range []int{-1, 1} {
 			if other := day.AddDate(year, 0, 0); other.Day() == day.Day() && other.Sub(d.today).Abs() < day.Sub(d.today).Abs() {
@@ -148,7 +165,7 @@ func (d dater) weekdayAt(i int) (time.Weekday, bool) {
 	}
 	before := d.at(i - 1)
 	if d.adjacent(i) && clock.MatchString(d.at(i+1)) {
-		return day, true
+		return day, !pronouns[before]
 	}
 	switch word {
 	case "sat", "sun":
@@ -166,8 +183,8 @@ func (d dater) habit(i int) bool {
 	case habitWords[d.at(i-1)], habitWords[d.at(i-2)] && ordinals[d.at(i-1)], d.adjacent(i) && (habitParts[next] || ordinal.MatchString(next)):
 		return true
 	}
-	past, future := d.tense(i)
-	return !past && !future && (d.listed(i, 1) || d.listed(i, -1))
+	t := d.tense(i)
+	return !t.past && !t.perfect && !t.ahead && (d.listed(i, 1) || d.listed(i, -1))
 }
 
 // listed reports whether another weekday is beside the one at word i, in the direction of step: "Monday to Friday", "tues/thurs".
@@ -209,7 +226,8 @@ func (d dater) monthName(i int) bool {
 	case d.foreign, word == "mar":
 		return false
 	case otherWord[word]:
-		return beforeOther[d.at(i-1)] && !(d.adjacent(i) && helping[d.at(i+1)])
+		next := d.at(i + 1) // "in may be", "in may i help you"
+		return beforeOther[d.at(i-1)] && !(d.adjacent(i) && (helping[next] || pronouns[next] && !IsPast(d.at(i+2))))
 	}
 	return true
 }

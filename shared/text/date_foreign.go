@@ -20,34 +20,52 @@ type calendar struct {
 	// back and ahead beside a weekday or month give it a direction; never in front of a word of dates makes it a habit or another word
 	// ("guten Morgen"); inside are words of time that the library knows within phrases only.
 	back, ahead, never, inside map[string]bool
+	// within before a number of units makes them a duration, too ("in 3 Tagen geschafft"), unless a word of the text is of the future (will),
+	// or, where the present tells what is to come, none is of the past (done).
+	within     string
+	will, done *regexp.Regexp
+	// idioms have words of time that tell none.
+	idioms []string
 }
 
 // calendars are by the codes of languages.
 var calendars = map[string]calendar{
 	"de": {
 		back: WordSet("letzten letzter letzte letztes vergangenen vorigen"), ahead: WordSet("nächsten nächster nächste kommenden kommender"),
-		never: WordSet("guten schönen am jeden jeder diesen heute gestern der den vor über"),
+		never:  WordSet("guten schönen am jeden jeder diesen heute gestern der den vor über frau herr herrn familie"),
+		within: "in", idioms: []string{"von heute auf morgen", "von gestern auf heute", "heute oder morgen"},
+		done: regexp.MustCompile(`^(?:(?:ab|an|auf|aus|ein|vor|zu|weg|hin|los|her|mit)?ge.{2,}(?:t|en)|.*[^aeiou]te(?:n|st|t)?|.+iert|` +
+			`ha(?:t|st|be|ben|bt)|war(?:en|st)?|wurden?)$`),
 	},
 	"es": {
 		back: WordSet("pasado pasada"), ahead: WordSet("próximo próxima proximo proxima"),
-		never: WordSet("la esta una cada todos todas los las buena de pasado"),
+		never:  WordSet("la esta una cada todos todas los las buena de pasado"),
+		within: "en", will: regexp.MustCompile(`^(?:voy|vas|va|vamos|vais|van|.+(?:ré|rás|rá|remos|réis|rán))$`),
+		idioms: []string{"hoy en día", "hoy en dia", "hoy por hoy", "hoy día", "de hoy en adelante"},
 	},
 	"fr": {
 		back: WordSet("dernier dernière derniere"), ahead: WordSet("prochain prochaine"), never: WordSet("chaque les tous avant après apres"),
+		idioms: []string{"d'hier et d'aujourd'hui", "au jour d'aujourd'hui"},
 	},
 	"it": {
 		back: WordSet("scorso scorsa passato passata"), ahead: WordSet("prossimo prossima"),
-		never: WordSet("ogni tutti i le un altro l'altro dopo"),
+		never:  WordSet("ogni tutti i le un altro l'altro dopo"),
+		within: "in", will: regexp.MustCompile(`^.+(?:rò|rai|rà|remo|rete|ranno)$`),
+		idioms: []string{"al giorno d'oggi", "oggi come oggi", "dall'oggi al domani"},
 	},
 	"nl": {
-		back: WordSet("afgelopen vorige"), ahead: WordSet("volgende komende aanstaande"), never: WordSet("elke iedere goede in de over"),
+		back: WordSet("afgelopen vorige"), ahead: WordSet("volgende komende aanstaande"),
+		never:  WordSet("elke iedere goede in de over mevrouw meneer familie"),
+		within: "in", will: regexp.MustCompile(`^(?:zal|zult|zullen|ga|gaat|gaan)$`), idioms: []string{"vandaag de dag", "van vandaag op morgen"},
 	},
 	"pl": {
 		back: WordSet("zeszły zeszłą ubiegły ubiegłą"), ahead: WordSet("przyszły przyszłą następny następną najbliższy"),
 		never: WordSet("każdy każdą co po przed"), inside: WordSet("tygodniu miesiącu roku"),
+		within: "w", will: regexp.MustCompile(`^będ(?:ę|ziesz|zie|ziemy|ziecie|ą)$`),
 	},
 	"pt": {
 		back: WordSet("passado passada"), ahead: WordSet("próximo próxima proximo proxima"), never: WordSet("toda todo cada de"),
+		within: "em", will: regexp.MustCompile(`^(?:vou|vais|vai|vamos|vão|.+(?:rei|rás|rá|remos|rão))$`), idioms: []string{"hoje em dia"},
 	},
 	"ru": {
 		back: WordSet("прошлый прошлую прошлое"), ahead: WordSet("следующий следующую следующее"),
@@ -100,12 +118,26 @@ func countPolish(words []Word) (n int) {
 }
 
 // numeric are dates written in numbers, the day first, and those of Chinese, Japanese and Korean.
+// An ago ends where ongoing is not behind it ("3日前後", "2年前期", "2일 전체"), and a day where no name goes on ("明日香さん").
 var (
 	numeric    = regexp.MustCompile(`\b(\d{1,2})([./-])(\d{1,2})([./-])((?:19|20)\d\d)\b`)
 	eastDate   = regexp.MustCompile(`\b(?:((?:19|20)\d\d) ?[年년] ?)?(1[0-2]|0?[1-9]) ?[月월](?: ?(3[01]|[12]\d|0?[1-9]) ?[日号일])?`)
 	eastClause = regexp.MustCompile(`[^\s。、，．！？；,.!?;]{2,50}`)
 	eastAgo    = regexp.MustCompile(`\b(\d{1,2}) ?(天|日|일|周|週間|주|个月|か月|ヶ月|개월|年|년) ?(?:前|전)`)
+	ongoing    = regexp.MustCompile(`^[後后期半]`)
+	agoEnds    = regexp.MustCompile(`^(?:에[는도]?|부터|까지|의|쯤에?)?(?:\P{Hangul}|$)`)
+	nameOn     = regexp.MustCompile(`^(?:[香奈菜美花葉子恵](?:さん|ちゃん|くん|君|先輩|先生)|香(?:[はがとのも、。]|$))`)
 )
+
+// streets have days in their names, and spans make what follows last until now.
+var (
+	streets = WordSet(`calle avenida av plaza paseo rue place avenue boulevard quai square via viale corso piazza rua praça praca largo straße
+strasse platz allee weg straat plein laan ulica ulicy ul plac placu aleja alei улица улице улицу ул площадь площади проспект`)
+	spans = WordSet("hace há ha faz")
+)
+
+// beside are the signs that make numbers that look like a date part of a version, an address, or another number.
+const beside = "0123456789.-/+"
 
 // otherDay are the signs that make the word of time behind them a habit, or one farther away: "毎週", "再来週", "上上周".
 const otherDay = "大毎每再一上下"
@@ -127,7 +159,11 @@ func (d *dater) inLanguage(code string, words []Word) []DateMention {
 			}
 		}
 		for _, at := range eastAgo.FindAllStringIndex(said, maxMentions) {
-			if m, ok := d.resolve(classify(code, said[at[0]:at[1]]), said[at[0]:at[1]], 0); ok {
+			rest := said[at[1]:]
+			if ongoing.MatchString(rest) || strings.HasSuffix(said[:at[1]], "전") && !agoEnds.MatchString(rest) {
+				continue
+			}
+			if m, ok := d.resolve(d.classify(code, said[at[0]:at[1]]), said[at[0]:at[1]], 0); ok {
 				m.Start, m.End = at[0], at[1]
 				add(m)
 			}
@@ -135,7 +171,7 @@ func (d *dater) inLanguage(code string, words []Word) []DateMention {
 	default:
 		for _, at := range numeric.FindAllStringSubmatchIndex(said, maxMentions) {
 			part := func(k int) string { return said[at[2*k]:at[2*k+1]] }
-			if t, err := time.Parse("2.1.2006", part(1)+"."+part(3)+"."+part(5)); err == nil && part(2) == part(4) {
+			if t, err := time.Parse("2.1.2006", part(1)+"."+part(3)+"."+part(5)); err == nil && part(2) == part(4) && !numbered(said, at[0], at[1]) {
 				add(DateMention{Start: at[0], End: at[1], Time: t, Unit: Day})
 			}
 		}
@@ -147,6 +183,13 @@ func (d *dater) inLanguage(code string, words []Word) []DateMention {
 	}
 	slices.SortFunc(out, func(a, b DateMention) int { return a.Start - b.Start })
 	return out
+}
+
+// numbered reports whether a number goes on before or behind what looks like a date: "10.1.2.2024". A sentence may end with it.
+func numbered(said string, start, end int) bool {
+	rest := strings.TrimPrefix(said[end:], ".")
+	return start > 0 && strings.IndexByte(beside, said[start-1]) >= 0 ||
+		rest != "" && (strings.IndexByte("-/", rest[0]) >= 0 || len(rest) < len(said)-end && '0' <= rest[0] && rest[0] <= '9')
 }
 
 // eastern resolves "2019年5月", "3月3日", "3월 3일". A month alone may be of any year.
@@ -178,6 +221,9 @@ func (d *dater) unspacedDates(code, said string, add func(DateMention)) {
 		if !strings.ContainsAny(clause, "日天月周週年") {
 			continue
 		}
+		if d.asked += perPhrase; d.asked > mostAsked {
+			break
+		}
 		found, err := library.SearchWithLanguage(&dateparser.Configuration{Languages: []string{code}, CurrentTime: earlier}, code, clause)
 		if err != nil {
 			continue
@@ -191,11 +237,13 @@ func (d *dater) unspacedDates(code, said string, add func(DateMention)) {
 			start := from + k
 			from = start + len(f.Text)
 			before, _ := utf8.DecodeLastRuneInString(said[:start])
-			s, phrase := classify(code, f.Text), f.Text
-			if s.kind != step || strings.ContainsRune(otherDay, before) {
+			s, phrase := d.classify(code, f.Text), f.Text
+			rest := said[from:]
+			if s.kind != step || strings.ContainsRune(otherDay, before) || ongoing.MatchString(rest) && strings.HasSuffix(phrase, "前") ||
+				nameOn.MatchString(rest) {
 				continue
 			}
-			for shorter := withoutLast(phrase); classify(code, shorter) == s; shorter = withoutLast(phrase) {
+			for shorter := withoutLast(phrase); d.classify(code, shorter) == s; shorter = withoutLast(phrase) {
 				phrase = shorter // "上周在"
 			}
 			if m, ok := d.resolve(s, phrase, 0); ok {
@@ -216,25 +264,38 @@ func withoutLast(s string) string {
 func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 	c := calendars[code]
 	lower := make([]string, len(words))
-	timely := make([]bool, len(words))
 	for i, w := range words {
 		lower[i] = w.Lower
 		if code == "ko" {
 			lower[i] = withoutParticle(w.Lower)
 		}
-		timely[i] = len(w.Lower) <= longestForeign && !w.Number &&
-			(c.inside[lower[i]] || classify(code, lower[i]).kind != none || classify(code, "3 "+lower[i]).kind != none)
 	}
+	idiom := make([]bool, len(words))
+	for _, phrase := range c.idioms {
+		parts := strings.Fields(phrase)
+		for i := range lower {
+			if lower[i] == parts[0] && d.phrase(i, parts) {
+				for k := range parts[:min(len(parts), len(words)-i)] {
+					idiom[i+k] = true
+				}
+			}
+		}
+	}
+	timely := make([]bool, 0, len(words))
 	for i := 0; i < len(words); {
+		for k := len(timely); k < min(i+mostPhrase, len(words)); k++ {
+			timely = append(timely, len(lower[k]) <= longestForeign && !words[k].Number && !idiom[k] &&
+				(c.inside[lower[k]] || d.classify(code, lower[k]).kind != none || d.classify(code, "3 "+lower[k]).kind != none))
+		}
 		s, n := d.phraseAt(code, lower, timely, i)
 		if n == 0 {
 			i++
 			continue
 		}
-		for n > 1 && classify(code, strings.Join(lower[i:i+n-1], " ")) == s {
+		for n > 1 && d.classify(code, strings.Join(lower[i:i+n-1], " ")) == s {
 			n--
 		}
-		for n > 1 && classify(code, strings.Join(lower[i+1:i+n], " ")) == s {
+		for n > 1 && d.classify(code, strings.Join(lower[i+1:i+n], " ")) == s {
 			i, n = i+1, n-1
 		}
 		start, end, towards := i, i+n, 0
@@ -251,6 +312,10 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 		m, ok := d.resolve(s, strings.Join(lower[i:i+n], " "), towards)
 		switch {
 		case !ok, s.kind == dayAndMonth && words[i+n-1].Number: // "Abril 2 gatos"
+		case s.kind == dayAndMonth && (d.otherYear(lower, i+n) || start > 0 && streets[lower[start-1]] || start > 1 && streets[lower[start-2]]):
+		case s.kind == step && n > 1 && (s.n > 0 && lower[i] == c.within &&
+			d.classify(code, strings.Join(lower[i+1:i+n], " ")).kind == unsure && !c.toCome(lower) || start > 0 && lower[start-1] == "desde" && spans[lower[i]]):
+		case s.kind == step && n == 1 && start > 0 && d.classify(code, lower[start-1]).kind == weekday: // "Freitag morgen"
 		case s.kind == step && strings.Contains(d.text[words[i].Start:words[i+n-1].End], "."): // "im 7. Monat"
 		case start > 0 && c.never[lower[start-1]] && (s.kind == weekday || s.kind == step && n == 1):
 		case i == 0 && lower[0] == "morgen" && !strings.HasPrefix(d.text[words[0].End:], " "): // "Morgen!"
@@ -263,6 +328,19 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 		}
 		i = max(end, i+n)
 	}
+}
+
+// toCome reports whether the words tell of what is to come.
+func (c calendar) toCome(lower []string) bool {
+	return c.will != nil && slices.ContainsFunc(lower, c.will.MatchString) || c.done != nil && !slices.ContainsFunc(lower, c.done.MatchString)
+}
+
+// otherYear reports whether what may be a year that the library did not read follows the day that ends before word i: "3 de mayo de 1808".
+func (d *dater) otherYear(lower []string, i int) bool {
+	if i < len(lower) && (lower[i] == "de" || lower[i] == "del") && d.adjacent(i-1) {
+		i++
+	}
+	return i < len(lower) && d.words[i].Number && len(lower[i]) == len("1808") && d.adjacent(i-1)
 }
 
 // towards is the direction that a word gives to a weekday or month.
@@ -284,6 +362,9 @@ func (d *dater) phraseAt(code string, lower []string, timely []bool, i int) (sym
 		if d.words[k].Number && strings.ContainsAny(lower[k], ".,:") {
 			break // "Python 3.9", "10:30"
 		}
+		if zones[lower[k]] {
+			break
+		}
 		if timely[k] {
 			last = k
 		} else if last < 0 && k >= i+mostPhrase-3 || last >= 0 && k > last+1 && !d.words[k].Number {
@@ -295,7 +376,7 @@ func (d *dater) phraseAt(code string, lower []string, timely []bool, i int) (sym
 		if !slices.Contains(timely[i:i+n], true) || d.shortName(code, lower, i, n) {
 			continue
 		}
-		if s := classify(code, strings.Join(lower[i:i+n], " ")); s.kind > unsure {
+		if s := d.classify(code, strings.Join(lower[i:i+n], " ")); s.kind > unsure {
 			return s, n
 		}
 	}
@@ -313,7 +394,7 @@ func (d *dater) shortName(code string, lower []string, i, n int) bool {
 		if d.words[k].Number || utf8.RuneCountInString(lower[k]) > noName || IsUnspaced(lower[k]) {
 			continue
 		}
-		switch classify(code, lower[k]).kind {
+		switch d.classify(code, lower[k]).kind {
 		case weekday:
 			return true
 		case month:
@@ -378,11 +459,27 @@ var (
 	later   = time.Date(2023, time.November, 14, 12, 0, 0, 0, time.UTC) // a Tuesday
 )
 
+// mostAsked bounds what the library reads for one text, beside stop words: a word is one, a phrase, which may take it milliseconds, is
+// perPhrase. Beyond it, only what is known from other texts counts.
+const mostAsked, perPhrase = 400, 10
+
+// zones are words of other languages that the library takes for time zones, at length.
+var zones = WordSet("ist est met art wit cat eat bit bot get wat mit")
+
 // classify has the library read an expression.
-func classify(code, phrase string) symbol {
+func (d dater) classify(code, phrase string) symbol {
 	slot := &read[(maphash.String(seed, phrase)+maphash.String(seed, code))%uint64(len(read))]
 	if known := slot.Load(); known != nil && known.code == code && known.phrase == phrase {
 		return known.symbol
+	}
+	if word := strings.TrimPrefix(phrase, "3 "); stopLanguages()[word] == 0 {
+		if d.asked >= mostAsked {
+			return symbol{}
+		}
+		d.asked++
+		if strings.Contains(word, " ") {
+			d.asked += perPhrase - 1
+		}
 	}
 	known := &classified{code: code, phrase: strings.Clone(phrase)}
 	if a, ok := ask(code, known.phrase, earlier, dateparser.Past); ok {

@@ -28,6 +28,9 @@ var foreignDates = map[string][]struct {
 		{"ich bin im august 2019 nach Köln gezogen", "august 2019", "2019-08-01", text.Month},
 		{"in 3 Monaten ziehe ich um", "in 3 Monaten", "2023-08-01", text.Month},
 		{"letztes jahr war ich in Rom", "letztes jahr", "2022-01-01", text.Year},
+		{"in 3 tagen fliege ich nach Rom", "in 3 tagen", "2023-05-28", text.Day},
+		{"das war am 03.05.2023.", "03.05.2023", "2023-05-03", text.Day},
+		{"morgen früh bin ich da", "morgen", "2023-05-26", text.Day},
 		{"übermorgen fahre ich", "übermorgen", "2023-05-27", text.Day},
 	},
 	"es": {
@@ -37,6 +40,7 @@ var foreignDates = map[string][]struct {
 		{"nos mudamos el 3 de marzo", "3 de marzo", "2023-03-03", text.Day},
 		{"la próxima semana no puedo", "la próxima semana", "2023-05-29", text.Week},
 		{"el mes pasado fui a Roma", "el mes pasado", "2023-04-01", text.Month},
+		{"en 3 días voy a ir al médico", "en 3 días", "2023-05-28", text.Day},
 		{"hoy no puedo ir al cine", "hoy", "2023-05-25", text.Day},
 		{"nací el 7 de mayo de 1990 en Madrid", "7 de mayo de 1990", "1990-05-07", text.Day},
 	},
@@ -46,6 +50,7 @@ var foreignDates = map[string][]struct {
 		{"lundi dernier nous avons mangé ensemble", "lundi dernier", "2023-05-22", text.Day},
 		{"il y a trois jours nous étions à Lyon", "il y a trois jours", "2023-05-22", text.Day},
 		{"le 3 mars je vais à Lyon", "3 mars", "2023-03-03", text.Day},
+		{"je pars dans 3 jours avec ma sœur", "dans 3 jours", "2023-05-28", text.Day},
 		{"demain je vois ma sœur", "demain", "2023-05-26", text.Day},
 		{"le mois prochain je pars", "le mois prochain", "2023-06-01", text.Month},
 		{"je suis née le 3 mai 1990", "3 mai 1990", "1990-05-03", text.Day},
@@ -102,6 +107,7 @@ var foreignDates = map[string][]struct {
 		{"明日は友達と会う", "明日", "2023-05-26", text.Day},
 		{"3月3日に引っ越します", "3月3日", "2023-03-03", text.Day},
 		{"2019年5月に引っ越した", "2019年5月", "2019-05-01", text.Month},
+		{"明日香港に行きます", "明日", "2023-05-26", text.Day},
 		{"先月引っ越した", "先月", "2023-04-01", text.Month},
 		{"去年結婚しました", "去年", "2022-01-01", text.Year},
 		{"3日前に会いました", "3日前", "2023-05-22", text.Day},
@@ -122,6 +128,7 @@ var foreignDates = map[string][]struct {
 		{"내일 친구를 만나요", "내일", "2023-05-26", text.Day},
 		{"3월 3일에 이사해요", "3월 3일", "2023-03-03", text.Day},
 		{"지난주에 부산에 갔다", "지난주", "2023-05-15", text.Week},
+		{"3일 전에 만났어요", "3일 전", "2023-05-22", text.Day},
 		{"지난달 이사했어요", "지난달", "2023-04-01", text.Month},
 		{"작년에 결혼했어요", "작년", "2022-01-01", text.Year},
 	},
@@ -130,6 +137,7 @@ var foreignDates = map[string][]struct {
 func TestDatesInOtherLanguages(t *testing.T) {
 	for language, said := range foreignDates {
 		for _, c := range said {
+			text.ForgetDates() // what is asked of the library for one text is enough for it
 			got := text.Dates(c.text, thursday)
 			if len(got) != 1 {
 				t.Errorf("%s: %q: found %+v, want one date", language, c.text, got)
@@ -147,6 +155,10 @@ func TestDatesInOtherLanguages(t *testing.T) {
 func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 	for language, said := range map[string][]string{
 		"de": {
+			"wir haben die version v1.2.2024 installiert", "das ist die 10.1.2.2024 und nicht",
+			"ruf mich an unter 12-05-2023-4411, das ist die nummer",
+			"Freitag morgen habe ich einen Termin", "ich habe das in 3 Tagen geschafft", "das geht nicht von heute auf morgen",
+			"Frau Morgen hat mir das gesagt",
 			"das mag ich so nicht, mi mo do", "guten morgen zusammen, wie geht es dir", "Morgen! wie geht es dir denn so",
 			"ich habe 3 Katzen und 2 Hunde", "seit drei tagen bin ich krank", "jeden montag gehe ich schwimmen", "ich bin am dienstag da",
 			"die mar war mit dem son da", "am morgen trinke ich kaffee", "kommenden freitag bin ich nicht da", "am 31.02.2023 war es so weit",
@@ -154,14 +166,18 @@ func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 			"und ich bin im 7. Monat", "das Python 3.9 ist alt und es ist 10.30 märz",
 		},
 		"es": {
+			"lo hice en 3 días", "desde hace 3 días estoy en la cama", "hoy en día no es tan fácil", "el 3 de mayo de 1808 en la ciudad",
+			"vivo en la calle 2 de mayo",
 			"me gusta el mar y el sol", "por la mañana tomo café", "en el mar 2 veces al día", "mi hermana vive en madrid",
 			"los lunes voy al gimnasio", "tengo una casa y dos perros", "su hermana Abril 2 gatos tiene", "pasado mañana tengo que ir al médico",
 		},
 		"fr": {
+			"nous habitons rue du 4 septembre à Paris",
 			"j'aime la mer et le soleil", "tous les lundis je nage", "pendant trois jours nous étions à Lyon",
 			"je ne sais pas si ma mère est là", "il a 3 chats et un chien",
 		},
 		"it": {
+			"l'ho fatto in 3 giorni con mia sorella", "abitiamo in via 25 aprile con il cane",
 			"ogni lunedì vado a nuotare con mia sorella", "l'altro ieri ho visto mia sorella", "mi piace il mare ma non il sole",
 			"ho 3 gatti e un cane", "per tre giorni sono stato a Roma",
 		},
@@ -170,20 +186,43 @@ func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 			"depois de amanhã eu vou ao médico com a minha mãe",
 		},
 		"nl": {
+			"zaterdag morgen heb ik een afspraak",
 			"in de morgen drink ik koffie", "elke maandag ga ik naar de sportschool", "ik doe mijn best maar het is niet zo",
 			"ik heb 3 katten en een hond", "goede morgen, hoe gaat het met je",
 		},
 		"pl": {"w każdy poniedziałek pływam z siostrą", "w poniedziałek idę do lekarza", "mam 3 koty i psa, które śpią", "lubię morze i słońce"},
 		"ru": {"каждый понедельник я плаваю", "у меня 3 кошки и собака", "я люблю море и солнце", "мы живём там три года",
 			"в понедельник я дома"},
-		"ja": {"毎日走ります", "猫が3匹います", "海が好きです", "月曜日に会いましょう", "13月3日に", "再来週京都に行きます", "一昨年結婚しました"},
+		"ja": {
+			"3日前後かかります", "大学2年前期の授業です", "明日香さんに会いました", "明日香は元気です",
+			"毎日走ります", "猫が3匹います", "海が好きです", "月曜日に会いましょう", "13月3日に", "再来週京都に行きます", "一昨年結婚しました"},
 		"zh": {"每天跑步", "我有3只猫", "我喜欢大海", "大前天我们见面", "每周一我游泳", "上上周我去了"},
-		"ko": {"매일 달려요", "고양이 3마리가 있어요", "바다를 좋아해요", "월요일에 만나요"},
+		"ko": {
+			"2일 전체를 썼어요",
+			"매일 달려요", "고양이 3마리가 있어요", "바다를 좋아해요", "월요일에 만나요"},
 	} {
 		for _, said := range said {
 			if got := text.Dates(said, thursday); len(got) != 0 {
 				t.Errorf("%s: %q: found %+v, want nothing", language, said, got)
 			}
+		}
+	}
+}
+
+// Of a text of words that are all new, the library reads a part.
+func TestDatesAskLittleOfTheLibrary(t *testing.T) {
+	text.Dates(vierzig, thursday)
+	for _, part := range []string{"xq%sb woche ist ", "woche xq%s est ", "昨日%sは週年に行きました。"} {
+		said := ""
+		for i := 0; len(said) < 4<<10; i++ {
+			said += strings.Replace(part, "%s", strings.Map(func(r rune) rune { return r - '0' + 'a' }, strconv.Itoa(i)), 1)
+		}
+		began := time.Now()
+		text.Dates(said, thursday)
+		if took := time.Since(began); took > time.Second/2 {
+			t.Errorf("%q: %v", part, took)
+		} else {
+			t.Log(part, took)
 		}
 	}
 }

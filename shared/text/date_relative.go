@@ -86,7 +86,7 @@ func (d dater) ahead(i int) (DateMention, int) {
 		return DateMention{}, 0
 	}
 	n, count, vague := d.count(i + 1)
-	if n == 0 || vague || !d.adjacent(i+n) || count == 1 && !d.looksAhead(i) {
+	if n == 0 || vague || !d.adjacent(i+n) || count == 1 && !d.tense(i).ahead {
 		return DateMention{}, 0
 	}
 	unit, ok := units[d.at(i+n+1)]

@@ -91,6 +91,25 @@ func TestDatesResolveExpressions(t *testing.T) {
 		{"it was in may 2020", "may 2020", "", "2020-05-01"},
 		{"last march we moved", "last march", "2023-03", "2023-03-01"},
 		{"the other day", "the other day", "", ""},
+		{"in may i moved", "may", "2023-05", "2023-05-01"},
+		{"on 3 may i flew", "3 may", "2023-05-03", "2023-05-03"},
+		{"back 14 dec", "14 dec", "2022-12-14", "2022-12-14"},
+		{"the exam is may 9", "may 9", "2023-05-09", "2023-05-09"},
+		{"we met, they're coming on Saturday", "Saturday", "2023-05-27", "2023-05-27"},
+		{"I've booked your table for four on Friday", "Friday", "2023-05-26", "2023-05-26"},
+		{"I have already reserved the room, Friday at 9", "Friday", "2023-05-26", "2023-05-26"},
+		{"I've gone ahead and booked it on Friday", "Friday", "2023-05-26", "2023-05-26"},
+		{"I've booked your table on 3 June", "3 June", "2023-06-03", "2023-06-03"},
+		{"I booked your table on Friday", "Friday", "2023-05-19", "2023-05-19"},
+		{"have you booked the table on Friday?", "Friday", "2023-05-26", "2023-05-26"},
+		{"I should have booked it on Friday", "Friday", "2023-05-19", "2023-05-19"},
+		{"I've been to Rome and on Friday I met Anna", "Friday", "2023-05-19", "2023-05-19"},
+		{"we have moved in November", "November", "2022-11", "2022-11-01"},
+		{"ordered the flowers, they arrive Saturday", "Saturday", "2023-05-27", "2023-05-27"},
+		{"ordered the flowers and they arrive saturday", "saturday", "2023-05-27", "2023-05-27"},
+		{"ordered the cake, it comes on Saturday", "Saturday", "2023-05-27", "2023-05-27"},
+		{"I went home, she left on Saturday", "Saturday", "2023-05-20", "2023-05-20"},
+		{"I went home, she read to us on Saturday", "Saturday", "2023-05-20", "2023-05-20"},
 	} {
 		got := text.Dates(c.text, thursday)
 		if len(got) != 1 {
@@ -119,6 +138,8 @@ func TestDatesLeaveOrdinaryWordsAlone(t *testing.T) {
 		"raid nights are tues/thurs", "i do it on monday and wednesday", "on a wednesday",
 		"she teaches sunday school", "every third Thursday", "from monday 3rd", "thurs to fri",
 		"they wed in secret", "mon ami", "for march madness", "in may be", "sat 5 of us down",
+		"iphone 14 may", "the 3 may be nice", "the 3 may come", "the 3rd may be nice", "in may i help you?", "we may 2030 be there",
+		"i sat 9:30 to 10", "spider-man 2 march", "my friend jan 3 years old", "My friend Jan 3 years old", "we may 3",
 	} {
 		if got := text.Dates(said, thursday); len(got) != 0 {
 			t.Errorf("%q: found %+v, want nothing", said, got)
@@ -177,6 +198,19 @@ func TestLastDayOfAMention(t *testing.T) {
 		mentions := text.Dates("We met "+said+".", at)
 		if len(mentions) != 1 || mentions[0].Last().Format(time.DateOnly) != want {
 			t.Errorf("%s: got %+v, want the last day %s", said, mentions, want)
+		}
+	}
+}
+
+// A text of nothing but words of dates takes no longer than its length tells.
+func TestDatesTakeNoLongOfManyWords(t *testing.T) {
+	for _, part := range []string{"in 1 week ", "tues thurs ", "monday ", "30 february ", "last ", "we sat 5 "} {
+		began := time.Now()
+		text.Dates(strings.Repeat(part, 32<<10/len(part)), thursday)
+		if took := time.Since(began); took > time.Second/2 {
+			t.Errorf("%q: %v", part, took)
+		} else {
+			t.Log(part, took)
 		}
 	}
 }

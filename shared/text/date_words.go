@@ -50,15 +50,17 @@ var partsOfDay = WordSet("morning afternoon evening night")
 var beforeMonth = WordSet("in since until till by during of early late mid from last next this around before after through for")
 
 // otherWord are months that are other words, too, in lower case; beforeOther stand before them as months, helping behind them as verbs.
+// counted are what the number behind a name counts.
 var (
 	otherWord   = WordSet("may march mar dec")
 	beforeOther = WordSet("in since until till by during early late mid")
 	helping     = WordSet("be have not on")
+	counted     = WordSet("years year days weeks months hours minutes miles times people kids")
 )
 
 // beforeDay before a day and month, and beforeWeekday before a short weekday, tell that they are ones.
 var (
-	beforeDay     = WordSet("on by until till since from before after the born due")
+	beforeDay     = WordSet("on by until till since from before after born due")
 	beforeWeekday = WordSet("on this next last by until till before since coming past")
 )
 
@@ -71,6 +73,12 @@ var putOff = WordSet("to for")
 // aheadWords suggest that a bare weekday or month lies ahead.
 var aheadWords = WordSet(`will i'll we'll they'll he'll she'll it'll you'll gonna going plan planning plans planned upcoming next soon
 tomorrow scheduled hoping hope wait forward until till til by deadline due`)
+
+// joining words may begin a clause; noPresent, behind its pronoun, are no verbs, or ones that are the same in the past.
+var (
+	joining   = WordSet("and but so")
+	noPresent = WordSet("on at in all both each then only never put let set cut hit cost read quit hurt shut beat cast")
+)
 
 // habitWords before a weekday make it a habit, not a day.
 var habitWords = WordSet("every each most usually always all any other a an my our your his her their")

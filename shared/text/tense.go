@@ -28,14 +28,37 @@ var naming = WordSet("called named")
 
 // TellsPast reports whether a verb among the words is in the past.
 func TellsPast(words []Word) bool {
-	for i, w := range words {
-		if !IsPast(w.Lower) || i > 0 && presentBe[words[i-1].Lower] {
-			continue
+	for i := range words {
+		if pastAt(words, i) {
+			return true
 		}
-		if naming[w.Lower] && i > 0 && !pronouns[words[i-1].Lower] && i+1 < len(words) && words[i+1].Capital {
-			continue // "a cat called Minka"
-		}
-		return true
 	}
 	return false
+}
+
+// pastAt reports whether word i is a verb in the past.
+func pastAt(words []Word, i int) bool {
+	w := words[i]
+	if !IsPast(w.Lower) || i > 0 && presentBe[words[i-1].Lower] {
+		return false
+	}
+	// "a cat called Minka"
+	return !(naming[w.Lower] && i > 0 && !pronouns[words[i-1].Lower] && i+1 < len(words) && words[i+1].Capital)
+}
+
+// having before a participle makes a present perfect, unless a word of modals is before it; beside them stand words of perfectly.
+var (
+	having    = WordSet("have has i've we've you've they've haven't hasn't")
+	modals    = WordSet("would could should might may must wouldn't couldn't shouldn't to")
+	perfectly = WordSet("just already also now not never been finally gone ahead and")
+)
+
+// perfectAt reports whether the past at word i is of a present perfect: "I've just booked".
+func perfectAt(words []Word, i int) bool {
+	for i--; i >= 0 && perfectly[words[i].Lower]; i-- {
+	}
+	if i > 0 && pronouns[words[i].Lower] && having[words[i-1].Lower] {
+		i-- // "have you booked"
+	}
+	return i >= 0 && having[words[i].Lower] && !(i > 0 && modals[words[i-1].Lower])
 }
