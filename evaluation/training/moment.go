@@ -29,13 +29,13 @@ type MomentOptions struct {
 	Cost float64 `json:"cost"`
 	// Holders is how many statements have to have a term for something to be learned of it.
 	Holders int `json:"holders"`
-	// Repeats is how often a statement that was written for its label counts; Holders counts each time.
+	// Repeats is how often a statement that was written for its label counts, with a full stop and without; Holders counts each time.
 	Repeats int `json:"repeats"`
 }
 
 // MomentDefaults are the options of the model that the binary carries.
 func MomentDefaults() MomentOptions {
-	return MomentOptions{Cost: 2, Holders: 31, Repeats: 30}
+	return MomentOptions{Cost: 2, Holders: 31, Repeats: 15}
 }
 
 // MomentRecord says what a model was made from and what came out; it stands in the model's file.
@@ -126,12 +126,14 @@ func dialogueTurns(split corpus.Split) (out needs, err error) {
 	return out, err
 }
 
-// writtenMoments are the statements of a split that were written for their labels.
+// writtenMoments are the statements of a split that were written for their labels, with a full stop and without: as people type, it
+// tells nothing.
 func writtenMoments(split corpus.Split) (out needs, err error) {
 	all, err := corpus.Moments()
 	for _, m := range all {
 		if m.Split() == split {
 			out.add(m.Text, m.Passes(), m.Batch)
+			out.add(m.Text+".", m.Passes(), m.Batch)
 		}
 	}
 	return out, err
