@@ -15,7 +15,7 @@ var day = time.Date(2024, 5, 6, 9, 30, 0, 0, time.UTC)
 func TestWhatLastsIsNoMatterOfTheMoment(t *testing.T) {
 	for said, want := range map[string]bool{
 		"My head hurts today.": true, "I'm making soup tonight.": true, "Waiting for the bus right now": true, "No time tonight, sorry.": true,
-		"I went to the concert yesterday.":  false, "I got married today.": false, "I'm allergic to nuts.": false, "I live in Porto now.": false,
+		"I went to the concert yesterday.": false, "I got married today.": false, "I'm allergic to nuts.": false, "I live in Porto now.": false,
 		"I'm hiking with some friends this weekend.": false, "I have an exam tomorrow.": false, "My back hurts when I sit.": false,
 		"I'm waiting for a heart operation.": false, "[shares a photo: soup] I'm making soup tonight.": false, "": false,
 	} {
