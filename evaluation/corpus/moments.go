@@ -26,10 +26,13 @@ type Moment struct {
 // Passes reports whether the statement is of the moment.
 func (m Moment) Passes() bool { return m.Label == "moment" }
 
-// Split is what the statement is for: m02 is measured only.
+// Split is what the statement is for: m02 and m05 are measured only, on m04 the threshold is chosen.
 func (m Moment) Split() Split {
-	if m.Batch == "m02" {
+	switch m.Batch {
+	case "m02", "m05":
 		return Heldout
+	case "m04":
+		return Choose
 	}
 	return Train
 }

@@ -33,16 +33,16 @@ func StatementDefaults() RelationOptions {
 }
 
 // WriteStatements writes what the cross-encoder learns from, a JSON object a line: statements, with what the linear model makes of each.
-func WriteStatements(out io.Writer, statements []corpus.Among, linear *relation.Model) error {
+func WriteStatements(out io.Writer, statements []corpus.Among, model *relation.Model) error {
 	lines := make([]statementLine, len(statements))
 	onAll(len(statements), func(i int) {
 		a := statements[i]
 		line := statementLine{Later: a.Later.Text, Of: a.Looks, Does: a.Label.String(), Part: a.Part, MadeUp: a.Batch == livesBatch}
 		readings := make([]relation.Reading, len(a.Stored))
 		for j, s := range a.Stored {
-			line.Stored, readings[j] = append(line.Stored, s.Text), linear.Read(s)
+			line.Stored, readings[j] = append(line.Stored, s.Text), model.Read(s)
 		}
-		for _, z := range linear.Logits(linear.Read(a.Later), readings) {
+		for _, z := range model.Logits(model.Read(a.Later), readings) {
 			change := float64(max(z[relation.Replaces-1], z[relation.Ends-1]))
 			line.Change = append(line.Change, math.Round(1e3*change)/1e3)
 		}

@@ -145,7 +145,7 @@ func Intent(train, choose []corpus.Question, o IntentOptions) (*intent.Model, In
 	}
 	m := &intent.Model{
 		Version: intentVersion, Threshold: 1,
-		Intents: linear(questions, 3, o.Holders, o.Cost), Dates: linear(dates, 2, o.Holders, o.DateCost),
+		Intents: fitLinear(questions, 3, o.Holders, o.Cost), Dates: fitLinear(dates, 2, o.Holders, o.DateCost),
 	}
 	m.Threshold = pastThreshold(m, choose, o.FalsePast)
 	r := IntentRecord{
@@ -157,8 +157,8 @@ func Intent(train, choose []corpus.Question, o IntentOptions) (*intent.Model, In
 	return m, r, err
 }
 
-// linear fits a multinomial logistic regression to examples.
-func linear(examples []example, classes, holders int, cost float64) intent.Linear {
+// fitLinear fits a multinomial logistic regression to examples.
+func fitLinear(examples []example, classes, holders int, cost float64) intent.Linear {
 	count := map[uint32]int{}
 	for _, e := range examples {
 		for _, f := range e.features {

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/evaluation/corpus"
@@ -17,7 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/moment"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/text"
+	"github.com/mneme-memory/mneme/shared/text/linear"
 )
 
 // MomentVersion names the models that Moment makes.
@@ -25,16 +25,17 @@ const MomentVersion = "moment/1"
 
 // MomentOptions say how the model of what matters for the moment only is trained.
 type MomentOptions struct {
-	StandingOptions
-	// Repeats is how often a statement that was written for its label counts; Holders counts each time.
+	// Cost weighs the loss of a statement against the squared weights.
+	Cost float64 `json:"cost"`
+	// Holders is how many statements have to have a term for something to be learned of it.
+	Holders int `json:"holders"`
+	// Repeats is how often a statement that was written for its label counts, with a full stop and without; Holders counts each time.
 	Repeats int `json:"repeats"`
-	// Losing is the share of lasting statements, among those that the threshold is chosen on, which may be taken for one of the moment.
-	Losing float64 `json:"losing"`
 }
 
 // MomentDefaults are the options of the model that the binary carries.
 func MomentDefaults() MomentOptions {
-	return MomentOptions{StandingOptions: StandingOptions{Cost: 2, Holders: 31}, Repeats: 30, Losing: 0.001}
+	return MomentOptions{Cost: 2, Holders: 31, Repeats: 15}
 }
 
 // MomentRecord says what a model was made from and what came out; it stands in the model's file.
@@ -61,19 +62,11 @@ type MomentFigures struct {
 	Found   int `json:"found"`
 }
 
-// onceOnly finds, in what writers of pairs and banks called their cases, exceptions and what holds for one occasion.
-var onceOnly = regexp.MustCompile(`one-off|exception|\bonce\b|temporary|momentary|for now|\btoday\b|cancelled|skip`)
-
-// momentStatements are what users say: of the moment are exceptions that change nothing, told as present; lasting is what banks have, what
-// changes them or adds to them, what later requests need, and what constrains.
-func momentStatements(split corpus.Split) (out needs, err error) {
-	later := func(said, label, kind, batch string) {
+// lastingStatements are what users say that banks have, what changes them or adds to them, what later requests need, and what constrains.
+func lastingStatements(split corpus.Split) (out needs, err error) {
+	later := func(said, label, batch string) {
 		switch label {
-		case relation.Unrelated.String():
-			if onceOnly.MatchString(kind) && !text.TellsPast(text.Words(said)) {
-				out.add(said, true, batch)
-			}
-		case relation.Same.String():
+		case relation.Unrelated.String(), relation.Same.String():
 		default:
 			out.add(said, false, batch)
 		}
@@ -87,7 +80,7 @@ func momentStatements(split corpus.Split) (out needs, err error) {
 			out.add(p.Stored, false, p.Batch)
 		}
 		if p.LaterBy == corpus.ByUser {
-			later(p.Later, p.Label, p.Kind, p.Batch)
+			later(p.Later, p.Label, p.Batch)
 		}
 	}
 	banks, err := corpus.Banks(split)
@@ -99,7 +92,7 @@ func momentStatements(split corpus.Split) (out needs, err error) {
 			out.add(s, false, b.Batch)
 		}
 		for _, l := range b.Later {
-			later(l.Text, l.Label, l.Kind, b.Batch)
+			later(l.Text, l.Label, b.Batch)
 		}
 	}
 	turns, err := dialogueTurns(split)
@@ -133,12 +126,14 @@ func dialogueTurns(split corpus.Split) (out needs, err error) {
 	return out, err
 }
 
-// writtenMoments are the statements of a split that were written for their labels.
+// writtenMoments are the statements of a split that were written for their labels, with a full stop and without: as people type, it
+// tells nothing.
 func writtenMoments(split corpus.Split) (out needs, err error) {
 	all, err := corpus.Moments()
 	for _, m := range all {
 		if m.Split() == split {
 			out.add(m.Text, m.Passes(), m.Batch)
+			out.add(m.Text+".", m.Passes(), m.Batch)
 		}
 	}
 	return out, err
@@ -151,7 +146,7 @@ func Moment(o MomentOptions) (*moment.Model, MomentRecord, error) {
 	if err := o.check(); err != nil {
 		return nil, r, err
 	}
-	train, err := momentStatements(corpus.Train)
+	train, err := lastingStatements(corpus.Train)
 	if err != nil {
 		return nil, r, err
 	}
@@ -172,30 +167,56 @@ func Moment(o MomentOptions) (*moment.Model, MomentRecord, error) {
 		}
 	}
 	r.Statements, r.Digest = len(train.texts), strconv.FormatUint(digest.Sum64(), 16)
-	m := &moment.Model{Model: *train.fit(o.StandingOptions)}
+	m := &moment.Model{Model: *train.fit(o.Cost, o.Holders)}
 	m.Version = MomentVersion
+	m.Words = train.momentWords(o.Holders)
 	return m, r, r.measure(m)
 }
 
-func (o MomentOptions) check() error {
-	switch {
-	case o.Repeats < 1 || o.Repeats > 1000:
-		return fault.Terminal("repeats", "is %d, want 1 to 1000", o.Repeats)
-	case !(o.Losing > 0 && o.Losing < 1):
-		return fault.Terminal("losing", "is %v, want more than 0 and less than 1", o.Losing)
+// momentWords are the words and marks that `least` statements of the moment or more have, sorted.
+func (n needs) momentWords(least int) (out []string) {
+	holders := map[string]int{}
+	for i, said := range n.texts {
+		if !n.needed[i] {
+			continue
+		}
+		for _, t := range linear.Terms(said) {
+			if holders[t]++; holders[t] == least && !strings.Contains(t, " ") {
+				out = append(out, t)
+			}
+		}
 	}
-	return o.StandingOptions.check()
+	slices.Sort(out)
+	return out
+}
+
+func (o MomentOptions) check() error {
+	if o.Repeats < 1 || o.Repeats > 1000 {
+		return fault.Terminal("repeats", "is %d, want 1 to 1000", o.Repeats)
+	}
+	return checkFit(o.Cost, o.Holders)
 }
 
 // measure chooses the threshold and fills in the record.
 func (r *MomentRecord) measure(m *moment.Model) error {
 	former := embedded.NewFormer(embedded.IdentityOf("moment"))
+	choosing := func(split corpus.Split) (needs, error) {
+		said, err := lastingStatements(split)
+		if err != nil {
+			return said, err
+		}
+		written, err := writtenMoments(split)
+		for i, w := range written.texts {
+			said.add(w, written.needed[i], written.batches[i])
+		}
+		return said, err
+	}
 	for _, x := range []struct {
 		of     func(corpus.Split) (needs, error)
 		splits []corpus.Split
 		out    *MomentFigures
 	}{
-		{momentStatements, []corpus.Split{corpus.Choose}, &r.Chosen}, {momentStatements, []corpus.Split{corpus.Heldout}, &r.Heldout},
+		{choosing, []corpus.Split{corpus.Choose}, &r.Chosen}, {lastingStatements, []corpus.Split{corpus.Heldout}, &r.Heldout},
 		{writtenMoments, []corpus.Split{corpus.Heldout}, &r.Written},
 		{dialogueTurns, []corpus.Split{corpus.Choose, corpus.Heldout}, &r.Needed},
 	} {
@@ -220,8 +241,7 @@ func (r *MomentRecord) measure(m *moment.Model) error {
 		slices.Sort(lasting)
 		slices.Sort(passing)
 		if x.out == &r.Chosen {
-			most := len(lasting) - 1 - int(r.Options.Losing*float64(len(lasting)))
-			m.Threshold = min(0.9999, max(1e-4, rounded(lasting[most]+1e-4)))
+			m.Threshold = min(0.9999, rounded(lasting[len(lasting)-1]+1e-4)) // above every one that lasts
 		}
 		lost, _ := slices.BinarySearch(lasting, m.Threshold)
 		found, _ := slices.BinarySearch(passing, m.Threshold)
@@ -239,7 +259,7 @@ func passes(former formation.Former, m *moment.Model, said string) (float64, err
 	quoted, err := former.Extract(context.Background(), formation.Session{ID: "1", Turns: []memory.Turn{turn}})
 	most := 0.0
 	for _, c := range quoted {
-		if moment.May(c, at) {
+		if moment.May(c, at) && m.Knows(c.Content, at) {
 			most = max(most, m.Score(c.Content))
 		}
 	}

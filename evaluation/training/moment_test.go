@@ -9,7 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
-// What later conversations need is hardly ever taken for a matter of the moment: at most one statement in 200.
+// What later conversations need is not taken for a matter of the moment: no statement that was chosen on or held out.
 func TestTheShippedModelOfTheMomentIsOfTheDefaults(t *testing.T) {
 	m, r, err := training.Moment(training.MomentDefaults())
 	if err != nil {
@@ -29,11 +29,11 @@ func TestTheShippedModelOfTheMomentIsOfTheDefaults(t *testing.T) {
 	for name, f := range map[string]training.MomentFigures{
 		"chosen": r.Chosen, "held out": r.Heldout, "written": r.Written, "dialogues": r.Needed,
 	} {
-		if f.Lasting == 0 || 200*f.Lost > f.Lasting {
+		if f.Lasting == 0 || f.Lost > 0 {
 			t.Errorf("%s: %d of %d that last are lost", name, f.Lost, f.Lasting)
 		}
 	}
-	if 3*r.Written.Found < r.Written.Passing {
+	if 8*r.Written.Found < r.Written.Passing {
 		t.Errorf("found %d of %d of the moment", r.Written.Found, r.Written.Passing)
 	}
 }
@@ -41,7 +41,7 @@ func TestTheShippedModelOfTheMomentIsOfTheDefaults(t *testing.T) {
 func TestTrainingOfTheMomentRefusesWhatCannotBe(t *testing.T) {
 	for name, change := range map[string]func(*training.MomentOptions){
 		"cost": func(o *training.MomentOptions) { o.Cost = 0 }, "holders": func(o *training.MomentOptions) { o.Holders = 0 },
-		"repeats": func(o *training.MomentOptions) { o.Repeats = 0 }, "losing": func(o *training.MomentOptions) { o.Losing = 1 },
+		"repeats": func(o *training.MomentOptions) { o.Repeats = 0 },
 	} {
 		o := training.MomentDefaults()
 		change(&o)

@@ -16,7 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/ranking/features"
-	words "github.com/mneme-memory/mneme/shared/text/linear"
+	"github.com/mneme-memory/mneme/shared/text/linear"
 )
 
 // StandingVersion names the models that Standing makes.
@@ -33,12 +33,12 @@ type StandingOptions struct {
 // StandingDefaults are the options of the model that the binary carries.
 func StandingDefaults() StandingOptions { return StandingOptions{Cost: 0.1, Holders: 2} }
 
-func (o StandingOptions) check() error {
+func checkFit(cost float64, holders int) error {
 	switch {
-	case !(o.Cost > 0 && o.Cost < 1e4):
-		return fault.Terminal("cost", "is %v, want more than 0 and less than 10000", o.Cost)
-	case o.Holders < 1:
-		return fault.Terminal("holders", "is %d, want 1 or more", o.Holders)
+	case !(cost > 0 && cost < 1e4):
+		return fault.Terminal("cost", "is %v, want more than 0 and less than 10000", cost)
+	case holders < 1:
+		return fault.Terminal("holders", "is %d, want 1 or more", holders)
 	}
 	return nil
 }
@@ -93,9 +93,9 @@ func userTurns(split corpus.Split) (needs, error) {
 
 // Standing trains the model of what requests have to respect: a logistic regression, both sides weighing the same, over the terms of what
 // users say to an assistant. The same options give the same model. Options out of range are terminal errors.
-func Standing(o StandingOptions) (*words.Model, StandingRecord, error) {
+func Standing(o StandingOptions) (*linear.Model, StandingRecord, error) {
 	r := StandingRecord{Options: o}
-	if err := o.check(); err != nil {
+	if err := checkFit(o.Cost, o.Holders); err != nil {
 		return nil, r, err
 	}
 	train, err := userTurns(corpus.Train)
@@ -111,7 +111,7 @@ func Standing(o StandingOptions) (*words.Model, StandingRecord, error) {
 		}
 	}
 	r.Digest = strconv.FormatUint(digest.Sum64(), 16)
-	m := train.fit(o)
+	m := train.fit(o.Cost, o.Holders)
 	held, err := userTurns(corpus.Heldout)
 	if err != nil {
 		return nil, r, err
@@ -129,22 +129,22 @@ func Standing(o StandingOptions) (*words.Model, StandingRecord, error) {
 	return m, r, err
 }
 
-// fit learns the weights.
-func (n needs) fit(o StandingOptions) *words.Model {
+// fit learns the weights of the terms that `least` texts or more have; cost weighs the loss against the squared weights.
+func (n needs) fit(cost float64, least int) *linear.Model {
 	holders, positive := map[string]int{}, 0
 	terms := make([][]string, len(n.texts))
 	for i, text := range n.texts {
 		if n.needed[i] {
 			positive++
 		}
-		terms[i] = words.Terms(text)
+		terms[i] = linear.Terms(text)
 		for _, t := range terms[i] {
 			holders[t]++
 		}
 	}
 	var names []string
 	for t, h := range holders {
-		if h >= o.Holders {
+		if h >= least {
 			names = append(names, t)
 		}
 	}
@@ -158,7 +158,7 @@ func (n needs) fit(o StandingOptions) *words.Model {
 		}
 	}
 	half := float64(len(rows)) / 2
-	cost := map[bool]float64{true: o.Cost * half / float64(positive), false: o.Cost * half / float64(len(rows)-positive)}
+	costs := map[bool]float64{true: cost * half / float64(positive), false: cost * half / float64(len(rows)-positive)}
 	evaluate := func(w, g []float64) float64 {
 		loss := 0.5 * floats.Dot(w[:bias], w[:bias])
 		if g != nil {
@@ -174,9 +174,9 @@ func (n needs) fit(o StandingOptions) *words.Model {
 			if n.needed[i] {
 				sign = 1
 			}
-			loss += cost[n.needed[i]] * math.Log1p(math.Exp(-sign*z))
+			loss += costs[n.needed[i]] * math.Log1p(math.Exp(-sign*z))
 			if g != nil {
-				d := -sign * cost[n.needed[i]] / (1 + math.Exp(sign*z))
+				d := -sign * costs[n.needed[i]] / (1 + math.Exp(sign*z))
 				for _, c := range row {
 					g[c] += d
 				}
@@ -193,7 +193,7 @@ func (n needs) fit(o StandingOptions) *words.Model {
 		panic(err) // the problem is convex and begins at a finite point
 	}
 	round := func(x float64) float64 { return math.Round(x*1e3) / 1e3 }
-	m := &words.Model{Version: StandingVersion, Bias: round(result.X[bias]), Weights: map[string]float64{}}
+	m := &linear.Model{Version: StandingVersion, Bias: round(result.X[bias]), Weights: map[string]float64{}}
 	for c, t := range names {
 		if w := round(result.X[c]); w != 0 {
 			m.Weights[t] = w
@@ -215,7 +215,7 @@ func auc(first, others []float64) float64 {
 }
 
 // writers are models of what stands, each for the sessions that a writer wrote that it did not learn from.
-type writers map[string]*words.Model
+type writers map[string]*linear.Model
 
 // leaveOneOut trains a model for each writer that is learned from. A ranker that learned on the scores of the shipped model would trust it
 // too much: that model knows these turns by heart.
@@ -228,10 +228,10 @@ func leaveOneOut(o StandingOptions) (writers, error) {
 	if err != nil {
 		return nil, err
 	}
-	models, out := map[string]*words.Model{}, writers{}
+	models, out := map[string]*linear.Model{}, writers{}
 	for _, d := range all {
 		if models[d.Batch] == nil {
-			models[d.Batch] = train.without(d.Batch).fit(o)
+			models[d.Batch] = train.without(d.Batch).fit(o.Cost, o.Holders)
 		}
 		out[d.ID] = models[d.Batch]
 	}

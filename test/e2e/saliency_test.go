@@ -69,11 +69,11 @@ func TestOnlyAGateDropsTurns(t *testing.T) {
 
 // What is told of the moment only is in working memory for a day and never in the bank; what was told beside it stays in both.
 func TestOfTheMomentIsHeldAndExpires(t *testing.T) {
-	const tenant, user, home, ache, soup = "salimory-embedded", "ida", "I live in Porto with my dog Biscuit.", "My head hurts today.",
-		"I'm making soup tonight."
+	const tenant, user, home, ache, back = "salimory-embedded", "ida", "I live in Porto with my dog Biscuit.", "My head hurts today.",
+		"My back is stiff this morning."
 	now := time.Now().UTC().Truncate(time.Second)
 	first := harness.Talk(user, "i1", "Ida", now.Add(-30*time.Hour), home, ache)
-	second := harness.Talk(user, "i2", "Ida", now.Add(-time.Hour), soup)
+	second := harness.Talk(user, "i2", "Ida", now.Add(-time.Hour), back)
 	shared.Publish(t, tenant, first, second)
 	shared.AwaitFormed(t, tenant, first, second)
 	res, err := shared.Client(tenant).GetWorkingMemory(t.Context(), request(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
@@ -84,7 +84,7 @@ func TestOfTheMomentIsHeldAndExpires(t *testing.T) {
 	for _, turn := range res.Msg.GetTurns() {
 		held[turn.GetText()] = true
 	}
-	if !held[home] || held[ache] || !held[soup] {
+	if !held[home] || held[ache] || !held[back] {
 		t.Errorf("working memory has %v, want the home and what is of today", held)
 	}
 	for _, m := range shared.Memories(t, tenant, user) {

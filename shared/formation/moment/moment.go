@@ -1,6 +1,7 @@
 // Package moment tells what matters for the moment only - where somebody is, what they are doing, how they feel today - from what lasts. A
 // linear model of words, trained by `mneme train moment`, finds the first; what a question of another day may be about is kept from it by
-// what is known of a statement beside its words: a liking, a habit, a constraint, what happened, and what names another day than today.
+// what is known of a statement beside its words: a liking, a habit, a constraint, what happened, and what names another day than today. A
+// word that no statement of the moment was seen to have may carry what lasts: what has one is kept, too.
 //
 // What a statement says is only ever text: it steers nothing but where it is kept.
 package moment
@@ -9,6 +10,7 @@ import (
 	_ "embed" // the model is part of the program
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +26,8 @@ import (
 type Model struct {
 	linear.Model
 	Threshold float64 `json:"threshold"`
+	// Words, sorted, are those that statements of the moment were seen to have.
+	Words []string `json:"words"`
 }
 
 //go:embed model.json
@@ -54,7 +58,20 @@ func parse(data []byte) (*Model, error) {
 
 // Passes reports whether a quotation, said at a time, matters for the moment only.
 func Passes(c formation.Candidate, said time.Time) bool {
-	return May(c, said) && shipped().Score(c.Content) >= shipped().Threshold
+	return May(c, said) && shipped().Knows(c.Content, said) && shipped().Score(c.Content) >= shipped().Threshold
+}
+
+// Knows reports whether statements of the moment have each content word of a quotation, said at a time, but for the words of dates.
+func (m *Model) Knows(quotation string, said time.Time) bool {
+	words, dates := text.Words(quotation), text.Dates(quotation, said)
+	for i, w := range words {
+		within := func(d text.DateMention) bool { return d.Unit != text.Vague && d.Start <= w.Start && w.End <= d.End }
+		_, known := slices.BinarySearch(m.Words, w.Lower)
+		if !known && !text.IsFiller(quotation, words, i) && !slices.ContainsFunc(dates, within) {
+			return false
+		}
+	}
+	return true
 }
 
 // May reports whether nothing but its words can keep a quotation: it is no liking, habit or constraint, nothing that happened or is asked,
