@@ -67,7 +67,9 @@ const weightSpoken = 0.5
 
 // Commitment makes a model. Its errors are terminal: an option out of range.
 func Commitment(o CommitmentOptions) (saliency.Model, CommitmentRecord, error) {
-	fail := func(err error) (saliency.Model, CommitmentRecord, error) { return saliency.Model{}, CommitmentRecord{}, err }
+	fail := func(err error) (saliency.Model, CommitmentRecord, error) {
+		return saliency.Model{}, CommitmentRecord{}, err
+	}
 	if !(o.Passing > 0 && o.Passing < 1) {
 		return fail(fault.Terminal("passing", "is %v, want more than 0 and less than 1", o.Passing))
 	}

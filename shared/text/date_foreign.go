@@ -313,8 +313,9 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 		switch {
 		case !ok, s.kind == dayAndMonth && words[i+n-1].Number: // "Abril 2 gatos"
 		case s.kind == dayAndMonth && (d.otherYear(lower, i+n) || start > 0 && streets[lower[start-1]] || start > 1 && streets[lower[start-2]]):
-		case s.kind == step && n > 1 && (s.n > 0 && lower[i] == c.within &&
-			d.classify(code, strings.Join(lower[i+1:i+n], " ")).kind == unsure && !c.toCome(lower) || start > 0 && lower[start-1] == "desde" && spans[lower[i]]):
+		case s.kind == step && n > 1 && s.n > 0 && lower[i] == c.within && !c.toCome(lower) &&
+			d.classify(code, strings.Join(lower[i+1:i+n], " ")).kind == unsure: // "in 3 Tagen geschafft"
+		case s.kind == step && n > 1 && start > 0 && lower[start-1] == "desde" && spans[lower[i]]:
 		case s.kind == step && n == 1 && start > 0 && d.classify(code, lower[start-1]).kind == weekday: // "Freitag morgen"
 		case s.kind == step && strings.Contains(d.text[words[i].Start:words[i+n-1].End], "."): // "im 7. Monat"
 		case start > 0 && c.never[lower[start-1]] && (s.kind == weekday || s.kind == step && n == 1):

@@ -22,7 +22,7 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 	existing := []memory.Memory{stored("m-1", "Ana rents."), stored("m-2", "Ana lives in Rome.")}
 	start := searched(t, s, f, bundle(t, f, "I rent.", "I moved.", "I sing."), existing...)
 	accepted, searches := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	check := func(t *rapid.T) {
 		answer := drawAnswer(t)
 		s.Always(llmtest.Text(answer))
 		v, err := f.Decide(t.Context(), start)
@@ -56,10 +56,13 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 		if len(decided) != 3 {
 			t.Fatalf("%s decides on %v", answer, decided)
 		}
-	})
-	if accepted == 0 || searches == 0 {
-		t.Errorf("%d answers were accepted, %d searched; the generator shows too little", accepted, searches)
 	}
+	for range 5 { // a hundred draws may have no search among them
+		if rapid.Check(t, check); accepted > 0 && searches > 0 {
+			return
+		}
+	}
+	t.Errorf("%d answers were accepted, %d searched; the generator shows too little", accepted, searches)
 }
 
 // repeated is what is said by two entries that hold after a write.
