@@ -102,3 +102,43 @@ func appendBigrams(terms []string, run string) []string {
 	}
 	return terms
 }
+
+// partsNoWords reports whether a rune is of a script that has no spaces between words.
+func partsNoWords(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// wordRunes is how many characters count as a word where a script has no spaces between words.
+const wordRunes = 2
+
+// Pieces takes a text apart as budgets of words count it: into what stands between spaces, and every two characters of a script that has none.
+// Each piece but the first of a text has the space in front of it, if there was one, so that joined pieces read as the text.
+func Pieces(s string) []string {
+	var out []string
+	for i, field := range strings.Fields(s) {
+		space, start, count, was := "", 0, 0, false
+		if i > 0 {
+			space = " "
+		}
+		flush := func(end int) {
+			out = append(out, space+field[start:end])
+			space, start, count = "", end, 0
+		}
+		for at, r := range field {
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+				continue // marks and punctuation stay with what is before them
+			}
+			is := partsNoWords(r)
+			if at > start && (is != was && count > 0 || is && count == wordRunes) {
+				flush(at)
+			}
+			was = is
+			count++
+		}
+		flush(len(field))
+	}
+	return out
+}
+
+// CountWords counts the Pieces of a text.
+func CountWords(s string) int { return len(Pieces(s)) }

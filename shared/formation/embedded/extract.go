@@ -37,7 +37,7 @@ type quotation struct {
 	worth float64
 }
 
-func (q quotation) words() int { return len(strings.Fields(q.said)) }
+func (q quotation) words() int { return text.CountWords(q.said) }
 
 // join puts a neighbour behind a quotation.
 func (q *quotation) join(next quotation) {
@@ -58,7 +58,7 @@ func (f *Former) quote(turn memory.Turn, behind *before, options *list) []format
 	}
 	if caption := text.OneLine(clean(turn.Caption)); caption != "" {
 		shown := "[shares a photo: " + caption + "]"
-		if n := len(quotes) - 1; n >= 0 && quotes[n].words()+len(strings.Fields(shown)) <= maxQuoteWords {
+		if n := len(quotes) - 1; n >= 0 && quotes[n].words()+text.CountWords(shown) <= maxQuoteWords {
 			quotes[n].said += " " + shown
 		} else {
 			quotes = append(quotes, quotation{said: shown, sources: []string{turn.ID}, glue: " "})

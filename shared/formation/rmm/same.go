@@ -2,7 +2,6 @@ package rmm
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -30,7 +29,7 @@ func (m *merger) same(r formation.Related) (best memory.Memory, content string, 
 			!overlaps(c.Content, e.Content, owner) || !whole(m.in.Session.Turns, c.Sources, dialogueOf(e)) {
 			continue
 		}
-		if joined := m.former.join(m.candidate(c), m.former.told(e)); len(strings.Fields(joined)) <= maxSummaryWords {
+		if joined := m.former.join(m.candidate(c), m.former.told(e)); text.CountWords(joined) <= maxSummaryWords {
 			best, content, most, ok = e, joined, similarity[i], true
 		}
 	}

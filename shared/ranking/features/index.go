@@ -149,10 +149,10 @@ func (u *unit) describe(turns map[string]memory.Turn) {
 	slices.SortFunc(u.turns, func(a, b memory.Turn) int { return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID)) })
 	n := 0
 	for _, t := range u.turns {
-		n += len(strings.Fields(t.Text))
+		n += text.CountWords(t.Text)
 	}
 	if n == 0 {
-		n = len(strings.Fields(u.memories[0].Content))
+		n = text.CountWords(u.memories[0].Content)
 	}
 	u.length = float32(math.Log(1 + float64(n)))
 	if len(u.turns) == 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 var (
@@ -108,6 +109,15 @@ func TestProfileCutsOnlyALineThatAloneIsTooLong(t *testing.T) {
 	}
 }
 
+// Where no spaces part words, every two characters count as one.
+func TestProfileCutsAJapaneseLine(t *testing.T) {
+	long := mem("a", memory.KindFact, "私はポルトに住んでいて、ピーナッツのアレルギーがあります。")
+	got := render(profile(t, recall.Evidence{Query: "?", Now: now, Memories: []memory.Memory{long}, WordBudget: 6}))
+	if got != "constraints: 私はポルトに住ん … [1]\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestProfileAddsRecentTurns(t *testing.T) {
 	turn := func(id, text string, age time.Duration) memory.Turn {
 		return memory.Turn{ID: id, Speaker: "Ana", Text: text, Time: now.Add(-age)}
@@ -126,7 +136,7 @@ func TestProfileAddsRecentTurns(t *testing.T) {
 
 func TestProfileKeepsItsPromises(t *testing.T) {
 	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"Ana lives in Rome.", "a b c d e f g h i j k l m n",
-		"Ana [1] said: {\"x\":1}", "one [2]\ntwo [NO_CITE]", ""}))
+		"Ana [1] said: {\"x\":1}", "one [2]\ntwo [NO_CITE]", "私はポルトに住んでいて、ピーナッツのアレルギーがあります。", ""}))
 	profiler, generator := embedded.NewProfiler(), embedded.NewGenerator()
 	kinds := rapid.SampledFrom([]memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic,
 		memory.KindProcedural, "other"})
@@ -149,13 +159,13 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 		words, cited, core := 0, 0, 0
 		for _, s := range p.Sections {
 			for _, l := range s.Lines {
-				words += len(strings.Fields(l))
+				words += text.CountWords(l)
 				if n := len(mark.FindAllString(l, -1)); n > 1 || strings.ContainsAny(l, "\n\r") ||
 					n == 1 && !mark.MatchString(l[strings.LastIndexByte(l, ' ')+1:]) {
 					t.Fatalf("the line %q is not one line with one citation at its end", l)
 				}
 				if s.Name == embedded.SectionCore {
-					core += len(strings.Fields(l))
+					core += text.CountWords(l)
 				}
 				if s.Name != embedded.SectionRecent && s.Name != embedded.SectionCore {
 					cited++

@@ -182,12 +182,12 @@ func (w *writer) addHead(u *unit) {
 // cut adds the beginning of a memory that alone is longer than the whole budget.
 func (w *writer) cut(u *unit) {
 	m := u.members[0]
-	words := strings.Fields(recall.Plain(m.Content))
+	words := text.Pieces(recall.Plain(m.Content))
 	room := w.left - 1 - countWords(dressed(m, "…")) // the citation, and what is not of the memory
 	if room < 1 || len(words) <= room {
 		return
 	}
-	w.put(u, 0, dressed(m, strings.Join(words[:room], " ")+" …"))
+	w.put(u, 0, dressed(m, strings.Join(words[:room], "")+" …"))
 }
 
 // addDetail shows the rest of a turn whose best memory is shown.
@@ -226,7 +226,7 @@ func (w *writer) rewrite(l *line, text string) bool {
 	return true
 }
 
-func countWords(s string) int { return len(strings.Fields(s)) }
+func countWords(s string) int { return text.CountWords(s) }
 
 // sections returns the sections that have lines, the timeline first where time is asked for.
 func (w *writer) sections() []recall.Section {

@@ -94,18 +94,18 @@ func (w *writer) covered(t memory.Turn, stems map[string]bool) bool {
 
 // shorten takes the words around the first that the query asks for out of a long turn.
 func (w *writer) shorten(said string) string {
-	words := strings.Fields(said)
+	words := text.Pieces(said)
 	if len(words) <= maxRecentWords {
 		return said
 	}
 	at := slices.IndexFunc(words, func(word string) bool { return w.question.weight(text.StemSet(word), one) >= 1 })
 	start := max(0, min(at-maxRecentWords/2, len(words)-maxRecentWords))
-	text := strings.Join(words[start:start+maxRecentWords], " ")
+	shown := strings.TrimSpace(strings.Join(words[start:start+maxRecentWords], ""))
 	if start > 0 {
-		text = "…" + text
+		shown = "…" + shown
 	}
 	if start+maxRecentWords < len(words) {
-		text += "…"
+		shown += "…"
 	}
-	return text
+	return shown
 }

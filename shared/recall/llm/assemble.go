@@ -9,6 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // sectionOrder is the order of a profile's sections: what must hold comes first, and so the word budget
@@ -98,12 +99,12 @@ func assemble(lines []line, memories []memory.Memory, budget int) recall.Profile
 }
 
 // words counts the citations as one word, since they stand behind one space.
-func (l line) words() int { return len(strings.Fields(l.text)) + min(1, len(l.cites)) }
+func (l line) words() int { return text.CountWords(l.text) + min(1, len(l.cites)) }
 
 // cut shortens the text to a budget of words.
 func (l line) cut(budget int) line {
-	words := strings.Fields(l.text)
-	l.text = strings.Join(words[:max(0, min(len(words), budget-min(1, len(l.cites))))], " ")
+	words := text.Pieces(l.text)
+	l.text = strings.Join(words[:max(0, min(len(words), budget-min(1, len(l.cites))))], "")
 	return l
 }
 
