@@ -104,15 +104,13 @@ func appendBigrams(terms []string, run string) []string {
 }
 
 // partsNoWords reports whether a rune is of a script that has no spaces between words.
-func partsNoWords(r rune) bool {
-	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
-}
+func partsNoWords(r rune) bool { return unspaced(r) && !unicode.Is(unicode.Hangul, r) }
 
 // wordRunes is how many characters count as a word where a script has no spaces between words.
 const wordRunes = 2
 
-// Pieces takes a text apart as budgets of words count it: into what stands between spaces, and every two characters of a script that has none.
-// Each piece but the first of a text has the space in front of it, if there was one, so that joined pieces read as the text.
+// Pieces takes a text apart as budgets of words count it: into what stands between spaces, and every two characters of a script that has
+// none. Each piece but the first of a text has the space in front of it, if there was one, so that joined pieces read as the text.
 func Pieces(s string) []string {
 	var out []string
 	for i, field := range strings.Fields(s) {
