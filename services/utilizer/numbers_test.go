@@ -3,6 +3,7 @@ package utilizer_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/ranking"
 )
 
 // listening keeps what the ranker is asked.
@@ -154,6 +156,59 @@ func TestPlacesAreSpreadWhereSeveralThingsAreAskedFor(t *testing.T) {
 		alone := func(c utilizer.Numbered) bool { return c.Group == 0 }
 		if len(candidates) != len(facts)+1 || slices.ContainsFunc(candidates, alone) == several {
 			t.Errorf("%q: candidates %+v, want groups: %v", query, candidates, several)
+		}
+	}
+}
+
+func TestPlacesAreSpreadWithoutTheRerankerToo(t *testing.T) {
+	q := where
+	q.Query, q.Candidates, q.Memories = "Which instruments has Ana moved?", 10, 10
+	moved := func() *utilizer.Recaller {
+		r := newRecaller(t)
+		for i, content := range []string{"Ana moved the harp.", "Ana moved the flute.", "Ana moved the drum.", "Ana moved the old cello."} {
+			vectors, err := builtin.New().Embed(t.Context(), []string{content})
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn := memory.Turn{ID: "m" + strconv.Itoa(i), SessionID: "s" + strconv.Itoa(1+i/3), Speaker: "Ana", Role: memory.RoleUser,
+				Text: content, Time: now}
+			w := memory.Write{Turns: []memory.Turn{turn}, Put: []memory.Memory{{
+				ID: memory.DeriveID(ana, []string{turn.ID}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1,
+				RecordedAt: now, ValidFrom: now, Sources: []string{turn.ID}, SessionID: turn.SessionID, Vector: vectors[0],
+			}}}
+			if err := r.Bank.Write(t.Context(), ana, w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r
+	}
+	r := moved()
+	ranker := listen(r)
+	if _, err := r.Recall(t.Context(), acme, q); err != nil {
+		t.Fatal(err)
+	}
+	var candidates []ranking.Candidate
+	var scores []float64
+	var groups []uint32
+	for _, c := range ranker.asks[0].Candidates {
+		candidates = append(candidates, ranking.Candidate{ID: c.ID, Cosine: c.Cosine})
+		scores, groups = append(scores, c.Score), append(groups, c.Group)
+	}
+	byScore := ranking.Top(candidates, scores, len(candidates))
+	ranking.Spread(candidates, scores, groups, ranking.DefaultSpread)
+	want := ranking.Top(candidates, scores, len(candidates))
+	if slices.Equal(byScore, want) {
+		t.Fatal("nothing is spread: ask for more")
+	}
+	r = moved()
+	r.Ranker = unavailableRanker{}
+	got, err := r.Recall(t.Context(), acme, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range got.Evidence.Memories {
+		if m.ID != candidates[want[i]].ID {
+			t.Errorf("place %d has %q, want %q", i, m.Content, candidates[want[i]].ID)
 		}
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// order has the candidates reranked; without the reranker they are in order of the shared prior. It returns the places of what is shown.
+// order has the candidates reranked; without the reranker they are in order of the shared prior, spread as the reranker does by default. It
+// returns the places of what is shown.
 func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) []int {
 	n := len(f.candidates)
 	if n == 0 {
@@ -24,11 +26,10 @@ func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) [
 	}
 	if !q.Unranked {
 		ranked, err := r.rank(ctx, q, f, out.ID)
-		order.Scores = ranked.Scores
-		if err != nil {
+		if order = ranked; err != nil {
 			r.degrade(ctx, out, RerankerUnavailable, err)
 		} else {
-			order, out.Weights, out.Explored = ranked, ranked.Version, ranked.Explored
+			out.Weights, out.Explored = ranked.Version, ranked.Explored
 		}
 	}
 	for i, c := range f.candidates {
@@ -36,6 +37,16 @@ func (r *Recaller) order(ctx context.Context, q Request, f found, out *Result) [
 		out.Retrieved = append(out.Retrieved, bank.Scored{Memory: c.Memory, Score: order.Scores[i]})
 	}
 	return order.Places[:min(q.Memories, len(order.Places))]
+}
+
+// spread returns the order of the candidates by their scores, from which it takes something off: see ranking.Spread.
+func spread(f found, scores []float64) []int {
+	candidates, groups := make([]ranking.Candidate, len(scores)), make([]uint32, len(scores))
+	for i, c := range f.candidates {
+		candidates[i], groups[i] = ranking.Candidate{ID: c.Memory.ID, Cosine: c.Cosine}, c.Group
+	}
+	ranking.Spread(candidates, scores, groups, ranking.DefaultSpread)
+	return ranking.Top(candidates, scores, len(candidates))
 }
 
 // show has what is shown carry the dialogue that it was made from.
@@ -50,16 +61,20 @@ func show(f found, places []int, out *Result) []bank.Scored {
 	return out.Ranked
 }
 
-// rank asks the reranker; with an error, it returns the scores of the shared prior.
+// rank asks the reranker; with an error, it returns the order and scores of the shared prior, or else the candidates as they were found.
 func (r *Recaller) rank(ctx context.Context, q Request, f found, recallID string) (Order, error) {
 	query, numbers, err := r.numbers(f.candidates, f.from, f.vector)
-	prior := Order{Scores: make([]float64, len(f.candidates))}
+	prior := Order{Places: make([]int, len(f.candidates)), Scores: make([]float64, len(f.candidates))}
+	for i := range f.candidates {
+		prior.Places[i] = i
+	}
 	if err != nil {
 		return prior, err
 	}
 	for i := range numbers {
 		prior.Scores[i] = numbers[i].Score
 	}
+	prior.Places = spread(f, prior.Scores)
 	ctx, cancel := context.WithTimeout(ctx, r.RankTimeout)
 	defer cancel()
 	ask := Ask{User: q.User, RecallID: recallID, FeatureSet: r.Prior.FeatureSet, Untraced: q.Diagnosed, Query: query, Candidates: numbers}
