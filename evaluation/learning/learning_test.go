@@ -26,7 +26,7 @@ func smallLearning(t *testing.T) learning.Options {
 		t.Fatal(err)
 	}
 	o.Steps, o.Every, o.Conversations, o.Sessions, o.Wrong = 60, 20, 3, 8, []float64{0, 0.3}
-	o.Reranker.FeatureRate, o.Seeds = 1e-2, 2
+	o.Seeds = 2
 	return o
 }
 
