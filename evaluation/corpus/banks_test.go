@@ -63,8 +63,9 @@ func TestNoBankStatementIsInTwoSplits(t *testing.T) {
 		}
 	}
 	// Of those in two splits, ten are later statements that are alike in a question or phrase of everyday use ("what is the plural of", "I
-	// bought a used bicycle"), and two are plain ones of the short banks of b21, about a bicycle to work and alcohol. Their text stays, since
-	// digests of models are of it; there may be no more. Within training it is short statements that many make ("I go to the sauna on"): two
+	// bought a used bicycle"), and two are plain ones of the short banks of b21, about a bicycle to work and alcohol. Their text stays,
+	// since digests of models are of it; there may be no more.
+	// Within training it is short statements that many make ("I go to the sauna on"): two
 	// in three of these have one in b21 or b22, where all are plain and short.
 	fewNearDuplicates(t, said, 12, 0.007)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mneme-memory/mneme/evaluation/training"
+	"github.com/mneme-memory/mneme/shared/formation/saliency"
 )
 
 // train is the parent of the commands that make models.
@@ -37,13 +38,10 @@ func (c *cli) trainFilter() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return c.runTrainFilter(o, file) },
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses the made-up people, the variations, and the order of learning")
 	f.IntVar(&o.Persons, "persons", o.Persons, "made-up people to learn from; a quarter as many again are held out")
 	f.Float64Var(&o.Recall, "recall", o.Recall, "share that the threshold keeps of the turns that later requests need")
 	f.Float64Var(&o.RecallWeight, "recall-weight", o.RecallWeight, "share of the loss that salient turns have")
-	f.IntVar(&o.Epochs, "epochs", o.Epochs, "how often all turns are learned from")
-	f.Float64Var(&o.Rate, "rate", o.Rate, "first rate of learning")
-	f.Float64Var(&o.Decay, "decay", o.Decay, "pull of every weight to zero")
+	learningFlags(f, &o.Seed, &o.Epochs, &o.Rate, &o.Decay)
 	outFlag(f, &file)
 	return cmd
 }
@@ -53,14 +51,8 @@ func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := writeModel(file, func() ([]byte, error) { return training.EncodeFilter(model) }); err != nil {
+	if printed, err := c.writeNetwork(file, model); printed || err != nil {
 		return err
-	}
-	if c.json {
-		return json.NewEncoder(c.out).Encode(struct {
-			training.FilterRecord
-			Threshold float64 `json:"threshold"`
-		}{r, model.Threshold})
 	}
 	fmt.Fprintf(c.out, "learned from %d turns, %d salient; loss %.4f; threshold %.4f\n", r.Turns, r.Salient, r.Loss, model.Threshold)
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
@@ -93,6 +85,27 @@ func (c *cli) runTrainFilter(o training.FilterOptions, file string) error {
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// writeNetwork writes a network of the filter's kind, and with --json prints what was recorded of its training beside the threshold.
+func (c *cli) writeNetwork(file string, model saliency.Model) (printed bool, err error) {
+	if err := writeModel(file, func() ([]byte, error) { return training.EncodeFilter(model) }); err != nil || !c.json {
+		return false, err
+	}
+	record := map[string]any{}
+	if err := json.Unmarshal(model.Training, &record); err != nil {
+		return false, fmt.Errorf("read the record of training: %w", err)
+	}
+	record["threshold"] = model.Threshold
+	return true, json.NewEncoder(c.out).Encode(record)
+}
+
+// learningFlags are the options of how a network is learned.
+func learningFlags(f *pflag.FlagSet, seed *uint64, epochs *int, rate, decay *float64) {
+	f.Uint64Var(seed, "seed", *seed, "draws what is drawn, and the order of learning")
+	f.IntVar(epochs, "epochs", *epochs, "how often everything is learned from")
+	f.Float64Var(rate, "rate", *rate, "first rate of learning")
+	f.Float64Var(decay, "decay", *decay, "pull of every weight to zero")
 }
 
 // outFlag is the file that writeModel writes.

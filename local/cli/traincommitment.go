@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -14,17 +13,14 @@ func (c *cli) trainCommitment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "commitment",
 		Short: "Train the model of what an assistant commits itself to",
-		Long: "commitment trains the model that tells which of an assistant's sentences say what it has done, noted or promised, on labelled\n" +
-			"sentences. The same options give the same file; without options, it is the one that the binary carries.",
+		Long: "commitment trains the model that tells which of an assistant's sentences say what it has done, noted or promised, on\n" +
+			"labelled sentences. The same options give the same file; without options, it is the one that the binary carries.",
 		Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return c.runTrainCommitment(o, file) },
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "draws the order of learning")
 	f.Float64Var(&o.Passing, "passing", o.Passing, "share of what commits to nothing that the threshold lets pass, where it is chosen")
-	f.IntVar(&o.Epochs, "epochs", o.Epochs, "how often all sentences are learned from")
-	f.Float64Var(&o.Rate, "rate", o.Rate, "first rate of learning")
-	f.Float64Var(&o.Decay, "decay", o.Decay, "pull of every weight to zero")
+	learningFlags(f, &o.Seed, &o.Epochs, &o.Rate, &o.Decay)
 	outFlag(f, &file)
 	return cmd
 }
@@ -34,14 +30,8 @@ func (c *cli) runTrainCommitment(o training.CommitmentOptions, file string) erro
 	if err != nil {
 		return usageError{err}
 	}
-	if err := writeModel(file, func() ([]byte, error) { return training.EncodeFilter(model) }); err != nil {
+	if printed, err := c.writeNetwork(file, model); printed || err != nil {
 		return err
-	}
-	if c.json {
-		return json.NewEncoder(c.out).Encode(struct {
-			training.CommitmentRecord
-			Threshold float64 `json:"threshold"`
-		}{r, model.Threshold})
 	}
 	fmt.Fprintf(c.out, "learned from %d sentences; loss %.4f; threshold %.4f\n", r.Sentences, r.Loss, model.Threshold)
 	for _, x := range []struct {

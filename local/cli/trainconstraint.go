@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 
@@ -22,12 +21,9 @@ func (c *cli) trainConstraint() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return c.runTrainConstraint(o, file) },
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "draws the statements from patterns and the order of learning")
 	f.IntVar(&o.Phrased, "phrased", o.Phrased, "statements of what binds that are drawn from patterns")
 	f.Float64Var(&o.Passing, "passing", o.Passing, "share of what does not bind that the threshold lets pass, where it is chosen")
-	f.IntVar(&o.Epochs, "epochs", o.Epochs, "how often all statements are learned from")
-	f.Float64Var(&o.Rate, "rate", o.Rate, "first rate of learning")
-	f.Float64Var(&o.Decay, "decay", o.Decay, "pull of every weight to zero")
+	learningFlags(f, &o.Seed, &o.Epochs, &o.Rate, &o.Decay)
 	outFlag(f, &file)
 	return cmd
 }
@@ -37,14 +33,8 @@ func (c *cli) runTrainConstraint(o training.ConstraintOptions, file string) erro
 	if err != nil {
 		return usageError{err}
 	}
-	if err := writeModel(file, func() ([]byte, error) { return training.EncodeFilter(model) }); err != nil {
+	if printed, err := c.writeNetwork(file, model); printed || err != nil {
 		return err
-	}
-	if c.json {
-		return json.NewEncoder(c.out).Encode(struct {
-			training.ConstraintRecord
-			Threshold float64 `json:"threshold"`
-		}{r, model.Threshold})
 	}
 	always, taste, not := corpus.BindsAlways, corpus.BindsTaste, corpus.BindsNot
 	fmt.Fprintf(c.out, "learned from %d labelled statements, %d binding and %d strong; loss %.4f; threshold %.4f\n",

@@ -15,8 +15,8 @@ func (c *cli) trainMoment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "moment",
 		Short: "Train the model of what matters for the moment only",
-		Long: "moment trains the model that tells what is for working memory only from what lasts, on labelled statements and dialogues.\n" +
-			"The same options give the same file; without options, it is the one that the binary carries.",
+		Long: "moment trains the model that tells what is for working memory only from what lasts, on labelled\n" +
+			"statements and dialogues. The same options give the same file; without options, it is the one that the binary carries.",
 		Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return c.runTrainMoment(o, file) },
 	}

@@ -173,8 +173,9 @@ func TestPlacesAreSpreadWithoutTheRerankerToo(t *testing.T) {
 			turn := memory.Turn{ID: "m" + strconv.Itoa(i), SessionID: "s" + strconv.Itoa(1+i/3), Speaker: "Ana", Role: memory.RoleUser,
 				Text: content, Time: now}
 			w := memory.Write{Turns: []memory.Turn{turn}, Put: []memory.Memory{{
-				ID: memory.DeriveID(ana, []string{turn.ID}, 0), Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1,
-				RecordedAt: now, ValidFrom: now, Sources: []string{turn.ID}, SessionID: turn.SessionID, Vector: vectors[0],
+				ID: memory.DeriveID(ana, []string{turn.ID}, 0), Kind: memory.KindFact, Content: content,
+				Status: memory.StatusActive, Version: 1, RecordedAt: now, ValidFrom: now, Sources: []string{turn.ID},
+				SessionID: turn.SessionID, Vector: vectors[0],
 			}}}
 			if err := r.Bank.Write(t.Context(), ana, w); err != nil {
 				t.Fatal(err)

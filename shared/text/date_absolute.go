@@ -180,7 +180,8 @@ func (d dater) weekdayAt(i int) (time.Weekday, bool) {
 // 3rd", the number says which it is.
 func (d dater) habit(i int) bool {
 	switch next := d.at(i + 1); {
-	case habitWords[d.at(i-1)], habitWords[d.at(i-2)] && ordinals[d.at(i-1)], d.adjacent(i) && (habitParts[next] || ordinal.MatchString(next)):
+	case habitWords[d.at(i-1)], habitWords[d.at(i-2)] && ordinals[d.at(i-1)],
+		d.adjacent(i) && (habitParts[next] || ordinal.MatchString(next)):
 		return true
 	}
 	t := d.tense(i)

@@ -1,84 +1,22 @@
 package text
 
 import (
-	"hash/maphash"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	dateparser "github.com/markusmobius/go-dateparser"
-	"github.com/markusmobius/go-dateparser/date"
 )
-
-// calendar is what the date library does not tell of a language that it reads dates of.
-type calendar struct {
-	// back and ahead beside a weekday or month give it a direction; never in front of a word of dates makes it a habit or another word
-	// ("guten Morgen"); inside are words of time that the library knows within phrases only.
-	back, ahead, never, inside map[string]bool
-	// within before a number of units makes them a duration, too ("in 3 Tagen geschafft"), unless a word of the text is of the future (will),
-	// or, where the present tells what is to come, none is of the past (done).
-	within     string
-	will, done *regexp.Regexp
-	// idioms have words of time that tell none.
-	idioms []string
-}
-
-// calendars are by the codes of languages.
-var calendars = map[string]calendar{
-	"de": {
-		back: WordSet("letzten letzter letzte letztes vergangenen vorigen"), ahead: WordSet("nächsten nächster nächste kommenden kommender"),
-		never:  WordSet("guten schönen am jeden jeder diesen heute gestern der den vor über frau herr herrn familie"),
-		within: "in", idioms: []string{"von heute auf morgen", "von gestern auf heute", "heute oder morgen"},
-		done: regexp.MustCompile(`^(?:(?:ab|an|auf|aus|ein|vor|zu|weg|hin|los|her|mit)?ge.{2,}(?:t|en)|.*[^aeiou]te(?:n|st|t)?|.+iert|` +
-			`ha(?:t|st|be|ben|bt)|war(?:en|st)?|wurden?)$`),
-	},
-	"es": {
-		back: WordSet("pasado pasada"), ahead: WordSet("próximo próxima proximo proxima"),
-		never:  WordSet("la esta una cada todos todas los las buena de pasado"),
-		within: "en", will: regexp.MustCompile(`^(?:voy|vas|va|vamos|vais|van|.+(?:ré|rás|rá|remos|réis|rán))$`),
-		idioms: []string{"hoy en día", "hoy en dia", "hoy por hoy", "hoy día", "de hoy en adelante"},
-	},
-	"fr": {
-		back: WordSet("dernier dernière derniere"), ahead: WordSet("prochain prochaine"), never: WordSet("chaque les tous avant après apres"),
-		idioms: []string{"d'hier et d'aujourd'hui", "au jour d'aujourd'hui"},
-	},
-	"it": {
-		back: WordSet("scorso scorsa passato passata"), ahead: WordSet("prossimo prossima"),
-		never:  WordSet("ogni tutti i le un altro l'altro dopo"),
-		within: "in", will: regexp.MustCompile(`^.+(?:rò|rai|rà|remo|rete|ranno)$`),
-		idioms: []string{"al giorno d'oggi", "oggi come oggi", "dall'oggi al domani"},
-	},
-	"nl": {
-		back: WordSet("afgelopen vorige"), ahead: WordSet("volgende komende aanstaande"),
-		never:  WordSet("elke iedere goede in de over mevrouw meneer familie"),
-		within: "in", will: regexp.MustCompile(`^(?:zal|zult|zullen|ga|gaat|gaan)$`), idioms: []string{"vandaag de dag", "van vandaag op morgen"},
-	},
-	"pl": {
-		back: WordSet("zeszły zeszłą ubiegły ubiegłą"), ahead: WordSet("przyszły przyszłą następny następną najbliższy"),
-		never: WordSet("każdy każdą co po przed"), inside: WordSet("tygodniu miesiącu roku"),
-		within: "w", will: regexp.MustCompile(`^będ(?:ę|ziesz|zie|ziemy|ziecie|ą)$`),
-	},
-	"pt": {
-		back: WordSet("passado passada"), ahead: WordSet("próximo próxima proximo proxima"), never: WordSet("toda todo cada de"),
-		within: "em", will: regexp.MustCompile(`^(?:vou|vais|vai|vamos|vão|.+(?:rei|rás|rá|remos|rão))$`), idioms: []string{"hoje em dia"},
-	},
-	"ru": {
-		back: WordSet("прошлый прошлую прошлое"), ahead: WordSet("следующий следующую следующее"),
-		never: WordSet("каждый каждую каждое после"), inside: WordSet("неделе месяце году"),
-	},
-	"ja": {}, "zh": {}, "ko": {inside: WordSet("주 달 전 후")},
-}
 
 const (
 	// mostForeign bounds the words searched in another language than English, mostClauses the clauses without spaces, mostPhrase the words
 	// of one expression, and longestForeign the bytes of a word.
 	mostForeign, mostClauses, mostPhrase, longestForeign = 400, 100, 5, 48
-	// noName is the length of a word up to which it is no weekday by itself, nor a month without the number of a day before it: "so", "mar".
+	// noName is the length of a word up to which it is no weekday by itself, nor a month without a number before it: "so", "mar".
 	noName = 3
 )
 
@@ -131,7 +69,8 @@ var (
 
 // streets have days in their names, and spans make what follows last until now.
 var (
-	streets = WordSet(`calle avenida av plaza paseo rue place avenue boulevard quai square via viale corso piazza rua praça praca largo straße
+	streets = WordSet(`calle avenida av
+plaza paseo rue place avenue boulevard quai square via viale corso piazza rua praça praca largo straße
 strasse platz allee weg straat plein laan ulica ulicy ul plac placu aleja alei улица улице улицу ул площадь площади проспект`)
 	spans = WordSet("hace há ha faz")
 )
@@ -171,7 +110,8 @@ func (d *dater) inLanguage(code string, words []Word) []DateMention {
 	default:
 		for _, at := range numeric.FindAllStringSubmatchIndex(said, maxMentions) {
 			part := func(k int) string { return said[at[2*k]:at[2*k+1]] }
-			if t, err := time.Parse("2.1.2006", part(1)+"."+part(3)+"."+part(5)); err == nil && part(2) == part(4) && !numbered(said, at[0], at[1]) {
+			if t, err := time.Parse("2.1.2006", part(1)+"."+part(3)+"."+part(5)); err == nil && part(2) == part(4) &&
+				!numbered(said, at[0], at[1]) {
 				add(DateMention{Start: at[0], End: at[1], Time: t, Unit: Day})
 			}
 		}
@@ -312,7 +252,8 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 		m, ok := d.resolve(s, strings.Join(lower[i:i+n], " "), towards)
 		switch {
 		case !ok, s.kind == dayAndMonth && words[i+n-1].Number: // "Abril 2 gatos"
-		case s.kind == dayAndMonth && (d.otherYear(lower, i+n) || start > 0 && streets[lower[start-1]] || start > 1 && streets[lower[start-2]]):
+		case s.kind == dayAndMonth && (d.otherYear(lower, i+n) ||
+			start > 0 && streets[lower[start-1]] || start > 1 && streets[lower[start-2]]):
 		case s.kind == step && n > 1 && s.n > 0 && lower[i] == c.within && !c.toCome(lower) &&
 			d.classify(code, strings.Join(lower[i+1:i+n], " ")).kind == unsure: // "in 3 Tagen geschafft"
 		case s.kind == step && n > 1 && start > 0 && lower[start-1] == "desde" && spans[lower[i]]:
@@ -331,28 +272,12 @@ func (d *dater) spacedDates(code string, words []Word, add func(DateMention)) {
 	}
 }
 
-// toCome reports whether the words tell of what is to come.
-func (c calendar) toCome(lower []string) bool {
-	return c.will != nil && slices.ContainsFunc(lower, c.will.MatchString) || c.done != nil && !slices.ContainsFunc(lower, c.done.MatchString)
-}
-
 // otherYear reports whether what may be a year that the library did not read follows the day that ends before word i: "3 de mayo de 1808".
 func (d *dater) otherYear(lower []string, i int) bool {
 	if i < len(lower) && (lower[i] == "de" || lower[i] == "del") && d.adjacent(i-1) {
 		i++
 	}
 	return i < len(lower) && d.words[i].Number && len(lower[i]) == len("1808") && d.adjacent(i-1)
-}
-
-// towards is the direction that a word gives to a weekday or month.
-func (c calendar) towards(word string) int {
-	switch {
-	case c.back[word]:
-		return -1
-	case c.ahead[word]:
-		return 1
-	}
-	return 0
 }
 
 // phraseAt returns what the longest expression that begins at word i means, and how many words it takes. At most two words are before the
@@ -415,124 +340,6 @@ func withoutParticle(word string) string {
 		}
 	}
 	return word
-}
-
-// kind is what an expression says, whenever it is said.
-type kind uint8
-
-const (
-	none   kind = iota
-	unsure      // in time, but not when: "drei Tage"
-	step
-	whole
-	dayAndMonth
-	weekday
-	month
-)
-
-// symbol is the meaning of an expression: so many units from the day it is said (step), or a date or parts of it (time).
-type symbol struct {
-	kind kind
-	unit Unit
-	n    int
-	time time.Time
-}
-
-// named reports whether a weekday or month is meant, by name.
-func (s symbol) named() bool { return s.kind == weekday || s.kind == month }
-
-// library reads dates. The expressions it has read lately are kept, one a slot: it takes up to a millisecond for one.
-var (
-	library = &dateparser.Parser{ParserTypes: []dateparser.ParserType{dateparser.RelativeTime, dateparser.AbsoluteTime}}
-	read    [1 << 14]atomic.Pointer[classified]
-	seed    = maphash.MakeSeed()
-)
-
-type classified struct {
-	code, phrase string
-	symbol       symbol
-}
-
-// Two times at which the library reads each expression: what it takes from the one it is said at differs, and so does what it assumes where
-// the expression does not say whether it is past or to come ("three days").
-var (
-	earlier = time.Date(2021, time.June, 16, 12, 0, 0, 0, time.UTC)     // a Wednesday
-	later   = time.Date(2023, time.November, 14, 12, 0, 0, 0, time.UTC) // a Tuesday
-)
-
-// mostAsked bounds what the library reads for one text, beside stop words: a word is one, a phrase, which may take it milliseconds, is
-// perPhrase. Beyond it, only what is known from other texts counts.
-const mostAsked, perPhrase = 400, 10
-
-// zones are words of other languages that the library takes for time zones, at length.
-var zones = WordSet("ist est met art wit cat eat bit bot get wat mit")
-
-// classify has the library read an expression.
-func (d dater) classify(code, phrase string) symbol {
-	slot := &read[(maphash.String(seed, phrase)+maphash.String(seed, code))%uint64(len(read))]
-	if known := slot.Load(); known != nil && known.code == code && known.phrase == phrase {
-		return known.symbol
-	}
-	if word := strings.TrimPrefix(phrase, "3 "); stopLanguages()[word] == 0 {
-		if d.asked >= mostAsked {
-			return symbol{}
-		}
-		d.asked++
-		if strings.Contains(word, " ") {
-			d.asked += perPhrase - 1
-		}
-	}
-	known := &classified{code: code, phrase: strings.Clone(phrase)}
-	if a, ok := ask(code, known.phrase, earlier, dateparser.Past); ok {
-		known.symbol.kind = unsure
-		if b, ok := ask(code, known.phrase, later, dateparser.Future); ok && a.Period == b.Period {
-			known.symbol = symbolOf(a, b)
-		}
-	}
-	slot.Store(known)
-	return known.symbol
-}
-
-func ask(code, phrase string, at time.Time, missing dateparser.PreferredDateSource) (date.Date, bool) {
-	found, err := library.Parse(&dateparser.Configuration{
-		Languages: []string{code}, CurrentTime: at, DefaultTimezone: time.UTC, PreferredDateSource: missing, ReturnTimeAsPeriod: true,
-	}, phrase)
-	return found, err == nil && !found.IsZero() && !found.Period.IsTime()
-}
-
-// symbolOf is what two readings of an expression have in common.
-func symbolOf(a, b date.Date) symbol {
-	const furthest = 1000
-	t, u := a.Time, b.Time
-	days := int(t.Sub(earlier) / (24 * time.Hour))
-	months := func(t, from time.Time) int { return 12*(t.Year()-from.Year()) + int(t.Month()-from.Month()) }
-	if t.Hour() == earlier.Hour() {
-		switch {
-		case u.Hour() != later.Hour() || days < -furthest || days > furthest:
-		case a.Period == date.Day && u.Equal(later.AddDate(0, 0, days)):
-			return symbol{kind: step, unit: Day, n: days}
-		case a.Period == date.Month && months(t, earlier) == months(u, later):
-			return symbol{kind: step, unit: Month, n: months(t, earlier)}
-		case a.Period == date.Year && t.Year()-earlier.Year() == u.Year()-later.Year():
-			return symbol{kind: step, unit: Year, n: t.Year() - earlier.Year()}
-		}
-		return symbol{kind: unsure}
-	}
-	t, u = dayOf(t), dayOf(u)
-	switch {
-	case t.Year() < 1900 || t.Year() > 2100:
-	case a.Period == date.Day && t.Equal(u):
-		return symbol{kind: whole, unit: Day, time: t}
-	case a.Period == date.Month && months(t, u) == 0:
-		return symbol{kind: whole, unit: Month, time: monthOf(t)}
-	case a.Period == date.Month && t.Month() == u.Month():
-		return symbol{kind: month, unit: Month, time: time.Date(0, t.Month(), 1, 0, 0, 0, 0, time.UTC)}
-	case a.Period == date.Day && t.Month() == u.Month() && t.Day() == u.Day():
-		return symbol{kind: dayAndMonth, unit: Day, time: time.Date(0, t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)}
-	case a.Period == date.Day && t.Weekday() == u.Weekday() && days >= -7 && days <= 0:
-		return symbol{kind: weekday, unit: Day, n: int(t.Weekday())}
-	}
-	return symbol{kind: unsure}
 }
 
 // resolve places what an expression means. A weekday or month needs a direction: verbs of other languages tell none here.

@@ -161,7 +161,8 @@ func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 			"Frau Morgen hat mir das gesagt",
 			"das mag ich so nicht, mi mo do", "guten morgen zusammen, wie geht es dir", "Morgen! wie geht es dir denn so",
 			"ich habe 3 Katzen und 2 Hunde", "seit drei tagen bin ich krank", "jeden montag gehe ich schwimmen", "ich bin am dienstag da",
-			"die mar war mit dem son da", "am morgen trinke ich kaffee", "kommenden freitag bin ich nicht da", "am 31.02.2023 war es so weit",
+			"die mar war mit dem son da", "am morgen trinke ich kaffee", "kommenden freitag bin ich nicht da",
+			"am 31.02.2023 war es so weit",
 			"alle 2 wochen gehe ich zum friseur", "am 3. oktober war ich in Rom",
 			"und ich bin im 7. Monat", "das Python 3.9 ist alt und es ist 10.30 märz",
 		},
@@ -169,7 +170,8 @@ func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 			"lo hice en 3 días", "desde hace 3 días estoy en la cama", "hoy en día no es tan fácil", "el 3 de mayo de 1808 en la ciudad",
 			"vivo en la calle 2 de mayo",
 			"me gusta el mar y el sol", "por la mañana tomo café", "en el mar 2 veces al día", "mi hermana vive en madrid",
-			"los lunes voy al gimnasio", "tengo una casa y dos perros", "su hermana Abril 2 gatos tiene", "pasado mañana tengo que ir al médico",
+			"los lunes voy al gimnasio", "tengo una casa y dos perros", "su hermana Abril 2 gatos tiene",
+			"pasado mañana tengo que ir al médico",
 		},
 		"fr": {
 			"nous habitons rue du 4 septembre à Paris",
@@ -190,7 +192,8 @@ func TestDatesLeaveOtherLanguagesAlone(t *testing.T) {
 			"in de morgen drink ik koffie", "elke maandag ga ik naar de sportschool", "ik doe mijn best maar het is niet zo",
 			"ik heb 3 katten en een hond", "goede morgen, hoe gaat het met je",
 		},
-		"pl": {"w każdy poniedziałek pływam z siostrą", "w poniedziałek idę do lekarza", "mam 3 koty i psa, które śpią", "lubię morze i słońce"},
+		"pl": {"w każdy poniedziałek pływam z siostrą", "w poniedziałek idę do lekarza",
+			"mam 3 koty i psa, które śpią", "lubię morze i słońce"},
 		"ru": {"каждый понедельник я плаваю", "у меня 3 кошки и собака", "я люблю море и солнце", "мы живём там три года",
 			"в понедельник я дома"},
 		"ja": {
@@ -228,9 +231,11 @@ func TestDatesAskLittleOfTheLibrary(t *testing.T) {
 }
 
 const (
-	forty = "i went to the dentist with my sister last tuesday because my tooth had been hurting for days and the doctor said that i should " +
+	forty = "i went to the dentist with my sister last tuesday because my tooth had been hurting for days " +
+		"and the doctor said that i should " +
 		"come back in two weeks so we will drive there together on monday morning"
-	vierzig = "ich war letzten dienstag mit meiner schwester beim zahnarzt weil mir der zahn seit tagen weh tat und die ärztin hat gesagt " +
+	vierzig = "ich war letzten dienstag mit meiner schwester beim zahnarzt weil mir der zahn " +
+		"seit tagen weh tat und die ärztin hat gesagt " +
 		"dass ich nächste woche wieder kommen soll also fahren wir morgen früh zusammen mit dem auto dorthin und bleiben lange"
 )
 

@@ -39,7 +39,8 @@ func (d dater) relative(i int) (DateMention, int) {
 	if day, ok := d.weekdayAt(i + n); ok {
 		return mention(Day, d.stepWeekday(step, day)), n + 1 + d.partOfDay(i+n)
 	}
-	if month, ok := months[word]; ok && (d.words[i+n].Capital || !d.foreign && (!otherWord[word] || word == "march" && d.at(i-1) != "the")) {
+	if month, ok := months[word]; ok && (d.words[i+n].Capital ||
+		!d.foreign && (!otherWord[word] || word == "march" && d.at(i-1) != "the")) {
 		return mention(Month, d.stepMonth(step, month)), n + 1
 	}
 	if month, ok := seasons[word]; ok {

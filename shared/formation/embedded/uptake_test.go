@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What somebody takes up of an assistant's list is told with it, and the list's turn is a source; what only counts, or says enough alone, is
-// left as it is.
+// What somebody takes up of an assistant's list is told with it, and the list's turn is a source; what only counts, or says enough alone,
+// is left as it is.
 func TestExtractNamesWhatIsTakenUpFromAList(t *testing.T) {
 	const dinners = "Assistant: Some ideas:\n1. Fish pie\n2. Ratatouille with bread\n3. Beef stew\n4. Leek soup"
 	for _, c := range []struct {
@@ -20,7 +20,8 @@ func TestExtractNamesWhatIsTakenUpFromAList(t *testing.T) {
 		{"a number by name", []string{dinners, "Ana: number 4 please"}, "Leek soup"},
 		{"an ordinal in front", []string{dinners, "Ana: 2nd one sounds good"}, "Ratatouille with bread"},
 		{"a word of one entry", []string{dinners, "Ana: the ratatouille then"}, "Ratatouille with bread"},
-		{"letters in bold", []string{"Assistant: Either\n- **A: a big table**, simple\n- **B: paging**", "Ana: B. keep it simple"}, "paging"},
+		{"letters in bold", []string{"Assistant: Either\n- **A: a big table**, simple\n- **B: paging**",
+			"Ana: B. keep it simple"}, "paging"},
 		{"bullets by place", []string{"Assistant: Try\n* Porto\n* Braga\n* Faro", "Ana: The third one sounds nice"}, "Faro"},
 		{"another language", []string{"Assistant: Ideen:\n- **Tanzen** im Saal\n- Singen am Feuer", "Ana: dann Singen"}, "Singen am Feuer"},
 		{"one of before, by place", []string{dinners, "Ana: thanks", "Assistant: Welcome!", "Ana: I cooked the third one on your list"},
@@ -32,7 +33,8 @@ func TestExtractNamesWhatIsTakenUpFromAList(t *testing.T) {
 		{"one letter", []string{"Assistant: A: by train\nB: by bus", "Ana: b"}, "by bus"},
 		{"two by place", []string{dinners, "Ana: the first and the third"}, "Fish pie; Beef stew"},
 		{"two in German", []string{dinners, "Ana: 2 und 4"}, "Ratatouille with bread; Leek soup"},
-		{"the outer list", []string{"Assistant: 1. **Pie**\n   - cod\n   - cream\n2. **Soup**\n   - leek", "Ana: the second one please"}, "Soup"},
+		{"the outer list", []string{"Assistant: 1. **Pie**\n   - cod\n   - cream\n2. **Soup**\n   - leek",
+			"Ana: the second one please"}, "Soup"},
 		{"either of two lists", []string{"Assistant: Pros\n1. quick\n2. cheap\nCons\n1. loud\n2. wet", "Ana: 2."}, ""},
 		{"what is code", []string{"Assistant: Run\n```\n1. build\n2. test\n```", "Ana: 2."}, ""},
 		{"what the user tells of other things", []string{dinners, "Ana: thanks", "Assistant: Welcome!",

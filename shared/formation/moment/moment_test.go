@@ -14,8 +14,10 @@ var day = time.Date(2024, 5, 6, 9, 30, 0, 0, time.UTC)
 
 func TestWhatLastsIsNoMatterOfTheMoment(t *testing.T) {
 	for said, want := range map[string]bool{
-		"My head hurts today.": true, "I'm making soup tonight.": true, "Waiting for the bus right now": true, "No time tonight, sorry.": true,
-		"I went to the concert yesterday.": false, "I got married today.": false, "I'm allergic to nuts.": false, "I live in Porto now.": false,
+		"My head hurts today.": true, "I'm making soup tonight.": true, "Waiting for the bus right now": true,
+		"No time tonight, sorry.":          true,
+		"I went to the concert yesterday.": false, "I got married today.": false, "I'm allergic to nuts.": false,
+		"I live in Porto now.":                       false,
 		"I'm hiking with some friends this weekend.": false, "I have an exam tomorrow.": false, "My back hurts when I sit.": false,
 		"I'm waiting for a heart operation.": false, "[shares a photo: soup] I'm making soup tonight.": false, "": false,
 	} {
@@ -32,7 +34,8 @@ func TestWhatLastsIsNoMatterOfTheMoment(t *testing.T) {
 
 func TestLastingFactsInTheFrameOfTheMomentAreKept(t *testing.T) {
 	for _, said := range []string{
-		"I'm in rehab right now", "I'm in prison right now", "I'm in labour right now", "I'm in Crete right now", "I'm out of insulin today",
+		"I'm in rehab right now", "I'm in prison right now", "I'm in labour right now", "I'm in Crete right now",
+		"I'm out of insulin today",
 		"I'm at dialysis this morning", "I'm leaving my husband tonight", "I'm at my AA meeting tonight", "I'm at the mosque tonight",
 		"I'm drinking again tonight", "no coffee today, doctor's orders", "my car is at the garage today, it's a Golf",
 	} {
