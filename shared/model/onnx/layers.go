@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/viterin/vek/vek32"
+
+	"github.com/mneme-memory/mneme/shared/model/bytematrix"
 )
 
 // reduce sums, or averages, along axes.
@@ -139,12 +141,15 @@ func dequantize(n node, in []tensor) (tensor, error) {
 			from += inner
 		}
 	}
+	if len(steps.shape) == 2 && inner == 1 && len(scale.floats) > 1 && bytematrix.Fits(steps.shape[0], steps.shape[1]) {
+		out.matrix = bytematrix.New(steps.shape[0], steps.shape[1], steps.bytes, scale.floats)
+	}
 	return out, nil
 }
 
 func matMul(_ node, in []tensor) (tensor, error) {
 	a, b := in[0], in[1]
-	if a.isInt() || b.isInt() || len(a.shape) < 2 || len(b.shape) < 2 {
+	if a.isInt() || b.isInt() && b.matrix == nil || len(a.shape) < 2 || len(b.shape) < 2 {
 		return a, fmt.Errorf("has shapes %v and %v, want floats of at least two axes", a.shape, b.shape)
 	}
 	p, q := len(a.shape)-2, len(b.shape)-2
@@ -154,6 +159,9 @@ func matMul(_ node, in []tensor) (tensor, error) {
 	}
 	if product(b.shape[:q]) == 1 { // all rows at once
 		n *= product(a.shape[:p])
+		if b.matrix != nil && n > 0 {
+			return tensor{shape: append(slices.Clone(a.shape[:p+1]), m), floats: b.matrix.Multiply(a.floats)}, nil
+		}
 		out := tensor{shape: append(slices.Clone(a.shape[:p+1]), m), floats: make([]float32, n*m)}
 		multiply(out.floats, a.floats, b.floats, inner)
 		return out, nil

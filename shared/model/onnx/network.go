@@ -67,13 +67,20 @@ func (n *Network) fold() error {
 		n.constants[one.outputs[0]] = out
 	}
 	n.nodes = left
-	taken := map[string]bool{n.output: true}
+	taken, asFloats := map[string]bool{n.output: true}, map[string]bool{n.output: true}
 	for _, one := range n.nodes {
-		for _, in := range one.inputs {
+		for i, in := range one.inputs {
 			taken[in] = true
+			asFloats[in] = asFloats[in] || one.op != "MatMul" || i != 1
 		}
 	}
 	maps.DeleteFunc(n.constants, func(name string, _ tensor) bool { return !taken[name] })
+	for name, t := range n.constants {
+		if t.matrix != nil && !asFloats[name] {
+			t.floats = nil // a fifth of the memory
+			n.constants[name] = t
+		}
+	}
 	return nil
 }
 

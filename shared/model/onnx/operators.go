@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/viterin/vek/vek32"
 )
 
 // operator computes a node's first output. Inputs that a node leaves out have no shape and no numbers.
@@ -12,12 +14,12 @@ type operator func(n node, in []tensor) (tensor, error)
 
 // operators are those that encoders of text are exported with.
 var operators = map[string]operator{
-	"Add": arithmetic(func(a, b float32) float32 { return a + b }, func(a, b int64) int64 { return a + b }),
-	"Sub": arithmetic(func(a, b float32) float32 { return a - b }, func(a, b int64) int64 { return a - b }),
-	"Mul": arithmetic(func(a, b float32) float32 { return a * b }, func(a, b int64) int64 { return a * b }),
-	"Div": arithmetic(func(a, b float32) float32 { return a / b }, quotient),
-	"Min": arithmetic(func(a, b float32) float32 { return min(a, b) }, func(a, b int64) int64 { return min(a, b) }),
-	"Max": arithmetic(func(a, b float32) float32 { return max(a, b) }, func(a, b int64) int64 { return max(a, b) }),
+	"Add": arithmetic(vek32.Add_Into, func(a, b int64) int64 { return a + b }),
+	"Sub": arithmetic(vek32.Sub_Into, func(a, b int64) int64 { return a - b }),
+	"Mul": arithmetic(vek32.Mul_Into, func(a, b int64) int64 { return a * b }),
+	"Div": arithmetic(vek32.Div_Into, quotient),
+	"Min": arithmetic(vek32.Minimum_Into, func(a, b int64) int64 { return min(a, b) }),
+	"Max": arithmetic(vek32.Maximum_Into, func(a, b int64) int64 { return max(a, b) }),
 	"Pow": arithmetic(power, func(a, b int64) int64 { return int64(math.Pow(float64(a), float64(b))) }),
 
 	"Equal":          comparison(func(a, b float64) bool { return a == b }),
@@ -54,26 +56,40 @@ func quotient(a, b int64) int64 {
 	return a / b
 }
 
-func power(a, b float32) float32 {
-	if b == 2 {
-		return a * a
+func power(out, a, b []float32) []float32 {
+	for i, x := range a {
+		if out[i] = x * x; b[i] != 2 {
+			out[i] = float32(math.Pow(float64(x), float64(b[i])))
+		}
 	}
-	return float32(math.Pow(float64(a), float64(b)))
+	return out
 }
 
+// leastRepeated is how long a second operand is at least that is repeated as a whole: shorter ones are written out first.
+const leastRepeated = 16
+
 // arithmetic is an operator on two tensors that are brought to one shape.
-func arithmetic(onFloats func(a, b float32) float32, onInts func(a, b int64) int64) operator {
+func arithmetic(onFloats func(out, a, b []float32) []float32, onInts func(a, b int64) int64) operator {
 	return func(_ node, in []tensor) (tensor, error) {
 		a, b := in[0], in[1]
 		shape, err := common(a.shape, b.shape)
 		if err != nil || a.isInt() != b.isInt() {
 			return a, kindErr(err)
 		}
-		a, b = a.spread(shape), b.aligned(shape)
-		if a.isInt() {
-			return tensor{shape: shape, ints: combine(a.ints, b.ints, onInts)}, nil
+		if a = a.spread(shape); a.isInt() {
+			return tensor{shape: shape, ints: combine(a.ints, b.aligned(shape).ints, onInts)}, nil
 		}
-		return tensor{shape: shape, floats: combine(a.floats, b.floats, onFloats)}, nil
+		if b = b.aligned(shape); len(b.floats) < leastRepeated {
+			b = b.spread(shape)
+		}
+		if len(a.floats) > 0 && len(b.floats) == 0 {
+			panic(noOperand)
+		}
+		out := tensor{shape: shape, floats: make([]float32, len(a.floats))}
+		for from, n := 0, len(b.floats); from < len(a.floats); from += n {
+			onFloats(out.floats[from:from+n], a.floats[from:from+n], b.floats)
+		}
+		return out, nil
 	}
 }
 
@@ -93,11 +109,13 @@ func (t tensor) aligned(shape []int) tensor {
 	return t.spread(shape)
 }
 
+const noOperand = "an operand is empty"
+
 // combine computes with pairs; the second slice is repeated as often as it takes. Nothing cannot be repeated: it panics, as other
 // malformed operands do.
 func combine[T, R any](a, b []T, f func(a, b T) R) []R {
 	if len(a) > 0 && len(b) == 0 {
-		panic("an operand is empty")
+		panic(noOperand)
 	}
 	out := make([]R, len(a))
 	for from := 0; from < len(a); from += len(b) {

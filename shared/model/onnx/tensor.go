@@ -3,6 +3,8 @@ package onnx
 import (
 	"fmt"
 	"slices"
+
+	"github.com/mneme-memory/mneme/shared/model/bytematrix"
 )
 
 // tensor is an array of numbers in row-major order: floats, or ints, which also stand for true (1) and false (0), or bytes, which only
@@ -12,6 +14,8 @@ type tensor struct {
 	floats []float32
 	ints   []int64
 	bytes  []int8
+	// matrix has the same numbers, of two axes, where the processor multiplies by bytes; then floats are missing if nothing else takes them.
+	matrix *bytematrix.Matrix
 }
 
 func product(shape []int) int {
@@ -31,7 +35,7 @@ func (t tensor) shaped(shape []int) (tensor, error) {
 	if product(shape) != t.size() {
 		return t, fmt.Errorf("cannot make a shape of %v out of %v", shape, t.shape)
 	}
-	t.shape = shape
+	t.shape, t.matrix = shape, nil
 	return t, nil
 }
 
