@@ -67,45 +67,62 @@ func softmax(n node, in []tensor) (tensor, error) {
 	if p, err := axis(at, len(t.shape)); err != nil || p != len(t.shape)-1 || t.isInt() {
 		return t, fmt.Errorf("is along axis %d of shape %v, want numbers along the last", at, t.shape)
 	}
-	out := tensor{shape: t.shape, floats: slices.Clone(t.floats)}
-	for row := range slices.Chunk(out.floats, t.shape[len(t.shape)-1]) {
-		most, sum := slices.Max(row), 0.0
+	out := tensor{shape: t.shape, floats: make([]float32, len(t.floats))}
+	width := t.shape[len(t.shape)-1]
+	for from := 0; from < len(t.floats); from += width {
+		row, to := t.floats[from:from+width], out.floats[from:from+width]
+		most, sum := vek32.Max(row), float32(0)
 		for i, x := range row {
-			e := math.Exp(float64(x - most))
-			row[i] = float32(e)
-			sum += e
+			to[i] = exponential(x - most)
+			sum += to[i]
 		}
-		for i := range row {
-			row[i] = float32(float64(row[i]) / sum)
-		}
+		vek32.DivNumber_Inplace(to, sum)
 	}
 	return out, nil
 }
+
+// exponential is e to the power of a number that is at most 0. It is read off a table, as gelu's function is: between two entries, of which
+// there are expSteps to the unit, the line is less than 2e-7 of the value off. Below -expEnd it is 0, which is 1e-9 off.
+func exponential(x float32) float32 {
+	at := (x + expEnd) * expSteps
+	if x != x || at < 0 {
+		return max(x, 0)
+	}
+	k := int(at)
+	y := expTable[k]
+	return y + (expTable[k+1]-y)*(at-float32(k))
+}
+
+const (
+	expEnd   = 20
+	expSteps = 1024
+)
+
+var expTable = func() (out [expEnd*expSteps + 2]float32) {
+	for i := range out {
+		out[i] = float32(math.Exp(float64(i)/expSteps - expEnd))
+	}
+	return out
+}()
 
 func layerNormalization(n node, in []tensor) (tensor, error) {
 	t, width := in[0], len(in[1].floats)
 	if rank := len(t.shape); rank == 0 || width == 0 || t.shape[rank-1] != width {
 		return t, fmt.Errorf("has a scale of %d for a shape of %v, want the last axis'", width, t.shape)
 	}
-	epsilon := 1e-5
+	epsilon := float32(1e-5)
 	if a, ok := n.attributes["epsilon"]; ok {
-		epsilon = float64(a.f)
+		epsilon = a.f
 	}
-	out := tensor{shape: t.shape, floats: slices.Clone(t.floats)}
-	for row := range slices.Chunk(out.floats, width) {
-		mean, variance := 0.0, 0.0
-		for _, x := range row {
-			mean += float64(x) / float64(width)
-		}
-		for _, x := range row {
-			variance += (float64(x) - mean) * (float64(x) - mean) / float64(width)
-		}
-		by := 1 / math.Sqrt(variance+epsilon)
-		for i, x := range row {
-			row[i] = float32((float64(x)-mean)*by) * in[1].floats[i]
-			if len(in) > 2 && in[2].floats != nil {
-				row[i] += in[2].floats[i]
-			}
+	out := tensor{shape: t.shape, floats: make([]float32, len(t.floats))}
+	for from := 0; from < len(t.floats); from += width {
+		row := out.floats[from : from+width]
+		vek32.SubNumber_Into(row, t.floats[from:from+width], vek32.Mean(t.floats[from:from+width]))
+		variance := vek32.Dot(row, row) / float32(width)
+		vek32.DivNumber_Inplace(row, float32(math.Sqrt(float64(variance+epsilon))))
+		vek32.Mul_Inplace(row, in[1].floats)
+		if len(in) > 2 && in[2].floats != nil {
+			vek32.Add_Inplace(row, in[2].floats)
 		}
 	}
 	return out, nil
