@@ -23,6 +23,9 @@ func (p Person) Subject(tenant string) dataset.Subject {
 	}
 	for _, t := range p.Targets {
 		target := dataset.Target{Turns: t.Turns, At: t.ValidFrom, Operation: t.Operation, Predecessor: t.Predecessor, Value: t.Value}
+		if t.Evolution == EvolutionExpand {
+			target.Operation = memory.OpAdd // what was told before holds beside it
+		}
 		for _, k := range t.Keywords {
 			for _, w := range text.Words(k) {
 				if !text.IsStopWord(w.Lower) {

@@ -136,7 +136,7 @@ func (l *life) among(c formation.Candidate, session []formation.Candidate, most 
 // update is the change that a candidate tells: that of its turn most of whose words it has among the candidates of the turn.
 func (l *life) update(c formation.Candidate, session []formation.Candidate) (change, bool) {
 	for _, t := range l.targets[c.Sources[0]] {
-		if !t.IsUpdate() || t.Turns[0] != c.Sources[0] {
+		if !t.IsUpdate() && t.Evolution != synthesis.EvolutionExpand || t.Turns[0] != c.Sources[0] {
 			continue
 		}
 		own := wordShare(t.Words, text.StemSet(c.Content))
