@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,7 +38,7 @@ func WriteStatements(out io.Writer, statements []corpus.Among, model *relation.M
 	lines := make([]statementLine, len(statements))
 	onAll(len(statements), func(i int) {
 		a := statements[i]
-		line := statementLine{Later: a.Later.Text, Of: a.Looks, Does: a.Label.String(), Part: a.Part, MadeUp: a.Batch == livesBatch}
+		line := statementLine{Later: cmp.Or(a.Later.Message, a.Later.Text), Of: a.Looks, Does: a.Label.String(), Part: a.Part, MadeUp: a.Batch == livesBatch}
 		readings := make([]relation.Reading, len(a.Stored))
 		for j, s := range a.Stored {
 			line.Stored, readings[j] = append(line.Stored, s.Text), model.Read(s)

@@ -46,10 +46,8 @@ func (q quoter) lives(ctx context.Context, seed uint64, persons, most int) ([]co
 			if err != nil {
 				return nil, fmt.Errorf("life %d: %w", i, err)
 			}
-			for _, c := range said {
-				if set := l.among(c, said, most); len(set.Stored) > 0 {
-					out = append(out, set)
-				}
+			for _, turn := range byTurn(said) {
+				out = append(out, l.amongOf(turn, said, most)...)
 			}
 			for _, c := range said {
 				l.said = append(l.said, remembered{c, text.StemSet(c.Content)})
@@ -82,6 +80,39 @@ type life struct {
 	all     []dataset.Target
 	said    []remembered
 	random  *rand.Rand
+}
+
+// amongOf holds the candidates of a turn against what was said before. What one of them changes the whole message tells, which is therefore
+// only of that one.
+func (l *life) amongOf(turn, session []formation.Candidate, most int) []corpus.Among {
+	var out []corpus.Among
+	changes := 0
+	for i, c := range turn {
+		set := l.among(c, session, most)
+		if set.Later.Message = embedded.Message(turn, i); set.Label.Changes() {
+			changes++
+		}
+		out = append(out, set)
+	}
+	for i := range out {
+		if changes > 1 || changes == 1 && !out[i].Label.Changes() {
+			out[i].Later.Message = ""
+		}
+	}
+	return slices.DeleteFunc(out, func(a corpus.Among) bool { return len(a.Stored) == 0 })
+}
+
+// byTurn parts candidates by the turn that they are of.
+func byTurn(said []formation.Candidate) [][]formation.Candidate {
+	var out [][]formation.Candidate
+	for _, c := range said {
+		if n := len(out) - 1; n >= 0 && out[n][0].Sources[0] == c.Sources[0] {
+			out[n] = append(out[n], c)
+			continue
+		}
+		out = append(out, []formation.Candidate{c})
+	}
+	return out
 }
 
 // among holds a candidate against what was said before.

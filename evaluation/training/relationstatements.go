@@ -67,8 +67,15 @@ func atMost[T any](list []T, most int) []T {
 // changingNothing holds what is said against the most what was said before it.
 func changingNothing(said []formation.Candidate, batch string, most int) []corpus.Among {
 	var out []corpus.Among
+	var messages []string
+	for _, turn := range byTurn(said) {
+		for i := range turn {
+			messages = append(messages, embedded.Message(turn, i))
+		}
+	}
 	for i, c := range said {
 		a := corpus.Among{Later: asUser(c), Looks: -1, Batch: batch, Kind: "dialogue"}
+		a.Later.Message = messages[i]
 		for _, before := range said[:i] {
 			if before.Sources[0] != c.Sources[0] && before.Speaker == c.Speaker && len(a.Stored) < most {
 				a.Stored = append(a.Stored, asUser(before))

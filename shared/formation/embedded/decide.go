@@ -238,11 +238,11 @@ func (d *decider) judge(turn memory.Turn) turnJudged {
 	}
 	out := turnJudged{each: map[string]map[string]relation.Relation{}, by: map[string]string{}}
 	d.judged[turn.ID] = out
-	for _, r := range d.of[turn.ID] {
+	for i, r := range d.of[turn.ID] {
 		c, each := r.Candidate, map[string]relation.Relation{}
 		out.each[c.Content] = each
 		own := told(d.known(r.Memories), c)
-		for k, does := range d.judges.Judge(asLater(plain(c.Content), c, turn), asStored(own)) {
+		for k, does := range d.judges.Judge(d.later(i, turn), asStored(own)) {
 			id := own[k].ID
 			each[id] = does
 			if by, ok := out.by[id]; !ok || does.Change() > out.each[by][id].Change() {
@@ -261,7 +261,7 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 		for i := range list {
 			list[i] = plain(list[i])
 		}
-		gone = d.judges.Gone(asLater(d.onward(c), c, turn), list)
+		gone = d.judges.Gone(d.later(d.place(c), turn), list)
 	}
 	rest, sure := Without(m.Content, gone)
 	if !sure {
@@ -274,17 +274,30 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 	return rest, rest == "" || !slices.ContainsFunc(d.former.parts(rest), worth)
 }
 
-// onward is what a turn says itself from a candidate on: what comes behind it may tell which facts stay ("the rest is as it was"). Words
-// that it quotes of others tell nothing of the user's.
-func (d *decider) onward(c formation.Candidate) string {
-	said, behind := plain(c.Content), false
-	for _, r := range d.of[c.Sources[0]] {
-		if behind && !foreign(r.Candidate) {
-			said += " " + plain(r.Candidate.Content)
+// maxMessageWords is how many words around a candidate are read with it: about what the cross-encoder reads.
+const maxMessageWords = 55
+
+// Message is what a turn says around one of its candidates, which are in order: all of it, or as much as is read. Words that the turn quotes
+// of others tell nothing of the speaker's.
+func Message(turn []formation.Candidate, at int) string {
+	from, to := at, at+1
+	words := text.CountWords(turn[at].Content)
+	for grown := true; grown; {
+		grown = false
+		for _, next := range []int{to, from - 1} {
+			if next < 0 || next >= len(turn) || foreign(turn[next]) {
+				continue
+			}
+			if n := text.CountWords(turn[next].Content); words+n <= maxMessageWords {
+				words, from, to, grown = words+n, min(from, next), max(to, next+1), true
+			}
 		}
-		behind = behind || r.Candidate.Content == c.Content
 	}
-	return said
+	said := make([]string, 0, to-from)
+	for _, c := range turn[from:to] {
+		said = append(said, plain(c.Content))
+	}
+	return strings.Join(said, " ")
 }
 
 // foreign reports whether a candidate quotes words that somebody else wrote.
@@ -320,8 +333,19 @@ func asStored(entries []memory.Memory) []relation.Statement {
 	return out
 }
 
-func asLater(said string, c formation.Candidate, turn memory.Turn) relation.Statement {
-	return relation.Statement{Text: said, Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
+// later is a candidate of a turn, by its place, as the judge takes it.
+func (d *decider) later(at int, turn memory.Turn) relation.Statement {
+	own := make([]formation.Candidate, 0, len(d.of[turn.ID]))
+	for _, r := range d.of[turn.ID] {
+		own = append(own, r.Candidate)
+	}
+	c := own[at]
+	return relation.Statement{Text: plain(c.Content), Message: Message(own, at), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
+}
+
+// place is that of a candidate in its turn.
+func (d *decider) place(c formation.Candidate) int {
+	return slices.IndexFunc(d.of[c.Sources[0]], func(r formation.Related) bool { return r.Candidate.Content == c.Content })
 }
 
 // missing are the content stems of a statement that another does not have.

@@ -96,11 +96,11 @@ type hearing struct {
 }
 
 func (h hearing) Gone(later relation.Statement, parts []string) []float64 {
-	*h.heard = append(*h.heard, later.Text)
+	*h.heard = append(*h.heard, later.Message)
 	return h.judge.Gone(later, parts)
 }
 
-func TestFactsAreDividedByWhatTheUserSaysBehindTheChangeToo(t *testing.T) {
+func TestFactsAreDividedByWhatTheUserSaysAroundTheChangeToo(t *testing.T) {
 	both := stored("both", "I live in Porto and I am allergic to peanuts.")
 	var heard []string
 	decide(t, hearing{judge{both.Content: {relation.Replaces: 0.9}}, &heard},

@@ -57,6 +57,8 @@ func ParseLabel(name string) (Label, error) {
 type Statement struct {
 	// Text is the quotation: a sentence or two.
 	Text string
+	// Message is what was said in one go, of which Text is a part: what is read where Text alone may not tell. Empty is Text alone.
+	Message string
 	// Role is who speaks; an assistant's words hardly ever change what a user told.
 	Role memory.Role
 	// Speaker is the name; only whether the two are the same one counts. Empty is a speaker of its own.

@@ -20,7 +20,7 @@ var ErrModel = errors.New("not a cross-encoder of relations")
 // How many tokens of a stored and of a later statement are read: what it was trained on.
 const (
 	longestStored = 40
-	longestLater  = 48
+	longestLater  = 80
 )
 
 // outputs of a token: the logits of the labels but Unrelated, which count at the first token, and that of holding no more.

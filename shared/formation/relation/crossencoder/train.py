@@ -33,7 +33,7 @@ from encoder import FOLDER, HEADS, LAYERS, WIDTH, layers, tokenizer, weights
 RELATIONS = ["same", "adds", "replaces", "ends"]
 CHANGES = ("replaces", "ends")
 OUTPUTS = len(RELATIONS) + 1
-LONGEST_STORED, LONGEST_LATER, POSITIONS = 40, 48, 96
+LONGEST_STORED, LONGEST_LATER, POSITIONS = 40, 80, 128
 # Steps, the first rate of learning, how many pairs of a step are those that a part is marked in, and the weight of the loss of parts.
 PHASES = ((1500, 8e-5, 0, 0.5), (1400, 6e-5, 28, 3.0), (1000, 5e-5, 28, 3.0))
 BATCH, DECAY = 64, 0.01
