@@ -33,6 +33,8 @@ type quotation struct {
 	glue string
 	// foreign is whether the words are somebody else's, pasted.
 	foreign bool
+	// asks is whether it is nothing but questions.
+	asks bool
 	// worth is how worth remembering the best of its clauses is.
 	worth float64
 }
@@ -41,7 +43,8 @@ func (q quotation) words() int { return text.CountWords(q.said) }
 
 // join puts a neighbour behind a quotation.
 func (q *quotation) join(next quotation) {
-	q.said, q.foreign, q.worth = q.said+next.glue+next.said, q.foreign || next.foreign, max(q.worth, next.worth)
+	q.said, q.foreign, q.asks = q.said+next.glue+next.said, q.foreign || next.foreign, q.asks && next.asks
+	q.worth = max(q.worth, next.worth)
 }
 
 // quote returns what a turn says behind another and an assistant's list, one candidate a fact.
@@ -76,7 +79,7 @@ func (f *Former) quote(turn memory.Turn, behind *before, options *list) []format
 func (f *Former) clausesOf(turn memory.Turn) []quotation {
 	var out []quotation
 	add := func(said, glue string, foreign, joins bool) {
-		q := quotation{said: said, sources: []string{turn.ID}, glue: glue, foreign: foreign}
+		q := quotation{said: said, sources: []string{turn.ID}, glue: glue, foreign: foreign, asks: isQuestion(said)}
 		alone := turn
 		alone.Text, alone.Caption = said, ""
 		q.worth = f.worth(alone)
@@ -126,14 +129,17 @@ func shortened(s string) string {
 }
 
 // leastWorth is how worth remembering a quotation must be to be a memory of its own.
-const leastWorth = 0.6
+const leastWorth = 0.65
+
+// tells reports whether a quotation is worth a memory of its own; what only asks is part of what it asks about.
+func (q quotation) tells() bool { return q.worth >= leastWorth && !q.asks }
 
 // worthy joins what is not worth a memory of its own to what stands before it, or behind it at the beginning of a turn.
 func worthy(quotes []quotation) []quotation {
 	var out []quotation
 	for _, q := range quotes {
 		n := len(out) - 1
-		if n < 0 || q.foreign != out[n].foreign || q.worth >= leastWorth && out[n].worth >= leastWorth ||
+		if n < 0 || q.foreign != out[n].foreign || q.tells() && out[n].tells() ||
 			out[n].words()+q.words() > maxQuoteWords {
 			out = append(out, q)
 			continue
