@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/score"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
@@ -112,6 +113,9 @@ func Evaluate(ctx context.Context, o Options) (Report, error) {
 // people are made up, by the split that they are of.
 type people map[synthesis.Split][]dataset.Subject
 
+// splits are the corpus' by those of the words: phrasings, too, were trained on or held out.
+var splits = map[synthesis.Split]corpus.Split{synthesis.SplitTrain: corpus.Train, synthesis.SplitHeldout: corpus.Heldout}
+
 // makePeople makes people of either split.
 func makePeople(seed uint64, persons int) (people, error) {
 	out := people{}
@@ -119,7 +123,11 @@ func makePeople(seed uint64, persons int) (people, error) {
 		if persons == 0 {
 			continue
 		}
-		g, err := synthesis.New(synthesis.Options{Seed: seed, Persons: persons, Split: split})
+		phrasings, err := corpus.Phrasings(splits[split])
+		if err != nil {
+			return nil, err
+		}
+		g, err := synthesis.New(synthesis.Options{Seed: seed, Persons: persons, Split: split, Phrasings: phrasings})
 		if err != nil {
 			return nil, err
 		}

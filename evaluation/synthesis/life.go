@@ -20,6 +20,8 @@ type life struct {
 	*Generator
 	r      *rand.Rand
 	person Person
+	// themes are what the person may tell.
+	themes []*theme
 	// used are the values that were drawn, so that no two targets look alike by accident.
 	used map[string]bool
 	// things are what each speaker has told so far: 0 is the user, 1 the other.
@@ -65,6 +67,7 @@ func newLife(g *Generator, r *rand.Rand, i int) *life {
 	if l.person.Form == FormAssistant {
 		l.person.Other = Profile{Name: "Assistant", Role: memory.RoleAssistant}
 	}
+	l.drawPhrasings()
 	for who := range l.style {
 		l.style[who] = drawStyle(r, g.options.Clean || l.speaker(who).Role == memory.RoleAssistant)
 	}

@@ -60,6 +60,8 @@ type Options struct {
 	Split Split
 	// Form is who talks; default FormMixed.
 	Form Form
+	// Phrasings are statements as people typed them, which are told beside the themes of the words; default none.
+	Phrasings []Phrasing
 	// Clean leaves out typing errors, chat spelling and lower-cased lines.
 	Clean bool
 }
@@ -96,9 +98,10 @@ func (o Options) withDefaults() (Options, error) {
 type Generator struct {
 	options Options
 	words   *library
+	phrased []*theme
 }
 
-// New reads the words of the split. Its errors are terminal: an option out of range, or broken word files.
+// New reads the words of the split. Its errors are terminal: an option out of range, a phrasing that tells nothing, or broken word files.
 func New(o Options) (*Generator, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -108,7 +111,11 @@ func New(o Options) (*Generator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load words: %w", err)
 	}
-	return &Generator{options: o, words: words}, nil
+	phrased, err := phrasedThemes(o.Phrasings)
+	if err != nil {
+		return nil, err
+	}
+	return &Generator{options: o, words: words, phrased: phrased}, nil
 }
 
 // Generate makes Options.Persons people. For many, Generator.Person needs less memory.

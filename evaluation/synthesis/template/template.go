@@ -24,6 +24,9 @@ type node struct {
 	choices [][]node
 }
 
+// Literal is a text in which nothing is replaced.
+func Literal(s string) Phrase { return Phrase{Source: s, nodes: []node{{literal: s}}} }
+
 // Parse reads a template. Braces and brackets must match.
 func Parse(source string) (Phrase, error) {
 	nodes, rest, err := parseNodes(source, false)

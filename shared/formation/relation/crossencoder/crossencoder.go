@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"github.com/mneme-memory/mneme/shared/formation/relation"
@@ -54,7 +55,8 @@ func Parse(network, tokenizer []byte) (*Model, error) {
 	if before, after := t.Around(); len(before) != 1 || len(after) != 1 {
 		return nil, fmt.Errorf("%w: tokenizer has %d tokens before a text and %d behind it, want 1 and 1", ErrModel, len(before), len(after))
 	}
-	if _, err := m.read([]string{"stored"}, "later"); err != nil {
+	long := strings.Repeat("later ", longestStored+longestLater) // the longest that is read
+	if _, err := m.read([]string{long}, long); err != nil {
 		return nil, err
 	}
 	return m, nil
