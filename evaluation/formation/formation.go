@@ -62,6 +62,9 @@ type VariantReport struct {
 	Synthetic *Measures `json:"synthetic,omitempty"`
 	// OtherWords is the same on made-up people whose names, values and phrasings nothing was trained on, either.
 	OtherWords *Measures `json:"synthetic_other_words,omitempty"`
+	// Typed is the same on people who tell what people typed, of writers that models were trained on, and OtherTyped of others.
+	Typed      *Measures `json:"typed,omitempty"`
+	OtherTyped *Measures `json:"typed_other_writers,omitempty"`
 }
 
 // Report is the whole of an evaluation. Its top is that of its first variant.
@@ -110,29 +113,38 @@ func Evaluate(ctx context.Context, o Options) (Report, error) {
 	return out, nil
 }
 
-// people are made up, by the split that they are of.
-type people map[synthesis.Split][]dataset.Subject
+// kindOfPeople is the split of their words, and whether they tell what people typed.
+type kindOfPeople struct {
+	split synthesis.Split
+	typed bool
+}
+
+// people are made up.
+type people map[kindOfPeople][]dataset.Subject
 
 // splits are the corpus' by those of the words: phrasings, too, were trained on or held out.
 var splits = map[synthesis.Split]corpus.Split{synthesis.SplitTrain: corpus.Train, synthesis.SplitHeldout: corpus.Heldout}
 
-// makePeople makes people of either split.
+// makePeople makes people of each kind.
 func makePeople(seed uint64, persons int) (people, error) {
 	out := people{}
-	for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
+	for split, written := range splits {
 		if persons == 0 {
 			continue
 		}
-		phrasings, err := corpus.Phrasings(splits[split])
+		phrasings, err := corpus.Phrasings(written)
 		if err != nil {
 			return nil, err
 		}
-		g, err := synthesis.New(synthesis.Options{Seed: seed, Persons: persons, Split: split, Phrasings: phrasings})
-		if err != nil {
-			return nil, err
-		}
-		for i := range persons {
-			out[split] = append(out[split], g.Person(i).Subject("evaluation"))
+		for typed, told := range map[bool][][]synthesis.Phrasing{false: nil, true: phrasings} {
+			g, err := synthesis.New(synthesis.Options{Seed: seed, Persons: persons, Split: split, Phrasings: told})
+			if err != nil {
+				return nil, err
+			}
+			kind := kindOfPeople{split, typed}
+			for i := range persons {
+				out[kind] = append(out[kind], g.Person(i).Subject("evaluation"))
+			}
 		}
 	}
 	return out, nil
@@ -155,11 +167,14 @@ func (v Variant) measure(ctx context.Context, e embedding.Embedder, subjects []d
 	out.CallsPerSession = score.Share(int(usage.Calls()), out.Sessions)
 	out.InputPerSession = score.Share(int(usage.InputTokens()), out.Sessions)
 	out.OutPerSession = score.Share(int(usage.OutputTokens()), out.Sessions)
-	for split, to := range map[synthesis.Split]**Measures{synthesis.SplitTrain: &out.Synthetic, synthesis.SplitHeldout: &out.OtherWords} {
-		if len(made[split]) == 0 {
+	for kind, to := range map[kindOfPeople]**Measures{
+		{synthesis.SplitTrain, false}: &out.Synthetic, {synthesis.SplitHeldout, false}: &out.OtherWords,
+		{synthesis.SplitTrain, true}: &out.Typed, {synthesis.SplitHeldout, true}: &out.OtherTyped,
+	} {
+		if len(made[kind]) == 0 {
 			continue
 		}
-		measures, err := v.measures(ctx, e, made[split])
+		measures, err := v.measures(ctx, e, made[kind])
 		if err != nil {
 			return out, err
 		}
@@ -225,6 +240,10 @@ func (r Report) Render(out io.Writer) error {
 		count("duplicates", func(v VariantReport) int { return v.Synthetic.Duplicates })
 		share("in words never trained on: updates that hit", func(v VariantReport) float64 { return v.OtherWords.UpdateHits })
 		share("updates that were wrong", func(v VariantReport) float64 { return v.OtherWords.WrongUpdates })
+		share("as people typed: updates that hit", func(v VariantReport) float64 { return v.Typed.UpdateHits })
+		share("updates that were wrong", func(v VariantReport) float64 { return v.Typed.WrongUpdates })
+		share("as other people typed: updates that hit", func(v VariantReport) float64 { return v.OtherTyped.UpdateHits })
+		share("updates that were wrong", func(v VariantReport) float64 { return v.OtherTyped.WrongUpdates })
 	}
 	_ = tw.Flush() // a buffer takes everything
 	fmt.Fprintf(&b, "%d users, %d sessions, %d turns, %d questions with short answers; evidence ids repaired %d, dropped %d\n",

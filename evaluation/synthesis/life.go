@@ -48,12 +48,14 @@ type thing struct {
 	target int
 	// begun and touched are the first and the last session that told of it.
 	begun, touched int
+	// done are the ops of a phrasing that were said: nobody types the same twice.
+	done map[*op]bool
 	// reflected is whether somebody looked back on it.
 	reflected bool
 }
 
 func newLife(g *Generator, r *rand.Rand, i int) *life {
-	l := &life{Generator: g, r: r, used: map[string]bool{}, slots: map[string]int{}}
+	l := &life{Generator: g, r: r, used: map[string]bool{}, slots: map[string]int{}, themes: g.words.themes}
 	l.person.ID = fmt.Sprintf("%s-%d-%d", g.options.Split, g.options.Seed, i)
 	l.person.Form = g.options.Form
 	if l.person.Form == FormMixed {
@@ -67,7 +69,9 @@ func newLife(g *Generator, r *rand.Rand, i int) *life {
 	if l.person.Form == FormAssistant {
 		l.person.Other = Profile{Name: "Assistant", Role: memory.RoleAssistant}
 	}
-	l.drawPhrasings()
+	if n := len(g.phrased); n > 0 {
+		l.themes = g.phrased[i%n]
+	}
 	for who := range l.style {
 		l.style[who] = drawStyle(r, g.options.Clean || l.speaker(who).Role == memory.RoleAssistant)
 	}
@@ -332,6 +336,7 @@ func (l *life) freshSlot(name string) string {
 // update keeps what an op changed. Asides and repetitions change nothing.
 func (l *life) update(t *thing, o *op, vars map[string]string, index int, gist string) {
 	t.touched = l.session
+	t.done[o] = o.once
 	switch o.evolution {
 	case EvolutionAgain, EvolutionNear, EvolutionWish:
 		return
@@ -352,7 +357,7 @@ func (l *life) update(t *thing, o *op, vars map[string]string, index int, gist s
 func (l *life) begin(who int, th *theme) *thing {
 	name := l.speaker(who).Name
 	t := &thing{
-		theme: th, subject: name, slot: l.freshSlot(name + "/" + th.name), vars: map[string]string{}, target: -1,
+		theme: th, subject: name, slot: l.freshSlot(name + "/" + th.name), vars: map[string]string{}, done: map[*op]bool{}, target: -1,
 		begun: l.session, touched: l.session,
 	}
 	l.things[who] = append(l.things[who], t)
@@ -363,7 +368,7 @@ func (l *life) begin(who int, th *theme) *thing {
 func (t *thing) next(want func(Evolution) bool) []*op {
 	var out []*op
 	for _, o := range t.ops {
-		if want(o.evolution) && (len(o.from) == 0 || slices.Contains(o.from, t.op)) {
+		if want(o.evolution) && !t.done[o] && (len(o.from) == 0 || slices.Contains(o.from, t.op)) {
 			out = append(out, o)
 		}
 	}

@@ -13,10 +13,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// Phrasing is a statement as somebody typed it, with what the same person says later about its matter.
+// Phrasing is a statement as somebody typed it, with what the same person says later about its matter. What has no word of content is never
+// told.
 type Phrasing struct {
-	// Topic is a word or two. A person tells at most one phrasing of a topic, so that what they tell goes together.
-	Topic string
 	Told  string
 	Later []Later
 }
@@ -27,42 +26,48 @@ type Later struct {
 	Evolution Evolution
 }
 
-// phrasingsALife is how many phrasings a person draws: about as many as there are themes.
-const phrasingsALife = 40
-
-// phrasedThemes makes a theme of each phrasing.
-func phrasedThemes(phrasings []Phrasing) ([]*theme, error) {
-	var out []*theme
-	for i, p := range phrasings {
-		where := fmt.Sprintf("phrasings[%d]", i)
-		said, answer := keywords(p.Told), template.Literal(p.Told)
-		if p.Topic == "" || len(said) == 0 {
-			return nil, fault.Terminal(where, "has topic %q and tells %q, want a topic, and words", p.Topic, p.Told)
-		}
-		t := &theme{name: p.Topic, domain: p.Topic, kind: memory.KindFact, gist: &said[0], answer: &answer}
-		t.ops = append(t.ops, phrasedOp("new", EvolutionNew, p.Told, said))
-		for _, l := range p.Later {
-			words := keywords(l.Said)
-			switch l.Evolution {
-			case EvolutionExpand, EvolutionShift, EvolutionEnd, EvolutionAgain, EvolutionNear:
-			default:
-				return nil, fault.Terminal(where, "has a later %q, want expand, shift, end, again or near", l.Evolution)
+// phrasedThemes makes a theme of each phrasing, by who says them.
+func phrasedThemes(people [][]Phrasing) ([][]*theme, error) {
+	out := make([][]*theme, len(people))
+	for i, phrasings := range people {
+		for j, p := range phrasings {
+			if len(keywords(p.Told)) == 0 {
+				continue
 			}
-			if len(words) == 0 {
-				continue // "no", which nothing can be told by
+			t, err := p.theme(fmt.Sprintf("phrasing %d", j))
+			if err != nil {
+				return nil, fault.Terminal(fmt.Sprintf("phrasings[%d][%d]", i, j), "%w", err)
 			}
-			o := phrasedOp(string(l.Evolution), l.Evolution, l.Said, words)
-			o.from = []string{"new"} // what it says is of the statement as it was told first
-			t.ops = append(t.ops, o)
+			out[i] = append(out[i], t)
 		}
-		out = append(out, t)
 	}
 	return out, nil
 }
 
-func phrasedOp(name string, e Evolution, said string, words []template.Phrase) *op {
+func (p Phrasing) theme(name string) (*theme, error) {
+	said, answer := keywords(p.Told), template.Literal(p.Told)
+	t := &theme{name: name, domain: "told", kind: memory.KindFact, gist: &said[0], answer: &answer}
+	t.ops = append(t.ops, phrasedOp(EvolutionNew, p.Told, said))
+	for _, l := range p.Later {
+		switch l.Evolution {
+		case EvolutionExpand, EvolutionShift, EvolutionEnd, EvolutionAgain, EvolutionNear:
+		default:
+			return nil, fmt.Errorf("has a later %q, want expand, shift, end, again or near", l.Evolution)
+		}
+		words := keywords(l.Said)
+		if len(words) == 0 {
+			continue
+		}
+		o := phrasedOp(l.Evolution, l.Said, words)
+		o.from = []string{string(EvolutionNew)} // it is of the statement as that was told first
+		t.ops = append(t.ops, o)
+	}
+	return t, nil
+}
+
+func phrasedOp(e Evolution, said string, words []template.Phrase) *op {
 	literal := template.Literal(said)
-	return &op{name: name, evolution: e, statement: literal, keywords: words, say: []template.Phrase{literal}}
+	return &op{name: string(e), evolution: e, once: true, statement: literal, keywords: words, say: []template.Phrase{literal}}
 }
 
 // keywords are the three longest words of content, in the order that they stand in; the first again where there are fewer.
@@ -82,20 +87,4 @@ func keywords(said string) []template.Phrase {
 		out = append(out, template.Literal(strings.TrimSpace(words[min(i, len(words)-1)])))
 	}
 	return out
-}
-
-// drawPhrasings gives a person phrasings of topics of their own, beside the themes of the words.
-func (l *life) drawPhrasings() {
-	l.themes = l.words.themes
-	if len(l.phrased) == 0 {
-		return
-	}
-	had := map[string]bool{}
-	for range phrasingsALife {
-		t := template.Pick(l.r, l.phrased)
-		if !had[t.name] {
-			had[t.name] = true
-			l.themes = append(slices.Clip(l.themes), t)
-		}
-	}
 }

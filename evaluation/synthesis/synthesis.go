@@ -60,8 +60,9 @@ type Options struct {
 	Split Split
 	// Form is who talks; default FormMixed.
 	Form Form
-	// Phrasings are statements as people typed them, which are told beside the themes of the words; default none.
-	Phrasings []Phrasing
+	// Phrasings are, by who typed them, what people told; where there are any, a person tells one's instead of what is in the words, amid
+	// the same small talk. Default none.
+	Phrasings [][]Phrasing
 	// Clean leaves out typing errors, chat spelling and lower-cased lines.
 	Clean bool
 }
@@ -98,10 +99,10 @@ func (o Options) withDefaults() (Options, error) {
 type Generator struct {
 	options Options
 	words   *library
-	phrased []*theme
+	phrased [][]*theme
 }
 
-// New reads the words of the split. Its errors are terminal: an option out of range, a phrasing that tells nothing, or broken word files.
+// New reads the words of the split. Its errors are terminal: an option out of range, a later statement that evolves in no known way, or broken word files.
 func New(o Options) (*Generator, error) {
 	o, err := o.withDefaults()
 	if err != nil {

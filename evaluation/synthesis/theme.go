@@ -32,6 +32,8 @@ type op struct {
 	name      string
 	evolution Evolution
 	draws     []draw
+	// once is whether it is said no more than once.
+	once bool
 	// from names the ops after which this one may come; empty means any.
 	from      []string
 	statement template.Phrase
