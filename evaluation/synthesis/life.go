@@ -69,8 +69,8 @@ func newLife(g *Generator, r *rand.Rand, i int) *life {
 	if l.person.Form == FormAssistant {
 		l.person.Other = Profile{Name: "Assistant", Role: memory.RoleAssistant}
 	}
-	if n := len(g.phrased); n > 0 {
-		l.themes = g.phrased[i%n]
+	if len(g.phrased) > 0 {
+		l.themes = template.Pick(r, g.phrased)
 	}
 	for who := range l.style {
 		l.style[who] = drawStyle(r, g.options.Clean || l.speaker(who).Role == memory.RoleAssistant)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mneme-memory/mneme/evaluation/synthesis/template"
@@ -67,6 +68,9 @@ func (p Phrasing) theme(name string) (*theme, error) {
 
 func phrasedOp(e Evolution, said string, words []template.Phrase) *op {
 	literal := template.Literal(said)
+	if last, _ := utf8.DecodeLastRuneInString(said); unicode.IsLetter(last) || unicode.IsDigit(last) {
+		literal = template.Literal(said + ".") // small talk may stand behind it
+	}
 	return &op{name: string(e), evolution: e, once: true, statement: literal, keywords: words, say: []template.Phrase{literal}}
 }
 
