@@ -2,8 +2,11 @@ package onnx
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/viterin/vek/vek32"
 )
 
 func floatsOf(shape []int, v ...float32) tensor { return tensor{shape: shape, floats: v} }
@@ -101,6 +104,45 @@ func TestGeluIsTheErrorFunctions(t *testing.T) {
 	for i, x := range in {
 		if want := 0.5 * float64(x) * (1 + math.Erf(float64(x)/math.Sqrt2)); math.Abs(float64(got.floats[i])-want) > 1e-6 {
 			t.Errorf("of %v it is %v, want %v", x, got.floats[i], want)
+		}
+	}
+}
+
+// Where the processor multiplies by bytes, what comes in is rounded to 127 steps: a product is off by a hundredth at most.
+func TestAProductWithBytesIsNearThatWithFloats(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const rows, columns = 64, 96
+	steps, factors, a := make([]int8, rows*columns), make([]float32, columns), make([]float32, 5*rows)
+	for i := range steps {
+		steps[i] = int8(r.IntN(255) - 127)
+	}
+	for i := range factors {
+		factors[i] = 0.01
+	}
+	for i := range a {
+		a[i] = float32(r.NormFloat64())
+	}
+	in := []tensor{{shape: []int{rows, columns}, bytes: steps}, floatsOf([]int{columns}, factors...)}
+	weights, err := dequantize(attr("axis", 1), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := matMul(node{}, []tensor{floatsOf([]int{5, rows}, a...), weights})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights.matrix = nil
+	want, err := matMul(node{}, []tensor{floatsOf([]int{5, rows}, a...), weights})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.shape, want.shape) {
+		t.Fatalf("shape %v, want %v", got.shape, want.shape)
+	}
+	length := math.Sqrt(float64(vek32.Dot(want.floats, want.floats)) / float64(len(want.floats)))
+	for i, x := range want.floats {
+		if off := math.Abs(float64(got.floats[i] - x)); off > 0.03*length {
+			t.Errorf("number %d is %v, want %v", i, got.floats[i], x)
 		}
 	}
 }
