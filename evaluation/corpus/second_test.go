@@ -101,15 +101,14 @@ func TestASecondReaderOfPairsAgrees(t *testing.T) {
 	change.compare(t, "pairs, changed or not", 0.97, 0.95)
 }
 
-func TestASecondReaderOfBanksAgrees(t *testing.T) {
+// agreement is how a second reader of later statements agrees: what they do, whether they change anything, and of changes which entry.
+func agreement(t *testing.T, file string) (labels readings[string], change readings[bool], entries readings[int]) {
+	t.Helper()
 	batches := map[string][]corpus.Bank{}
 	for _, b := range banks(t) {
 		batches[b.Batch] = append(batches[b.Batch], b)
 	}
-	var labels readings[string]
-	var change readings[bool]
-	var entries readings[int]
-	for _, s := range seconds(t, "banks.jsonl") {
+	for _, s := range seconds(t, file) {
 		l := batches[s.Batch][s.Line].Later[s.Later]
 		labels = append(labels, [2]string{l.Label, s.Label})
 		change = append(change, [2]bool{changes(t, l.Label), changes(t, s.Label)})
@@ -117,10 +116,20 @@ func TestASecondReaderOfBanksAgrees(t *testing.T) {
 			entries = append(entries, [2]int{l.Entry, s.Entry})
 		}
 	}
+	return labels, change, entries
+}
+
+func TestASecondReaderOfBanksAgrees(t *testing.T) {
 	// Whether a friend's news adds to an entry or has nothing to do with it is where readers differ (37 of 46); a change is clear to both.
+	labels, change, entries := agreement(t, "banks.jsonl")
 	labels.compare(t, "banks b23 to b26, five labels", 0.58, 0.45)
 	change.compare(t, "banks b23 to b26, changed or not", 0.97, 0.95)
 	entries.compare(t, "banks b23 to b26, which entry is changed", 0.95, 0.9)
+
+	labels, change, entries = agreement(t, "messages.jsonl")
+	labels.compare(t, "banks b27 to b34, five labels", 0.92, 0.9)
+	change.compare(t, "banks b27 to b34, changed or not", 0.97, 0.95)
+	entries.compare(t, "banks b27 to b34, which entry is changed", 0.95, 0.9)
 }
 
 func TestASecondReaderOfDialoguesAgrees(t *testing.T) {

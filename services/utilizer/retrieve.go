@@ -224,14 +224,14 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 // choose takes the candidates that the tenant's weights put first, and says whether they answer. Of the versions of one memory it keeps the
 // one that the query is about.
 func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, f *found) {
-	query := features.Query{Text: q.Query, Messages: q.Messages, Vector: f.vector, Now: r.Now(), Past: h.Past}
+	query := features.Query{Text: q.Query, Messages: q.Messages, Vector: f.vector, Now: r.Now(), Past: h.Past || h.Event}
 	depth := max(q.Candidates, features.SupportDepth)
-	var all []candidate
 	if h.Past {
-		const room = 2 // for what the horizon leaves out
-		all = within(h, x.Candidates(query, q.chooser, room*depth))
-	} else {
-		all = x.Candidates(query, q.chooser, depth)
+		depth *= 2 // for what the horizon leaves out
+	}
+	all := x.Candidates(query, q.chooser, depth)
+	if query.Past {
+		all = within(h, all)
 	}
 	f.support = r.Support.LogOdds(all)
 	f.request = f.from != nil && x.Request(query) // what a search found does not tell who else speaks

@@ -13,6 +13,8 @@ import (
 type Horizon struct {
 	// Past says that what held before is asked for, so that superseded memories count, too.
 	Past bool
+	// Event says that something that happened is asked for: what was told of it counts, whether or not it still holds.
+	Event bool
 	// At is the last day asked about; zero where the query names none.
 	At time.Time
 	// Exact says that At was asked for as such: what was said later is left out. A query's own time is taken less strictly, because people
@@ -22,8 +24,11 @@ type Horizon struct {
 
 // Statuses are the states of the memories that the query may call up.
 func (h Horizon) Statuses() []memory.Status {
-	if h.Past {
+	switch {
+	case h.Past:
 		return memory.Recallable()
+	case h.Event:
+		return []memory.Status{memory.StatusActive, memory.StatusSuperseded}
 	}
 	return []memory.Status{memory.StatusActive}
 }
@@ -35,7 +40,7 @@ func ReadHorizon(query string, asOf, now time.Time) Horizon {
 	}
 	r := intent.Trained().Read(query, now)
 	if r.At.IsZero() {
-		return Horizon{Past: r.Past}
+		return Horizon{Past: r.Past, Event: r.Event}
 	}
 	return Horizon{Past: true, At: r.At.AddDate(0, 0, 1).Add(-time.Nanosecond)}
 }
@@ -43,8 +48,16 @@ func ReadHorizon(query string, asOf, now time.Time) Horizon {
 // Filter leaves of what was found what the horizon asks for, in its order. Of the versions of one memory it keeps one: with a time
 // asked about, the one that held then, or the first where none was known yet; without, those that no longer hold, because the one that
 // does is not what is asked for. A memory of one version is kept, unless it no longer held at the time asked about, or was taken back
-// as if it had never held.
+// as if it had never held. Where an event is asked for, a version is left out of which a later one has all the turns, and what was taken
+// back.
 func (h Horizon) Filter(found []bank.Scored) []bank.Scored {
+	if h.Event {
+		return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool {
+			return !slices.Contains(h.Statuses(), s.Memory.Status) || slices.ContainsFunc(found, func(o bank.Scored) bool {
+				return slices.Contains(o.Memory.Predecessors, s.Memory.ID) && covers(o.Memory.Sources, s.Memory.Sources)
+			})
+		})
+	}
 	if !h.Past {
 		return found
 	}
@@ -61,6 +74,11 @@ func (h Horizon) Filter(found []bank.Scored) []bank.Scored {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(s bank.Scored) bool { return drop[s.Memory.ID] || !h.covers(s.Memory) })
+}
+
+// covers reports whether all of some turns are among others.
+func covers(turns, some []string) bool {
+	return !slices.ContainsFunc(some, func(id string) bool { return !slices.Contains(turns, id) })
 }
 
 // InOrder puts ranked memories that are linked, since the newer may have taken the place of the older without that being sure, in the order

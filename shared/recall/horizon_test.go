@@ -31,7 +31,7 @@ func TestReadHorizon(t *testing.T) {
 		"Does he not smoke any more?":                                      {},
 		"Where did Ana live in 2022?":                                      {Past: true, At: day(2023, 1, 1).Add(-1)},
 		"Where did Ana work in March 2024?":                                {Past: true, At: day(2024, 4, 1).Add(-1)},
-		"Did Ana meet Eva yesterday?":                                      {}, // it happened: what is known of it now answers
+		"Did Ana meet Eva yesterday?":                                      {Event: true}, // it happened: what is known of it now answers
 		"Where did Ana live on 3 May 2023 and in 2020?":                    {Past: true, At: day(2023, 5, 4).Add(-1)},
 		"Is the trip in 2025 still on?":                                    {},
 		"What was Ana's address a few years ago?":                          {Past: true},
@@ -93,6 +93,27 @@ func TestFilter(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+func TestWhatHappenedIsToldByWhatNoLongerHoldsToo(t *testing.T) {
+	said := func(s bank.Scored, turns ...string) bank.Scored {
+		s.Memory.Sources = turns
+		return s
+	}
+	found := []bank.Scored{
+		said(version("moved to Porto", day(2023, 1, 1), memory.StatusSuperseded), "1"),
+		said(version("moved to Braga", day(2024, 1, 1), memory.StatusActive, "moved to Porto"), "5"),
+		said(version("sells the car and the boat", day(2023, 2, 1), memory.StatusSuperseded), "2"),
+		said(version("sells the boat", day(2023, 2, 1), memory.StatusActive, "sells the car and the boat"), "2"),
+		said(version("never so", day(2023, 3, 1), memory.StatusRetracted), "3"),
+	}
+	var got []string
+	for _, s := range (recall.Horizon{Event: true}).Filter(found) {
+		got = append(got, s.Memory.ID)
+	}
+	if want := []string{"moved to Porto", "moved to Braga", "sells the boat"}; !slices.Equal(got, want) {
+		t.Errorf("left are %q, want %q", got, want)
 	}
 }
 

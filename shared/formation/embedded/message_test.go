@@ -19,7 +19,9 @@ func (l listener) Judge(later relation.Statement, stored []relation.Statement) [
 	return judge{}.Judge(later, stored)
 }
 
-func (l listener) Gone(later relation.Statement, parts []string) []float64 { return judge{}.Gone(later, parts) }
+func (l listener) Gone(later relation.Statement, parts []string) []float64 {
+	return judge{}.Gone(later, parts)
+}
 
 func TestTheJudgeReadsTheWholeMessage(t *testing.T) {
 	var heard []relation.Statement

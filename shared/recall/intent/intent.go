@@ -45,6 +45,8 @@ type Reading struct {
 	Probabilities []float64
 	// Past says that what held before is asked for, surely enough that what holds now may be left out.
 	Past bool
+	// Event says that something that happened is asked for, surely enough, and not what held.
+	Event bool
 	// At is the last day of the time that has gone by at which it held; zero where the question names none.
 	At time.Time
 	// Dates are the times that have gone by which the question names, in order.
@@ -62,7 +64,7 @@ type Dated struct {
 	Asked bool
 }
 
-// surelyEvent is the probability of Event from which a time that is asked about is that of an event.
+// surelyEvent is the probability of Event from which an event is asked for, and a time that is asked about is that of one.
 const surelyEvent = 0.7
 
 // Read reads a question that is asked at a time. Where it asks about a time that has gone by, and not surely about an event, it means the
@@ -75,12 +77,13 @@ func (m *Model) Read(question string, now time.Time) Reading {
 	if q.Unread {
 		surely = 0.1
 	}
+	r.Event = !r.Past && r.Probabilities[Event] >= surelyEvent && !q.Unread
 	state := r.Past || r.Probabilities[Event] < surelyEvent
 	for _, d := range q.Dates {
 		asked := m.Dates.Probabilities(d.Features)[1] >= surely
 		r.Dates = append(r.Dates, Dated{d.DateMention, asked})
 		if last := d.Last(); asked && state && last.After(r.At) {
-			r.Past, r.At = true, last
+			r.Past, r.Event, r.At = true, false, last
 		}
 	}
 	return r
