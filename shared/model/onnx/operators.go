@@ -65,8 +65,8 @@ func power(out, a, b []float32) []float32 {
 	return out
 }
 
-// leastRepeated is how long a second operand is at least that is repeated as a whole: shorter ones are written out first.
-const leastRepeated = 16
+// leastRepeated is how long a second operand is at least that is repeated as a whole: shorter ones are written out some times first.
+const leastRepeated = 256
 
 // arithmetic is an operator on two tensors that are brought to one shape.
 func arithmetic(onFloats func(out, a, b []float32) []float32, onInts func(a, b int64) int64) operator {
@@ -79,15 +79,17 @@ func arithmetic(onFloats func(out, a, b []float32) []float32, onInts func(a, b i
 		if a = a.spread(shape); a.isInt() {
 			return tensor{shape: shape, ints: combine(a.ints, b.aligned(shape).ints, onInts)}, nil
 		}
-		if b = b.aligned(shape); len(b.floats) < leastRepeated {
-			b = b.spread(shape)
-		}
-		if len(a.floats) > 0 && len(b.floats) == 0 {
+		row := b.aligned(shape).floats
+		if len(a.floats) > 0 && len(row) == 0 {
 			panic(noOperand)
 		}
+		if n := len(row); n > 0 && n < leastRepeated {
+			row = slices.Repeat(row, leastRepeated/n+1)
+		}
 		out := tensor{shape: shape, floats: make([]float32, len(a.floats))}
-		for from, n := 0, len(b.floats); from < len(a.floats); from += n {
-			onFloats(out.floats[from:from+n], a.floats[from:from+n], b.floats)
+		for from := 0; from < len(a.floats); from += len(row) {
+			to := min(from+len(row), len(a.floats))
+			onFloats(out.floats[from:to], a.floats[from:to], row[:to-from])
 		}
 		return out, nil
 	}
