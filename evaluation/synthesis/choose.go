@@ -85,7 +85,7 @@ func (l *life) fresh(who int, look bool) (choice, bool) {
 		return choice{}, false
 	}
 	var all []*theme
-	for _, th := range l.themes {
+	for _, th := range l.themes[who] {
 		if th.assistant == l.assistant(who) && th.looksBack() == look && (th.many || !l.has(who, th)) {
 			all = append(all, th)
 		}

@@ -20,8 +20,8 @@ type life struct {
 	*Generator
 	r      *rand.Rand
 	person Person
-	// themes are what the person may tell.
-	themes []*theme
+	// themes are what each speaker may tell.
+	themes [2][]*theme
 	// used are the values that were drawn, so that no two targets look alike by accident.
 	used map[string]bool
 	// things are what each speaker has told so far: 0 is the user, 1 the other.
@@ -55,7 +55,7 @@ type thing struct {
 }
 
 func newLife(g *Generator, r *rand.Rand, i int) *life {
-	l := &life{Generator: g, r: r, used: map[string]bool{}, slots: map[string]int{}, themes: g.words.themes}
+	l := &life{Generator: g, r: r, used: map[string]bool{}, slots: map[string]int{}, themes: [2][]*theme{g.words.themes, g.words.themes}}
 	l.person.ID = fmt.Sprintf("%s-%d-%d", g.options.Split, g.options.Seed, i)
 	l.person.Form = g.options.Form
 	if l.person.Form == FormMixed {
@@ -69,8 +69,9 @@ func newLife(g *Generator, r *rand.Rand, i int) *life {
 	if l.person.Form == FormAssistant {
 		l.person.Other = Profile{Name: "Assistant", Role: memory.RoleAssistant}
 	}
-	if len(g.phrased) > 0 {
-		l.themes = template.Pick(r, g.phrased)
+	if n := len(g.phrased); n > 0 {
+		first := r.IntN(n)
+		l.themes = [2][]*theme{g.phrased[first], g.phrased[(first+1)%n]} // two writers' lives
 	}
 	for who := range l.style {
 		l.style[who] = drawStyle(r, g.options.Clean || l.speaker(who).Role == memory.RoleAssistant)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -71,10 +70,13 @@ func phrasedOp(e Evolution, said string, words []template.Phrase) *op {
 	if last, _ := utf8.DecodeLastRuneInString(said); unicode.IsLetter(last) || unicode.IsDigit(last) {
 		literal = template.Literal(said + ".") // small talk may stand behind it
 	}
-	return &op{name: string(e), evolution: e, once: true, statement: literal, keywords: words, say: []template.Phrase{literal}}
+	return &op{
+		name: string(e), evolution: e, once: true, statement: literal, keywords: words, answer: &literal,
+		say: []template.Phrase{literal},
+	}
 }
 
-// keywords are the three longest words of content, in the order that they stand in; the first again where there are fewer.
+// keywords are the three longest words of content, in the order that they stand in; the last again where there are fewer.
 func keywords(said string) []template.Phrase {
 	var words []string
 	for _, w := range text.Words(said) {
@@ -88,7 +90,7 @@ func keywords(said string) []template.Phrase {
 	words = slices.DeleteFunc(words, func(w string) bool { return !slices.Contains(longest, w) })
 	var out []template.Phrase
 	for i := 0; i < 3 && len(words) > 0; i++ {
-		out = append(out, template.Literal(strings.TrimSpace(words[min(i, len(words)-1)])))
+		out = append(out, template.Literal(words[min(i, len(words)-1)]))
 	}
 	return out
 }

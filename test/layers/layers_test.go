@@ -50,7 +50,8 @@ var order = []string{
 	// the domain
 	"shared/fault", "shared/memory", "shared/tenant", "shared/contract",
 	// language, and models of it
-	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector", "shared/model/onnx",
+	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector",
+	"shared/model/bytematrix", "shared/model/onnx",
 	"shared/model/wordpiece", "shared/model/embedding",
 	// ports of the stores and the bus, with their adapters
 	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/transfer", "shared/bus",
@@ -63,7 +64,7 @@ var order = []string{
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/formation/formationtest",
 	"workflows/consolidation", "workflows/erasure",
 	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer",
-	"evaluation/dataset", "evaluation/corpus", "evaluation/score", "evaluation/synthesis", "evaluation/formation", "evaluation/training",
+	"evaluation/dataset", "evaluation/score", "evaluation/synthesis", "evaluation/corpus", "evaluation/formation", "evaluation/training",
 	"evaluation/baseline", "evaluation/recall", "evaluation/learning", "evaluation/relating", "evaluation/followup", "evaluation/requests",
 	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/cli",
 	"cmd",

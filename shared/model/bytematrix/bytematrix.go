@@ -1,5 +1,5 @@
 // Package bytematrix multiplies by matrices of signed bytes, on processors that have instructions for it (AVX-512 VNNI). A vector that
-// comes in is rounded to 127 steps of its largest number; sums are exact.
+// comes in is rounded to 127 steps of its largest number; what is summed up is exact.
 package bytematrix
 
 import "fmt"
@@ -44,9 +44,6 @@ func New(rows, columns int, steps []int8, factors []float32) *Matrix {
 	}
 	return m
 }
-
-// Columns is how many there are.
-func (m *Matrix) Columns() int { return m.columns }
 
 // Multiply returns the product of a matrix, given row by row, with this one. It panics where a row is not as long as this matrix is high.
 func (m *Matrix) Multiply(a []float32) []float32 {

@@ -18,4 +18,4 @@ func quantize(to *int8, from *float32, n int, by float32, sums *[lanes]int32)
 // many steps of the packed matrix there are.
 //
 //go:noescape
-func tile(out *float32, steps *int8, packed *uint8, columns, rows *float32, offsets *int32, stride, height, count int)
+func tile(out *float32, steps *int8, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height, count int)

@@ -12,8 +12,8 @@ TEXT ·largest(SB), NOSPLIT, $0-24
 	VPXORD       Z0, Z0, Z0
 
 next:
-	VPANDD (SI), Z1, Z2
-	VMAXPS Z2, Z0, Z0
+	VPANDD  (SI), Z1, Z2
+	VPMAXUD Z2, Z0, Z0 // as whole numbers, which are in the order of the numbers, and in which NaN is the largest
 	ADDQ   $64, SI
 	SUBQ   $16, CX
 	JNZ    next
@@ -65,13 +65,13 @@ next:
 	VMOVUPS      right, 64(DI) \
 	ADDQ         SI, DI
 
-// func tile(out *float32, steps *int8, packed *uint8, columns, rows *float32, offsets *int32, stride, height, count int)
+// func tile(out *float32, steps *int8, packed *uint8, columnFactors, rowFactors *float32, offsets *int32, stride, height, count int)
 TEXT ·tile(SB), NOSPLIT, $0-72
 	MOVQ out+0(FP), DI
 	MOVQ steps+8(FP), R8
 	MOVQ packed+16(FP), DX
-	MOVQ columns+24(FP), AX
-	MOVQ rows+32(FP), BX
+	MOVQ columnFactors+24(FP), AX
+	MOVQ rowFactors+32(FP), BX
 	MOVQ offsets+40(FP), R12
 	MOVQ stride+48(FP), SI
 	MOVQ height+56(FP), R9

@@ -61,6 +61,33 @@ func TestAProductIsThatOfTheRoundedNumbers(t *testing.T) {
 	}
 }
 
+func TestARowThatIsNoNumberStaysNone(t *testing.T) {
+	const rows, columns = 64, 32
+	if !bytematrix.Fits(rows, columns) {
+		t.Logf("this processor has no such instructions; nothing uses the package here")
+		return
+	}
+	steps, factors := make([]int8, rows*columns), make([]float32, columns)
+	for i := range steps {
+		steps[i] = 1
+	}
+	for i := range factors {
+		factors[i] = 1
+	}
+	m := bytematrix.New(rows, columns, steps, factors)
+	for _, at := range []int{0, 20, 63} {
+		a := make([]float32, 2*rows)
+		for i := range a {
+			a[i] = 1
+		}
+		a[at] = float32(math.NaN())
+		got := m.Multiply(a)
+		if x, y := got[0], got[columns]; x == x || math.Abs(float64(y)-rows) > 1e-3 {
+			t.Errorf("with none at %d the rows have %v and %v", at, x, y)
+		}
+	}
+}
+
 func TestAMatrixOfOddSizeDoesNotFit(t *testing.T) {
 	for _, size := range [][2]int{{0, 32}, {16, 0}, {15, 32}, {16, 5}} {
 		if bytematrix.Fits(size[0], size[1]) {

@@ -82,11 +82,14 @@ func softmax(n node, in []tensor) (tensor, error) {
 }
 
 // exponential is e to the power of a number that is at most 0. It is read off a table, as gelu's function is: between two entries, of which
-// there are expSteps to the unit, the line is less than 2e-7 of the value off. Below -expEnd it is 0, which is 1e-9 off.
+// there are expSteps to the unit, the line is about 1e-6 of the value off. Below -expEnd it is 0, which is 2e-9 off.
 func exponential(x float32) float32 {
-	at := (x + expEnd) * expSteps
-	if x != x || at < 0 {
-		return max(x, 0)
+	at := x*expSteps + expEnd*expSteps
+	switch {
+	case !(x <= 0):
+		return float32(math.NaN())
+	case at < 0:
+		return 0
 	}
 	k := int(at)
 	y := expTable[k]
@@ -166,7 +169,7 @@ func dequantize(n node, in []tensor) (tensor, error) {
 
 func matMul(_ node, in []tensor) (tensor, error) {
 	a, b := in[0], in[1]
-	if a.isInt() || b.isInt() && b.matrix == nil || len(a.shape) < 2 || len(b.shape) < 2 {
+	if a.isInt() || b.isInt() || len(a.shape) < 2 || len(b.shape) < 2 {
 		return a, fmt.Errorf("has shapes %v and %v, want floats of at least two axes", a.shape, b.shape)
 	}
 	p, q := len(a.shape)-2, len(b.shape)-2

@@ -67,19 +67,25 @@ func (n *Network) fold() error {
 		n.constants[one.outputs[0]] = out
 	}
 	n.nodes = left
-	taken, asFloats := map[string]bool{n.output: true}, map[string]bool{n.output: true}
+	taken, asFloats, asMatrix := map[string]bool{n.output: true}, map[string]bool{n.output: true}, map[string]bool{}
 	for _, one := range n.nodes {
 		for i, in := range one.inputs {
 			taken[in] = true
-			asFloats[in] = asFloats[in] || one.op != "MatMul" || i != 1
+			if one.op == "MatMul" && i == 1 {
+				asMatrix[in] = true
+			} else {
+				asFloats[in] = true
+			}
 		}
 	}
 	maps.DeleteFunc(n.constants, func(name string, _ tensor) bool { return !taken[name] })
 	for name, t := range n.constants {
-		if t.matrix != nil && !asFloats[name] {
-			t.floats = nil // a fifth of the memory
-			n.constants[name] = t
+		if !asMatrix[name] {
+			t.matrix = nil
+		} else if t.matrix != nil && !asFloats[name] {
+			t.floats = nil // four fifths of its memory
 		}
+		n.constants[name] = t
 	}
 	return nil
 }

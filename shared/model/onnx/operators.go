@@ -103,7 +103,7 @@ func kindErr(err error) error {
 	return err
 }
 
-// aligned is spread, but leaves a tensor as it is that has only to be repeated as a whole, such as a bias: combine does that.
+// aligned is spread, but leaves a tensor as it is that has only to be repeated as a whole, such as a bias.
 func (t tensor) aligned(shape []int) tensor {
 	if n := len(shape) - len(t.shape); n >= 0 && slices.Equal(shape[n:], t.shape) {
 		return t

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/viterin/vek/vek32"
+
+	"github.com/mneme-memory/mneme/shared/model/bytematrix"
 )
 
 func floatsOf(shape []int, v ...float32) tensor { return tensor{shape: shape, floats: v} }
@@ -108,7 +110,7 @@ func TestGeluIsTheErrorFunctions(t *testing.T) {
 	}
 }
 
-// Where the processor multiplies by bytes, what comes in is rounded to 127 steps: a product is off by a hundredth at most.
+// Where the processor multiplies by bytes, what comes in is rounded to 127 steps: a product is off by some hundredths at most.
 func TestAProductWithBytesIsNearThatWithFloats(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const rows, columns = 64, 96
@@ -127,6 +129,9 @@ func TestAProductWithBytesIsNearThatWithFloats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if bytematrix.Fits(rows, columns) != (weights.matrix != nil) {
+		t.Fatalf("there is a matrix of bytes: %t", weights.matrix != nil)
+	}
 	got, err := matMul(node{}, []tensor{floatsOf([]int{5, rows}, a...), weights})
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +148,50 @@ func TestAProductWithBytesIsNearThatWithFloats(t *testing.T) {
 	for i, x := range want.floats {
 		if off := math.Abs(float64(got.floats[i] - x)); off > 0.03*length {
 			t.Errorf("number %d is %v, want %v", i, got.floats[i], x)
+		}
+	}
+}
+
+// What else takes weights than products, such as a table's rows, takes them as floats.
+func TestWeightsThatAreLookedUpKeepTheirFloats(t *testing.T) {
+	const size = 32
+	weights := tensor{shape: []int{size, size}, floats: make([]float32, size*size)}
+	if bytematrix.Fits(size, size) {
+		factors := make([]float32, size)
+		weights.matrix = bytematrix.New(size, size, make([]int8, size*size), factors)
+	}
+	product := node{op: "MatMul", inputs: []string{"in", "both"}, outputs: []string{"a"}}
+	for name, c := range map[string]struct {
+		nodes          []node
+		floats, matrix bool
+	}{
+		"multiplied only": {[]node{product}, weights.matrix == nil, weights.matrix != nil},
+		"looked up only":  {[]node{{op: "Gather", inputs: []string{"both", "in"}, outputs: []string{"b"}}}, true, false},
+		"multiplied and reshaped": {
+			[]node{product, {op: "Reshape", inputs: []string{"both", "in"}, outputs: []string{"b"}}}, true, weights.matrix != nil,
+		},
+	} {
+		n := Network{nodes: c.nodes, constants: map[string]tensor{"both": weights}, output: "a"}
+		if err := n.fold(); err != nil {
+			t.Fatal(err)
+		}
+		got := n.constants["both"]
+		if (got.floats != nil) != c.floats || (got.matrix != nil) != c.matrix {
+			t.Errorf("%s: there are floats: %t, a matrix: %t", name, got.floats != nil, got.matrix != nil)
+		}
+	}
+	shaped, err := weights.shaped([]int{size * size})
+	if err != nil || shaped.matrix != nil {
+		t.Errorf("in another shape there is a matrix: %t, %v", shaped.matrix != nil, err)
+	}
+}
+
+func TestWhatIsNoNumberStaysNone(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, row := range [][]float32{{5, nan, 3}, {nan, 1}, {3, 5, nan, 7, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}} {
+		got, err := softmax(node{}, []tensor{floatsOf([]int{len(row)}, row...)})
+		if err != nil || !slices.ContainsFunc(got.floats, func(x float32) bool { return x != x }) {
+			t.Errorf("of %v softmax makes %v, %v", row, got.floats, err)
 		}
 	}
 }

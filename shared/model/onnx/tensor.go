@@ -14,7 +14,8 @@ type tensor struct {
 	floats []float32
 	ints   []int64
 	bytes  []int8
-	// matrix has the same numbers, of two axes, where the processor multiplies by bytes; then floats are missing if nothing else takes them.
+	// matrix has the same numbers, of two axes, where the processor multiplies by bytes; then floats are missing if nothing else takes
+	// them.
 	matrix *bytematrix.Matrix
 }
 
@@ -28,7 +29,7 @@ func product(shape []int) int {
 
 func (t tensor) size() int { return product(t.shape) }
 
-func (t tensor) isInt() bool { return t.floats == nil }
+func (t tensor) isInt() bool { return t.floats == nil && t.matrix == nil }
 
 // shaped returns the same numbers in another shape.
 func (t tensor) shaped(shape []int) (tensor, error) {
