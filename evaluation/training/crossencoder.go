@@ -1,7 +1,6 @@
 package training
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,7 +37,9 @@ func WriteStatements(out io.Writer, statements []corpus.Among, model *relation.M
 	lines := make([]statementLine, len(statements))
 	onAll(len(statements), func(i int) {
 		a := statements[i]
-		line := statementLine{Later: cmp.Or(a.Later.Message, a.Later.Text), Of: a.Looks, Does: a.Label.String(), Part: a.Part, MadeUp: a.Batch == livesBatch}
+		line := statementLine{
+			Later: a.Later.Text, Of: a.Looks, Does: a.Label.String(), Part: a.Part, MadeUp: a.Batch == livesBatch,
+		}
 		readings := make([]relation.Reading, len(a.Stored))
 		for j, s := range a.Stored {
 			line.Stored, readings[j] = append(line.Stored, s.Text), model.Read(s)
@@ -72,7 +73,7 @@ type JudgeOptions struct {
 
 // JudgeDefaults are those of the judge in the binary.
 func JudgeDefaults() JudgeOptions {
-	return JudgeOptions{From: 0.15, Most: 2, Least: 0.1, Share: 0.7, Unasked: -6, FalseCertain: 0.035, FalsePossible: 0.15}
+	return JudgeOptions{From: 0.15, Most: 2, Least: 0.1, Share: 0.85, Unasked: -6, FalseCertain: 0.05, FalsePossible: 0.15}
 }
 
 // JudgeRecord says what a choice was made on.

@@ -82,21 +82,22 @@ type life struct {
 	random  *rand.Rand
 }
 
-// amongOf holds the candidates of a turn against what was said before. What one of them changes the whole message tells, which is therefore
+// amongOf holds the candidates of a turn against what was said before. What one of them does the whole message tells, which is therefore
 // only of that one.
 func (l *life) amongOf(turn, session []formation.Candidate, most int) []corpus.Among {
 	var out []corpus.Among
-	changes := 0
-	for i, c := range turn {
+	telling := 0
+	tells := func(a corpus.Among) bool { return a.Label != relation.Unrelated || len(a.Stored) == 0 }
+	for _, c := range turn {
 		set := l.among(c, session, most)
-		if set.Later.Message = embedded.Message(turn, i); set.Label.Changes() {
-			changes++
+		if tells(set) {
+			telling++
 		}
 		out = append(out, set)
 	}
 	for i := range out {
-		if changes > 1 || changes == 1 && !out[i].Label.Changes() {
-			out[i].Later.Message = ""
+		if telling == 0 || telling == 1 && tells(out[i]) {
+			out[i].Later.Text = embedded.Message(turn, i)
 		}
 	}
 	return slices.DeleteFunc(out, func(a corpus.Among) bool { return len(a.Stored) == 0 })

@@ -75,7 +75,7 @@ func changingNothing(said []formation.Candidate, batch string, most int) []corpu
 	}
 	for i, c := range said {
 		a := corpus.Among{Later: asUser(c), Looks: -1, Batch: batch, Kind: "dialogue"}
-		a.Later.Message = messages[i]
+		a.Later.Text = messages[i]
 		for _, before := range said[:i] {
 			if before.Sources[0] != c.Sources[0] && before.Speaker == c.Speaker && len(a.Stored) < most {
 				a.Stored = append(a.Stored, asUser(before))

@@ -231,26 +231,72 @@ type turnJudged struct {
 	by map[string]string
 }
 
-// judge holds each candidate of a turn against what is related to it.
+// judge holds what a turn says against what is related to it: the messages around its candidates, of which there is one where the turn is
+// short.
 func (d *decider) judge(turn memory.Turn) turnJudged {
 	if out, ok := d.judged[turn.ID]; ok {
 		return out
 	}
 	out := turnJudged{each: map[string]map[string]relation.Relation{}, by: map[string]string{}}
 	d.judged[turn.ID] = out
-	for i, r := range d.of[turn.ID] {
-		c, each := r.Candidate, map[string]relation.Relation{}
-		out.each[c.Content] = each
-		own := told(d.known(r.Memories), c)
-		for k, does := range d.judges.Judge(d.later(i, turn), asStored(own)) {
-			id := own[k].ID
-			each[id] = does
-			if by, ok := out.by[id]; !ok || does.Change() > out.each[by][id].Change() {
-				out.by[id] = c.Content
-			}
+	var messages []string
+	of := map[string][]formation.Related{}
+	for _, r := range d.of[turn.ID] {
+		if foreign(r.Candidate) {
+			continue // others' words change nothing of the user's
 		}
+		m := d.message(r.Candidate)
+		if of[m] == nil {
+			messages = append(messages, m)
+		}
+		of[m] = append(of[m], r)
+	}
+	for _, m := range messages {
+		d.judgeMessage(m, of[m], turn, out)
 	}
 	return out
+}
+
+// judgeMessage holds a message against what is related to the candidates that it is around.
+func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.Turn, out turnJudged) {
+	var own []memory.Memory
+	for _, r := range of {
+		for _, m := range told(d.known(r.Memories), r.Candidate) {
+			if !slices.ContainsFunc(own, func(o memory.Memory) bool { return o.ID == m.ID }) {
+				own = append(own, m)
+			}
+		}
+		out.each[r.Candidate.Content] = map[string]relation.Relation{}
+	}
+	later := relation.Statement{Text: said, Role: turn.Role, Speaker: of[0].Candidate.Speaker, Time: turn.Time}
+	for k, does := range d.judges.Judge(later, asStored(own)) {
+		m := own[k]
+		for _, r := range of {
+			out.each[r.Candidate.Content][m.ID] = does
+		}
+		if before, ok := out.by[m.ID]; ok && out.each[before][m.ID].Change() >= does.Change() {
+			continue
+		}
+		out.by[m.ID] = of[0].Candidate.Content
+		if does.Change() >= d.former.links {
+			out.by[m.ID] = d.teller(of, m, later)
+		}
+	}
+}
+
+// teller is the candidate that says most of what a message changes: the one that would most likely change the entry if it stood alone.
+func (d *decider) teller(of []formation.Related, m memory.Memory, later relation.Statement) string {
+	best, most := of[0].Candidate.Content, -1.0
+	for _, r := range of {
+		if len(of) == 1 {
+			break
+		}
+		later.Text = plain(r.Candidate.Content)
+		if change := d.judges.Judge(later, asStored([]memory.Memory{m}))[0].Change(); change > most {
+			best, most = r.Candidate.Content, change
+		}
+	}
+	return best
 }
 
 // rest is what is left of an entry when the facts of it that a statement changes are taken out; whole says that nothing worth keeping is.
@@ -261,7 +307,7 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 		for i := range list {
 			list[i] = plain(list[i])
 		}
-		gone = d.judges.Gone(d.later(d.place(c), turn), list)
+		gone = d.judges.Gone(relation.Statement{Text: d.message(c), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}, list)
 	}
 	rest, sure := Without(m.Content, gone)
 	if !sure {
@@ -274,28 +320,42 @@ func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn)
 	return rest, rest == "" || !slices.ContainsFunc(d.former.parts(rest), worth)
 }
 
-// maxMessageWords is how many words around a candidate are read with it: about what the cross-encoder reads.
-const maxMessageWords = 55
+const (
+	// maxMessageWords is how many words a message has that is read, about as many as the cross-encoder takes.
+	maxMessageWords = 55
+	// maxWordsBefore is how many of them stand before the candidate at most: what is too long is cut at its end.
+	maxWordsBefore = 25
+)
 
-// Message is what a turn says around one of its candidates, which are in order: all of it, or as much as is read. Words that the turn quotes
-// of others tell nothing of the speaker's.
+// Message is what a turn says around one of its candidates, which are in order: all of them, or as much as is read. Words that the turn
+// quotes of others tell nothing of the speaker's.
 func Message(turn []formation.Candidate, at int) string {
-	from, to := at, at+1
-	words := text.CountWords(turn[at].Content)
-	for grown := true; grown; {
-		grown = false
-		for _, next := range []int{to, from - 1} {
+	words, before := text.CountWords(turn[at].Content), 0
+	read := map[int]bool{at: true}
+	for from, to := at-1, at+1; from >= 0 || to < len(turn); from, to = from-1, to+1 {
+		for _, next := range []int{to, from} {
 			if next < 0 || next >= len(turn) || foreign(turn[next]) {
 				continue
 			}
-			if n := text.CountWords(turn[next].Content); words+n <= maxMessageWords {
-				words, from, to, grown = words+n, min(from, next), max(to, next+1), true
+			n := text.CountWords(turn[next].Content)
+			if words+n > maxMessageWords || next < at && before+n > maxWordsBefore {
+				if next == to {
+					to = len(turn)
+				} else {
+					from = -1
+				}
+				continue
+			}
+			if words, read[next] = words+n, true; next < at {
+				before += n
 			}
 		}
 	}
-	said := make([]string, 0, to-from)
-	for _, c := range turn[from:to] {
-		said = append(said, plain(c.Content))
+	var said []string
+	for i, c := range turn {
+		if read[i] {
+			said = append(said, plain(c.Content))
+		}
 	}
 	return strings.Join(said, " ")
 }
@@ -333,19 +393,16 @@ func asStored(entries []memory.Memory) []relation.Statement {
 	return out
 }
 
-// later is a candidate of a turn, by its place, as the judge takes it.
-func (d *decider) later(at int, turn memory.Turn) relation.Statement {
-	own := make([]formation.Candidate, 0, len(d.of[turn.ID]))
-	for _, r := range d.of[turn.ID] {
-		own = append(own, r.Candidate)
+// message is what is said around a candidate, with what the strategy had judged of the turn.
+func (d *decider) message(c formation.Candidate) string {
+	own := make([]formation.Candidate, 0, len(d.of[c.Sources[0]]))
+	at := 0
+	for i, r := range d.of[c.Sources[0]] {
+		if own = append(own, r.Candidate); r.Candidate.Content == c.Content {
+			at = i
+		}
 	}
-	c := own[at]
-	return relation.Statement{Text: plain(c.Content), Message: Message(own, at), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
-}
-
-// place is that of a candidate in its turn.
-func (d *decider) place(c formation.Candidate) int {
-	return slices.IndexFunc(d.of[c.Sources[0]], func(r formation.Related) bool { return r.Candidate.Content == c.Content })
+	return Message(own, at)
 }
 
 // missing are the content stems of a statement that another does not have.

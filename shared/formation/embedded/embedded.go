@@ -5,7 +5,7 @@
 package embedded
 
 // RulesVersion is kept with what the policy writes.
-const RulesVersion = "embedded/6"
+const RulesVersion = "embedded/7"
 
 // Identity is what a strategy's entries are marked with.
 type Identity struct {

@@ -43,8 +43,14 @@ func (q quotation) words() int { return text.CountWords(q.said) }
 
 // join puts a neighbour behind a quotation.
 func (q *quotation) join(next quotation) {
-	q.said, q.foreign, q.asks = q.said+next.glue+next.said, q.foreign || next.foreign, q.asks && next.asks
-	q.worth = max(q.worth, next.worth)
+	q.said, q.foreign = q.said+next.glue+next.said, q.foreign || next.foreign
+	switch {
+	case q.asks && !next.asks:
+		q.worth = next.worth
+	case q.asks || !next.asks:
+		q.worth = max(q.worth, next.worth)
+	}
+	q.asks = q.asks && next.asks
 }
 
 // quote returns what a turn says behind another and an assistant's list, one candidate a fact.
@@ -54,7 +60,7 @@ func (f *Former) quote(turn memory.Turn, behind *before, options *list) []format
 		near := options != nil && options.ID == behind.ID
 		if picked := options.takenUp(quotes[0].said, near); len(picked) > 0 {
 			quotes[0].said += " [from the assistant's list: " + joined(picked) + "]"
-			quotes[0].sources = options.addTo(quotes[0].sources)
+			quotes[0].sources, quotes[0].asks = options.addTo(quotes[0].sources), false
 		} else {
 			quotes[0] = f.complete(quotes[0], *behind)
 		}
@@ -62,7 +68,7 @@ func (f *Former) quote(turn memory.Turn, behind *before, options *list) []format
 	if caption := text.OneLine(clean(turn.Caption)); caption != "" {
 		shown := "[shares a photo: " + caption + "]"
 		if n := len(quotes) - 1; n >= 0 && quotes[n].words()+text.CountWords(shown) <= maxQuoteWords {
-			quotes[n].said += " " + shown
+			quotes[n].said, quotes[n].asks = quotes[n].said+" "+shown, false
 		} else {
 			quotes = append(quotes, quotation{said: shown, sources: []string{turn.ID}, glue: " "})
 		}
@@ -128,11 +134,15 @@ func shortened(s string) string {
 	return cut + "…"
 }
 
-// leastWorth is how worth remembering a quotation must be to be a memory of its own.
-const leastWorth = 0.65
+const (
+	// leastWorth is how worth remembering a part of a quotation must be to be worth a memory.
+	leastWorth = 0.6
+	// leastApart is how worth remembering a quotation must be to stand apart from its neighbours.
+	leastApart = 0.62
+)
 
 // tells reports whether a quotation is worth a memory of its own; what only asks is part of what it asks about.
-func (q quotation) tells() bool { return q.worth >= leastWorth && !q.asks }
+func (q quotation) tells() bool { return q.worth >= leastApart && !q.asks }
 
 // worthy joins what is not worth a memory of its own to what stands before it, or behind it at the beginning of a turn.
 func worthy(quotes []quotation) []quotation {

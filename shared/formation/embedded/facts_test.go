@@ -96,7 +96,7 @@ type hearing struct {
 }
 
 func (h hearing) Gone(later relation.Statement, parts []string) []float64 {
-	*h.heard = append(*h.heard, later.Message)
+	*h.heard = append(*h.heard, later.Text)
 	return h.judge.Gone(later, parts)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -27,15 +28,15 @@ func TestTheJudgeReadsTheWholeMessage(t *testing.T) {
 	var heard []relation.Statement
 	in := session("Ana: Cem's old van was sold last week. I bought a small Doblo and I drive to the market there myself now.")
 	decide(t, listener{&heard}, in, stored("van", "my cousin Cem brings me to the market with his van"))
-	if len(heard) < 2 {
-		t.Fatalf("the message is judged as %+v, want at least two statements", heard)
+	if len(heard) != 1 {
+		t.Fatalf("the message is judged as %+v, want it judged once", heard)
 	}
 	for _, s := range heard {
-		if !strings.Contains(s.Message, "van was sold") || !strings.Contains(s.Message, "drive to the market") || s.Text == s.Message {
-			t.Errorf("%q is read within %q", s.Text, s.Message)
+		if !strings.Contains(s.Text, "van was sold") || !strings.Contains(s.Text, "drive to the market") {
+			t.Errorf("%q is read, want all of the message", s.Text)
 		}
-		if strings.Contains(s.Message, "(20") {
-			t.Errorf("%q has days in it that were not said", s.Message)
+		if strings.Contains(s.Text, "(20") {
+			t.Errorf("%q has days in it that were not said", s.Text)
 		}
 	}
 }
@@ -55,5 +56,43 @@ func TestOfALongMessageItsNeighboursAreRead(t *testing.T) {
 		if !slices.Equal(first, want) || text.CountWords(got) > 55 {
 			t.Errorf("of %d: %q, want what begins with %q", at, got, want)
 		}
+	}
+}
+
+func TestWhatIsQuotedTakesNoChangeFromTheUsersOwnWords(t *testing.T) {
+	in := session("Ana: > I no longer live in Porto\n\nTrue. My new flat is in Lisbon.")
+	ops := decide(t, changer("My new flat"), in, stored("porto", "I live in Porto"))
+	if !slices.ContainsFunc(ops, func(op memory.Operation) bool { return slices.Equal(op.Targets, []string{"porto"}) }) {
+		t.Errorf("got %+v, want the entry closed", ops)
+	}
+}
+
+// changer is a judge that takes every message with some words for a change of all that is stored, a quoted one most.
+type changer string
+
+func (c changer) Judge(later relation.Statement, stored []relation.Statement) []relation.Relation {
+	out := make([]relation.Relation, len(stored))
+	for i := range out {
+		switch {
+		case strings.Contains(later.Text, "quotes"):
+			out[i] = relation.Relation{relation.Replaces: 0.99, relation.Unrelated: 0.01}
+		case strings.Contains(later.Text, string(c)):
+			out[i] = relation.Relation{relation.Replaces: 0.9, relation.Unrelated: 0.1}
+		default:
+			out[i] = relation.Relation{relation.Unrelated: 1}
+		}
+	}
+	return out
+}
+
+func (c changer) Gone(_ relation.Statement, parts []string) []float64 {
+	return make([]float64, len(parts))
+}
+
+func TestAQuestionStandsWithWhatItAsksAbout(t *testing.T) {
+	in := session("Ana: I moved to Lisbon in May and teach chemistry there. Which schools in Lisbon look for chemistry teachers?")
+	got := contents(extract(t, in))
+	if len(got) != 1 || !strings.HasSuffix(got[0], "?") {
+		t.Errorf("got %q, want one memory with its question", got)
 	}
 }

@@ -55,10 +55,8 @@ func ParseLabel(name string) (Label, error) {
 
 // Statement is what somebody said, in their own words.
 type Statement struct {
-	// Text is the quotation: a sentence or two.
+	// Text is what was said: a quotation, or the message that it is of.
 	Text string
-	// Message is what was said in one go, of which Text is a part: what is read where Text alone may not tell. Empty is Text alone.
-	Message string
 	// Role is who speaks; an assistant's words hardly ever change what a user told.
 	Role memory.Role
 	// Speaker is the name; only whether the two are the same one counts. Empty is a speaker of its own.

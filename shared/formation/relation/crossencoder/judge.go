@@ -128,7 +128,7 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 	for place, i := range likeliest {
 		own, z := linear[i].Change(), &logits[i]
 		if place < c.Most && among(linear[likeliest[0]].Change(), len(stored)) >= c.From && (place == 0 || own >= c.Least) {
-			for o, x := range s.pair(stored[i].Text, message(later)).Logits {
+			for o, x := range s.pair(stored[i].Text, later.Text).Logits {
 				z[o] += float32(c.Share) * (x - z[o])
 			}
 			continue
@@ -150,10 +150,7 @@ func (s *Session) pair(stored, later string) Read {
 	return r
 }
 
-// message is what the cross-encoder reads of a later statement: what tells what has changed may stand in the sentences around it.
-func message(later relation.Statement) string { return cmp.Or(later.Message, later.Text) }
-
 // Gone returns the probability of each part of a stored statement that it holds no more, given that the later one changes something of it.
 func (s *Session) Gone(later relation.Statement, parts []string) []float64 {
-	return s.judge.model().Read(parts, message(later)).Gone
+	return s.judge.model().Read(parts, later.Text).Gone
 }

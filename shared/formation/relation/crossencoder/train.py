@@ -3,7 +3,7 @@
 
     python3 train.py statements.jsonl model.onnx tokenizer.json
 
-statements.jsonl (`mneme train statements`) has an object a line: `later`, a statement; `stored`, those it is among; `of`, the index of the
+statements.jsonl (`mneme train statements`) has an object a line: `later`, a message; `stored`, those it is among; `of`, the index of the
 one that it looks as if it were about, or -1; `does`, what it does to that one; `part`, the words of it that hold no more; `change`, the
 linear model's larger logit of a change for each stored one; `made_up`, whether a made-up person says it.
 
@@ -35,7 +35,7 @@ CHANGES = ("replaces", "ends")
 OUTPUTS = len(RELATIONS) + 1
 LONGEST_STORED, LONGEST_LATER, POSITIONS = 40, 80, 128
 # Steps, the first rate of learning, how many pairs of a step are those that a part is marked in, and the weight of the loss of parts.
-PHASES = ((1500, 8e-5, 0, 0.5), (1400, 6e-5, 28, 3.0), (1000, 5e-5, 28, 3.0))
+PHASES = ((1500, 8e-5, 0, 0.5), (1400, 6e-5, 28, 3.0), (2400, 5e-5, 28, 3.0))
 BATCH, DECAY = 64, 0.01
 BETA1, BETA2, EPSILON = 0.9, 0.98, 1e-6
 OTHERS = 2  # stored ones that a statement does nothing to, shown beside the one it is about
