@@ -22,8 +22,8 @@ const (
 	// entry is retracted, and the history keeps it.
 	maxContent = 1000
 	// surely is the probability of a replacement from which two statements that share no word are one behind the other. On the banks that
-	// were held out one in four of those is no succession, against one in five of those that share a word.
-	surely = 0.85
+	// were held out one in four of those was no succession by a model before, against one in five of those that share a word.
+	surely = 0.8
 	// reasonBeside is of what changes nothing, because that would lose what it does not speak of.
 	reasonBeside = "may change an entry, which stays"
 )

@@ -100,7 +100,7 @@ func TestAJudgeLooksTwiceAtWhatTheLinearModelFindsLikeliest(t *testing.T) {
 		t.Errorf("a move is %v, thresholds %+v", told, judge.Thresholds())
 	}
 	told = judge.Judge(user("it rained all day"), stored)
-	if _, _, whole := relation.Changed(told); whole >= judge.Thresholds().Possible {
+	if _, own, _ := relation.Changed(told); own >= judge.Thresholds().Possible {
 		t.Errorf("the weather is %v", told)
 	}
 	if got := judge.Judge(user("hello"), nil); len(got) != 0 {
