@@ -260,11 +260,13 @@ func (d *decider) judge(turn memory.Turn) turnJudged {
 // judgeMessage holds a message against what is related to the candidates that it is around.
 func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.Turn, out turnJudged) {
 	var own []memory.Memory
+	found := map[string][]formation.Related{} // whose search found an entry: only those can change it
 	for _, r := range of {
 		for _, m := range told(d.known(r.Memories), r.Candidate) {
-			if !slices.ContainsFunc(own, func(o memory.Memory) bool { return o.ID == m.ID }) {
+			if found[m.ID] == nil {
 				own = append(own, m)
 			}
+			found[m.ID] = append(found[m.ID], r)
 		}
 		out.each[r.Candidate.Content] = map[string]relation.Relation{}
 	}
@@ -277,9 +279,9 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 		if before, ok := out.by[m.ID]; ok && out.each[before][m.ID].Change() >= does.Change() {
 			continue
 		}
-		out.by[m.ID] = of[0].Candidate.Content
+		out.by[m.ID] = found[m.ID][0].Candidate.Content
 		if does.Change() >= d.former.links {
-			out.by[m.ID] = d.teller(of, m, later)
+			out.by[m.ID] = d.teller(found[m.ID], m, later)
 		}
 	}
 }
