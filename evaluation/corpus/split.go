@@ -16,7 +16,7 @@ const (
 var splits = map[string]Split{
 	"batch-06": Choose, "batch-15": Choose,
 	"batch-07": Heldout, "batch-08": Heldout, "batch-16": Heldout,
-	"b06": Choose, "b26": Choose, "b34": Choose, "b07": Heldout,
+	"b06": Choose, "b26": Choose, "b34": Choose, "b07": Heldout, "t4": Heldout,
 }
 
 // Split is what the pair is for.

@@ -45,8 +45,9 @@ func New(rows, columns int, steps []int8, factors []float32) *Matrix {
 	return m
 }
 
-// Multiply returns the product of a matrix, given row by row, with this one. It panics where a row is not as long as this matrix is high.
-func (m *Matrix) Multiply(a []float32) []float32 {
+// Multiply returns the product of a matrix, given row by row, with this one, in numbers that are taken from room, which need not be 0. It
+// panics where a row is not as long as this matrix is high.
+func (m *Matrix) Multiply(a []float32, room func(int) []float32) []float32 {
 	if len(a)%m.rows != 0 {
 		panic(fmt.Sprintf("bytematrix: %d numbers for rows of %d", len(a), m.rows))
 	}
@@ -56,7 +57,7 @@ func (m *Matrix) Multiply(a []float32) []float32 {
 	for r := range n {
 		factors[r], offsets[r] = round(steps[r*m.rows:(r+1)*m.rows], a[r*m.rows:(r+1)*m.rows])
 	}
-	out := make([]float32, padded*m.columns)
+	out := room(padded * m.columns)
 	for first := 0; first < m.columns; first += tileColumns {
 		for r := 0; r < padded; r += tileRows {
 			tile(&out[r*m.columns+first], &steps[r*m.rows], &m.packed[first*m.rows], &m.factors[first], &factors[r], &offsets[r],

@@ -9,6 +9,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/bytematrix"
 )
 
+func room(n int) []float32 { return make([]float32, n) }
+
 // TestAProductIsThatOfTheRoundedNumbers holds products against ones that are computed number by number.
 func TestAProductIsThatOfTheRoundedNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
@@ -32,7 +34,7 @@ func TestAProductIsThatOfTheRoundedNumbers(t *testing.T) {
 			if n == 1 {
 				a[3], a[5] = -2, 0.5
 			}
-			got := bytematrix.New(rows, columns, steps, factors).Multiply(a)
+			got := bytematrix.New(rows, columns, steps, factors).Multiply(a, room)
 			if len(got) != n*columns {
 				t.Fatalf("%d numbers, want %d", len(got), n*columns)
 			}
@@ -81,7 +83,7 @@ func TestARowThatIsNoNumberStaysNone(t *testing.T) {
 			a[i] = 1
 		}
 		a[at] = float32(math.NaN())
-		got := m.Multiply(a)
+		got := m.Multiply(a, room)
 		if x, y := got[0], got[columns]; x == x || math.Abs(float64(y)-rows) > 1e-3 {
 			t.Errorf("with none at %d the rows have %v and %v", at, x, y)
 		}
@@ -107,7 +109,7 @@ func BenchmarkMultiply(b *testing.B) {
 		a[i] = float32(i%7) - 3
 	}
 	for b.Loop() {
-		m.Multiply(a)
+		m.Multiply(a, room)
 	}
 	b.ReportMetric(2*n*rows*columns*float64(b.N)/b.Elapsed().Seconds()/1e9, "GOPS")
 }

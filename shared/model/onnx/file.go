@@ -27,6 +27,8 @@ type node struct {
 	op, name        string
 	inputs, outputs []string
 	attributes      map[string]attribute
+	// buffers are those of the run, or nil.
+	buffers *buffers
 }
 
 // attribute has its number, text, numbers or tensor where its kind has one.

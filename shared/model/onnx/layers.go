@@ -9,6 +9,7 @@ import (
 	"github.com/viterin/vek/vek32"
 
 	"github.com/mneme-memory/mneme/shared/model/bytematrix"
+	"github.com/mneme-memory/mneme/shared/model/floatmatrix"
 )
 
 // reduce sums, or averages, along axes.
@@ -67,18 +68,21 @@ func softmax(n node, in []tensor) (tensor, error) {
 	if p, err := axis(at, len(t.shape)); err != nil || p != len(t.shape)-1 || t.isInt() {
 		return t, fmt.Errorf("is along axis %d of shape %v, want numbers along the last", at, t.shape)
 	}
-	out := tensor{shape: t.shape, floats: make([]float32, len(t.floats))}
+	out := tensor{shape: t.shape, floats: n.numbers(len(t.floats))}
 	width := t.shape[len(t.shape)-1]
 	for from := 0; from < len(t.floats); from += width {
-		row, to := t.floats[from:from+width], out.floats[from:from+width]
-		most, sum := vek32.Max(row), float32(0)
-		for i, x := range row {
-			to[i] = exponential(x - most)
-			sum += to[i]
-		}
-		vek32.DivNumber_Inplace(to, sum)
+		softmaxRow(out.floats[from:from+width], t.floats[from:from+width])
 	}
 	return out, nil
+}
+
+func softmaxRow(to, row []float32) {
+	most, sum := vek32.Max(row), float32(0)
+	for i, x := range row {
+		to[i] = exponential(x - most)
+		sum += to[i]
+	}
+	vek32.DivNumber_Inplace(to, sum)
 }
 
 // exponential is e to the power of a number that is at most 0. It is read off a table, as gelu's function is: between two entries, of which
@@ -117,7 +121,7 @@ func layerNormalization(n node, in []tensor) (tensor, error) {
 	if a, ok := n.attributes["epsilon"]; ok {
 		epsilon = a.f
 	}
-	out := tensor{shape: t.shape, floats: make([]float32, len(t.floats))}
+	out := tensor{shape: t.shape, floats: n.numbers(len(t.floats))}
 	for from := 0; from < len(t.floats); from += width {
 		row := out.floats[from : from+width]
 		vek32.SubNumber_Into(row, t.floats[from:from+width], vek32.Mean(t.floats[from:from+width]))
@@ -167,7 +171,7 @@ func dequantize(n node, in []tensor) (tensor, error) {
 	return out, nil
 }
 
-func matMul(_ node, in []tensor) (tensor, error) {
+func matMul(of node, in []tensor) (tensor, error) {
 	a, b := in[0], in[1]
 	if a.isInt() || b.isInt() || len(a.shape) < 2 || len(b.shape) < 2 {
 		return a, fmt.Errorf("has shapes %v and %v, want floats of at least two axes", a.shape, b.shape)
@@ -180,9 +184,9 @@ func matMul(_ node, in []tensor) (tensor, error) {
 	if product(b.shape[:q]) == 1 { // all rows at once
 		n *= product(a.shape[:p])
 		if b.matrix != nil && n > 0 {
-			return tensor{shape: append(slices.Clone(a.shape[:p+1]), m), floats: b.matrix.Multiply(a.floats)}, nil
+			return tensor{shape: append(slices.Clone(a.shape[:p+1]), m), floats: b.matrix.Multiply(a.floats, of.numbers)}, nil
 		}
-		out := tensor{shape: append(slices.Clone(a.shape[:p+1]), m), floats: make([]float32, n*m)}
+		out := tensor{shape: append(slices.Clone(a.shape[:p+1]), m), floats: of.numbers(n * m)}
 		multiply(out.floats, a.floats, b.floats, inner)
 		return out, nil
 	}
@@ -191,7 +195,7 @@ func matMul(_ node, in []tensor) (tensor, error) {
 		return a, err
 	}
 	a, b = a.spread(slices.Concat(batch, a.shape[p:])), b.spread(slices.Concat(batch, b.shape[q:]))
-	out := tensor{shape: append(slices.Clone(batch), n, m), floats: make([]float32, product(batch)*n*m)}
+	out := tensor{shape: append(slices.Clone(batch), n, m), floats: of.numbers(product(batch) * n * m)}
 	for i := range product(batch) {
 		multiply(out.floats[i*n*m:(i+1)*n*m], a.floats[i*n*inner:(i+1)*n*inner], b.floats[i*inner*m:(i+1)*inner*m], inner)
 	}
@@ -200,9 +204,16 @@ func matMul(_ node, in []tensor) (tensor, error) {
 
 // multiply writes the product of two matrices, of which the first has so many columns.
 func multiply(out, a, b []float32, inner int) {
-	if len(out) > 0 && inner > 0 {
-		vek32.MatMul_Into(out, a, b, inner)
+	if len(out) == 0 || inner == 0 {
+		clear(out)
+		return
 	}
+	rows, columns := len(a)/inner, len(b)/inner
+	floatmatrix.Multiply(
+		floatmatrix.Matrix{Numbers: out, Rows: rows, Columns: columns, Stride: columns},
+		floatmatrix.Matrix{Numbers: a, Rows: rows, Columns: inner, Stride: inner},
+		floatmatrix.Matrix{Numbers: b, Rows: inner, Columns: columns, Stride: columns},
+	)
 }
 
 // gemm multiplies two matrices and adds a third.

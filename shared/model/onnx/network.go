@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 )
 
 // Inputs that a model may have.
@@ -22,6 +23,9 @@ type Network struct {
 	constants map[string]tensor
 	inputs    []string
 	output    string
+	// last has for each node the values that no later one takes.
+	last [][]string
+	idle sync.Pool // of *buffers
 }
 
 // Parse reads an ONNX file whose inputs are tokens and one of whose outputs is a vector for each. An error says what about the file is not
@@ -31,7 +35,34 @@ func Parse(file []byte) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{constants: m.constants}
+	out := slices.IndexFunc(m.outputs, func(v valueInfo) bool { return len(v.shape) == 3 })
+	if out < 0 {
+		return nil, errors.New("has no output of three axes, want one with a vector for each token, such as last_hidden_state")
+	}
+	return m.network(m.outputs[out].name)
+}
+
+// ParseOutputs reads an ONNX file as one network for each of some outputs by name, which share their weights.
+func ParseOutputs(file []byte, names ...string) ([]*Network, error) {
+	m, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Network, len(names))
+	for i, name := range names {
+		if !slices.ContainsFunc(m.outputs, func(v valueInfo) bool { return v.name == name }) {
+			return nil, fmt.Errorf("has no output %q", name)
+		}
+		if out[i], err = m.network(name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// network is what an output takes.
+func (m *contents) network(output string) (*Network, error) {
+	n := &Network{constants: maps.Clone(m.constants), output: output}
 	for _, in := range m.inputs {
 		if _, ok := m.constants[in.name]; ok {
 			continue // older files name their weights among the inputs
@@ -41,11 +72,6 @@ func Parse(file []byte) (*Network, error) {
 		}
 		n.inputs = append(n.inputs, in.name)
 	}
-	out := slices.IndexFunc(m.outputs, func(v valueInfo) bool { return len(v.shape) == 3 })
-	if out < 0 {
-		return nil, errors.New("has no output of three axes, want one with a vector for each token, such as last_hidden_state")
-	}
-	n.output = m.outputs[out].name
 	if err := n.choose(m.nodes); err != nil {
 		return nil, err
 	}
@@ -60,6 +86,11 @@ func (n *Network) fold() error {
 			left = append(left, one)
 			continue
 		}
+		if rows := n.constants[one.inputs[0]]; one.op == "DequantizeLinear" && n.onlyRowsOf(one) {
+			rows.factors = n.constants[one.inputs[1]].floats
+			n.constants[one.outputs[0]] = rows
+			continue
+		}
 		out, err := n.compute(one, nil)
 		if err != nil {
 			return err
@@ -67,6 +98,16 @@ func (n *Network) fold() error {
 		n.constants[one.outputs[0]] = out
 	}
 	n.nodes = left
+	n.last = make([][]string, len(left))
+	seen := map[string]bool{n.output: true}
+	for i, one := range slices.Backward(left) {
+		for _, in := range one.inputs {
+			if !seen[in] {
+				seen[in] = true
+				n.last[i] = append(n.last[i], in)
+			}
+		}
+	}
 	taken, asFloats, asMatrix := map[string]bool{n.output: true}, map[string]bool{n.output: true}, map[string]bool{}
 	for _, one := range n.nodes {
 		for i, in := range one.inputs {
@@ -88,6 +129,26 @@ func (n *Network) fold() error {
 		n.constants[name] = t
 	}
 	return nil
+}
+
+// onlyRowsOf reports whether bytes with a factor for each row are taken for nothing but single rows, such as the vectors of words: then they
+// can stay bytes, a quarter of the memory.
+func (n *Network) onlyRowsOf(of node) bool {
+	if a, ok := of.attributes["axis"]; !ok || a.i != 0 || len(of.inputs) != 2 || of.outputs[0] == n.output {
+		return false
+	}
+	rows, factors := n.constants[of.inputs[0]], n.constants[of.inputs[1]].floats
+	if rows.bytes == nil || len(rows.shape) == 0 || len(factors) != rows.shape[0] || len(factors) < 2 {
+		return false
+	}
+	for _, one := range n.nodes {
+		for i, in := range one.inputs {
+			if in == of.outputs[0] && (one.op != "Gather" || i != 0 || one.attributes["axis"].i != 0) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // compute runs one node on values that others made, and on constants. A file may claim shapes that its weights do not have: that is an
@@ -167,9 +228,20 @@ func (n *Network) Run(ids, types []int64) (vectors []float32, width int, err err
 	for _, name := range n.inputs {
 		values[name] = tensor{shape: shape, ints: map[string][]int64{inputIDs: ids, inputMask: ones, inputTypes: types}[name]}
 	}
-	for _, one := range n.nodes {
-		if values[one.outputs[0]], err = n.compute(one, values); err != nil {
+	b, ok := n.idle.Get().(*buffers)
+	if !ok {
+		b = &buffers{taken: map[*float32]int{}}
+	}
+	for i, one := range n.nodes {
+		one.buffers = b
+		made, err := n.compute(one, values)
+		if err != nil {
 			return nil, 0, err
+		}
+		values[one.outputs[0]] = made
+		b.take(made.floats)
+		for _, name := range n.last[i] {
+			b.leave(values[name].floats)
 		}
 	}
 	out, ok := values[n.output]
@@ -179,5 +251,8 @@ func (n *Network) Run(ids, types []int64) (vectors []float32, width int, err err
 	if s := out.shape; len(s) != 3 || s[0] != 1 || s[1] != len(ids) || out.floats == nil || s[2] == 0 {
 		return nil, 0, fmt.Errorf("output %q has shape %v, want a vector for each of %d tokens", n.output, out.shape, len(ids))
 	}
-	return out.floats, out.shape[2], nil
+	vectors = slices.Clone(out.floats)
+	b.leave(out.floats)
+	n.idle.Put(b)
+	return vectors, out.shape[2], nil
 }

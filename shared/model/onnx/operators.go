@@ -44,7 +44,7 @@ var operators = map[string]operator{
 	"Expand": expand, "Where": where, "Gather": gather, "Slice": slice, "Concat": concat, "CumSum": cumulate,
 
 	"ReduceMean": reduce(true), "ReduceSum": reduce(false), "Softmax": softmax, "LayerNormalization": layerNormalization,
-	"MatMul": matMul, "Gemm": gemm, "DequantizeLinear": dequantize,
+	"Attention": attention, "MatMul": matMul, "Gemm": gemm, "DequantizeLinear": dequantize,
 }
 
 var errKind = errors.New("is given other kinds of numbers than it takes")
@@ -70,7 +70,7 @@ const leastRepeated = 256
 
 // arithmetic is an operator on two tensors that are brought to one shape.
 func arithmetic(onFloats func(out, a, b []float32) []float32, onInts func(a, b int64) int64) operator {
-	return func(_ node, in []tensor) (tensor, error) {
+	return func(of node, in []tensor) (tensor, error) {
 		a, b := in[0], in[1]
 		shape, err := common(a.shape, b.shape)
 		if err != nil || a.isInt() != b.isInt() {
@@ -86,7 +86,7 @@ func arithmetic(onFloats func(out, a, b []float32) []float32, onInts func(a, b i
 		if n := len(row); n > 0 && n < leastRepeated {
 			row = slices.Repeat(row, leastRepeated/n+1)
 		}
-		out := tensor{shape: shape, floats: make([]float32, len(a.floats))}
+		out := tensor{shape: shape, floats: of.numbers(len(a.floats))}
 		for from := 0; from < len(a.floats); from += len(row) {
 			to := min(from+len(row), len(a.floats))
 			onFloats(out.floats[from:to], a.floats[from:to], row[:to-from])
@@ -184,7 +184,7 @@ func gelu(n node, in []tensor) (tensor, error) {
 	if t.isInt() {
 		return t, errKind
 	}
-	out := tensor{shape: t.shape, floats: make([]float32, len(t.floats))}
+	out := tensor{shape: t.shape, floats: n.numbers(len(t.floats))}
 	for i, x := range t.floats {
 		switch at := (x + geluEnd) * geluSteps; {
 		case x >= geluEnd || x != x:
@@ -193,6 +193,8 @@ func gelu(n node, in []tensor) (tensor, error) {
 			k := int(at)
 			y := geluTable[k]
 			out.floats[i] = y + (geluTable[k+1]-y)*(at-float32(k))
+		default:
+			out.floats[i] = 0
 		}
 	}
 	return out, nil

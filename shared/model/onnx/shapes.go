@@ -194,7 +194,11 @@ func gather(n node, in []tensor) (tensor, error) {
 	}
 	shape := slices.Concat(from.shape[:at], which.shape, from.shape[at+1:])
 	outer, length, inner := product(from.shape[:at]), from.shape[at], product(from.shape[at+1:])
-	places := make([]int, 0, product(shape))
+	out := tensor{shape: shape}
+	if !from.isInt() || from.bytes != nil {
+		out.floats = n.numbers(product(shape))
+	}
+	to := 0
 	for o := range outer {
 		for _, k := range which.ints {
 			if k < 0 {
@@ -203,12 +207,21 @@ func gather(n node, in []tensor) (tensor, error) {
 			if k < 0 || k >= int64(length) {
 				return from, fmt.Errorf("takes entry %d of %d", k, length)
 			}
-			for i := range inner {
-				places = append(places, (o*length+int(k))*inner+i)
+			first := (o*length + int(k)) * inner
+			switch {
+			case from.bytes != nil:
+				for i, b := range from.bytes[first : first+inner] {
+					out.floats[to+i] = float32(b) * from.factors[k]
+				}
+			case from.isInt():
+				out.ints = append(out.ints, from.ints[first:first+inner]...)
+			default:
+				copy(out.floats[to:], from.floats[first:first+inner])
 			}
+			to += inner
 		}
 	}
-	return from.picked(shape, places), nil
+	return out, nil
 }
 
 func slice(_ node, in []tensor) (tensor, error) {

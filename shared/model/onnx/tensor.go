@@ -8,12 +8,14 @@ import (
 )
 
 // tensor is an array of numbers in row-major order: floats, or ints, which also stand for true (1) and false (0), or bytes, which only
-// DequantizeLinear takes. It is a value: what an operator is given it never changes.
+// DequantizeLinear takes, and with factors Gather. It is a value: what an operator is given it never changes.
 type tensor struct {
 	shape  []int
 	floats []float32
 	ints   []int64
 	bytes  []int8
+	// factors has what bytes are multiples of, by index of the first axis.
+	factors []float32
 	// matrix has the same numbers, of two axes, where the processor multiplies by bytes; then floats are missing if nothing else takes
 	// them.
 	matrix *bytematrix.Matrix

@@ -18,8 +18,8 @@ tokenizer.no_padding()
 tokenizer.enable_truncation(LONGEST)
 
 
-def layers(w, ids, types, mask):
-    """Returns the last layer's states of the tokens of texts, by weights that are named as in the package."""
+def layers(w, ids, types, mask, count=LAYERS):
+    """Returns the states of the tokens of texts behind so many layers, by weights that are named as in the package."""
     texts, tokens = ids.shape
 
     def norm(x, name):
@@ -33,7 +33,7 @@ def layers(w, ids, types, mask):
     x = w["embeddings.word_embeddings.weight"][ids] + w["embeddings.position_embeddings.weight"][:tokens]
     x = norm(x + w["embeddings.token_type_embeddings.weight"][types], "embeddings.LayerNorm")
     hidden = (1 - mask)[:, None, None, :] * -1e9
-    for layer in range(LAYERS):
+    for layer in range(count):
         name = f"encoder.layer.{layer}."
 
         def heads(part):

@@ -1,0 +1,56 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mneme-memory/mneme/shared/model/floatmatrix"
+)
+
+// attention is scaled dot-product attention of several heads: queries, keys and values of three axes (text, token, the heads' numbers side
+// by side), with as many heads each, and without a mask.
+func attention(n node, in []tensor) (tensor, error) {
+	heads := int(n.attributes["q_num_heads"].i)
+	for _, t := range in[:3] {
+		if t.floats == nil || len(t.shape) != 3 || t.shape[0] != 1 || t.shape[1] < 1 || heads < 1 || t.shape[2] < heads || t.shape[2]%heads != 0 {
+			return t, fmt.Errorf("has shape %v for %d heads, want one text's tokens with as many numbers for each head", t.shape, heads)
+		}
+	}
+	q, k, v := in[0], in[1], in[2]
+	if len(in) > 3 || int(n.attributes["kv_num_heads"].i) != heads || n.attributes["is_causal"].i != 0 || n.attributes["softcap"].f != 0 ||
+		q.shape[2] != k.shape[2] || k.shape[1] != v.shape[1] {
+		return q, fmt.Errorf("has a mask, a past, a cap, heads that share keys, or shapes %v, %v and %v, want none of these", q.shape, k.shape, v.shape)
+	}
+	width, queries, keys := q.shape[2]/heads, q.shape[1], k.shape[1]
+	scale := float32(1 / math.Sqrt(float64(width)))
+	if a, ok := n.attributes["scale"]; ok {
+		scale = a.f
+	}
+	out := tensor{shape: []int{1, queries, v.shape[2]}, floats: n.numbers(queries * v.shape[2])}
+	turned := floatmatrix.Matrix{Numbers: n.numbers(width * keys), Rows: width, Columns: keys, Stride: keys}
+	scores := floatmatrix.Matrix{Numbers: n.numbers(queries * keys), Rows: queries, Columns: keys, Stride: keys}
+	for head := range heads {
+		for t := range keys {
+			for i, x := range k.floats[t*k.shape[2]+head*width:][:width] {
+				turned.Numbers[i*keys+t] = x * scale
+			}
+		}
+		floatmatrix.Multiply(scores, headOf(q, head, heads), turned)
+		for t := range queries {
+			row := scores.Numbers[t*keys : (t+1)*keys]
+			softmaxRow(row, row)
+		}
+		floatmatrix.Multiply(headOf(out, head, heads), scores, headOf(v, head, heads))
+	}
+	if n.buffers != nil {
+		n.buffers.leave(turned.Numbers)
+		n.buffers.leave(scores.Numbers)
+	}
+	return out, nil
+}
+
+// headOf are the numbers of a head.
+func headOf(t tensor, head, heads int) floatmatrix.Matrix {
+	width := t.shape[2] / heads
+	return floatmatrix.Matrix{Numbers: t.floats[head*width:], Rows: t.shape[1], Columns: width, Stride: t.shape[2]}
+}
