@@ -78,9 +78,17 @@ func softmax(n node, in []tensor) (tensor, error) {
 
 func softmaxRow(to, row []float32) {
 	most, sum := vek32.Max(row), float32(0)
-	for i, x := range row {
-		to[i] = exponential(x - most)
-		sum += to[i]
+	if wide {
+		var sums [16]float32
+		exponentials512(&to[0], &row[0], len(row), most, &sums)
+		for _, x := range sums {
+			sum += x
+		}
+	} else {
+		for i, x := range row {
+			to[i] = exponential(x - most)
+			sum += to[i]
+		}
 	}
 	vek32.DivNumber_Inplace(to, sum)
 }

@@ -185,6 +185,10 @@ func gelu(n node, in []tensor) (tensor, error) {
 		return t, errKind
 	}
 	out := tensor{shape: t.shape, floats: n.numbers(len(t.floats))}
+	if wide && len(t.floats) > 0 {
+		gelu512(&out.floats[0], &t.floats[0], len(t.floats))
+		return out, nil
+	}
 	for i, x := range t.floats {
 		switch at := (x + geluEnd) * geluSteps; {
 		case x >= geluEnd || x != x:
