@@ -9,6 +9,7 @@ import (
 
 	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 )
@@ -20,6 +21,8 @@ type statementLine struct {
 	Of     int      `json:"of"`
 	Does   string   `json:"does"`
 	Part   string   `json:"part"`
+	// Facts are those of the stored statement Of where it may tell several.
+	Facts []string `json:"facts,omitempty"`
 	// Change is by stored statement the larger of a model's logits of a change.
 	Change []float64 `json:"change"`
 	MadeUp bool      `json:"made_up"`
@@ -32,13 +35,29 @@ func StatementDefaults() RelationOptions {
 	return o
 }
 
-// WriteStatements writes what the cross-encoder learns from, a JSON object a line: statements, with what the linear model makes of each.
-func WriteStatements(out io.Writer, statements []corpus.Among, model *relation.Model) error {
+// SmallTalk is what friends' chats of a split have of it.
+func SmallTalk(s corpus.Split) ([]string, error) {
+	chats, err := corpus.Chats(s)
+	var out []string
+	for _, c := range chats {
+		out = append(out, c.SmallTalk()...)
+	}
+	return out, err
+}
+
+// WriteStatements writes what the cross-encoder learns from, a JSON object a line: statements, with what the linear model makes of each, and
+// small talk, as statements with nothing stored.
+func WriteStatements(out io.Writer, statements []corpus.Among, smallTalk []string, model *relation.Model) error {
 	lines := make([]statementLine, len(statements))
 	onAll(len(statements), func(i int) {
 		a := statements[i]
 		line := statementLine{
 			Later: a.Later.Text, Of: a.Looks, Does: a.Label.String(), Part: a.Part, MadeUp: a.Batch == livesBatch,
+		}
+		if a.Looks >= 0 {
+			if facts := embedded.Facts(a.Stored[a.Looks].Text); len(facts) > 1 {
+				line.Facts = facts
+			}
 		}
 		readings := make([]relation.Reading, len(a.Stored))
 		for j, s := range a.Stored {
@@ -50,6 +69,11 @@ func WriteStatements(out io.Writer, statements []corpus.Among, model *relation.M
 		}
 		lines[i] = line
 	})
+	for _, said := range smallTalk {
+		lines = append(lines, statementLine{
+			Later: said, Stored: []string{}, Of: -1, Does: relation.Unrelated.String(), Change: []float64{},
+		})
+	}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	for _, line := range lines {
@@ -66,6 +90,7 @@ type JudgeOptions struct {
 	Most          int     `json:"most"`
 	Least         float64 `json:"least"`
 	Share         float64 `json:"share"`
+	Message       float64 `json:"message"`
 	Unasked       float64 `json:"unasked"`
 	FalseCertain  float64 `json:"false_certain"`
 	FalsePossible float64 `json:"false_possible"`
@@ -73,7 +98,7 @@ type JudgeOptions struct {
 
 // JudgeDefaults are those of the judge in the binary.
 func JudgeDefaults() JudgeOptions {
-	return JudgeOptions{From: 0.15, Most: 2, Least: 0.1, Share: 0.85, Unasked: -6, FalseCertain: 0.05, FalsePossible: 0.15}
+	return JudgeOptions{From: 0.12, Most: 3, Least: 0, Share: 0.85, Message: 0.3, Unasked: -6, FalseCertain: 0.05, FalsePossible: 0.15}
 }
 
 // JudgeRecord says what a choice was made on.
@@ -101,7 +126,7 @@ func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, er
 	}
 	c := crossencoder.Choice{
 		Choice: relation.Choice{Temperature: 1, Thresholds: relation.Thresholds{Certain: 1, Possible: 1}},
-		From:   o.From, Most: o.Most, Least: o.Least, Share: o.Share, Unasked: o.Unasked, Training: record,
+		From:   o.From, Most: o.Most, Least: o.Least, Share: o.Share, Message: o.Message, Unasked: o.Unasked, Training: record,
 	}
 	judge, err := crossencoder.NewJudge(relation.Shipped(), crossencoder.Shipped, c)
 	if err != nil {

@@ -32,13 +32,19 @@ type PriorOptions struct {
 	// Users is how many users of an assistant, put together of the corpus' dialogues, are learned from beside that at most; a quarter as
 	// many are held out. Each of their requests counts as much as Weight questions.
 	Users, Weight int
+	// Chats is how many of the corpus' chats of friends are learned from beside that at most; each of their questions counts as much as
+	// ChatWeight made-up ones.
+	Chats, ChatWeight int
 	// Training are the options of the training itself.
 	Training ranking.PretrainOptions
 }
 
 // PriorDefaults are what the prior in the binary is trained with.
 func PriorDefaults() PriorOptions {
-	o := PriorOptions{Seed: 1, Conversations: 70, Rates: questions.DefaultRates(), Users: maxConversations, Weight: 2}
+	o := PriorOptions{
+		Seed: 1, Conversations: 70, Rates: questions.DefaultRates(), Users: maxConversations, Weight: 2,
+		Chats: maxConversations, ChatWeight: 3,
+	}
 	o.Training = ranking.DefaultPretrainOptions(features.FeatureSet)
 	// Several features say much the same; with more of a pull to zero they share the weight, and depend less on how the made talks differ
 	// from real ones.
@@ -53,8 +59,12 @@ type PriorReport struct {
 	// Questions and Requests were learned from: those of which something is remembered.
 	Questions int `json:"questions"`
 	Requests  int `json:"requests"`
-	// Heldout is measured on made-up questions, HeldoutRequests on requests to an assistant by other writers.
+	// Asked are the questions about chats that were learned from.
+	Asked int `json:"asked"`
+	// Heldout is measured on made-up questions, HeldoutChats on questions about chats and HeldoutRequests on requests to an assistant,
+	// both by other writers.
 	Heldout         RecallFigures `json:"heldout"`
+	HeldoutChats    RecallFigures `json:"heldout_chats"`
 	HeldoutRequests RecallFigures `json:"heldout_requests"`
 }
 
@@ -78,6 +88,10 @@ func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, err
 		return ranking.Prior{}, report, fault.Terminal("users", "is %d, want 0 to %d", o.Users, maxConversations)
 	case o.Weight < 1 || o.Weight > 100:
 		return ranking.Prior{}, report, fault.Terminal("weight", "is %d, want 1 to 100", o.Weight)
+	case o.Chats < 0 || o.Chats > maxConversations:
+		return ranking.Prior{}, report, fault.Terminal("chats", "is %d, want 0 to %d", o.Chats, maxConversations)
+	case o.ChatWeight < 1 || o.ChatWeight > 100:
+		return ranking.Prior{}, report, fault.Terminal("chat-weight", "is %d, want 1 to 100", o.ChatWeight)
 	}
 	learned, err := questioned(ctx, questions.Options{
 		Seed: o.Seed, Conversations: o.Conversations, Split: synthesis.SplitTrain, Rates: o.Rates,
@@ -89,9 +103,16 @@ func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, err
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
-	report.Questions, report.Requests = answered(learned), answered(requests)
+	asked, err := chatted(ctx, corpus.Train, o.Chats)
+	if err != nil {
+		return ranking.Prior{}, report, err
+	}
+	report.Questions, report.Requests, report.Asked = answered(learned), answered(requests), answered(asked)
 	for range o.Weight {
 		learned = append(learned, requests...)
+	}
+	for range o.ChatWeight {
+		learned = append(learned, asked...)
 	}
 	examples := make([]ranking.Example, len(learned))
 	for i, r := range learned {
@@ -108,6 +129,12 @@ func Prior(ctx context.Context, o PriorOptions) (ranking.Prior, PriorReport, err
 		return ranking.Prior{}, report, err
 	}
 	if report.Heldout, err = recallOf(held, weights); err != nil {
+		return ranking.Prior{}, report, err
+	}
+	if held, err = chatted(ctx, corpus.Heldout, (o.Chats+3)/4); err != nil {
+		return ranking.Prior{}, report, err
+	}
+	if report.HeldoutChats, err = recallOf(held, weights); err != nil {
 		return ranking.Prior{}, report, err
 	}
 	if held, err = requested(ctx, corpus.Heldout, (o.Users+3)/4); err != nil {
@@ -135,6 +162,19 @@ func questioned(ctx context.Context, o questions.Options) ([]formation.Rehearsed
 		return nil, err
 	}
 	return rehearse(ctx, g.Subjects("training"), nil)
+}
+
+// chatted forms the chats of a split, at most so many, and returns what could be shown for their questions, in their order.
+func chatted(ctx context.Context, split corpus.Split, most int) ([]formation.Rehearsed, error) {
+	chats, err := corpus.Chats(split)
+	if err != nil {
+		return nil, err
+	}
+	var subjects []dataset.Subject
+	for _, c := range chats[:min(len(chats), most)] {
+		subjects = append(subjects, c.Subject())
+	}
+	return rehearse(ctx, subjects, nil)
 }
 
 // requested forms the dialogues of users of an assistant and returns what could be shown for their requests, in their order. What stands in

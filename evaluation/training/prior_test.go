@@ -11,7 +11,7 @@ import (
 
 func TestTrainingThePriorIsDeterministic(t *testing.T) {
 	o := training.PriorDefaults()
-	o.Conversations, o.Users = 1, 1
+	o.Conversations, o.Users, o.Chats = 1, 1, 1
 	var files [2][]byte
 	for i := range files {
 		p, r, err := training.Prior(t.Context(), o)
@@ -22,7 +22,7 @@ func TestTrainingThePriorIsDeterministic(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Chance would find some 3 % among the first ten.
-		if r.Questions < 20 || r.Requests < 20 || r.Heldout.Questions < 10 || r.Heldout.Recall10 < 0.4 ||
+		if r.Questions < 20 || r.Requests < 20 || r.Asked < 20 || r.Heldout.Questions < 10 || r.Heldout.Recall10 < 0.4 ||
 			r.Heldout.Recall5 > r.Heldout.Recall10 || r.Heldout.Recall10 > r.Heldout.Recall20 || r.HeldoutRequests.Recall20 < 0.2 {
 			t.Errorf("report %+v", r)
 		}
@@ -35,7 +35,8 @@ func TestTrainingThePriorIsDeterministic(t *testing.T) {
 func TestTrainingThePriorRefusesWhatCannotBe(t *testing.T) {
 	for name, change := range map[string]func(*training.PriorOptions){
 		"nothing": func(o *training.PriorOptions) { o.Conversations = 0 }, "users": func(o *training.PriorOptions) { o.Users = -1 },
-		"weight": func(o *training.PriorOptions) { o.Weight = 0 }, "a rate": func(o *training.PriorOptions) { o.Rates.More = 2 },
+		"weight": func(o *training.PriorOptions) { o.Weight = 0 }, "chats": func(o *training.PriorOptions) { o.Chats = -1 },
+		"chat weight": func(o *training.PriorOptions) { o.ChatWeight = 0 }, "a rate": func(o *training.PriorOptions) { o.Rates.More = 2 },
 	} {
 		o := training.PriorDefaults()
 		change(&o)

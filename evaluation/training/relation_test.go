@@ -108,12 +108,12 @@ func TestAJudgesChoiceIsMadeOnOtherStatements(t *testing.T) {
 func TestStatementsAreWrittenALineEach(t *testing.T) {
 	train, _ := some(t)
 	var out bytes.Buffer
-	if err := training.WriteStatements(&out, train, relation.Shipped()); err != nil {
+	if err := training.WriteStatements(&out, train, []string{"how are you?"}, relation.Shipped()); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != len(train) {
-		t.Fatalf("%d lines for %d statements", len(lines), len(train))
+	if len(lines) != len(train)+1 {
+		t.Fatalf("%d lines for %d statements and one of small talk", len(lines), len(train))
 	}
 	var line struct {
 		Later  string
@@ -130,6 +130,9 @@ func TestStatementsAreWrittenALineEach(t *testing.T) {
 			len(line.Change) != len(a.Stored) {
 			t.Errorf("line %d is %+v", i, line)
 		}
+	}
+	if err := json.Unmarshal([]byte(lines[len(train)]), &line); err != nil || line.Later != "how are you?" || len(line.Stored) != 0 || line.Of != -1 {
+		t.Errorf("small talk is %+v, %v", line, err)
 	}
 }
 

@@ -24,7 +24,11 @@ func (c *cli) trainStatements() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return training.WriteStatements(c.out, statements, relation.Shipped())
+			smallTalk, err := training.SmallTalk(corpus.Train)
+			if err != nil {
+				return err
+			}
+			return training.WriteStatements(c.out, statements, smallTalk, relation.Shipped())
 		},
 	}
 }
@@ -34,16 +38,18 @@ func (c *cli) trainJudge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge",
 		Short: "Choose how sure the models of relations have to be",
-		Long: "judge chooses the temperature and the thresholds of the linear model of relations and the cross-encoder together, on\n" +
-			"statements that neither was trained on. Without options, it prints what the binary carries.",
+		Long: "judge chooses the temperature and the thresholds of the models of relations together, on statements that none of them was\n" +
+			"trained on. Without options, it prints what the binary carries.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runTrainJudge(cmd.Context(), o, file) },
 	}
 	f := cmd.Flags()
-	f.Float64Var(&o.From, "from", o.From, "the linear model's probability of any change from which the cross-encoder is asked")
+	f.Float64Var(&o.From, "from", o.From, "the probability that a message changes anything from which the cross-encoder is asked")
 	f.IntVar(&o.Most, "most", o.Most, "how many stored statements it is asked about")
 	f.Float64Var(&o.Least, "least", o.Least, "the linear model's probability of its own change that the second and further ones need for it")
 	f.Float64Var(&o.Share, "share", o.Share, "weight of the cross-encoder's logits")
+	f.Float64Var(&o.Message, "message", o.Message, "weight of the logit of the message alone")
+	f.Float64Var(&o.FalseCertain, "false-certain", o.FalseCertain, "share of the statements without a change that may be above the threshold")
 	outFlag(f, &file)
 	return cmd
 }

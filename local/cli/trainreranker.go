@@ -33,8 +33,8 @@ func (c *cli) trainReranker() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reranker",
 		Short: "Train the reranker's shared prior, or fit it to an embedder and conversations of one's own",
-		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with questions and on dialogues\n" +
-			"with an assistant with later requests, and prints the recall on held-out ones. The same options give the same file;\n" +
+		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations and friends' chats with\n" +
+			"questions and on dialogues with an assistant with later requests, and prints the recall on held-out ones. The same options give the same file;\n" +
 			"without options, it is the one that the binary carries, which takes some minutes.\n\n" +
 			"With --data or --embedding it fits the weights of the binary anew: to the embedder that --embedding names (MNEME_EMBEDDING and\n" +
 			"MNEME_LLM_* say the rest, as for the services), on the conversations of a file with questions whose evidence is known. Users are\n" +
@@ -53,6 +53,8 @@ func (c *cli) trainReranker() *cobra.Command {
 		"made-up conversations to learn from; a quarter as many again are held out")
 	f.IntVar(&a.prior.Users, "users", a.prior.Users, "users of an assistant to learn from at most; a quarter as many are held out")
 	f.IntVar(&a.prior.Weight, "weight", a.prior.Weight, "how many questions of the conversations a request to an assistant counts as")
+	f.IntVar(&a.prior.Chats, "chats", a.prior.Chats, "chats of friends to learn from at most; a quarter as many are held out")
+	f.IntVar(&a.prior.ChatWeight, "chat-weight", a.prior.ChatWeight, "how many questions of the conversations one on a chat counts as")
 	f.StringVar(&a.file, "out", "", "file to write the prior to; without one, only the measures are printed")
 	f.StringVar(&a.data, "data", "", "file of conversations with questions, as eval recall takes it (made-up conversations)")
 	f.StringVar(&a.embedding, "embedding", "", "embedder to fit to, as MNEME_EMBEDDING names it (what that says)")
@@ -195,11 +197,12 @@ func (c *cli) runTrainReranker(cmd *cobra.Command, o training.PriorOptions, file
 	if c.json {
 		return json.NewEncoder(c.out).Encode(r)
 	}
-	fmt.Fprintf(c.out, "learned from %d questions on %d conversations, and %d requests\n", r.Questions, r.Conversations, r.Requests)
+	fmt.Fprintf(c.out, "learned from %d questions on %d conversations, %d questions on chats and %d requests\n",
+		r.Questions, r.Conversations, r.Asked, r.Requests)
 	for _, h := range []struct {
 		of string
 		training.RecallFigures
-	}{{"questions", r.Heldout}, {"requests", r.HeldoutRequests}} {
+	}{{"questions", r.Heldout}, {"questions on chats", r.HeldoutChats}, {"requests", r.HeldoutRequests}} {
 		_, err = fmt.Fprintf(c.out, "held out: %d %s; recall@5 %.1f %%, @10 %.1f %%, @20 %.1f %%\n",
 			h.Questions, h.of, 100*h.Recall5, 100*h.Recall10, 100*h.Recall20)
 	}

@@ -19,7 +19,7 @@ func TestTrainRerankerWritesAPrior(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prior.json")
 	var out, errOut bytes.Buffer
 	code := cli.Execute(t.Context(),
-		[]string{"train", "reranker", "--conversations", "1", "--users", "1", "--seed", "9", "--out", file, "--json"}, &out,
+		[]string{"train", "reranker", "--conversations", "1", "--users", "1", "--chats", "1", "--seed", "9", "--out", file, "--json"}, &out,
 		&errOut)
 	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)

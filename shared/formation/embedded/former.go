@@ -15,6 +15,8 @@ import (
 
 // Judge says what a statement does to each of the stored ones; crossencoder.Session is one.
 type Judge interface {
+	// Changes reports whether a message may change anything that was told before, so that it is worth judging.
+	Changes(later relation.Statement) bool
 	// Judge returns a relation for each of stored, in order.
 	Judge(later relation.Statement, stored []relation.Statement) []relation.Relation
 	// Gone returns for each part of a stored statement the probability that it holds no more, given that the later one changes something of it.

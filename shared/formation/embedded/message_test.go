@@ -20,6 +20,8 @@ func (l listener) Judge(later relation.Statement, stored []relation.Statement) [
 	return judge{}.Judge(later, stored)
 }
 
+func (listener) Changes(relation.Statement) bool { return true }
+
 func (l listener) Gone(later relation.Statement, parts []string) []float64 {
 	return judge{}.Gone(later, parts)
 }
@@ -67,8 +69,28 @@ func TestWhatIsQuotedTakesNoChangeFromTheUsersOwnWords(t *testing.T) {
 	}
 }
 
+func TestAChangeIsPutToAStatementWhoseSearchFoundTheEntry(t *testing.T) {
+	in := session("Ana: My new flat is in Lisbon. The boxes came on Monday.")
+	said := extract(t, in)
+	if len(said) != 2 {
+		t.Fatalf("got %q, want two statements", contents(said))
+	}
+	b := formation.Bundle{Session: in, Related: []formation.Related{
+		{Candidate: said[0]}, {Candidate: said[1], Memories: []memory.Memory{stored("porto", "I live in Porto")}},
+	}}
+	v, err := embedded.NewFormerWith(embedded.IdentityOf("salimory"), changer("My new flat"), 0.6, 0.3).Decide(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(v.Operations, func(op memory.Operation) bool { return slices.Equal(op.Targets, []string{"porto"}) }) {
+		t.Errorf("got %+v, want the entry closed by the one statement that was held against it", v.Operations)
+	}
+}
+
 // changer is a judge that takes every message with some words for a change of all that is stored, a quoted one most.
 type changer string
+
+func (changer) Changes(relation.Statement) bool { return true }
 
 func (c changer) Judge(later relation.Statement, stored []relation.Statement) []relation.Relation {
 	out := make([]relation.Relation, len(stored))

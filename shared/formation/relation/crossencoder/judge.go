@@ -5,23 +5,26 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 )
 
-// Choice says how the linear model and the cross-encoder go together. Temperature and thresholds are for the logits of both.
+// Choice says how the models go together. Temperature and thresholds are for the logits of all of them.
 type Choice struct {
 	relation.Choice
-	// From is the linear model's probability of the likeliest change from which the cross-encoder is asked; see among.
+	// From is the probability that a message changes anything from which the cross-encoder is asked; see Model.Change.
 	From float64 `json:"from"`
-	// Most is how many of the stored statements it is asked about, the likeliest to be changed.
+	// Most is how many of the stored statements it is asked about, those that the linear model finds likeliest to be changed.
 	Most int `json:"most"`
-	// Least is the linear model's probability of its own change that each of them has.
+	// Least is the linear model's probability of its own change that each but the first of them has.
 	Least float64 `json:"least"`
 	// Share is the weight of the cross-encoder's logits; the linear model's have the rest.
 	Share float64 `json:"share"`
+	// Message is the weight of the logit of the message alone, which those of a change have added where the cross-encoder is asked.
+	Message float64 `json:"message"`
 	// Unasked is the logit that stands for the cross-encoder's logits of a change where it is not asked: what is not looked at twice is hardly
 	// ever closed.
 	Unasked float64 `json:"unasked"`
@@ -37,6 +40,8 @@ func (c Choice) check() error {
 		return fmt.Errorf("%w: thresholds are %+v, want more than 0, up to 1", ErrModel, c.Thresholds)
 	case !(c.Share >= 0 && c.Share <= 1):
 		return fmt.Errorf("%w: share is %v, want 0 to 1", ErrModel, c.Share)
+	case !(c.Message >= 0):
+		return fmt.Errorf("%w: message is %v, want 0 or more", ErrModel, c.Message)
 	case c.Most < 1:
 		return fmt.Errorf("%w: most is %d, want 1 or more", ErrModel, c.Most)
 	}
@@ -55,10 +60,10 @@ var ShippedChoice = sync.OnceValue(func() Choice {
 	return c
 })
 
-// Judge is the linear model with the cross-encoder behind it. It is safe for concurrent use.
+// Judge is all three models. It is safe for concurrent use.
 type Judge struct {
 	linear *relation.Model
-	// model is loaded when it is first asked: a process may never have to.
+	// model is loaded when the first message is read.
 	model  func() *Model
 	choice Choice
 }
@@ -94,11 +99,12 @@ type Session struct {
 	judge  *Judge
 	linear *relation.Session
 	read   map[[2]string]Read
+	change map[string]float64
 }
 
 // Session returns one that has read nothing.
 func (j *Judge) Session() *Session {
-	return &Session{judge: j, linear: j.linear.Session(), read: map[[2]string]Read{}}
+	return &Session{judge: j, linear: j.linear.Session(), read: map[[2]string]Read{}, change: map[string]float64{}}
 }
 
 // Judge is the judge's.
@@ -106,19 +112,33 @@ func (s *Session) Judge(later relation.Statement, stored []relation.Statement) [
 	return relation.Softmax(s.Logits(later, stored), s.judge.choice.Temperature)
 }
 
-// usual is how many stored statements a later one was among, for the most part, where the linear model learned.
-const usual = 10
+// leastOdds bounds how much a message alone can say.
+const leastOdds = 1e-6
 
-// among is the probability of the likeliest change of n statements. Each further one is a chance more to look changed by accident, so that
-// the odds fall with their number.
-func among(own float64, n int) float64 {
-	odds := own / max(1e-9, 1-own) * min(1, usual/float64(n))
-	return odds / (1 + odds)
+var changes = []relation.Label{relation.Replaces, relation.Ends}
+
+// Changes reports whether a message may change anything that was told before, whatever it is: what may not is hardly ever found to by Judge.
+func (s *Session) Changes(later relation.Statement) bool {
+	return s.alone(later.Text) >= s.judge.choice.From
+}
+
+func (s *Session) alone(message string) float64 {
+	z, ok := s.change[message]
+	if !ok {
+		z = s.judge.model().Change(message)
+		s.change[message] = z
+	}
+	return z
 }
 
 // Logits are those that Judge makes probabilities of, by stored statement.
 func (s *Session) Logits(later relation.Statement, stored []relation.Statement) []relation.Logits {
 	c, logits := s.judge.choice, s.linear.Logits(later, stored)
+	if len(stored) == 0 {
+		return logits
+	}
+	asked, alone := s.Changes(later), s.alone(later.Text)
+	alone = c.Message * math.Log(max(alone, leastOdds)/max(1-alone, leastOdds))
 	linear := relation.Softmax(logits, 1)
 	likeliest := make([]int, len(stored))
 	for i := range likeliest {
@@ -127,13 +147,16 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 	slices.SortStableFunc(likeliest, func(a, b int) int { return cmp.Compare(linear[b].Change(), linear[a].Change()) })
 	for place, i := range likeliest {
 		own, z := linear[i].Change(), &logits[i]
-		if place < c.Most && among(linear[likeliest[0]].Change(), len(stored)) >= c.From && (place == 0 || own >= c.Least) {
+		if asked && place < c.Most && (place == 0 || own >= c.Least) {
 			for o, x := range s.pair(stored[i].Text, later.Text).Logits {
 				z[o] += float32(c.Share) * (x - z[o])
 			}
+			for _, l := range changes {
+				z[l-1] += float32(alone)
+			}
 			continue
 		}
-		for _, l := range []relation.Label{relation.Replaces, relation.Ends} {
+		for _, l := range changes {
 			z[l-1] += float32(c.Share) * (float32(c.Unasked) - z[l-1])
 		}
 	}

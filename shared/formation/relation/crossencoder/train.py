@@ -1,16 +1,20 @@
-"""Trains the cross-encoder that looks at what the linear model of relations finds likeliest, and writes it as an ONNX file. Run by
+"""Trains the cross-encoder of relations, and the model that tells which messages it is asked about, and writes both as one ONNX file. Run by
 `make cross-encoder`; needs the packages of requirements.txt.
 
     python3 train.py statements.jsonl model.onnx tokenizer.json
 
 statements.jsonl (`mneme train statements`) has an object a line: `later`, a message; `stored`, those it is among; `of`, the index of the
-one that it looks as if it were about, or -1; `does`, what it does to that one; `part`, the words of it that hold no more; `change`, the
-linear model's larger logit of a change for each stored one; `made_up`, whether a made-up person says it.
+one that it looks as if it were about, or -1; `does`, what it does to that one; `part`, the words of it that hold no more; `facts`, what it tells, where that is
+several things; `change`, the linear model's larger logit of a change for each stored one; `made_up`, whether a made-up person says it. Where nothing is stored it is small
+talk, which changes nothing, and which some of the other messages are shown amid.
 
 The sentence encoder all-MiniLM-L6-v2 reads `[CLS] stored [SEP] later [SEP]`. A linear layer over its last states has five outputs: at [CLS] the
 logits of same, adds, replaces, ends, and at each token of the stored statement the logit of holding no more. What a later statement does
 is a choice out of all of these for all stored ones, and none, whose logit is 0 (as the linear model has it). Of the others that a
 statement is among, those that the linear model takes for changed are shown most.
+
+The second model reads `[CLS] later [SEP]`: the token vectors are the cross-encoder's, and it begins with its first layers. A linear layer at
+[CLS] gives the logit of a message that changes anything.
 
 In the file the weights of a matrix are signed bytes with a factor for each output.
 """
@@ -36,10 +40,15 @@ OUTPUTS = len(RELATIONS) + 1
 LONGEST_STORED, LONGEST_LATER, POSITIONS = 40, 80, 128
 # Steps, the first rate of learning, how many pairs of a step are those that a part is marked in, and the weight of the loss of parts.
 PHASES = ((1500, 8e-5, 0, 0.5), (1400, 6e-5, 28, 3.0), (2400, 5e-5, 28, 3.0))
+# The same of the model of messages, how many layers it has, and how many messages a step has.
+ALONE_STEPS, ALONE_RATE, ALONE_LAYERS, ALONE_BATCH = 1500, 6e-5, 3, 96
 BATCH, DECAY = 64, 0.01
 BETA1, BETA2, EPSILON = 0.9, 0.98, 1e-6
+APART = 0.4  # how many changes of one of several facts are shown as one of several statements
+AMID = 0.3  # how many messages have small talk before or behind them
 OTHERS = 2  # stored ones that a statement does nothing to, shown beside the one it is about
 MADE_UP_CHANGES, MADE_UP_OTHERS = 3000, 3000  # statements of made-up people in a pass
+ALONE_CHANGES, ALONE_OTHERS = 1200, 2500  # messages of made-up people in a pass
 CLS, SEP = 101, 102
 
 chance = random.Random(0)
@@ -57,6 +66,38 @@ def pair(stored, later):
     return [CLS] + a + [SEP] + b + [SEP], [0] * (len(a) + 2) + [1] * (len(b) + 1)
 
 
+def apart(s):
+    """Returns a change of one of the facts of a stored statement as a change of that fact among the others, or as it is."""
+    text = s["stored"][s["of"]].lower()
+    start, at, changed = text.find(s["part"].lower()), 0, []
+    for i, fact in enumerate(s.get("facts", ())):
+        first = text.find(fact.lower(), at)
+        if first < 0 or start < 0:
+            return s
+        at = first + len(fact)
+        if first < start + len(s["part"]) and at > start:
+            changed.append(i)
+    if len(changed) != 1 or chance.random() >= APART:
+        return s
+    facts, of, change = s["facts"], changed[0], s["change"][s["of"]]
+    rest = [i for i in range(len(s["stored"])) if i != s["of"]]
+    return {
+        **s,
+        "stored": [facts[of]] + facts[:of] + facts[of + 1 :] + [s["stored"][i] for i in rest],
+        "change": [change] * len(facts) + [s["change"][i] for i in rest],
+        "of": 0,
+        "part": s["part"] if s["part"].lower() in facts[of].lower() else facts[of],
+    }
+
+
+def amid(text, small_talk):
+    """Returns a message as it is, or with small talk before or behind it."""
+    if not small_talk or chance.random() >= AMID:
+        return text
+    other = chance.choice(small_talk)
+    return f"{other} {text}" if chance.random() < 0.5 else f"{text} {other}"
+
+
 def gone(stored, part):
     """Returns for each token of a stored statement whether it holds no more, or nothing where that is not known."""
     start = stored.lower().find(part.lower())
@@ -65,8 +106,10 @@ def gone(stored, part):
     return [float(x < start + len(part) and y > start) for x, y in tokens(stored)[1][:LONGEST_STORED]]
 
 
-def example(s):
+def example(s, small_talk=()):
     """Returns the pairs of a statement that a step shows, the output that is true, or -1, and the tokens that hold no more."""
+    if s["part"]:
+        s = apart(s)
     about, change = s["of"], s["change"]
     rest = [i for i in range(len(s["stored"])) if i != about]
     rest.sort(key=lambda i: -change[i] - chance.expovariate(1))
@@ -75,12 +118,13 @@ def example(s):
         shown.append(chance.choice(rest[OTHERS:]))
     true = RELATIONS.index(s["does"]) if s["does"] in RELATIONS else -1
     parts = gone(s["stored"][about], s["part"]) if s["does"] in CHANGES else []
-    return [pair(s["stored"][i], s["later"]) for i in shown], true, parts
+    later = amid(s["later"], small_talk)
+    return [pair(s["stored"][i], later) for i in shown], true, parts
 
 
 def marked(statements, size):
     """Yields so many examples of the changes that a part is marked in, each with the changed statement alone, of like length, for ever."""
-    changes = [{**s, "stored": [s["stored"][s["of"]]], "of": 0, "change": [0]} for s in statements if s["part"]]
+    changes = [{**s, "stored": [s["stored"][s["of"]]], "of": 0, "change": [0], "facts": []} for s in statements if s["part"]]
     while size:
         chance.shuffle(changes)
         out = []
@@ -93,14 +137,15 @@ def marked(statements, size):
 
 def batches(statements):
     """Yields batches of examples with at most BATCH pairs, of like length, for ever."""
-    corpus = [s for s in statements if not s["made_up"]]
+    small_talk = [s["later"] for s in statements if not s["stored"]]
+    corpus = [s for s in statements if s["stored"] and not s["made_up"]]
     changes = [s for s in statements if s["made_up"] and s["does"] in CHANGES]
     others = [s for s in statements if s["made_up"] and s["does"] not in CHANGES]
     while True:
         chosen = corpus + chance.sample(changes, min(len(changes), MADE_UP_CHANGES))
         chosen += chance.sample(others, min(len(others), MADE_UP_OTHERS))
         chance.shuffle(chosen)
-        examples, out = [example(s) for s in chosen], []
+        examples, out = [example(s, small_talk) for s in chosen], []
         for start in range(0, len(examples), 2048):
             batch, pairs = [], 0
             for e in sorted(examples[start : start + 2048], key=lambda e: max(len(ids) for ids, _ in e[0])):
@@ -142,14 +187,25 @@ def loss(w, part, ids, types, mask, of, true, parts, known):
     return (jnp.log(total) + most - chosen).mean() + part * (known * (jnp.logaddexp(0, gone) - parts * gone)).sum() / BATCH
 
 
-@functools.partial(jax.jit, donate_argnums=(0, 1, 2))
-def step(w, m, v, batch, part, rate, i):
-    value, g = jax.value_and_grad(loss)(w, part, *batch)
-    clip = jnp.minimum(1.0, 1.0 / jnp.sqrt(sum((x**2).sum() for x in g.values())))
-    m = {k: BETA1 * m[k] + (1 - BETA1) * g[k] * clip for k in w}
-    v = {k: BETA2 * v[k] + (1 - BETA2) * (g[k] * clip) ** 2 for k in w}
-    move = {k: m[k] / (1 - BETA1**i) / (jnp.sqrt(v[k] / (1 - BETA2**i)) + EPSILON) + DECAY * w[k] for k in w}
-    return {k: w[k] - rate * move[k] for k in w}, m, v, value
+def adam(loss):
+    """Returns a step of Adam that makes a loss of weights and a batch less."""
+
+    @functools.partial(jax.jit, donate_argnums=(0, 1, 2))
+    def step(w, m, v, batch, rate, i):
+        value, g = jax.value_and_grad(loss)(w, *batch)
+        clip = jnp.minimum(1.0, 1.0 / jnp.sqrt(sum((x**2).sum() for x in g.values())))
+        m = {k: BETA1 * m[k] + (1 - BETA1) * g[k] * clip for k in w}
+        v = {k: BETA2 * v[k] + (1 - BETA2) * (g[k] * clip) ** 2 for k in w}
+        move = {k: m[k] / (1 - BETA1**i) / (jnp.sqrt(v[k] / (1 - BETA2**i)) + EPSILON) + DECAY * w[k] for k in w}
+        return {k: w[k] - rate * move[k] for k in w}, m, v, value
+
+    return step
+
+
+def rates(steps, first):
+    """Yields the number of each step and its rate: up for an eighth of them, then down."""
+    for i in range(1, steps + 1):
+        yield i, first * min(1, i * 8 / steps) * (1 - i / steps)
 
 
 def train(statements):
@@ -158,11 +214,11 @@ def train(statements):
     w["embeddings.position_embeddings.weight"] = w["embeddings.position_embeddings.weight"][:POSITIONS]
     w["output.weight"] = jnp.asarray(numbers.normal(0, 0.02, (OUTPUTS, WIDTH)).astype(numpy.float32))
     w["output.bias"] = jnp.asarray(numpy.array([-1, -1, -1, -1, 0], numpy.float32))
-    source, start = batches(statements), time.time()
+    source, start, step = batches(statements), time.time(), adam(loss)
     for steps, first, size, part in PHASES:
         m, v = ({k: jnp.zeros_like(x) for k, x in w.items()} for _ in range(2))
         parts, mean = marked(statements, size), 0.0
-        for i in range(1, steps + 1):
+        for i, rate in rates(steps, first):
             batch = next(parts) if size else []
             room = BATCH - len(batch)
             for e in next(source):
@@ -170,13 +226,62 @@ def train(statements):
                     break
                 batch.append(e)
                 room -= len(e[0])
-            rate = first * min(1, i * 8 / steps) * (1 - i / steps)
-            w, m, v, value = step(w, m, v, packed(batch), part, rate, float(i))
+            w, m, v, value = step(w, m, v, (part, *packed(batch)), rate, float(i))
             now = float(value) * BATCH / len(batch)
             mean = now if i == 1 else 0.99 * mean + 0.01 * now
             if i % 50 == 0:
                 print(f"step {i} of {steps}: loss {mean:.3f}, {time.time() - start:.0f} s", flush=True)
     return {k: numpy.asarray(x) for k, x in w.items()}
+
+
+def messages(statements):
+    """Yields batches of messages as arrays, tokens, mask, whether they change anything, and weights, of like length, for ever."""
+    known, small_talk = {}, [s["later"] for s in statements if not s["stored"]]
+    for s in statements:
+        changes, made_up = known.get(s["later"], (0.0, True))
+        known[s["later"]] = max(changes, float(s["does"] in CHANGES)), made_up and s["made_up"]
+    corpus = [(k, x) for k, (x, made_up) in known.items() if not made_up]
+    changes = [(k, x) for k, (x, made_up) in known.items() if made_up and x]
+    others = [(k, x) for k, (x, made_up) in known.items() if made_up and not x]
+    while True:
+        chosen = corpus + chance.sample(changes, min(len(changes), ALONE_CHANGES)) + chance.sample(others, min(len(others), ALONE_OTHERS))
+        chosen = [(amid(text, small_talk), x) for text, x in chosen]
+        chance.shuffle(chosen)
+        out = []
+        for start in range(0, len(chosen), 3072):
+            some = sorted((([CLS] + tokens(text)[0] + [SEP], x) for text, x in chosen[start : start + 3072]), key=lambda e: len(e[0]))
+            out += [some[i : i + ALONE_BATCH] for i in range(0, len(some), ALONE_BATCH)]
+        chance.shuffle(out)
+        for batch in out:
+            longest = -(-max(len(ids) for ids, _ in batch) // 16) * 16
+            ids, mask = numpy.zeros((ALONE_BATCH, longest), numpy.int32), numpy.zeros((ALONE_BATCH, longest), numpy.float32)
+            true, weight = numpy.zeros(ALONE_BATCH, numpy.float32), numpy.zeros(ALONE_BATCH, numpy.float32)
+            mask[:, 0] = 1  # what fills up a batch has to have something to attend to
+            for row, (a, x) in enumerate(batch):
+                ids[row, : len(a)], mask[row, : len(a)], true[row], weight[row] = a, 1, x, 1
+            yield ids, mask, true, weight
+
+
+def alone(statements, w):
+    """Returns the weights of the model of messages alone, of which the token vectors are those of w."""
+    fixed = {k: jnp.asarray(x) for k, x in w.items() if k.startswith("embeddings")}
+    own = {k: jnp.asarray(x) for k, x in w.items() if any(k.startswith(f"encoder.layer.{i}.") for i in range(ALONE_LAYERS))}
+    own["output.weight"] = jnp.asarray(numpy.random.default_rng(0).normal(0, 0.02, (1, WIDTH)).astype(numpy.float32))
+    own["output.bias"] = jnp.zeros(1)
+
+    def loss(own, ids, mask, true, weight):
+        states = layers({**fixed, **own}, ids, jnp.ones_like(ids), mask, ALONE_LAYERS)[:, 0]
+        z = (states @ own["output.weight"].T + own["output.bias"])[:, 0]
+        return ((jnp.logaddexp(0, z) - true * z) * weight).sum() / weight.sum()
+
+    source, start, step, mean = messages(statements), time.time(), adam(loss), 0.0
+    m, v = ({k: jnp.zeros_like(x) for k, x in own.items()} for _ in range(2))
+    for i, rate in rates(ALONE_STEPS, ALONE_RATE):
+        own, m, v, value = step(own, m, v, next(source), rate, float(i))
+        mean = float(value) if i == 1 else 0.99 * mean + 0.01 * float(value)
+        if i % 50 == 0:
+            print(f"messages alone: step {i} of {ALONE_STEPS}: loss {mean:.3f}, {time.time() - start:.0f} s", flush=True)
+    return {k: numpy.asarray(x) for k, x in own.items()}
 
 
 class Graph:
@@ -209,8 +314,21 @@ class Graph:
         return self.add("LayerNormalization", x, scale, bias, epsilon=1e-12)
 
 
-def write(w, path):
-    """Writes the model for one pair at a time: its mask is all ones, and serves to count positions."""
+    def layers(self, x, w, count, prefix):
+        """Adds layers, whose weights are named by a prefix besides."""
+        w = {prefix + k: v for k, v in w.items()}
+        for layer in range(count):
+            name = f"{prefix}encoder.layer.{layer}."
+            parts = [self.linear(x, w, name + "attention.self." + part) for part in ("query", "key", "value")]
+            y = self.add("Attention", *parts, q_num_heads=HEADS, kv_num_heads=HEADS)
+            x = self.norm(self.add("Add", x, self.linear(y, w, name + "attention.output.dense")), w, name + "attention.output.LayerNorm")
+            y = self.linear(self.add("Gelu", self.linear(x, w, name + "intermediate.dense")), w, name + "output.dense")
+            x = self.norm(self.add("Add", x, y), w, name + "output.LayerNorm")
+        return self.linear(x, w, prefix + "output")
+
+
+def write(w, own, path):
+    """Writes both models, each for one text at a time: its mask is all ones, and serves to count positions."""
     g = Graph()
     place = g.add("Sub", g.add("CumSum", "attention_mask", g.constant("axis", numpy.int64(1))), g.constant("one", numpy.int64(1)))
     x = None
@@ -219,30 +337,16 @@ def write(w, path):
         row = g.add("Gather", g.matrix(table, w[table], 0), index, axis=0)
         x = row if x is None else g.add("Add", x, row)
     x = g.norm(x, w, "embeddings.LayerNorm")
-    split = g.constant("split", numpy.array([0, 0, HEADS, WIDTH // HEADS], numpy.int64))
-    join = g.constant("join", numpy.array([0, 0, WIDTH], numpy.int64))
-    root = g.constant("root", numpy.float32(numpy.sqrt(WIDTH // HEADS)))
-    for layer in range(LAYERS):
-        name = f"encoder.layer.{layer}."
-
-        def heads(part, perm):
-            return g.add("Transpose", g.add("Reshape", g.linear(x, w, name + "attention.self." + part), split), perm=perm)
-
-        scores = g.add("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
-        y = g.add("MatMul", g.add("Softmax", g.add("Div", scores, root), axis=-1), heads("value", [0, 2, 1, 3]))
-        y = g.add("Reshape", g.add("Transpose", y, perm=[0, 2, 1, 3]), join)
-        x = g.norm(g.add("Add", x, g.linear(y, w, name + "attention.output.dense")), w, name + "attention.output.LayerNorm")
-        y = g.linear(g.add("Gelu", g.linear(x, w, name + "intermediate.dense")), w, name + "output.dense")
-        x = g.norm(g.add("Add", x, y), w, name + "output.LayerNorm")
-    g.nodes[-1].output[0] = x = "last"
-    g.linear(x, w, "output")
-    g.nodes[-1].output[0] = "logits"
+    outputs = []
+    for name, size, weights, count, prefix in (("logits", OUTPUTS, w, LAYERS, ""), ("change", 1, own, ALONE_LAYERS, "alone.")):
+        g.layers(x, weights, count, prefix)
+        g.nodes[-1].output[0] = name
+        outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "tokens", size]))
     inputs = [
         helper.make_tensor_value_info(n, TensorProto.INT64, [1, "tokens"]) for n in ("input_ids", "attention_mask", "token_type_ids")
     ]
-    output = helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, "tokens", OUTPUTS])
-    graph = helper.make_graph(g.nodes, "cross-encoder", inputs, [output], g.constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    graph = helper.make_graph(g.nodes, "relations", inputs, outputs, g.constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
     onnx.checker.check_model(model)
     onnx.save(model, path)
 
@@ -250,7 +354,8 @@ def write(w, path):
 def main(data, model, words):
     with open(data, encoding="utf-8") as f:
         statements = [json.loads(line) for line in f]
-    write(train(statements), model)
+    w = train(statements)
+    write(w, alone(statements, w), model)
     with open(os.path.join(FOLDER, "tokenizer.json"), encoding="utf-8") as f:
         kept = json.load(f)
     with open(words, "w", encoding="utf-8") as f:
