@@ -88,7 +88,6 @@ func WriteStatements(out io.Writer, statements []corpus.Among, smallTalk []strin
 type JudgeOptions struct {
 	From          float64 `json:"from"`
 	Most          int     `json:"most"`
-	Least         float64 `json:"least"`
 	Share         float64 `json:"share"`
 	Message       float64 `json:"message"`
 	Unasked       float64 `json:"unasked"`
@@ -98,7 +97,7 @@ type JudgeOptions struct {
 
 // JudgeDefaults are those of the judge in the binary.
 func JudgeDefaults() JudgeOptions {
-	return JudgeOptions{From: 0.12, Most: 3, Least: 0, Share: 0.85, Message: 0.3, Unasked: -6, FalseCertain: 0.05, FalsePossible: 0.15}
+	return JudgeOptions{From: 0.12, Most: 3, Share: 0.7, Message: 0.3, Unasked: -6, FalseCertain: 0.04, FalsePossible: 0.15}
 }
 
 // JudgeRecord says what a choice was made on.
@@ -126,7 +125,7 @@ func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, er
 	}
 	c := crossencoder.Choice{
 		Choice: relation.Choice{Temperature: 1, Thresholds: relation.Thresholds{Certain: 1, Possible: 1}},
-		From:   o.From, Most: o.Most, Least: o.Least, Share: o.Share, Message: o.Message, Unasked: o.Unasked, Training: record,
+		From:   o.From, Most: o.Most, Share: o.Share, Message: o.Message, Unasked: o.Unasked, Training: record,
 	}
 	judge, err := crossencoder.NewJudge(relation.Shipped(), crossencoder.Shipped, c)
 	if err != nil {

@@ -23,7 +23,8 @@ func TestTrainingThePriorIsDeterministic(t *testing.T) {
 		}
 		// Chance would find some 3 % among the first ten.
 		if r.Questions < 20 || r.Requests < 20 || r.Asked < 20 || r.Heldout.Questions < 10 || r.Heldout.Recall10 < 0.4 ||
-			r.Heldout.Recall5 > r.Heldout.Recall10 || r.Heldout.Recall10 > r.Heldout.Recall20 || r.HeldoutRequests.Recall20 < 0.2 {
+			r.Heldout.Recall5 > r.Heldout.Recall10 || r.Heldout.Recall10 > r.Heldout.Recall20 || r.HeldoutRequests.Recall20 < 0.2 ||
+			r.HeldoutChats.Recall20 < 0.3 {
 			t.Errorf("report %+v", r)
 		}
 	}

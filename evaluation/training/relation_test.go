@@ -121,10 +121,15 @@ func TestStatementsAreWrittenALineEach(t *testing.T) {
 		Of     int
 		Does   string
 		Change []float64
+		Facts  []string
 	}
 	for i, a := range train {
+		line.Facts = nil
 		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil {
 			t.Fatal(err)
+		}
+		if a.Looks >= 0 && len(line.Facts) > 1 && !strings.Contains(a.Stored[a.Looks].Text, line.Facts[0]) {
+			t.Errorf("line %d tells facts %q of %q", i, line.Facts, a.Stored[a.Looks].Text)
 		}
 		if line.Later != a.Later.Text || len(line.Stored) != len(a.Stored) || line.Of != a.Looks || line.Does != a.Label.String() ||
 			len(line.Change) != len(a.Stored) {

@@ -26,7 +26,7 @@ func (c *cli) evalRelation() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&split, "split", split, "statements to measure on: heldout, which nothing was trained or chosen on, choose, or train")
-	f.BoolVar(&linear, "linear", linear, "measure the linear model alone, without the cross-encoder behind it")
+	f.BoolVar(&linear, "linear", linear, "measure the linear model alone, without the encoders")
 	f.IntVar(&worst, "errors", worst, "how many of the worst errors of either sort to print")
 	return cmd
 }

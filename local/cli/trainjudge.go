@@ -16,8 +16,8 @@ func (c *cli) trainStatements() *cobra.Command {
 	return &cobra.Command{
 		Use:   "statements",
 		Short: "Print the statements that the cross-encoder learns from",
-		Long: "statements prints the statements that the model of relations learns from, a JSON object a line, with what that model makes of\n" +
-			"them. `make cross-encoder` trains the cross-encoder on them.",
+		Long: "statements prints the statements that the models of relations learn from, a JSON object a line, with what the linear one makes of\n" +
+			"them, and small talk. `make cross-encoder` trains the cross-encoder and the model of messages on them.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			statements, err := training.Statements(cmd.Context(), corpus.Train, training.StatementDefaults())
@@ -46,7 +46,6 @@ func (c *cli) trainJudge() *cobra.Command {
 	f := cmd.Flags()
 	f.Float64Var(&o.From, "from", o.From, "the probability that a message changes anything from which the cross-encoder is asked")
 	f.IntVar(&o.Most, "most", o.Most, "how many stored statements it is asked about")
-	f.Float64Var(&o.Least, "least", o.Least, "the linear model's probability of its own change that the second and further ones need for it")
 	f.Float64Var(&o.Share, "share", o.Share, "weight of the cross-encoder's logits")
 	f.Float64Var(&o.Message, "message", o.Message, "weight of the logit of the message alone")
 	f.Float64Var(&o.FalseCertain, "false-certain", o.FalseCertain, "share of the statements without a change that may be above the threshold")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -149,7 +150,7 @@ type judged struct {
 func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation.Candidate, turn memory.Turn, known []memory.Memory) {
 	own, does := told(known, c), d.judge(turn)
 	for _, m := range own {
-		if len(missing(c.Content, m.Content)) == 0 && d.saysSame(*entry, m) {
+		if within(c.Content, m.Content) && d.saysSame(*entry, m) {
 			op.Kind, op.Targets, op.Reason = memory.OpNone, []string{m.ID}, reasonKnown
 			return
 		}
@@ -273,10 +274,10 @@ func asStored(entries []memory.Memory) []relation.Statement {
 	return out
 }
 
-// missing are the content stems of a statement that another does not have.
-func missing(said, of string) []string {
-	have := text.StemSet(of)
-	return slices.DeleteFunc(text.ContentStems(said), func(s string) bool { return have[s] })
+// within reports whether a statement is a run of words of another: with a word between them ("not") it may say the contrary.
+func within(said, of string) bool {
+	words := text.Canonical(plain(said))
+	return words != "" && strings.Contains(" "+text.Canonical(plain(of))+" ", " "+words+" ")
 }
 
 // note is a day that was put behind an expression of time.

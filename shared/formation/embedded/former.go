@@ -15,8 +15,6 @@ import (
 
 // Judge says what a statement does to each of the stored ones; crossencoder.Session is one.
 type Judge interface {
-	// Changes reports whether a message may change anything that was told before, so that it is worth judging.
-	Changes(later relation.Statement) bool
 	// Judge returns a relation for each of stored, in order.
 	Judge(later relation.Statement, stored []relation.Statement) []relation.Relation
 	// Gone returns for each part of a stored statement the probability that it holds no more, given that the later one changes something of it.
@@ -39,7 +37,7 @@ type Former struct {
 var _ formation.Former = (*Former)(nil)
 
 // NewFormer returns the former with the relation models that are part of the program; they take some milliseconds to load, and a tenth of a
-// second more when a change is first looked at twice.
+// second more when a message is first held against something.
 func NewFormer(id Identity) *Former {
 	judge := crossencoder.ShippedJudge()
 	t := judge.Thresholds()

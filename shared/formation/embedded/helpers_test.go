@@ -68,9 +68,6 @@ func (j judge) Judge(_ relation.Statement, stored []relation.Statement) []relati
 	return out
 }
 
-// Changes lets every message be judged.
-func (judge) Changes(relation.Statement) bool { return true }
-
 // Gone are the parts that are changed as statements of their own; where none is, it is not sure.
 func (j judge) Gone(_ relation.Statement, parts []string) []float64 {
 	out := make([]float64, len(parts))

@@ -57,9 +57,6 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 		out.each[r.Candidate.Content] = map[string]relation.Relation{}
 	}
 	later := relation.Statement{Text: said, Role: turn.Role, Speaker: of[0].Candidate.Speaker, Time: turn.Time}
-	if !d.judges.Changes(later) {
-		return
-	}
 	for k, does := range d.judges.Judge(later, asStored(own)) {
 		m := own[k]
 		for _, r := range of {

@@ -20,8 +20,6 @@ func (l listener) Judge(later relation.Statement, stored []relation.Statement) [
 	return judge{}.Judge(later, stored)
 }
 
-func (listener) Changes(relation.Statement) bool { return true }
-
 func (l listener) Gone(later relation.Statement, parts []string) []float64 {
 	return judge{}.Gone(later, parts)
 }
@@ -89,8 +87,6 @@ func TestAChangeIsPutToAStatementWhoseSearchFoundTheEntry(t *testing.T) {
 
 // changer is a judge that takes every message with some words for a change of all that is stored, a quoted one most.
 type changer string
-
-func (changer) Changes(relation.Statement) bool { return true }
 
 func (c changer) Judge(later relation.Statement, stored []relation.Statement) []relation.Relation {
 	out := make([]relation.Relation, len(stored))

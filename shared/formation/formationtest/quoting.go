@@ -43,9 +43,6 @@ func (j judge) Judge(later relation.Statement, stored []relation.Statement) []re
 	return out
 }
 
-// Changes implements embedded.Judge: every message is judged.
-func (judge) Changes(relation.Statement) bool { return true }
-
 // Gone implements embedded.Judge: of a statement that changes, the parts that it changes by themselves, or all where it changes none.
 func (j judge) Gone(later relation.Statement, parts []string) []float64 {
 	out := make([]float64, len(parts))

@@ -1,4 +1,4 @@
-// Package floatmatrix multiplies small matrices of numbers whose rows may be apart in memory, such as one head's part of the queries of an
+// Package floatmatrix multiplies matrices of numbers whose rows may be apart in memory, such as one head's part of the queries of an
 // attention: libraries take matrices whose rows follow each other, and are slow where those are a few dozen numbers long.
 package floatmatrix
 

@@ -1,17 +1,15 @@
-package floatmatrix_test
+package floatmatrix
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
-
-	"github.com/mneme-memory/mneme/shared/model/floatmatrix"
 )
 
 // random has numbers between its rows, too.
-func random(r *rand.Rand, rows, columns, between int) floatmatrix.Matrix {
-	m := floatmatrix.Matrix{Rows: rows, Columns: columns, Stride: columns + between, Numbers: make([]float32, rows*(columns+between)-between)}
+func random(r *rand.Rand, rows, columns, between int) Matrix {
+	m := Matrix{Rows: rows, Columns: columns, Stride: columns + between, Numbers: make([]float32, rows*(columns+between)-between)}
 	for i := range m.Numbers {
 		m.Numbers[i] = float32(r.NormFloat64())
 	}
@@ -19,6 +17,15 @@ func random(r *rand.Rand, rows, columns, between int) floatmatrix.Matrix {
 }
 
 func TestAProductIsThatOfTheDefinition(t *testing.T) {
+	products(t)
+	if before := supported; before {
+		supported = false
+		t.Cleanup(func() { supported = before })
+		t.Run("without AVX-512", products)
+	}
+}
+
+func products(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, size := range [][3]int{{1, 1, 1}, {7, 5, 3}, {8, 32, 8}, {9, 32, 9}, {35, 32, 35}, {35, 35, 32}, {129, 7, 65}, {16, 1, 16}} {
 		for _, between := range []int{0, 3} {
@@ -26,7 +33,7 @@ func TestAProductIsThatOfTheDefinition(t *testing.T) {
 				a, b := random(r, size[0], size[1], between), random(r, size[1], size[2], between)
 				out := random(r, size[0], size[2], between)
 				before := append([]float32(nil), out.Numbers...)
-				floatmatrix.Multiply(out, a, b)
+				Multiply(out, a, b)
 				for i, got := range out.Numbers {
 					row, column := i/out.Stride, i%out.Stride
 					if column >= out.Columns {
@@ -50,10 +57,10 @@ func TestAProductIsThatOfTheDefinition(t *testing.T) {
 }
 
 func TestWhatDoesNotGoTogetherPanics(t *testing.T) {
-	m := func(rows, columns, numbers int) floatmatrix.Matrix {
-		return floatmatrix.Matrix{Numbers: make([]float32, numbers), Rows: rows, Columns: columns, Stride: columns}
+	m := func(rows, columns, numbers int) Matrix {
+		return Matrix{Numbers: make([]float32, numbers), Rows: rows, Columns: columns, Stride: columns}
 	}
-	for name, of := range map[string][3]floatmatrix.Matrix{
+	for name, of := range map[string][3]Matrix{
 		"inner sizes":     {m(2, 2, 4), m(2, 3, 6), m(2, 2, 4)},
 		"too few numbers": {m(9, 2, 18), m(9, 2, 17), m(2, 2, 4)},
 		"nothing":         {m(0, 2, 0), m(0, 2, 0), m(2, 2, 4)},
@@ -64,7 +71,7 @@ func TestWhatDoesNotGoTogetherPanics(t *testing.T) {
 					t.Error("multiplied")
 				}
 			}()
-			floatmatrix.Multiply(of[0], of[1], of[2])
+			Multiply(of[0], of[1], of[2])
 		})
 	}
 }
@@ -74,7 +81,7 @@ func BenchmarkMultiply(b *testing.B) {
 	const n, width = 35, 32
 	out, x, y := random(r, n, n, 0), random(r, n, width, 352), random(r, width, n, 0)
 	for b.Loop() {
-		floatmatrix.Multiply(out, x, y)
+		Multiply(out, x, y)
 	}
 	b.ReportMetric(2*n*n*width*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOPS")
 }

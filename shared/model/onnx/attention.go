@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -17,9 +18,16 @@ func attention(n node, in []tensor) (tensor, error) {
 		}
 	}
 	q, k, v := in[0], in[1], in[2]
-	if len(in) > 3 || int(n.attributes["kv_num_heads"].i) != heads || n.attributes["is_causal"].i != 0 || n.attributes["softcap"].f != 0 ||
-		q.shape[2] != k.shape[2] || k.shape[1] != v.shape[1] {
-		return q, fmt.Errorf("has a mask, a past, a cap, heads that share keys, or shapes %v, %v and %v, want none of these", q.shape, k.shape, v.shape)
+	for _, t := range in[3:] {
+		if t.shape != nil {
+			return t, errors.New("has a mask or a past, want none")
+		}
+	}
+	if int(n.attributes["kv_num_heads"].i) != heads || n.attributes["is_causal"].i != 0 || n.attributes["softcap"].f != 0 {
+		return q, errors.New("has heads that share keys, is causal, or has a cap on scores, want none of these")
+	}
+	if q.shape[2] != k.shape[2] || k.shape[1] != v.shape[1] {
+		return q, fmt.Errorf("has shapes %v, %v and %v, which do not go together", q.shape, k.shape, v.shape)
 	}
 	width, queries, keys := q.shape[2]/heads, q.shape[1], k.shape[1]
 	scale := float32(1 / math.Sqrt(float64(width)))
@@ -42,10 +50,8 @@ func attention(n node, in []tensor) (tensor, error) {
 		}
 		floatmatrix.Multiply(headOf(out, head, heads), scores, headOf(v, head, heads))
 	}
-	if n.buffers != nil {
-		n.buffers.leave(turned.Numbers)
-		n.buffers.leave(scores.Numbers)
-	}
+	n.buffers.leave(turned.Numbers)
+	n.buffers.leave(scores.Numbers)
 	return out, nil
 }
 

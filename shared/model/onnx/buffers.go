@@ -25,9 +25,16 @@ func (n node) numbers(size int) []float32 {
 	var out []float32
 	if best >= 0 {
 		out = b.free[best][:size]
-		b.free = slices.Delete(b.free, best, best+1)
-	} else {
+	} else { // the largest of the small ones gives way, so that there are never more than are taken at once
 		out = make([]float32, size)
+		for i, f := range b.free {
+			if best < 0 || cap(f) > cap(b.free[best]) {
+				best = i
+			}
+		}
+	}
+	if best >= 0 {
+		b.free = slices.Delete(b.free, best, best+1)
 	}
 	b.taken[&out[0]] = 0
 	return out
@@ -43,9 +50,9 @@ func (b *buffers) take(numbers []float32) {
 	}
 }
 
-// leave says that one value less has them.
+// leave says that one value less has them. Without a run's memory it does nothing.
 func (b *buffers) leave(numbers []float32) {
-	if len(numbers) == 0 {
+	if b == nil || len(numbers) == 0 {
 		return
 	}
 	switch n, own := b.taken[&numbers[0]]; {

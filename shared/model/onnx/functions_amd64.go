@@ -9,7 +9,7 @@ var wide = cpu.X86.HasAVX512F
 //go:noescape
 func exponentials512(to, from *float32, n int, most float32, sums *[16]float32)
 
-// gelu512 writes each number times the share of the normal distribution that is below it, within some 5e-7.
+// gelu512 writes each number times the share of the normal distribution that is below it, within 1e-6.
 //
 //go:noescape
 func gelu512(to, from *float32, n int)

@@ -3,7 +3,7 @@
 // What a number is rounded to: log2(e), the least argument of exp, the seven coefficients of 2^x between -1/2 and 1/2 (interpolated at
 // Chebyshev's nodes), 1, 2, 1/2, sqrt(1/2), and p, the largest argument and a1 to a5 of formula 7.1.26 of Abramowitz and Stegun.
 DATA numbers<>+0(SB)/4, $0x3fb8aa3b
-DATA numbers<>+4(SB)/4, $0xc2ae0000
+DATA numbers<>+4(SB)/4, $0xc2d00000
 DATA numbers<>+8(SB)/4, $0x3f800000
 DATA numbers<>+12(SB)/4, $0x3f317218
 DATA numbers<>+16(SB)/4, $0x3e75fdf0
@@ -147,7 +147,9 @@ last:
 	VSUBPS       Z7, Z25, Z8
 	VCMPPS       $1, Z15, Z3, K2 // x < 0
 	VMOVAPS      Z7, K2, Z8
-	VMULPS       Z3, Z8, Z8
+	VSUBPS       Z30, Z15, Z9
+	VMAXPS       Z3, Z9, Z9 // far below zero it is 0, whatever x is
+	VMULPS       Z9, Z8, Z8
 	VMOVUPS      Z8, K1, (DI)
 	ADDQ $64, SI
 	ADDQ $64, DI

@@ -42,13 +42,18 @@ func Parse(file []byte) (*Network, error) {
 	return m.network(m.outputs[out].name)
 }
 
-// ParseOutputs reads an ONNX file as one network for each of some outputs by name, which share their weights.
+// ParseOutputs reads an ONNX file as one network for each of some outputs by name. What is taken as it stands in the file, such as vectors of
+// words, they share; each packs the matrices that it multiplies by.
 func ParseOutputs(file []byte, names ...string) ([]*Network, error) {
 	m, err := readFile(file)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*Network, len(names))
+	return m.parts(names...)
+}
+
+func (m *contents) parts(names ...string) (out []*Network, err error) {
+	out = make([]*Network, len(names))
 	for i, name := range names {
 		if !slices.ContainsFunc(m.outputs, func(v valueInfo) bool { return v.name == name }) {
 			return nil, fmt.Errorf("has no output %q", name)
@@ -86,7 +91,8 @@ func (n *Network) fold() error {
 			left = append(left, one)
 			continue
 		}
-		if rows := n.constants[one.inputs[0]]; one.op == "DequantizeLinear" && n.onlyRowsOf(one) {
+		if one.op == "DequantizeLinear" && n.onlyRowsOf(one) {
+			rows := n.constants[one.inputs[0]]
 			rows.factors = n.constants[one.inputs[1]].floats
 			n.constants[one.outputs[0]] = rows
 			continue

@@ -93,8 +93,8 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// narrow runs a test with the processor's instructions, and without.
-func narrow(t *testing.T, test func(t *testing.T)) {
+// bothWays runs a test with the processor's instructions, and without.
+func bothWays(t *testing.T, test func(t *testing.T)) {
 	t.Run("as it is", test)
 	if before := wide; before {
 		wide = false
@@ -104,12 +104,13 @@ func narrow(t *testing.T, test func(t *testing.T)) {
 }
 
 func TestGeluIsTheErrorFunctions(t *testing.T) {
-	narrow(t, func(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
 		in := []float32{-1e30, -100, -20, 20, 100}
 		for x := -7.0; x < 7; x += 0.0137 {
 			in = append(in, float32(x))
 		}
-		got, err := gelu(node{}, []tensor{floatsOf([]int{len(in)}, in...)})
+		used := &buffers{free: [][]float32{slices.Repeat([]float32{7}, len(in))}, taken: map[*float32]int{}}
+		got, err := gelu(node{buffers: used}, []tensor{floatsOf([]int{len(in)}, in...)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,8 +123,23 @@ func TestGeluIsTheErrorFunctions(t *testing.T) {
 	})
 }
 
+func TestAProductOverNothingIsZero(t *testing.T) {
+	used := &buffers{free: [][]float32{{7, 7, 7, 7}}, taken: map[*float32]int{}}
+	got, err := matMul(node{buffers: used}, []tensor{{shape: []int{2, 0}, floats: []float32{}}, {shape: []int{0, 2}, floats: []float32{}}})
+	if err != nil || !slices.Equal(got.floats, []float32{0, 0, 0, 0}) {
+		t.Errorf("got %v, %v", got.floats, err)
+	}
+}
+
+func TestGatherTakesWholeNumbers(t *testing.T) {
+	used := &buffers{free: [][]float32{{7, 7}}, taken: map[*float32]int{}}
+	if got, err := gather(node{buffers: used}, []tensor{floatsOf([]int{2}, 1, 2), floatsOf([]int{2}, 0, 1)}); err == nil {
+		t.Errorf("gathered %v by floats", got.floats)
+	}
+}
+
 func TestSoftmaxIsThatOfTheDefinition(t *testing.T) {
-	narrow(t, func(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
 		for _, n := range []int{1, 15, 16, 17, 40} {
 			row := make([]float32, n)
 			for i := range row {
@@ -225,7 +241,7 @@ func TestWeightsThatAreLookedUpKeepTheirFloats(t *testing.T) {
 
 func TestWhatIsNoNumberStaysNone(t *testing.T) {
 	nan := float32(math.NaN())
-	narrow(t, func(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
 		for _, row := range [][]float32{{5, nan, 3}, {nan, 1}, {3, 5, nan, 7, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}} {
 			for name, f := range map[string]operator{"softmax": softmax, "gelu": gelu} {
 				got, err := f(node{}, []tensor{floatsOf([]int{len(row)}, row...)})

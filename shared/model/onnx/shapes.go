@@ -188,6 +188,9 @@ func where(_ node, in []tensor) (tensor, error) {
 
 func gather(n node, in []tensor) (tensor, error) {
 	from, which := in[0], in[1]
+	if !which.isInt() || len(which.ints) != which.size() {
+		return from, errKind
+	}
 	at, err := axis(n.attributes["axis"].i, len(from.shape))
 	if err != nil {
 		return from, err

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Choice says how the models go together. Temperature and thresholds are for the logits of all of them.
@@ -19,14 +20,12 @@ type Choice struct {
 	From float64 `json:"from"`
 	// Most is how many of the stored statements it is asked about, those that the linear model finds likeliest to be changed.
 	Most int `json:"most"`
-	// Least is the linear model's probability of its own change that each but the first of them has.
-	Least float64 `json:"least"`
 	// Share is the weight of the cross-encoder's logits; the linear model's have the rest.
 	Share float64 `json:"share"`
 	// Message is the weight of the logit of the message alone, which those of a change have added where the cross-encoder is asked.
 	Message float64 `json:"message"`
-	// Unasked is the logit that stands for the cross-encoder's logits of a change where it is not asked: what is not looked at twice is hardly
-	// ever closed.
+	// Unasked is the logit that stands for the cross-encoder's logits of a change where it is not asked: what it does not read is hardly ever
+	// closed.
 	Unasked float64 `json:"unasked"`
 	// Training is the JSON value that says how the choice came about.
 	Training json.RawMessage `json:"training,omitempty"`
@@ -42,6 +41,8 @@ func (c Choice) check() error {
 		return fmt.Errorf("%w: share is %v, want 0 to 1", ErrModel, c.Share)
 	case !(c.Message >= 0):
 		return fmt.Errorf("%w: message is %v, want 0 or more", ErrModel, c.Message)
+	case !(c.From >= 0 && c.From <= 1):
+		return fmt.Errorf("%w: from is %v, want 0 to 1", ErrModel, c.From)
 	case c.Most < 1:
 		return fmt.Errorf("%w: most is %d, want 1 or more", ErrModel, c.Most)
 	}
@@ -112,55 +113,91 @@ func (s *Session) Judge(later relation.Statement, stored []relation.Statement) [
 	return relation.Softmax(s.Logits(later, stored), s.judge.choice.Temperature)
 }
 
-// leastOdds bounds how much a message alone can say.
-const leastOdds = 1e-6
+const (
+	// leastOdds bounds how much a message alone can say.
+	leastOdds = 1e-6
+	// nothing is the logit of what is not even compared.
+	nothing = -7
+)
 
 var changes = []relation.Label{relation.Replaces, relation.Ends}
 
-// Changes reports whether a message may change anything that was told before, whatever it is: what may not is hardly ever found to by Judge.
-func (s *Session) Changes(later relation.Statement) bool {
-	return s.alone(later.Text) >= s.judge.choice.From
-}
-
-func (s *Session) alone(message string) float64 {
-	z, ok := s.change[message]
-	if !ok {
-		z = s.judge.model().Change(message)
-		s.change[message] = z
-	}
-	return z
-}
-
-// Logits are those that Judge makes probabilities of, by stored statement.
+// Logits are those that Judge makes probabilities of, by stored statement. Of a message that hardly changes anything only those are looked
+// at that have all its words: it says them again, or the contrary.
 func (s *Session) Logits(later relation.Statement, stored []relation.Statement) []relation.Logits {
-	c, logits := s.judge.choice, s.linear.Logits(later, stored)
+	c := s.judge.choice
+	out := make([]relation.Logits, len(stored))
+	for i := range out {
+		for o := range out[i] {
+			out[i][o] = nothing
+		}
+	}
 	if len(stored) == 0 {
-		return logits
+		return out
 	}
-	asked, alone := s.Changes(later), s.alone(later.Text)
-	alone = c.Message * math.Log(max(alone, leastOdds)/max(1-alone, leastOdds))
-	linear := relation.Softmax(logits, 1)
-	likeliest := make([]int, len(stored))
-	for i := range likeliest {
-		likeliest[i] = i
+	message := s.message(later.Text)
+	which := make([]int, 0, len(stored))
+	words := text.ContentStems(later.Text)
+	for i, m := range stored {
+		if message >= c.From || repeats(words, m.Text) {
+			which = append(which, i)
+		}
 	}
-	slices.SortStableFunc(likeliest, func(a, b int) int { return cmp.Compare(linear[b].Change(), linear[a].Change()) })
-	for place, i := range likeliest {
-		own, z := linear[i].Change(), &logits[i]
-		if asked && place < c.Most && (place == 0 || own >= c.Least) {
+	likeliest, linear := s.order(later, stored, which)
+	told := float32(c.Message * math.Log(max(message, leastOdds)/max(1-message, leastOdds)))
+	for place, k := range likeliest {
+		z := linear[k]
+		if i := which[k]; place < c.Most {
 			for o, x := range s.pair(stored[i].Text, later.Text).Logits {
 				z[o] += float32(c.Share) * (x - z[o])
 			}
 			for _, l := range changes {
-				z[l-1] += float32(alone)
+				z[l-1] += told
 			}
-			continue
+		} else {
+			for _, l := range changes {
+				z[l-1] += float32(c.Share) * (float32(c.Unasked) - z[l-1])
+			}
 		}
-		for _, l := range changes {
-			z[l-1] += float32(c.Share) * (float32(c.Unasked) - z[l-1])
-		}
+		out[which[k]] = z
 	}
-	return logits
+	return out
+}
+
+// order has the linear model hold a message against some of the stored statements, and puts these in order, the likeliest to be changed
+// first.
+func (s *Session) order(later relation.Statement, stored []relation.Statement, which []int) (likeliest []int, logits []relation.Logits) {
+	if len(which) == 0 {
+		return nil, nil
+	}
+	some := make([]relation.Statement, len(which))
+	for k, i := range which {
+		some[k] = stored[i]
+		likeliest = append(likeliest, k)
+	}
+	logits = s.linear.Logits(later, some)
+	changed := relation.Softmax(logits, 1)
+	slices.SortStableFunc(likeliest, func(a, b int) int { return cmp.Compare(changed[b].Change(), changed[a].Change()) })
+	return likeliest, logits
+}
+
+// repeats reports whether a stored statement has all words of content that a message has, of which there are some.
+func repeats(words []string, stored string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	have := text.StemSet(stored)
+	return !slices.ContainsFunc(words, func(w string) bool { return !have[w] })
+}
+
+// message is the probability that a message changes anything.
+func (s *Session) message(said string) float64 {
+	p, ok := s.change[said]
+	if !ok {
+		p = s.judge.model().Change(said)
+		s.change[said] = p
+	}
+	return p
 }
 
 func (s *Session) pair(stored, later string) Read {
@@ -173,7 +210,37 @@ func (s *Session) pair(stored, later string) Read {
 	return r
 }
 
-// Gone returns the probability of each part of a stored statement that it holds no more, given that the later one changes something of it.
+// surelyChanged is the logit of a change from which a part that would be changed alone is not taken for the less likely one.
+const surelyChanged = 3
+
+// Gone returns the probability of each part of a stored statement that it holds no more, given that the later one changes something of it:
+// what is read of the words of all parts together, weighed by which of the parts would be changed most likely if each stood alone. Parts
+// that are too far behind to be read have 0.
 func (s *Session) Gone(later relation.Statement, parts []string) []float64 {
-	return s.judge.model().Read(parts, later.Text).Gone
+	gone := s.judge.model().Read(parts, later.Text).Gone
+	var read []int
+	for i, p := range gone {
+		if p > 0 {
+			read = append(read, i)
+		}
+	}
+	if len(read) < 2 {
+		return gone
+	}
+	z, odds, sum := make([]float64, len(parts)), make([]float64, len(parts)), 0.0
+	for _, i := range read {
+		l := s.pair(parts[i], later.Text).Logits
+		z[i] = float64(max(l[relation.Replaces-1], l[relation.Ends-1]))
+		odds[i] = math.Exp(z[i])
+		sum += odds[i]
+	}
+	for _, i := range read {
+		weight := odds[i] / sum * float64(len(read))
+		if z[i] > surelyChanged {
+			weight = max(1, weight)
+		}
+		odds := gone[i] / max(1-gone[i], leastOdds) * weight
+		gone[i] = odds / (1 + odds)
+	}
+	return gone
 }

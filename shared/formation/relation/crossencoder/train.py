@@ -94,8 +94,9 @@ def amid(text, small_talk):
     """Returns a message as it is, or with small talk before or behind it."""
     if not small_talk or chance.random() >= AMID:
         return text
-    other = chance.choice(small_talk)
-    return f"{other} {text}" if chance.random() < 0.5 else f"{text} {other}"
+    other, room = chance.choice(small_talk), LONGEST_LATER - len(tokens(text)[0])
+    before = chance.random() < 0.5 and len(tokens(other)[0]) <= room  # what tells the change must not be cut off
+    return f"{other} {text}" if before else f"{text} {other}"
 
 
 def gone(stored, part):
@@ -312,7 +313,6 @@ class Graph:
     def norm(self, x, w, name):
         scale, bias = self.constant(name + ".weight", w[name + ".weight"]), self.constant(name + ".bias", w[name + ".bias"])
         return self.add("LayerNormalization", x, scale, bias, epsilon=1e-12)
-
 
     def layers(self, x, w, count, prefix):
         """Adds layers, whose weights are named by a prefix besides."""
