@@ -45,8 +45,8 @@ func SmallTalk(s corpus.Split) ([]string, error) {
 	return out, err
 }
 
-// WriteStatements writes what the cross-encoder learns from, a JSON object a line: statements, with what the linear model makes of each, and
-// small talk, as statements with nothing stored.
+// WriteStatements writes what the cross-encoder learns from, a JSON object a line: statements, with what the linear model makes of each,
+// and small talk, as statements with nothing stored.
 func WriteStatements(out io.Writer, statements []corpus.Among, smallTalk []string, model *relation.Model) error {
 	lines := make([]statementLine, len(statements))
 	onAll(len(statements), func(i int) {

@@ -43,7 +43,7 @@ type PriorOptions struct {
 func PriorDefaults() PriorOptions {
 	o := PriorOptions{
 		Seed: 1, Conversations: 70, Rates: questions.DefaultRates(), Users: maxConversations, Weight: 2,
-		Chats: maxConversations, ChatWeight: 3,
+		ChatWeight: 3,
 	}
 	o.Training = ranking.DefaultPretrainOptions(features.FeatureSet)
 	// Several features say much the same; with more of a pull to zero they share the weight, and depend less on how the made talks differ

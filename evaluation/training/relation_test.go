@@ -136,7 +136,8 @@ func TestStatementsAreWrittenALineEach(t *testing.T) {
 			t.Errorf("line %d is %+v", i, line)
 		}
 	}
-	if err := json.Unmarshal([]byte(lines[len(train)]), &line); err != nil || line.Later != "how are you?" || len(line.Stored) != 0 || line.Of != -1 {
+	err := json.Unmarshal([]byte(lines[len(train)]), &line)
+	if err != nil || line.Later != "how are you?" || len(line.Stored) != 0 || line.Of != -1 {
 		t.Errorf("small talk is %+v, %v", line, err)
 	}
 }

@@ -119,9 +119,15 @@ func TestARunsMemoryIsUsedAgainOnlyWhenNothingTakesIt(t *testing.T) {
 
 // Vectors of words that are stored as bytes stay bytes.
 func TestRowsOfBytesAreTakenAsTheyAre(t *testing.T) {
-	table := node{op: "DequantizeLinear", attributes: map[string]attribute{"axis": {i: 0}}, inputs: []string{"bytes", "factors"}, outputs: []string{"table"}}
 	n := Network{
-		nodes: []node{table, {op: "Gather", inputs: []string{"table", inputIDs}, outputs: []string{"out"}}}, inputs: []string{inputIDs}, output: "out",
+		nodes: []node{
+			{
+				op: "DequantizeLinear", attributes: map[string]attribute{"axis": {i: 0}}, inputs: []string{"bytes", "factors"},
+				outputs: []string{"table"},
+			},
+			{op: "Gather", inputs: []string{"table", inputIDs}, outputs: []string{"out"}},
+		},
+		inputs: []string{inputIDs}, output: "out",
 		constants: map[string]tensor{
 			"bytes": {shape: []int{3, 2}, bytes: []int8{1, -2, 3, 127, 5, 6}}, "factors": floatsOf([]int{3}, 0.5, 2, 1),
 		},

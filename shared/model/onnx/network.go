@@ -42,8 +42,8 @@ func Parse(file []byte) (*Network, error) {
 	return m.network(m.outputs[out].name)
 }
 
-// ParseOutputs reads an ONNX file as one network for each of some outputs by name. What is taken as it stands in the file, such as vectors of
-// words, they share; each packs the matrices that it multiplies by.
+// ParseOutputs reads an ONNX file as one network for each of some outputs by name. What is taken as it stands in the file, such as vectors
+// of words, they share; each packs the matrices that it multiplies by.
 func ParseOutputs(file []byte, names ...string) ([]*Network, error) {
 	m, err := readFile(file)
 	if err != nil {
@@ -137,8 +137,8 @@ func (n *Network) fold() error {
 	return nil
 }
 
-// onlyRowsOf reports whether bytes with a factor for each row are taken for nothing but single rows, such as the vectors of words: then they
-// can stay bytes, a quarter of the memory.
+// onlyRowsOf reports whether bytes with a factor for each row are taken for nothing but single rows, such as the vectors of words: then
+// they can stay bytes, a quarter of the memory.
 func (n *Network) onlyRowsOf(of node) bool {
 	if a, ok := of.attributes["axis"]; !ok || a.i != 0 || len(of.inputs) != 2 || of.outputs[0] == n.output {
 		return false

@@ -1,5 +1,5 @@
-// Package crossencoder judges what a message does to stored statements, by small transformers (decision 15): one reads the message alone and
-// tells whether it changes anything that was told before; where it may, a linear model puts the stored statements in order, and the
+// Package crossencoder judges what a message does to stored statements, by small transformers (decision 15): one reads the message alone
+// and tells whether it changes anything that was told before; where it may, a linear model puts the stored statements in order, and the
 // cross-encoder reads the likeliest together with the message, word by word.
 package crossencoder
 

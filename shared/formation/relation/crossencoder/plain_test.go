@@ -23,7 +23,8 @@ func TestAPlainDenialIsAChangeAndNotTheSame(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
-		{"I live in Porto with my two cats", "I live in Porto"}, {"I'm allergic to peanuts", "I am allergic to peanuts."}, {"I have a dog", "I have a dog."},
+		{"I live in Porto with my two cats", "I live in Porto"}, {"I'm allergic to peanuts", "I am allergic to peanuts."},
+		{"I have a dog", "I have a dog."},
 	} {
 		told := judge.Judge(user(c[1]), []relation.Statement{user("My sister is called Eva"), user(c[0])})[1]
 		if told.Change() >= judge.Thresholds().Possible {
