@@ -105,7 +105,7 @@ word-vectors: $(PYTHON) ## distil word and sentence vectors again (Python 3; dow
 CROSSENCODER = shared/formation/relation/crossencoder
 
 .PHONY: cross-encoder
-cross-encoder: $(PYTHON) ## train the cross-encoder of relations again (Python 3; downloads about 250 MB, takes three and a half hours)
+cross-encoder: $(PYTHON) ## train the encoders of relations again (Python 3; downloads about 250 MB, takes four hours)
 	$(GO) run ./cmd/mneme train statements > $(PYTHON)/statements.jsonl
 	PYTHONPATH=shared/model/wordvector $(PYTHON)/bin/python $(CROSSENCODER)/train.py \
 		$(PYTHON)/statements.jsonl $(CROSSENCODER)/model.onnx $(CROSSENCODER)/tokenizer.json
