@@ -45,7 +45,7 @@ type RelationOptions struct {
 func RelationDefaults() RelationOptions {
 	return RelationOptions{
 		Seed: 1, Cost: 6, Rounds: 80, Groups: 60, Holders: 3, Lengths: [relation.Blocks]float64{1, 1.4, 0.5, 0.5, 1, 0.8},
-		Numbers: 0.4, Strangers: 12, Lives: 24, FalseCertain: 0.05, FalsePossible: 0.15,
+		Numbers: 0.4, Strangers: 12, Lives: 24, FalseCertain: 0.04, FalsePossible: 0.15,
 	}
 }
 
