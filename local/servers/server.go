@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"syscall"
 
 	"github.com/gofrs/flock"
 )
+
+// openTries bounds how often new ports are chosen.
+const openTries = 3
 
 // execution is one run of a server, as a child process or inside this one.
 type execution interface {
@@ -69,14 +74,10 @@ func (s *server) start(ctx context.Context) (err error) {
 	if err := stopLeftover(ctx, s.opts.file(s.name, ".pid"), s.opts.Log); err != nil {
 		return err
 	}
-	claimed, err := claimPorts(s.opts.file(s.name, ".ports.json"), s.roles...)
-	if err != nil {
-		return err
-	}
 	r := &run{lock: lock, ended: make(chan struct{})}
 	opened := make(chan struct{})
 	defer close(opened)
-	r.execution, err = s.open(ctx, claimed, func(cause error) {
+	claimed, err := s.openOnPorts(ctx, r, func(cause error) {
 		// In a goroutine of its own: the execution that reports may have to end before it can be killed.
 		go func() {
 			<-opened
@@ -92,6 +93,28 @@ func (s *server) start(ctx context.Context) (err error) {
 	defer s.mu.Unlock()
 	s.ports, s.run = claimed, r
 	return nil
+}
+
+// openOnPorts opens the server on the ports that it had before, or on new ones. Another process can take a port after it was chosen
+// and before the server listens: nobody has seen new ones yet, so others are chosen, a few times.
+func (s *server) openOnPorts(ctx context.Context, r *run, failed func(error)) (ports, error) {
+	file := s.opts.file(s.name, ".ports.json")
+	for try := 1; ; try++ {
+		_, known := os.Stat(file)
+		claimed, err := claimPorts(file, s.roles...)
+		if err != nil {
+			return nil, err
+		}
+		if r.execution, err = s.open(ctx, claimed, failed); err == nil {
+			return claimed, nil
+		}
+		if known == nil || !errors.Is(err, syscall.EADDRINUSE) || try == openTries {
+			return nil, err
+		}
+		if removed := os.Remove(file); removed != nil {
+			return nil, errors.Join(err, removed)
+		}
+	}
 }
 
 // end ends the run once; later calls wait for the first and return nil.

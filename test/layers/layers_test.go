@@ -51,7 +51,7 @@ var order = []string{
 	"shared/fault", "shared/memory", "shared/tenant", "shared/contract",
 	// language, and models of it
 	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector",
-	"shared/model/bytematrix", "shared/model/onnx",
+	"shared/model/bytematrix", "shared/model/floatmatrix", "shared/model/onnx",
 	"shared/model/wordpiece", "shared/model/embedding",
 	// ports of the stores and the bus, with their adapters
 	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/transfer", "shared/bus",

@@ -1,0 +1,68 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+)
+
+type nothing struct{}
+
+func (nothing) stop(context.Context) error { return nil }
+func (nothing) kill() error                { return nil }
+
+// A port that another process takes between the choice and the listening is given up for another; one that clients know is not.
+func TestOthersPortsAreGivenUpWhileNobodyKnowsThem(t *testing.T) {
+	opts, err := Options{Dir: t.TempDir()}.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var thief net.Listener
+	var asked []int
+	open := func(_ context.Context, p ports, _ func(error)) (execution, error) {
+		asked = append(asked, p[roleKafka])
+		if thief == nil {
+			if thief, err = net.Listen("tcp", p.addr(roleKafka)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := net.Listen("tcp", p.addr(roleKafka))
+		if err != nil {
+			return nil, err
+		}
+		return nothing{}, l.Close()
+	}
+	s, err := startServer(t.Context(), "some", opts, open, roleKafka)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer thief.Close()
+	if len(asked) != 2 || asked[0] == asked[1] || s.addr(roleKafka) == thief.Addr().String() {
+		t.Errorf("opened on %v, the second should be another", asked)
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	taken := errors.New("taken")
+	_, err = startServer(t.Context(), "some", opts, func(context.Context, ports, func(error)) (execution, error) {
+		asked = append(asked, 0)
+		return nil, errors.Join(taken, inUse(t))
+	}, roleKafka)
+	if !errors.Is(err, taken) || len(asked) != 3 {
+		t.Errorf("ports that clients know were changed: %v after %v", err, asked)
+	}
+}
+
+// inUse is what listening on a taken port gives.
+func inUse(t *testing.T) error {
+	t.Helper()
+	l, err := net.Listen("tcp", loopback+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = net.Listen("tcp", l.Addr().String())
+	return err
+}
