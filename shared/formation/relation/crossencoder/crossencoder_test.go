@@ -108,6 +108,23 @@ func TestAJudgeLooksTwiceAtWhatTheLinearModelFindsLikeliest(t *testing.T) {
 	}
 }
 
+func TestAFactThatAMessageTellsAgainIsNotTheOneThatIsGone(t *testing.T) {
+	for _, c := range []struct {
+		parts        []string
+		later        string
+		gone, stands int
+	}{
+		{[]string{"I live in Porto", "I am allergic to peanuts"}, "Moved to Lisbon. Still allergic to peanuts though", 0, 1},
+		{[]string{"I take the 20 bus", "I work at the library"}, "same library, but I cycle there now, no more bus", 0, 1},
+		{[]string{"my sister Eva lives in Kiel", "she has two dogs"}, "one of Eva's dogs died, she's still in Kiel", 1, 0},
+	} {
+		gone := crossencoder.ShippedJudge().Session().Gone(user(c.later), c.parts)
+		if gone[c.gone] < 2*gone[c.stands] {
+			t.Errorf("%q after %q: gone are %.2f", c.later, c.parts, gone)
+		}
+	}
+}
+
 func TestASessionJudgesLikeItsJudge(t *testing.T) {
 	stored := []relation.Statement{user("I live in Porto"), user("I have two cats")}
 	judge := crossencoder.ShippedJudge()

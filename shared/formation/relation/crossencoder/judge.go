@@ -210,12 +210,13 @@ func (s *Session) pair(stored, later string) Read {
 	return r
 }
 
-// surelyChanged is the logit of a change from which a part that would be changed alone is not taken for the less likely one.
+// surelyChanged is by how much the logit of a change leads those of the other labels from where on a part that would be changed alone is not
+// taken for the less likely one.
 const surelyChanged = 3
 
 // Gone returns the probability of each part of a stored statement that it holds no more, given that the later one changes something of it:
-// what is read of the words of all parts together, weighed by which of the parts would be changed most likely if each stood alone. Parts
-// that are too far behind to be read have 0.
+// what is read of the words of all parts together, weighed by which of the parts would be changed most likely, rather than told again, if
+// each stood alone. Parts that are too far behind to be read have 0.
 func (s *Session) Gone(later relation.Statement, parts []string) []float64 {
 	gone := s.judge.model().Read(parts, later.Text).Gone
 	var read []int
@@ -230,7 +231,7 @@ func (s *Session) Gone(later relation.Statement, parts []string) []float64 {
 	z, odds, sum := make([]float64, len(parts)), make([]float64, len(parts)), 0.0
 	for _, i := range read {
 		l := s.pair(parts[i], later.Text).Logits
-		z[i] = float64(max(l[relation.Replaces-1], l[relation.Ends-1]))
+		z[i] = float64(max(l[relation.Replaces-1], l[relation.Ends-1]) - max(0, l[relation.Same-1], l[relation.Adds-1]))
 		odds[i] = math.Exp(z[i])
 		sum += odds[i]
 	}
