@@ -3,6 +3,7 @@ package training
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
@@ -22,10 +23,16 @@ type SupportOptions struct {
 	Seed uint64
 	// Conversations is how many are learned from; a quarter as many again, in words of their own, are held out.
 	Conversations int
+	// Cost is what an answer about the wrong person costs, beside 1 for one that is withheld wrongly: what is less likely than Cost to 1 has
+	// log odds below 0.
+	Cost float64
 }
 
 // SupportDefaults are what the model in the binary is trained with.
-func SupportDefaults() SupportOptions { return SupportOptions{Seed: 1, Conversations: 24} }
+func SupportDefaults() SupportOptions { return SupportOptions{Seed: 1, Conversations: 24, Cost: 1.25} }
+
+// maxCost bounds SupportOptions.
+const maxCost = 100
 
 // SupportReport says what the model was trained on and what it does on what was held out.
 type SupportReport struct {
@@ -46,6 +53,9 @@ func Support(ctx context.Context, o SupportOptions) (ranking.Prior, SupportRepor
 	report := SupportReport{Seed: o.Seed, Conversations: o.Conversations}
 	if o.Conversations < 1 || o.Conversations > maxConversations {
 		return ranking.Prior{}, report, fault.Terminal("conversations", "is %d, want 1 to %d", o.Conversations, maxConversations)
+	}
+	if !(o.Cost >= 1.0/maxCost && o.Cost <= maxCost) {
+		return ranking.Prior{}, report, fault.Terminal("cost", "is %g, want %g to %d", o.Cost, 1.0/maxCost, maxCost)
 	}
 	learned, err := judged(ctx, questions.Options{Seed: o.Seed, Conversations: o.Conversations, Split: synthesis.SplitTrain})
 	if err != nil {
@@ -68,6 +78,7 @@ func Support(ctx context.Context, o SupportOptions) (ranking.Prior, SupportRepor
 	if err != nil {
 		return ranking.Prior{}, report, err
 	}
+	weights.W[0] -= float32(math.Log(o.Cost)) // the constant
 	held, err := judged(ctx, questions.Options{
 		Seed: o.Seed + heldOutSeed, Conversations: (o.Conversations + 3) / 4, Split: synthesis.SplitHeldout,
 	})

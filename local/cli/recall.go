@@ -40,7 +40,7 @@ func (c *cli) recall() *cobra.Command {
 	f.StringVar(&req.Query, "query", "", "the query")
 	f.Uint32Var(&req.Candidates, "candidates", 0, "memories retrieved (20)")
 	f.Uint32Var(&req.Memories, "memories", 0, "memories shown (5)")
-	f.Uint32Var(&req.WordBudget, "words", 0, "word budget of the profile (250)")
+	f.Uint32Var(&req.WordBudget, "words", 0, "word budget of the profile (400)")
 	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
 	messagesFlag(cmd, &messages)
 	f.BoolVar(&answer, "answer", false, "have the query answered, too")

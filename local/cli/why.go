@@ -44,7 +44,7 @@ func (c *cli) why() *cobra.Command {
 	f.StringVar(&req.ExpectText, "expect-text", "", "what was expected, in words")
 	f.Uint32Var(&req.Recall.Candidates, "candidates", 0, "memories retrieved (20)")
 	f.Uint32Var(&req.Recall.Memories, "memories", 0, "memories shown (5)")
-	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "word budget of the profile (250)")
+	f.Uint32Var(&req.Recall.WordBudget, "words", 0, "word budget of the profile (400)")
 	f.StringVar(&req.RecallId, "recall", "", "the recall that is asked about, by its id: what was left to chance in it is drawn alike")
 	f.StringVar(&asOf, "as-of", "", "the day asked about, YYYY-MM-DD: what held then (now, unless the query speaks of the past)")
 	messagesFlag(cmd, &messages)

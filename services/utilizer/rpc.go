@@ -24,7 +24,7 @@ import (
 const (
 	defaultCandidates, maxCandidates = 20, 200
 	defaultMemories, maxMemories     = 5, 100
-	defaultWordBudget                = 250
+	defaultWordBudget                = 400
 	minWordBudget, maxWordBudget     = 20, 10_000
 	feedbackTimeout                  = 2 * time.Second
 )

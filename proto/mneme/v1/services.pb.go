@@ -225,7 +225,7 @@ type RecallRequest struct {
 	// Memories shown after reranking, 1 to 100 and at most `candidates`; 0 means 5. What a user asks an assistant is shown up to two
 	// constraints and two preferences more, behind them and from five memories on (fewer before), and of all these none that it hardly needs.
 	Memories uint32 `protobuf:"varint,4,opt,name=memories,proto3" json:"memories,omitempty"`
-	// Word budget of the profile, 20 to 10,000; 0 means 250.
+	// Word budget of the profile, 20 to 10,000; 0 means 400.
 	WordBudget uint32 `protobuf:"varint,5,opt,name=word_budget,json=wordBudget,proto3" json:"word_budget,omitempty"`
 	// The time that the query asks about: what held then is recalled, superseded memories included. Not set means now, unless the
 	// query itself speaks of the past.
