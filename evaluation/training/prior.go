@@ -42,7 +42,7 @@ type PriorOptions struct {
 // PriorDefaults are what the prior in the binary is trained with.
 func PriorDefaults() PriorOptions {
 	o := PriorOptions{
-		Seed: 1, Conversations: 70, Rates: questions.DefaultRates(), Users: maxConversations, Weight: 2,
+		Seed: 1, Conversations: 70, Rates: questions.DefaultRates(), Users: maxConversations, Weight: 1,
 		ChatWeight: 3,
 	}
 	o.Training = ranking.DefaultPretrainOptions(features.FeatureSet)
