@@ -168,7 +168,7 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 		switch change := r.Change(); {
 		case turn.Time.Before(m.ValidFrom) && change >= d.former.links:
 			op.Reason = reasonOlder // a late turn changes nothing that was told after it
-		case whole >= d.former.closes && change >= relation.LeastOwn:
+		case whole >= d.former.closes && (change >= relation.LeastOwn || change >= alsoChanged && does.alone[m.ID] >= d.former.closes):
 			changed = append(changed, judged{m, r})
 		case change >= d.former.links:
 			linked = append(linked, judged{m, r})
@@ -263,7 +263,7 @@ func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, tur
 // saysSame reports whether an entry says again what another says: it is changed with it. Of others only the likeliest is.
 func (d *decider) saysSame(m, of memory.Memory) bool {
 	stored := asStored([]memory.Memory{m, of})
-	return d.judges.Judge(stored[0], stored[1:])[0][relation.Same] >= surelySame
+	return d.judges.Between(stored[0], stored[1])[relation.Same] >= surelySame
 }
 
 func asStored(entries []memory.Memory) []relation.Statement {

@@ -17,6 +17,8 @@ import (
 type Judge interface {
 	// Judge returns a relation for each of stored, in order.
 	Judge(later relation.Statement, stored []relation.Statement) []relation.Relation
+	// Between returns what a statement does to one stored one, which is read however little the statement sounds like news.
+	Between(later, stored relation.Statement) relation.Relation
 	// Gone returns for each part of a stored statement the probability that it holds no more, given that the later one changes something of it.
 	Gone(later relation.Statement, parts []string) []float64
 }

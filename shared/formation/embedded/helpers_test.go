@@ -68,6 +68,10 @@ func (j judge) Judge(_ relation.Statement, stored []relation.Statement) []relati
 	return out
 }
 
+func (j judge) Between(later, stored relation.Statement) relation.Relation {
+	return j.Judge(later, []relation.Statement{stored})[0]
+}
+
 // Gone are the parts that are changed as statements of their own; where none is, it is not sure.
 func (j judge) Gone(_ relation.Statement, parts []string) []float64 {
 	out := make([]float64, len(parts))

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -15,6 +16,8 @@ type turnJudged struct {
 	each map[string]map[string]relation.Relation
 	// by is the candidate that says most of the change of an entry: it is changed by that one alone.
 	by map[string]string
+	// alone has by entry how likely the statement of the message that would change it most changes it alone.
+	alone map[string]float64
 }
 
 // judge holds what a turn says against what is related to it: the messages around its candidates, of which there is one where the turn is
@@ -23,7 +26,7 @@ func (d *decider) judge(turn memory.Turn) turnJudged {
 	if out, ok := d.judged[turn.ID]; ok {
 		return out
 	}
-	out := turnJudged{each: map[string]map[string]relation.Relation{}, by: map[string]string{}}
+	out := turnJudged{each: map[string]map[string]relation.Relation{}, by: map[string]string{}, alone: map[string]float64{}}
 	d.judged[turn.ID] = out
 	var messages []string
 	of := map[string][]formation.Related{}
@@ -57,7 +60,7 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 		out.each[r.Candidate.Content] = map[string]relation.Relation{}
 	}
 	later := relation.Statement{Text: said, Role: turn.Role, Speaker: of[0].Candidate.Speaker, Time: turn.Time}
-	for k, does := range d.judges.Judge(later, asStored(own)) {
+	for k, does := range d.changes(later, of, own) {
 		m := own[k]
 		for _, r := range of {
 			out.each[r.Candidate.Content][m.ID] = does
@@ -66,25 +69,98 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 			continue
 		}
 		out.by[m.ID] = found[m.ID][0].Candidate.Content
-		if does.Change() >= d.former.links {
-			out.by[m.ID] = d.teller(found[m.ID], m, later)
+		if does.Change() >= alsoChanged {
+			out.by[m.ID], out.alone[m.ID] = d.teller(found[m.ID], m, later)
 		}
 	}
 }
 
-// teller is the candidate that says most of what a message changes: the one that would most likely change the entry if it stood alone.
-func (d *decider) teller(of []formation.Related, m memory.Memory, later relation.Statement) string {
-	best, most := of[0].Candidate.Content, -1.0
+const (
+	// alsoChanged is the probability of a change by the whole message from which an entry may be changed beside another one, where a part of the
+	// message alone surely changes it.
+	alsoChanged = 0.05
+	// aloneChanged is the probability from which a part of a message changes an entry if it stands alone, toldAgain that from which it tells it
+	// again or adds to it.
+	aloneChanged = 0.5
+	toldAgain    = 0.7
+)
+
+// changes says what a message does to entries. What a part of it tells again, and none changes, is not what it changes ("I moved to Lisbon.
+// I'm still a nurse."), nor is what no part of it changes where one surely changes something else: then it is some other entry.
+func (d *decider) changes(later relation.Statement, of []formation.Related, own []memory.Memory) []relation.Relation {
+	var parts []string
 	for _, r := range of {
-		if len(of) == 1 {
-			break
+		parts = append(parts, Facts(plain(r.Candidate.Content))...)
+	}
+	out, left := make([]relation.Relation, len(own)), make([]int, len(own))
+	for k := range own {
+		left[k] = k
+	}
+	for {
+		entries := make([]memory.Memory, len(left))
+		for i, k := range left {
+			entries[i] = own[k]
 		}
-		later.Text = plain(r.Candidate.Content)
-		if change := d.judges.Judge(later, asStored([]memory.Memory{m}))[0].Change(); change > most {
-			best, most = r.Candidate.Content, change
+		stored := asStored(entries)
+		for i, does := range d.judges.Judge(later, stored) {
+			out[left[i]] = does
+		}
+		if len(parts) < 2 {
+			return out
+		}
+		best, alone := 0.0, make(map[int]relation.Relation, len(left)) // of what the message may change
+		for i, k := range left {
+			if out[k].Change() >= alsoChanged {
+				alone[k] = d.parted(later, parts, stored[i])
+				best = max(best, alone[k].Change())
+			}
+		}
+		rest := slices.DeleteFunc(slices.Clone(left), func(k int) bool {
+			r, read := alone[k]
+			return read && r.Change() < aloneChanged && (r[relation.Same]+r[relation.Adds] >= toldAgain || best >= d.former.closes)
+		})
+		for _, k := range left {
+			if !slices.Contains(rest, k) {
+				out[k] = alone[k]
+			}
+		}
+		if len(rest) == len(left) || len(rest) == 0 {
+			return out
+		}
+		left = rest
+	}
+}
+
+// parted is what the parts of a message do to an entry if each stands alone: what the one does that would change it most, or, where none would,
+// the one that tells most of it again.
+func (d *decider) parted(later relation.Statement, parts []string, stored relation.Statement) relation.Relation {
+	var changes, tells relation.Relation
+	for _, p := range parts {
+		later.Text = p
+		r := d.judges.Between(later, stored)
+		if r.Change() > changes.Change() {
+			changes = r
+		}
+		if r[relation.Same]+r[relation.Adds] > tells[relation.Same]+tells[relation.Adds] {
+			tells = r
 		}
 	}
-	return best
+	if changes.Change() >= aloneChanged {
+		return changes
+	}
+	return tells
+}
+
+// teller is the content of the candidate that says most of what a message changes, the one that would most likely change the entry if it stood
+// alone, with how likely a part of it would.
+func (d *decider) teller(of []formation.Related, m memory.Memory, later relation.Statement) (content string, alone float64) {
+	content, stored := of[0].Candidate.Content, asStored([]memory.Memory{m})[0]
+	for _, r := range of {
+		if change := d.parted(later, Facts(plain(r.Candidate.Content)), stored).Change(); change > alone {
+			content, alone = r.Candidate.Content, change
+		}
+	}
+	return content, alone
 }
 
 const (

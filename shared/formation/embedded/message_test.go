@@ -20,6 +20,10 @@ func (l listener) Judge(later relation.Statement, stored []relation.Statement) [
 	return judge{}.Judge(later, stored)
 }
 
+func (l listener) Between(later, stored relation.Statement) relation.Relation {
+	return judge{}.Between(later, stored)
+}
+
 func (l listener) Gone(later relation.Statement, parts []string) []float64 {
 	return judge{}.Gone(later, parts)
 }
@@ -85,6 +89,58 @@ func TestAChangeIsPutToAStatementWhoseSearchFoundTheEntry(t *testing.T) {
 	}
 }
 
+func TestWhatAMessageTellsAgainIsNotWhatItChanges(t *testing.T) {
+	known := []memory.Memory{
+		stored("oslo", "I live in Oslo."), stored("dentist", "I work as a dentist."), stored("cat", "I have a cat called Miso."),
+		stored("volvo", "I drive a Volvo."), stored("shellfish", "I'm allergic to shellfish."),
+	}
+	for said, want := range map[string][]string{
+		"I moved to Bergen. I'm still allergic to shellfish.":                         {"oslo"},
+		"I sold the Volvo. I'm still allergic to shellfish.":                          {"volvo"},
+		"Moved to Bergen! Still a dentist.":                                           {"oslo"},
+		"I quit my job at the clinic and became a baker. The cat is doing great.":     {"dentist"},
+		"I moved to Bergen last week. I sold the Volvo, too, no need for a car here.": {"oslo", "volvo"},
+		"Lovely weather here today. I'm still allergic to shellfish.":                 nil,
+	} {
+		in := session("Ana: " + said)
+		b := formation.Bundle{Session: in}
+		for _, c := range extract(t, in) {
+			b.Related = append(b.Related, formation.Related{Candidate: c, Memories: known})
+		}
+		v, err := embedded.NewFormer(embedded.IdentityOf("salimory")).Decide(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var closed []string
+		for _, op := range v.Operations {
+			if op.Kind != memory.OpNone {
+				closed = append(closed, op.Targets...)
+			}
+		}
+		slices.Sort(closed)
+		if !slices.Equal(closed, want) {
+			t.Errorf("%q closes %q, want %q", said, closed, want)
+		}
+	}
+}
+
+func TestWhatIsToldTwiceIsClosedTogether(t *testing.T) {
+	in := session("Ana: I sold the Volvo last week.")
+	b := formation.Bundle{Session: in}
+	for _, c := range extract(t, in) {
+		b.Related = append(b.Related, formation.Related{Candidate: c, Memories: []memory.Memory{
+			stored("a", "I drive a red Volvo."), stored("b", "My car is a red Volvo."), stored("c", "I live in Oslo."),
+		}})
+	}
+	v, err := embedded.NewFormer(embedded.IdentityOf("salimory")).Decide(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Operations) != 1 || v.Operations[0].Kind != memory.OpMerge || len(v.Operations[0].Targets) != 2 {
+		t.Errorf("got %+v, want both entries of the car closed", v.Operations)
+	}
+}
+
 // changer is a judge that takes every message with some words for a change of all that is stored, a quoted one most.
 type changer string
 
@@ -101,6 +157,10 @@ func (c changer) Judge(later relation.Statement, stored []relation.Statement) []
 		}
 	}
 	return out
+}
+
+func (c changer) Between(later, stored relation.Statement) relation.Relation {
+	return c.Judge(later, []relation.Statement{stored})[0]
 }
 
 func (c changer) Gone(_ relation.Statement, parts []string) []float64 {

@@ -43,6 +43,11 @@ func (j judge) Judge(later relation.Statement, stored []relation.Statement) []re
 	return out
 }
 
+// Between implements embedded.Judge.
+func (j judge) Between(later, stored relation.Statement) relation.Relation {
+	return j.Judge(later, []relation.Statement{stored})[0]
+}
+
 // Gone implements embedded.Judge: of a statement that changes, the parts that it changes by themselves, or all where it changes none.
 func (j judge) Gone(later relation.Statement, parts []string) []float64 {
 	out := make([]float64, len(parts))

@@ -164,6 +164,16 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 	return out
 }
 
+// Between says what a statement does to one stored one, which is read however little the statement sounds like news: whether two say the same,
+// or what a part of a message does to an entry that the whole message may change.
+func (s *Session) Between(later, stored relation.Statement) relation.Relation {
+	z := s.linear.Logits(later, []relation.Statement{stored})
+	for o, x := range s.pair(stored.Text, later.Text).Logits {
+		z[0][o] += float32(s.judge.choice.Share) * (x - z[0][o])
+	}
+	return relation.Softmax(z, s.judge.choice.Temperature)[0]
+}
+
 // order has the linear model hold a message against some of the stored statements, and puts these in order, the likeliest to be changed
 // first.
 func (s *Session) order(later relation.Statement, stored []relation.Statement, which []int) (likeliest []int, logits []relation.Logits) {
@@ -214,6 +224,9 @@ func (s *Session) pair(stored, later string) Read {
 // taken for the less likely one.
 const surelyChanged = 3
 
+// hardlyChanged is the lead up to which a part would not be changed alone.
+const hardlyChanged = -2
+
 // Gone returns the probability of each part of a stored statement that it holds no more, given that the later one changes something of it:
 // what is read of the words of all parts together, weighed by which of the parts would be changed most likely, rather than told again, if
 // each stood alone. Parts that are too far behind to be read have 0.
@@ -234,6 +247,9 @@ func (s *Session) Gone(later relation.Statement, parts []string) []float64 {
 		z[i] = float64(max(l[relation.Replaces-1], l[relation.Ends-1]) - max(0, l[relation.Same-1], l[relation.Adds-1]))
 		odds[i] = math.Exp(z[i])
 		sum += odds[i]
+	}
+	if slices.Max(z) <= hardlyChanged {
+		return gone // which of several that alone would not be changed is the likeliest is chance
 	}
 	for _, i := range read {
 		weight := odds[i] / sum * float64(len(read))
