@@ -100,6 +100,9 @@ func JudgeDefaults() JudgeOptions {
 	return JudgeOptions{From: 0.12, Most: 3, Share: 0.7, Message: 0.3, Unasked: -6, FalseCertain: 0.04, FalsePossible: 0.15}
 }
 
+// maxLogit bounds the options, against mistakes rather than needs.
+const maxLogit = 100
+
 // JudgeRecord says what a choice was made on.
 type JudgeRecord struct {
 	Options JudgeOptions `json:"options"`
@@ -118,6 +121,11 @@ func JudgeChoice(choose []corpus.Among, o JudgeOptions) (crossencoder.Choice, er
 	if !(o.FalseCertain > 0 && o.FalseCertain <= o.FalsePossible && o.FalsePossible < 1) {
 		return crossencoder.Choice{}, fault.Terminal("false-certain",
 			"is %v and false-possible %v, want 0 < certain <= possible < 1", o.FalseCertain, o.FalsePossible)
+	}
+	for name, x := range map[string]float64{"from": o.From, "share": o.Share, "message": o.Message, "unasked": o.Unasked} {
+		if !(math.Abs(x) <= maxLogit) {
+			return crossencoder.Choice{}, fault.Terminal(name, "is %v, want a number of at most %d", x, maxLogit)
+		}
 	}
 	record, err := json.Marshal(JudgeRecord{Options: o, Chosen: len(choose), Digest: DigestOf(choose)})
 	if err != nil {

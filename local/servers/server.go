@@ -96,7 +96,8 @@ func (s *server) start(ctx context.Context) (err error) {
 }
 
 // openOnPorts opens the server on the ports that it had before, or on new ones. Another process can take a port after it was chosen
-// and before the server listens: nobody has seen new ones yet, so others are chosen, a few times.
+// and before the server listens: nobody has seen new ones yet, so others are chosen, a few times. Only servers inside this process (broker,
+// Redis) tell that this is why they did not start; a child process has ended then, and says so in its log.
 func (s *server) openOnPorts(ctx context.Context, r *run, failed func(error)) (ports, error) {
 	file := s.opts.file(s.name, ".ports.json")
 	for try := 1; ; try++ {

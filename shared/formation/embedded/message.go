@@ -60,7 +60,11 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 		out.each[r.Candidate.Content] = map[string]relation.Relation{}
 	}
 	later := relation.Statement{Text: said, Role: turn.Role, Speaker: of[0].Candidate.Speaker, Time: turn.Time}
-	for k, does := range d.changes(later, of, own) {
+	judged, whole := d.changes(later, of, own), 0.0
+	for _, does := range judged {
+		whole += does.Change()
+	}
+	for k, does := range judged {
 		m := own[k]
 		for _, r := range of {
 			out.each[r.Candidate.Content][m.ID] = does
@@ -69,7 +73,7 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 			continue
 		}
 		out.by[m.ID] = found[m.ID][0].Candidate.Content
-		if does.Change() >= alsoChanged {
+		if whole >= d.former.closes && does.Change() >= alsoChanged || len(found[m.ID]) > 1 && does.Change() >= d.former.links {
 			out.by[m.ID], out.alone[m.ID] = d.teller(found[m.ID], m, later)
 		}
 	}
@@ -90,7 +94,7 @@ const (
 func (d *decider) changes(later relation.Statement, of []formation.Related, own []memory.Memory) []relation.Relation {
 	var parts []string
 	for _, r := range of {
-		parts = append(parts, Facts(plain(r.Candidate.Content))...)
+		parts = append(parts, d.former.splitter.Split(plain(r.Candidate.Content))...)
 	}
 	out, left := make([]relation.Relation, len(own)), make([]int, len(own))
 	for k := range own {
@@ -102,10 +106,12 @@ func (d *decider) changes(later relation.Statement, of []formation.Related, own 
 			entries[i] = own[k]
 		}
 		stored := asStored(entries)
+		whole := 0.0
 		for i, does := range d.judges.Judge(later, stored) {
 			out[left[i]] = does
+			whole += does.Change()
 		}
-		if len(parts) < 2 {
+		if len(parts) < 2 || whole < d.former.closes { // there is one part, or nothing will be closed
 			return out
 		}
 		best, alone := 0.0, make(map[int]relation.Relation, len(left)) // of what the message may change
@@ -156,7 +162,7 @@ func (d *decider) parted(later relation.Statement, parts []string, stored relati
 func (d *decider) teller(of []formation.Related, m memory.Memory, later relation.Statement) (content string, alone float64) {
 	content, stored := of[0].Candidate.Content, asStored([]memory.Memory{m})[0]
 	for _, r := range of {
-		if change := d.parted(later, Facts(plain(r.Candidate.Content)), stored).Change(); change > alone {
+		if change := d.parted(later, d.former.splitter.Split(plain(r.Candidate.Content)), stored).Change(); change > alone {
 			content, alone = r.Candidate.Content, change
 		}
 	}

@@ -252,3 +252,19 @@ func TestWhatIsNoNumberStaysNone(t *testing.T) {
 		}
 	})
 }
+
+func TestNoFewNumbersOfAFileTakeAllMemory(t *testing.T) {
+	huge := scalarsOf(1<<44, 1)
+	for name, make := range map[string]func() (tensor, error){
+		"a constant of a shape": func() (tensor, error) { return constantOfShape(node{}, []tensor{huge}) },
+		"a negative shape":      func() (tensor, error) { return constantOfShape(node{}, []tensor{scalarsOf(-1)}) },
+		"an expansion":          func() (tensor, error) { return expand(node{}, []tensor{scalarsOf(1), huge}) },
+		"a range": func() (tensor, error) {
+			return span(node{}, []tensor{scalarsOf(0), scalarsOf(1 << 62), scalarsOf(1)})
+		},
+	} {
+		if _, err := make(); err == nil {
+			t.Errorf("%s is made, want an error", name)
+		}
+	}
+}

@@ -28,7 +28,25 @@ func constantOfShape(n node, in []tensor) (tensor, error) {
 		value = a.tensor
 	}
 	shape := dimensions(in[0])
+	if err := holdable(shape); err != nil {
+		return tensor{}, err
+	}
 	return value.picked(shape, make([]int, product(shape))), nil
+}
+
+// maxNumbers bounds what an operator makes of a few numbers of a file: far more than any activation has.
+const maxNumbers = 1 << 26
+
+// holdable refuses a shape that no network needs, which would take all memory.
+func holdable(shape []int) error {
+	n := 1
+	for _, d := range shape {
+		if d < 0 || d > maxNumbers || n*d > maxNumbers {
+			return fmt.Errorf("makes a tensor of shape %v, want at most %d numbers", shape, maxNumbers)
+		}
+		n *= d
+	}
+	return nil
 }
 
 // dimensions reads a tensor of numbers as a shape.
@@ -47,6 +65,9 @@ func span(_ node, in []tensor) (tensor, error) {
 	from, to, by := in[0].ints[0], in[1].ints[0], in[2].ints[0]
 	if by == 0 {
 		return tensor{}, errors.New("has a step of 0")
+	}
+	if n := (float64(to) - float64(from)) / float64(by); n > maxNumbers {
+		return tensor{}, fmt.Errorf("counts from %d to %d by %d, want at most %d numbers", from, to, by, maxNumbers)
 	}
 	out := []int64{}
 	for x := from; by > 0 && x < to || by < 0 && x > to; x += by {
@@ -158,6 +179,9 @@ func transpose(n node, in []tensor) (tensor, error) {
 
 func expand(_ node, in []tensor) (tensor, error) {
 	shape, err := common(in[0].shape, dimensions(in[1]))
+	if err == nil {
+		err = holdable(shape)
+	}
 	if err != nil {
 		return in[0], err
 	}

@@ -77,7 +77,7 @@ var shippedNetwork []byte
 //go:embed tokenizer.json
 var shippedTokenizer []byte
 
-// Shipped returns the model of this package, made once; it takes a tenth of a second, and about 40 MB.
+// Shipped returns the model of this package, made once; it takes a tenth of a second, and about 30 MB.
 var Shipped = sync.OnceValue(func() *Model {
 	m, err := Parse(shippedNetwork, shippedTokenizer)
 	if err != nil {

@@ -164,8 +164,8 @@ func (s *Session) Logits(later relation.Statement, stored []relation.Statement) 
 	return out
 }
 
-// Between says what a statement does to one stored one, which is read however little the statement sounds like news: whether two say the same,
-// or what a part of a message does to an entry that the whole message may change.
+// Between says what a statement does to one stored one, which is read however little the statement sounds like news: whether two say the
+// same, or what a part of a message does to an entry that the whole message may change.
 func (s *Session) Between(later, stored relation.Statement) relation.Relation {
 	z := s.linear.Logits(later, []relation.Statement{stored})
 	for o, x := range s.pair(stored.Text, later.Text).Logits {
@@ -220,8 +220,8 @@ func (s *Session) pair(stored, later string) Read {
 	return r
 }
 
-// surelyChanged is by how much the logit of a change leads those of the other labels from where on a part that would be changed alone is not
-// taken for the less likely one.
+// surelyChanged is by how much the logit of a change leads those of the other labels from where on a part that would be changed alone is
+// not taken for the less likely one.
 const surelyChanged = 3
 
 // hardlyChanged is the lead up to which a part would not be changed alone.
