@@ -43,7 +43,7 @@ type Limits struct {
 
 // DefaultLimits are the services' own.
 func DefaultLimits() Limits {
-	return Limits{Candidates: 20, Memories: 5, WordBudget: 400, Floor: 0.15, OwnPlaces: 2}
+	return Limits{Candidates: 20, Memories: 5, WordBudget: 400, Floor: 0.2, OwnPlaces: 2}
 }
 
 // Asked is a request with the profile that was written for it.

@@ -23,8 +23,8 @@ type SupportOptions struct {
 	Seed uint64
 	// Conversations is how many are learned from; a quarter as many again, in words of their own, are held out.
 	Conversations int
-	// Cost is what an answer about the wrong person costs, beside 1 for one that is withheld wrongly: what is less likely than Cost to 1 has
-	// log odds below 0.
+	// Cost is what an answer about the wrong person costs, beside 1 for one that is withheld wrongly: what is less likely than Cost to 1
+	// has log odds below 0.
 	Cost float64
 }
 

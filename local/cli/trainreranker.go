@@ -34,8 +34,9 @@ func (c *cli) trainReranker() *cobra.Command {
 		Use:   "reranker",
 		Short: "Train the reranker's shared prior, or fit it to an embedder and conversations of one's own",
 		Long: "reranker trains the weights that every tenant's reranker starts from, on made-up conversations with questions\n" +
-			"and on dialogues with an assistant with later requests (with --chats on chats of friends, too), and prints the recall on held-out\n" +
-			"ones. The same options give the same file; without options, it is the one that the binary carries, which takes some minutes.\n\n" +
+			"and on dialogues with an assistant with later requests (with --chats on chats of friends, too), and prints the recall on\n" +
+			"held-out ones. The same options give the same file; without options, it is the one that the binary carries, which takes\n" +
+			"some minutes.\n\n" +
 			"With --data or --embedding it fits the weights of the binary anew: to the embedder that --embedding names (MNEME_EMBEDDING and\n" +
 			"MNEME_LLM_* say the rest, as for the services), on the conversations of a file with questions whose evidence is known. Users are\n" +
 			"dealt into parts, each measured with what the others teach; the file is fitted to all. Services use it as MNEME_RERANKER_PRIOR.",

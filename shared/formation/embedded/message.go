@@ -16,7 +16,7 @@ type turnJudged struct {
 	each map[string]map[string]relation.Relation
 	// by is the candidate that says most of the change of an entry: it is changed by that one alone.
 	by map[string]string
-	// alone has by entry how likely the statement of the message that would change it most changes it alone.
+	// alone has by entry how likely the sentence of the message that would change it most changes it alone.
 	alone map[string]float64
 }
 
@@ -80,21 +80,22 @@ func (d *decider) judgeMessage(said string, of []formation.Related, turn memory.
 }
 
 const (
-	// alsoChanged is the probability of a change by the whole message from which an entry may be changed beside another one, where a part of the
-	// message alone surely changes it.
+	// alsoChanged is the probability of a change by the whole message from which an entry may be changed beside another one, where a
+	// sentence alone surely changes it.
 	alsoChanged = 0.05
-	// aloneChanged is the probability from which a part of a message changes an entry if it stands alone, toldAgain that from which it tells it
-	// again or adds to it.
+	// aloneChanged is the probability from which a sentence alone changes an entry, toldAgain that from which it tells it again or adds
+	// to it.
 	aloneChanged = 0.5
 	toldAgain    = 0.7
 )
 
-// changes says what a message does to entries. What a part of it tells again, and none changes, is not what it changes ("I moved to Lisbon.
-// I'm still a nurse."), nor is what no part of it changes where one surely changes something else: then it is some other entry.
+// changes says what a message does to entries. What a sentence of it tells again, and none changes, is not what it changes ("I moved to
+// Lisbon. I'm still a nurse."), nor is what no sentence changes where one surely changes something else: the message is then judged without
+// these.
 func (d *decider) changes(later relation.Statement, of []formation.Related, own []memory.Memory) []relation.Relation {
-	var parts []string
+	var sentences []string
 	for _, r := range of {
-		parts = append(parts, d.former.splitter.Split(plain(r.Candidate.Content))...)
+		sentences = append(sentences, d.sentences(r.Candidate)...)
 	}
 	out, left := make([]relation.Relation, len(own)), make([]int, len(own))
 	for k := range own {
@@ -105,44 +106,54 @@ func (d *decider) changes(later relation.Statement, of []formation.Related, own 
 		for i, k := range left {
 			entries[i] = own[k]
 		}
-		stored := asStored(entries)
 		whole := 0.0
-		for i, does := range d.judges.Judge(later, stored) {
+		for i, does := range d.judges.Judge(later, asStored(entries)) {
 			out[left[i]] = does
 			whole += does.Change()
 		}
-		if len(parts) < 2 || whole < d.former.closes { // there is one part, or nothing will be closed
+		if len(sentences) < 2 || whole < d.former.closes { // there is nothing beside the news, or nothing will be closed
 			return out
 		}
-		best, alone := 0.0, make(map[int]relation.Relation, len(left)) // of what the message may change
-		for i, k := range left {
-			if out[k].Change() >= alsoChanged {
-				alone[k] = d.parted(later, parts, stored[i])
-				best = max(best, alone[k].Change())
-			}
-		}
-		rest := slices.DeleteFunc(slices.Clone(left), func(k int) bool {
-			r, read := alone[k]
-			return read && r.Change() < aloneChanged && (r[relation.Same]+r[relation.Adds] >= toldAgain || best >= d.former.closes)
-		})
-		for _, k := range left {
-			if !slices.Contains(rest, k) {
-				out[k] = alone[k]
-			}
-		}
-		if len(rest) == len(left) || len(rest) == 0 {
+		stay := d.unchanged(later, sentences, own, left, out)
+		if len(stay) == 0 || len(stay) == len(left) {
 			return out
 		}
-		left = rest
+		left = slices.DeleteFunc(left, func(k int) bool { return slices.Contains(stay, k) })
 	}
 }
 
-// parted is what the parts of a message do to an entry if each stands alone: what the one does that would change it most, or, where none would,
-// the one that tells most of it again.
-func (d *decider) parted(later relation.Statement, parts []string, stored relation.Statement) relation.Relation {
+// unchanged returns which entries, of those that a whole message may change, it does not by its sentences; does is theirs then.
+func (d *decider) unchanged(
+	later relation.Statement, sentences []string, own []memory.Memory, of []int, does []relation.Relation,
+) (stay []int) {
+	best, alone := 0.0, map[int]relation.Relation{}
+	for _, k := range of {
+		if does[k].Change() >= alsoChanged {
+			alone[k] = d.alone(later, sentences, own[k])
+			best = max(best, alone[k].Change())
+		}
+	}
+	for _, k := range of {
+		r, read := alone[k]
+		if read && r.Change() < aloneChanged && (r[relation.Same]+r[relation.Adds] >= toldAgain || best >= d.former.closes) {
+			stay, does[k] = append(stay, k), r
+		}
+	}
+	return stay
+}
+
+// sentences are those of a candidate, as they were said.
+func (d *decider) sentences(c formation.Candidate) []string {
+	return d.former.splitter.Split(plain(c.Content))
+}
+
+// alone is what sentences do to an entry if each stands alone: what the one does that would change it most, or, where none would, the one
+// that tells most of it again.
+func (d *decider) alone(later relation.Statement, sentences []string, m memory.Memory) relation.Relation {
 	var changes, tells relation.Relation
-	for _, p := range parts {
-		later.Text = p
+	stored := asStored([]memory.Memory{m})[0]
+	for _, said := range sentences {
+		later.Text = said
 		r := d.judges.Between(later, stored)
 		if r.Change() > changes.Change() {
 			changes = r
@@ -157,12 +168,12 @@ func (d *decider) parted(later relation.Statement, parts []string, stored relati
 	return tells
 }
 
-// teller is the content of the candidate that says most of what a message changes, the one that would most likely change the entry if it stood
-// alone, with how likely a part of it would.
+// teller is the content of the candidate that says most of what a message changes, the one of which a sentence would most likely change the
+// entry alone, with how likely it would.
 func (d *decider) teller(of []formation.Related, m memory.Memory, later relation.Statement) (content string, alone float64) {
-	content, stored := of[0].Candidate.Content, asStored([]memory.Memory{m})[0]
+	content = of[0].Candidate.Content
 	for _, r := range of {
-		if change := d.parted(later, d.former.splitter.Split(plain(r.Candidate.Content)), stored).Change(); change > alone {
+		if change := d.alone(later, d.sentences(r.Candidate), m).Change(); change > alone {
 			content, alone = r.Candidate.Content, change
 		}
 	}

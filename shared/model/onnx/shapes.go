@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -66,12 +67,13 @@ func span(_ node, in []tensor) (tensor, error) {
 	if by == 0 {
 		return tensor{}, errors.New("has a step of 0")
 	}
-	if n := (float64(to) - float64(from)) / float64(by); n > maxNumbers {
+	n := math.Ceil((float64(to) - float64(from)) / float64(by))
+	if n > maxNumbers {
 		return tensor{}, fmt.Errorf("counts from %d to %d by %d, want at most %d numbers", from, to, by, maxNumbers)
 	}
-	out := []int64{}
-	for x := from; by > 0 && x < to || by < 0 && x > to; x += by {
-		out = append(out, x)
+	out := make([]int64, max(0, int(n)))
+	for i := range out {
+		out[i] = from + int64(i)*by
 	}
 	return scalarsOf(out...), nil
 }

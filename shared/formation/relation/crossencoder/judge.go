@@ -24,8 +24,8 @@ type Choice struct {
 	Share float64 `json:"share"`
 	// Message is the weight of the logit of the message alone, which those of a change have added where the cross-encoder is asked.
 	Message float64 `json:"message"`
-	// Unasked is the logit that stands for the cross-encoder's logits of a change where it is not asked: what it does not read is hardly ever
-	// closed.
+	// Unasked is the logit that stands for the cross-encoder's logits of a change where it is not asked: what it does not read is hardly
+	// ever closed.
 	Unasked float64 `json:"unasked"`
 	// Training is the JSON value that says how the choice came about.
 	Training json.RawMessage `json:"training,omitempty"`
@@ -241,14 +241,14 @@ func (s *Session) Gone(later relation.Statement, parts []string) []float64 {
 	if len(read) < 2 {
 		return gone
 	}
-	z, odds, sum := make([]float64, len(parts)), make([]float64, len(parts)), 0.0
+	z, odds, sum, most := make([]float64, len(parts)), make([]float64, len(parts)), 0.0, math.Inf(-1)
 	for _, i := range read {
 		l := s.pair(parts[i], later.Text).Logits
 		z[i] = float64(max(l[relation.Replaces-1], l[relation.Ends-1]) - max(0, l[relation.Same-1], l[relation.Adds-1]))
 		odds[i] = math.Exp(z[i])
-		sum += odds[i]
+		sum, most = sum+odds[i], max(most, z[i])
 	}
-	if slices.Max(z) <= hardlyChanged {
+	if most <= hardlyChanged {
 		return gone // which of several that alone would not be changed is the likeliest is chance
 	}
 	for _, i := range read {

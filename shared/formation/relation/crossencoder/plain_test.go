@@ -11,7 +11,8 @@ import (
 func TestAPlainDenialIsAChangeAndNotTheSame(t *testing.T) {
 	judge := crossencoder.ShippedJudge()
 	for _, c := range [][2]string{
-		{"I want children.", "I don't want children."}, {"I have a dog.", "I have no dog."}, {"I work at Siemens", "I don't work at Siemens."},
+		{"I want children.", "I don't want children."}, {"I have a dog.", "I have no dog."},
+		{"I work at Siemens", "I don't work at Siemens."},
 		{"I drink coffee", "I'm off coffee"}, {"I can swim.", "I cannot swim."},
 	} {
 		told := judge.Judge(user(c[1]), []relation.Statement{user("My sister is called Eva"), user(c[0])})[1]
