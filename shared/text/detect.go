@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -171,6 +172,9 @@ func (t Tally) Language(expected Language) Language {
 	}
 	return best
 }
+
+// Foreign reports whether the words are another language's rather than English, however few they are.
+func (t Tally) Foreign() bool { return slices.Max(t[:]) > t[English] }
 
 // Detect returns the language of a text. One that does not tell, as short ones may not, is in the language that is expected of it.
 func Detect(said string, expected Language) Language {

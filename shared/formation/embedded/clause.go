@@ -77,9 +77,40 @@ func depends(words []text.Word) bool {
 	return false
 }
 
-// open reports whether a quotation or a bracket is still open at the end of a text.
+// open reports whether a quotation or a bracket is still open at the end of a text, or what a colon announces, which may be another's words.
 func open(s string) bool {
-	return strings.Count(s, `"`)%2 == 1 || strings.Count(s, "“") > strings.Count(s, "”") || strings.Count(s, "(") > strings.Count(s, ")")
+	return quoting(s) || strings.Count(s, "(") > strings.Count(s, ")") || strings.Contains(s, ": ")
+}
+
+// quoting reports whether a quotation is still open at the end of a text.
+func quoting(s string) bool {
+	open := ' '
+	for _, r := range s {
+		switch {
+		case open == ' ' && strings.ContainsRune(`"“„«`, r):
+			open = r
+		case open == '"' && r == '"', open == '“' && r == '”', open == '„' && (r == '“' || r == '”'), open == '«' && r == '»':
+			open = ' '
+		}
+	}
+	return open != ' '
+}
+
+// whole joins the sentences of one quotation, which are nobody's but those of whom they are quoted, as long as it is short and is closed.
+func whole(sentences []string) []string {
+	var out []string
+	for i := 0; i < len(sentences); i++ {
+		said, end := sentences[i], i
+		for n := i; quoting(said) && n+1 < len(sentences) && text.CountWords(said) <= maxQuoteWords; {
+			n++
+			if said += " " + sentences[n]; !quoting(said) {
+				end = n
+			}
+		}
+		out = append(out, strings.Join(sentences[i:end+1], " "))
+		i = end
+	}
+	return out
 }
 
 // leans reports whether a sentence points back to the one before it.
@@ -126,7 +157,7 @@ func (f *Former) parts(said string) []string {
 		return []string{said}
 	}
 	var out []string
-	for _, sentence := range f.splitter.Split(said) {
+	for _, sentence := range whole(f.splitter.Split(said)) {
 		for i, clause := range clauses(sentence) {
 			if n := len(out) - 1; n >= 0 && (contentOf(clause) < fewStems && !stands(clause) || i == 0 && leans(clause)) {
 				out[n] += " " + clause

@@ -144,7 +144,7 @@ func (d *decider) unchanged(
 
 // sentences are those of a candidate, as they were said.
 func (d *decider) sentences(c formation.Candidate) []string {
-	return d.former.splitter.Split(plain(c.Content))
+	return whole(d.former.splitter.Split(plain(c.Content)))
 }
 
 // alone is what sentences do to an entry if each stands alone: what the one does that would change it most, or, where none would, the one

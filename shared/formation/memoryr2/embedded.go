@@ -45,7 +45,9 @@ func (f *Embedded) Division() formation.Division { return formation.Division{Ext
 // Decide holds the facts against the memories of the same speaker, of each of which it sees what holds now, not what was before.
 func (f *Embedded) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	k := monotonic{contents: map[string]string{}, turns: in.Session.Turns}
-	view := relate(in, math.MaxInt) // the bound is of a prompt, and there is none
+	// The overall bound is of a prompt, and there is none; the models of relations tell what has nothing to do with a fact, and by the
+	// built-in embedder "I moved to Lisbon" is less near to "I live in Porto" than the least similarity.
+	view := relate(in, math.Inf(-1), math.MaxInt)
 	for i, r := range view.Related {
 		view.Related[i].Memories = slices.Clone(r.Memories)
 		for j, m := range r.Memories {

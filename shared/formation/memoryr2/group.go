@@ -30,7 +30,7 @@ func (s *session) group(facts []formation.Related) formation.Bundle {
 		}
 		out.Related[i] = r
 	}
-	return relate(out, relatedOverall)
+	return relate(out, leastSimilarity, relatedOverall)
 }
 
 // add takes in what a group decided.

@@ -8,13 +8,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// relate leaves each fact the memories that the manager is to see it with: of the same speaker, near enough, at most relatedEach, and
-// at most overall for all facts together. Where that is too few, the nearest memory of every fact comes before the second of any.
-func relate(in formation.Bundle, overall int) formation.Bundle {
+// relate leaves each fact the memories that the manager is to see it with: of the same speaker, with a cosine of least or more, at
+// most relatedEach, and at most overall for all facts together. Where that is too few, the nearest memory of every fact comes before the
+// second of any.
+func relate(in formation.Bundle, least float64, overall int) formation.Bundle {
 	who, out := speakersOf(in.Session.Turns), in
 	out.Related = make([]formation.Related, len(in.Related))
 	for i, r := range in.Related {
-		out.Related[i] = who.near(r, in.Session.Turns)
+		out.Related[i] = who.near(r, in.Session.Turns, least)
 	}
 	shown := map[string]bool{}
 	for rank := range relatedEach {
@@ -31,10 +32,10 @@ func relate(in formation.Bundle, overall int) formation.Bundle {
 }
 
 // near keeps a fact's memories of the same speaker.
-func (s speakers) near(r formation.Related, turns []memory.Turn) formation.Related {
+func (s speakers) near(r formation.Related, turns []memory.Turn, least float64) formation.Related {
 	subject, named := s.subject(r.Candidate, turns)
 	r = keep(r, func(m memory.Memory, similarity float64) bool {
-		return m.Status == memory.StatusActive && similarity >= leastSimilarity && s.owns(m, subject, named)
+		return m.Status == memory.StatusActive && similarity >= least && s.owns(m, subject, named)
 	})
 	return nearest(r, relatedEach)
 }

@@ -105,6 +105,21 @@ func TestAFactsOwnMemoriesAreFoundBehindOthers(t *testing.T) {
 	}
 }
 
+// The least similarity is of what a prompt shows; without one, the models of relations tell what has nothing to do with a fact.
+func TestTheEmbeddedPolicySeesWhatIsHardlySimilar(t *testing.T) {
+	own := stored("m-own", "I live in Faro.")
+	own.Speaker = "Ana"
+	b := bundle([]string{"I live in Braga now."}, own)
+	b.Related[0].Candidate.Speaker, b.Related[0].Similarity = "Ana", []float64{-0.02}
+	out, err := operations(t.Context(), quoting(moves...), b)
+	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpUpdate}) {
+		t.Errorf("got %+v, %v, want an update", out, err)
+	}
+	if data := shownTo(t, b); strings.Contains(data, "m1") {
+		t.Errorf("a prompt shows it, too: %s", data)
+	}
+}
+
 // Twenty-five memories for all facts together: the nearest of each fact is among them before the fifth of any.
 func TestACallSeesTwentyFiveMemories(t *testing.T) {
 	b := bundle(make([]string, 20))

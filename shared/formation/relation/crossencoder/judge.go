@@ -200,11 +200,18 @@ func repeats(words []string, stored string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !have[w] })
 }
 
+// foreign is the least probability of a change by a message that is not in English, which the model of messages learned too little else
+// than to tell that nothing is.
+const foreign = 0.5
+
 // message is the probability that a message changes anything.
 func (s *Session) message(said string) float64 {
 	p, ok := s.change[said]
 	if !ok {
 		p = s.judge.model().Change(said)
+		if text.TallyWords(text.Words(said)).Foreign() {
+			p = max(p, foreign)
+		}
 		s.change[said] = p
 	}
 	return p

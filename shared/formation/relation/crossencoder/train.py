@@ -46,6 +46,9 @@ BATCH, DECAY = 64, 0.01
 BETA1, BETA2, EPSILON = 0.9, 0.98, 1e-6
 APART = 0.4  # how many changes of one of several facts are shown as one of several statements
 AMID = 0.3  # how many messages have small talk before or behind them
+BESIDE = 0.4  # how many of the others have something before or behind them that the same person told, and that changes nothing
+JOINTS = (" ", " ", " ", " ", "\n", ", but ", " but ", ", and ", " and ", "; ", ", so ", " - ")
+FEWEST_STORED = 6  # of what is one person's bank
 OTHERS = 2  # stored ones that a statement does nothing to, shown beside the one it is about
 MADE_UP_CHANGES, MADE_UP_OTHERS = 3000, 3000  # statements of made-up people in a pass
 ALONE_CHANGES, ALONE_OTHERS = 1200, 2500  # messages of made-up people in a pass
@@ -99,6 +102,38 @@ def amid(text, small_talk):
     return f"{other} {text}" if before else f"{text} {other}"
 
 
+def quiet(statements):
+    """Returns by what is stored what was held against it and changes nothing: the message, what it is about, what it does."""
+    told = {}
+    for s in statements:
+        if len(s["stored"]) >= FEWEST_STORED and s["does"] not in CHANGES and not s["made_up"]:
+            of = s["stored"][s["of"]] if s["of"] >= 0 else ""
+            told.setdefault(frozenset(s["stored"]), []).append((s["later"], of, s["does"]))
+    return told
+
+
+def beside(s, told):
+    """Returns a message as it is, or with another of the same person's, and the index of what that is about, or -1."""
+    text, own = s["later"], s["stored"][s["of"]] if s["of"] >= 0 else ""
+    others = told.get(frozenset(s["stored"]), ())
+    if not others or chance.random() >= BESIDE:
+        return text, -1
+    other, of, does = chance.choice(others)
+    if s["does"] in CHANGES:
+        fits = of != own or does == "adds"
+    else:
+        fits = does == "unrelated"  # else there would be two entries that the message has to do with
+    if not fits or other == text or len(tokens(text)[0]) + len(tokens(other)[0]) >= LONGEST_LATER:
+        return text, -1
+    first, second = (other, text) if chance.random() < 0.6 else (text, other)
+    joint = chance.choice(JOINTS)
+    if joint.strip():
+        first = first.rstrip(" .!…")
+    elif first[-1:].isalnum():
+        first += "."
+    return first + joint + second, s["stored"].index(of) if of and of != own else -1
+
+
 def gone(stored, part):
     """Returns for each token of a stored statement whether it holds no more, or nothing where that is not known."""
     start = stored.lower().find(part.lower())
@@ -107,19 +142,23 @@ def gone(stored, part):
     return [float(x < start + len(part) and y > start) for x, y in tokens(stored)[1][:LONGEST_STORED]]
 
 
-def example(s, small_talk=()):
+def example(s, small_talk=(), told={}):
     """Returns the pairs of a statement that a step shows, the output that is true, or -1, and the tokens that hold no more."""
+    later, kept = beside(s, told)
+    if later == s["later"]:
+        later = amid(later, small_talk)
     if s["part"]:
+        kept_text = s["stored"][kept] if kept >= 0 else ""
         s = apart(s)
+        kept = s["stored"].index(kept_text) if kept_text else -1
     about, change = s["of"], s["change"]
     rest = [i for i in range(len(s["stored"])) if i != about]
-    rest.sort(key=lambda i: -change[i] - chance.expovariate(1))
+    rest.sort(key=lambda i: (i != kept, -change[i] - chance.expovariate(1)))  # what the other thing told is about is shown
     shown = [about][: about >= 0] + rest[:OTHERS]
     if len(rest) > OTHERS and chance.random() < 0.5:
         shown.append(chance.choice(rest[OTHERS:]))
     true = RELATIONS.index(s["does"]) if s["does"] in RELATIONS else -1
     parts = gone(s["stored"][about], s["part"]) if s["does"] in CHANGES else []
-    later = amid(s["later"], small_talk)
     return [pair(s["stored"][i], later) for i in shown], true, parts
 
 
@@ -138,7 +177,7 @@ def marked(statements, size):
 
 def batches(statements):
     """Yields batches of examples with at most BATCH pairs, of like length, for ever."""
-    small_talk = [s["later"] for s in statements if not s["stored"]]
+    small_talk, told = [s["later"] for s in statements if not s["stored"]], quiet(statements)
     corpus = [s for s in statements if s["stored"] and not s["made_up"]]
     changes = [s for s in statements if s["made_up"] and s["does"] in CHANGES]
     others = [s for s in statements if s["made_up"] and s["does"] not in CHANGES]
@@ -146,7 +185,7 @@ def batches(statements):
         chosen = corpus + chance.sample(changes, min(len(changes), MADE_UP_CHANGES))
         chosen += chance.sample(others, min(len(others), MADE_UP_OTHERS))
         chance.shuffle(chosen)
-        examples, out = [example(s, small_talk) for s in chosen], []
+        examples, out = [example(s, small_talk, told) for s in chosen], []
         for start in range(0, len(examples), 2048):
             batch, pairs = [], 0
             for e in sorted(examples[start : start + 2048], key=lambda e: max(len(ids) for ids, _ in e[0])):
@@ -237,8 +276,10 @@ def train(statements):
 
 def messages(statements):
     """Yields batches of messages as arrays, tokens, mask, whether they change anything, and weights, of like length, for ever."""
-    known, small_talk = {}, [s["later"] for s in statements if not s["stored"]]
+    known, small_talk, told = {}, [s["later"] for s in statements if not s["stored"]], quiet(statements)
+    held = {}
     for s in statements:
+        held[s["later"]] = s
         changes, made_up = known.get(s["later"], (0.0, True))
         known[s["later"]] = max(changes, float(s["does"] in CHANGES)), made_up and s["made_up"]
     corpus = [(k, x) for k, (x, made_up) in known.items() if not made_up]
@@ -246,7 +287,7 @@ def messages(statements):
     others = [(k, x) for k, (x, made_up) in known.items() if made_up and not x]
     while True:
         chosen = corpus + chance.sample(changes, min(len(changes), ALONE_CHANGES)) + chance.sample(others, min(len(others), ALONE_OTHERS))
-        chosen = [(amid(text, small_talk), x) for text, x in chosen]
+        chosen = [(amid(text, small_talk) if more == text else more, x) for text, x in chosen for more, _ in [beside(held[text], told)]]
         chance.shuffle(chosen)
         out = []
         for start in range(0, len(chosen), 3072):
