@@ -13,6 +13,7 @@ import (
 type Config struct {
 	Bus     wiring.Bus
 	Tenants wiring.Tenants
+	Inside  wiring.Inside
 	Weights wiring.Weights
 	Prior   wiring.Prior
 	Learn   Settings

@@ -141,7 +141,7 @@ func start(t testing.TB, change func(*reranker.Parts)) *fixture {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewRerankerServiceHandler(r.server, connect.WithInterceptors(rpcauth.New(tenants))))
+	mux.Handle(mnemev1connect.NewRerankerServiceHandler(r.server, connect.WithInterceptors(rpcauth.New(tenants, rpcauth.Inside{}))))
 	srv := httptest.NewServer(mux)
 	r.client = mnemev1connect.NewRerankerServiceClient(srv.Client(), srv.URL)
 	t.Cleanup(func() {

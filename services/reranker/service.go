@@ -65,8 +65,9 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	mux := http.NewServeMux()
+	auth := rpcauth.New(tenants, cfg.Inside.Open(tenants))
 	mux.Handle(mnemev1connect.NewRerankerServiceHandler(server,
-		connect.WithInterceptors(traces, rpcauth.New(tenants)), connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage)))
+		connect.WithInterceptors(traces, auth), connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage)))
 	b.App.Handler = mux
 	b.Background(consume)
 	return &b.App, nil

@@ -17,7 +17,7 @@ const RetractWait = retractWait
 
 // Handler serves both services for tests, as build does.
 func Handler(r *Recaller, feedback bus.Publisher, writer Writer, log *slog.Logger, auth rpcauth.Authenticator) http.Handler {
-	handlerOptions := connect.WithInterceptors(rpcauth.New(auth))
+	handlerOptions := connect.WithInterceptors(rpcauth.New(auth, rpcauth.Inside{}))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: r, feedback: feedback, log: log}, handlerOptions))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(NewMemoryServer(r, writer, log), handlerOptions))

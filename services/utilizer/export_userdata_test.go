@@ -34,6 +34,6 @@ func UserDataHandler(r *Recaller, d UserData) http.Handler {
 	_, handler := mnemev1connect.NewUserDataServiceHandler(&userDataServer{
 		out: d.Out, erasures: d.Erasures, scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window}, transport: topics,
 		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: d.Busy, indexes: r.Indexes, now: time.Now, log: d.Log,
-	}, connect.WithInterceptors(rpcauth.New(d.Auth)))
+	}, connect.WithInterceptors(rpcauth.New(d.Auth, rpcauth.Inside{})))
 	return handler
 }

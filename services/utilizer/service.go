@@ -35,6 +35,7 @@ import (
 type Config struct {
 	Bus           wiring.Bus
 	Tenants       wiring.Tenants
+	Inside        wiring.Inside
 	Window        wiring.Window
 	Workflows     wiring.Workflows
 	Bank          weaviate.Config
@@ -116,7 +117,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	handlerOptions := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants)),
+	handlerOptions := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants, cfg.Inside.Open(tenants))),
 		connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: client.Publisher, log: tel.Log}, handlerOptions))

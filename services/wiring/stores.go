@@ -17,6 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/window"
 	windowredis "github.com/mneme-memory/mneme/shared/store/window/redis"
 	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
@@ -123,4 +124,23 @@ func (t Tenants) Open(tel *telemetry.Telemetry) (*tenant.Registry, runner.Task, 
 		return nil, runner.Task{}, err
 	}
 	return r, runner.Task{Name: "watch tenants", Run: r.Run}, nil
+}
+
+// Inside says how services know each other.
+type Inside struct {
+	Secret config.Secret `env:"MNEME_INTERNAL_SECRET" desc:"what the gateway and the services behind it show each other, 16 bytes or more, the same in all; empty for none, then tenants' keys of the tenants file are all that is taken"`
+	Keys   bool          `env:"MNEME_INTERNAL_KEYS" envDefault:"false" desc:"whether services behind the gateway take tenants' keys of the tenants file, too, where there is a secret"`
+}
+
+// minSecret is how many bytes a secret has at least.
+const minSecret = 16
+
+// Validate checks what the types do not.
+func (i Inside) Validate() error {
+	return config.Require(i.Secret == "" || len(i.Secret) >= minSecret, "MNEME_INTERNAL_SECRET", i.Secret, "16 bytes or more")
+}
+
+// Open returns it for the tenants that are known.
+func (i Inside) Open(tenants *tenant.Registry) rpcauth.Inside {
+	return rpcauth.Inside{Secret: i.Secret, Keys: i.Keys, Tenants: tenants}
 }

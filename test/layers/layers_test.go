@@ -53,8 +53,11 @@ var order = []string{
 	"shared/text", "shared/conversation", "shared/platform/config", "shared/model/llm", "shared/model/wordvector",
 	"shared/model/bytematrix", "shared/model/floatmatrix", "shared/model/onnx",
 	"shared/model/wordpiece", "shared/model/embedding",
+	// who calls
+	"shared/access", "shared/tenant/rpcauth",
 	// ports of the stores and the bus, with their adapters
-	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/transfer", "shared/bus",
+	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/directory",
+	"shared/store/transfer", "shared/bus",
 	// policies, learning, attribution
 	"shared/formation", "shared/ranking", "shared/recall", "shared/diagnosis",
 	// what every process is run with
@@ -63,7 +66,7 @@ var order = []string{
 	"shared/model/llm/llmtest", "shared/model/onnx/onnxtest", "shared/bus/bustest", "shared/store/bank/banktest",
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/formation/formationtest",
 	"workflows/consolidation", "workflows/erasure",
-	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer",
+	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer", "services/gateway",
 	"evaluation/dataset", "evaluation/score", "evaluation/synthesis", "evaluation/corpus", "evaluation/formation", "evaluation/training",
 	"evaluation/baseline", "evaluation/recall", "evaluation/learning", "evaluation/relating", "evaluation/followup", "evaluation/requests",
 	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/cli",

@@ -7,8 +7,9 @@ import (
 	"connectrpc.com/connect"
 )
 
-// credential is the caller's key. It is a struct so that a printed context shows its type alone.
-type credential struct{ key string }
+// credential is the caller's key, or the services' secret with the tenant that it is shown for. It is a struct so that a printed context
+// shows its type alone.
+type credential struct{ key, tenant string }
 
 // String hides the key.
 func (credential) String() string { return "(hidden)" }
@@ -18,8 +19,8 @@ func (c credential) GoString() string { return c.String() }
 
 type credentialKey struct{}
 
-func withCredential(ctx context.Context, key string) context.Context {
-	return context.WithValue(ctx, credentialKey{}, credential{key: key})
+func withCredential(ctx context.Context, c credential) context.Context {
+	return context.WithValue(ctx, credentialKey{}, c)
 }
 
 // Forward returns the client side: a call made while serving an authenticated call carries
@@ -54,5 +55,8 @@ func attach(ctx context.Context, header http.Header) {
 	c, ok := ctx.Value(credentialKey{}).(credential)
 	if ok && header.Get(headerName) == "" {
 		header.Set(headerName, scheme+" "+c.key)
+		if c.tenant != "" {
+			header.Set(tenantHeader, c.tenant)
+		}
 	}
 }

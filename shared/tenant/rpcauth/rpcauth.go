@@ -1,6 +1,7 @@
 // Package rpcauth authenticates calls by API key: `Authorization: Bearer KEY`. The server
 // side puts the tenant into the context, the client side passes the caller's own key on
-// to the next service, so that no service needs a key of its own to act for a tenant.
+// to the next service, so that no service needs a key of its own to act for a tenant. Services that trust each other show a secret
+// instead, and name the tenant.
 package rpcauth
 
 import (
@@ -36,12 +37,16 @@ type Authenticator interface {
 	Authenticate(key string) (tenant.Tenant, error)
 }
 
-// New returns the server side: a handler's context carries the tenant (tenant.FromContext),
-// and a call without a known key is refused as unauthenticated before the handler. On clients it
-// does nothing.
-func New(auth Authenticator) connect.Interceptor { return &server{auth: auth} }
+// New returns the server side: a handler's context carries the tenant (tenant.FromContext), and a call without a known key, or the secret
+// of a service inside and the tenant that it calls for, is refused as unauthenticated before the handler. On clients it does nothing.
+func New(auth Authenticator, inside Inside) connect.Interceptor {
+	return &server{auth: auth, inside: inside}
+}
 
-type server struct{ auth Authenticator }
+type server struct {
+	auth   Authenticator
+	inside Inside
+}
 
 func (s *server) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
@@ -76,6 +81,13 @@ func (s *server) authenticate(ctx context.Context, header http.Header) (context.
 	if err != nil {
 		return nil, refuse(err)
 	}
+	if s.inside.trusts(key) {
+		t, err := s.inside.tenant(header)
+		return withCredential(tenant.NewContext(ctx, t), credential{key, t.ID}), err
+	}
+	if s.inside.Secret != "" && !s.inside.Keys {
+		return nil, refuse(errKeyInside)
+	}
 	t, err := s.auth.Authenticate(key)
 	if errors.Is(err, tenant.ErrUnknownKey) {
 		return nil, refuse(errUnknown)
@@ -83,7 +95,7 @@ func (s *server) authenticate(ctx context.Context, header http.Header) (context.
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("check the API key: %w", err))
 	}
-	return withCredential(tenant.NewContext(ctx, t), key), nil
+	return withCredential(tenant.NewContext(ctx, t), credential{key: key}), nil
 }
 
 // bearer returns the key of the header. The scheme's name is compared without case.

@@ -14,6 +14,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
 )
@@ -89,9 +90,13 @@ func registry(t *testing.T) *tenant.Registry {
 }
 
 // serve runs a reranker with authentication and returns its address.
-func serve(t *testing.T, r reranker, auth rpcauth.Authenticator) string {
+func serve(t *testing.T, r reranker, auth rpcauth.Authenticator, insides ...rpcauth.Inside) string {
 	t.Helper()
-	options := connect.WithInterceptors(rpcauth.New(auth))
+	var inside rpcauth.Inside
+	for _, i := range insides {
+		inside = i
+	}
+	options := connect.WithInterceptors(rpcauth.New(auth, inside))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewRerankerServiceHandler(r, options))
 	mux.Handle(stream, connect.NewServerStreamHandler(stream, r.stream, options))
@@ -227,5 +232,69 @@ func TestForwardOutsideOfACall(t *testing.T) {
 	req.Header().Set("Authorization", "Bearer "+betaKey)
 	if resp, err := client.Rerank(t.Context(), req); err != nil || resp.Msg.GetWeightsVersion() != "beta" {
 		t.Errorf("with a header of its own: got error %v, want beta", err)
+	}
+}
+
+const servicesSecret = "SECRET-of-services"
+
+func callInside(t *testing.T, url string, secret config.Secret, tenantID string) (string, error) {
+	t.Helper()
+	ctx := t.Context()
+	if tenantID != "" {
+		ctx = tenant.NewContext(ctx, tenant.Tenant{ID: tenantID})
+	}
+	client := mnemev1connect.NewRerankerServiceClient(httpClient(t), url, connect.WithInterceptors(rpcauth.Internal(secret)))
+	resp, err := client.Rerank(ctx, connect.NewRequest(&mnemev1.RerankRequest{}))
+	if err != nil {
+		return "", err
+	}
+	return resp.Msg.GetWeightsVersion(), nil
+}
+
+func TestServicesInside(t *testing.T) {
+	auth := registry(t)
+	inner := serve(t, reranker{}, auth, rpcauth.Inside{Secret: servicesSecret, Tenants: auth})
+	if got, err := callInside(t, inner, servicesSecret, "beta"); err != nil || got != "beta" {
+		t.Errorf("with the secret: got %q, %v, want beta", got, err)
+	}
+	for name, c := range map[string]struct {
+		secret config.Secret
+		tenant string
+		want   connect.Code
+	}{
+		"a wrong secret":       {"SECRET-of-others", "beta", connect.CodeUnauthenticated},
+		"a tenant's key":       {betaKey, "beta", connect.CodeUnauthenticated},
+		"an empty secret":      {"", "beta", connect.CodeUnauthenticated},
+		"nobody's tenant":      {servicesSecret, "gamma", connect.CodeNotFound},
+		"no tenant in context": {servicesSecret, "", connect.CodeUnauthenticated},
+	} {
+		if _, err := callInside(t, inner, c.secret, c.tenant); connect.CodeOf(err) != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		} else if strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%s: %q shows the secret", name, err)
+		}
+	}
+	for kind, call := range callers {
+		if _, err := call(t, inner, "Bearer "+servicesSecret); connect.CodeOf(err) != connect.CodeUnauthenticated {
+			t.Errorf("%s with the secret and no tenant: %v", kind, err)
+		}
+	}
+	both := serve(t, reranker{}, auth, rpcauth.Inside{Secret: servicesSecret, Keys: true, Tenants: auth})
+	if got, err := callUnary(t, both, "Bearer "+acmeKey); err != nil || got != "acme" {
+		t.Errorf("keys are taken, too: got %q, %v", got, err)
+	}
+	outer := serve(t, reranker{
+		next: mnemev1connect.NewRerankerServiceClient(httpClient(t), inner, connect.WithInterceptors(rpcauth.Forward())),
+	}, auth, rpcauth.Inside{Secret: servicesSecret, Tenants: auth})
+	if got, err := callInside(t, outer, servicesSecret, "acme"); err != nil || got != "acme" {
+		t.Errorf("passed on to the next service: got %q, %v, want acme", got, err)
+	}
+}
+
+func TestWithoutASecretNobodyIsInside(t *testing.T) {
+	auth := registry(t)
+	url := serve(t, reranker{}, auth, rpcauth.Inside{Tenants: auth})
+	if _, err := callInside(t, url, "", "beta"); connect.CodeOf(err) != connect.CodeUnauthenticated {
+		t.Errorf("got %v, want unauthenticated", err)
 	}
 }

@@ -1,0 +1,94 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// MaxTurns is how many turns one call may put in.
+const MaxTurns = 200
+
+// Ingester publishes what is said. It is safe for concurrent use.
+type Ingester struct {
+	// Out publishes with acknowledgement of all in-sync replicas.
+	Out bus.Publisher
+	Now func() time.Time
+}
+
+// Turns publishes turns of a session in their order, all or none as far as their form goes: what breaks the contract is a terminal error
+// that names the field ("turns[3].text") before anything is published. When it returns nil, every turn is acknowledged by the bus. A turn
+// that is put in again, with the same id, has no effect. It needs access.Ingest.
+func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) error {
+	scope, err := i.scope(ctx, user)
+	if err != nil {
+		return err
+	}
+	if len(turns) == 0 || len(turns) > MaxTurns {
+		return fault.Terminal("turns", "has %d turns, want 1 to %d", len(turns), MaxTurns)
+	}
+	msgs := make([]bus.Message, len(turns))
+	for n, t := range turns {
+		t.SessionID = session
+		e := contract.SessionEvent{
+			Envelope: contract.Envelope{EventID: memory.DeriveTurnID(scope, t.ID), Scope: scope, SessionID: session}, Turn: &t,
+		}
+		if msgs[n], err = i.message(e); err != nil {
+			return inTurn(n, err)
+		}
+	}
+	return i.Out.Publish(ctx, msgs...)
+}
+
+// CloseSession publishes that a session has ended, so that its memories are formed now. last is the id of its last turn, as far as the
+// caller knows: a session that goes on later and ends again closes anew. It needs access.Ingest.
+func (i *Ingester) CloseSession(ctx context.Context, user, session, last string, at time.Time) error {
+	scope, err := i.scope(ctx, user)
+	if err != nil {
+		return err
+	}
+	m, err := i.message(contract.SessionEvent{
+		Envelope: contract.Envelope{EventID: memory.DeriveSessionID(scope, session+"\n"+last), Scope: scope, SessionID: session}, ClosedAt: at,
+	})
+	if err != nil {
+		return err
+	}
+	return i.Out.Publish(ctx, m)
+}
+
+// inTurn says of an error about a turn which of them it is.
+func inTurn(n int, err error) error {
+	var t *fault.TerminalError
+	if !errors.As(err, &t) {
+		return fmt.Errorf("turns[%d]: %w", n, err)
+	}
+	return fault.Terminal(fmt.Sprintf("turns[%d]%s", n, strings.TrimPrefix(t.Field, "turn")), "%w", t.Err)
+}
+
+func (i *Ingester) scope(ctx context.Context, user string) (memory.Scope, error) {
+	if err := Check(ctx, access.Ingest, user); err != nil {
+		return memory.Scope{}, err
+	}
+	p, _ := access.FromContext(ctx) // checked
+	return memory.Scope{Tenant: p.Tenant.ID, User: user}, memory.ValidUser(user)
+}
+
+// message encodes an event and reads it back, as its consumers will.
+func (i *Ingester) message(e contract.SessionEvent) (bus.Message, error) {
+	value, err := e.Encode()
+	if err != nil {
+		return bus.Message{}, fault.Terminal("", "cannot be encoded: %v", err)
+	}
+	if _, err := contract.DecodeSessionEvent(e.Key(), value, i.Now()); err != nil {
+		return bus.Message{}, err
+	}
+	return bus.Message{Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value}, nil
+}

@@ -1,0 +1,142 @@
+// Package upstream is what the gateway asks on behalf of its callers: the RPC services behind it, and the bus. It is the one place where a
+// caller's scopes and user are checked, whatever door the call came through: every call and every event passes here.
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
+)
+
+// Services are the clients of the services behind the gateway. A call's context carries who makes it (access.NewContext); without that it
+// is refused as unauthenticated, and as permission denied where the caller lacks the scope, or asks for another user than its own.
+type Services struct {
+	Recall    mnemev1connect.UtilizerServiceClient
+	Memories  mnemev1connect.MemoryServiceClient
+	UserData  mnemev1connect.UserDataServiceClient
+	Diagnosis mnemev1connect.DiagnosisServiceClient
+	Reranker  mnemev1connect.RerankerServiceClient
+}
+
+// New makes the clients. The secret is what the services behind the gateway know it by.
+func New(client connect.HTTPClient, utilizer, reranker string, secret config.Secret, others ...connect.Interceptor) Services {
+	utilizer, reranker = strings.TrimSuffix(utilizer, "/"), strings.TrimSuffix(reranker, "/")
+	o := connect.WithInterceptors(append([]connect.Interceptor{authorize{}, rpcauth.Internal(secret)}, others...)...)
+	return Services{
+		Recall:    mnemev1connect.NewUtilizerServiceClient(client, utilizer, o),
+		Memories:  mnemev1connect.NewMemoryServiceClient(client, utilizer, o),
+		UserData:  mnemev1connect.NewUserDataServiceClient(client, utilizer, o),
+		Diagnosis: mnemev1connect.NewDiagnosisServiceClient(client, utilizer, o),
+		Reranker:  mnemev1connect.NewRerankerServiceClient(client, reranker, o),
+	}
+}
+
+// scopes says what each call needs. A call that is not listed is nobody's: a new one has to be given a scope first.
+var scopes = map[string]access.Scope{
+	mnemev1connect.UtilizerServiceRecallProcedure:          access.Recall,
+	mnemev1connect.UtilizerServiceAnswerProcedure:          access.Recall,
+	mnemev1connect.UtilizerServiceReportCitationsProcedure: access.Recall,
+	mnemev1connect.DiagnosisServiceWhyProcedure:            access.Read,
+	mnemev1connect.MemoryServiceListMemoriesProcedure:      access.Read,
+	mnemev1connect.MemoryServiceGetMemoryProcedure:         access.Read,
+	mnemev1connect.MemoryServiceGetMemoryHistoryProcedure:  access.Read,
+	mnemev1connect.MemoryServiceGetWorkingMemoryProcedure:  access.Read,
+	mnemev1connect.MemoryServiceGetSessionProcedure:        access.Read,
+	mnemev1connect.MemoryServiceGetCoreProcedure:           access.Read,
+	mnemev1connect.MemoryServiceDeleteMemoryProcedure:      access.Erase,
+	mnemev1connect.MemoryServiceReleaseMemoryProcedure:     access.Erase,
+	mnemev1connect.UserDataServiceEraseUserProcedure:       access.Erase,
+	mnemev1connect.UserDataServiceGetErasureProcedure:      access.Erase,
+	mnemev1connect.UserDataServiceScanUserProcedure:        access.Erase,
+	mnemev1connect.UserDataServiceExportUserProcedure:      access.Erase,
+	mnemev1connect.UserDataServiceImportUserProcedure:      access.Erase,
+	mnemev1connect.RerankerServiceListWeightsProcedure:     access.Admin,
+	mnemev1connect.RerankerServiceRollbackWeightsProcedure: access.Admin,
+}
+
+// userOf is the user whom a request is about; empty where it is about the tenant.
+func userOf(msg any) string {
+	switch m := msg.(type) {
+	case interface{ GetUserId() string }:
+		return m.GetUserId()
+	case interface{ GetRecall() *mnemev1.RecallRequest }:
+		return m.GetRecall().GetUserId()
+	}
+	return ""
+}
+
+// Check returns nil where the caller of ctx may make calls of a scope for a user, an empty one meaning the tenant as a whole; else a
+// connect error, unauthenticated or permission denied.
+func Check(ctx context.Context, s access.Scope, user string) error {
+	p, ok := access.FromContext(ctx)
+	if !ok {
+		return connect.NewError(connect.CodeUnauthenticated, errors.New("the call carries no API key"))
+	}
+	if err := p.Allow(s, user); err != nil {
+		return connect.NewError(connect.CodePermissionDenied, err)
+	}
+	return nil
+}
+
+// authorize is the interceptor that holds every call against its caller.
+type authorize struct{}
+
+func (authorize) check(ctx context.Context, procedure string, msg any) error {
+	s, ok := scopes[procedure]
+	if !ok {
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not offered here", procedure))
+	}
+	return Check(ctx, s, userOf(msg))
+}
+
+// WrapUnary implements connect.Interceptor.
+func (a authorize) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		if err := a.check(ctx, req.Spec().Procedure, req.Any()); err != nil {
+			return nil, err
+		}
+		return next(ctx, req)
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor: a stream is checked when its request is sent.
+func (a authorize) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		return &checkedStream{StreamingClientConn: next(ctx, spec), check: func(msg any) error { return a.check(ctx, spec.Procedure, msg) }}
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor; this is a client's.
+func (authorize) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
+
+type checkedStream struct {
+	connect.StreamingClientConn
+	check func(msg any) error
+}
+
+// Send implements connect.StreamingClientConn.
+func (s *checkedStream) Send(msg any) error {
+	if err := s.check(msg); err != nil {
+		return err
+	}
+	return s.StreamingClientConn.Send(msg)
+}
+
+// Client is an HTTP client for the services behind the gateway; Close frees its connections.
+func Client() (*http.Client, func() error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy, t.MaxIdleConnsPerHost, t.MaxIdleConns = nil, 256, 512
+	return &http.Client{Transport: t}, func() error { t.CloseIdleConnections(); return nil }
+}

@@ -1,0 +1,172 @@
+// Package access says who calls and what they may do: API keys, bound to a tenant and perhaps to one of its users, with scopes. It is
+// pure: where keys are kept is a matter of shared/store/directory.
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// ErrForbidden says that a known caller may not do what it asked for. Errors that wrap it say what is missing.
+var ErrForbidden = errors.New("not allowed")
+
+// Scope is a kind of calls that a key may make.
+type Scope string
+
+// The scopes.
+const (
+	// Ingest puts turns in.
+	Ingest Scope = "ingest"
+	// Recall asks for profiles and answers, and reports citations.
+	Recall Scope = "recall"
+	// Read reads memories, their history, working memory, the core block, and streams of changes.
+	Read Scope = "read"
+	// Erase changes and removes memories, and erases, exports and imports users.
+	Erase Scope = "erase"
+	// Admin manages the tenant's keys, webhooks, dead letters and weights.
+	Admin Scope = "admin"
+)
+
+// Scopes returns all scopes.
+func Scopes() []Scope { return []Scope{Ingest, Recall, Read, Erase, Admin} }
+
+// Limits of a key.
+const (
+	MaxNameBytes = 128
+	idBytes      = 10 // of chance in a key's public id
+	secretBytes  = 20 // of chance in its secret
+)
+
+// Hash is the SHA-256 of a key's text, which is all that is kept of it: keys are long and random, so that a plain hash is enough.
+type Hash = [sha256.Size]byte
+
+// HashOf is the hash of a key's text.
+func HashOf(text string) Hash { return sha256.Sum256([]byte(text)) }
+
+// Key is an API key without its secret.
+type Key struct {
+	// ID is public, and the beginning of the key's text: mneme_ID_SECRET.
+	ID string
+	// Hash finds the key.
+	Hash Hash
+	// Tenant is whose key it is.
+	Tenant string
+	// User is the one end user whom the key is for, such as the key in a user's browser; empty for all users of the tenant.
+	User string
+	// Name is for people; may be empty.
+	Name string
+	// Scopes are what it may do.
+	Scopes []Scope
+	// CreatedAt, ExpiresAt and LastUsedAt are in UTC; ExpiresAt is zero for a key without an end, LastUsedAt for one that was not used.
+	CreatedAt, ExpiresAt, LastUsedAt time.Time
+}
+
+var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// NewKey makes a key and its text, which is shown once and not kept. k has the tenant, and what else is wanted of it; without scopes it
+// has all but Admin, and for a single user all but Admin and Erase. A terminal error names what is wrong with k.
+func NewKey(k Key, now time.Time) (Key, string, error) {
+	var chance [idBytes + secretBytes]byte
+	if _, err := rand.Read(chance[:]); err != nil {
+		return Key{}, "", fmt.Errorf("API key: %w", err)
+	}
+	k.ID, k.CreatedAt, k.LastUsedAt = encoding.EncodeToString(chance[:idBytes]), now.UTC().Truncate(time.Second), time.Time{}
+	if len(k.Scopes) == 0 {
+		k.Scopes = []Scope{Ingest, Recall, Read}
+		if k.User == "" {
+			k.Scopes = append(k.Scopes, Erase)
+		}
+	}
+	if err := k.check(now); err != nil {
+		return Key{}, "", err
+	}
+	text := "mneme_" + k.ID + "_" + encoding.EncodeToString(chance[idBytes:])
+	k.Hash = HashOf(text)
+	return k, text, nil
+}
+
+func (k Key) check(now time.Time) error {
+	if err := memory.ValidTenant(k.Tenant); err != nil {
+		return err
+	}
+	if k.User != "" {
+		if err := memory.ValidUser(k.User); err != nil {
+			return err
+		}
+	}
+	if len(k.Name) > MaxNameBytes {
+		return fault.Terminal("name", "has %d bytes, want at most %d", len(k.Name), MaxNameBytes)
+	}
+	for i, s := range k.Scopes {
+		if !slices.Contains(Scopes(), s) {
+			return fault.Terminal("scopes", "has %q, want some of %s", string(s), names(Scopes()))
+		}
+		if slices.Contains(k.Scopes[:i], s) {
+			return fault.Terminal("scopes", "has %q twice", string(s))
+		}
+	}
+	if k.User != "" && slices.Contains(k.Scopes, Admin) {
+		return fault.Terminal("scopes", "has %q, which a key for a single user cannot have", string(Admin))
+	}
+	if !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(now) {
+		return fault.Terminal("expires_at", "is not in the future")
+	}
+	return nil
+}
+
+// Expired reports whether the key's time is over.
+func (k Key) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }
+
+func names(scopes []Scope) string {
+	out := make([]string, len(scopes))
+	for i, s := range scopes {
+		out[i] = string(s)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Principal is who makes a call: a tenant, by one of its keys.
+type Principal struct {
+	Tenant tenant.Tenant
+	// KeyID is the public id of the key; that of a key in the tenants file is made of its hash.
+	KeyID string
+	// User is the one end user whom the key is for; empty for all.
+	User   string
+	Scopes []Scope
+}
+
+// Allow returns nil where the principal may make calls of a scope for a user, an empty one meaning the tenant as a whole; else an error
+// that wraps ErrForbidden.
+func (p Principal) Allow(s Scope, user string) error {
+	if !slices.Contains(p.Scopes, s) {
+		return fmt.Errorf("%w: the API key lacks the scope %s", ErrForbidden, s)
+	}
+	if p.User != "" && p.User != user {
+		return fmt.Errorf("%w: the API key is for another user", ErrForbidden)
+	}
+	return nil
+}
+
+type contextKey struct{}
+
+// NewContext returns ctx with who makes the call.
+func NewContext(ctx context.Context, p Principal) context.Context {
+	return context.WithValue(tenant.NewContext(ctx, p.Tenant), contextKey{}, p)
+}
+
+// FromContext returns who makes the call; ok is false where nobody has been authenticated.
+func FromContext(ctx context.Context) (p Principal, ok bool) {
+	p, ok = ctx.Value(contextKey{}).(Principal)
+	return p, ok
+}

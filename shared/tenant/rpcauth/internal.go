@@ -1,0 +1,93 @@
+package rpcauth
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// tenantHeader names the tenant of a call that carries the services' own secret instead of a tenant's key.
+const tenantHeader = "Mneme-Tenant"
+
+var (
+	errNoTenant  = errors.New("the call has the services' secret, but no " + tenantHeader + " header")
+	errKeyInside = errors.New("this service takes calls of other services only: send calls with an API key to the gateway")
+)
+
+// Directory knows tenants by their id; *tenant.Registry is one.
+type Directory interface {
+	// Lookup returns the tenant of an id, or a terminal error.
+	Lookup(id string) (tenant.Tenant, error)
+}
+
+// Inside is what services are told of each other.
+type Inside struct {
+	// Secret is what services show each other; empty where there is none, and every call needs a tenant's key.
+	Secret config.Secret
+	// Keys says whether calls with a tenant's key are taken although there is a secret.
+	Keys bool
+	// Tenants are those that a service may call for.
+	Tenants Directory
+}
+
+// trusts reports whether a key is the services' secret.
+func (i Inside) trusts(key string) bool {
+	return i.Secret != "" && subtle.ConstantTimeCompare([]byte(key), []byte(i.Secret.Reveal())) == 1
+}
+
+// tenant returns the tenant that another service calls for.
+func (i Inside) tenant(header http.Header) (tenant.Tenant, error) {
+	id := header.Get(tenantHeader)
+	if id == "" {
+		return tenant.Tenant{}, refuse(errNoTenant)
+	}
+	t, err := i.Tenants.Lookup(id)
+	if err != nil {
+		return tenant.Tenant{}, connect.NewError(connect.CodeNotFound, fmt.Errorf("%s: %w", tenantHeader, err))
+	}
+	return t, nil
+}
+
+// Internal returns the client side of calls between services: a call carries the secret, and the tenant of its context
+// (tenant.FromContext). A call without a tenant is refused before it is sent.
+func Internal(secret config.Secret) connect.Interceptor { return internal{secret} }
+
+type internal struct{ secret config.Secret }
+
+func (i internal) attach(ctx context.Context, header http.Header) error {
+	t, ok := tenant.FromContext(ctx)
+	if !ok {
+		return connect.NewError(connect.CodeUnauthenticated, errors.New("no tenant: the call carries no credential"))
+	}
+	header.Set(headerName, scheme+" "+i.secret.Reveal())
+	header.Set(tenantHeader, t.ID)
+	return nil
+}
+
+func (i internal) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		if err := i.attach(ctx, req.Header()); err != nil {
+			return nil, err
+		}
+		return next(ctx, req)
+	}
+}
+
+func (i internal) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		_ = i.attach(ctx, conn.RequestHeader()) // without a tenant the other side refuses the call
+		return conn
+	}
+}
+
+func (internal) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}
