@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -41,6 +42,7 @@ type Writer interface {
 // memoryServer is the MemoryService. Reads go to the stores; the one write goes through the user's
 // workflow, which is the only writer.
 type memoryServer struct {
+	mnemev1connect.UnimplementedMemoryServiceHandler
 	bank    bank.Bank
 	window  window.Window
 	writer  Writer

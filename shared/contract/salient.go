@@ -90,10 +90,10 @@ func (e SalientEvent) Encode() ([]byte, error) {
 	switch {
 	case e.Turn != nil:
 		p.Event = &mnemev1.SalientEvent_Turn{Turn: &mnemev1.SalientTurn{
-			Turn: TurnToProto(*e.Turn), Decision: decisionTo(e.Decision),
+			Turn: TurnToProto(*e.Turn), Decision: SaliencyToProto(e.Decision),
 		}}
 	case e.Dropped != nil:
-		d := &mnemev1.DroppedTurn{TurnId: e.Dropped.ID, Time: stamp(e.Dropped.Time), Decision: decisionTo(e.Decision)}
+		d := &mnemev1.DroppedTurn{TurnId: e.Dropped.ID, Time: stamp(e.Dropped.Time), Decision: SaliencyToProto(e.Decision)}
 		if e.Dropped.Text != "" {
 			d.Turn = TurnToProto(*e.Dropped)
 		}
@@ -127,7 +127,8 @@ func decisionFrom(p *mnemev1.SaliencyDecision, passed bool) memory.SaliencyDecis
 	return d
 }
 
-func decisionTo(d memory.SaliencyDecision) *mnemev1.SaliencyDecision {
+// SaliencyToProto converts a decision of the filter.
+func SaliencyToProto(d memory.SaliencyDecision) *mnemev1.SaliencyDecision {
 	p := &mnemev1.SaliencyDecision{
 		Score: d.Score, Threshold: d.Threshold, PolicyVersion: d.PolicyVersion, DecidedAt: stamp(d.DecidedAt), Mode: modes[d.Mode],
 	}

@@ -22,6 +22,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// TurnState is what became of a turn.
+type TurnState int32
+
+const (
+	// Not said.
+	TurnState_TURN_STATE_UNSPECIFIED TurnState = 0
+	// Nothing is known of it: it is on its way, was never put in, or was refused (dead letters).
+	TurnState_TURN_STATE_PENDING TurnState = 1
+	// The saliency filter dropped it.
+	TurnState_TURN_STATE_DROPPED TurnState = 2
+	// It is kept as dialogue, and no memory was made of it.
+	TurnState_TURN_STATE_KEPT TurnState = 3
+	// Memories were made of it.
+	TurnState_TURN_STATE_REMEMBERED TurnState = 4
+)
+
+// Enum value maps for TurnState.
+var (
+	TurnState_name = map[int32]string{
+		0: "TURN_STATE_UNSPECIFIED",
+		1: "TURN_STATE_PENDING",
+		2: "TURN_STATE_DROPPED",
+		3: "TURN_STATE_KEPT",
+		4: "TURN_STATE_REMEMBERED",
+	}
+	TurnState_value = map[string]int32{
+		"TURN_STATE_UNSPECIFIED": 0,
+		"TURN_STATE_PENDING":     1,
+		"TURN_STATE_DROPPED":     2,
+		"TURN_STATE_KEPT":        3,
+		"TURN_STATE_REMEMBERED":  4,
+	}
+)
+
+func (x TurnState) Enum() *TurnState {
+	p := new(TurnState)
+	*p = x
+	return p
+}
+
+func (x TurnState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TurnState) Descriptor() protoreflect.EnumDescriptor {
+	return file_mneme_v1_services_proto_enumTypes[0].Descriptor()
+}
+
+func (TurnState) Type() protoreflect.EnumType {
+	return &file_mneme_v1_services_proto_enumTypes[0]
+}
+
+func (x TurnState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TurnState.Descriptor instead.
+func (TurnState) EnumDescriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{0}
+}
+
 // FormationState is how far a session's memories are.
 type FormationState int32
 
@@ -59,11 +120,11 @@ func (x FormationState) String() string {
 }
 
 func (FormationState) Descriptor() protoreflect.EnumDescriptor {
-	return file_mneme_v1_services_proto_enumTypes[0].Descriptor()
+	return file_mneme_v1_services_proto_enumTypes[1].Descriptor()
 }
 
 func (FormationState) Type() protoreflect.EnumType {
-	return &file_mneme_v1_services_proto_enumTypes[0]
+	return &file_mneme_v1_services_proto_enumTypes[1]
 }
 
 func (x FormationState) Number() protoreflect.EnumNumber {
@@ -72,7 +133,7 @@ func (x FormationState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FormationState.Descriptor instead.
 func (FormationState) EnumDescriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{0}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{1}
 }
 
 // ErasureState is how far an erasure is.
@@ -116,11 +177,11 @@ func (x ErasureState) String() string {
 }
 
 func (ErasureState) Descriptor() protoreflect.EnumDescriptor {
-	return file_mneme_v1_services_proto_enumTypes[1].Descriptor()
+	return file_mneme_v1_services_proto_enumTypes[2].Descriptor()
 }
 
 func (ErasureState) Type() protoreflect.EnumType {
-	return &file_mneme_v1_services_proto_enumTypes[1]
+	return &file_mneme_v1_services_proto_enumTypes[2]
 }
 
 func (x ErasureState) Number() protoreflect.EnumNumber {
@@ -129,7 +190,7 @@ func (x ErasureState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ErasureState.Descriptor instead.
 func (ErasureState) EnumDescriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{1}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{2}
 }
 
 // Stage is where on its way into an answer something can be lost, in order.
@@ -197,11 +258,11 @@ func (x Stage) String() string {
 }
 
 func (Stage) Descriptor() protoreflect.EnumDescriptor {
-	return file_mneme_v1_services_proto_enumTypes[2].Descriptor()
+	return file_mneme_v1_services_proto_enumTypes[3].Descriptor()
 }
 
 func (Stage) Type() protoreflect.EnumType {
-	return &file_mneme_v1_services_proto_enumTypes[2]
+	return &file_mneme_v1_services_proto_enumTypes[3]
 }
 
 func (x Stage) Number() protoreflect.EnumNumber {
@@ -210,7 +271,7 @@ func (x Stage) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Stage.Descriptor instead.
 func (Stage) EnumDescriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{2}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{3}
 }
 
 // RecallRequest asks for a profile.
@@ -1408,6 +1469,409 @@ func (x *ReleaseMemoryResponse) GetMemory() *Memory {
 	return nil
 }
 
+// AddMemoryRequest adds an entry.
+type AddMemoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The turn that tells it: its text is the entry's content. With a turn id that was used before, nothing is added.
+	Turn *Turn `protobuf:"bytes,2,opt,name=turn,proto3" json:"turn,omitempty"`
+	// The session of the turn.
+	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// What the entry is about; not set means a fact.
+	Kind          Kind `protobuf:"varint,4,opt,name=kind,proto3,enum=mneme.v1.Kind" json:"kind,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddMemoryRequest) Reset() {
+	*x = AddMemoryRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddMemoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddMemoryRequest) ProtoMessage() {}
+
+func (x *AddMemoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddMemoryRequest.ProtoReflect.Descriptor instead.
+func (*AddMemoryRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AddMemoryRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *AddMemoryRequest) GetTurn() *Turn {
+	if x != nil {
+		return x.Turn
+	}
+	return nil
+}
+
+func (x *AddMemoryRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *AddMemoryRequest) GetKind() Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Kind_KIND_UNSPECIFIED
+}
+
+// AddMemoryResponse is the entry.
+type AddMemoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entry.
+	Memory        *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddMemoryResponse) Reset() {
+	*x = AddMemoryResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddMemoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddMemoryResponse) ProtoMessage() {}
+
+func (x *AddMemoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddMemoryResponse.ProtoReflect.Descriptor instead.
+func (*AddMemoryResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *AddMemoryResponse) GetMemory() *Memory {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
+// UpdateMemoryRequest writes a new version of an entry.
+type UpdateMemoryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The entry, which holds.
+	MemoryId string `protobuf:"bytes,2,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
+	// The turn that tells the new version: its text is the content. A repeated request with the same turn id writes nothing more.
+	Turn          *Turn `protobuf:"bytes,3,opt,name=turn,proto3" json:"turn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateMemoryRequest) Reset() {
+	*x = UpdateMemoryRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMemoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMemoryRequest) ProtoMessage() {}
+
+func (x *UpdateMemoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMemoryRequest.ProtoReflect.Descriptor instead.
+func (*UpdateMemoryRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *UpdateMemoryRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *UpdateMemoryRequest) GetMemoryId() string {
+	if x != nil {
+		return x.MemoryId
+	}
+	return ""
+}
+
+func (x *UpdateMemoryRequest) GetTurn() *Turn {
+	if x != nil {
+		return x.Turn
+	}
+	return nil
+}
+
+// UpdateMemoryResponse is the new version.
+type UpdateMemoryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The new version.
+	Memory        *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateMemoryResponse) Reset() {
+	*x = UpdateMemoryResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMemoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMemoryResponse) ProtoMessage() {}
+
+func (x *UpdateMemoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMemoryResponse.ProtoReflect.Descriptor instead.
+func (*UpdateMemoryResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *UpdateMemoryResponse) GetMemory() *Memory {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
+// TurnStatus is what became of one turn.
+type TurnStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn.
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// What became of it.
+	State TurnState `protobuf:"varint,2,opt,name=state,proto3,enum=mneme.v1.TurnState" json:"state,omitempty"`
+	// The memories made of it, in every state.
+	MemoryIds []string `protobuf:"bytes,3,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
+	// The filter's decision, where one is known.
+	Saliency      *SaliencyDecision `protobuf:"bytes,4,opt,name=saliency,proto3" json:"saliency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnStatus) Reset() {
+	*x = TurnStatus{}
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnStatus) ProtoMessage() {}
+
+func (x *TurnStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnStatus.ProtoReflect.Descriptor instead.
+func (*TurnStatus) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *TurnStatus) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *TurnStatus) GetState() TurnState {
+	if x != nil {
+		return x.State
+	}
+	return TurnState_TURN_STATE_UNSPECIFIED
+}
+
+func (x *TurnStatus) GetMemoryIds() []string {
+	if x != nil {
+		return x.MemoryIds
+	}
+	return nil
+}
+
+func (x *TurnStatus) GetSaliency() *SaliencyDecision {
+	if x != nil {
+		return x.Saliency
+	}
+	return nil
+}
+
+// GetTurnsRequest asks what became of turns.
+type GetTurnsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The turns, 1 to 200.
+	TurnIds       []string `protobuf:"bytes,2,rep,name=turn_ids,json=turnIds,proto3" json:"turn_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTurnsRequest) Reset() {
+	*x = GetTurnsRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTurnsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTurnsRequest) ProtoMessage() {}
+
+func (x *GetTurnsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTurnsRequest.ProtoReflect.Descriptor instead.
+func (*GetTurnsRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *GetTurnsRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *GetTurnsRequest) GetTurnIds() []string {
+	if x != nil {
+		return x.TurnIds
+	}
+	return nil
+}
+
+// GetTurnsResponse says what became of turns.
+type GetTurnsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the request.
+	Turns         []*TurnStatus `protobuf:"bytes,1,rep,name=turns,proto3" json:"turns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTurnsResponse) Reset() {
+	*x = GetTurnsResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTurnsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTurnsResponse) ProtoMessage() {}
+
+func (x *GetTurnsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTurnsResponse.ProtoReflect.Descriptor instead.
+func (*GetTurnsResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *GetTurnsResponse) GetTurns() []*TurnStatus {
+	if x != nil {
+		return x.Turns
+	}
+	return nil
+}
+
 // GetWorkingMemoryRequest asks for the window.
 type GetWorkingMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1419,7 +1883,7 @@ type GetWorkingMemoryRequest struct {
 
 func (x *GetWorkingMemoryRequest) Reset() {
 	*x = GetWorkingMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1895,7 @@ func (x *GetWorkingMemoryRequest) String() string {
 func (*GetWorkingMemoryRequest) ProtoMessage() {}
 
 func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1908,7 @@ func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryRequest.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetWorkingMemoryRequest) GetUserId() string {
@@ -1465,7 +1929,7 @@ type GetWorkingMemoryResponse struct {
 
 func (x *GetWorkingMemoryResponse) Reset() {
 	*x = GetWorkingMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1941,7 @@ func (x *GetWorkingMemoryResponse) String() string {
 func (*GetWorkingMemoryResponse) ProtoMessage() {}
 
 func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1954,7 @@ func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryResponse.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetWorkingMemoryResponse) GetTurns() []*Turn {
@@ -1513,7 +1977,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1989,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +2002,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetSessionRequest) GetUserId() string {
@@ -1572,7 +2036,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +2048,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +2061,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetSessionResponse) GetState() FormationState {
@@ -1650,7 +2114,7 @@ type RerankCandidate struct {
 
 func (x *RerankCandidate) Reset() {
 	*x = RerankCandidate{}
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +2126,7 @@ func (x *RerankCandidate) String() string {
 func (*RerankCandidate) ProtoMessage() {}
 
 func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +2139,7 @@ func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankCandidate.ProtoReflect.Descriptor instead.
 func (*RerankCandidate) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RerankCandidate) GetMemoryId() string {
@@ -1743,7 +2207,7 @@ type RerankRequest struct {
 
 func (x *RerankRequest) Reset() {
 	*x = RerankRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +2219,7 @@ func (x *RerankRequest) String() string {
 func (*RerankRequest) ProtoMessage() {}
 
 func (x *RerankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +2232,7 @@ func (x *RerankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankRequest.ProtoReflect.Descriptor instead.
 func (*RerankRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RerankRequest) GetUserId() string {
@@ -1835,7 +2299,7 @@ type RankedMemory struct {
 
 func (x *RankedMemory) Reset() {
 	*x = RankedMemory{}
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +2311,7 @@ func (x *RankedMemory) String() string {
 func (*RankedMemory) ProtoMessage() {}
 
 func (x *RankedMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2324,7 @@ func (x *RankedMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankedMemory.ProtoReflect.Descriptor instead.
 func (*RankedMemory) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RankedMemory) GetMemoryId() string {
@@ -1899,7 +2363,7 @@ type RerankResponse struct {
 
 func (x *RerankResponse) Reset() {
 	*x = RerankResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2375,7 @@ func (x *RerankResponse) String() string {
 func (*RerankResponse) ProtoMessage() {}
 
 func (x *RerankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2388,7 @@ func (x *RerankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankResponse.ProtoReflect.Descriptor instead.
 func (*RerankResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RerankResponse) GetRanked() []*RankedMemory {
@@ -1967,7 +2431,7 @@ type WeightsVersion struct {
 
 func (x *WeightsVersion) Reset() {
 	*x = WeightsVersion{}
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2443,7 @@ func (x *WeightsVersion) String() string {
 func (*WeightsVersion) ProtoMessage() {}
 
 func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2456,7 @@ func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightsVersion.ProtoReflect.Descriptor instead.
 func (*WeightsVersion) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WeightsVersion) GetVersion() uint64 {
@@ -2039,7 +2503,7 @@ type ListWeightsRequest struct {
 
 func (x *ListWeightsRequest) Reset() {
 	*x = ListWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2515,7 @@ func (x *ListWeightsRequest) String() string {
 func (*ListWeightsRequest) ProtoMessage() {}
 
 func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2528,7 @@ func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsRequest.ProtoReflect.Descriptor instead.
 func (*ListWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
 }
 
 // ListWeightsResponse has the versions that are kept.
@@ -2082,7 +2546,7 @@ type ListWeightsResponse struct {
 
 func (x *ListWeightsResponse) Reset() {
 	*x = ListWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2558,7 @@ func (x *ListWeightsResponse) String() string {
 func (*ListWeightsResponse) ProtoMessage() {}
 
 func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2571,7 @@ func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsResponse.ProtoReflect.Descriptor instead.
 func (*ListWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListWeightsResponse) GetVersions() []*WeightsVersion {
@@ -2146,7 +2610,7 @@ type FeatureWeight struct {
 
 func (x *FeatureWeight) Reset() {
 	*x = FeatureWeight{}
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2622,7 @@ func (x *FeatureWeight) String() string {
 func (*FeatureWeight) ProtoMessage() {}
 
 func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2635,7 @@ func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeatureWeight.ProtoReflect.Descriptor instead.
 func (*FeatureWeight) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FeatureWeight) GetName() string {
@@ -2206,7 +2670,7 @@ type RollbackWeightsRequest struct {
 
 func (x *RollbackWeightsRequest) Reset() {
 	*x = RollbackWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2682,7 @@ func (x *RollbackWeightsRequest) String() string {
 func (*RollbackWeightsRequest) ProtoMessage() {}
 
 func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2695,7 @@ func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsRequest.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RollbackWeightsRequest) GetVersion() uint64 {
@@ -2252,7 +2716,7 @@ type RollbackWeightsResponse struct {
 
 func (x *RollbackWeightsResponse) Reset() {
 	*x = RollbackWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2264,7 +2728,7 @@ func (x *RollbackWeightsResponse) String() string {
 func (*RollbackWeightsResponse) ProtoMessage() {}
 
 func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2277,7 +2741,7 @@ func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsResponse.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RollbackWeightsResponse) GetVersion() *WeightsVersion {
@@ -2302,7 +2766,7 @@ type EraseUserRequest struct {
 
 func (x *EraseUserRequest) Reset() {
 	*x = EraseUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2778,7 @@ func (x *EraseUserRequest) String() string {
 func (*EraseUserRequest) ProtoMessage() {}
 
 func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2791,7 @@ func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserRequest.ProtoReflect.Descriptor instead.
 func (*EraseUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *EraseUserRequest) GetUserId() string {
@@ -2355,7 +2819,7 @@ type EraseUserResponse struct {
 
 func (x *EraseUserResponse) Reset() {
 	*x = EraseUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2831,7 @@ func (x *EraseUserResponse) String() string {
 func (*EraseUserResponse) ProtoMessage() {}
 
 func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2844,7 @@ func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserResponse.ProtoReflect.Descriptor instead.
 func (*EraseUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EraseUserResponse) GetErasureId() string {
@@ -2403,7 +2867,7 @@ type GetErasureRequest struct {
 
 func (x *GetErasureRequest) Reset() {
 	*x = GetErasureRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2415,7 +2879,7 @@ func (x *GetErasureRequest) String() string {
 func (*GetErasureRequest) ProtoMessage() {}
 
 func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2428,7 +2892,7 @@ func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureRequest.ProtoReflect.Descriptor instead.
 func (*GetErasureRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetErasureRequest) GetUserId() string {
@@ -2460,7 +2924,7 @@ type GetErasureResponse struct {
 
 func (x *GetErasureResponse) Reset() {
 	*x = GetErasureResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2936,7 @@ func (x *GetErasureResponse) String() string {
 func (*GetErasureResponse) ProtoMessage() {}
 
 func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2949,7 @@ func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureResponse.ProtoReflect.Descriptor instead.
 func (*GetErasureResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetErasureResponse) GetState() ErasureState {
@@ -2520,7 +2984,7 @@ type ScanUserRequest struct {
 
 func (x *ScanUserRequest) Reset() {
 	*x = ScanUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2996,7 @@ func (x *ScanUserRequest) String() string {
 func (*ScanUserRequest) ProtoMessage() {}
 
 func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +3009,7 @@ func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserRequest.ProtoReflect.Descriptor instead.
 func (*ScanUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ScanUserRequest) GetUserId() string {
@@ -2568,7 +3032,7 @@ type StoreCount struct {
 
 func (x *StoreCount) Reset() {
 	*x = StoreCount{}
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +3044,7 @@ func (x *StoreCount) String() string {
 func (*StoreCount) ProtoMessage() {}
 
 func (x *StoreCount) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2593,7 +3057,7 @@ func (x *StoreCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreCount.ProtoReflect.Descriptor instead.
 func (*StoreCount) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StoreCount) GetStore() string {
@@ -2626,7 +3090,7 @@ type TransportTopic struct {
 
 func (x *TransportTopic) Reset() {
 	*x = TransportTopic{}
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +3102,7 @@ func (x *TransportTopic) String() string {
 func (*TransportTopic) ProtoMessage() {}
 
 func (x *TransportTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +3115,7 @@ func (x *TransportTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransportTopic.ProtoReflect.Descriptor instead.
 func (*TransportTopic) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TransportTopic) GetTopic() string {
@@ -2688,7 +3152,7 @@ type ScanUserResponse struct {
 
 func (x *ScanUserResponse) Reset() {
 	*x = ScanUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +3164,7 @@ func (x *ScanUserResponse) String() string {
 func (*ScanUserResponse) ProtoMessage() {}
 
 func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +3177,7 @@ func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserResponse.ProtoReflect.Descriptor instead.
 func (*ScanUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ScanUserResponse) GetCounts() []*StoreCount {
@@ -2741,7 +3205,7 @@ type ExportUserRequest struct {
 
 func (x *ExportUserRequest) Reset() {
 	*x = ExportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +3217,7 @@ func (x *ExportUserRequest) String() string {
 func (*ExportUserRequest) ProtoMessage() {}
 
 func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2766,7 +3230,7 @@ func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
 func (*ExportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExportUserRequest) GetUserId() string {
@@ -2787,7 +3251,7 @@ type ExportUserResponse struct {
 
 func (x *ExportUserResponse) Reset() {
 	*x = ExportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +3263,7 @@ func (x *ExportUserResponse) String() string {
 func (*ExportUserResponse) ProtoMessage() {}
 
 func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +3276,7 @@ func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
 func (*ExportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExportUserResponse) GetData() []byte {
@@ -2839,7 +3303,7 @@ type BankCounts struct {
 
 func (x *BankCounts) Reset() {
 	*x = BankCounts{}
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +3315,7 @@ func (x *BankCounts) String() string {
 func (*BankCounts) ProtoMessage() {}
 
 func (x *BankCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +3328,7 @@ func (x *BankCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankCounts.ProtoReflect.Descriptor instead.
 func (*BankCounts) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *BankCounts) GetMemories() uint64 {
@@ -2914,7 +3378,7 @@ type ImportUserRequest struct {
 
 func (x *ImportUserRequest) Reset() {
 	*x = ImportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2926,7 +3390,7 @@ func (x *ImportUserRequest) String() string {
 func (*ImportUserRequest) ProtoMessage() {}
 
 func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2939,7 +3403,7 @@ func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserRequest.ProtoReflect.Descriptor instead.
 func (*ImportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ImportUserRequest) GetUserId() string {
@@ -2990,7 +3454,7 @@ type ImportUserResponse struct {
 
 func (x *ImportUserResponse) Reset() {
 	*x = ImportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3002,7 +3466,7 @@ func (x *ImportUserResponse) String() string {
 func (*ImportUserResponse) ProtoMessage() {}
 
 func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3015,7 +3479,7 @@ func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserResponse.ProtoReflect.Descriptor instead.
 func (*ImportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ImportUserResponse) GetSoFar() *BankCounts {
@@ -3043,7 +3507,7 @@ type GetCoreRequest struct {
 
 func (x *GetCoreRequest) Reset() {
 	*x = GetCoreRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3055,7 +3519,7 @@ func (x *GetCoreRequest) String() string {
 func (*GetCoreRequest) ProtoMessage() {}
 
 func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3068,7 +3532,7 @@ func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreRequest.ProtoReflect.Descriptor instead.
 func (*GetCoreRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetCoreRequest) GetUserId() string {
@@ -3089,7 +3553,7 @@ type GetCoreResponse struct {
 
 func (x *GetCoreResponse) Reset() {
 	*x = GetCoreResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3101,7 +3565,7 @@ func (x *GetCoreResponse) String() string {
 func (*GetCoreResponse) ProtoMessage() {}
 
 func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3114,7 +3578,7 @@ func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreResponse.ProtoReflect.Descriptor instead.
 func (*GetCoreResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetCoreResponse) GetCore() *CoreBlock {
@@ -3142,7 +3606,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3154,7 +3618,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3631,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *WhyRequest) GetRecall() *RecallRequest {
@@ -3219,7 +3683,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3695,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3708,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Finding) GetTurnId() string {
@@ -3312,7 +3776,7 @@ type CandidateView struct {
 
 func (x *CandidateView) Reset() {
 	*x = CandidateView{}
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3788,7 @@ func (x *CandidateView) String() string {
 func (*CandidateView) ProtoMessage() {}
 
 func (x *CandidateView) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3801,7 @@ func (x *CandidateView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateView.ProtoReflect.Descriptor instead.
 func (*CandidateView) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CandidateView) GetMemoryId() string {
@@ -3408,7 +3872,7 @@ type WhyResponse struct {
 
 func (x *WhyResponse) Reset() {
 	*x = WhyResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[51]
+	mi := &file_mneme_v1_services_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3420,7 +3884,7 @@ func (x *WhyResponse) String() string {
 func (*WhyResponse) ProtoMessage() {}
 
 func (x *WhyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[51]
+	mi := &file_mneme_v1_services_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3433,7 +3897,7 @@ func (x *WhyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyResponse.ProtoReflect.Descriptor instead.
 func (*WhyResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{51}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WhyResponse) GetStage() Stage {
@@ -3475,7 +3939,7 @@ var File_mneme_v1_services_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_services_proto_rawDesc = "" +
 	"\n" +
-	"\x17mneme/v1/services.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/memory.proto\"\xa4\x02\n" +
+	"\x17mneme/v1/services.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/events.proto\x1a\x15mneme/v1/memory.proto\"\xa4\x02\n" +
 	"\rRecallRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x12\x1e\n" +
@@ -3553,7 +4017,33 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
 	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\"A\n" +
 	"\x15ReleaseMemoryResponse\x12(\n" +
-	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"2\n" +
+	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"\x92\x01\n" +
+	"\x10AddMemoryRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\"\n" +
+	"\x04turn\x18\x02 \x01(\v2\x0e.mneme.v1.TurnR\x04turn\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\tR\tsessionId\x12\"\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x0e.mneme.v1.KindR\x04kind\"=\n" +
+	"\x11AddMemoryResponse\x12(\n" +
+	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"o\n" +
+	"\x13UpdateMemoryRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
+	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\x12\"\n" +
+	"\x04turn\x18\x03 \x01(\v2\x0e.mneme.v1.TurnR\x04turn\"@\n" +
+	"\x14UpdateMemoryResponse\x12(\n" +
+	"\x06memory\x18\x01 \x01(\v2\x10.mneme.v1.MemoryR\x06memory\"\xa7\x01\n" +
+	"\n" +
+	"TurnStatus\x12\x17\n" +
+	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12)\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x13.mneme.v1.TurnStateR\x05state\x12\x1d\n" +
+	"\n" +
+	"memory_ids\x18\x03 \x03(\tR\tmemoryIds\x126\n" +
+	"\bsaliency\x18\x04 \x01(\v2\x1a.mneme.v1.SaliencyDecisionR\bsaliency\"E\n" +
+	"\x0fGetTurnsRequest\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x19\n" +
+	"\bturn_ids\x18\x02 \x03(\tR\aturnIds\">\n" +
+	"\x10GetTurnsResponse\x12*\n" +
+	"\x05turns\x18\x01 \x03(\v2\x14.mneme.v1.TurnStatusR\x05turns\"2\n" +
 	"\x17GetWorkingMemoryRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\"@\n" +
 	"\x18GetWorkingMemoryResponse\x12$\n" +
@@ -3698,7 +4188,13 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"candidates\x18\x03 \x03(\v2\x17.mneme.v1.CandidateViewR\n" +
 	"candidates\x120\n" +
 	"\x06answer\x18\x04 \x01(\v2\x18.mneme.v1.AnswerResponseR\x06answer\x12'\n" +
-	"\x04core\x18\x05 \x01(\v2\x13.mneme.v1.CoreBlockR\x04core*j\n" +
+	"\x04core\x18\x05 \x01(\v2\x13.mneme.v1.CoreBlockR\x04core*\x87\x01\n" +
+	"\tTurnState\x12\x1a\n" +
+	"\x16TURN_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12TURN_STATE_PENDING\x10\x01\x12\x16\n" +
+	"\x12TURN_STATE_DROPPED\x10\x02\x12\x13\n" +
+	"\x0fTURN_STATE_KEPT\x10\x03\x12\x19\n" +
+	"\x15TURN_STATE_REMEMBERED\x10\x04*j\n" +
 	"\x0eFormationState\x12\x1f\n" +
 	"\x1bFORMATION_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17FORMATION_STATE_PENDING\x10\x01\x12\x1a\n" +
@@ -3722,13 +4218,16 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x0fUtilizerService\x12@\n" +
 	"\x06Recall\x12\x17.mneme.v1.RecallRequest\x1a\x18.mneme.v1.RecallResponse\"\x03\x90\x02\x01\x12;\n" +
 	"\x06Answer\x12\x17.mneme.v1.AnswerRequest\x1a\x18.mneme.v1.AnswerResponse\x12V\n" +
-	"\x0fReportCitations\x12 .mneme.v1.ReportCitationsRequest\x1a!.mneme.v1.ReportCitationsResponse2\xa2\x05\n" +
+	"\x0fReportCitations\x12 .mneme.v1.ReportCitationsRequest\x1a!.mneme.v1.ReportCitationsResponse2\xff\x06\n" +
 	"\rMemoryService\x12R\n" +
 	"\fListMemories\x12\x1d.mneme.v1.ListMemoriesRequest\x1a\x1e.mneme.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12I\n" +
 	"\tGetMemory\x12\x1a.mneme.v1.GetMemoryRequest\x1a\x1b.mneme.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12^\n" +
 	"\x10GetMemoryHistory\x12!.mneme.v1.GetMemoryHistoryRequest\x1a\".mneme.v1.GetMemoryHistoryResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\fDeleteMemory\x12\x1d.mneme.v1.DeleteMemoryRequest\x1a\x1e.mneme.v1.DeleteMemoryResponse\x12P\n" +
-	"\rReleaseMemory\x12\x1e.mneme.v1.ReleaseMemoryRequest\x1a\x1f.mneme.v1.ReleaseMemoryResponse\x12^\n" +
+	"\rReleaseMemory\x12\x1e.mneme.v1.ReleaseMemoryRequest\x1a\x1f.mneme.v1.ReleaseMemoryResponse\x12D\n" +
+	"\tAddMemory\x12\x1a.mneme.v1.AddMemoryRequest\x1a\x1b.mneme.v1.AddMemoryResponse\x12M\n" +
+	"\fUpdateMemory\x12\x1d.mneme.v1.UpdateMemoryRequest\x1a\x1e.mneme.v1.UpdateMemoryResponse\x12F\n" +
+	"\bGetTurns\x12\x19.mneme.v1.GetTurnsRequest\x1a\x1a.mneme.v1.GetTurnsResponse\"\x03\x90\x02\x01\x12^\n" +
 	"\x10GetWorkingMemory\x12!.mneme.v1.GetWorkingMemoryRequest\x1a\".mneme.v1.GetWorkingMemoryResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
 	"GetSession\x12\x1b.mneme.v1.GetSessionRequest\x1a\x1c.mneme.v1.GetSessionResponse\"\x03\x90\x02\x01\x12C\n" +
@@ -3761,153 +4260,177 @@ func file_mneme_v1_services_proto_rawDescGZIP() []byte {
 	return file_mneme_v1_services_proto_rawDescData
 }
 
-var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_mneme_v1_services_proto_goTypes = []any{
-	(FormationState)(0),              // 0: mneme.v1.FormationState
-	(ErasureState)(0),                // 1: mneme.v1.ErasureState
-	(Stage)(0),                       // 2: mneme.v1.Stage
-	(*RecallRequest)(nil),            // 3: mneme.v1.RecallRequest
-	(*Message)(nil),                  // 4: mneme.v1.Message
-	(*CitedMemory)(nil),              // 5: mneme.v1.CitedMemory
-	(*ProfileSection)(nil),           // 6: mneme.v1.ProfileSection
-	(*RecallResponse)(nil),           // 7: mneme.v1.RecallResponse
-	(*AnswerRequest)(nil),            // 8: mneme.v1.AnswerRequest
-	(*AnswerResponse)(nil),           // 9: mneme.v1.AnswerResponse
-	(*ReportCitationsRequest)(nil),   // 10: mneme.v1.ReportCitationsRequest
-	(*ReportCitationsResponse)(nil),  // 11: mneme.v1.ReportCitationsResponse
-	(*ListMemoriesRequest)(nil),      // 12: mneme.v1.ListMemoriesRequest
-	(*ListMemoriesResponse)(nil),     // 13: mneme.v1.ListMemoriesResponse
-	(*GetMemoryRequest)(nil),         // 14: mneme.v1.GetMemoryRequest
-	(*GetMemoryResponse)(nil),        // 15: mneme.v1.GetMemoryResponse
-	(*GetMemoryHistoryRequest)(nil),  // 16: mneme.v1.GetMemoryHistoryRequest
-	(*GetMemoryHistoryResponse)(nil), // 17: mneme.v1.GetMemoryHistoryResponse
-	(*DeleteMemoryRequest)(nil),      // 18: mneme.v1.DeleteMemoryRequest
-	(*DeleteMemoryResponse)(nil),     // 19: mneme.v1.DeleteMemoryResponse
-	(*ReleaseMemoryRequest)(nil),     // 20: mneme.v1.ReleaseMemoryRequest
-	(*ReleaseMemoryResponse)(nil),    // 21: mneme.v1.ReleaseMemoryResponse
-	(*GetWorkingMemoryRequest)(nil),  // 22: mneme.v1.GetWorkingMemoryRequest
-	(*GetWorkingMemoryResponse)(nil), // 23: mneme.v1.GetWorkingMemoryResponse
-	(*GetSessionRequest)(nil),        // 24: mneme.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),       // 25: mneme.v1.GetSessionResponse
-	(*RerankCandidate)(nil),          // 26: mneme.v1.RerankCandidate
-	(*RerankRequest)(nil),            // 27: mneme.v1.RerankRequest
-	(*RankedMemory)(nil),             // 28: mneme.v1.RankedMemory
-	(*RerankResponse)(nil),           // 29: mneme.v1.RerankResponse
-	(*WeightsVersion)(nil),           // 30: mneme.v1.WeightsVersion
-	(*ListWeightsRequest)(nil),       // 31: mneme.v1.ListWeightsRequest
-	(*ListWeightsResponse)(nil),      // 32: mneme.v1.ListWeightsResponse
-	(*FeatureWeight)(nil),            // 33: mneme.v1.FeatureWeight
-	(*RollbackWeightsRequest)(nil),   // 34: mneme.v1.RollbackWeightsRequest
-	(*RollbackWeightsResponse)(nil),  // 35: mneme.v1.RollbackWeightsResponse
-	(*EraseUserRequest)(nil),         // 36: mneme.v1.EraseUserRequest
-	(*EraseUserResponse)(nil),        // 37: mneme.v1.EraseUserResponse
-	(*GetErasureRequest)(nil),        // 38: mneme.v1.GetErasureRequest
-	(*GetErasureResponse)(nil),       // 39: mneme.v1.GetErasureResponse
-	(*ScanUserRequest)(nil),          // 40: mneme.v1.ScanUserRequest
-	(*StoreCount)(nil),               // 41: mneme.v1.StoreCount
-	(*TransportTopic)(nil),           // 42: mneme.v1.TransportTopic
-	(*ScanUserResponse)(nil),         // 43: mneme.v1.ScanUserResponse
-	(*ExportUserRequest)(nil),        // 44: mneme.v1.ExportUserRequest
-	(*ExportUserResponse)(nil),       // 45: mneme.v1.ExportUserResponse
-	(*BankCounts)(nil),               // 46: mneme.v1.BankCounts
-	(*ImportUserRequest)(nil),        // 47: mneme.v1.ImportUserRequest
-	(*ImportUserResponse)(nil),       // 48: mneme.v1.ImportUserResponse
-	(*GetCoreRequest)(nil),           // 49: mneme.v1.GetCoreRequest
-	(*GetCoreResponse)(nil),          // 50: mneme.v1.GetCoreResponse
-	(*WhyRequest)(nil),               // 51: mneme.v1.WhyRequest
-	(*Finding)(nil),                  // 52: mneme.v1.Finding
-	(*CandidateView)(nil),            // 53: mneme.v1.CandidateView
-	(*WhyResponse)(nil),              // 54: mneme.v1.WhyResponse
-	(*timestamppb.Timestamp)(nil),    // 55: google.protobuf.Timestamp
-	(*Memory)(nil),                   // 56: mneme.v1.Memory
-	(Status)(0),                      // 57: mneme.v1.Status
-	(*Turn)(nil),                     // 58: mneme.v1.Turn
-	(*CoreBlock)(nil),                // 59: mneme.v1.CoreBlock
+	(TurnState)(0),                   // 0: mneme.v1.TurnState
+	(FormationState)(0),              // 1: mneme.v1.FormationState
+	(ErasureState)(0),                // 2: mneme.v1.ErasureState
+	(Stage)(0),                       // 3: mneme.v1.Stage
+	(*RecallRequest)(nil),            // 4: mneme.v1.RecallRequest
+	(*Message)(nil),                  // 5: mneme.v1.Message
+	(*CitedMemory)(nil),              // 6: mneme.v1.CitedMemory
+	(*ProfileSection)(nil),           // 7: mneme.v1.ProfileSection
+	(*RecallResponse)(nil),           // 8: mneme.v1.RecallResponse
+	(*AnswerRequest)(nil),            // 9: mneme.v1.AnswerRequest
+	(*AnswerResponse)(nil),           // 10: mneme.v1.AnswerResponse
+	(*ReportCitationsRequest)(nil),   // 11: mneme.v1.ReportCitationsRequest
+	(*ReportCitationsResponse)(nil),  // 12: mneme.v1.ReportCitationsResponse
+	(*ListMemoriesRequest)(nil),      // 13: mneme.v1.ListMemoriesRequest
+	(*ListMemoriesResponse)(nil),     // 14: mneme.v1.ListMemoriesResponse
+	(*GetMemoryRequest)(nil),         // 15: mneme.v1.GetMemoryRequest
+	(*GetMemoryResponse)(nil),        // 16: mneme.v1.GetMemoryResponse
+	(*GetMemoryHistoryRequest)(nil),  // 17: mneme.v1.GetMemoryHistoryRequest
+	(*GetMemoryHistoryResponse)(nil), // 18: mneme.v1.GetMemoryHistoryResponse
+	(*DeleteMemoryRequest)(nil),      // 19: mneme.v1.DeleteMemoryRequest
+	(*DeleteMemoryResponse)(nil),     // 20: mneme.v1.DeleteMemoryResponse
+	(*ReleaseMemoryRequest)(nil),     // 21: mneme.v1.ReleaseMemoryRequest
+	(*ReleaseMemoryResponse)(nil),    // 22: mneme.v1.ReleaseMemoryResponse
+	(*AddMemoryRequest)(nil),         // 23: mneme.v1.AddMemoryRequest
+	(*AddMemoryResponse)(nil),        // 24: mneme.v1.AddMemoryResponse
+	(*UpdateMemoryRequest)(nil),      // 25: mneme.v1.UpdateMemoryRequest
+	(*UpdateMemoryResponse)(nil),     // 26: mneme.v1.UpdateMemoryResponse
+	(*TurnStatus)(nil),               // 27: mneme.v1.TurnStatus
+	(*GetTurnsRequest)(nil),          // 28: mneme.v1.GetTurnsRequest
+	(*GetTurnsResponse)(nil),         // 29: mneme.v1.GetTurnsResponse
+	(*GetWorkingMemoryRequest)(nil),  // 30: mneme.v1.GetWorkingMemoryRequest
+	(*GetWorkingMemoryResponse)(nil), // 31: mneme.v1.GetWorkingMemoryResponse
+	(*GetSessionRequest)(nil),        // 32: mneme.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),       // 33: mneme.v1.GetSessionResponse
+	(*RerankCandidate)(nil),          // 34: mneme.v1.RerankCandidate
+	(*RerankRequest)(nil),            // 35: mneme.v1.RerankRequest
+	(*RankedMemory)(nil),             // 36: mneme.v1.RankedMemory
+	(*RerankResponse)(nil),           // 37: mneme.v1.RerankResponse
+	(*WeightsVersion)(nil),           // 38: mneme.v1.WeightsVersion
+	(*ListWeightsRequest)(nil),       // 39: mneme.v1.ListWeightsRequest
+	(*ListWeightsResponse)(nil),      // 40: mneme.v1.ListWeightsResponse
+	(*FeatureWeight)(nil),            // 41: mneme.v1.FeatureWeight
+	(*RollbackWeightsRequest)(nil),   // 42: mneme.v1.RollbackWeightsRequest
+	(*RollbackWeightsResponse)(nil),  // 43: mneme.v1.RollbackWeightsResponse
+	(*EraseUserRequest)(nil),         // 44: mneme.v1.EraseUserRequest
+	(*EraseUserResponse)(nil),        // 45: mneme.v1.EraseUserResponse
+	(*GetErasureRequest)(nil),        // 46: mneme.v1.GetErasureRequest
+	(*GetErasureResponse)(nil),       // 47: mneme.v1.GetErasureResponse
+	(*ScanUserRequest)(nil),          // 48: mneme.v1.ScanUserRequest
+	(*StoreCount)(nil),               // 49: mneme.v1.StoreCount
+	(*TransportTopic)(nil),           // 50: mneme.v1.TransportTopic
+	(*ScanUserResponse)(nil),         // 51: mneme.v1.ScanUserResponse
+	(*ExportUserRequest)(nil),        // 52: mneme.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 53: mneme.v1.ExportUserResponse
+	(*BankCounts)(nil),               // 54: mneme.v1.BankCounts
+	(*ImportUserRequest)(nil),        // 55: mneme.v1.ImportUserRequest
+	(*ImportUserResponse)(nil),       // 56: mneme.v1.ImportUserResponse
+	(*GetCoreRequest)(nil),           // 57: mneme.v1.GetCoreRequest
+	(*GetCoreResponse)(nil),          // 58: mneme.v1.GetCoreResponse
+	(*WhyRequest)(nil),               // 59: mneme.v1.WhyRequest
+	(*Finding)(nil),                  // 60: mneme.v1.Finding
+	(*CandidateView)(nil),            // 61: mneme.v1.CandidateView
+	(*WhyResponse)(nil),              // 62: mneme.v1.WhyResponse
+	(*timestamppb.Timestamp)(nil),    // 63: google.protobuf.Timestamp
+	(*Memory)(nil),                   // 64: mneme.v1.Memory
+	(Status)(0),                      // 65: mneme.v1.Status
+	(*Turn)(nil),                     // 66: mneme.v1.Turn
+	(Kind)(0),                        // 67: mneme.v1.Kind
+	(*SaliencyDecision)(nil),         // 68: mneme.v1.SaliencyDecision
+	(*CoreBlock)(nil),                // 69: mneme.v1.CoreBlock
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
-	55, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
-	4,  // 1: mneme.v1.RecallRequest.messages:type_name -> mneme.v1.Message
-	56, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
-	6,  // 3: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
-	5,  // 4: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
-	3,  // 5: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
-	7,  // 6: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
-	57, // 7: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
-	56, // 8: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	56, // 9: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	58, // 10: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	56, // 11: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	56, // 12: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	56, // 13: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
-	58, // 14: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
-	0,  // 15: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	55, // 16: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
-	26, // 17: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
-	28, // 18: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	55, // 19: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
-	30, // 20: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
-	33, // 21: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
-	30, // 22: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
-	1,  // 23: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
-	55, // 24: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
-	41, // 25: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
-	42, // 26: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
-	46, // 27: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
-	46, // 28: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
-	59, // 29: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
-	3,  // 30: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
-	2,  // 31: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
-	2,  // 32: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
-	52, // 33: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
-	53, // 34: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
-	9,  // 35: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
-	59, // 36: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
-	3,  // 37: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
-	8,  // 38: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
-	10, // 39: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	12, // 40: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	14, // 41: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	16, // 42: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	18, // 43: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	20, // 44: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
-	22, // 45: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	24, // 46: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	49, // 47: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
-	36, // 48: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
-	38, // 49: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
-	40, // 50: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
-	44, // 51: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
-	47, // 52: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
-	27, // 53: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	31, // 54: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
-	34, // 55: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
-	51, // 56: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
-	7,  // 57: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	9,  // 58: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	11, // 59: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	13, // 60: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	15, // 61: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	17, // 62: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	19, // 63: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	21, // 64: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
-	23, // 65: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	25, // 66: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	50, // 67: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
-	37, // 68: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
-	39, // 69: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
-	43, // 70: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
-	45, // 71: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
-	48, // 72: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
-	29, // 73: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	32, // 74: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
-	35, // 75: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
-	54, // 76: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
-	57, // [57:77] is the sub-list for method output_type
-	37, // [37:57] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	63, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
+	5,  // 1: mneme.v1.RecallRequest.messages:type_name -> mneme.v1.Message
+	64, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
+	7,  // 3: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
+	6,  // 4: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
+	4,  // 5: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
+	8,  // 6: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
+	65, // 7: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
+	64, // 8: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	64, // 9: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	66, // 10: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	64, // 11: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	64, // 12: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	64, // 13: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
+	66, // 14: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
+	67, // 15: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
+	64, // 16: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
+	66, // 17: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
+	64, // 18: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
+	0,  // 19: mneme.v1.TurnStatus.state:type_name -> mneme.v1.TurnState
+	68, // 20: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
+	27, // 21: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
+	66, // 22: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	1,  // 23: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
+	63, // 24: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	34, // 25: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
+	36, // 26: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
+	63, // 27: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
+	38, // 28: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
+	41, // 29: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
+	38, // 30: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
+	2,  // 31: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
+	63, // 32: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	49, // 33: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	50, // 34: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	54, // 35: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	54, // 36: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	69, // 37: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 38: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
+	3,  // 39: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
+	3,  // 40: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
+	60, // 41: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
+	61, // 42: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
+	10, // 43: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
+	69, // 44: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 45: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
+	9,  // 46: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
+	11, // 47: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
+	13, // 48: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	15, // 49: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	17, // 50: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	19, // 51: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	21, // 52: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
+	23, // 53: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
+	25, // 54: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
+	28, // 55: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
+	30, // 56: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	32, // 57: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	57, // 58: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
+	44, // 59: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	46, // 60: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	48, // 61: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	52, // 62: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	55, // 63: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	35, // 64: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	39, // 65: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
+	42, // 66: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
+	59, // 67: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
+	8,  // 68: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	10, // 69: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	12, // 70: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	14, // 71: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	16, // 72: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	18, // 73: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	20, // 74: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	22, // 75: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
+	24, // 76: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
+	26, // 77: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
+	29, // 78: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
+	31, // 79: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	33, // 80: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	58, // 81: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
+	45, // 82: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	47, // 83: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	51, // 84: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	53, // 85: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	56, // 86: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	37, // 87: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	40, // 88: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
+	43, // 89: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
+	62, // 90: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
+	68, // [68:91] is the sub-list for method output_type
+	45, // [45:68] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_services_proto_init() }
@@ -3915,15 +4438,16 @@ func file_mneme_v1_services_proto_init() {
 	if File_mneme_v1_services_proto != nil {
 		return
 	}
+	file_mneme_v1_events_proto_init()
 	file_mneme_v1_memory_proto_init()
-	file_mneme_v1_services_proto_msgTypes[27].OneofWrappers = []any{}
+	file_mneme_v1_services_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_services_proto_rawDesc), len(file_mneme_v1_services_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   52,
+			NumEnums:      4,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

@@ -62,6 +62,13 @@ const (
 	// MemoryServiceReleaseMemoryProcedure is the fully-qualified name of the MemoryService's
 	// ReleaseMemory RPC.
 	MemoryServiceReleaseMemoryProcedure = "/mneme.v1.MemoryService/ReleaseMemory"
+	// MemoryServiceAddMemoryProcedure is the fully-qualified name of the MemoryService's AddMemory RPC.
+	MemoryServiceAddMemoryProcedure = "/mneme.v1.MemoryService/AddMemory"
+	// MemoryServiceUpdateMemoryProcedure is the fully-qualified name of the MemoryService's
+	// UpdateMemory RPC.
+	MemoryServiceUpdateMemoryProcedure = "/mneme.v1.MemoryService/UpdateMemory"
+	// MemoryServiceGetTurnsProcedure is the fully-qualified name of the MemoryService's GetTurns RPC.
+	MemoryServiceGetTurnsProcedure = "/mneme.v1.MemoryService/GetTurns"
 	// MemoryServiceGetWorkingMemoryProcedure is the fully-qualified name of the MemoryService's
 	// GetWorkingMemory RPC.
 	MemoryServiceGetWorkingMemoryProcedure = "/mneme.v1.MemoryService/GetWorkingMemory"
@@ -241,6 +248,14 @@ type MemoryServiceClient interface {
 	// ReleaseMemory ends the quarantine of an entry: recall sees it from then on. An entry that is in no quarantine stays as it is; one that
 	// was removed is refused.
 	ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error)
+	// AddMemory writes an entry as it is told, without any judgement of what is known, for callers who have decided that themselves. The turn
+	// that it is made from is written with it.
+	AddMemory(context.Context, *connect.Request[v1.AddMemoryRequest]) (*connect.Response[v1.AddMemoryResponse], error)
+	// UpdateMemory writes a new version of an entry that holds, in the caller's words; the version before is superseded. An entry that does
+	// not hold is refused.
+	UpdateMemory(context.Context, *connect.Request[v1.UpdateMemoryRequest]) (*connect.Response[v1.UpdateMemoryResponse], error)
+	// GetTurns says what became of turns.
+	GetTurns(context.Context, *connect.Request[v1.GetTurnsRequest]) (*connect.Response[v1.GetTurnsResponse], error)
 	// GetWorkingMemory returns the user's sliding window of recent salient turns.
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
 	// GetSession says whether the memories of a session have been formed.
@@ -293,6 +308,25 @@ func NewMemoryServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(memoryServiceMethods.ByName("ReleaseMemory")),
 			connect.WithClientOptions(opts...),
 		),
+		addMemory: connect.NewClient[v1.AddMemoryRequest, v1.AddMemoryResponse](
+			httpClient,
+			baseURL+MemoryServiceAddMemoryProcedure,
+			connect.WithSchema(memoryServiceMethods.ByName("AddMemory")),
+			connect.WithClientOptions(opts...),
+		),
+		updateMemory: connect.NewClient[v1.UpdateMemoryRequest, v1.UpdateMemoryResponse](
+			httpClient,
+			baseURL+MemoryServiceUpdateMemoryProcedure,
+			connect.WithSchema(memoryServiceMethods.ByName("UpdateMemory")),
+			connect.WithClientOptions(opts...),
+		),
+		getTurns: connect.NewClient[v1.GetTurnsRequest, v1.GetTurnsResponse](
+			httpClient,
+			baseURL+MemoryServiceGetTurnsProcedure,
+			connect.WithSchema(memoryServiceMethods.ByName("GetTurns")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getWorkingMemory: connect.NewClient[v1.GetWorkingMemoryRequest, v1.GetWorkingMemoryResponse](
 			httpClient,
 			baseURL+MemoryServiceGetWorkingMemoryProcedure,
@@ -324,6 +358,9 @@ type memoryServiceClient struct {
 	getMemoryHistory *connect.Client[v1.GetMemoryHistoryRequest, v1.GetMemoryHistoryResponse]
 	deleteMemory     *connect.Client[v1.DeleteMemoryRequest, v1.DeleteMemoryResponse]
 	releaseMemory    *connect.Client[v1.ReleaseMemoryRequest, v1.ReleaseMemoryResponse]
+	addMemory        *connect.Client[v1.AddMemoryRequest, v1.AddMemoryResponse]
+	updateMemory     *connect.Client[v1.UpdateMemoryRequest, v1.UpdateMemoryResponse]
+	getTurns         *connect.Client[v1.GetTurnsRequest, v1.GetTurnsResponse]
 	getWorkingMemory *connect.Client[v1.GetWorkingMemoryRequest, v1.GetWorkingMemoryResponse]
 	getSession       *connect.Client[v1.GetSessionRequest, v1.GetSessionResponse]
 	getCore          *connect.Client[v1.GetCoreRequest, v1.GetCoreResponse]
@@ -352,6 +389,21 @@ func (c *memoryServiceClient) DeleteMemory(ctx context.Context, req *connect.Req
 // ReleaseMemory calls mneme.v1.MemoryService.ReleaseMemory.
 func (c *memoryServiceClient) ReleaseMemory(ctx context.Context, req *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error) {
 	return c.releaseMemory.CallUnary(ctx, req)
+}
+
+// AddMemory calls mneme.v1.MemoryService.AddMemory.
+func (c *memoryServiceClient) AddMemory(ctx context.Context, req *connect.Request[v1.AddMemoryRequest]) (*connect.Response[v1.AddMemoryResponse], error) {
+	return c.addMemory.CallUnary(ctx, req)
+}
+
+// UpdateMemory calls mneme.v1.MemoryService.UpdateMemory.
+func (c *memoryServiceClient) UpdateMemory(ctx context.Context, req *connect.Request[v1.UpdateMemoryRequest]) (*connect.Response[v1.UpdateMemoryResponse], error) {
+	return c.updateMemory.CallUnary(ctx, req)
+}
+
+// GetTurns calls mneme.v1.MemoryService.GetTurns.
+func (c *memoryServiceClient) GetTurns(ctx context.Context, req *connect.Request[v1.GetTurnsRequest]) (*connect.Response[v1.GetTurnsResponse], error) {
+	return c.getTurns.CallUnary(ctx, req)
 }
 
 // GetWorkingMemory calls mneme.v1.MemoryService.GetWorkingMemory.
@@ -383,6 +435,14 @@ type MemoryServiceHandler interface {
 	// ReleaseMemory ends the quarantine of an entry: recall sees it from then on. An entry that is in no quarantine stays as it is; one that
 	// was removed is refused.
 	ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error)
+	// AddMemory writes an entry as it is told, without any judgement of what is known, for callers who have decided that themselves. The turn
+	// that it is made from is written with it.
+	AddMemory(context.Context, *connect.Request[v1.AddMemoryRequest]) (*connect.Response[v1.AddMemoryResponse], error)
+	// UpdateMemory writes a new version of an entry that holds, in the caller's words; the version before is superseded. An entry that does
+	// not hold is refused.
+	UpdateMemory(context.Context, *connect.Request[v1.UpdateMemoryRequest]) (*connect.Response[v1.UpdateMemoryResponse], error)
+	// GetTurns says what became of turns.
+	GetTurns(context.Context, *connect.Request[v1.GetTurnsRequest]) (*connect.Response[v1.GetTurnsResponse], error)
 	// GetWorkingMemory returns the user's sliding window of recent salient turns.
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
 	// GetSession says whether the memories of a session have been formed.
@@ -431,6 +491,25 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(memoryServiceMethods.ByName("ReleaseMemory")),
 		connect.WithHandlerOptions(opts...),
 	)
+	memoryServiceAddMemoryHandler := connect.NewUnaryHandler(
+		MemoryServiceAddMemoryProcedure,
+		svc.AddMemory,
+		connect.WithSchema(memoryServiceMethods.ByName("AddMemory")),
+		connect.WithHandlerOptions(opts...),
+	)
+	memoryServiceUpdateMemoryHandler := connect.NewUnaryHandler(
+		MemoryServiceUpdateMemoryProcedure,
+		svc.UpdateMemory,
+		connect.WithSchema(memoryServiceMethods.ByName("UpdateMemory")),
+		connect.WithHandlerOptions(opts...),
+	)
+	memoryServiceGetTurnsHandler := connect.NewUnaryHandler(
+		MemoryServiceGetTurnsProcedure,
+		svc.GetTurns,
+		connect.WithSchema(memoryServiceMethods.ByName("GetTurns")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	memoryServiceGetWorkingMemoryHandler := connect.NewUnaryHandler(
 		MemoryServiceGetWorkingMemoryProcedure,
 		svc.GetWorkingMemory,
@@ -464,6 +543,12 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 			memoryServiceDeleteMemoryHandler.ServeHTTP(w, r)
 		case MemoryServiceReleaseMemoryProcedure:
 			memoryServiceReleaseMemoryHandler.ServeHTTP(w, r)
+		case MemoryServiceAddMemoryProcedure:
+			memoryServiceAddMemoryHandler.ServeHTTP(w, r)
+		case MemoryServiceUpdateMemoryProcedure:
+			memoryServiceUpdateMemoryHandler.ServeHTTP(w, r)
+		case MemoryServiceGetTurnsProcedure:
+			memoryServiceGetTurnsHandler.ServeHTTP(w, r)
 		case MemoryServiceGetWorkingMemoryProcedure:
 			memoryServiceGetWorkingMemoryHandler.ServeHTTP(w, r)
 		case MemoryServiceGetSessionProcedure:
@@ -497,6 +582,18 @@ func (UnimplementedMemoryServiceHandler) DeleteMemory(context.Context, *connect.
 
 func (UnimplementedMemoryServiceHandler) ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.ReleaseMemory is not implemented"))
+}
+
+func (UnimplementedMemoryServiceHandler) AddMemory(context.Context, *connect.Request[v1.AddMemoryRequest]) (*connect.Response[v1.AddMemoryResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.AddMemory is not implemented"))
+}
+
+func (UnimplementedMemoryServiceHandler) UpdateMemory(context.Context, *connect.Request[v1.UpdateMemoryRequest]) (*connect.Response[v1.UpdateMemoryResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.UpdateMemory is not implemented"))
+}
+
+func (UnimplementedMemoryServiceHandler) GetTurns(context.Context, *connect.Request[v1.GetTurnsRequest]) (*connect.Response[v1.GetTurnsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.GetTurns is not implemented"))
 }
 
 func (UnimplementedMemoryServiceHandler) GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error) {

@@ -1,0 +1,80 @@
+package door
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"unicode/utf8"
+)
+
+// maxDepth is how deep the JSON of a body may be nested.
+const maxDepth = 64
+
+// fieldAtFault begins the message of an error of the services behind the gateway that names a field.
+var fieldAtFault = regexp.MustCompile(`^([a-z][a-z_.\[\]0-9]*): (.+)$`)
+
+// splitField takes the field from the beginning of a message; there may be none.
+func splitField(message string) (field, rest string) {
+	if m := fieldAtFault.FindStringSubmatch(message); m != nil {
+		return m[1], m[2]
+	}
+	return "", message
+}
+
+// ReadBody reads a body that is to be one JSON value: valid UTF-8, not nested too deep. An empty body is returned as it is. Its errors are
+// problems.
+func ReadBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(r.Body)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, ProblemOf(err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, Problem{Status: http.StatusRequestTimeout, Code: CodeInvalid, Detail: "the body did not arrive in time"}
+	case err != nil:
+		return nil, Invalid("", "the body could not be read")
+	}
+	return body, CheckJSON(body)
+}
+
+// CheckJSON returns a problem where a body is not empty and no single JSON value in UTF-8 of bounded depth.
+func CheckJSON(body []byte) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	if !utf8.Valid(body) {
+		return Invalid("", "the body is not valid UTF-8")
+	}
+	if deep(body) {
+		return Invalid("", "the body is nested too deep")
+	}
+	if !json.Valid(body) {
+		return Invalid("", "the body is not valid JSON")
+	}
+	return nil
+}
+
+// deep reports whether brackets outside of strings are nested deeper than maxDepth, whether or not they make JSON.
+func deep(body []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}

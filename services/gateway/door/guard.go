@@ -1,0 +1,174 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// RequestIDHeader names a request in the client's log and in ours.
+const RequestIDHeader = "X-Request-Id"
+
+const maxRequestID = 128
+
+// ErrSuspended says that a key is good, and its tenant suspended.
+var ErrSuspended = errors.New("the tenant is suspended")
+
+// Authenticator knows whose a key is.
+type Authenticator interface {
+	// Authenticate returns who calls with a key: tenant.ErrUnknownKey for a key that is nobody's, that has expired or was revoked,
+	// ErrSuspended where its tenant is suspended. Any other error says that it cannot be told at the moment.
+	Authenticate(ctx context.Context, key string) (access.Principal, error)
+}
+
+// Allowance is what a limiter says.
+type Allowance struct {
+	// Limit, Remaining and Reset are those of the nearest limit; a Limit of 0 says that there is none.
+	Limit, Remaining int
+	Reset            time.Duration
+	// RetryAfter is more than zero where the call is over a limit.
+	RetryAfter time.Duration
+	// Quota names the limit that was reached ("requests per second").
+	Quota string
+}
+
+// Limiter counts requests.
+type Limiter interface {
+	// Request counts a request of a principal. An error says that the limits cannot be told at the moment, and that requests are not to be
+	// served without.
+	Request(ctx context.Context, p access.Principal) (Allowance, error)
+}
+
+// Writer writes a problem in a door's own form.
+type Writer func(w http.ResponseWriter, r *http.Request, p Problem)
+
+// Guard stands before the doors.
+type Guard struct {
+	Auth Authenticator
+	// Limits counts requests; nil for no limits.
+	Limits Limiter
+	// BodyTimeout is how long a body may take to arrive, once its key is known.
+	BodyTimeout time.Duration
+	Log         *slog.Logger
+}
+
+// Wrap lets calls with a known key, within their limits, through to next, whose context carries the access.Principal. No body is read
+// before. Every answer has a request id.
+func (g *Guard) Wrap(write Writer, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = Identify(w, r)
+		p, err := g.admit(w, r)
+		if err != nil {
+			w.Header().Set("Connection", "close") // nobody reads the body
+			write(w, r, ProblemOf(err))
+			return
+		}
+		body := newTimedBody(w, r.Body, g.BodyTimeout)
+		defer body.done()
+		r.Body = body
+		next.ServeHTTP(w, r.WithContext(access.NewContext(r.Context(), p)))
+	})
+}
+
+// Identify gives the answer the request's id: the client's own where it is fit to be logged, else a new one.
+func Identify(w http.ResponseWriter, r *http.Request) *http.Request {
+	id := r.Header.Get(RequestIDHeader)
+	if id == "" || len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return c < '!' || c > '~' }) {
+		id = uuid.NewString()
+		r.Header.Set(RequestIDHeader, id)
+	}
+	w.Header().Set(RequestIDHeader, id)
+	return r
+}
+
+func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (access.Principal, error) {
+	p, err := g.authenticate(w, r)
+	if err != nil || g.Limits == nil {
+		return p, err
+	}
+	a, err := g.Limits.Request(r.Context(), p)
+	if err != nil {
+		g.Log.ErrorContext(r.Context(), "limits", "error", err)
+		return p, Problem{
+			Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryLater, Detail: "limits cannot be told at the moment",
+		}
+	}
+	ShowAllowance(w, a)
+	if a.RetryAfter > 0 {
+		return p, Problem{
+			Status: http.StatusTooManyRequests, Code: CodeRateLimited, RetryAfter: a.RetryAfter, Detail: "over the limit of " + a.Quota,
+		}
+	}
+	return p, nil
+}
+
+// ShowAllowance says in headers what is left.
+func ShowAllowance(w http.ResponseWriter, a Allowance) {
+	if a.Limit > 0 {
+		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(a.Limit))
+		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(a.Remaining))
+		w.Header().Set("X-RateLimit-Reset", Seconds(a.Reset))
+	}
+}
+
+// Seconds is a duration in whole seconds, rounded up, as headers have it.
+func Seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
+
+func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (access.Principal, error) {
+	key, err := KeyOf(r.Header)
+	if err == nil {
+		var p access.Principal
+		if p, err = g.Auth.Authenticate(r.Context(), key); err == nil {
+			return p, nil
+		}
+	}
+	var known Problem
+	switch {
+	case errors.As(err, &known):
+	case errors.Is(err, tenant.ErrUnknownKey):
+		known = unauthenticated("the API key is not known: check that it is complete, and neither expired nor revoked")
+	case errors.Is(err, ErrSuspended):
+		known = Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: ErrSuspended.Error()}
+	default:
+		g.Log.ErrorContext(r.Context(), "authenticate", "error", err)
+		known = Problem{
+			Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryLater, Detail: "keys cannot be checked at the moment",
+		}
+	}
+	if known.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	return access.Principal{}, known
+}
+
+func unauthenticated(detail string) Problem {
+	return Problem{Status: http.StatusUnauthorized, Code: CodeUnauthenticated, Detail: detail}
+}
+
+// KeyOf returns the API key of a request: `Authorization: Bearer KEY`, or `Token KEY`. Its errors are problems, and repeat nothing of what
+// was sent.
+func KeyOf(h http.Header) (string, error) {
+	values := h.Values("Authorization")
+	if len(values) == 0 {
+		return "", unauthenticated("the Authorization header is missing, want `Authorization: Bearer KEY`")
+	}
+	if len(values) > 1 {
+		return "", unauthenticated("there are several Authorization headers, want one")
+	}
+	scheme, key, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
+	key = strings.TrimSpace(key)
+	if !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "Token") || key == "" {
+		return "", unauthenticated("the Authorization header is not of the form `Bearer KEY` or `Token KEY`")
+	}
+	return key, nil
+}
