@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -102,9 +103,9 @@ func ProblemOf(err error) Problem {
 	}
 	p, known := statuses[rpc.Code()]
 	if !known {
-		p = Problem{Status: http.StatusInternalServerError, Code: CodeInternal}
+		return Problem{Status: http.StatusInternalServerError, Code: CodeInternal, Detail: "an internal error"}
 	}
-	p.Field, p.Detail = field, rpc.Message()
+	p.Field, p.Detail = field, strings.TrimPrefix(rpc.Message(), field+": ")
 	if p.Field == "" && p.Status == http.StatusBadRequest {
 		p.Field, p.Detail = splitField(rpc.Message())
 	}

@@ -53,6 +53,9 @@ var scopes = map[string]access.Scope{
 	mnemev1connect.MemoryServiceGetWorkingMemoryProcedure:  access.Read,
 	mnemev1connect.MemoryServiceGetSessionProcedure:        access.Read,
 	mnemev1connect.MemoryServiceGetCoreProcedure:           access.Read,
+	mnemev1connect.MemoryServiceGetTurnsProcedure:          access.Read,
+	mnemev1connect.MemoryServiceAddMemoryProcedure:         access.Ingest,
+	mnemev1connect.MemoryServiceUpdateMemoryProcedure:      access.Erase,
 	mnemev1connect.MemoryServiceDeleteMemoryProcedure:      access.Erase,
 	mnemev1connect.MemoryServiceReleaseMemoryProcedure:     access.Erase,
 	mnemev1connect.UserDataServiceEraseUserProcedure:       access.Erase,
@@ -62,6 +65,12 @@ var scopes = map[string]access.Scope{
 	mnemev1connect.UserDataServiceImportUserProcedure:      access.Erase,
 	mnemev1connect.RerankerServiceListWeightsProcedure:     access.Admin,
 	mnemev1connect.RerankerServiceRollbackWeightsProcedure: access.Admin,
+}
+
+// ScopeOf returns what a call needs; ok is false for one that is nobody's.
+func ScopeOf(procedure string) (s access.Scope, ok bool) {
+	s, ok = scopes[procedure]
+	return s, ok
 }
 
 // userOf is the user whom a request is about; empty where it is about the tenant.
@@ -92,7 +101,7 @@ func Check(ctx context.Context, s access.Scope, user string) error {
 type authorize struct{}
 
 func (authorize) check(ctx context.Context, procedure string, msg any) error {
-	s, ok := scopes[procedure]
+	s, ok := ScopeOf(procedure)
 	if !ok {
 		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not offered here", procedure))
 	}

@@ -1,0 +1,121 @@
+// Package rpc is the gateway's door for the RPC services: it passes calls of the contracts in proto/ on to the services behind, by gRPC,
+// gRPC-Web or connect, as the command line and clients in Go make them.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+)
+
+// Prefixes are the paths of New's handler.
+func Prefixes() []string {
+	return []string{
+		"/" + mnemev1connect.UtilizerServiceName + "/", "/" + mnemev1connect.MemoryServiceName + "/",
+		"/" + mnemev1connect.UserDataServiceName + "/", "/" + mnemev1connect.DiagnosisServiceName + "/",
+		"/" + mnemev1connect.RerankerServiceName + "/",
+	}
+}
+
+// ordered hides from callers what only services ask each other: orders of candidates.
+type ordered struct {
+	mnemev1connect.UnimplementedRerankerServiceHandler
+	next mnemev1connect.RerankerServiceClient
+}
+
+// New is the door; door.Guard stands before it. maxMessage bounds a request once it is decompressed, in bytes.
+func New(services upstream.Services, maxMessage int) http.Handler {
+	o := connect.WithHandlerOptions(connect.WithInterceptors(connect.UnaryInterceptorFunc(bare)), connect.WithReadMaxBytes(maxMessage))
+	mux := http.NewServeMux()
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(services.Recall, o))
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(services.Memories, o))
+	mux.Handle(mnemev1connect.NewUserDataServiceHandler(userData{services.UserData}, o))
+	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(services.Diagnosis, o))
+	mux.Handle(mnemev1connect.NewRerankerServiceHandler(&ordered{next: services.Reranker}, o))
+	return mux
+}
+
+// bare passes a request's message on with nothing of its headers, which name the caller's key, and an error without the headers that the
+// service behind answered with.
+func bare(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		clear(req.Header())
+		res, err := next(ctx, req)
+		if err != nil {
+			return nil, plain(err)
+		}
+		clear(res.Header())
+		clear(res.Trailer())
+		return res, nil
+	}
+}
+
+func plain(err error) error {
+	var known *connect.Error
+	if !errors.As(err, &known) {
+		return connect.NewError(connect.CodeInternal, errors.New("an internal error"))
+	}
+	return connect.NewError(known.Code(), errors.New(known.Message()))
+}
+
+// ListWeights implements the RPC.
+func (s *ordered) ListWeights(
+	ctx context.Context, req *connect.Request[mnemev1.ListWeightsRequest],
+) (*connect.Response[mnemev1.ListWeightsResponse], error) {
+	return s.next.ListWeights(ctx, req)
+}
+
+// RollbackWeights implements the RPC.
+func (s *ordered) RollbackWeights(
+	ctx context.Context, req *connect.Request[mnemev1.RollbackWeightsRequest],
+) (*connect.Response[mnemev1.RollbackWeightsResponse], error) {
+	return s.next.RollbackWeights(ctx, req)
+}
+
+// userData passes the stream of an export on; all other calls are the client's own.
+type userData struct {
+	mnemev1connect.UserDataServiceClient
+}
+
+// ExportUser implements the RPC.
+func (s userData) ExportUser(
+	ctx context.Context, req *connect.Request[mnemev1.ExportUserRequest], out *connect.ServerStream[mnemev1.ExportUserResponse],
+) error {
+	in, err := s.UserDataServiceClient.ExportUser(ctx, connect.NewRequest(req.Msg))
+	if err != nil {
+		return plain(err)
+	}
+	for in.Receive() {
+		if err := out.Send(in.Msg()); err != nil {
+			return errors.Join(err, in.Close())
+		}
+	}
+	if err := in.Err(); err != nil {
+		return errors.Join(plain(err), in.Close())
+	}
+	return in.Close()
+}
+
+// WriteProblem answers in the protocol of the caller.
+func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
+	if p.RetryAfter > 0 {
+		w.Header().Set("Retry-After", door.Seconds(p.RetryAfter))
+	}
+	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(codes[p.Code], p)) // the caller has gone
+}
+
+// codes are what problems are to RPC clients.
+var codes = map[string]connect.Code{
+	door.CodeInvalid: connect.CodeInvalidArgument, door.CodeUnauthenticated: connect.CodeUnauthenticated,
+	door.CodeForbidden: connect.CodePermissionDenied, door.CodeNotFound: connect.CodeNotFound,
+	door.CodeConflict: connect.CodeFailedPrecondition, door.CodeTooLarge: connect.CodeResourceExhausted,
+	door.CodeRateLimited: connect.CodeResourceExhausted, door.CodeUnsupported: connect.CodeUnimplemented,
+	door.CodeInternal: connect.CodeInternal, door.CodeUnavailable: connect.CodeUnavailable,
+}

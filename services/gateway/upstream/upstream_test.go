@@ -1,0 +1,208 @@
+package upstream_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/goleak"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// caller is somebody with the scopes, perhaps for one user only.
+func caller(user string, scopes ...access.Scope) access.Principal {
+	return access.Principal{Tenant: tenant.Tenant{ID: "acme"}, KeyID: "k", User: user, Scopes: scopes}
+}
+
+// behind is what stands behind the gateway: it notes who asked for what.
+type behind struct{ asked []string }
+
+func (b *behind) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.asked = append(b.asked, r.URL.Path+" "+r.Header.Get("Authorization")+" "+r.Header.Get("Mneme-Tenant"))
+	w.Header().Set("Content-Type", "application/proto")
+}
+
+func services(t *testing.T, b *behind) upstream.Services {
+	t.Helper()
+	server := httptest.NewServer(b)
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(func() { client.CloseIdleConnections(); server.Close() })
+	return upstream.New(client, server.URL, server.URL, "a secret of services")
+}
+
+// procedures are those of all RPCs of the contracts.
+func procedures() (out []string) {
+	file := mnemev1.File_mneme_v1_services_proto
+	for i := range file.Services().Len() {
+		s := file.Services().Get(i)
+		for j := range s.Methods().Len() {
+			out = append(out, "/"+string(s.FullName())+"/"+string(s.Methods().Get(j).Name()))
+		}
+	}
+	return out
+}
+
+func TestCallsCarryTheSecretAndTheCallersTenant(t *testing.T) {
+	b := &behind{}
+	s := services(t, b)
+	ctx := access.NewContext(t.Context(), caller("", access.Recall))
+	if _, err := s.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: "ines"})); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/mneme.v1.UtilizerService/Recall Bearer a secret of services acme"}
+	if !slices.Equal(b.asked, want) {
+		t.Errorf("asked %q", b.asked)
+	}
+}
+
+func TestCallersAreHeldAgainstTheirScopesAndUser(t *testing.T) {
+	all := access.Scopes()
+	recall := func(ctx context.Context, s upstream.Services) error {
+		_, err := s.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: "ines"}))
+		return err
+	}
+	for name, c := range map[string]struct {
+		who  access.Principal
+		call func(context.Context, upstream.Services) error
+		want connect.Code
+	}{
+		"another scope": {caller("", access.Ingest, access.Read, access.Erase, access.Admin), recall, connect.CodePermissionDenied},
+		"another user":  {caller("ben", all...), recall, connect.CodePermissionDenied},
+		"another user's answer": {caller("ben", all...), func(ctx context.Context, s upstream.Services) error {
+			_, err := s.Recall.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ines"}}))
+			return err
+		}, connect.CodePermissionDenied},
+		"why of another user": {caller("ben", all...), func(ctx context.Context, s upstream.Services) error {
+			_, err := s.Diagnosis.Why(ctx, connect.NewRequest(&mnemev1.WhyRequest{Recall: &mnemev1.RecallRequest{UserId: "ines"}}))
+			return err
+		}, connect.CodePermissionDenied},
+		"any user's history": {caller("ben", all...), func(ctx context.Context, s upstream.Services) error {
+			_, err := s.Memories.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{MemoryId: "m"}))
+			return err
+		}, connect.CodePermissionDenied},
+		"the tenant's weights": {caller("ben", all...), func(ctx context.Context, s upstream.Services) error {
+			_, err := s.Reranker.ListWeights(ctx, connect.NewRequest(&mnemev1.ListWeightsRequest{}))
+			return err
+		}, connect.CodePermissionDenied},
+		"an export of another user": {caller("ben", all...), func(ctx context.Context, s upstream.Services) error {
+			in, err := s.UserData.ExportUser(ctx, connect.NewRequest(&mnemev1.ExportUserRequest{UserId: "ines"}))
+			if err != nil {
+				return err
+			}
+			for in.Receive() {
+			}
+			return errors.Join(in.Err(), in.Close())
+		}, connect.CodePermissionDenied},
+		"an order of candidates, by anybody": {caller("", all...), func(ctx context.Context, s upstream.Services) error {
+			_, err := s.Reranker.Rerank(ctx, connect.NewRequest(&mnemev1.RerankRequest{UserId: "ines"}))
+			return err
+		}, connect.CodePermissionDenied},
+	} {
+		b := &behind{}
+		err := c.call(access.NewContext(t.Context(), c.who), services(t, b))
+		if streams := strings.HasPrefix(name, "an export"); connect.CodeOf(err) != c.want || len(b.asked) > 0 && !streams { // opened, and nothing sent
+			t.Errorf("%s: got %v, want %s; asked %q", name, err, c.want, b.asked)
+		}
+	}
+	b := &behind{}
+	if err := recall(t.Context(), services(t, b)); connect.CodeOf(err) != connect.CodeUnauthenticated || len(b.asked) > 0 {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
+func TestEveryCallOfTheContractsHasAScope(t *testing.T) {
+	for _, procedure := range procedures() {
+		_, ok := upstream.ScopeOf(procedure)
+		if hidden := strings.HasSuffix(procedure, "/Rerank"); ok == hidden {
+			t.Errorf("%s has a scope: %t", procedure, ok)
+		}
+	}
+}
+
+// published notes what is published.
+type published struct{ msgs []bus.Message }
+
+func (p *published) Publish(_ context.Context, msgs ...bus.Message) error {
+	p.msgs = append(p.msgs, msgs...)
+	return nil
+}
+
+func (*published) Close() error { return nil }
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func turn(id, text string) memory.Turn {
+	return memory.Turn{ID: id, Speaker: "Ines", Role: memory.RoleUser, Text: text, Time: now}
+}
+
+func TestTurnsArePublishedAsEventsOfTheCallersTenant(t *testing.T) {
+	out := &published{}
+	in := upstream.Ingester{Out: out, Now: func() time.Time { return now }}
+	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
+	if err := in.Turns(ctx, "ines", "s", []memory.Turn{turn("t1", "I live in Porto."), turn("t2", "I like tea.")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.CloseSession(ctx, "ines", "s", "t2", now); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range out.msgs {
+		e, err := contract.DecodeSessionEvent(m.Key, m.Value, now)
+		if err != nil || e.Scope != (memory.Scope{Tenant: "acme", User: "ines"}) || m.Topic != contract.TopicSessionEvents {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		if e.Turn != nil {
+			got = append(got, e.Turn.Text)
+		} else {
+			got = append(got, "closed "+e.SessionID)
+		}
+	}
+	if !slices.Equal(got, []string{"I live in Porto.", "I like tea.", "closed s"}) {
+		t.Errorf("published %q", got)
+	}
+}
+
+func TestNothingIsPublishedOfTurnsThatOneOfBreaksTheContract(t *testing.T) {
+	for name, c := range map[string]struct {
+		who   access.Principal
+		user  string
+		turns []memory.Turn
+		field string
+		code  connect.Code
+	}{
+		"an empty text":     {caller("", access.Ingest), "ines", []memory.Turn{turn("t1", "a"), turn("t2", " ")}, "turns[1].text", 0},
+		"no turns":          {caller("", access.Ingest), "ines", nil, "turns", 0},
+		"too many":          {caller("", access.Ingest), "ines", make([]memory.Turn, upstream.MaxTurns+1), "turns", 0},
+		"no user":           {caller("", access.Ingest), "", []memory.Turn{turn("t1", "a")}, "user_id", 0},
+		"an id of 10 KB":    {caller("", access.Ingest), "ines", []memory.Turn{turn(strings.Repeat("x", 10<<10), "a")}, "turns[0].turn_id", 0},
+		"text not in UTF-8": {caller("", access.Ingest), "ines", []memory.Turn{turn("t1", "\xff")}, "turns[0]", 0},
+		"another user":      {caller("ben", access.Ingest), "ines", []memory.Turn{turn("t1", "a")}, "", connect.CodePermissionDenied},
+		"another scope":     {caller("", access.Read), "ines", []memory.Turn{turn("t1", "a")}, "", connect.CodePermissionDenied},
+	} {
+		out := &published{}
+		in := upstream.Ingester{Out: out, Now: func() time.Time { return now }}
+		err := in.Turns(access.NewContext(t.Context(), c.who), c.user, "s", c.turns)
+		if err == nil || fault.Field(err) != c.field || len(out.msgs) > 0 {
+			t.Errorf("%s: got %v about %q, want one about %q", name, err, fault.Field(err), c.field)
+		}
+		if c.code != 0 && connect.CodeOf(err) != c.code || c.code == 0 && !fault.IsTerminal(err) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
