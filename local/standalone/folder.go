@@ -24,6 +24,7 @@ const LocalTenant = "local"
 const (
 	tenantsFile    = "tenants.yaml"
 	keyFile        = "api-key"
+	secretFile     = "internal-secret"
 	connectionFile = "connection.json"
 	lockFile       = "standalone.lock"
 )
@@ -42,12 +43,16 @@ var ErrNotRunning = errors.New("nothing runs on this data folder")
 
 // Connection is how clients reach a Mneme.
 type Connection struct {
+	// Gateway is the base URL of the one public door: REST, mem0's API, MCP and RPC.
+	Gateway string `json:"gateway,omitempty"`
 	// Utilizer is the base URL of the utilizer.
 	Utilizer string `json:"utilizer"`
 	// Reranker is the base URL of the reranker; empty where it is not known.
 	Reranker string `json:"reranker,omitempty"`
 	// Brokers are the addresses of Kafka.
 	Brokers []string `json:"brokers"`
+	// Redis are the addresses of Redis; empty where they are not known.
+	Redis []string `json:"redis,omitempty"`
 	// Tenant and APIKey say on whose behalf.
 	Tenant string `json:"tenant"`
 	APIKey string `json:"api_key,omitempty"`
@@ -194,15 +199,33 @@ func ensureKey(dir string, may bool) (string, error) {
 		return "", fmt.Errorf("%s has a %s but no %s: put an API key of tenant %s there, or remove the %s for new ones",
 			dir, tenantsFile, keyFile, LocalTenant, tenantsFile)
 	}
-	secret := make([]byte, 24)
-	if _, err := rand.Read(secret); err != nil {
-		return "", fmt.Errorf("API key: %w", err)
+	return makeSecret(path, "mneme_")
+}
+
+// ensureSecret returns what the services of the folder show each other, a new one where there is none.
+func ensureSecret(dir string) (string, error) {
+	path := filepath.Join(dir, secretFile)
+	found, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("internal secret: %w", err)
 	}
-	key := "mneme_" + hex.EncodeToString(secret)
-	if err := replace(path, []byte(key)); err != nil {
-		return "", fmt.Errorf("API key: %w", err)
+	if secret := strings.TrimSpace(string(found)); secret != "" {
+		return secret, nil
 	}
-	return key, nil
+	return makeSecret(path, "")
+}
+
+// makeSecret writes a new secret, which begins as told, and returns it.
+func makeSecret(path, prefix string) (string, error) {
+	chance := make([]byte, 24)
+	if _, err := rand.Read(chance); err != nil {
+		return "", fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	secret := prefix + hex.EncodeToString(chance)
+	if err := replace(path, []byte(secret)); err != nil {
+		return "", fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	return secret, nil
 }
 
 // replace writes a file for its owner only, all of it or nothing, whatever was there before.

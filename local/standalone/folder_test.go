@@ -199,7 +199,7 @@ func TestConnection(t *testing.T) {
 		t.Errorf("an empty folder gives %v", err)
 	}
 	want := Connection{Utilizer: "http://127.0.0.1:1", Reranker: "http://127.0.0.1:4", Brokers: []string{"127.0.0.1:2"}, Tenant: LocalTenant,
-		APIKey: "mneme_x", Traces: "http://127.0.0.1:3"}
+		APIKey: "mneme_x", Traces: "http://127.0.0.1:3", Redis: []string{"127.0.0.1:5"}}
 	path := filepath.Join(dir, connectionFile)
 	if err := os.WriteFile(path, []byte("left by another program, longer than what comes now"), 0o644); err != nil {
 		t.Fatal(err)

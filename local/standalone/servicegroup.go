@@ -91,8 +91,12 @@ func (c *serviceGroup) settings() map[string]string {
 	for k, v := range c.environ {
 		env[k] = v
 	}
-	if addr, ok := c.addrs[reranker.Service.Name()]; ok {
-		env["MNEME_RERANKER_URL"] = "http://" + addr
+	for name, variable := range map[string]string{
+		reranker.Service.Name(): "MNEME_RERANKER_URL", utilizer.Service.Name(): "MNEME_UTILIZER_URL",
+	} {
+		if addr, ok := c.addrs[name]; ok {
+			env[variable] = "http://" + addr
+		}
 	}
 	return env
 }

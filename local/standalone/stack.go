@@ -165,6 +165,7 @@ func (s *Stack) startServices(ctx context.Context) error {
 	}
 	s.Connection.APIKey, s.Connection.Tenant = key, LocalTenant
 	s.Connection.Brokers = []string{s.dependencies.broker.Addr()}
+	s.Connection.Redis = []string{s.dependencies.redis.Addr()}
 	s.services = newServiceGroup(ctx, Services(), s.environ(), filepath.Join(s.opts.Dir, logFile))
 	if err := s.services.start(ctx); err != nil {
 		return err
@@ -203,6 +204,7 @@ func (s *Stack) environ() map[string]string {
 		"MNEME_WEAVIATE_HTTP":         s.dependencies.weaviate.HTTP(),
 		"MNEME_WEAVIATE_GRPC":         s.dependencies.weaviate.GRPC(),
 		"MNEME_TENANTS_FILE":          filepath.Join(s.opts.Dir, tenantsFile),
+		"MNEME_TENANTS_DIRECTORY":     "true",
 		"OTEL_EXPORTER_OTLP_ENDPOINT": s.Connection.Traces,
 		"MNEME_LOG_LEVEL":             "info",
 	}

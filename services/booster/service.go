@@ -130,7 +130,7 @@ func (c Config) attributionGroup() string { return c.Group + "-attribution" }
 func (c Config) consumers(b *wiring.Builder, busClient *wiring.BusClient, intake *Intake, attribution *Attribution,
 	tel *telemetry.Telemetry) error {
 	if c.has(roleIntake) {
-		tenants, watch, err := c.Tenants.Open(tel)
+		tenants, err := b.OpenTenants(c.Tenants, tel)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (c Config) consumers(b *wiring.Builder, busClient *wiring.BusClient, intake
 		if err != nil {
 			return err
 		}
-		b.Background(watch, consume)
+		b.Background(consume)
 	}
 	if c.has(roleAttribution) {
 		consume, err := busClient.Consume(contract.TopicSalientTurns, c.attributionGroup(), attribution.Handle)

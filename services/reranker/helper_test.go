@@ -141,8 +141,8 @@ func start(t testing.TB, change func(*reranker.Parts)) *fixture {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewRerankerServiceHandler(r.server, connect.WithInterceptors(rpcauth.New(tenants, rpcauth.Inside{}))))
-	srv := httptest.NewServer(mux)
+	mux.Handle(mnemev1connect.NewRerankerServiceHandler(r.server))
+	srv := httptest.NewServer(rpcauth.Require(tenants, rpcauth.Inside{}, mux, nil))
 	r.client = mnemev1connect.NewRerankerServiceClient(srv.Client(), srv.URL)
 	t.Cleanup(func() {
 		srv.Close()

@@ -19,7 +19,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/ranking"
 	"github.com/mneme-memory/mneme/shared/store/weights"
 	"github.com/mneme-memory/mneme/shared/tenant"
-	"github.com/mneme-memory/mneme/shared/tenant/rpcauth"
 )
 
 // maxMessage bounds a request once it is decompressed.
@@ -65,10 +64,11 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	mux := http.NewServeMux()
-	auth := rpcauth.New(tenants, cfg.Inside.Open(tenants))
 	mux.Handle(mnemev1connect.NewRerankerServiceHandler(server,
-		connect.WithInterceptors(traces, auth), connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage)))
-	b.App.Handler = mux
+		connect.WithInterceptors(traces), connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage)))
+	if b.App.Handler, err = cfg.Inside.Require(tenants, tel, mux); err != nil {
+		return b.Abandon(ctx, err)
+	}
 	b.Background(consume)
 	return &b.App, nil
 }

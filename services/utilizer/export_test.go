@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"connectrpc.com/connect"
-
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -17,12 +15,11 @@ const RetractWait = retractWait
 
 // Handler serves both services for tests, as build does.
 func Handler(r *Recaller, feedback bus.Publisher, writer Writer, log *slog.Logger, auth rpcauth.Authenticator) http.Handler {
-	handlerOptions := connect.WithInterceptors(rpcauth.New(auth, rpcauth.Inside{}))
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: r, feedback: feedback, log: log}, handlerOptions))
-	mux.Handle(mnemev1connect.NewMemoryServiceHandler(NewMemoryServer(r, writer, log), handlerOptions))
-	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: r, log: log}}, handlerOptions))
-	return mux
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: r, feedback: feedback, log: log}))
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(NewMemoryServer(r, writer, log)))
+	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: r, log: log}}))
+	return rpcauth.Require(auth, rpcauth.Inside{}, mux, nil)
 }
 
 // NewMemoryServer is the MemoryService without authentication.

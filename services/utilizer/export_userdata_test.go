@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"connectrpc.com/connect"
-
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -34,6 +32,6 @@ func UserDataHandler(r *Recaller, d UserData) http.Handler {
 	_, handler := mnemev1connect.NewUserDataServiceHandler(&userDataServer{
 		out: d.Out, erasures: d.Erasures, scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window}, transport: topics,
 		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: d.Busy, indexes: r.Indexes, now: time.Now, log: d.Log,
-	}, connect.WithInterceptors(rpcauth.New(d.Auth, rpcauth.Inside{})))
-	return handler
+	})
+	return rpcauth.Require(d.Auth, rpcauth.Inside{}, handler, nil)
 }

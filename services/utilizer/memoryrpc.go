@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
-	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -24,7 +23,7 @@ import (
 
 const (
 	defaultPage, maxPage = 100, 1000
-	// retractWait is how long DeleteMemory waits for the user's writer.
+	// retractWait is how long DeleteMemory, and whatever else is written on request, waits for the user's writer.
 	retractWait = 10 * time.Second
 	// queryWait is how long GetSession does: the writer answers at once, unless nobody works.
 	queryWait = 5 * time.Second
@@ -35,14 +34,15 @@ type Writer interface {
 	// Retract returns nil when an entry is retracted or released, a terminal error when it cannot be, and consolidation.ErrPending when the
 	// writer has not come to it in time.
 	Retract(ctx context.Context, p consolidation.Params, in consolidation.Retraction) error
+	// Edit returns likewise when an entry is written in a caller's words.
+	Edit(ctx context.Context, p consolidation.Params, in consolidation.Edit) error
 	// Waits reports whether turns of a session wait to be consolidated.
 	Waits(ctx context.Context, scope memory.Scope, sessionID string) (bool, error)
 }
 
-// memoryServer is the MemoryService. Reads go to the stores; the one write goes through the user's
+// memoryServer is the MemoryService. Reads go to the stores; writes go through the user's
 // workflow, which is the only writer.
 type memoryServer struct {
-	mnemev1connect.UnimplementedMemoryServiceHandler
 	bank    bank.Bank
 	window  window.Window
 	writer  Writer
@@ -160,18 +160,29 @@ func (s *memoryServer) ReleaseMemory(
 
 // change has the user's writer retract or release an entry, and returns the entry as it is then.
 func (s *memoryServer) change(ctx context.Context, scope memory.Scope, in consolidation.Retraction) (memory.Memory, error) {
+	what := "deletion"
+	if in.Release {
+		what = "release"
+	}
+	return s.write(ctx, scope, what, in.MemoryID, func(ctx context.Context, p consolidation.Params, id string) error {
+		in.ID, in.Strategy, in.TraceParent = id, p.Strategy, consolidation.TraceParent(ctx)
+		return s.writer.Retract(ctx, p, in)
+	})
+}
+
+// write asks the user's writer for something under a new id, waits until it is done, and returns the entry that it is about as it is then;
+// what names the request to the caller.
+func (s *memoryServer) write(
+	ctx context.Context, scope memory.Scope, what, memoryID string, ask func(context.Context, consolidation.Params, string) error,
+) (memory.Memory, error) {
 	t, err := tenantOf(ctx)
 	if err != nil {
 		return memory.Memory{}, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, retractWait)
 	defer cancel()
-	what := "deletion"
-	if in.Release {
-		what = "release"
-	}
-	in.ID, in.Strategy, in.TraceParent = uuid.NewString(), string(t.Strategy), consolidation.TraceParent(ctx)
-	err = s.writer.Retract(waiting, consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)}, in)
+	p := consolidation.Params{Scope: scope, Strategy: string(t.Strategy), Policy: string(t.Policy)}
+	err = ask(waiting, p, uuid.NewString())
 	switch {
 	case errors.Is(err, consolidation.ErrPending):
 		return memory.Memory{}, connect.NewError(connect.CodeUnavailable,
@@ -182,7 +193,7 @@ func (s *memoryServer) change(ctx context.Context, scope memory.Scope, in consol
 		return memory.Memory{}, err
 	}
 	s.indexes.Drop(scope) // the announcement may be on its way still
-	return s.bank.Get(ctx, scope, in.MemoryID)
+	return s.bank.Get(ctx, scope, memoryID)
 }
 
 // GetCore implements the RPC.

@@ -57,6 +57,8 @@ type writer struct {
 	requests []consolidation.Retraction
 	params   []consolidation.Params
 	then     func(context.Context, consolidation.Retraction) error
+	edits    []consolidation.Edit
+	edit     func(context.Context, consolidation.Edit) error
 	err      error
 	// waiting is the session of which turns wait; a question about it that must not be answered blocks.
 	waiting string
@@ -77,6 +79,16 @@ func (w *writer) Retract(ctx context.Context, p consolidation.Params, in consoli
 	w.requests, w.params = append(w.requests, in), append(w.params, p)
 	if w.then != nil && w.err == nil {
 		return w.then(ctx, in)
+	}
+	return w.err
+}
+
+func (w *writer) Edit(ctx context.Context, p consolidation.Params, in consolidation.Edit) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.edits, w.params = append(w.edits, in), append(w.params, p)
+	if w.edit != nil && w.err == nil {
+		return w.edit(ctx, in)
 	}
 	return w.err
 }

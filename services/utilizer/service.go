@@ -89,15 +89,10 @@ var Service = runner.Define(name, "turns a query into what matters of a user's m
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
 	b := &wiring.Builder{}
-	tenants, watch, err := cfg.Tenants.Open(tel)
+	tenants, client, err := b.Open(ctx, name, cfg.Tenants, cfg.Bus, tel)
 	if err != nil {
 		return nil, err
 	}
-	client, err := cfg.Bus.Open(ctx, name, tel)
-	if err != nil {
-		return nil, err
-	}
-	b.OnClose("bus", client.Close)
 	recaller, err := cfg.recaller(ctx, b, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)
@@ -117,7 +112,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	handlerOptions := connect.WithHandlerOptions(connect.WithInterceptors(traces, rpcauth.New(tenants, cfg.Inside.Open(tenants))),
+	handlerOptions := connect.WithHandlerOptions(connect.WithInterceptors(traces),
 		connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: client.Publisher, log: tel.Log}, handlerOptions))
@@ -130,8 +125,10 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	}
 	mux.Handle(mnemev1connect.NewUserDataServiceHandler(data, handlerOptions))
 	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: recaller, log: tel.Log}}, handlerOptions))
-	b.App.Handler = mux
-	b.Background(watch, consume, runner.Task{Name: "learned weights", Run: recaller.Learned.Run})
+	if b.App.Handler, err = cfg.Inside.Require(tenants, tel, mux); err != nil {
+		return b.Abandon(ctx, err)
+	}
+	b.Background(consume, runner.Task{Name: "learned weights", Run: recaller.Learned.Run})
 	return &b.App, nil
 }
 

@@ -15,21 +15,32 @@ type Builder struct {
 	App runner.App
 }
 
-// Open opens what a service begins with: the tenants, which are kept up to date, and the bus.
+// Open opens what a service begins with: the tenants, which are kept up to date, and the bus. Where it fails nothing is left open.
 func (b *Builder) Open(
 	ctx context.Context, name string, tenants Tenants, bus Bus, tel *telemetry.Telemetry,
 ) (*tenant.Registry, *BusClient, error) {
-	registry, watch, err := tenants.Open(tel)
+	registry, err := b.OpenTenants(tenants, tel)
 	if err != nil {
 		return nil, nil, err
 	}
 	client, err := bus.Open(ctx, name, tel)
 	if err != nil {
+		_, err = b.Abandon(ctx, err)
 		return nil, nil, err
 	}
 	b.OnClose("bus", client.Close)
-	b.Background(watch)
 	return registry, client, nil
+}
+
+// OpenTenants opens the tenants, and keeps them up to date.
+func (b *Builder) OpenTenants(t Tenants, tel *telemetry.Telemetry) (*tenant.Registry, error) {
+	registry, free, err := t.open(tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("tenants", free)
+	b.Background(runner.Task{Name: "watch tenants", Run: registry.Run})
+	return registry, nil
 }
 
 // OnClose frees a part at the end, in reverse order.

@@ -19,6 +19,8 @@ type Redis struct {
 	DB       int           `env:"MNEME_REDIS_DB" envDefault:"0" desc:"Redis database, where it is not a cluster"`
 	// WeightsPrefix is the same in every service: not only the reranker needs it, but who erases a user, too.
 	WeightsPrefix string `env:"MNEME_REDIS_WEIGHTS_PREFIX" envDefault:"mneme:weights:" desc:"beginning of the keys of weights and traces"`
+	// DirectoryPrefix is the same in every service, too.
+	DirectoryPrefix string `env:"MNEME_REDIS_DIRECTORY_PREFIX" envDefault:"mneme:directory:" desc:"beginning of the keys of tenants and API keys"`
 }
 
 // Validate checks what the types do not.

@@ -3,8 +3,11 @@ package wiring
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
+	"connectrpc.com/connect"
+	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/sdk/client"
 	temporallog "go.temporal.io/sdk/log"
 
@@ -107,25 +110,6 @@ func (w Workflows) Starter(c client.Client) consolidation.Starter {
 	}}
 }
 
-// Tenants says where the tenants file is.
-type Tenants struct {
-	File string        `env:"MNEME_TENANTS_FILE" envDefault:"tenants.yaml" desc:"YAML file of the tenants; read again when it changes"`
-	Poll time.Duration `env:"MNEME_TENANTS_POLL" envDefault:"2s" desc:"how often the tenants file is looked at"`
-}
-
-// Open reads the tenants and returns the task that keeps them up to date.
-func (t Tenants) Open(tel *telemetry.Telemetry) (*tenant.Registry, runner.Task, error) {
-	r, err := tenant.Open(tenant.Options{
-		Path: t.File, Poll: t.Poll,
-		OnReload: func(ts []tenant.Tenant) { tel.Log.Info("tenants reloaded", "tenants", len(ts)) },
-		OnError:  func(err error) { tel.Log.Error("tenants file not taken, the tenants from before stay", "error", err) },
-	})
-	if err != nil {
-		return nil, runner.Task{}, err
-	}
-	return r, runner.Task{Name: "watch tenants", Run: r.Run}, nil
-}
-
 // Inside says how services know each other.
 type Inside struct {
 	Secret config.Secret `env:"MNEME_INTERNAL_SECRET" desc:"what the gateway and the services behind it show each other, 16 bytes or more, the same in all; empty for none, then tenants' keys of the tenants file are all that is taken"`
@@ -140,7 +124,15 @@ func (i Inside) Validate() error {
 	return config.Require(i.Secret == "" || len(i.Secret) >= minSecret, "MNEME_INTERNAL_SECRET", i.Secret, "16 bytes or more")
 }
 
-// Open returns it for the tenants that are known.
-func (i Inside) Open(tenants *tenant.Registry) rpcauth.Inside {
-	return rpcauth.Inside{Secret: i.Secret, Keys: i.Keys, Tenants: tenants}
+// Require stands before the RPC handlers of a service: calls without a credential are refused before their bodies are read, and counted
+// by the code that they are refused with.
+func (i Inside) Require(tenants *tenant.Registry, tel *telemetry.Telemetry, next http.Handler) (http.Handler, error) {
+	refusals, err := telemetry.MetricRefused.Counter(tel.Meter.Meter(Scope))
+	if err != nil {
+		return nil, err
+	}
+	inside := rpcauth.Inside{Secret: i.Secret, Keys: i.Keys, Tenants: tenants}
+	return rpcauth.Require(tenants, inside, next, func(ctx context.Context, code connect.Code) {
+		refusals.Add(ctx, 1, metric.WithAttributes(telemetry.AttrOutcome.String(code.String())))
+	}), nil
 }

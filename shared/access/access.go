@@ -46,6 +46,7 @@ const (
 	MaxNameBytes = 128
 	idBytes      = 10 // of chance in a key's public id
 	secretBytes  = 20 // of chance in its secret
+	maxYear      = 9999
 )
 
 // Hash is the SHA-256 of a key's text, which is all that is kept of it: keys are long and random, so that a plain hash is enough.
@@ -105,8 +106,10 @@ func (k Key) check(now time.Time) error {
 			return err
 		}
 	}
-	if len(k.Name) > MaxNameBytes {
-		return fault.Terminal("name", "has %d bytes, want at most %d", len(k.Name), MaxNameBytes)
+	if k.Name != "" {
+		if err := memory.ValidText("name", k.Name, MaxNameBytes); err != nil {
+			return err
+		}
 	}
 	for i, s := range k.Scopes {
 		if !slices.Contains(Scopes(), s) {
@@ -121,6 +124,9 @@ func (k Key) check(now time.Time) error {
 	}
 	if !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(now) {
 		return fault.Terminal("expires_at", "is not in the future")
+	}
+	if k.ExpiresAt.UTC().Year() > maxYear {
+		return fault.Terminal("expires_at", "is after the year %d", maxYear)
 	}
 	return nil
 }

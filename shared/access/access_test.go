@@ -30,11 +30,12 @@ func TestNewKey(t *testing.T) {
 	if strings.Contains(fmt.Sprintf("%+v", k), text) {
 		t.Error("a printed key shows its text")
 	}
-	if !slices.Equal(k.Scopes, []access.Scope{access.Ingest, access.Recall, access.Read, access.Erase}) || !k.CreatedAt.Equal(now.Truncate(time.Second)) {
+	usual := []access.Scope{access.Ingest, access.Recall, access.Read, access.Erase}
+	if !slices.Equal(k.Scopes, usual) || !k.CreatedAt.Equal(now.Truncate(time.Second)) {
 		t.Errorf("got %+v", k)
 	}
 	of, _, err := access.NewKey(access.Key{Tenant: "acme", User: "ines"}, now)
-	if err != nil || !slices.Equal(of.Scopes, []access.Scope{access.Ingest, access.Recall, access.Read}) || of.ID == k.ID || of.Hash == k.Hash {
+	if err != nil || !slices.Equal(of.Scopes, usual[:3]) || of.ID == k.ID || of.Hash == k.Hash {
 		t.Errorf("got %+v, %v", of, err)
 	}
 }
@@ -57,6 +58,20 @@ func TestNewKeyRefuses(t *testing.T) {
 	} {
 		if _, _, err := access.NewKey(k, now); fault.Field(err) != "scopes" {
 			t.Errorf("%+v: got %v", k, err)
+		}
+	}
+}
+
+func TestNewKeyRefusesWhatCannotBeKept(t *testing.T) {
+	for want, k := range map[string]access.Key{
+		"name: is not valid UTF-8":           {Tenant: "acme", Name: "\xff"},
+		"name: contains a NUL":               {Tenant: "acme", Name: "a\x00"},
+		"expires_at: is after the year":      {Tenant: "acme", ExpiresAt: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"user_id: is not valid UTF-8":        {Tenant: "acme", User: "\xff"},
+		"scopes: has \"\", want some of ing": {Tenant: "acme", Scopes: []access.Scope{""}},
+	} {
+		if _, _, err := access.NewKey(k, now); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %q", k, err, want)
 		}
 	}
 }

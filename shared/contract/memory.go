@@ -44,6 +44,9 @@ func operationTo(o memory.OpKind) mnemev1.Operation   { return operations[o] }
 // StatusFrom converts a status; the unspecified one gives "".
 func StatusFrom(s mnemev1.Status) memory.Status { return keyOf(statuses, s) }
 
+// KindFrom converts a kind; the unspecified one, and one that is unknown, give "".
+func KindFrom(k mnemev1.Kind) memory.Kind { return keyOf(kinds, k) }
+
 // MemoryToProto converts an entry.
 func MemoryToProto(m memory.Memory) *mnemev1.Memory {
 	p := &mnemev1.Memory{

@@ -89,6 +89,14 @@ func envelope(p identified) Envelope {
 	return e
 }
 
+// TurnFrom converts and checks a turn of a session, as DecodeSessionEvent does. Its errors are terminal and name the field.
+func TurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
+	if p == nil {
+		return memory.Turn{}, fault.Terminal("turn", "is missing, want the turn that tells it")
+	}
+	return turnFrom(p, sessionID, now)
+}
+
 func turnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	t := memory.Turn{
 		ID: p.GetTurnId(), SessionID: sessionID, Speaker: p.GetSpeaker(),

@@ -25,6 +25,8 @@ type fileEntry struct {
 	// Saliency is that of the strategy where it is left out.
 	Saliency memory.SaliencyMode `yaml:"saliency"`
 	Explore  Exploration         `yaml:"explore"`
+	// Suspended is false where it is left out.
+	Suspended bool `yaml:"suspended"`
 	// APIKeys is decoded by hand: the library's errors show values, and a key that somebody
 	// forgot to hash must not end up in a log.
 	APIKeys yaml.Node `yaml:"api_keys"`
@@ -34,7 +36,7 @@ type fileEntry struct {
 // Fields it does not know are errors with their line; it reports every error it finds and
 // never a value of api_keys.
 func Parse(r io.Reader) ([]Entry, error) {
-	entries, s, err := parse(r)
+	entries, s, err := parse(r, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +46,13 @@ func Parse(r io.Reader) ([]Entry, error) {
 	return entries, nil
 }
 
-func parse(r io.Reader) ([]Entry, *snapshot, error) {
+// parse reads a file of at least as many tenants.
+func parse(r io.Reader, least int) ([]Entry, *snapshot, error) {
 	entries, err := decode(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := newSnapshot(entries)
+	s, err := newSnapshot(entries, least)
 	return entries, s, err
 }
 
@@ -69,7 +72,9 @@ func decode(r io.Reader) ([]Entry, error) {
 	for i, e := range f.Tenants {
 		keys, err := e.keys(fmt.Sprintf("tenants[%d].api_keys", i))
 		problems = append(problems, err)
-		t := Tenant{ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency, Explore: e.Explore}
+		t := Tenant{
+			ID: e.ID, Name: e.Name, Strategy: e.Strategy, Policy: e.Policy, Saliency: e.Saliency, Explore: e.Explore, Suspended: e.Suspended,
+		}
 		entries[i] = Entry{Tenant: t, APIKeys: keys}
 	}
 	return entries, errors.Join(problems...)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -20,6 +21,19 @@ type snapshot struct {
 	byID    map[string]Tenant
 	// byKey is looked up by a hash, so that how long it takes tells nothing about the keys.
 	byKey map[digest]Tenant
+	// broken are tenants of the source whose records cannot be used, and why.
+	broken map[string]error
+}
+
+// lookup returns the tenant of an id, or a terminal error; a retryable one where its record cannot be used.
+func (s *snapshot) lookup(id string) (Tenant, error) {
+	if t, ok := s.byID[id]; ok {
+		return t, nil
+	}
+	if err, ok := s.broken[id]; ok {
+		return Tenant{}, fmt.Errorf("%w: %v", fault.ErrUnavailable, err) // not wrapped: its terminal errors are not the caller's
+	}
+	return Tenant{}, fault.Terminal("tenant_id", "is %q, want the id of a tenant", id)
 }
 
 // builder collects what is wrong with a list of entries.
@@ -30,14 +44,14 @@ type builder struct {
 	problems []error
 }
 
-// newSnapshot checks entries and makes a snapshot of them. The error joins one error per
+// newSnapshot checks entries, at least as many, and makes a snapshot of them. The error joins one error per
 // problem, each beginning with the path of its field.
-func newSnapshot(entries []Entry) (*snapshot, error) {
+func newSnapshot(entries []Entry, least int) (*snapshot, error) {
 	b := builder{
 		snapshot: snapshot{byID: map[string]Tenant{}, byKey: map[digest]Tenant{}},
 		ids:      map[string]int{}, keys: map[digest]string{},
 	}
-	if len(entries) == 0 {
+	if len(entries) < least {
 		b.fail("tenants", "is empty, want at least one tenant")
 	}
 	for i, e := range entries {
@@ -55,25 +69,11 @@ func (b *builder) fail(path, format string, args ...any) {
 
 func (b *builder) add(i int, e Entry) {
 	path := fmt.Sprintf("tenants[%d]", i)
-	t := e.Tenant
-	if memory.ValidTenant(t.ID) != nil {
-		b.fail(path+".id", "is %q, want 1 to %d of a-z, 0-9 and '-', not starting or ending with '-'", t.ID, memory.MaxTenantBytes)
-	} else if first, dup := b.ids[t.ID]; dup {
+	t := complete(e.Tenant, func(field, format string, args ...any) { b.fail(path+"."+field, format, args...) })
+	if first, dup := b.ids[t.ID]; dup && memory.ValidTenant(t.ID) == nil {
 		b.fail(path+".id", "is %q, as is tenants[%d].id; want every id once", t.ID, first)
 	} else {
 		b.ids[t.ID] = i
-	}
-	if t.Name == "" {
-		t.Name = t.ID
-	}
-	t.Strategy = choose(b, path+".strategy", t.Strategy, Strategies())
-	t.Policy = choose(b, path+".policy", t.Policy, Policies())
-	if t.Saliency == "" {
-		t.Saliency = t.Strategy.Saliency()
-	}
-	t.Saliency = choose(b, path+".saliency", t.Saliency, memory.SaliencyModes())
-	if _, ok := t.Explore.number(); !ok && t.Explore != "" && t.Explore != ExplorationOn && t.Explore != ExplorationOff {
-		b.fail(path+".explore", "is %q, want %s, %s or a share from 0 to 1", string(t.Explore), ExplorationOn, ExplorationOff)
 	}
 	b.ordered = append(b.ordered, t)
 	b.byID[t.ID] = t
@@ -102,8 +102,40 @@ func (b *builder) addKey(path, key string, t Tenant) {
 	b.byKey[d] = t
 }
 
+// Check returns a tenant with the defaults of what is left out, or an error that joins a terminal one for each field that cannot be used.
+func Check(t Tenant) (Tenant, error) {
+	var problems []error
+	t = complete(t, func(field, format string, args ...any) {
+		problems = append(problems, fault.Terminal(field, format, args...))
+	})
+	return t, errors.Join(problems...)
+}
+
+// complete returns a tenant with the defaults of what is left out, and calls fail for each field that cannot be used.
+func complete(t Tenant, fail failure) Tenant {
+	if memory.ValidTenant(t.ID) != nil {
+		fail("id", "is %q, want 1 to %d of a-z, 0-9 and '-', not starting or ending with '-'", t.ID, memory.MaxTenantBytes)
+	}
+	if t.Name == "" {
+		t.Name = t.ID
+	}
+	t.Strategy = choose(fail, "strategy", t.Strategy, Strategies())
+	t.Policy = choose(fail, "policy", t.Policy, Policies())
+	if t.Saliency == "" {
+		t.Saliency = t.Strategy.Saliency()
+	}
+	t.Saliency = choose(fail, "saliency", t.Saliency, memory.SaliencyModes())
+	if _, ok := t.Explore.number(); !ok && t.Explore != "" && t.Explore != ExplorationOn && t.Explore != ExplorationOff {
+		fail("explore", "is %q, want %s, %s or a share from 0 to 1", string(t.Explore), ExplorationOn, ExplorationOff)
+	}
+	return t
+}
+
+// failure takes what is wrong with a field.
+type failure func(field, format string, args ...any)
+
 // choose returns value, or the first allowed one where it is empty.
-func choose[T ~string](b *builder, path string, value T, allowed []T) T {
+func choose[T ~string](fail failure, field string, value T, allowed []T) T {
 	if value == "" {
 		return allowed[0]
 	}
@@ -112,7 +144,7 @@ func choose[T ~string](b *builder, path string, value T, allowed []T) T {
 		for i, a := range allowed {
 			names[i] = string(a)
 		}
-		b.fail(path, "is %q, want one of: %s", string(value), strings.Join(names, ", "))
+		fail(field, "is %q, want one of: %s", string(value), strings.Join(names, ", "))
 	}
 	return value
 }

@@ -1,6 +1,6 @@
 // Package tenant knows the tenants: the customers of the service, how their memories are
 // formed, and which API keys are theirs. They stand in a YAML file that is read again
-// when it changes; keys stand there as hashes only.
+// when it changes; keys stand there as hashes only. Others may be made at run time, and come from a Source.
 package tenant
 
 import (
@@ -15,6 +15,9 @@ import (
 
 // ErrUnknownKey says that no tenant has an API key.
 var ErrUnknownKey = errors.New("API key is not known")
+
+// ErrSuspended says that an API key is good, and its tenant suspended.
+var ErrSuspended = errors.New("the tenant is suspended")
 
 // Strategy is a way of forming memory.
 type Strategy string
@@ -100,6 +103,8 @@ type Tenant struct {
 	Saliency memory.SaliencyMode
 	// Explore is how often recall explores.
 	Explore Exploration
+	// Suspended has every call of the tenant refused. What was accepted before is still formed.
+	Suspended bool
 }
 
 // Entry is a tenant with its credentials, as the file holds them.

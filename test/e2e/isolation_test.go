@@ -120,8 +120,10 @@ func foreignIDs(t *testing.T, r, other resident) {
 		_, history := c.GetMemoryHistory(ctx, request(&mnemev1.GetMemoryHistoryRequest{UserId: r.user, MemoryId: id}))
 		_, remove := c.DeleteMemory(ctx, request(&mnemev1.DeleteMemoryRequest{UserId: r.user, MemoryId: id}))
 		_, release := c.ReleaseMemory(ctx, request(&mnemev1.ReleaseMemoryRequest{UserId: r.user, MemoryId: id}))
+		_, update := c.UpdateMemory(ctx,
+			request(&mnemev1.UpdateMemoryRequest{UserId: r.user, MemoryId: id, Turn: toldTurn("mine", "I live here.")}))
 		for method, err := range map[string]error{
-			"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove, "ReleaseMemory": release,
+			"GetMemory": get, "GetMemoryHistory": history, "DeleteMemory": remove, "ReleaseMemory": release, "UpdateMemory": update,
 		} {
 			if connect.CodeOf(err) != connect.CodeNotFound {
 				t.Fatalf("%s of a foreign id: %v, want not_found", method, err)
@@ -188,6 +190,14 @@ func TestEveryDoorAsksForAKey(t *testing.T) {
 					_, err := c.ReleaseMemory(ctx, request(&mnemev1.ReleaseMemoryRequest{UserId: "pat", MemoryId: id}))
 					return err
 				},
+				"AddMemory": func() error {
+					_, err := c.AddMemory(ctx, request(&mnemev1.AddMemoryRequest{UserId: "pat", SessionId: "s1", Turn: toldTurn("mine", "I am here.")}))
+					return err
+				},
+				"UpdateMemory": func() error {
+					_, err := c.UpdateMemory(ctx, request(&mnemev1.UpdateMemoryRequest{UserId: "pat", MemoryId: id, Turn: toldTurn("mine", "I am here.")}))
+					return err
+				},
 				"GetWorkingMemory": func() error {
 					_, err := c.GetWorkingMemory(ctx, request(&mnemev1.GetWorkingMemoryRequest{UserId: "pat"}))
 					return err
@@ -215,6 +225,7 @@ func TestACallCannotChooseItsTenant(t *testing.T) {
 		&mnemev1.RecallRequest{}, &mnemev1.AnswerRequest{}, &mnemev1.ReportCitationsRequest{},
 		&mnemev1.ListMemoriesRequest{}, &mnemev1.GetMemoryRequest{},
 		&mnemev1.GetMemoryHistoryRequest{}, &mnemev1.DeleteMemoryRequest{}, &mnemev1.ReleaseMemoryRequest{},
+		&mnemev1.AddMemoryRequest{}, &mnemev1.UpdateMemoryRequest{},
 		&mnemev1.GetWorkingMemoryRequest{}, &mnemev1.GetSessionRequest{},
 	} {
 		fields := body.ProtoReflect().Descriptor().Fields()

@@ -36,9 +36,9 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type life struct {
 	name    string
 	signals [][]consolidation.Event
-	// retract is an entry whose retraction is requested; refused says that it fails for good.
-	retract string
-	refused bool
+	// retract is an entry whose retraction is requested, edit one of which a new version is; refused says that it fails for good.
+	retract, edit string
+	refused       bool
 	// extract fails so often before it succeeds, as errorType says.
 	failures  int
 	errorType string
@@ -53,6 +53,8 @@ func lives() []life {
 		{name: "open-session-idles", signals: [][]consolidation.Event{{turn("s1", 1)}}},
 		{name: "retraction", retract: "m1"},
 		{name: "refused-retraction", retract: "m1", refused: true, signals: [][]consolidation.Event{{turn("s1", 1)}}},
+		{name: "edit", edit: "m1", signals: [][]consolidation.Event{{turn("s1", 1)}}},
+		{name: "refused-edit", edit: "m1", refused: true},
 		{name: "erasure", signals: [][]consolidation.Event{{turn("old", 1), closed("old"), {ID: "x1", Erase: true}}}},
 		{name: "unusable-answers", failures: 2, errorType: "malformed", signals: [][]consolidation.Event{
 			{turn("bad", 1), closed("bad")}, {turn("good", 1), closed("good")},
@@ -155,6 +157,12 @@ func live(ctx context.Context, c client.Client, l life) (*historypb.History, err
 			return nil, fmt.Errorf("the retraction ended with %w", err)
 		}
 	}
+	if l.edit != "" {
+		err := starter.Edit(ctx, p, consolidation.Edit{ID: "e-" + l.edit, MemoryID: l.edit, Turn: *turn("told", 1).Turn})
+		if fault.IsTerminal(err) != l.refused || (err != nil && !l.refused) {
+			return nil, fmt.Errorf("the edit ended with %w", err)
+		}
+	}
 	id := consolidation.WorkflowID(scope)
 	if err := c.GetWorkflow(ctx, id, "").Get(ctx, nil); err != nil {
 		return nil, err
@@ -207,6 +215,13 @@ func (s *steps) Retract(context.Context, consolidation.RetractInput) error {
 		return temporal.NewNonRetryableApplicationError("recorded refusal", "terminal", nil)
 	}
 	return nil
+}
+
+func (s *steps) Edit(_ context.Context, in consolidation.EditInput) (consolidation.Decided, error) {
+	if s.refused {
+		return consolidation.Decided{}, temporal.NewNonRetryableApplicationError("recorded refusal", "terminal", nil)
+	}
+	return consolidation.Decided{Write: memory.Write{Put: []memory.Memory{{ID: in.EntryID(in.Scope), Content: in.Turn.Text}}}}, nil
 }
 
 func (*steps) Apply(context.Context, consolidation.ApplyInput) error           { return nil }

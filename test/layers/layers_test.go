@@ -64,7 +64,8 @@ var order = []string{
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
 	// conformance suites and stand-ins that only tests import
 	"shared/model/llm/llmtest", "shared/model/onnx/onnxtest", "shared/bus/bustest", "shared/store/bank/banktest",
-	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/formation/formationtest",
+	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/store/directory/directorytest",
+	"shared/formation/formationtest",
 	"workflows/consolidation", "workflows/erasure",
 	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer", "services/gateway",
 	"evaluation/dataset", "evaluation/score", "evaluation/synthesis", "evaluation/corpus", "evaluation/formation", "evaluation/training",
@@ -82,8 +83,8 @@ var laptop = []string{"local", "evaluation", "test", "cmd"}
 
 // domain are the packages of shared that services are written against: what runs behind them is left to adapters.
 var domain = []string{
-	"memory", "fault", "contract", "formation", "recall", "ranking", "diagnosis", "store/window", "store/bank", "store/weights", "bus",
-	"model/embedding",
+	"memory", "fault", "contract", "formation", "recall", "ranking", "diagnosis", "store/window", "store/bank", "store/weights",
+	"store/directory", "bus", "model/embedding",
 }
 
 // drivers are the clients of the systems behind the ports.

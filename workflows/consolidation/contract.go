@@ -29,6 +29,7 @@ const (
 	QueryState    = "state"
 	QueryWaiting  = "waiting"
 	UpdateRetract = "retract"
+	UpdateEdit    = "edit"
 )
 
 // WorkflowID is the id of a user's workflow. Temporal takes ids of up to 1,000 printable ASCII characters, users have

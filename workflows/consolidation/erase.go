@@ -30,6 +30,7 @@ type Erasures interface {
 
 // erase has the bank erased, before anything is done with what came later.
 func (r *run) erase(ctx workflow.Context) error {
+	r.refuseTelling()
 	for len(r.state.Erasures) > 0 {
 		var a *Activities
 		e := r.state.Erasures[0]

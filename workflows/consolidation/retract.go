@@ -101,20 +101,24 @@ func (a *Activities) cutCore(ctx context.Context, in RetractInput, m memory.Memo
 	if err != nil {
 		return nil, err
 	}
-	var ops []memory.CoreOperation
-	for line := range strings.Lines(core.Content) {
-		line = strings.TrimRight(line, "\n")
-		if tells(line, m) {
-			ops = append(ops, memory.CoreOperation{
-				Kind: memory.OpReplace, Old: line, Sources: []string{in.ID}, Reason: "deleted on request",
-			})
-		}
-	}
+	ops := cuts(core, m, in.ID, "deleted on request")
 	next, err := memory.PlanCore(in.Scope, core, ops, m.SessionID, core.PolicyVersion, in.Now)
 	if err != nil || next == nil {
 		return nil, err
 	}
 	return memory.CoreChanges(in.Scope, next, ops), a.Bank.Write(ctx, in.Scope, memory.Write{Core: next})
+}
+
+// cuts are the operations that take the lines of a block away which tell of an entry.
+func cuts(core memory.Core, m memory.Memory, source, reason string) []memory.CoreOperation {
+	var ops []memory.CoreOperation
+	for line := range strings.Lines(core.Content) {
+		line = strings.TrimRight(line, "\n")
+		if tells(line, m) {
+			ops = append(ops, memory.CoreOperation{Kind: memory.OpReplace, Old: line, Sources: []string{source}, Reason: reason})
+		}
+	}
+	return ops
 }
 
 // tellingShare is how much of an entry's words a line of the core block has when it tells of it.

@@ -50,15 +50,26 @@ var ErrPending = errors.New("the request is taken and waits for the user's write
 
 // Retract has the user's workflow retract an entry, and returns nil when that is done. A terminal error says why it cannot be done.
 func (s Starter) Retract(ctx context.Context, p Params, in Retraction) error {
+	return s.update(ctx, p, UpdateRetract, in.ID, in)
+}
+
+// Edit has the user's workflow write an entry in a caller's words, Edit.EntryID, and returns nil when that is done. A terminal error says
+// why it cannot be done.
+func (s Starter) Edit(ctx context.Context, p Params, in Edit) error {
+	return s.update(ctx, p, UpdateEdit, in.ID, in)
+}
+
+// update asks the user's workflow for something, starting it where it does not run, and waits until it is done.
+func (s Starter) update(ctx context.Context, p Params, name, id string, in any) error {
 	p.Tuning = s.Tuning
 	update, err := s.Client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: s.Client.NewWithStartWorkflowOperation(startOptions(p.Scope), WorkflowName, p),
 		UpdateOptions: client.UpdateWorkflowOptions{
-			UpdateID: in.ID, UpdateName: UpdateRetract, Args: []any{in}, WaitForStage: client.WorkflowUpdateStageAccepted,
+			UpdateID: id, UpdateName: name, Args: []any{in}, WaitForStage: client.WorkflowUpdateStageAccepted,
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("request retraction: %w", errors.Join(err, ctx.Err()))
+		return fmt.Errorf("ask the writer to %s: %w", name, errors.Join(err, ctx.Err()))
 	}
 	err = update.Get(ctx, nil)
 	var refused *temporal.ApplicationError
@@ -70,7 +81,7 @@ func (s Starter) Retract(ctx context.Context, p Params, in Retraction) error {
 	case ctx.Err() != nil:
 		return ErrPending
 	default: // the run ended before it answered, which the server says as an ApplicationError of a type of its own
-		return fmt.Errorf("await retraction: %w: %w", fault.ErrUnavailable, err)
+		return fmt.Errorf("wait for the writer to %s: %w: %w", name, fault.ErrUnavailable, err)
 	}
 }
 

@@ -23,6 +23,7 @@ type server struct {
 	ended   func(context.Context) error
 	answer  *client.QueryWorkflowWithOptionsResponse
 	err     error
+	updates []client.UpdateWorkflowOptions
 	asked   *client.QueryWorkflowWithOptionsRequest
 }
 
@@ -31,8 +32,9 @@ func (s *server) NewWithStartWorkflowOperation(client.StartWorkflowOptions, any,
 }
 
 func (s *server) UpdateWithStartWorkflow(
-	context.Context, client.UpdateWithStartWorkflowOptions,
+	_ context.Context, o client.UpdateWithStartWorkflowOptions,
 ) (client.WorkflowUpdateHandle, error) {
+	s.updates = append(s.updates, o.UpdateOptions)
 	return update{ended: s.ended}, s.started
 }
 
@@ -51,8 +53,8 @@ type update struct {
 
 func (u update) Get(ctx context.Context, _ any) error { return u.ended(ctx) }
 
-func TestHowARetractionEnds(t *testing.T) {
-	in := consolidation.Retraction{ID: "r1", MemoryID: "m1"}
+func TestHowARequestEnds(t *testing.T) {
+	in, edit := consolidation.Retraction{ID: "r1", MemoryID: "m1"}, consolidation.Edit{ID: "e1", MemoryID: "m1"}
 	ends := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
 	unreachable := serviceerror.NewUnavailable("connection refused")
 	for name, c := range map[string]struct {
@@ -76,6 +78,15 @@ func TestHowARetractionEnds(t *testing.T) {
 			defer cancel()
 			if err := (consolidation.Starter{Client: &c.server}).Retract(ctx, params(), in); !c.want(err) {
 				t.Errorf("got %v", err)
+			}
+			edits, done := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer done()
+			if err := (consolidation.Starter{Client: &c.server}).Edit(edits, params(), edit); !c.want(err) {
+				t.Errorf("an edit gives %v", err)
+			}
+			if o := c.server.updates; len(o) != 2 || o[0].UpdateName != "retract" || o[0].UpdateID != "r1" || o[1].UpdateName != "edit" ||
+				o[1].UpdateID != "e1" {
+				t.Errorf("asked for %+v", o)
 			}
 		})
 	}

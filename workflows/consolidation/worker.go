@@ -59,6 +59,7 @@ func Workers(c client.Client, r Roles, a *Activities, o *Observer) []worker.Work
 		w := worker.New(c, QueueModel, o)
 		w.RegisterActivity(a.Extract)
 		w.RegisterActivity(a.Decide)
+		w.RegisterActivity(a.Edit)
 		out = append(out, w)
 	}
 	if r.Store {

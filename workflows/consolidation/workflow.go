@@ -1,7 +1,6 @@
 package consolidation
 
 import (
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -14,21 +13,24 @@ const maxSignals = 5000
 // Workflow is the entity workflow of one user. It ends when nothing has waited for
 // Tuning.Linger; a later signal-with-start or update-with-start begins a new run.
 func Workflow(ctx workflow.Context, p Params) error {
-	r := &run{params: p, state: p.State, signals: workflow.GetSignalChannel(ctx, SignalEvents), refused: map[string]error{}}
+	r := &run{params: p, state: p.State, signals: workflow.GetSignalChannel(ctx, SignalEvents)}
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (State, error) { return r.state, nil }); err != nil {
 		return err
 	}
 	if err := workflow.SetQueryHandler(ctx, QueryWaiting, r.waiting); err != nil {
 		return err
 	}
-	if err := workflow.SetUpdateHandler(ctx, UpdateRetract, r.request); err != nil {
+	if err := workflow.SetUpdateHandler(ctx, UpdateRetract, r.retract); err != nil {
+		return err
+	}
+	if err := workflow.SetUpdateHandler(ctx, UpdateEdit, r.edit); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
 		r.drain(ctx)
 		r.state.expire(r.params.Tuning, workflow.Now(ctx))
 		// Answers to requests go out before the run may end.
-		answered := func() bool { return len(r.retractions) > 0 || workflow.AllHandlersFinished(ctx) }
+		answered := func() bool { return len(r.requests) > 0 || workflow.AllHandlersFinished(ctx) }
 		if err := workflow.Await(ctx, answered); err != nil {
 			return err
 		}
@@ -37,8 +39,8 @@ func Workflow(ctx workflow.Context, p Params) error {
 			if err := r.erase(ctx); err != nil {
 				return err
 			}
-		case len(r.retractions) > 0:
-			r.retract(ctx)
+		case len(r.requests) > 0:
+			r.serve(ctx)
 		case r.erased && r.state.empty() && r.signals.Len() == 0:
 			return nil
 		case r.mustContinue(ctx):
@@ -60,9 +62,8 @@ type run struct {
 	state    State
 	signals  workflow.ReceiveChannel
 	received int
-	// retractions wait to be worked off, and refused has the errors of those that failed for good, by id, until they are answered.
-	retractions []Retraction
-	refused     map[string]error
+	// requests wait to be worked off, in order.
+	requests []*request
 	// erased says that this run's history holds what was erased: it ends as soon as it can, so that it can be deleted.
 	erased bool
 }
@@ -89,30 +90,6 @@ func (r *run) waiting(sessionID string) (bool, error) {
 	return r.signals.Len() > 0 || r.state.waiting(sessionID), nil
 }
 
-// request takes in a request to retract an entry, and answers when it has been worked off.
-func (r *run) request(ctx workflow.Context, in Retraction) error {
-	r.retractions = append(r.retractions, in)
-	if err := workflow.Await(ctx, func() bool { return !slices.Contains(r.retractions, in) }); err != nil {
-		return err
-	}
-	defer delete(r.refused, in.ID)
-	return r.refused[in.ID]
-}
-
-// retract works off the oldest request.
-func (r *run) retract(ctx workflow.Context) {
-	in := r.retractions[0]
-	input := RetractInput{Scope: r.params.Scope, Retraction: in, Now: workflow.Now(ctx)}
-	err := workflow.ExecuteActivity(storeOptions(withTraceParent(ctx, in.TraceParent)), (*Activities)(nil).Retract, input).Get(ctx, nil)
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		r.refused[in.ID] = temporal.NewApplicationError(reason(err), errorTerminal)
-	}
-	r.retractions = slices.Delete(r.retractions, 0, 1)
-}
-
 // mustContinue is true when the history has grown enough, and never while signals wait, which would be lost, or while
 // the state is too large to be carried: then work goes on in this run until it is not.
 func (r *run) mustContinue(ctx workflow.Context) bool {
@@ -125,7 +102,7 @@ func (r *run) mustContinue(ctx workflow.Context) bool {
 // sleep waits for a signal or a request, or until something may be ready.
 func (r *run) sleep(ctx workflow.Context) (woken bool) {
 	woken, _ = workflow.AwaitWithTimeout(ctx, r.state.wait(r.params.Tuning, workflow.Now(ctx)), func() bool {
-		return r.signals.Len() > 0 || len(r.retractions) > 0
+		return r.signals.Len() > 0 || len(r.requests) > 0
 	})
 	return woken
 }

@@ -33,10 +33,14 @@ type steps struct {
 	applied     []consolidation.ApplyInput
 	deadLetters []consolidation.DeadLetterInput
 	retract     []string
+	edits       []consolidation.EditInput
 	// failExtract is returned by Extract for a session, once per entry; alwaysFail each time.
 	failExtract map[string][]error
 	alwaysFail  func() error
 	failRetract error
+	failEdit    error
+	// written says that edits were written before.
+	written bool
 	// reused are turns whose id was another's before.
 	reused []string
 }
@@ -92,6 +96,16 @@ func (s *steps) Retract(_ context.Context, in consolidation.RetractInput) error 
 	return s.failRetract
 }
 
+func (s *steps) Edit(_ context.Context, in consolidation.EditInput) (consolidation.Decided, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edits = append(s.edits, in)
+	if s.failEdit != nil || s.written {
+		return consolidation.Decided{}, s.failEdit
+	}
+	return consolidation.Decided{Write: memory.Write{Put: []memory.Memory{{ID: in.EntryID(in.Scope), Content: in.Turn.Text}}}}, nil
+}
+
 // turnsOf lists the ids of the turns applied, a list per consolidation.
 func (s *steps) turnsOf() [][]string {
 	var out [][]string
@@ -117,6 +131,7 @@ func newRun(t *testing.T) (*testsuite.TestWorkflowEnvironment, *steps) {
 	env.RegisterWorkflowWithOptions(consolidation.Workflow, workflow.RegisterOptions{Name: consolidation.WorkflowName})
 	for name, f := range map[string]any{
 		"Extract": s.Extract, "Relate": s.Relate, "Decide": s.Decide, "Apply": s.Apply, "DeadLetter": s.DeadLetter, "Retract": s.Retract,
+		"Edit": s.Edit,
 	} {
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
@@ -302,15 +317,24 @@ func ask(t *testing.T, env *testsuite.TestWorkflowEnvironment, memoryIDs ...stri
 	t.Helper()
 	ends := map[string]error{}
 	for i, id := range memoryIDs {
-		env.RegisterDelayedCallback(func() {
-			env.UpdateWorkflow(consolidation.UpdateRetract, "r-"+id, &testsuite.TestUpdateCallback{
-				OnReject:   func(err error) { t.Errorf("rejected: %v", err) },
-				OnAccept:   func() {},
-				OnComplete: func(_ any, err error) { ends[id] = err },
-			}, consolidation.Retraction{ID: "r-" + id, MemoryID: id, Strategy: "rmm"})
-		}, time.Duration(i)*time.Second)
+		in := consolidation.Retraction{ID: "r-" + id, MemoryID: id, Strategy: "rmm"}
+		request(t, env, time.Duration(i)*time.Second, consolidation.UpdateRetract, in.ID, in, func(err error) { ends[id] = err })
 	}
 	return ends
+}
+
+// request asks the writer for something after a while, and hands on how it ends.
+func request(
+	t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, name, id string, in any, ended func(error),
+) {
+	t.Helper()
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(name, id, &testsuite.TestUpdateCallback{
+			OnReject:   func(err error) { t.Errorf("rejected: %v", err) },
+			OnAccept:   func() {},
+			OnComplete: func(_ any, err error) { ended(err) },
+		}, in)
+	}, after)
 }
 
 // What is a dead letter because of its id may be replayed, or come again with its session, and is one again; the other turns of its

@@ -28,6 +28,15 @@ func splitField(message string) (field, rest string) {
 // ReadBody reads a body that is to be one JSON value: valid UTF-8, not nested too deep. An empty body is returned as it is. Its errors are
 // problems.
 func ReadBody(r *http.Request) ([]byte, error) {
+	body, err := ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return body, CheckJSON(body)
+}
+
+// ReadAll reads a body, whatever it is. Its errors are problems.
+func ReadAll(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -38,7 +47,7 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, Invalid("", "the body could not be read")
 	}
-	return body, CheckJSON(body)
+	return body, nil
 }
 
 // CheckJSON returns a problem where a body is not empty and no single JSON value in UTF-8 of bounded depth.

@@ -21,13 +21,10 @@ const RequestIDHeader = "X-Request-Id"
 
 const maxRequestID = 128
 
-// ErrSuspended says that a key is good, and its tenant suspended.
-var ErrSuspended = errors.New("the tenant is suspended")
-
 // Authenticator knows whose a key is.
 type Authenticator interface {
 	// Authenticate returns who calls with a key: tenant.ErrUnknownKey for a key that is nobody's, that has expired or was revoked,
-	// ErrSuspended where its tenant is suspended. Any other error says that it cannot be told at the moment.
+	// tenant.ErrSuspended where its tenant is suspended. Any other error says that it cannot be told at the moment.
 	Authenticate(ctx context.Context, key string) (access.Principal, error)
 }
 
@@ -40,12 +37,14 @@ type Allowance struct {
 	RetryAfter time.Duration
 	// Quota names the limit that was reached ("requests per second").
 	Quota string
+	// Unavailable says that the limits cannot be told at the moment.
+	Unavailable bool
 }
 
 // Limiter counts requests.
 type Limiter interface {
 	// Request counts a request of a principal. An error says that the limits cannot be told at the moment, and that requests are not to be
-	// served without.
+	// served without; one that is a Problem is told as it is, and the limiter's to log.
 	Request(ctx context.Context, p access.Principal) (Allowance, error)
 }
 
@@ -57,25 +56,22 @@ type Guard struct {
 	Auth Authenticator
 	// Limits counts requests; nil for no limits.
 	Limits Limiter
-	// BodyTimeout is how long a body may take to arrive, once its key is known.
-	BodyTimeout time.Duration
-	Log         *slog.Logger
+	Log    *slog.Logger
 }
 
 // Wrap lets calls with a known key, within their limits, through to next, whose context carries the access.Principal. No body is read
-// before. Every answer has a request id.
+// before; how long it may take to arrive is the server's to bound (MNEME_HTTP_BODY_TIMEOUT). Every answer has a request id.
 func (g *Guard) Wrap(write Writer, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = Identify(w, r)
 		p, err := g.admit(w, r)
 		if err != nil {
-			w.Header().Set("Connection", "close") // nobody reads the body
+			if r.ProtoMajor == 1 && r.Body != http.NoBody {
+				w.Header().Set("Connection", "close") // nobody reads the body; in HTTP/2 it would end other calls of the connection
+			}
 			write(w, r, ProblemOf(err))
 			return
 		}
-		body := newTimedBody(w, r.Body, g.BodyTimeout)
-		defer body.done()
-		r.Body = body
 		next.ServeHTTP(w, r.WithContext(access.NewContext(r.Context(), p)))
 	})
 }
@@ -97,13 +93,17 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (access.Principal,
 		return p, err
 	}
 	a, err := g.Limits.Request(r.Context(), p)
+	ShowAllowance(w, a)
+	var known Problem
+	if errors.As(err, &known) {
+		return p, known
+	}
 	if err != nil {
 		g.Log.ErrorContext(r.Context(), "limits", "error", err)
 		return p, Problem{
 			Status: http.StatusServiceUnavailable, Code: CodeUnavailable, RetryAfter: retryLater, Detail: "limits cannot be told at the moment",
 		}
 	}
-	ShowAllowance(w, a)
 	if a.RetryAfter > 0 {
 		return p, Problem{
 			Status: http.StatusTooManyRequests, Code: CodeRateLimited, RetryAfter: a.RetryAfter, Detail: "over the limit of " + a.Quota,
@@ -112,8 +112,14 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (access.Principal,
 	return p, nil
 }
 
+// RateLimitStatus is the header that says that limits cannot be told at the moment.
+const RateLimitStatus = "X-RateLimit-Status"
+
 // ShowAllowance says in headers what is left.
 func ShowAllowance(w http.ResponseWriter, a Allowance) {
+	if a.Unavailable {
+		w.Header().Set(RateLimitStatus, "unavailable")
+	}
 	if a.Limit > 0 {
 		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(a.Limit))
 		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(a.Remaining))
@@ -137,8 +143,8 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (access.Pri
 	case errors.As(err, &known):
 	case errors.Is(err, tenant.ErrUnknownKey):
 		known = unauthenticated("the API key is not known: check that it is complete, and neither expired nor revoked")
-	case errors.Is(err, ErrSuspended):
-		known = Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: ErrSuspended.Error()}
+	case errors.Is(err, tenant.ErrSuspended):
+		known = Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: tenant.ErrSuspended.Error()}
 	default:
 		g.Log.ErrorContext(r.Context(), "authenticate", "error", err)
 		known = Problem{

@@ -134,7 +134,8 @@ func TestAKeyForOneUserReachesNoOther(t *testing.T) {
 	}
 	_ = in.Close() // as it ended
 	order := connect.NewRequest(&mnemev1.RerankRequest{UserId: "ben"})
-	if _, err := mnemev1connect.NewRerankerServiceClient(client, url).Rerank(t.Context(), order); connect.CodeOf(err) != connect.CodeUnimplemented {
+	_, err = mnemev1connect.NewRerankerServiceClient(client, url).Rerank(t.Context(), order)
+	if connect.CodeOf(err) != connect.CodeUnimplemented {
 		t.Errorf("an order: %v", err)
 	}
 }

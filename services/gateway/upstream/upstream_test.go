@@ -116,7 +116,8 @@ func TestCallersAreHeldAgainstTheirScopesAndUser(t *testing.T) {
 	} {
 		b := &behind{}
 		err := c.call(access.NewContext(t.Context(), c.who), services(t, b))
-		if streams := strings.HasPrefix(name, "an export"); connect.CodeOf(err) != c.want || len(b.asked) > 0 && !streams { // opened, and nothing sent
+		opened := strings.HasPrefix(name, "an export") // a stream is, and nothing sent
+		if connect.CodeOf(err) != c.want || len(b.asked) > 0 && !opened {
 			t.Errorf("%s: got %v, want %s; asked %q", name, err, c.want, b.asked)
 		}
 	}

@@ -3,7 +3,10 @@ package embedded
 import (
 	"math"
 	"slices"
+	"sync"
+	"time"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -27,6 +30,17 @@ var domains = [][]string{
 	{"money", "budget", "bank", "loan", "salary"}, {"home", "house", "apartment", "kitchen", "furniture"},
 	{"transport", "car", "train", "bicycle", "driving"}, {"technology", "computer", "software", "phone", "programming"},
 	{"community", "volunteer", "charity", "church", "politics"}, {"nature", "garden", "forest", "flower", "weather"},
+}
+
+// shippedTopics are made once: that reads the word vectors.
+var shippedTopics = sync.OnceValue(func() *topics { return newTopics(wordvector.Shipped()) })
+
+// About returns what an entry of a kind carries beside a statement that was made at a time, as quotations do: topic, search words, and when
+// what it tells happened.
+func About(said string, kind memory.Kind, at time.Time) (topic string, keywords []string, event memory.EventTime) {
+	_, mentions, expressions := annotate(said, at)
+	topic, keywords = shippedTopics().of(said)
+	return topic, keywords, eventTime(said, kind, mentions, expressions, at)
 }
 
 // topics finds the domain of life that a statement is about, by the word vectors.

@@ -54,11 +54,14 @@ type Value struct {
 	Text string
 }
 
-// Values lists what a loaded configuration holds, in declaration order. cfg is a struct.
+// Values lists what a loaded configuration holds, in declaration order; a variable that is used in two places is listed once. cfg is a
+// struct.
 func Values[T any](cfg T) []Value {
 	var values []Value
 	walk(reflect.ValueOf(&cfg).Elem(), "", func(f field) {
-		values = append(values, Value{Name: f.name, Text: f.text()})
+		if !slices.ContainsFunc(values, func(v Value) bool { return v.Name == f.name }) {
+			values = append(values, Value{Name: f.name, Text: f.text()})
+		}
 	}, func(reflect.Value, string) {})
 	return values
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 )
@@ -38,9 +39,16 @@ func Require(ok bool, name string, value any, expected string) error {
 	return &Problem{Name: name, Value: fmt.Sprint(value), Expected: expected}
 }
 
+// invalid joins problems; that of a variable that is used in two places is told once.
 func invalid(problems []error) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return fault.Terminal("", "%w:\n%w", ErrInvalid, errors.Join(problems...))
+	var told []error
+	for _, p := range problems {
+		if !slices.ContainsFunc(told, func(other error) bool { return other.Error() == p.Error() }) {
+			told = append(told, p)
+		}
+	}
+	return fault.Terminal("", "%w:\n%w", ErrInvalid, errors.Join(told...))
 }

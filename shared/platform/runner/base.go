@@ -21,6 +21,8 @@ type Base struct {
 	MaxBody config.Size `env:"MNEME_HTTP_MAX_BODY" envDefault:"4MiB" desc:"largest request body"`
 	// HeaderTimeout bounds how long a client may take to send the headers.
 	HeaderTimeout time.Duration `env:"MNEME_HTTP_HEADER_TIMEOUT" envDefault:"5s" desc:"longest time a client may take to send its request headers"`
+	// BodyTimeout bounds how long a client may take to send a body, from the end of its headers.
+	BodyTimeout time.Duration `env:"MNEME_HTTP_BODY_TIMEOUT" envDefault:"15s" desc:"longest time a client may take to send a request's body; answers and streams may take longer"`
 	// DrainDelay is waited between losing readiness and refusing connections.
 	DrainDelay time.Duration `env:"MNEME_DRAIN_DELAY" envDefault:"0s" desc:"time between /readyz failing and the server closing, for load balancers to notice"`
 	// StopTimeout bounds each stage of the end.
@@ -37,6 +39,7 @@ func (b Base) Validate() error {
 		config.Require(isAddr(b.Addr), AddrVariable, b.Addr, "host:port"),
 		config.Require(b.MaxBody > 0, "MNEME_HTTP_MAX_BODY", b.MaxBody, "more than zero"),
 		config.Require(b.HeaderTimeout > 0, "MNEME_HTTP_HEADER_TIMEOUT", b.HeaderTimeout, "more than zero"),
+		config.Require(b.BodyTimeout > 0, "MNEME_HTTP_BODY_TIMEOUT", b.BodyTimeout, "more than zero"),
 		config.Require(b.DrainDelay >= 0, "MNEME_DRAIN_DELAY", b.DrainDelay, "zero or more"),
 		config.Require(b.StopTimeout > 0, "MNEME_SHUTDOWN_TIMEOUT", b.StopTimeout, "more than zero"),
 		config.Require(b.RetryMax > 0, "MNEME_START_RETRY_MAX", b.RetryMax, "more than zero"),

@@ -36,7 +36,7 @@ func listen(ctx context.Context, base Base, h *health, tel *telemetry.Telemetry)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true) // gRPC clients speak HTTP/2 without TLS to us
 	s.http = &http.Server{
-		Handler:           s.mux(base, h, tel),
+		Handler:           timeBodies(base.BodyTimeout, s.mux(base, h, tel)),
 		Protocols:         &protocols,
 		ReadHeaderTimeout: base.HeaderTimeout,
 		IdleTimeout:       idleTimeout,

@@ -37,6 +37,15 @@ const (
 	MetricRerankDegraded Metric = "mneme.rerank.degraded"
 )
 
+// Metrics of what stands before the services.
+const (
+	MetricRefused Metric = "mneme.rpc.refused"
+
+	MetricLimited           Metric = "mneme.gateway.limited"
+	MetricLimitsUnavailable Metric = "mneme.gateway.limits_unavailable"
+	MetricUsageLost         Metric = "mneme.gateway.usage_lost"
+)
+
 type meaning struct{ unit, text string }
 
 // meanings lists every metric once.
@@ -59,6 +68,12 @@ func meanings() map[Metric]meaning {
 		MetricRecallTraces:   {"{trace}", "traces of recalls, by tenant and whether they were kept, dropped or failed"},
 		MetricExplored:       {"{recall}", "orders drawn to explore, by tenant and how much of them: order or last"},
 		MetricRerankDegraded: {"{recall}", "orders made without something, by tenant and why: weights_unavailable or maps_do_not_fit"},
+
+		MetricRefused: {"{call}", "calls refused for their credential before they were read, by code; rpc.server.duration has none of them"},
+
+		MetricLimited:           {"{call}", "calls over a limit, by tenant and quota"},
+		MetricLimitsUnavailable: {"{call}", "calls whose limits could not be told, Redis being away: served or refused"},
+		MetricUsageLost:         {"{count}", "counts of usage not written: too many waited for Redis, or it was away"},
 	}
 }
 

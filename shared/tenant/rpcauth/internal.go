@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -23,7 +24,7 @@ var (
 
 // Directory knows tenants by their id; *tenant.Registry is one.
 type Directory interface {
-	// Lookup returns the tenant of an id, or a terminal error.
+	// Lookup returns the tenant of an id, or a terminal error; a retryable one where that cannot be told at the moment.
 	Lookup(id string) (tenant.Tenant, error)
 }
 
@@ -49,6 +50,9 @@ func (i Inside) tenant(header http.Header) (tenant.Tenant, error) {
 		return tenant.Tenant{}, refuse(errNoTenant)
 	}
 	t, err := i.Tenants.Lookup(id)
+	if err != nil && !fault.IsTerminal(err) {
+		return tenant.Tenant{}, connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s: %w", tenantHeader, err))
+	}
 	if err != nil {
 		return tenant.Tenant{}, connect.NewError(connect.CodeNotFound, fmt.Errorf("%s: %w", tenantHeader, err))
 	}

@@ -30,67 +30,61 @@ var (
 )
 
 // Authenticator knows whose an API key is; *tenant.Registry is one. It returns
-// tenant.ErrUnknownKey for a key that is nobody's. The text of any other error is shown to the
-// caller, who is asked to try again.
+// tenant.ErrUnknownKey for a key that is nobody's, tenant.ErrSuspended where its tenant is suspended. The text of any other error is
+// shown to the caller, who is asked to try again.
 type Authenticator interface {
 	// Authenticate returns the tenant that holds the key.
 	Authenticate(key string) (tenant.Tenant, error)
 }
 
-// New returns the server side: a handler's context carries the tenant (tenant.FromContext), and a call without a known key, or the secret
-// of a service inside and the tenant that it calls for, is refused as unauthenticated before the handler. On clients it does nothing.
-func New(auth Authenticator, inside Inside) connect.Interceptor {
-	return &server{auth: auth, inside: inside}
-}
-
-type server struct {
-	auth   Authenticator
-	inside Inside
-}
-
-func (s *server) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		if req.Spec().IsClient {
-			return next(ctx, req)
+// Require returns the server side: a handler before connect's own. The context of what it lets through carries the tenant
+// (tenant.FromContext). A call without a known key, or the secret of a service inside and the tenant that it calls for, is refused as
+// unauthenticated, in the protocol of the caller, before a byte of its body is read. refused, where it is not nil, is told the code of
+// every call that is not let through.
+func Require(auth Authenticator, inside Inside, next http.Handler, refused func(context.Context, connect.Code)) http.Handler {
+	errs := connect.NewErrorWriter()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, err := authenticate(r.Context(), auth, inside, r.Header)
+		if err == nil {
+			next.ServeHTTP(w, r.WithContext(ctx))
+			return
 		}
-		ctx, err := s.authenticate(ctx, req.Header())
-		if err != nil {
-			return nil, err
+		code := connect.CodeOf(err)
+		if refused != nil {
+			refused(r.Context(), code)
 		}
-		return next(ctx, req)
-	}
-}
-
-func (s *server) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		ctx, err := s.authenticate(ctx, conn.RequestHeader())
-		if err != nil {
-			return err
+		if code == connect.CodeUnauthenticated {
+			w.Header().Set("WWW-Authenticate", scheme) // as a header in gRPC, too: it is not allowed among trailers
 		}
-		return next(ctx, conn)
-	}
-}
-
-func (s *server) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
+		if r.ProtoMajor == 1 && r.Body != http.NoBody {
+			w.Header().Set("Connection", "close") // nobody reads the body; in HTTP/2 it would end other calls of the connection
+		}
+		_ = errs.Write(w, r, err) // the caller has gone
+	})
 }
 
 // authenticate returns ctx with the tenant and the caller's credential.
-func (s *server) authenticate(ctx context.Context, header http.Header) (context.Context, error) {
+func authenticate(ctx context.Context, auth Authenticator, inside Inside, header http.Header) (context.Context, error) {
 	key, err := bearer(header)
 	if err != nil {
 		return nil, refuse(err)
 	}
-	if s.inside.trusts(key) {
-		t, err := s.inside.tenant(header)
-		return withCredential(tenant.NewContext(ctx, t), credential{key, t.ID}), err
+	if inside.trusts(key) {
+		t, err := inside.tenant(header)
+		if err != nil {
+			return nil, err
+		}
+		return withCredential(tenant.NewContext(ctx, t), credential{key, t.ID}), nil
 	}
-	if s.inside.Secret != "" && !s.inside.Keys {
+	if inside.Secret != "" && !inside.Keys {
 		return nil, refuse(errKeyInside)
 	}
-	t, err := s.auth.Authenticate(key)
+	t, err := auth.Authenticate(key)
 	if errors.Is(err, tenant.ErrUnknownKey) {
 		return nil, refuse(errUnknown)
+	}
+	if errors.Is(err, tenant.ErrSuspended) {
+		return nil, connect.NewError(connect.CodePermissionDenied, tenant.ErrSuspended)
 	}
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("check the API key: %w", err))
@@ -116,8 +110,4 @@ func bearer(header http.Header) (string, error) {
 	return key, nil
 }
 
-func refuse(reason error) error {
-	err := connect.NewError(connect.CodeUnauthenticated, reason)
-	err.Meta().Set("WWW-Authenticate", scheme)
-	return err
-}
+func refuse(reason error) error { return connect.NewError(connect.CodeUnauthenticated, reason) }

@@ -96,11 +96,10 @@ func serve(t *testing.T, r reranker, auth rpcauth.Authenticator, insides ...rpca
 	for _, i := range insides {
 		inside = i
 	}
-	options := connect.WithInterceptors(rpcauth.New(auth, inside))
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewRerankerServiceHandler(r, options))
-	mux.Handle(stream, connect.NewServerStreamHandler(stream, r.stream, options))
-	server := httptest.NewServer(mux)
+	mux.Handle(mnemev1connect.NewRerankerServiceHandler(r))
+	mux.Handle(stream, connect.NewServerStreamHandler(stream, r.stream))
+	server := httptest.NewServer(rpcauth.Require(auth, inside, mux, nil))
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -249,7 +249,7 @@ type MemoryServiceClient interface {
 	// was removed is refused.
 	ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error)
 	// AddMemory writes an entry as it is told, without any judgement of what is known, for callers who have decided that themselves. The turn
-	// that it is made from is written with it.
+	// that it is made from is written with it. What looks like an attack on the memory is written into quarantine.
 	AddMemory(context.Context, *connect.Request[v1.AddMemoryRequest]) (*connect.Response[v1.AddMemoryResponse], error)
 	// UpdateMemory writes a new version of an entry that holds, in the caller's words; the version before is superseded. An entry that does
 	// not hold is refused.
@@ -436,7 +436,7 @@ type MemoryServiceHandler interface {
 	// was removed is refused.
 	ReleaseMemory(context.Context, *connect.Request[v1.ReleaseMemoryRequest]) (*connect.Response[v1.ReleaseMemoryResponse], error)
 	// AddMemory writes an entry as it is told, without any judgement of what is known, for callers who have decided that themselves. The turn
-	// that it is made from is written with it.
+	// that it is made from is written with it. What looks like an attack on the memory is written into quarantine.
 	AddMemory(context.Context, *connect.Request[v1.AddMemoryRequest]) (*connect.Response[v1.AddMemoryResponse], error)
 	// UpdateMemory writes a new version of an entry that holds, in the caller's words; the version before is superseded. An entry that does
 	// not hold is refused.

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/services/gateway/mcp"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+)
+
+// envGateway names a gateway elsewhere.
+const envGateway = "MNEME_GATEWAY_URL"
+
+// maxLine is how long a message of an MCP client may be, as over HTTP.
+const maxLine = 4 << 20
+
+func (c *cli) mcp() *cobra.Command {
+	var gateway, user string
+	cmd := &cobra.Command{
+		Use:   "mcp [--user USER]",
+		Short: "Serve memory to an MCP client over standard input and output",
+		Long: "mcp is for clients of the Model Context Protocol that start their servers: memory as tools, resources and a prompt, as the\n" +
+			"gateway serves them at /mcp over HTTP. It asks the gateway with the API key. --user is meant where a call names nobody.\n\n" +
+			`  {"mcpServers": {"mneme": {"command": "mneme", "args": ["mcp", "--user", "ines"],` + "\n" +
+			`    "env": {"` + envGateway + `": "http://127.0.0.1:8080", "` + envKey + `": "mneme_..."}}}}`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if user != "" {
+				if err := memory.ValidUser(user); err != nil {
+					return usageError{fmt.Errorf("--user: %w", err)}
+				}
+			}
+			conn, err := c.target.gateway(gateway, c.dir)
+			if err != nil {
+				return err
+			}
+			return c.runMCP(cmd.Context(), conn, user, cmd.InOrStdin())
+		},
+	}
+	cmd.Flags().StringVar(&gateway, "gateway", "", "base URL of the gateway (or "+envGateway+"); the local one where it is left out")
+	cmd.Flags().StringVar(&user, "user", "", "the end user who is meant where a call names none")
+	return cmd
+}
+
+// gateway finds the gateway to talk to. The local folder's key is for the local address alone.
+func (t target) gateway(flag, dir string) (standalone.Connection, error) {
+	c := standalone.Connection{Gateway: strings.TrimSuffix(first(flag, os.Getenv(envGateway)), "/"), APIKey: first(t.key, os.Getenv(envKey))}
+	if c.Gateway == "" {
+		local, err := standalone.LoadConnection(dir)
+		if err != nil {
+			return c, fmt.Errorf("no gateway: %w (looked for --gateway with --key, %s with %s, and in the folder %q)", err, envGateway, envKey, dir)
+		}
+		c.Gateway, c.APIKey, c.Traces = local.Gateway, first(c.APIKey, local.APIKey), local.Traces
+		if c.Gateway == "" {
+			return c, fmt.Errorf("the Mneme of the folder %q runs without a gateway: start it anew, or name another by --gateway", dir)
+		}
+	}
+	if c.APIKey == "" {
+		return c, usageError{fmt.Errorf("--gateway (or %s) needs --key (or %s)", envGateway, envKey)}
+	}
+	c.Utilizer, c.Reranker = c.Gateway, c.Gateway // it passes calls of the services on
+	return c, nil
+}
+
+// runMCP serves one client, until its input or ctx ends.
+func (c *cli) runMCP(ctx context.Context, conn standalone.Connection, user string, in io.Reader) error {
+	s, err := c.open(ctx, conn)
+	if err != nil {
+		return err
+	}
+	defer s.close(ctx)
+	server := mcp.NewServer(mcp.Parts{
+		Services: upstream.Services{
+			Recall: s.UtilizerServiceClient, Memories: s.MemoryServiceClient, UserData: s.UserDataServiceClient,
+			Diagnosis: s.DiagnosisServiceClient, Reranker: s.RerankerServiceClient,
+		},
+		Ingest: &gatewayIngest{base: conn.Gateway, key: config.Secret(conn.APIKey), client: http.DefaultClient},
+		Now:    time.Now, Log: s.tel.Log, Version: runner.Version(), User: user,
+	})
+	err = server.Run(ctx, &sdk.IOTransport{Reader: closable(in), Writer: writeCloser{c.out}, MaxLineLength: maxLine})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("serve MCP: %w", err)
+	}
+	return nil
+}
+
+// closable is an input that is closed to end a waiting read, where that is possible.
+func closable(in io.Reader) io.ReadCloser {
+	if c, ok := in.(io.ReadCloser); ok {
+		return c
+	}
+	return io.NopCloser(in)
+}
+
+// writeCloser is the output, which is not ours to close.
+type writeCloser struct{ io.Writer }
+
+// Close implements io.Closer.
+func (writeCloser) Close() error { return nil }

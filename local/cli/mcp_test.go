@@ -1,0 +1,242 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mneme-memory/mneme/local/cli"
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+)
+
+// childArgs names the variable that makes this test the command itself, with arguments in JSON.
+const childArgs = "MNEME_TEST_CLI_ARGS"
+
+// restCall is a call of the gateway's own API.
+type restCall struct {
+	path, idempotencyKey string
+	body                 map[string]any
+}
+
+// fakeGateway passes RPCs on to a fake, and takes turns over REST.
+type fakeGateway struct {
+	rpc http.Handler
+	// answer is what the REST API answers with; 202 where it is 0.
+	answer int
+
+	mu    sync.Mutex
+	calls []restCall
+}
+
+func newGateway(t *testing.T, answer int) (*fakeGateway, string) {
+	t.Helper()
+	mux, f := http.NewServeMux(), fake{}
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(f))
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(f))
+	g := &fakeGateway{rpc: mux, answer: answer}
+	srv := httptest.NewServer(g)
+	t.Cleanup(srv.Close)
+	return g, srv.URL
+}
+
+func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer "+key {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"code":"unauthenticated","message":"the API key is not known"}`))
+		return
+	}
+	if !strings.HasPrefix(r.URL.Path, "/v1/") {
+		g.rpc.ServeHTTP(w, r)
+		return
+	}
+	call := restCall{path: r.URL.EscapedPath(), idempotencyKey: r.Header.Get("Idempotency-Key")}
+	if err := json.NewDecoder(r.Body).Decode(&call.body); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls = append(g.calls, call)
+	if g.answer != 0 {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.Header().Set("Retry-After", "3")
+		w.WriteHeader(g.answer)
+		_, _ = w.Write([]byte(`{"title":"x","status":429,"code":"rate_limited","detail":"over the limit of turns per minute"}`))
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// taken are the calls of the REST API until now.
+func (g *fakeGateway) taken() []restCall {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.calls)
+}
+
+// start runs `mneme mcp` as a process of its own, as clients do, and connects to it.
+func start(t *testing.T, env []string, args ...string) *sdk.ClientSession {
+	t.Helper()
+	given, err := json.Marshal(append([]string{"mcp"}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestMCPOverStandardInputAndOutput$")
+	cmd.Env = append(os.Environ(), append(env, childArgs+"="+string(given))...)
+	cmd.Stderr = os.Stderr
+	s, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("the command ends with %v", err)
+		}
+	})
+	return s
+}
+
+func callTool(t *testing.T, s *sdk.ClientSession, name string, args map[string]any) (text string, isError bool) {
+	t.Helper()
+	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Content[0].(*sdk.TextContent).Text, res.IsError
+}
+
+func TestMCPOverStandardInputAndOutput(t *testing.T) {
+	if given := os.Getenv(childArgs); given != "" {
+		var args []string
+		if err := json.Unmarshal([]byte(given), &args); err != nil {
+			t.Fatal(err)
+		}
+		os.Exit(cli.Execute(context.Background(), args, os.Stdout, os.Stderr))
+	}
+	g, addr := newGateway(t, 0)
+	s := start(t, []string{"MNEME_GATEWAY_URL=" + addr + "/", "MNEME_API_KEY=" + key}, "--user", "..")
+	tools, err := s.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 13 {
+		t.Fatalf("%+v, %v", tools, err)
+	}
+	text, isError := callTool(t, s, "recall", map[string]any{"query": "home"})
+	if isError || !strings.Contains(text, "recall_id: r1") {
+		t.Errorf("recall: %t %q", isError, text)
+	}
+	if text, isError = callTool(t, s, "get_memory", map[string]any{"memory_id": memID}); isError {
+		t.Errorf("get_memory: %t %q", isError, text)
+	}
+	if res, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "mneme://users/ana%2Fb/core"}); err != nil {
+		t.Errorf("%+v, %v", res, err)
+	}
+	text, isError = callTool(t, s, "add_memory", map[string]any{"text": "I live in Porto."})
+	if isError || !strings.Contains(text, "formed now") {
+		t.Errorf("add_memory: %t %q", isError, text)
+	}
+	if text, isError = callTool(t, s, "add_memory", map[string]any{"text": "x", "user_id": "a/b c", "run_id": "."}); isError {
+		t.Errorf("add_memory: %q", text)
+	}
+	checkRESTCalls(t, g.taken())
+}
+
+func checkRESTCalls(t *testing.T, calls []restCall) {
+	t.Helper()
+	if len(calls) != 3 {
+		t.Fatalf("%d calls, want turns, close, turns: %+v", len(calls), calls)
+	}
+	turns, closed, more := calls[0], calls[1], calls[2]
+	const up = "/v1/tenants/self/users/%2E%2E/sessions/mcp-"
+	turn, _ := turns.body["turns"].([]any)[0].(map[string]any)
+	names := []string{}
+	for name := range turn {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if !strings.HasPrefix(turns.path, up) || !strings.HasSuffix(turns.path, "/turns") || turns.idempotencyKey == "" ||
+		turn["text"] != "I live in Porto." || turn["role"] != "user" || !slices.Equal(names, []string{"id", "role", "speaker", "text", "time"}) {
+		t.Errorf("turns: %+v", turns)
+	}
+	if closed.path != strings.TrimSuffix(turns.path, "turns")+"close" || closed.body["last_turn_id"] != turn["id"] {
+		t.Errorf("close: %+v", closed)
+	}
+	if more.path != "/v1/tenants/self/users/a%2Fb%20c/sessions/%2E/turns" || more.idempotencyKey == turns.idempotencyKey {
+		t.Errorf("turns: %+v", more)
+	}
+}
+
+func TestErrorsOfTheGatewayAreToldByTheTool(t *testing.T) {
+	_, addr := newGateway(t, http.StatusTooManyRequests)
+	s := start(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=" + key}, "--user", "ana")
+	text, isError := callTool(t, s, "add_memory", map[string]any{"text": "x"})
+	if !isError || text != "over the limit of turns per minute; try again in 3 s" {
+		t.Errorf("%t %q", isError, text)
+	}
+	wrong := start(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=other"}, "--user", "ana")
+	for _, tool := range []string{"add_memory", "recall"} {
+		args := map[string]any{"text": "x"}
+		if tool == "recall" {
+			args = map[string]any{"query": "x"}
+		}
+		if text, isError := callTool(t, wrong, tool, args); !isError || strings.Contains(text, "other") {
+			t.Errorf("%s: %t %q", tool, isError, text)
+		}
+	}
+	away := start(t, []string{"MNEME_GATEWAY_URL=http://127.0.0.1:1", "MNEME_API_KEY=" + key})
+	if text, isError := callTool(t, away, "add_memory", map[string]any{"text": "x", "user_id": "ana"}); !isError ||
+		!strings.Contains(text, "does not answer") || strings.Contains(text, "ana") {
+		t.Errorf("%t %q", isError, text)
+	}
+	if text, isError := callTool(t, away, "recall", map[string]any{"query": "x"}); !isError || !strings.Contains(text, "user_id: is missing") {
+		t.Errorf("%t %q", isError, text)
+	}
+}
+
+func TestTheGatewayIsTheLocalOneUnlessNamed(t *testing.T) {
+	g, addr := newGateway(t, 0)
+	folder := t.TempDir()
+	data, err := json.Marshal(standalone.Connection{Gateway: addr, Utilizer: "http://127.0.0.1:1", Tenant: "local", APIKey: key})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "connection.json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := []string{"MNEME_GATEWAY_URL=", "MNEME_API_KEY=", "MNEME_UTILIZER_URL=http://127.0.0.1:1"}
+	s := start(t, none, "--data", folder)
+	if text, isError := callTool(t, s, "add_memory", map[string]any{"text": "x", "user_id": "ana"}); isError || len(g.taken()) != 2 {
+		t.Errorf("%t %q", isError, text)
+	}
+	t.Setenv("MNEME_GATEWAY_URL", "")
+	older := t.TempDir()
+	left := []byte(`{"utilizer":"http://127.0.0.1:1","api_key":"x"}`)
+	if err := os.WriteFile(filepath.Join(older, "connection.json"), left, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"mcp"}, cli.ExitUnreachable, "no gateway"},
+		{[]string{"mcp", "--gateway", addr}, cli.ExitUsage, "--gateway (or MNEME_GATEWAY_URL) needs --key"},
+		{[]string{"mcp", "--data", older}, cli.ExitFailed, "runs without a gateway"},
+		{[]string{"mcp", "--user", strings.Repeat("x", 300)}, cli.ExitUsage, "--user"},
+		{[]string{"mcp", "now"}, cli.ExitUsage, "now"},
+	} {
+		if code, out, errOut := run(t, c.args...); code != c.code || !strings.Contains(errOut, c.says) || out != "" {
+			t.Errorf("%q: exit code %d, %q, want %d, %q", c.args, code, errOut, c.code, c.says)
+		}
+	}
+}

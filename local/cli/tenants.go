@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mneme-memory/mneme/services/gateway/keys"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func (c *cli) tenants() *cobra.Command {
+	var redis []string
+	cmd := group("tenants", "Make, change, suspend and list tenants at run time (for operators)",
+		"tenants works on the tenants that services find in Redis where MNEME_TENANTS_DIRECTORY is true: it is for whoever runs Mneme. Changes\n"+
+			"are in effect everywhere within seconds. Tenants of the tenants file are changed there.",
+		c.tenantsCreate(&redis), c.tenantsChange(&redis), c.tenantsSuspend(&redis, true), c.tenantsSuspend(&redis, false), c.tenantsList(&redis))
+	redisFlag(cmd.PersistentFlags(), &redis)
+	return cmd
+}
+
+// tenantFlags are a tenant's settings as flags.
+type tenantFlags struct{ name, strategy, policy, saliency, explore string }
+
+func (w *tenantFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&w.name, "name", "", "what people call the tenant")
+	f.StringVar(&w.strategy, "strategy", "", fmt.Sprintf("how its memories are formed: %s", names(tenant.Strategies())))
+	f.StringVar(&w.policy, "policy", "", fmt.Sprintf("what decides: %s", names(tenant.Policies())))
+	f.StringVar(&w.saliency, "saliency", "", fmt.Sprintf("what the filter does: %s; empty for the strategy's", names(memory.SaliencyModes())))
+	f.StringVar(&w.explore, "explore", "", "how often recall explores: on, off, or a share from 0 to 1")
+}
+
+// change has what was given, and leaves the rest.
+func (w *tenantFlags) change(f *pflag.FlagSet) (c keys.TenantChange, given bool) {
+	strategy, policy := tenant.Strategy(w.strategy), tenant.Policy(w.policy)
+	saliency, explore := memory.SaliencyMode(w.saliency), tenant.Exploration(w.explore)
+	for name, take := range map[string]func(){
+		"name": func() { c.Name = &w.name }, "strategy": func() { c.Strategy = &strategy }, "policy": func() { c.Policy = &policy },
+		"saliency": func() { c.Saliency = &saliency }, "explore": func() { c.Explore = &explore },
+	} {
+		if f.Changed(name) {
+			take()
+			given = true
+		}
+	}
+	return c, given
+}
+
+func (c *cli) tenantsCreate(redis *[]string) *cobra.Command {
+	var w tenantFlags
+	cmd := &cobra.Command{
+		Use:   "create ID",
+		Short: "Make a tenant",
+		Args:  oneID(),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return c.operate(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
+				t, err := o.CreateTenant(ctx, tenant.Tenant{
+					ID: given[0], Name: w.name, Strategy: tenant.Strategy(w.strategy), Policy: tenant.Policy(w.policy),
+					Saliency: memory.SaliencyMode(w.saliency), Explore: tenant.Exploration(w.explore),
+				})
+				return c.printTenant(t, err, "is made")
+			})
+		},
+	}
+	w.add(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) tenantsChange(redis *[]string) *cobra.Command {
+	var w tenantFlags
+	cmd := &cobra.Command{
+		Use:   "change ID",
+		Short: "Change a tenant: what is not named stays",
+		Args:  oneID(),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			change, some := w.change(cmd.Flags())
+			if !some {
+				return usageError{errors.New("nothing to change is named: " + cmd.UseLine())}
+			}
+			return c.operate(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
+				t, err := o.ChangeTenant(ctx, given[0], change)
+				return c.printTenant(t, err, "is changed")
+			})
+		},
+	}
+	w.add(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) tenantsSuspend(redis *[]string, suspended bool) *cobra.Command {
+	use, short, done := "suspend ID", "Refuse all calls of a tenant; what was accepted is still formed", "is suspended"
+	if !suspended {
+		use, short, done = "resume ID", "Take the calls of a suspended tenant again", "is taken again"
+	}
+	return &cobra.Command{
+		Use: use, Short: short, Args: oneID(),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return c.operate(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
+				t, err := o.SuspendTenant(ctx, given[0], suspended)
+				return c.printTenant(t, err, done)
+			})
+		},
+	}
+}
+
+func (c *cli) tenantsList(redis *[]string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the tenants that were made at run time",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.operate(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
+				all, err := o.Tenants(ctx)
+				if err != nil {
+					return err
+				}
+				return c.printTenants(all)
+			})
+		},
+	}
+}
+
+// shownTenant is a tenant in JSON.
+type shownTenant struct {
+	ID        string              `json:"id"`
+	Name      string              `json:"name"`
+	Strategy  tenant.Strategy     `json:"strategy"`
+	Policy    tenant.Policy       `json:"policy"`
+	Saliency  memory.SaliencyMode `json:"saliency"`
+	Explore   tenant.Exploration  `json:"explore"`
+	Suspended bool                `json:"suspended"`
+}
+
+func showTenant(t tenant.Tenant) shownTenant {
+	if t.Explore == "" {
+		t.Explore = tenant.ExplorationOn
+	}
+	return shownTenant(t)
+}
+
+// printTenant says what was done with a tenant, or returns why it was not.
+func (c *cli) printTenant(t tenant.Tenant, err error, done string) error {
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.out, showTenant(t))
+	}
+	fmt.Fprintf(c.out, "tenant %s %s\n", printable(t.ID), done)
+	return nil
+}
+
+func (c *cli) printTenants(all []tenant.Tenant) error {
+	shown := make([]shownTenant, len(all))
+	for i, t := range all {
+		shown[i] = showTenant(t)
+	}
+	if c.json {
+		return writeJSON(c.out, map[string]any{"tenants": shown})
+	}
+	t := c.table("id", "name", "strategy", "policy", "saliency", "explore", "")
+	for _, s := range shown {
+		state := ""
+		if s.Suspended {
+			state = "suspended"
+		}
+		t.AppendRow(table.Row{
+			printable(s.ID), printable(s.Name), printable(string(s.Strategy)), printable(string(s.Policy)), printable(string(s.Saliency)),
+			printable(string(s.Explore)), state,
+		})
+	}
+	t.Render()
+	return nil
+}
+
+// names joins words for a flag's help.
+func names[T ~string](words []T) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ", ")
+}

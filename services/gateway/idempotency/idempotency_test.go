@@ -1,0 +1,324 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open returns a store over a Redis of its own.
+func open(t *testing.T, o idempotency.Options) (*idempotency.Store, *miniredis.Miniredis) {
+	t.Helper()
+	server := miniredis.RunT(t)
+	client := goredis.NewClient(&goredis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	return idempotency.New(client, o), server
+}
+
+func write(w http.ResponseWriter, _ *http.Request, p door.Problem) {
+	w.Header().Set("Retry-After", door.Seconds(p.RetryAfter))
+	w.WriteHeader(p.Status)
+	_, _ = io.WriteString(w, p.Field+": "+p.Detail)
+}
+
+// call is a request of a tenant.
+type call struct{ tenant, credential, path, key, body string }
+
+func (c call) request() *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/v1/"+c.path, strings.NewReader(c.body))
+	if c.key != "" {
+		r.Header.Set(idempotency.Header, c.key)
+	}
+	r.Header.Set("Authorization", "Bearer "+c.credential)
+	return r.WithContext(access.NewContext(r.Context(), access.Principal{Tenant: tenant.Tenant{ID: c.tenant}, KeyID: "k"}))
+}
+
+func (c call) do(h http.Handler) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, c.request())
+	return w
+}
+
+// counter answers with the number of the call; the body says the status.
+type counter struct{ calls int }
+
+func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.calls++
+	body, _ := io.ReadAll(r.Body)
+	status, err := strconv.Atoi(string(body))
+	if err != nil {
+		status = http.StatusAccepted
+	}
+	w.Header().Set("Location", "/there")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, "call "+strconv.Itoa(c.calls)+" with "+string(body))
+}
+
+var first = call{"acme", "KEY-1", "turns", "once", `{"text":"tea"}`}
+
+func TestARepeatedRequestIsCarriedOutOnce(t *testing.T) {
+	store, redis := open(t, idempotency.Options{})
+	next := &counter{}
+	h := store.Wrap(write, next)
+	a := first.do(h)
+	b := first.do(h)
+	if next.calls != 1 || a.Code != 202 || b.Code != 202 || a.Body.String() != b.Body.String() || b.Header().Get("Location") != "/there" {
+		t.Errorf("%d calls: %d %s, then %d %s", next.calls, a.Code, a.Body, b.Code, b.Body)
+	}
+	if a.Header().Get(idempotency.Replayed) != "" || b.Header().Get(idempotency.Replayed) != "true" {
+		t.Errorf("replayed: %q, then %q", a.Header().Get(idempotency.Replayed), b.Header().Get(idempotency.Replayed))
+	}
+	redis.FastForward(idempotency.DefaultKeep)
+	if c := first.do(h); next.calls != 2 || c.Header().Get(idempotency.Replayed) != "" {
+		t.Errorf("a day later: %d calls", next.calls)
+	}
+}
+
+func TestAKeyCountsInItsScope(t *testing.T) {
+	store, _ := open(t, idempotency.Options{})
+	next := &counter{}
+	h := store.Wrap(write, next)
+	first.do(h)
+	for name, c := range map[string]call{
+		"another tenant": {"beta", first.credential, first.path, first.key, first.body},
+		"another route":  {first.tenant, first.credential, "memories", first.key, first.body},
+		"another key":    {first.tenant, first.credential, first.path, "twice", first.body},
+		"an escaped /":   {first.tenant, first.credential, "tur%2Fns", first.key, first.body},
+	} {
+		before := next.calls
+		if w := c.do(h); w.Code != 202 || next.calls != before+1 {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+func TestAKeyOfAnotherRequestIsRefused(t *testing.T) {
+	store, _ := open(t, idempotency.Options{})
+	next := &counter{}
+	h := store.Wrap(write, next)
+	first.do(h)
+	other := first
+	other.body = `{"text":"coffee"}`
+	if w := other.do(h); w.Code != 422 || next.calls != 1 || !strings.Contains(w.Body.String(), idempotency.Header) {
+		t.Errorf("another body: %d %s", w.Code, w.Body)
+	}
+	rotated := first
+	rotated.credential = "KEY-2"
+	if w := rotated.do(h); w.Code != 409 || next.calls != 1 || strings.Contains(w.Body.String(), "call 1") {
+		t.Errorf("another API key: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestKeysThatAreNone(t *testing.T) {
+	store, _ := open(t, idempotency.Options{})
+	next := &counter{}
+	h := store.Wrap(write, next)
+	for _, key := range []string{"", " ", "a b", "é", "a\x00", strings.Repeat("x", 256)} {
+		c := first
+		c.key = key
+		if w := c.do(h); w.Code != 400 || !strings.HasPrefix(w.Body.String(), idempotency.Header) {
+			t.Errorf("%q: %d %s", key, w.Code, w.Body)
+		}
+	}
+	r := first.request()
+	r.Header.Add(idempotency.Header, "again")
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != 400 {
+		t.Errorf("two keys: %d", w.Code)
+	}
+	long := first
+	long.key = strings.Repeat("~", 255)
+	if w := long.do(h); w.Code != 202 || next.calls != 1 {
+		t.Errorf("a key of 255 bytes: %d, %d calls", w.Code, next.calls)
+	}
+}
+
+func TestWhatWasRefusedOrWentWrongMayBeRepeated(t *testing.T) {
+	for _, status := range []string{"400", "409", "429", "500", "503"} {
+		store, _ := open(t, idempotency.Options{})
+		next := &counter{}
+		h := store.Wrap(write, next)
+		c := first
+		c.body = status
+		c.do(h)
+		if w := c.do(h); next.calls != 2 || strconv.Itoa(w.Code) != status {
+			t.Errorf("%s: %d calls, then %d", status, next.calls, w.Code)
+		}
+		if w := first.do(h); w.Code != 202 {
+			t.Errorf("mended after %s: %d %s", status, w.Code, w.Body)
+		}
+	}
+}
+
+func TestARequestInFlightIsToldSo(t *testing.T) {
+	store, redis := open(t, idempotency.Options{})
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var calls sync.Map
+	h := store.Wrap(write, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, again := calls.LoadOrStore("first", true); !again {
+			close(entered)
+			<-leave
+		}
+		_, _ = io.WriteString(w, "done")
+	}))
+	done := make(chan *httptest.ResponseRecorder)
+	go func() { done <- first.do(h) }()
+	<-entered
+	if w := first.do(h); w.Code != 409 || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("in flight: %d %s", w.Code, w.Body)
+	}
+	redis.FastForward(idempotency.DefaultLease) // as if its replica had died
+	if w := first.do(h); w.Code != 200 {
+		t.Errorf("after the lease: %d %s", w.Code, w.Body)
+	}
+	close(leave)
+	if w := <-done; w.Code != 200 {
+		t.Errorf("the first one: %d", w.Code)
+	}
+	if w := first.do(h); w.Header().Get(idempotency.Replayed) != "true" {
+		t.Error("the answer of the second one is not kept")
+	}
+}
+
+func TestAPanicReleasesTheKey(t *testing.T) {
+	store, _ := open(t, idempotency.Options{})
+	failing := true
+	h := store.Wrap(write, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if failing {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	func() {
+		defer func() { _ = recover() }()
+		first.do(h)
+	}()
+	failing = false
+	if w := first.do(h); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestWithoutRedisNothingIsCarriedOut(t *testing.T) {
+	store, redis := open(t, idempotency.Options{Timeout: 100 * time.Millisecond})
+	next := &counter{}
+	h := store.Wrap(write, next)
+	redis.Close()
+	if w := first.do(h); w.Code != 503 || next.calls != 0 || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("%d %s, %d calls", w.Code, w.Body, next.calls)
+	}
+	if _, err := store.KnowsTurn(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, "t1"); door.ProblemOf(err).Status != 503 {
+		t.Errorf("got %v", err)
+	}
+	if err := store.NoteTurns(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, "t1"); err == nil {
+		t.Error("noted without Redis")
+	}
+}
+
+func TestRedisHoldsNothingThatCanBeRead(t *testing.T) {
+	store, redis := open(t, idempotency.Options{})
+	h := store.Wrap(write, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "SECRET of ines") }))
+	c := first
+	c.key, c.path = "IDEMPOTENT", "users/ines/turns"
+	c.do(h)
+	if err := store.NoteTurns(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, "TURN"); err != nil {
+		t.Fatal(err)
+	}
+	dump := redis.Dump()
+	for _, secret := range []string{"SECRET", "KEY-1", "ines", "IDEMPOTENT", "tea", "TURN"} {
+		if strings.Contains(dump, secret) {
+			t.Errorf("Redis holds %s: %s", secret, dump)
+		}
+	}
+}
+
+func TestTheRequestEndsBeforeItsLease(t *testing.T) {
+	store, _ := open(t, idempotency.Options{Lease: time.Minute})
+	h := store.Wrap(write, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if until, ok := r.Context().Deadline(); !ok || time.Until(until) > time.Minute {
+			t.Errorf("the deadline is %v, %t", until, ok)
+		}
+	}))
+	first.do(h)
+}
+
+func TestAnAnswerIsKeptWhenTheClientHasGone(t *testing.T) {
+	store, _ := open(t, idempotency.Options{})
+	next := &counter{}
+	h := store.Wrap(write, http.HandlerFunc(next.ServeHTTP))
+	ctx, cancel := context.WithCancel(t.Context())
+	r := first.request()
+	r = r.WithContext(access.NewContext(ctx, access.Principal{Tenant: tenant.Tenant{ID: "acme"}}))
+	gone := store.Wrap(write, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { cancel(); next.ServeHTTP(w, r) }))
+	gone.ServeHTTP(httptest.NewRecorder(), r)
+	if w := first.do(h); next.calls != 1 || w.Header().Get(idempotency.Replayed) != "true" {
+		t.Errorf("%d calls, %d", next.calls, w.Code)
+	}
+}
+
+func TestEightAtOnceAreOne(t *testing.T) {
+	store, _ := open(t, idempotency.Options{})
+	next := &counter{}
+	h := store.Wrap(write, next)
+	var all sync.WaitGroup
+	codes := make([]int, 8)
+	for i := range codes {
+		all.Go(func() { codes[i] = first.do(h).Code })
+	}
+	all.Wait()
+	for _, c := range codes {
+		if c != 202 && c != 409 {
+			t.Errorf("got %d", c)
+		}
+	}
+	if next.calls != 1 {
+		t.Errorf("%d calls", next.calls)
+	}
+}
+
+func TestAcceptedTurnsAreKnown(t *testing.T) {
+	at := time.Date(2026, 1, 2, 23, 59, 0, 0, time.UTC)
+	store, redis := open(t, idempotency.Options{Now: func() time.Time { return at }})
+	ines, ben := memory.Scope{Tenant: "acme", User: "ines"}, memory.Scope{Tenant: "acme", User: "ben"}
+	knows := func(s memory.Scope, id string, want bool) {
+		t.Helper()
+		if got, err := store.KnowsTurn(t.Context(), s, id); err != nil || got != want {
+			t.Errorf("%v knows %s: %t, %v", s, id, got, err)
+		}
+	}
+	if err := store.NoteTurns(t.Context(), ines, "t1", "t2"); err != nil {
+		t.Fatal(err)
+	}
+	at = at.Add(23 * time.Hour)
+	knows(ines, "t1", true)
+	knows(ines, "t3", false)
+	knows(ben, "t1", false)
+	if err := errors.Join(store.NoteTurns(t.Context(), ines, "t3"), store.ForgetTurns(t.Context(), ines)); err != nil {
+		t.Fatal(err)
+	}
+	knows(ines, "t1", false)
+	knows(ines, "t3", false)
+	if err := store.NoteTurns(t.Context(), ines, "t1"); err != nil {
+		t.Fatal(err)
+	}
+	redis.FastForward(2 * idempotency.DefaultKeep)
+	knows(ines, "t1", false)
+}

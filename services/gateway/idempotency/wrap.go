@@ -1,0 +1,139 @@
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/access"
+)
+
+// KeyOf returns the key of a request. Its errors are problems that name the header.
+func KeyOf(h http.Header) (string, error) {
+	values := h.Values(Header)
+	if len(values) == 0 {
+		return "", door.Invalid(Header, "is missing: send a new key with each new request, and the same one when you repeat it")
+	}
+	if len(values) > 1 {
+		return "", door.Invalid(Header, "is there several times, want one")
+	}
+	key := values[0]
+	if key == "" || len(key) > MaxKey || strings.ContainsFunc(key, func(c rune) bool { return c < '!' || c > '~' }) {
+		return "", door.Invalid(Header, "is not of 1 to "+strconv.Itoa(MaxKey)+" visible ASCII characters")
+	}
+	return key, nil
+}
+
+// Wrap has requests with an Idempotency-Key carried out once by next, and answered as then when they are repeated; requests without one are
+// refused. Who calls, and that they may, is known before (access.FromContext). Only answers below 400 are kept: what was refused, or went
+// wrong, may be repeated. The body is read here; who limits it does so before.
+func (s *Store) Wrap(write door.Writer, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.serve(w, r, next); err != nil {
+			write(w, r, door.ProblemOf(err))
+		}
+	})
+}
+
+// serve returns an error where nothing has been answered.
+func (s *Store) serve(w http.ResponseWriter, r *http.Request, next http.Handler) error {
+	p, ok := access.FromContext(r.Context())
+	if !ok {
+		return errors.New("idempotency: nobody is known to call")
+	}
+	key, err := KeyOf(r.Header)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	credential, err := door.KeyOf(r.Header)
+	if err != nil {
+		credential = p.KeyID // whoever let the call in knew it by other means
+	}
+	scope := Scope{Tenant: p.Tenant.ID, Route: r.Method + " " + r.URL.EscapedPath(), Credential: credential}
+	stored, claim, err := s.Begin(r.Context(), scope, key, append([]byte(r.URL.RawQuery+"\n"), body...))
+	switch {
+	case err != nil:
+		return err
+	case stored != nil:
+		stored.Header.Set(Replayed, "true")
+		stored.write(w)
+	default:
+		s.carryOut(w, r, claim, next)
+	}
+	return nil
+}
+
+// carryOut answers, and keeps the answer first: a client that has it never sees another one.
+func (s *Store) carryOut(w http.ResponseWriter, r *http.Request, claim *Claim, next http.Handler) {
+	after := context.WithoutCancel(r.Context()) // the client may go; what was done has to be noted all the same
+	finished := false
+	defer func() {
+		if !finished { // next has panicked
+			s.note(after, claim.Release(after))
+		}
+	}()
+	within, cancel := context.WithTimeout(r.Context(), s.o.Lease/2)
+	defer cancel()
+	answer := &recorder{header: http.Header{}}
+	next.ServeHTTP(answer, r.WithContext(within))
+	finished = true
+	out := answer.stored()
+	if out.Status >= http.StatusBadRequest {
+		s.note(after, claim.Release(after))
+	} else {
+		s.note(after, claim.Finish(after, out))
+	}
+	out.write(w)
+}
+
+func (s *Store) note(ctx context.Context, err error) {
+	if err != nil {
+		s.o.Log.ErrorContext(ctx, "idempotency", "error", err)
+	}
+}
+
+func (a Stored) write(w http.ResponseWriter) {
+	for name, values := range a.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body) // the client has gone
+}
+
+// recorder keeps an answer.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (r *recorder) Header() http.Header { return r.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(p)
+}
+
+func (r *recorder) stored() Stored {
+	r.WriteHeader(http.StatusOK)
+	return Stored{Status: r.status, Header: r.header, Body: r.body.Bytes()}
+}

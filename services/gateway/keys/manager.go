@@ -1,0 +1,85 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/store/directory"
+)
+
+// Manager manages the keys of the tenant that calls. All of it needs access.Admin. Its errors are what door.ProblemOf tells clients. Keys
+// of the tenants file are the operator's: they are not listed.
+type Manager struct {
+	Directory directory.Keys
+	Now       func() time.Time
+}
+
+// Create makes a key for the caller's tenant as k wants it (User, Name, Scopes, ExpiresAt), and returns it with its text, which is shown
+// once and not kept. It may have no scope that the caller lacks.
+func (m *Manager) Create(ctx context.Context, k access.Key) (access.Key, string, error) {
+	p, err := admin(ctx)
+	if err != nil {
+		return access.Key{}, "", err
+	}
+	k.Tenant = p.Tenant.ID
+	k, text, err := access.NewKey(k, m.Now())
+	if err != nil {
+		return access.Key{}, "", err
+	}
+	for _, s := range k.Scopes {
+		if err := p.Allow(s, ""); err != nil {
+			return access.Key{}, "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("make a key with the scope %s: %w", s, err))
+		}
+	}
+	if err := m.Directory.CreateKey(ctx, k); err != nil {
+		return access.Key{}, "", told("key", err)
+	}
+	return k, text, nil
+}
+
+// List returns the keys of the caller's tenant, the oldest first.
+func (m *Manager) List(ctx context.Context) ([]access.Key, error) {
+	p, err := admin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.Directory.Keys(ctx, p.Tenant.ID)
+}
+
+// Revoke removes a key of the caller's tenant for good. It is refused everywhere within seconds.
+func (m *Manager) Revoke(ctx context.Context, id string) error {
+	p, err := admin(ctx)
+	if err != nil {
+		return err
+	}
+	return told("key", m.Directory.RevokeKey(ctx, p.Tenant.ID, id))
+}
+
+// admin returns the caller, who may manage the tenant.
+func admin(ctx context.Context) (access.Principal, error) {
+	if err := upstream.Check(ctx, access.Admin, ""); err != nil {
+		return access.Principal{}, err
+	}
+	p, _ := access.FromContext(ctx) // checked
+	return p, nil
+}
+
+// told is an error of the directory about something as callers are told it; nil stays nil.
+func told(what string, err error) error {
+	switch {
+	case errors.Is(err, directory.ErrNotFound):
+		return connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no such %s", what))
+	case errors.Is(err, directory.ErrExists):
+		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("there is such a %s already", what))
+	case errors.Is(err, directory.ErrTooMany):
+		return connect.NewError(connect.CodeFailedPrecondition,
+			fmt.Errorf("the tenant has %d keys, the most there may be: revoke some", directory.MaxKeys))
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package keys
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/store/directory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// maxTenantName bounds a tenant's name, in bytes.
+const maxTenantName = 256
+
+// Operator manages tenants, and their keys, for whoever runs the service. Operators are no tenants: a door asks Authorize first. Its
+// errors are what door.ProblemOf tells clients.
+type Operator struct {
+	Directory directory.Directory
+	Now       func() time.Time
+	// Lookup, where set, knows all tenants, those of the tenants file included (tenant.Registry.Lookup): a tenant of the file is not made
+	// again, and no key is made for a tenant that nobody knows.
+	Lookup func(id string) (tenant.Tenant, error)
+	// Secret is what operators show; where it is empty, nobody is one.
+	Secret config.Secret
+}
+
+// TenantChange is what is to be another of a tenant; what is nil stays. An empty strategy, policy, saliency or exploration is the default.
+type TenantChange struct {
+	Name      *string
+	Strategy  *tenant.Strategy
+	Policy    *tenant.Policy
+	Saliency  *memory.SaliencyMode
+	Explore   *tenant.Exploration
+	Suspended *bool
+}
+
+// Authorize returns nil for the operators' secret, else a connect error, unauthenticated.
+func (o *Operator) Authorize(secret string) error {
+	if o.Secret == "" || subtle.ConstantTimeCompare([]byte(secret), []byte(o.Secret.Reveal())) != 1 {
+		return connect.NewError(connect.CodeUnauthenticated, errors.New("the operators' secret is missing or wrong"))
+	}
+	return nil
+}
+
+// CreateTenant makes a tenant. What is left out has its default; the returned tenant has it filled in.
+func (o *Operator) CreateTenant(ctx context.Context, t tenant.Tenant) (tenant.Tenant, error) {
+	full, err := check(t)
+	if err != nil {
+		return tenant.Tenant{}, err
+	}
+	if o.Lookup != nil {
+		if _, err := o.Lookup(t.ID); !fault.IsTerminal(err) {
+			return tenant.Tenant{}, told("tenant", orExists(err))
+		}
+	}
+	if err := o.Directory.CreateTenant(ctx, t); err != nil {
+		return tenant.Tenant{}, told("tenant", err)
+	}
+	return full, nil
+}
+
+// orExists is err, or that there is one where a lookup went well.
+func orExists(err error) error {
+	if err == nil {
+		return directory.ErrExists
+	}
+	return err
+}
+
+// ChangeTenant changes a tenant that was made at run time: one of the tenants file is not found. It returns the tenant as it is now.
+func (o *Operator) ChangeTenant(ctx context.Context, id string, c TenantChange) (tenant.Tenant, error) {
+	t, err := o.Directory.ChangeTenant(ctx, id, func(t *tenant.Tenant) error {
+		set(&t.Name, c.Name)
+		set(&t.Strategy, c.Strategy)
+		set(&t.Policy, c.Policy)
+		set(&t.Saliency, c.Saliency)
+		set(&t.Explore, c.Explore)
+		set(&t.Suspended, c.Suspended)
+		_, err := check(*t)
+		return err
+	})
+	if err != nil {
+		return tenant.Tenant{}, told("tenant that was made at run time", err)
+	}
+	return tenant.Check(t)
+}
+
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// SuspendTenant has a tenant's calls refused, or taken again. What was accepted before is still formed.
+func (o *Operator) SuspendTenant(ctx context.Context, id string, suspended bool) (tenant.Tenant, error) {
+	return o.ChangeTenant(ctx, id, TenantChange{Suspended: &suspended})
+}
+
+// Tenants returns the tenants that were made at run time, by id.
+func (o *Operator) Tenants(ctx context.Context) ([]tenant.Tenant, error) {
+	all, err := o.Directory.Tenants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range all {
+		if full, err := tenant.Check(t); err == nil { // one that cannot be used is shown as it is
+			all[i] = full
+		}
+	}
+	return all, nil
+}
+
+// CreateKey makes a key for a tenant as k wants it (Tenant, User, Name, Scopes, ExpiresAt), with any scopes, and returns it with its text,
+// which is shown once and not kept.
+func (o *Operator) CreateKey(ctx context.Context, k access.Key) (access.Key, string, error) {
+	k, text, err := access.NewKey(k, o.Now())
+	if err != nil {
+		return access.Key{}, "", err
+	}
+	if o.Lookup != nil {
+		if _, err := o.Lookup(k.Tenant); fault.IsTerminal(err) {
+			return access.Key{}, "", told("tenant", directory.ErrNotFound)
+		} else if err != nil {
+			return access.Key{}, "", fmt.Errorf("tenant of the key: %w", err)
+		}
+	}
+	if err := o.Directory.CreateKey(ctx, k); err != nil {
+		return access.Key{}, "", told("key", err)
+	}
+	return k, text, nil
+}
+
+// Keys returns the keys of a tenant, the oldest first; those of the tenants file are not among them.
+func (o *Operator) Keys(ctx context.Context, tenantID string) ([]access.Key, error) {
+	if err := memory.ValidTenant(tenantID); err != nil {
+		return nil, err
+	}
+	return o.Directory.Keys(ctx, tenantID)
+}
+
+// RevokeKey removes a key of a tenant for good. It is refused everywhere within seconds.
+func (o *Operator) RevokeKey(ctx context.Context, tenantID, id string) error {
+	if err := memory.ValidTenant(tenantID); err != nil {
+		return err
+	}
+	return told("key of the tenant", o.Directory.RevokeKey(ctx, tenantID, id))
+}
+
+// check returns a tenant with its defaults, or what is wrong with it. Long values are not repeated.
+func check(t tenant.Tenant) (tenant.Tenant, error) {
+	if t.Name != "" {
+		if err := memory.ValidText("name", t.Name, maxTenantName); err != nil {
+			return tenant.Tenant{}, err
+		}
+	}
+	for _, f := range []struct{ field, value string }{
+		{"id", t.ID}, {"strategy", string(t.Strategy)}, {"policy", string(t.Policy)}, {"saliency", string(t.Saliency)},
+		{"explore", string(t.Explore)},
+	} {
+		if len(f.value) > memory.MaxTenantBytes {
+			return tenant.Tenant{}, fault.Terminal(f.field, "is %d bytes long, want at most %d", len(f.value), memory.MaxTenantBytes)
+		}
+	}
+	return tenant.Check(t)
+}

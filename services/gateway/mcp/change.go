@@ -1,0 +1,77 @@
+package mcp
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+	"github.com/google/uuid"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+type updateInput struct {
+	UserID   string `json:"user_id"`
+	MemoryID string `json:"memory_id"`
+	Text     string `json:"text"`
+}
+
+func (in updateInput) check() error {
+	if err := (entryInput{UserID: in.UserID, MemoryID: in.MemoryID}).check(); err != nil {
+		return err
+	}
+	return memory.ValidText("text", in.Text, memory.MaxTextBytes)
+}
+
+type changeOutput struct {
+	Memory memoryView `json:"memory"`
+}
+
+func (s *server) addChangeTools(to *sdk.Server, takes schemas) {
+	const waits = "no model; it waits until the change is written, usually well under a second, and at most 10 s."
+	add(s, to, takes, tool{
+		name: "update_memory", title: "Correct a memory", effect: replaces,
+		does: "Writes a new version of a memory that holds, in the user's words, and returns it: it has an id of its own. The version before " +
+			"is superseded: recall no longer shows it, its history stays.",
+		costs: waits,
+		input: object(memoryID(), text("text", "What holds instead.", memory.MaxTextBytes).needed(), userID()),
+	}, s.update)
+	add(s, to, takes, tool{
+		name: "delete_memory", title: "Forget a memory", effect: replaces,
+		does:  "Retracts one memory: recall no longer shows it, its history stays. To erase everything for good there is delete_all_memories.",
+		costs: waits, input: object(memoryID(), userID()),
+	}, s.remove)
+}
+
+// update writes a version by a turn whose id is made of what is written instead of what: a call that comes again writes nothing more.
+func (s *server) update(ctx context.Context, in updateInput) (out changeOutput, _ string, err error) {
+	user, err := s.user(ctx, in.UserID)
+	if err != nil {
+		return out, "", err
+	}
+	turn := &mnemev1.Turn{
+		TurnId:  "mcp-update-" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(in.MemoryID+"\n"+in.Text)).String(),
+		Speaker: string(memory.RoleUser), Role: mnemev1.Role_ROLE_USER, Text: in.Text, Time: timestamppb.New(s.Now()),
+	}
+	res, err := s.Services.Memories.UpdateMemory(ctx,
+		connect.NewRequest(&mnemev1.UpdateMemoryRequest{UserId: user, MemoryId: in.MemoryID, Turn: turn}))
+	if err != nil {
+		return out, "", err
+	}
+	return changeOutput{Memory: viewOf(res.Msg.GetMemory())}, "", nil
+}
+
+func (s *server) remove(ctx context.Context, in entryInput) (out changeOutput, _ string, err error) {
+	user, err := s.user(ctx, in.UserID)
+	if err != nil {
+		return out, "", err
+	}
+	res, err := s.Services.Memories.DeleteMemory(ctx,
+		connect.NewRequest(&mnemev1.DeleteMemoryRequest{UserId: user, MemoryId: in.MemoryID}))
+	if err != nil {
+		return out, "", err
+	}
+	return changeOutput{Memory: viewOf(res.Msg.GetMemory())}, "", nil
+}

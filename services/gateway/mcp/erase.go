@@ -1,0 +1,60 @@
+package mcp
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// eraseInput always names the user, even where the key is for one only: nobody erases by leaving something out.
+type eraseInput struct {
+	UserID  string `json:"user_id"`
+	Confirm bool   `json:"confirm"`
+}
+
+func (in eraseInput) check() error {
+	if err := memory.ValidUser(in.UserID); err != nil {
+		return err
+	}
+	if !in.Confirm {
+		return door.Invalid("confirm", "is not true: ask the user first, since everything that is kept of the user is erased for good")
+	}
+	return nil
+}
+
+type eraseOutput struct {
+	UserID    string `json:"user_id"`
+	ErasureID string `json:"erasure_id"`
+	State     string `json:"state"`
+}
+
+// erasing is what eraseOutput.State says.
+const erasing = "Accepted. What was said until now is erased within moments; what is said from now on is new."
+
+func (s *server) addEraseTools(to *sdk.Server, takes schemas) {
+	const costs = "no model; it answers at once, and the erasure is done within moments."
+	user := text("user_id", "The end user. It has to be named.", memory.MaxUserBytes).needed()
+	add(s, to, takes, tool{
+		name: "delete_all_memories", title: "Erase all memories of a user", effect: replaces, costs: costs,
+		does:  "Erases everything that is kept of a user, memories, their history and what was said. It cannot be undone.",
+		input: object(user, confirm()),
+	}, s.erase)
+	add(s, to, takes, tool{
+		name: "delete_entities", title: "Erase a user", effect: replaces, costs: costs,
+		does:  "Erases a user with everything that is kept of the user, as delete_all_memories does. It cannot be undone.",
+		input: object(user, confirm()),
+	}, s.erase)
+}
+
+func (s *server) erase(ctx context.Context, in eraseInput) (out eraseOutput, _ string, err error) {
+	res, err := s.Services.UserData.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: in.UserID}))
+	if err != nil {
+		return out, "", err
+	}
+	return eraseOutput{UserID: in.UserID, ErasureID: res.Msg.GetErasureId(), State: erasing}, "", nil
+}

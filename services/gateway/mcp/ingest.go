@@ -1,0 +1,153 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// closeWait is how long the end of a session may take to be put in after its turns were.
+const closeWait = 10 * time.Second
+
+// said is one message of a conversation.
+type said struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+	Name    string `json:"name"`
+}
+
+type addInput struct {
+	Text     string `json:"text"`
+	Messages []said `json:"messages"`
+	UserID   string `json:"user_id"`
+	RunID    string `json:"run_id"`
+}
+
+func (in addInput) check() error {
+	switch {
+	case in.Text == "" && in.Messages == nil:
+		return door.Invalid("text", "is missing, and messages are, too: want one of the two")
+	case in.Text != "" && in.Messages != nil:
+		return door.Invalid("text", "is given beside messages: want one of the two")
+	}
+	if in.Messages == nil {
+		if err := memory.ValidText("text", in.Text, memory.MaxTextBytes); err != nil {
+			return err
+		}
+	} else if err := checkSaid(in.Messages); err != nil {
+		return err
+	}
+	if err := optional("user_id", in.UserID, memory.MaxUserBytes); err != nil {
+		return err
+	}
+	return optional("run_id", in.RunID, memory.MaxIDBytes)
+}
+
+func checkSaid(messages []said) error {
+	if n := len(messages); n == 0 || n > upstream.MaxTurns {
+		return door.Invalid("messages", fmt.Sprintf("are %d, want 1 to %d", n, upstream.MaxTurns))
+	}
+	for i, m := range messages {
+		at := fmt.Sprintf("messages[%d].", i)
+		if err := oneOf(at+"role", m.Role, string(memory.RoleUser), string(memory.RoleAssistant)); err != nil {
+			return err
+		}
+		if err := memory.ValidText(at+"content", m.Content, memory.MaxTextBytes); err != nil {
+			return err
+		}
+		if err := optional(at+"name", m.Name, memory.MaxIDBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turns are what is to be remembered, said now.
+func (in addInput) turns(now time.Time) []memory.Turn {
+	messages := in.Messages
+	if messages == nil {
+		messages = []said{{Role: string(memory.RoleUser), Content: in.Text}}
+	}
+	out := make([]memory.Turn, len(messages))
+	for i, m := range messages {
+		out[i] = memory.Turn{ID: uuid.NewString(), Speaker: m.Name, Role: memory.Role(m.Role), Text: m.Content, Time: now}
+		if m.Name == "" {
+			out[i].Speaker = m.Role
+		}
+	}
+	return out
+}
+
+type addOutput struct {
+	UserID    string   `json:"user_id"`
+	SessionID string   `json:"session_id" jsonschema:"the session that the turns are of"`
+	TurnIDs   []string `json:"turn_ids" jsonschema:"the turns, in the order of the messages"`
+	Forming   string   `json:"forming" jsonschema:"when memories will be formed of them"`
+}
+
+// What addOutput.Forming says.
+const (
+	formingNow   = "Accepted. Memories are formed now, which takes a moment: recall and get_memories show them then."
+	formingLater = "Accepted. The session goes on: memories are formed once nothing has been added to it for a while."
+)
+
+func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
+	message := object(
+		word("role", "Who says it.", string(memory.RoleUser), string(memory.RoleAssistant)).needed(),
+		text("content", "What is said.", memory.MaxTextBytes).needed(),
+		text("name", "The speaker's name; the role where it is left out.", memory.MaxIDBytes))
+	add(s, to, takes, tool{
+		name: "add_memory", title: "Remember", effect: adds,
+		does: "Gives Mneme what was said, so that it remembers what of it is worth remembering. Give text, something that the user said, or " +
+			"messages, a part of a conversation. What contradicts an earlier memory takes its place; saying the same again is no second memory.",
+		costs: "no model is called before the answer, which comes in milliseconds. Memories are formed afterwards: by rules and small models " +
+			"of Mneme's own, or by several calls of a language model where the tenant is set up so.",
+		input: object(
+			text("text", "What the user said, in the user's own words. Leave it out where you give messages.", memory.MaxTextBytes),
+			list("messages", "What was said, oldest first. Leave it out where you give text.", upstream.MaxTurns, message),
+			userID(),
+			text("run_id", "The session that this is a part of, where more of it will be added. Without one it is a session of its own, which "+
+				"ends at once, so that memories are formed now.", memory.MaxIDBytes)),
+	}, s.addMemory)
+}
+
+func (s *server) addMemory(ctx context.Context, in addInput) (out addOutput, _ string, err error) {
+	user, err := s.user(ctx, in.UserID)
+	if err != nil {
+		return out, "", err
+	}
+	now, session := s.Now(), in.RunID
+	if session == "" {
+		session = "mcp-" + uuid.NewString()
+	}
+	turns := in.turns(now)
+	if err := s.Ingest.Turns(ctx, user, session, turns); err != nil {
+		return out, "", err
+	}
+	out = addOutput{UserID: user, SessionID: session, TurnIDs: make([]string, len(turns)), Forming: formingLater}
+	for i, t := range turns {
+		out.TurnIDs[i] = t.ID
+	}
+	if in.RunID == "" && s.closed(ctx, user, session, turns[len(turns)-1].ID, now) {
+		out.Forming = formingNow
+	}
+	return out, "", nil
+}
+
+// closed ends a session whose turns are in. Where that fails the turns stay, and are formed later: an error would have them added twice.
+func (s *server) closed(ctx context.Context, user, session, last string, now time.Time) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
+	defer cancel()
+	if err := s.Ingest.CloseSession(ctx, user, session, last, now); err != nil {
+		s.Log.ErrorContext(ctx, "MCP: close session", "error", err)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,155 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+)
+
+// Codes of errors of the protocol that JSON-RPC has none for: of the range that it leaves to servers, and of those that SDKs do not use for
+// connections that are closed or too slow.
+const (
+	codeRefused     = -32010 // no key, or one that may not
+	codeUnavailable = -32011 // later it may work
+)
+
+// errorData is what an error says for programs.
+type errorData struct {
+	// Code is one of the Code constants of package door.
+	Code       string `json:"code"`
+	Field      string `json:"field,omitempty"`
+	RetryAfter string `json:"retry_after_seconds,omitempty"`
+}
+
+// protocolError is a problem as an error of JSON-RPC.
+func protocolError(p door.Problem) *jsonrpc.Error {
+	code := int64(jsonrpc.CodeInternalError)
+	switch p.Code {
+	case door.CodeInvalid, door.CodeNotFound, door.CodeTooLarge, door.CodeConflict:
+		code = jsonrpc.CodeInvalidParams
+	case door.CodeUnauthenticated, door.CodeForbidden:
+		code = codeRefused
+	case door.CodeUnavailable, door.CodeRateLimited:
+		code = codeUnavailable
+	case door.CodeUnsupported:
+		code = jsonrpc.CodeMethodNotFound
+	}
+	about := errorData{Code: p.Code, Field: p.Field}
+	if p.RetryAfter > 0 {
+		about.RetryAfter = door.Seconds(p.RetryAfter)
+	}
+	data, err := json.Marshal(about)
+	if err != nil { // strings always encode
+		data = nil
+	}
+	return &jsonrpc.Error{Code: code, Message: p.Error(), Data: data}
+}
+
+// problem is what an error of a call is to its caller. What is told to nobody is logged.
+func (s *server) problem(ctx context.Context, what string, err error) door.Problem {
+	p := door.ProblemOf(err)
+	if p.Status >= http.StatusInternalServerError && p.Code != door.CodeUnsupported && ctx.Err() == nil {
+		s.Log.ErrorContext(ctx, "MCP", "call", what, "error", err)
+	}
+	return p
+}
+
+// problemText is a problem in a tool's result, for the model to read.
+func problemText(p door.Problem) string {
+	if p.RetryAfter > 0 {
+		return p.Error() + "; try again in " + door.Seconds(p.RetryAfter) + " s"
+	}
+	return p.Error()
+}
+
+// recovered keeps a panic in a call from ending the process: calls are served in goroutines of their own, which net/http knows nothing of.
+func (s *server) recovered(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				s.Log.ErrorContext(ctx, "MCP: panic", "method", method, "type", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
+				res, err = nil, protocolError(door.Problem{Code: door.CodeInternal, Detail: "an internal error"})
+			}
+		}()
+		return next(ctx, method, req)
+	}
+}
+
+type requestKey struct{}
+
+// withRequest leaves the request's own context where endsWithRequest finds it.
+func withRequest(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), requestKey{}, r.Context()))
+}
+
+// endsWithRequest ends a call when its HTTP request ends. The SDK hands on what a request's context holds, and not its end, because a
+// client may fetch the answer of a session later; here there are no sessions.
+func endsWithRequest(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(request, cancel)()
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// schemas are what tools take, by their names.
+type schemas map[string]schema
+
+// show lists tools with what they take. The SDK is told that they take any object: it would answer wrong arguments in the words of JSON
+// schema, and with all that was sent.
+func (s schemas) show(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		res, err := next(ctx, method, req)
+		if list, ok := res.(*sdk.ListToolsResult); ok && err == nil {
+			for i, t := range list.Tools {
+				shown := *t
+				shown.InputSchema = s[t.Name]
+				list.Tools[i] = &shown
+			}
+		}
+		return res, err
+	}
+}
+
+// canonical writes the address of a resource as the SDK looks for it: a client may leave characters as they are that a template encodes,
+// such as the @ of an address.
+func (s *server) canonical(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if read, ok := req.(*sdk.ReadResourceRequest); ok {
+			for _, k := range s.kinds() {
+				if user, err := k.user(read.Params.URI); err == nil {
+					read.Params.URI = k.uri(user)
+				}
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// listOwn lists the resources of the one user whom a call is for. Other resources have templates only.
+func (s *server) listOwn(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		res, err := next(ctx, method, req)
+		if list, ok := res.(*sdk.ListResourcesResult); ok && err == nil {
+			if user := s.bound(ctx); user != "" {
+				for _, k := range s.kinds() {
+					list.Resources = append(list.Resources, &sdk.Resource{
+						URI: k.uri(user), Name: k.name, Title: k.title, Description: k.description, MIMEType: mimeType,
+					})
+				}
+			}
+		}
+		return res, err
+	}
+}

@@ -1,0 +1,57 @@
+package mcp
+
+import (
+	"context"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+const promptName = "with_memory"
+
+func (s *server) addPrompt(to *sdk.Server) {
+	to.AddPrompt(&sdk.Prompt{
+		Name: promptName, Title: "Answer with memory",
+		Description: "Puts what Mneme remembers of the user, as far as it matters for a message, in front of the conversation. Cost: a recall.",
+		Arguments: []*sdk.PromptArgument{
+			{Name: "user_id", Title: "User", Description: "The end user. May be left out where the API key is for one user only."},
+			{Name: "message", Title: "Message", Description: "What the user says.", Required: true},
+		},
+	}, func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		res, err := s.withMemory(ctx, req.Params.Arguments)
+		if err != nil {
+			return nil, protocolError(s.problem(ctx, "prompt "+promptName, err))
+		}
+		return res, nil
+	})
+}
+
+func (s *server) withMemory(ctx context.Context, given map[string]string) (*sdk.GetPromptResult, error) {
+	for name := range given {
+		if !slices.Contains([]string{"user_id", "message"}, name) {
+			return nil, door.Invalid(shortened(name), "is not an argument of this prompt")
+		}
+	}
+	message := given["message"]
+	if err := memory.ValidText("message", message, memory.MaxQueryBytes); err != nil {
+		return nil, err
+	}
+	if err := optional("user_id", given["user_id"], memory.MaxUserBytes); err != nil {
+		return nil, err
+	}
+	user, err := s.user(ctx, given["user_id"])
+	if err != nil {
+		return nil, err
+	}
+	profile, err := s.recalled(ctx, user, message)
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.GetPromptResult{Description: "What is remembered of the user, and the user's message", Messages: []*sdk.PromptMessage{
+		{Role: "user", Content: &sdk.TextContent{Text: "What is remembered of me from earlier conversations follows. " + profile}},
+		{Role: "user", Content: &sdk.TextContent{Text: message}},
+	}}, nil
+}

@@ -1,0 +1,177 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"connectrpc.com/connect"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Limits of a page; those of the contract in proto/.
+const defaultPage, maxPage, maxTokenBytes = 100, 1000, 1024
+
+// statuses are the states of memories by their names.
+func statuses() map[string]mnemev1.Status {
+	return map[string]mnemev1.Status{
+		"active": mnemev1.Status_STATUS_ACTIVE, "superseded": mnemev1.Status_STATUS_SUPERSEDED,
+		"retracted": mnemev1.Status_STATUS_RETRACTED, "quarantined": mnemev1.Status_STATUS_QUARANTINED,
+	}
+}
+
+func statusNames() []string { return slices.Sorted(maps.Keys(statuses())) }
+
+type listInput struct {
+	UserID    string   `json:"user_id"`
+	Statuses  []string `json:"statuses"`
+	PageSize  *int     `json:"page_size"`
+	PageToken string   `json:"page_token"`
+}
+
+func (in listInput) check() error {
+	if err := optional("user_id", in.UserID, memory.MaxUserBytes); err != nil {
+		return err
+	}
+	if n := len(in.Statuses); n > len(statuses()) {
+		return door.Invalid("statuses", fmt.Sprintf("are %d, want at most %d", n, len(statuses())))
+	}
+	for i, name := range in.Statuses {
+		if err := oneOf(fmt.Sprintf("statuses[%d]", i), name, statusNames()...); err != nil {
+			return err
+		}
+	}
+	if err := between("page_size", in.PageSize, 1, maxPage); err != nil {
+		return err
+	}
+	return optional("page_token", in.PageToken, maxTokenBytes)
+}
+
+type listOutput struct {
+	Memories []memoryView `json:"memories" jsonschema:"oldest first"`
+	Next     string       `json:"next_page_token,omitempty" jsonschema:"absent on the last page"`
+}
+
+// entryInput names a memory.
+type entryInput struct {
+	UserID   string `json:"user_id"`
+	MemoryID string `json:"memory_id"`
+}
+
+func (in entryInput) check() error {
+	if err := optional("user_id", in.UserID, memory.MaxUserBytes); err != nil {
+		return err
+	}
+	return memory.ValidText("memory_id", in.MemoryID, memory.MaxIDBytes)
+}
+
+type entryOutput struct {
+	Memory  memoryView `json:"memory"`
+	Sources []turnView `json:"sources" jsonschema:"the turns that it was made from, as far as they are kept"`
+}
+
+type historyOutput struct {
+	UserID   string       `json:"user_id"`
+	Versions []memoryView `json:"versions" jsonschema:"oldest first"`
+}
+
+type noInput struct{}
+
+func (noInput) check() error { return nil }
+
+type entityView struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+type entitiesOutput struct {
+	Entities []entityView `json:"entities"`
+}
+
+func (s *server) addReadTools(to *sdk.Server, takes schemas) {
+	const quick = "no model; some milliseconds."
+	add(s, to, takes, tool{
+		name: "get_memories", title: "List memories", effect: reads,
+		does:  "Lists a user's memories, oldest first, by pages. For looking through them; to answer a question, recall chooses what matters.",
+		costs: quick + " A page of 100 memories is some thousand tokens.",
+		input: object(userID(),
+			list("statuses", "Memories of these states only; those that hold (active) where it is left out.", len(statuses()),
+				schema{"type": "string", "enum": statusNames()}),
+			number("page_size", "Memories of a page.", 1, maxPage, defaultPage),
+			text("page_token", "next_page_token of the page before; left out for the first.", maxTokenBytes)),
+	}, s.list)
+	add(s, to, takes, tool{
+		name: "get_memory", title: "Get a memory", effect: reads, does: "Returns one memory, and the turns that it was made from.",
+		costs: quick, input: object(memoryID(), userID()),
+	}, s.get)
+	add(s, to, takes, tool{
+		name: "get_memory_history", title: "History of a memory", effect: reads,
+		does:  "Returns every version connected with a memory, oldest first: what it replaced, and what replaced it.",
+		costs: quick, input: object(memoryID(), userID()),
+	}, s.history)
+	add(s, to, takes, tool{
+		name: "list_entities", title: "List users", effect: reads,
+		does:  "Returns the one user whom this connection is for. Where it is for all users of a tenant, there is no list of them.",
+		costs: "nothing.", input: object(),
+	}, s.entities)
+}
+
+func (s *server) list(ctx context.Context, in listInput) (out listOutput, _ string, err error) {
+	user, err := s.user(ctx, in.UserID)
+	if err != nil {
+		return out, "", err
+	}
+	req := &mnemev1.ListMemoriesRequest{UserId: user, PageToken: in.PageToken}
+	if in.PageSize != nil {
+		req.PageSize = uint32(*in.PageSize) //nolint:gosec // checked
+	}
+	for _, name := range in.Statuses {
+		req.Statuses = append(req.Statuses, statuses()[name])
+	}
+	if len(req.Statuses) == 0 {
+		req.Statuses = []mnemev1.Status{mnemev1.Status_STATUS_ACTIVE}
+	}
+	res, err := s.Services.Memories.ListMemories(ctx, connect.NewRequest(req))
+	if err != nil {
+		return out, "", err
+	}
+	return listOutput{Memories: viewsOf(res.Msg.GetMemories()), Next: res.Msg.GetNextPageToken()}, "", nil
+}
+
+func (s *server) get(ctx context.Context, in entryInput) (out entryOutput, _ string, err error) {
+	user, err := s.user(ctx, in.UserID)
+	if err != nil {
+		return out, "", err
+	}
+	res, err := s.Services.Memories.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{UserId: user, MemoryId: in.MemoryID}))
+	if err != nil {
+		return out, "", err
+	}
+	return entryOutput{Memory: viewOf(res.Msg.GetMemory()), Sources: turnsOf(res.Msg.GetSources())}, "", nil
+}
+
+func (s *server) history(ctx context.Context, in entryInput) (out historyOutput, _ string, err error) {
+	user, err := s.user(ctx, in.UserID)
+	if err != nil {
+		return out, "", err
+	}
+	res, err := s.Services.Memories.GetMemoryHistory(ctx,
+		connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{UserId: user, MemoryId: in.MemoryID}))
+	if err != nil {
+		return out, "", err
+	}
+	return historyOutput{UserID: user, Versions: viewsOf(res.Msg.GetVersions())}, "", nil
+}
+
+func (s *server) entities(ctx context.Context, _ noInput) (out entitiesOutput, _ string, err error) {
+	user := s.bound(ctx)
+	if user == "" {
+		return out, "", door.Unsupported("Mneme keeps no list of users, which are names that the tenant gives and knows: ask for one by user_id")
+	}
+	return entitiesOutput{Entities: []entityView{{Type: "user", ID: user}}}, "", nil
+}

@@ -1,0 +1,107 @@
+package mcp
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"connectrpc.com/connect"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+const (
+	resourcePrefix = "mneme://users/"
+	mimeType       = "text/plain"
+	// profileQuery is what a profile is recalled for that nobody asked a question for.
+	profileQuery = "What matters about this user?"
+)
+
+// kind is a kind of resources: one of each user.
+type kind struct {
+	suffix, name, title, description string
+	read                             func(ctx context.Context, user string) (string, error)
+}
+
+func (s *server) kinds() []kind {
+	return []kind{
+		{
+			suffix: "/profile", name: "profile", title: "Profile of a user", read: s.profile,
+			description: "What matters about the user: core block, constraints, preferences, recent turns. Cost: a recall.",
+		},
+		{
+			suffix: "/core", name: "core", title: "Core block of a user", read: s.core,
+			description: "The short block of the user that is always in view. Cost: no model; some milliseconds.",
+		},
+	}
+}
+
+func (s *server) addResources(to *sdk.Server) {
+	for _, k := range s.kinds() {
+		to.AddResourceTemplate(&sdk.ResourceTemplate{
+			URITemplate: resourcePrefix + "{id}" + k.suffix, Name: k.name, Title: k.title, MIMEType: mimeType,
+			Description: k.description + " {id} is the user, percent-encoded.",
+		}, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			text, err := s.read(ctx, k, req.Params.URI)
+			if err != nil {
+				return nil, protocolError(s.problem(ctx, "resource "+k.name, err))
+			}
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: mimeType, Text: text}}}, nil
+		})
+	}
+}
+
+// uri is the address of the resource of a user.
+func (k kind) uri(user string) string {
+	// QueryEscape leaves but letters, digits and -_.~ as they are, and writes a space as +.
+	return resourcePrefix + strings.ReplaceAll(url.QueryEscape(user), "+", "%20") + k.suffix
+}
+
+// user is whose resource it is that has an address.
+func (k kind) user(uri string) (string, error) {
+	user, some := strings.CutPrefix(uri, resourcePrefix)
+	user, kind := strings.CutSuffix(user, k.suffix)
+	if !some || !kind || strings.ContainsAny(user, "/?#") {
+		return "", door.Invalid("uri", "is none of "+resourcePrefix+"{id}"+k.suffix)
+	}
+	user, err := url.PathUnescape(user)
+	if err != nil {
+		return "", door.Invalid("uri", "has a user that is not percent-encoded")
+	}
+	return user, nil
+}
+
+func (s *server) read(ctx context.Context, k kind, uri string) (string, error) {
+	user, err := k.user(uri)
+	if err != nil {
+		return "", err
+	}
+	if err := memory.ValidUser(user); err != nil {
+		return "", err
+	}
+	return k.read(ctx, user)
+}
+
+// profile is what a recall returns when nobody asked a question; the core block is a part of it.
+func (s *server) profile(ctx context.Context, user string) (string, error) {
+	return s.recalled(ctx, user, profileQuery)
+}
+
+func (s *server) recalled(ctx context.Context, user, query string) (string, error) {
+	res, err := s.Services.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: user, Query: query}))
+	if err != nil {
+		return "", err
+	}
+	return fenced(res.Msg.GetProfile()), nil
+}
+
+func (s *server) core(ctx context.Context, user string) (string, error) {
+	res, err := s.Services.Memories.GetCore(ctx, connect.NewRequest(&mnemev1.GetCoreRequest{UserId: user}))
+	if err != nil {
+		return "", err
+	}
+	return fenced(res.Msg.GetCore().GetContent()), nil
+}

@@ -1,0 +1,109 @@
+package mcp
+
+import (
+	"fmt"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// schema is a JSON schema.
+type schema map[string]any
+
+// property is an argument in a schema.
+type property struct {
+	name     string
+	required bool
+	schema   schema
+}
+
+// object takes these properties and no others.
+func object(properties ...property) schema {
+	all, required := schema{}, []string{}
+	for _, p := range properties {
+		all[p.name] = p.schema
+		if p.required {
+			required = append(required, p.name)
+		}
+	}
+	out := schema{"type": "object", "properties": all, "additionalProperties": false}
+	if len(required) > 0 { // older drafts of JSON schema, which some clients go by, take no empty list
+		out["required"] = required
+	}
+	return out
+}
+
+// needed is the property where it cannot be left out.
+func (p property) needed() property {
+	p.required = true
+	return p
+}
+
+// text is a text of 1 to limit bytes.
+func text(name, description string, limit int) property {
+	return property{name: name, schema: schema{
+		"type": "string", "description": fmt.Sprintf("%s At most %d bytes.", description, limit), "minLength": 1, "maxLength": limit,
+	}}
+}
+
+// word is one of some words.
+func word(name, description string, of ...string) property {
+	return property{name: name, schema: schema{"type": "string", "description": description, "enum": of}}
+}
+
+// number is a whole number.
+func number(name, description string, low, high, otherwise int) property {
+	return property{name: name, schema: schema{
+		"type": "integer", "minimum": low, "maximum": high, "description": fmt.Sprintf("%s %d where it is left out.", description, otherwise),
+	}}
+}
+
+// list is a list of at most so many items.
+func list(name, description string, most int, items schema) property {
+	return property{name: name, schema: schema{"type": "array", "description": description, "maxItems": most, "items": items}}
+}
+
+func userID() property {
+	return text("user_id", "The end user. May be left out where the API key is for one user only.", memory.MaxUserBytes)
+}
+
+func memoryID() property {
+	return text("memory_id", "The memory's id, as other tools return it.", memory.MaxIDBytes).needed()
+}
+
+func query() property {
+	return text("query", "The question or message that memory is wanted for, in plain words.", memory.MaxQueryBytes).needed()
+}
+
+// confirm must be true, so that nobody erases by accident.
+func confirm() property {
+	return property{name: "confirm", required: true, schema: schema{
+		"type": "boolean", "description": "true, once the user has agreed that everything is erased for good.",
+	}}
+}
+
+// optional checks a text that may be left out.
+func optional(field, value string, limit int) error {
+	if value == "" {
+		return nil
+	}
+	return memory.ValidText(field, value, limit)
+}
+
+// between checks a number that may be left out.
+func between(field string, n *int, low, high int) error {
+	if n != nil && (*n < low || *n > high) {
+		return door.Invalid(field, fmt.Sprintf("is %d, want %d to %d", *n, low, high))
+	}
+	return nil
+}
+
+// oneOf checks a word.
+func oneOf(field, value string, of ...string) error {
+	for _, w := range of {
+		if value == w {
+			return nil
+		}
+	}
+	return door.Invalid(field, fmt.Sprintf("is %q, want one of %q", shortened(value), of))
+}

@@ -1,0 +1,125 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+)
+
+// effect is what a tool does to the user's memory. None of them reaches out of Mneme.
+type effect int
+
+const (
+	// reads changes nothing.
+	reads effect = iota
+	// adds changes nothing that is there.
+	adds
+	// replaces takes the place of what is there, or removes it; doing it again changes nothing more.
+	replaces
+)
+
+func (e effect) annotations(title string) *sdk.ToolAnnotations {
+	destructive, open := e == replaces, false
+	return &sdk.ToolAnnotations{
+		Title: title, ReadOnlyHint: e == reads, DestructiveHint: &destructive, IdempotentHint: e != adds, OpenWorldHint: &open,
+	}
+}
+
+// tool is what clients are told of a tool.
+type tool struct {
+	name, title string
+	// does says what the tool does, costs what a call costs in calls of models and time.
+	does, costs string
+	effect      effect
+	input       schema
+}
+
+// arguments are what a tool takes.
+type arguments interface {
+	// check returns an error that names the argument at fault.
+	check() error
+}
+
+// add adds a tool. call returns what is told to programs, and to models where that is not the same in JSON.
+func add[In arguments, Out any](s *server, to *sdk.Server, takes schemas, t tool, call func(context.Context, In) (Out, string, error)) {
+	takes[t.name] = t.input
+	sdk.AddTool(to, &sdk.Tool{
+		Name: t.name, Title: t.title, Description: t.does + " Cost: " + t.costs, Annotations: t.effect.annotations(t.title),
+		InputSchema: schema{"type": "object"},
+	}, func(ctx context.Context, req *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, Out, error) {
+		var out Out
+		var text string
+		in, err := decode[In](req.Params.Arguments)
+		if err == nil {
+			out, text, err = call(ctx, in)
+		}
+		if err != nil {
+			return nil, out, errors.New(problemText(s.problem(ctx, t.name, err)))
+		}
+		if text == "" {
+			return nil, out, nil
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, out, nil
+	})
+}
+
+// decode reads arguments; its errors are problems that name the argument.
+func decode[In arguments](given json.RawMessage) (in In, err error) {
+	if len(given) == 0 {
+		given = json.RawMessage("{}")
+	}
+	d := json.NewDecoder(bytes.NewReader(given))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return in, argumentError(err)
+	}
+	return in, in.check()
+}
+
+const unknownField = `json: unknown field "`
+
+func argumentError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		value, _, _ := strings.Cut(wrong.Value, " ") // without the number itself
+		return door.Invalid(wrong.Field, fmt.Sprintf("is a JSON %s, want %s", value, jsonName(wrong)))
+	case strings.HasPrefix(err.Error(), unknownField):
+		name := strings.TrimSuffix(strings.TrimPrefix(err.Error(), unknownField), `"`)
+		return door.Invalid(shortened(name), "is not an argument of this tool")
+	}
+	return door.Invalid("arguments", "are no JSON object")
+}
+
+// jsonName is what JSON calls the type that was wanted.
+func jsonName(e *json.UnmarshalTypeError) string {
+	switch e.Type.String() {
+	case "string":
+		return "a string"
+	case "bool":
+		return "true or false"
+	case "int":
+		return "a whole number of usual size"
+	}
+	if strings.HasPrefix(e.Type.String(), "[]") {
+		return "a list"
+	}
+	return "an object"
+}
+
+const maxShown = 64
+
+// shortened is a name that a client made up, cut where it is long.
+func shortened(name string) string {
+	if len(name) <= maxShown {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxShown], "") + "..."
+}

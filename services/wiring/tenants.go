@@ -1,0 +1,65 @@
+package wiring
+
+import (
+	"errors"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/directory"
+	directoryredis "github.com/mneme-memory/mneme/shared/store/directory/redis"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// noFile in the place of a path says that there is no tenants file.
+const noFile = "-"
+
+// Tenants says where the tenants are known from.
+type Tenants struct {
+	// Redis has the directory. Services that need Redis for more have the same settings there.
+	Redis     Redis
+	File      string        `env:"MNEME_TENANTS_FILE" envDefault:"tenants.yaml" desc:"YAML file of the tenants; read again when it changes; - for none, where MNEME_TENANTS_DIRECTORY is true"`
+	Directory bool          `env:"MNEME_TENANTS_DIRECTORY" envDefault:"false" desc:"whether tenants that are made at run time, and kept in Redis, are known, too; the same in all services"`
+	Poll      time.Duration `env:"MNEME_TENANTS_POLL" envDefault:"2s" desc:"how often the tenants file and the directory are looked at"`
+}
+
+// Validate checks what the types do not.
+func (t Tenants) Validate() error {
+	return config.Require(t.File != noFile || t.Directory, "MNEME_TENANTS_FILE", t.File, "a file, unless MNEME_TENANTS_DIRECTORY is true")
+}
+
+// open reads the tenants; free the registry when it is used no more. It does not wait for Redis: the tenants that are kept there come as
+// soon as it can be reached.
+func (t Tenants) open(tel *telemetry.Telemetry) (r *tenant.Registry, free func() error, err error) {
+	o := tenant.Options{
+		Path: t.File, Poll: t.Poll,
+		OnReload: func(ts []tenant.Tenant) { tel.Log.Info("tenants reloaded", "tenants", len(ts)) },
+		OnError:  func(err error) { tel.Log.Error("tenants not taken, those from before stay", "error", err) },
+	}
+	if t.File == noFile {
+		o.Path = ""
+	}
+	free = func() error { return nil }
+	if t.Directory {
+		if o.Source, free, err = t.Redis.OpenDirectory(tel); err != nil {
+			return nil, nil, err
+		}
+	}
+	if r, err = tenant.Open(o); err != nil {
+		return nil, nil, errors.Join(err, free())
+	}
+	return r, free, nil
+}
+
+// OpenDirectory opens the tenants and API keys that are made at run time. It does not wait for Redis. Free it when it is used no more.
+func (r Redis) OpenDirectory(tel *telemetry.Telemetry) (directory.Directory, func() error, error) {
+	c, err := r.client(tel)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := directoryredis.New(c, directoryredis.Options{Prefix: r.DirectoryPrefix})
+	if err != nil {
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	return d, c.Close, nil
+}

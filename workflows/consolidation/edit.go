@@ -1,0 +1,166 @@
+package consolidation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/quarantine"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// PolicyCaller is the policy version of entries that callers told as they are.
+const PolicyCaller = "caller/1"
+
+// Reasons of the operations on request.
+const (
+	reasonTold     = "told as it is"
+	reasonReplaced = "replaced on request"
+)
+
+// Edit is a request to write an entry in a caller's words: a new one, or a new version of one that holds. It comes as an update, as a
+// Retraction does.
+type Edit struct {
+	// ID is the id of the request.
+	ID string `json:"id"`
+	// MemoryID is the entry of which a new version is written; empty for a new entry.
+	MemoryID string `json:"memory_id,omitempty"`
+	// Turn tells it: its text is the content, its id decides the entry's. A request that comes again with the same turn writes nothing.
+	Turn memory.Turn `json:"turn"`
+	// Kind is what a new entry is about; a new version is about what the one before was.
+	Kind memory.Kind `json:"kind,omitempty"`
+	// Strategy is the tenant's.
+	Strategy string `json:"strategy,omitempty"`
+	// TraceParent is the W3C trace context of the request; empty when not traced.
+	TraceParent string `json:"traceparent,omitempty"`
+}
+
+// EntryID is the id of the entry that the request writes.
+func (e Edit) EntryID(scope memory.Scope) string {
+	return memory.DeriveID(scope, []string{e.Turn.ID}, 0)
+}
+
+// wrote reports whether an entry is one that such a request wrote.
+func (e Edit) wrote(m memory.Memory) bool {
+	return m.PolicyVersion == PolicyCaller &&
+		(e.MemoryID == "" && len(m.Predecessors) == 0 || slices.Contains(m.Predecessors, e.MemoryID))
+}
+
+// EditInput is the argument of Edit.
+type EditInput struct {
+	Scope memory.Scope `json:"scope"`
+	Edit
+	Now time.Time `json:"now"`
+}
+
+// batch is the turn as a batch of its session.
+func (in EditInput) batch() Batch {
+	return Batch{Scope: in.Scope, Strategy: in.Strategy, SessionID: in.Turn.SessionID, Turns: []Turn{{Turn: in.Turn, DecidedAt: in.Now}}}
+}
+
+// Edit decides what a caller's words come to; Apply writes it. Nothing is decided where the turn was written before. Model-bound, as it
+// embeds the words.
+func (a *Activities) Edit(ctx context.Context, in EditInput) (Decided, error) {
+	written, err := a.written(ctx, in)
+	if err != nil || written {
+		return Decided{}, classify(err)
+	}
+	decide := DecideInput{Batch: in.batch(), Now: in.Now}
+	var verdict formation.Verdict
+	if in.MemoryID == "" {
+		verdict.Operations = []memory.Operation{in.addition()}
+	} else if verdict, err = a.replacement(ctx, in, &decide.Neighbourhood); err != nil {
+		return Decided{}, classify(err)
+	}
+	if err := a.complete(ctx, decide, verdict.Operations); err != nil {
+		return Decided{}, classify(err)
+	}
+	decided, err := plan(decide, verdict, PolicyCaller)
+	if err != nil {
+		return Decided{}, classify(fmt.Errorf("plan: %w", err))
+	}
+	return decided, fits("what was decided", decided)
+}
+
+// written reports whether the request was carried out before. A turn that was decided on otherwise cannot tell an entry any more.
+func (a *Activities) written(ctx context.Context, in EditInput) (bool, error) {
+	known, reused, err := a.known(ctx, in.batch())
+	switch {
+	case err != nil:
+		return false, err
+	case len(reused) > 0:
+		return false, fault.Terminal("turn.turn_id", "is that of a turn with another session or text, want ids that are unique per user")
+	case len(known) == 0:
+		return false, nil
+	}
+	m, err := a.Bank.Get(ctx, in.Scope, in.EntryID(in.Scope))
+	switch {
+	case errors.Is(err, bank.ErrNotFound), err == nil && !in.wrote(m):
+		return false, fault.Terminal("turn.turn_id", "is that of a turn that was decided on before, want one that is new")
+	case err != nil:
+		return false, fmt.Errorf("get memory: %w", err)
+	}
+	return true, nil
+}
+
+// entry is the entry in the caller's words. An assistant's are told in the third person, those of people are quotations.
+func (in EditInput) entry(kind memory.Kind) *memory.Memory {
+	m := &memory.Memory{
+		ID: in.EntryID(in.Scope), Kind: kind, Content: in.Turn.Text, ValidFrom: in.Turn.Time, SessionID: in.Turn.SessionID,
+		Strategy: in.Strategy, PolicyVersion: PolicyCaller,
+	}
+	if in.Turn.Role != memory.RoleAssistant {
+		m.Speaker = embedded.SpeakerOf(in.Turn)
+	}
+	m.Topic, m.Keywords, m.EventTime = embedded.About(in.Turn.Text, kind, in.Turn.Time)
+	return m
+}
+
+// suspect is why the turn looks like an attack on the memory; empty where it does not.
+func (in EditInput) suspect() string { return quarantine.Turns([]memory.Turn{in.Turn})[in.Turn.ID] }
+
+// addition adds the entry; into quarantine, as all that looks like an attack.
+func (in EditInput) addition() memory.Operation {
+	op := memory.Operation{Kind: memory.OpAdd, New: in.entry(in.Kind), Sources: []string{in.Turn.ID}, Reason: reasonTold}
+	op.New.Quarantine = in.suspect()
+	return op
+}
+
+// replacement puts the entry in the place of another, which near then has, and takes what tells of that out of a core block that the
+// strategy writes.
+func (a *Activities) replacement(ctx context.Context, in EditInput, near *Neighbourhood) (v formation.Verdict, err error) {
+	m, err := a.Bank.Get(ctx, in.Scope, in.MemoryID)
+	switch {
+	case errors.Is(err, bank.ErrNotFound):
+		return v, fault.Terminal("", "there is no such memory any more")
+	case err != nil:
+		return v, fmt.Errorf("get memory: %w", err)
+	case m.Status == memory.StatusSuperseded:
+		return v, fault.Terminal("", "the memory is superseded: a newer version took its place; update that one")
+	case m.Status == memory.StatusQuarantined:
+		return v, fault.Terminal("", "the memory is quarantined: release it first, or delete it")
+	case m.Status != memory.StatusActive:
+		return v, fault.Terminal("", "the memory is %s: it cannot be updated any more", m.Status)
+	}
+	if why := in.suspect(); why != "" { // in quarantine, it would leave nothing that holds
+		return v, fault.Terminal("turn.text", "looks like an attack on the memory (%s), which takes the place of nothing", why)
+	}
+	near.Pool = []memory.Memory{m}
+	v.Operations = []memory.Operation{{
+		Kind: memory.OpUpdate, Targets: []string{m.ID}, New: in.entry(m.Kind), Sources: []string{in.Turn.ID}, Reason: reasonTold,
+	}}
+	if tenant.Strategy(in.Strategy).WritesCore() {
+		if near.Core, err = a.Bank.Core(ctx, in.Scope); err != nil {
+			return v, fmt.Errorf("read core block: %w", err)
+		}
+		v.Core = cuts(near.Core, m, in.Turn.ID, reasonReplaced)
+	}
+	return v, nil
+}
