@@ -4,7 +4,7 @@ GO ?= go
 BIN := bin
 CACHE := .cache
 TOOLS := $(CACHE)/tools
-SERVICES := saliency-filter booster utilizer reranker
+SERVICES := saliency-filter booster utilizer reranker gateway
 # The race detector needs a C compiler; without one the tests run all the same, and say so.
 RACE := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
 # How tests are run; .ci/run puts a summarising runner here.
@@ -56,7 +56,7 @@ test: servers ## run all tests on embedded servers
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
-	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./local/servers/...
+	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./services/gateway/quota/... ./local/servers/...
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while

@@ -19,7 +19,7 @@ func (c *cli) up() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run all of Mneme on this machine until interrupted",
-		Long: "up starts Weaviate, Temporal, a Kafka broker, Redis and the four services on loopback, with free ports and\n" +
+		Long: "up starts Weaviate, Temporal, a Kafka broker, Redis and the services on loopback, with free ports and\n" +
 			"the data folder given by --data, and prints where everything listens. The first time it builds the servers.\n" +
 			"Settings of the services (docs/configuration.md) are taken from the environment.",
 		Args: args(cobra.NoArgs),

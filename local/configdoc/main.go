@@ -20,7 +20,7 @@ func main() {
 
 // document is docs/configuration.md.
 func document() string {
-	services := standalone.Services()
+	services := standalone.AllServices()
 	shared := config.Section{Title: "Every service", Text: "All services have these settings, with one meaning and default."}
 	for _, row := range services[0].Settings() {
 		if everywhere(row, services) {

@@ -10,16 +10,20 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/services/booster"
+	"github.com/mneme-memory/mneme/services/gateway"
 	"github.com/mneme-memory/mneme/services/reranker"
 	"github.com/mneme-memory/mneme/services/saliencyfilter"
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
-// Services are what the standalone runs, in order of dependency.
+// Services are those behind the gateway, in order of dependency.
 func Services() []runner.Service {
 	return []runner.Service{reranker.Service, utilizer.Service, booster.Service, saliencyfilter.Service}
 }
+
+// AllServices are what the standalone runs: Services, and the gateway before them.
+func AllServices() []runner.Service { return append(Services(), gateway.Service) }
 
 const readyPoll = 20 * time.Millisecond
 

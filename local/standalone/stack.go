@@ -1,4 +1,4 @@
-// Package standalone runs all of Mneme in one process tree for a laptop: the same four services
+// Package standalone runs all of Mneme in one process tree for a laptop: the same services
 // on the same protocols, beside a real Weaviate and Temporal as child processes and an embedded
 // broker, Redis and trace viewer. Nothing takes a short cut: what works here is what works on clusters.
 package standalone
@@ -63,6 +63,7 @@ type Stack struct {
 	viewer       *http.Server
 	viewing      sync.WaitGroup
 	lock         *dirLock
+	secret       string // of the services among themselves
 }
 
 type dependencies struct {
@@ -156,7 +157,7 @@ func (s *Stack) startViewer() error {
 	return nil
 }
 
-// startServices starts the four services in order of dependency and waits for their readiness.
+// startServices starts the services in order of dependency and waits for their readiness.
 func (s *Stack) startServices(ctx context.Context) error {
 	began := time.Now()
 	key, err := ensureTenants(s.opts.Dir, s.opts.Strategy, s.opts.Policy)
@@ -164,15 +165,19 @@ func (s *Stack) startServices(ctx context.Context) error {
 		return err
 	}
 	s.Connection.APIKey, s.Connection.Tenant = key, LocalTenant
+	if s.secret, err = ensureSecret(s.opts.Dir); err != nil {
+		return err
+	}
 	s.Connection.Brokers = []string{s.dependencies.broker.Addr()}
 	s.Connection.Redis = []string{s.dependencies.redis.Addr()}
-	s.services = newServiceGroup(ctx, Services(), s.environ(), filepath.Join(s.opts.Dir, logFile))
+	s.services = newServiceGroup(ctx, AllServices(), s.environ(), filepath.Join(s.opts.Dir, logFile))
 	if err := s.services.start(ctx); err != nil {
 		return err
 	}
+	s.Connection.Gateway = "http://" + s.services.addr("gateway")
 	s.Connection.Utilizer = "http://" + s.services.addr("utilizer")
 	s.Connection.Reranker = "http://" + s.services.addr("reranker")
-	s.say("services ready after %.1f s (saliency-filter, booster, reranker, utilizer)", time.Since(began).Seconds())
+	s.say("services ready after %.1f s (saliency-filter, booster, reranker, utilizer, gateway)", time.Since(began).Seconds())
 	return nil
 }
 
@@ -205,6 +210,8 @@ func (s *Stack) environ() map[string]string {
 		"MNEME_WEAVIATE_GRPC":         s.dependencies.weaviate.GRPC(),
 		"MNEME_TENANTS_FILE":          filepath.Join(s.opts.Dir, tenantsFile),
 		"MNEME_TENANTS_DIRECTORY":     "true",
+		"MNEME_INTERNAL_SECRET":       s.secret,
+		"MNEME_INTERNAL_KEYS":         "true", // everything listens on loopback, and the command line asks services directly
 		"OTEL_EXPORTER_OTLP_ENDPOINT": s.Connection.Traces,
 		"MNEME_LOG_LEVEL":             "info",
 	}
@@ -216,11 +223,16 @@ func (s *Stack) environ() map[string]string {
 
 // Settings are what the services were configured with, for another client of the same servers, such as a
 // benchmark. They hold no secrets.
-func (s *Stack) Settings() map[string]string { return s.environ() }
+func (s *Stack) Settings() map[string]string {
+	env := s.environ()
+	delete(env, "MNEME_INTERNAL_SECRET")
+	return env
+}
 
 // Addresses lists where everything listens, for people, by name.
 func (s *Stack) Addresses() [][2]string {
 	return [][2]string{
+		{"gateway (RPC; MCP at /mcp)", s.Connection.Gateway},
 		{"utilizer (gRPC and HTTP/JSON)", s.Connection.Utilizer},
 		{"kafka", s.dependencies.broker.Addr()},
 		{"temporal", s.dependencies.temporal.Addr()},

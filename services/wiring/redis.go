@@ -28,6 +28,9 @@ func (r Redis) Validate() error {
 	return config.Require(len(r.Addrs) > 0, "MNEME_REDIS_ADDRS", r.Addrs, "at least one host:port")
 }
 
+// Open makes a client for what a service keeps in Redis itself; it does not wait for Redis. Close it when done.
+func (r Redis) Open(tel *telemetry.Telemetry) (goredis.UniversalClient, error) { return r.client(tel) }
+
 // client makes a client; it does not wait for Redis.
 func (r Redis) client(tel *telemetry.Telemetry) (goredis.UniversalClient, error) {
 	c := goredis.NewUniversalClient(&goredis.UniversalOptions{

@@ -97,7 +97,7 @@ var standIns = []string{"github.com/twmb/franz-go/pkg/kfake", "github.com/aliceb
 
 var binaries = []string{
 	"services/saliencyfilter/cmd/saliency-filter", "services/booster/cmd/booster",
-	"services/reranker/cmd/reranker", "services/utilizer/cmd/utilizer",
+	"services/reranker/cmd/reranker", "services/utilizer/cmd/utilizer", "services/gateway/cmd/gateway",
 }
 
 func TestImportsPointOneWay(t *testing.T) {

@@ -17,16 +17,26 @@ import (
 // MaxTurns is how many turns one call may put in.
 const MaxTurns = 200
 
+// TurnQuota bounds and counts turns; *quota.Quota is one.
+type TurnQuota interface {
+	// Turns returns an error, which is told to the caller, where n turns are more than the principal's tenant may put in.
+	Turns(ctx context.Context, p access.Principal, n int) error
+	// Count counts n of what ("turns") for the principal's tenant.
+	Count(ctx context.Context, p access.Principal, what string, n int)
+}
+
 // Ingester publishes what is said. It is safe for concurrent use.
 type Ingester struct {
 	// Out publishes with acknowledgement of all in-sync replicas.
 	Out bus.Publisher
 	Now func() time.Time
+	// Quota is asked before turns are published, and told of those that were; nil for no limit.
+	Quota TurnQuota
 }
 
 // Turns publishes turns of a session in their order, all or none as far as their form goes: what breaks the contract is a terminal error
 // that names the field ("turns[3].text") before anything is published. When it returns nil, every turn is acknowledged by the bus. A turn
-// that is put in again, with the same id, has no effect. It needs access.Ingest.
+// that is put in again, with the same id, has no effect on memory; it counts against the quota. It needs access.Ingest.
 func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) error {
 	scope, err := i.scope(ctx, user)
 	if err != nil {
@@ -45,7 +55,23 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 			return inTurn(n, err)
 		}
 	}
-	return i.Out.Publish(ctx, msgs...)
+	return i.publishTurns(ctx, msgs)
+}
+
+// publishTurns publishes turns within the quota of who puts them in.
+func (i *Ingester) publishTurns(ctx context.Context, msgs []bus.Message) error {
+	if i.Quota == nil {
+		return i.Out.Publish(ctx, msgs...)
+	}
+	p, _ := access.FromContext(ctx) // checked
+	if err := i.Quota.Turns(ctx, p, len(msgs)); err != nil {
+		return err
+	}
+	if err := i.Out.Publish(ctx, msgs...); err != nil {
+		return err
+	}
+	i.Quota.Count(ctx, p, "turns", len(msgs))
+	return nil
 }
 
 // CloseSession publishes that a session has ended, so that its memories are formed now. last is the id of its last turn, as far as the

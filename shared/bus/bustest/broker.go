@@ -29,6 +29,9 @@ func StartBroker(t testing.TB, partitions int, topics ...string) *Broker {
 	return &Broker{t, kafka.Cluster{Brokers: fake.ListenAddrs()}}
 }
 
+// Addr is where it listens.
+func (b *Broker) Addr() string { return b.cluster.Brokers[0] }
+
 // Publisher returns a publisher.
 func (b *Broker) Publisher() bus.Publisher {
 	b.t.Helper()

@@ -1,0 +1,45 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mneme-memory/mneme/shared/platform/config"
+)
+
+// What happens to calls while Redis is away.
+const (
+	// FailOpen serves them without limits.
+	FailOpen = "open"
+	// FailClosed refuses them.
+	FailClosed = "closed"
+)
+
+// maxRate bounds limits a second and a minute, and maxStreams those of streams: beyond, a limit is better none.
+const (
+	maxRate    = 100_000
+	maxStreams = 1_000_000
+)
+
+// Limits are what may be asked. A limit of 0 is none.
+type Limits struct {
+	RequestsPerSecond       int    `env:"MNEME_GATEWAY_REQUESTS_PER_SECOND" envDefault:"50" desc:"requests a second of one API key, as many of which may come at once; 0 for no limit"`
+	TenantRequestsPerSecond int    `env:"MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND" envDefault:"500" desc:"requests a second of all API keys of a tenant; 0 for no limit"`
+	TurnsPerMinute          int    `env:"MNEME_GATEWAY_TURNS_PER_MINUTE" envDefault:"6000" desc:"turns a minute that a tenant may put in, as many of which may come at once; 0 for no limit"`
+	Streams                 int    `env:"MNEME_GATEWAY_STREAMS" envDefault:"10" desc:"streams that one API key may have open at a time; 0 for no limit"`
+	TenantStreams           int    `env:"MNEME_GATEWAY_TENANT_STREAMS" envDefault:"200" desc:"streams that all API keys of a tenant may have open at a time; 0 for no limit"`
+	Fail                    string `env:"MNEME_GATEWAY_LIMITS_FAIL" envDefault:"open" oneof:"open|closed" desc:"what happens to calls while Redis is away: open serves them without limits, and says so in X-RateLimit-Status; closed refuses them"`
+}
+
+// Validate checks what the types do not.
+func (l Limits) Validate() error {
+	rate, streams := fmt.Sprintf("0 to %d", maxRate), fmt.Sprintf("0 to %d", maxStreams)
+	within := func(n, most int) bool { return n >= 0 && n <= most }
+	return errors.Join(
+		config.Require(within(l.RequestsPerSecond, maxRate), "MNEME_GATEWAY_REQUESTS_PER_SECOND", l.RequestsPerSecond, rate),
+		config.Require(within(l.TenantRequestsPerSecond, maxRate), "MNEME_GATEWAY_TENANT_REQUESTS_PER_SECOND", l.TenantRequestsPerSecond, rate),
+		config.Require(within(l.TurnsPerMinute, maxRate), "MNEME_GATEWAY_TURNS_PER_MINUTE", l.TurnsPerMinute, rate),
+		config.Require(within(l.Streams, maxStreams), "MNEME_GATEWAY_STREAMS", l.Streams, streams),
+		config.Require(within(l.TenantStreams, maxStreams), "MNEME_GATEWAY_TENANT_STREAMS", l.TenantStreams, streams),
+	)
+}

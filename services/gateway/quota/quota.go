@@ -1,0 +1,136 @@
+// Package quota bounds what tenants and their API keys may ask of the gateway, and counts what they did. Everything is in Redis, so that
+// all replicas of the gateway count together: requests and turns by the generic cell rate algorithm, streams by leases that end with the
+// replica that holds them, usage by day.
+//
+// Two quantities have no limit here, because they do not pass the gateway: tokens of models, which the services behind it use, and stored
+// memories, which are formed later.
+package quota
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+)
+
+// Defaults of Options.
+const (
+	DefaultPrefix  = "mneme:quota:"
+	DefaultTimeout = 250 * time.Millisecond
+	DefaultPause   = time.Second
+	DefaultLease   = 30 * time.Second
+	DefaultFlush   = time.Second
+)
+
+// attrQuota is the attribute of the quota that was reached.
+const attrQuota = attribute.Key("mneme.quota")
+
+// Options are what a Quota is run with. Zero values have defaults.
+type Options struct {
+	// Prefix begins the keys in Redis.
+	Prefix string
+	// Timeout is how long a call waits for Redis. It holds where the client heeds contexts (ContextTimeoutEnabled).
+	Timeout time.Duration
+	// Pause is how long a Redis that did not answer is left alone before it is asked again.
+	Pause time.Duration
+	// Lease is how long a stream counts after the replica that serves it has died.
+	Lease time.Duration
+	// Flush is how often usage is written.
+	Flush time.Duration
+	// Now is the clock for pauses and days; the limits go by that of Redis.
+	Now func() time.Time
+	// Meter makes the metrics; nil makes none.
+	Meter metric.Meter
+	// Log is told when Redis is away and back; nil tells nobody.
+	Log *slog.Logger
+}
+
+func (o Options) filled() Options {
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	for _, d := range []struct {
+		value    *time.Duration
+		standard time.Duration
+	}{{&o.Timeout, DefaultTimeout}, {&o.Pause, DefaultPause}, {&o.Lease, DefaultLease}, {&o.Flush, DefaultFlush}} {
+		if *d.value <= 0 {
+			*d.value = d.standard
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Meter == nil {
+		o.Meter = telemetry.Discard().Meter.Meter("")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Quota holds limits and usage. It is safe for concurrent use; Run has to run beside it.
+type Quota struct {
+	// Streams bounds concurrent streams.
+	Streams *Streams
+
+	limits    Limits
+	prefix    string
+	flush     time.Duration
+	link      *link
+	admitting *goredis.Script
+	usage     *usage
+	limited   metric.Int64Counter
+}
+
+var _ door.Limiter = (*Quota)(nil)
+
+// New makes a Quota over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a metric cannot be made.
+func New(redis goredis.UniversalClient, limits Limits, o Options) (*Quota, error) {
+	o = o.filled()
+	limited, err1 := telemetry.MetricLimited.Counter(o.Meter)
+	unchecked, err2 := telemetry.MetricLimitsUnavailable.Counter(o.Meter)
+	lost, err3 := telemetry.MetricUsageLost.Counter(o.Meter)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	l := &link{redis: redis, timeout: o.Timeout, pause: o.Pause, now: o.Now, log: o.Log, unchecked: unchecked, fail: limits.Fail}
+	return &Quota{
+		Streams: newStreams(l, limits, o, limited), limits: limits, prefix: o.Prefix, flush: o.Flush, link: l,
+		admitting: admitScript(), usage: newUsage(l, o, lost), limited: limited,
+	}, nil
+}
+
+// Run writes usage and renews the leases of streams until ctx ends; then it writes what usage is left. It returns nil.
+func (q *Quota) Run(ctx context.Context) error {
+	flush, renew := time.NewTicker(q.flush), time.NewTicker(q.Streams.lease/leaseRenewals)
+	defer flush.Stop()
+	defer renew.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			q.usage.last(context.WithoutCancel(ctx))
+			return nil
+		case <-flush.C:
+			q.usage.write(ctx)
+		case <-renew.C:
+			q.Streams.renew(ctx)
+		}
+	}
+}
+
+// key is a key of a tenant. All keys of a tenant are in one slot of a cluster, so that a script may use several.
+func key(prefix, tenant, rest string) string { return prefix + "{" + tenant + "}:" + rest }
+
+// count counts a call that was refused over a quota.
+func count(ctx context.Context, c metric.Int64Counter, p access.Principal, quota string) {
+	c.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(p.Tenant.ID), attrQuota.String(quota)))
+}

@@ -1,0 +1,128 @@
+package quota
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/access"
+)
+
+// Quotas, as callers are told them.
+const (
+	quotaRequests       = "requests per second of an API key"
+	quotaTenantRequests = "requests per second of a tenant"
+	quotaTurns          = "turns per minute of a tenant"
+	quotaStreams        = "concurrent streams of an API key"
+	quotaTenantStreams  = "concurrent streams of a tenant"
+)
+
+// rate is a limit of so many per period, all of which may come at once.
+type rate struct {
+	quota, key string
+	limit      int
+	period     time.Duration
+}
+
+// interval is the time in µs after which one more may come.
+func (r rate) interval() int64 { return max(1, r.period.Microseconds()/int64(r.limit)) }
+
+// full is what is free in µs where nothing has come.
+func (r rate) full() int64 { return r.interval() * int64(r.limit) }
+
+// need is what has to be free in µs for n to come.
+func (r rate) need(n int) int64 { return r.interval() * int64(min(n, r.limit)) }
+
+// allowance is what is left of the limit.
+func (r rate) allowance(free int64) door.Allowance {
+	return door.Allowance{
+		Limit: r.limit, Remaining: int(max(0, free/r.interval())), Reset: time.Duration(r.full()-free) * time.Microsecond, Quota: r.quota,
+	}
+}
+
+// Request implements door.Limiter: it counts a request against the limits of its API key and of its tenant, in one round trip, and as used
+// where it is let through. A request that one of them refuses takes nothing of the other. Where limits cannot be told, the allowance says
+// so, and the error is a problem where requests are not served without them.
+func (q *Quota) Request(ctx context.Context, p access.Principal) (door.Allowance, error) {
+	var rates []rate
+	if n := q.limits.RequestsPerSecond; n > 0 {
+		rates = append(rates, rate{quotaRequests, key(q.prefix, p.Tenant.ID, "requests:"+p.KeyID), n, time.Second})
+	}
+	if n := q.limits.TenantRequestsPerSecond; n > 0 {
+		rates = append(rates, rate{quotaTenantRequests, key(q.prefix, p.Tenant.ID, "requests"), n, time.Second})
+	}
+	a, err := q.admit(ctx, p, 1, rates)
+	if err == nil && a.RetryAfter == 0 {
+		q.Count(ctx, p, Requests, 1)
+	}
+	return a, err
+}
+
+// Turns counts n turns that are about to be put in against the limit of their tenant. Its error is a problem: that the limit is reached,
+// which takes nothing of it, or that it cannot be told. More turns than the limit of a minute are let through where none of it is used, and
+// then take that many minutes.
+func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
+	if q.limits.TurnsPerMinute == 0 || n <= 0 {
+		return nil
+	}
+	a, err := q.admit(ctx, p, n, []rate{
+		{quotaTurns, key(q.prefix, p.Tenant.ID, "turns"), q.limits.TurnsPerMinute, time.Minute},
+	})
+	if err == nil && a.RetryAfter > 0 {
+		return over(a.Quota, a.RetryAfter)
+	}
+	return err
+}
+
+// over is the problem of a call over a limit.
+func over(quota string, retryAfter time.Duration) error {
+	return door.Problem{
+		Status: http.StatusTooManyRequests, Code: door.CodeRateLimited, RetryAfter: retryAfter, Detail: "over the limit of " + quota,
+	}
+}
+
+// admit counts n against all rates or, where one is reached, against none. The allowance is that of the nearest.
+func (q *Quota) admit(ctx context.Context, p access.Principal, n int, rates []rate) (door.Allowance, error) {
+	if len(rates) == 0 {
+		return door.Allowance{}, nil
+	}
+	keys, args := make([]string, len(rates)), []any{n}
+	for i, r := range rates {
+		keys[i] = r.key
+		args = append(args, r.interval(), r.limit)
+	}
+	answer, err := q.link.run(ctx, q.admitting, keys, args...)
+	if err != nil {
+		return door.Allowance{Unavailable: true}, q.link.without(ctx)
+	}
+	a := nearest(rates, answer[1:])
+	if answer[0] == 0 {
+		a = reached(rates, answer[1:], n)
+		count(ctx, q.limited, p, a.Quota)
+	}
+	return a, nil
+}
+
+// nearest is the allowance of the limit of which the least is left.
+func nearest(rates []rate, free []int64) door.Allowance {
+	a := rates[0].allowance(free[0])
+	for i, r := range rates[1:] {
+		if b := r.allowance(free[i+1]); b.Remaining < a.Remaining {
+			a = b
+		}
+	}
+	return a
+}
+
+// reached is the allowance of the limit that has to be waited for longest until n may come.
+func reached(rates []rate, free []int64, n int) door.Allowance {
+	var a door.Allowance
+	for i, r := range rates {
+		if wait := time.Duration(r.need(n)-free[i]) * time.Microsecond; wait > a.RetryAfter {
+			a = r.allowance(free[i])
+			a.RetryAfter = wait
+		}
+	}
+	return a
+}

@@ -1,0 +1,82 @@
+package quota
+
+import goredis "github.com/redis/go-redis/v9"
+
+// The scripts take the time from Redis, so that clocks of replicas do not matter, and write numbers in full: Lua would round them. Each
+// runs as a whole or not at all. What is for seconds only goes to Redis's replicas and not into its append-only file: a request would have
+// to wait for the disk where each write is synced.
+
+// admitScript is the generic cell rate algorithm over several limits, all or none: a call that one limit refuses takes nothing from the
+// others. KEYS hold the limits' theoretical arrival times, in µs. ARGV are the cost of the call, then interval in µs and burst of each
+// limit. It returns 1 where the call is within all limits, else 0, and how many µs worth of each limit are free afterwards. A cost beyond
+// a burst is let through where all of the burst is free, and waited for afterwards. Keys stay for longer than they are needed, because one
+// that expires is written to the append-only file, too.
+func admitScript() *goredis.Script {
+	return goredis.NewScript(`
+redis.set_repl(redis.REPL_REPLICA)
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local cost, within = tonumber(ARGV[1]), 1
+local free = {}
+for i, key in ipairs(KEYS) do
+  local interval, burst = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
+  local arrival = math.max(tonumber(redis.call('GET', key) or 0), now)
+  free[i] = now + interval * burst - arrival
+  if free[i] < math.min(cost, burst) * interval then
+    within = 0
+  end
+end
+local answer = {within}
+for i, key in ipairs(KEYS) do
+  local interval, burst = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
+  if within == 1 then
+    free[i] = free[i] - cost * interval
+    local wait = interval * burst - free[i]
+    redis.call('SET', key, string.format('%.0f', now + wait), 'PX', string.format('%.0f', math.ceil(wait / 1000) + 600000))
+  end
+  answer[i + 1] = free[i]
+end
+return answer
+`)
+}
+
+// leaseScript takes or renews a lease. KEYS are sorted sets of leases by when they end, in ms. ARGV are the lease's id, how long it lives
+// in ms, and how many leases each set may have, empty for any number. It returns 0, or the number of the first set that is full; then
+// nothing is taken.
+func leaseScript() *goredis.Script {
+	return goredis.NewScript(`
+redis.set_repl(redis.REPL_REPLICA)
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+for i, key in ipairs(KEYS) do
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', now))
+  local most = tonumber(ARGV[2 + i])
+  if most and redis.call('ZCARD', key) >= most then
+    return {i}
+  end
+end
+for _, key in ipairs(KEYS) do
+  redis.call('ZADD', key, string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
+  redis.call('PEXPIRE', key, ARGV[2])
+end
+return {0}
+`)
+}
+
+// usageScript adds counts to a hash once: a replica that has had no answer sends the same again. ARGV are the replica's field, the number
+// of what it sends, which grows, when the hash expires in ms since 1970, then fields with what is added to them.
+func usageScript() *goredis.Script {
+	return goredis.NewScript(`
+local hash = KEYS[1]
+if tonumber(redis.call('HGET', hash, ARGV[1]) or 0) >= tonumber(ARGV[2]) then
+  return {0}
+end
+redis.call('HSET', hash, ARGV[1], ARGV[2])
+for i = 4, #ARGV, 2 do
+  local sum = tonumber(redis.call('HGET', hash, ARGV[i]) or 0) + tonumber(ARGV[i + 1])
+  redis.call('HSET', hash, ARGV[i], string.format('%.0f', sum))
+end
+redis.call('PEXPIREAT', hash, ARGV[3])
+return {1}
+`)
+}

@@ -1,0 +1,143 @@
+package quota
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mneme-memory/mneme/shared/access"
+)
+
+const (
+	// leaseRenewals is how often a lease is renewed while it lives.
+	leaseRenewals = 3
+	// streamRetry is when a client is told to try again: nobody knows when a stream ends.
+	streamRetry = 5 * time.Second
+)
+
+// Streams bounds how many streams a tenant and each of its API keys have open, over all replicas. A stream holds a lease, which Quota.Run
+// renews, and which ends by itself where the replica dies.
+type Streams struct {
+	link    *link
+	limits  Limits
+	prefix  string
+	lease   time.Duration
+	script  *goredis.Script
+	limited metric.Int64Counter
+
+	mu   sync.Mutex
+	held map[*lease]struct{}
+}
+
+func newStreams(l *link, limits Limits, o Options, limited metric.Int64Counter) *Streams {
+	return &Streams{
+		link: l, limits: limits, prefix: o.Prefix, lease: o.Lease, script: leaseScript(), limited: limited, held: map[*lease]struct{}{},
+	}
+}
+
+// lease is what an open stream holds.
+type lease struct {
+	id   string
+	keys []string
+
+	mu       sync.Mutex // held while it is written
+	released bool
+}
+
+// Acquire takes a lease for a stream that is about to be opened. Release it when the stream has ended; again does nothing. The error is a
+// problem: that a limit is reached, or that the limits cannot be told. A stream that is opened while they cannot, where such are served,
+// counts as soon as they can.
+func (s *Streams) Acquire(ctx context.Context, p access.Principal) (release func(), err error) {
+	l := &lease{id: uuid.NewString()}
+	var quotas []string
+	var limits []any
+	for _, of := range []struct {
+		quota, rest string
+		limit       int
+	}{{quotaStreams, "streams:" + p.KeyID, s.limits.Streams}, {quotaTenantStreams, "streams", s.limits.TenantStreams}} {
+		if of.limit > 0 {
+			l.keys, quotas, limits = append(l.keys, key(s.prefix, p.Tenant.ID, of.rest)), append(quotas, of.quota), append(limits, of.limit)
+		}
+	}
+	if len(l.keys) == 0 {
+		return func() {}, nil
+	}
+	full, err := s.write(ctx, l, limits...)
+	if err != nil {
+		if err := s.link.without(ctx); err != nil {
+			s.withdraw(ctx, l) // it may have been taken although there was no answer
+			return nil, err
+		}
+	}
+	if full > 0 {
+		count(ctx, s.limited, p, quotas[full-1])
+		return nil, over(quotas[full-1], streamRetry)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[l] = struct{}{}
+	return func() { s.release(context.WithoutCancel(ctx), l) }, nil
+}
+
+// write takes or renews a lease; full is the number of the limit that is reached, 0 for none.
+func (s *Streams) write(ctx context.Context, l *lease, limits ...any) (full int64, err error) {
+	answer, err := s.link.run(ctx, s.script, l.keys, append([]any{l.id, s.lease.Milliseconds()}, limits...)...)
+	if err != nil {
+		return 0, err
+	}
+	return answer[0], nil
+}
+
+func (s *Streams) release(ctx context.Context, l *lease) {
+	s.mu.Lock()
+	delete(s.held, l)
+	s.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.released {
+		l.released = true
+		s.withdraw(ctx, l)
+	}
+}
+
+// withdraw gives a lease back. Where Redis is away it ends by itself.
+func (s *Streams) withdraw(ctx context.Context, l *lease) {
+	_ = s.link.do(context.WithoutCancel(ctx), func(ctx context.Context) error { // the link says what is wrong
+		_, err := s.link.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
+			for _, k := range l.keys {
+				p.ZRem(ctx, k, l.id)
+			}
+			return nil
+		})
+		return err
+	})
+}
+
+// renew renews all leases that are held.
+func (s *Streams) renew(ctx context.Context) {
+	s.mu.Lock()
+	held := make([]*lease, 0, len(s.held))
+	for l := range s.held {
+		held = append(held, l)
+	}
+	s.mu.Unlock()
+	for _, l := range held {
+		if err := s.renewOne(ctx, l); err != nil {
+			return // the link says what is wrong; the next time is soon
+		}
+	}
+}
+
+func (s *Streams) renewOne(ctx context.Context, l *lease) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.released {
+		return nil
+	}
+	_, err := s.write(ctx, l)
+	return err
+}

@@ -1,0 +1,227 @@
+package quota_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/services/gateway/quota"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// used is what a day's usage says of a tenant.
+func used(t *testing.T, q *quota.Quota, tenantID, day string) map[string]int64 {
+	t.Helper()
+	u, err := q.Usage(access.NewContext(t.Context(), by(tenantID, "admin")), day)
+	if err != nil {
+		t.Fatalf("usage of %q: %v", day, err)
+	}
+	return u
+}
+
+func usageOf(requests, turns, recalls, answers int64) map[string]int64 {
+	return map[string]int64{quota.Requests: requests, quota.Turns: turns, quota.Recalls: recalls, quota.Answers: answers}
+}
+
+func (r *replica) expectUsage(t *testing.T, tenantID, day string, want map[string]int64) {
+	t.Helper()
+	if got := used(t, r.Quota, tenantID, day); !maps.Equal(got, want) {
+		t.Errorf("%s, %q: got %v, want %v", tenantID, day, got, want)
+	}
+}
+
+func TestUsageIsCountedByDayAndTenant(t *testing.T) {
+	limits := quota.Limits{RequestsPerSecond: 5}
+	r := start(t, limits)
+	other := join(t, r.server, r.clock, limits)
+	if passed, _ := r.requests(t, by("acme", "k"), 8); passed != 5 {
+		t.Fatalf("%d passed", passed)
+	}
+	r.Count(t.Context(), by("acme", "k"), quota.Turns, 7)
+	other.Count(t.Context(), by("acme", "k2"), quota.Turns, 3)
+	other.Count(t.Context(), by("globex", "k"), quota.Answers, 1)
+	other.expectUsage(t, "acme", "", usageOf(0, 3, 0, 0)) // the other replica has not written yet
+	r.expectUsage(t, "acme", "2026-11-25", usageOf(5, 10, 0, 0))
+	r.expectUsage(t, "globex", "2026-11-25", usageOf(0, 0, 0, 1))
+	r.advance(12 * time.Hour)
+	r.Count(t.Context(), by("acme", "k"), quota.Recalls, 1)
+	r.expectUsage(t, "acme", "", usageOf(0, 0, 1, 0))
+	r.expectUsage(t, "acme", "2026-11-26", usageOf(0, 0, 1, 0))
+	r.expectUsage(t, "acme", "2026-11-25", usageOf(5, 10, 0, 0))
+	r.expectUsage(t, "acme", "2020-01-01", usageOf(0, 0, 0, 0))
+	r.advance(399 * 24 * time.Hour)
+	r.expectUsage(t, "acme", "2026-11-25", usageOf(5, 10, 0, 0))
+	r.advance(2 * 24 * time.Hour)
+	r.expectUsage(t, "acme", "2026-11-25", usageOf(0, 0, 0, 0))
+}
+
+func TestUsageIsForAdministratorsOfTheTenant(t *testing.T) {
+	r := start(t, quota.Limits{})
+	p := by("acme", "k")
+	p.Scopes = []access.Scope{access.Ingest, access.Recall, access.Read, access.Erase}
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		want connect.Code
+	}{
+		"nobody":        {t.Context(), connect.CodeUnauthenticated},
+		"another scope": {access.NewContext(t.Context(), p), connect.CodePermissionDenied},
+	} {
+		if _, err := r.Usage(c.ctx, ""); connect.CodeOf(err) != c.want {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	for _, day := range []string{"yesterday", "2026-13-01", "2026-1-1", "../x", "2026-11-25T00:00:00Z"} {
+		_, err := r.Usage(access.NewContext(t.Context(), by("acme", "k")), day)
+		if p := problem(t, err); p.Status != http.StatusBadRequest || p.Field != "day" {
+			t.Errorf("%q: got %v", day, err)
+		}
+	}
+}
+
+func TestUsageIsWrittenInTheBackgroundAndAtTheEnd(t *testing.T) {
+	r := start(t, quota.Limits{})
+	q := open(t, r.server.Addr(), quota.Limits{}, quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second, Flush: time.Millisecond})
+	stop := running(t, q)
+	q.Count(t.Context(), by("acme", "k"), quota.Turns, 2)
+	await(t, func() bool { return used(t, r.Quota, "acme", "")[quota.Turns] == 2 })
+	stop()
+	slow := open(t, r.server.Addr(), quota.Limits{}, quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second, Flush: time.Hour})
+	stop = running(t, slow)
+	slow.Count(t.Context(), by("acme", "k"), quota.Turns, 3)
+	stop()
+	r.expectUsage(t, "acme", "", usageOf(0, 5, 0, 0))
+}
+
+func TestUsageWaitsForRedisAndCountsOnce(t *testing.T) {
+	r := start(t, quota.Limits{})
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			for range 20 {
+				r.Count(t.Context(), by("acme", "k"), quota.Turns, 1)
+			}
+		})
+	}
+	all.Wait()
+	r.server.Close()
+	admin := access.NewContext(t.Context(), by("acme", "k"))
+	for range 3 { // each tries to write
+		if _, err := r.Usage(admin, ""); problem(t, err).Status != http.StatusServiceUnavailable {
+			t.Errorf("away: got %v", err)
+		}
+		r.Count(t.Context(), by("acme", "k"), quota.Turns, 1)
+		r.clock.mu.Lock()
+		r.clock.now = r.clock.now.Add(quota.DefaultPause)
+		r.clock.mu.Unlock()
+	}
+	if err := r.server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r.expectUsage(t, "acme", "", usageOf(0, 1003, 0, 0))
+	}
+}
+
+// An answer that is lost after the script has run must not have it counted twice.
+func TestABatchWithoutAnAnswerIsNotCountedTwice(t *testing.T) {
+	r := start(t, quota.Limits{})
+	r.Count(t.Context(), by("acme", "k"), quota.Turns, 5)
+	cut := cutOff(t, r.server.Addr())
+	q := open(t, cut.addr(), quota.Limits{}, quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second})
+	q.Count(t.Context(), by("acme", "k"), quota.Turns, 2)
+	admin := access.NewContext(t.Context(), by("acme", "k"))
+	if _, err := q.Usage(admin, ""); err != nil { // the script is known now
+		t.Fatal(err)
+	}
+	q.Count(t.Context(), by("acme", "k"), quota.Turns, 3)
+	cut.answers(false)
+	if _, err := q.Usage(admin, ""); err == nil {
+		t.Fatal("there was an answer")
+	}
+	await(t, func() bool { return r.server.HGet("mneme:quota:{acme}:usage:2026-11-25", quota.Turns) == "5" })
+	cut.answers(true)
+	r.advance(quota.DefaultPause)
+	for range 2 {
+		if got := used(t, q, "acme", "")[quota.Turns]; got != 5 {
+			t.Errorf("%d turns, want 5", got)
+		}
+	}
+	r.expectUsage(t, "acme", "", usageOf(0, 10, 0, 0))
+}
+
+func TestUsageThatCannotBeWrittenAtTheEndIsTold(t *testing.T) {
+	r := start(t, quota.Limits{})
+	stop := running(t, r.Quota)
+	r.server.Close()
+	r.Count(t.Context(), by("acme", "k"), quota.Turns, 4)
+	stop()
+	if r.log.count("lost") != 1 || r.counted(t, "mneme.gateway.usage_lost", "") != 4 {
+		t.Error("nobody was told")
+	}
+}
+
+func TestWhatWaitsIsBounded(t *testing.T) {
+	r := start(t, quota.Limits{})
+	r.server.Close()
+	for n := range 20_000 {
+		r.clock.mu.Lock()
+		r.clock.now = noon.AddDate(0, 0, n)
+		r.clock.mu.Unlock()
+		r.Count(t.Context(), by("acme", "k"), quota.Turns, 1)
+	}
+	if n := r.counted(t, "mneme.gateway.usage_lost", ""); n != 10_000 {
+		t.Errorf("%d counts were dropped", n)
+	}
+}
+
+// recalling answers recalls, and refuses those for nobody.
+type recalling struct {
+	mnemev1connect.UnimplementedUtilizerServiceHandler
+}
+
+func (recalling) Recall(
+	_ context.Context, req *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
+	if req.Msg.GetUserId() == "nobody" {
+		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("user_id: is nobody"))
+	}
+	return connect.NewResponse(&mnemev1.RecallResponse{}), nil
+}
+
+func (recalling) Answer(context.Context, *connect.Request[mnemev1.AnswerRequest]) (*connect.Response[mnemev1.AnswerResponse], error) {
+	return connect.NewResponse(&mnemev1.AnswerResponse{}), nil
+}
+
+func TestRecallsAndAnswersThatWereGivenAreCounted(t *testing.T) {
+	r := start(t, quota.Limits{})
+	_, handler := mnemev1connect.NewUtilizerServiceHandler(recalling{})
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	services := upstream.New(server.Client(), server.URL, server.URL, "secret-of-services", r.Counting())
+	ctx := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"}, Scopes: []access.Scope{access.Recall}})
+	for _, user := range []string{"ana", "ana", "nobody"} {
+		_, err := services.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: user}))
+		if (err != nil) != (user == "nobody") {
+			t.Errorf("%s: %v", user, err)
+		}
+	}
+	ask := &mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana"}}
+	if _, err := services.Recall.Answer(ctx, connect.NewRequest(ask)); err != nil {
+		t.Error(err)
+	}
+	if _, err := services.Recall.Recall(t.Context(), connect.NewRequest(&mnemev1.RecallRequest{UserId: "ana"})); err == nil {
+		t.Error("a call by nobody passed")
+	}
+	r.expectUsage(t, "acme", "", usageOf(0, 0, 2, 1))
+}

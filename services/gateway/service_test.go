@@ -1,0 +1,151 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/alicebob/miniredis/v2"
+	"go.uber.org/goleak"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/services/gateway"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const key = "KEY-of-acme"
+
+// behind answers recalls of the gateway's with whose they are.
+type behind struct {
+	mnemev1connect.UnimplementedUtilizerServiceHandler
+}
+
+func (behind) Recall(_ context.Context, r *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+	return connect.NewResponse(&mnemev1.RecallResponse{
+		Profile: r.Header().Get("Mneme-Tenant") + "/" + r.Msg.GetUserId() + " by " + r.Header().Get("Authorization"),
+	}), nil
+}
+
+// start runs the gateway and returns its address.
+func start(t *testing.T) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(behind{}))
+	inner := httptest.NewServer(mux)
+	t.Cleanup(inner.Close)
+	file := filepath.Join(t.TempDir(), "tenants.yaml")
+	if err := os.WriteFile(file, []byte("tenants:\n  - id: acme\n    api_keys: ["+tenant.HashKey(key)+"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	addr, done := make(chan string, 1), make(chan error, 1)
+	environ := map[string]string{
+		"MNEME_HTTP_ADDR": "127.0.0.1:0", "MNEME_UTILIZER_URL": inner.URL, "MNEME_RERANKER_URL": inner.URL, "MNEME_TENANTS_FILE": file,
+		"MNEME_INTERNAL_SECRET": "a secret of services", "MNEME_REDIS_ADDRS": miniredis.RunT(t).Addr(), "MNEME_KAFKA_REPLICAS": "1",
+		"MNEME_KAFKA_BROKERS": bustest.StartBroker(t, 2, contract.TopicSessionEvents).Addr(), "MNEME_KAFKA_PARTITIONS": "2",
+	}
+	go func() {
+		done <- runner.Run(ctx, gateway.Service, runner.Options{
+			Environ: environ, Stderr: &bytes.Buffer{}, OnListen: func(a string) { addr <- a },
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	url := "http://" + <-addr
+	awaitReady(t, url)
+	return url
+}
+
+func awaitReady(t *testing.T, url string) {
+	t.Helper()
+	tick, late := time.NewTicker(10*time.Millisecond), time.After(30*time.Second)
+	defer tick.Stop()
+	for {
+		if status, _ := ask(t, http.MethodGet, url+"/readyz", "", ""); status == http.StatusOK {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal("the gateway does not become ready")
+		}
+	}
+}
+
+// ask makes a request with a key, an empty one meaning none, and returns status and body.
+func ask(t *testing.T, method, url, key, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var out bytes.Buffer
+	if _, err := out.ReadFrom(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, out.String()
+}
+
+func TestTheDoorsStandBehindTheGuard(t *testing.T) {
+	url := start(t)
+	recall := url + mnemev1connect.UtilizerServiceRecallProcedure
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	for name, c := range map[string]struct {
+		url, key, body string
+		status         int
+		want           string
+	}{
+		"RPC":                 {recall, key, `{"userId":"ines"}`, 200, "acme/ines by Bearer a secret of services"},
+		"RPC without a key":   {recall, "", `{"userId":"ines"}`, 401, "missing"},
+		"RPC, an unknown key": {recall, "KEY-typo", `{"userId":"ines"}`, 401, "not known"},
+		"MCP":                 {url + "/mcp", key, list, 200, `"recall"`},
+		"MCP without a key":   {url + "/mcp", "", list, 401, "missing"},
+		"another path":        {url + "/v0", key, "", 404, ""},
+	} {
+		status, body := ask(t, http.MethodPost, c.url, c.key, c.body)
+		if status != c.status || !strings.Contains(body, c.want) || strings.Contains(body, "KEY-typo") {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+		if c.status == 200 && !json.Valid([]byte(body)) {
+			t.Errorf("%s: %s is no JSON", name, body)
+		}
+	}
+}
+
+func TestAGatewayWithoutASecretDoesNotStart(t *testing.T) {
+	err := runner.Run(t.Context(), gateway.Service, runner.Options{Environ: map[string]string{}, Stderr: &bytes.Buffer{}})
+	if !errors.Is(err, config.ErrInvalid) || !strings.Contains(err.Error(), "MNEME_INTERNAL_SECRET") {
+		t.Errorf("got %v", err)
+	}
+}
