@@ -12,6 +12,7 @@ require (
 	github.com/caarlos0/env/v11 v11.4.2
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/cespare/xxhash/v2 v2.3.0
+	github.com/danielgtaylor/huma/v2 v2.37.2
 	github.com/go-openapi/strfmt v0.27.2
 	github.com/gofrs/flock v0.13.1
 	github.com/google/uuid v1.6.0

@@ -1,0 +1,273 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/access"
+)
+
+// verbatimSession is the session of memories that are added without one.
+const verbatimSession = "verbatim"
+
+type listMemories struct {
+	User   userID   `path:"user"`
+	Status []string `query:"status,explode" enum:"active,superseded,retracted,quarantined" nullable:"false" maxItems:"4" doc:"Memories of these states only; several times for several; without it all."`
+	Limit  int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Memories at most."`
+	Cursor cursor   `query:"cursor"`
+}
+
+type memoryPage struct {
+	Body struct {
+		Memories []Memory `json:"memories" nullable:"false" doc:"Oldest first."`
+		Next     string   `json:"next_cursor,omitempty" doc:"Where to go on; absent on the last page."`
+	}
+}
+
+// NewMemory is a memory in a caller's own words.
+type NewMemory struct {
+	Content utterance  `json:"content" doc:"The memory, as it is to be kept. At most 32768 bytes."`
+	Role    string     `json:"role,omitempty" enum:"user,assistant" doc:"Who says it; without it user."`
+	Speaker speaker    `json:"speaker,omitempty"`
+	Caption caption    `json:"caption,omitempty"`
+	Time    *time.Time `json:"time,omitempty" doc:"When it was said, between 1970-01-01 and one day from now; without it now."`
+	TurnID  textID     `json:"turn_id,omitempty" doc:"The turn that tells it; without it one that is made of the Idempotency-Key. A turn that was used before adds nothing. At most 128 bytes."`
+}
+
+type addMemory struct {
+	Keyed
+	User userID `path:"user"`
+	Body struct {
+		NewMemory
+		Kind    string `json:"kind,omitempty" enum:"fact,preference,episodic,semantic,procedural" doc:"What it is about; without it fact."`
+		Session textID `json:"session_id,omitempty" doc:"The session that it belongs to; without it verbatim. At most 128 bytes."`
+	}
+}
+
+type updateMemory struct {
+	Keyed
+	User   userID   `path:"user"`
+	Memory memoryID `path:"memory"`
+	Body   NewMemory
+}
+
+type memoryRequest struct {
+	User   userID   `path:"user"`
+	Memory memoryID `path:"memory"`
+}
+
+type readMemory struct {
+	User   userID     `path:"user"`
+	Memory memoryID   `path:"memory"`
+	IfNone etagHeader `header:"If-None-Match"`
+}
+
+type readUser struct {
+	User   userID     `path:"user"`
+	IfNone etagHeader `header:"If-None-Match"`
+}
+
+type userRequest struct {
+	User userID `path:"user"`
+}
+
+// read is an answer that a client may have already.
+type read[T any] struct {
+	Status int
+	ETag   string `header:"ETag" doc:"Of this answer; send it in If-None-Match."`
+	Body   T
+}
+
+// MemoryWithSources is a memory with the turns it was made from, as far as they are kept.
+type MemoryWithSources struct {
+	Memory
+	Turns []Turn `json:"source_turns" nullable:"false" doc:"The turns it was made from, as far as they are kept."`
+}
+
+// History is every version connected with a memory.
+type History struct {
+	Versions []Memory `json:"versions" nullable:"false" doc:"Oldest first."`
+}
+
+type oneMemory struct{ Body Memory }
+
+type workingMemory struct {
+	Body struct {
+		Turns []Turn `json:"turns" nullable:"false" doc:"Oldest first."`
+	}
+}
+
+func (a *API) memories() {
+	const all, one = "/users/{user}/memories", "/users/{user}/memories/{memory}"
+	conditional, changed := []int{http.StatusNotFound, http.StatusNotModified}, []int{http.StatusNotFound, http.StatusConflict}
+	register(a, operation{
+		id: "list-memories", method: http.MethodGet, path: all, tag: tagMemories, scope: access.Read, status: http.StatusOK,
+		summary: "List memories", description: "Lists a user's memories, oldest first.",
+	}, a.listMemories)
+	register(a, operation{
+		id: "add-memory", method: http.MethodPost, path: all, tag: tagMemories, scope: access.Ingest, keyed: true, status: http.StatusCreated,
+		summary: "Add a memory", description: "Writes a memory as you tell it, without any judgement of what is known; it can be " +
+			"read when the answer is there.",
+	}, a.addMemory)
+	register(a, operation{
+		id: "get-memory", method: http.MethodGet, path: one, tag: tagMemories, scope: access.Read, status: http.StatusOK, errors: conditional,
+		summary: "Get a memory", description: "Returns a memory with the turns it was made from.",
+	}, a.getMemory)
+	register(a, operation{
+		id: "update-memory", method: http.MethodPatch, path: one, tag: tagMemories, scope: access.Erase, keyed: true, status: http.StatusOK,
+		errors: changed, summary: "Update a memory",
+		description: "Writes a new version of a memory that holds, in your words, and returns it: it has an id of its own. The " +
+			"version before is superseded.",
+	}, a.updateMemory)
+	register(a, operation{
+		id: "delete-memory", method: http.MethodDelete, path: one, tag: tagMemories, scope: access.Erase, status: http.StatusOK, errors: changed,
+		summary: "Retract a memory", description: "Retracts a memory: recall does not see it any more, its history stays. One that " +
+			"is superseded is refused.",
+	}, a.deleteMemory)
+	register(a, operation{
+		id: "get-memory-history", method: http.MethodGet, path: one + "/history", tag: tagMemories, scope: access.Read, status: http.StatusOK,
+		errors: conditional, summary: "Get a memory's history", description: "Returns every version connected with a memory, oldest first.",
+	}, a.getHistory)
+	register(a, operation{
+		id: "release-memory", method: http.MethodPost, path: one + "/release", tag: tagMemories, scope: access.Erase, status: http.StatusOK,
+		errors: changed, summary: "Release a memory", description: "Ends the quarantine of a memory: recall sees it from then on. " +
+			"May be repeated.",
+	}, a.releaseMemory)
+	register(a, operation{
+		id: "get-working-memory", method: http.MethodGet, path: "/users/{user}/working-memory", tag: tagMemories, scope: access.Read,
+		status: http.StatusOK, summary: "Get working memory", description: "Returns the sliding window of a user's recent salient turns.",
+	}, a.getWorkingMemory)
+	register(a, operation{
+		id: "get-core", method: http.MethodGet, path: "/users/{user}/core", tag: tagMemories, scope: access.Read, status: http.StatusOK,
+		errors: []int{http.StatusNotModified}, summary: "Get the core block", description: "Returns the block of a user that is always in view.",
+	}, a.getCore)
+}
+
+func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, error) {
+	token, err := openCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	size := uint32(in.Limit) //nolint:gosec // checked
+	req := &mnemev1.ListMemoriesRequest{UserId: string(in.User), PageSize: size, PageToken: string(token)}
+	for _, s := range in.Status {
+		req.Statuses = append(req.Statuses, mnemev1.Status(mnemev1.Status_value["STATUS_"+strings.ToUpper(s)]))
+	}
+	res, err := a.Services.Memories.ListMemories(ctx, connect.NewRequest(req))
+	if err != nil {
+		return nil, err
+	}
+	out := &memoryPage{}
+	out.Body.Memories, out.Body.Next = each(res.Msg.GetMemories(), memoryOf), newCursor([]byte(res.Msg.GetNextPageToken()))
+	return out, nil
+}
+
+// turn is the turn that tells a memory in a caller's words.
+func (a *API) turn(in NewMemory, key keyHeader, where string) *mnemev1.Turn {
+	out := &mnemev1.Turn{
+		TurnId: string(in.TurnID), Speaker: string(in.Speaker), Role: mnemev1.Role_ROLE_USER, Text: string(in.Content),
+		Caption: string(in.Caption), Time: stampOf(in.Time),
+	}
+	if out.TurnId == "" {
+		out.TurnId = deriveID(key, where, 0)
+	}
+	if in.Role == "assistant" {
+		out.Role = mnemev1.Role_ROLE_ASSISTANT
+	}
+	if out.Speaker == "" {
+		out.Speaker = word(out.GetRole(), "ROLE_")
+	}
+	if in.Time == nil {
+		now := a.Now()
+		out.Time = stampOf(&now)
+	}
+	return out
+}
+
+func (a *API) addMemory(ctx context.Context, in *addMemory) (*oneMemory, error) {
+	session := string(in.Body.Session)
+	if session == "" {
+		session = verbatimSession
+	}
+	res, err := a.Services.Memories.AddMemory(ctx, connect.NewRequest(&mnemev1.AddMemoryRequest{
+		UserId: string(in.User), Turn: a.turn(in.Body.NewMemory, in.Key, "memory of "+session), SessionId: session,
+		Kind: mnemev1.Kind(mnemev1.Kind_value["KIND_"+strings.ToUpper(in.Body.Kind)]),
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
+}
+
+func (a *API) updateMemory(ctx context.Context, in *updateMemory) (*oneMemory, error) {
+	res, err := a.Services.Memories.UpdateMemory(ctx, connect.NewRequest(&mnemev1.UpdateMemoryRequest{
+		UserId: string(in.User), MemoryId: string(in.Memory), Turn: a.turn(in.Body, in.Key, "version of "+string(in.Memory)),
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
+}
+
+func (a *API) deleteMemory(ctx context.Context, in *memoryRequest) (*oneMemory, error) {
+	res, err := a.Services.Memories.DeleteMemory(ctx, connect.NewRequest(&mnemev1.DeleteMemoryRequest{
+		UserId: string(in.User), MemoryId: string(in.Memory),
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
+}
+
+func (a *API) releaseMemory(ctx context.Context, in *memoryRequest) (*oneMemory, error) {
+	res, err := a.Services.Memories.ReleaseMemory(ctx, connect.NewRequest(&mnemev1.ReleaseMemoryRequest{
+		UserId: string(in.User), MemoryId: string(in.Memory),
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
+}
+
+func (a *API) getMemory(ctx context.Context, in *readMemory) (*read[MemoryWithSources], error) {
+	res, err := a.Services.Memories.GetMemory(ctx, connect.NewRequest(&mnemev1.GetMemoryRequest{
+		UserId: string(in.User), MemoryId: string(in.Memory),
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return conditional(MemoryWithSources{memoryOf(res.Msg.GetMemory()), each(res.Msg.GetSources(), turnOf)}, in.IfNone)
+}
+
+func (a *API) getHistory(ctx context.Context, in *readMemory) (*read[History], error) {
+	res, err := a.Services.Memories.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{
+		UserId: string(in.User), MemoryId: string(in.Memory),
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return conditional(History{each(res.Msg.GetVersions(), memoryOf)}, in.IfNone)
+}
+
+func (a *API) getWorkingMemory(ctx context.Context, in *userRequest) (*workingMemory, error) {
+	res, err := a.Services.Memories.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: string(in.User)}))
+	if err != nil {
+		return nil, err
+	}
+	out := &workingMemory{}
+	out.Body.Turns = each(res.Msg.GetTurns(), turnOf)
+	return out, nil
+}
+
+func (a *API) getCore(ctx context.Context, in *readUser) (*read[CoreBlock], error) {
+	res, err := a.Services.Memories.GetCore(ctx, connect.NewRequest(&mnemev1.GetCoreRequest{UserId: string(in.User)}))
+	if err != nil {
+		return nil, err
+	}
+	return conditional(coreOf(res.Msg.GetCore()), in.IfNone)
+}

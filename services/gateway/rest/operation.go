@@ -1,0 +1,166 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+)
+
+// operation is one of the API's.
+type operation struct {
+	id, method, path, tag string
+	summary, description  string
+	scope                 access.Scope
+	// keyed says that an Idempotency-Key is wanted.
+	keyed bool
+	// status is that of the answer.
+	status int
+	// errors are the statuses of problems beside those that every operation may answer with.
+	errors []int
+	// lines says that the answer is JSON lines.
+	lines bool
+}
+
+// commonErrors are what every operation may answer with.
+var commonErrors = []int{
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError,
+	http.StatusServiceUnavailable,
+}
+
+// register adds an operation to the API.
+func register[I, O any](a *API, o operation, handle func(context.Context, *I) (*O, error)) {
+	op := &huma.Operation{
+		OperationID: o.id, Method: o.method, Path: base + o.path, Tags: []string{o.tag}, Summary: o.summary,
+		Description:   o.description + "\n\nNeeds the scope `" + string(o.scope) + "`.",
+		DefaultStatus: o.status, Responses: map[string]*huma.Response{}, Security: []map[string][]string{{"key": {}}},
+		SkipValidateParams: true, SkipValidateBody: true, // check does, with the same schemas
+		MaxBodyBytes: MaxBody + 1, BodyReadTimeout: -1, // the body has been read
+	}
+	if o.lines {
+		op.Responses[strconv.Itoa(o.status)] = &huma.Response{
+			Description: "JSON lines",
+			Content:     map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
+		}
+	}
+	a.problems(op, append(slices.Clone(commonErrors), o.errors...))
+	var registered *huma.Operation
+	op.Middlewares = huma.Middlewares{func(c huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(c)
+		a.admit(w, r, o, c.Operation(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next(humago.NewContext(c.Operation(), r, quiet{w}))
+		}))
+	}}
+	huma.Register(a.huma, *op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			return nil, a.told(ctx, registered, err)
+		}
+		return out, nil
+	})
+	registered = find(a.huma.OpenAPI(), op.Method, op.Path)
+	if registered.RequestBody != nil {
+		a.problems(registered, []int{http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType})
+	}
+	if o.keyed {
+		a.problems(registered, []int{http.StatusConflict, http.StatusUnprocessableEntity})
+	}
+}
+
+// find returns an operation of the description.
+func find(api *huma.OpenAPI, method, path string) *huma.Operation {
+	item := api.Paths[path]
+	return map[string]*huma.Operation{
+		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete,
+	}[method]
+}
+
+// problems says that an operation may answer with problems of statuses.
+func (a *API) problems(op *huma.Operation, statuses []int) {
+	schema := schemaOf[Problem](a.huma, "Problem")
+	for _, status := range statuses {
+		response := &huma.Response{
+			Description: http.StatusText(status), Content: map[string]*huma.MediaType{problemType: {Schema: schema}},
+		}
+		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+			response.Headers = map[string]*huma.Param{"Retry-After": {
+				Schema: &huma.Schema{Type: huma.TypeInteger}, Description: "When it is worth trying again, in seconds.",
+			}}
+		}
+		if status == http.StatusNotModified {
+			response.Content = nil
+		}
+		op.Responses[strconv.Itoa(status)] = response
+	}
+}
+
+// admit holds a request against its caller and the operation's description before next sees it.
+func (a *API) admit(w http.ResponseWriter, r *http.Request, o operation, op *huma.Operation, next http.Handler) {
+	err := upstream.Check(r.Context(), o.scope, r.PathValue("user"))
+	if err == nil {
+		err = checkParameters(op, r)
+	}
+	if err == nil && op.RequestBody != nil {
+		err = a.readBody(w, r, op.RequestBody)
+	}
+	switch {
+	case err != nil:
+		a.told(r.Context(), op, err).write(w)
+	case o.keyed:
+		a.Idempotency.Wrap(WriteProblem, next).ServeHTTP(w, r)
+	default:
+		next.ServeHTTP(w, r)
+	}
+}
+
+// readBody reads the body of a request, and holds it against its schema where it is JSON.
+func (a *API) readBody(w http.ResponseWriter, r *http.Request, want *huma.RequestBody) error {
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	media, err := mediaOf(r.Header, want)
+	if err != nil {
+		return err
+	}
+	var body []byte
+	if media == linesType {
+		body, err = door.ReadAll(r)
+	} else {
+		body, err = door.ReadBody(r)
+	}
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		if want.Required {
+			return invalid(inBody, "body", "is missing, want "+media)
+		}
+		body = nil
+	} else if media == jsonType {
+		if err := checkBody(a.huma.OpenAPI().Components.Schemas, want.Content[media].Schema, body); err != nil {
+			return err
+		}
+	}
+	r.Header.Set("Content-Type", media)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
+
+// quiet hides from huma, which panics, that the client has gone.
+type quiet struct{ http.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (q quiet) Write(p []byte) (int, error) {
+	_, _ = q.ResponseWriter.Write(p)
+	return len(p), nil
+}
+
+// Unwrap is for http.ResponseController.
+func (q quiet) Unwrap() http.ResponseWriter { return q.ResponseWriter }

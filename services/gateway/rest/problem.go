@@ -1,0 +1,147 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
+)
+
+// problemType is the media type of Problem.
+const problemType = "application/problem+json"
+
+// Problem is an error as RFC 9457 describes it.
+type Problem struct {
+	Type   string       `json:"type" doc:"Always about:blank: the code says more."`
+	Title  string       `json:"title" doc:"The status in words."`
+	Status int          `json:"status" minimum:"400" maximum:"599" doc:"The HTTP status."`
+	Detail string       `json:"detail" doc:"What is wrong, for people."`
+	Code   string       `json:"code" doc:"What is wrong, for programs: invalid, unauthenticated, forbidden, not_found, conflict, too_large, rate_limited, unsupported, internal or unavailable."`
+	Errors []FieldError `json:"errors,omitempty" nullable:"false" doc:"The fields at fault."`
+
+	retryAfter time.Duration
+}
+
+// FieldError is what is wrong with a field of a request.
+type FieldError struct {
+	Location string `json:"location,omitempty" enum:"path,query,header,body" doc:"Where the field is."`
+	Field    string `json:"field" doc:"The field, such as turns[3].text."`
+	Message  string `json:"message" doc:"What is wrong with it."`
+}
+
+// Where fields are.
+const (
+	inPath   = "path"
+	inQuery  = "query"
+	inHeader = "header"
+	inBody   = "body"
+)
+
+// located is a problem with a field, and where the field is.
+type located struct {
+	door.Problem
+	location string
+}
+
+// Unwrap returns the problem.
+func (l located) Unwrap() error { return l.Problem }
+
+func invalid(location, field, message string) error {
+	return located{door.Invalid(field, message), location}
+}
+
+// newProblem is a problem in the form of this API; location is where its field is, if it has one.
+func newProblem(p door.Problem, location string) *Problem {
+	out := &Problem{
+		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Detail: p.Detail, Code: p.Code, retryAfter: p.RetryAfter,
+	}
+	if p.Field != "" {
+		out.Errors = []FieldError{{Location: location, Field: p.Field, Message: p.Detail}}
+		out.Detail = p.Field + ": " + p.Detail
+	}
+	return out
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType implements huma.ContentTypeFilter.
+func (*Problem) ContentType(string) string { return problemType }
+
+// GetHeaders implements huma.HeadersError.
+func (p *Problem) GetHeaders() http.Header {
+	if p.retryAfter == 0 {
+		return nil
+	}
+	return http.Header{"Retry-After": {door.Seconds(p.retryAfter)}}
+}
+
+// write answers with the problem.
+func (p *Problem) write(w http.ResponseWriter) {
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the client has gone
+}
+
+// WriteProblem is a door.Writer that answers as RFC 9457 describes it.
+func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
+	location := ""
+	if p.Field == idempotency.Header {
+		location = inHeader
+	}
+	newProblem(p, location).write(w)
+}
+
+// told is what clients of an operation are told of an error. What they are not told is logged.
+func (a *API) told(ctx context.Context, op *huma.Operation, err error) *Problem {
+	p := door.ProblemOf(err)
+	if p.Status >= http.StatusInternalServerError {
+		a.Log.ErrorContext(ctx, "REST", "operation", op.OperationID, "error", err)
+	}
+	var known located
+	if errors.As(err, &known) {
+		return newProblem(p, known.location)
+	}
+	location := ""
+	if p.Field != "" {
+		location, p.Field = locate(op, p.Field)
+	}
+	return newProblem(p, location)
+}
+
+// locate finds a field that the services behind name in a request of an operation, which may name it otherwise.
+func locate(op *huma.Operation, field string) (location, name string) {
+	renamed := map[string]string{
+		"user_id": "user", "session_id": "session", "memory_id": "memory", "erasure_id": "erasure", "request_id": idempotency.Header,
+		"turn_ids": "turn", "page_token": "cursor", "page_size": "limit", "statuses": "status",
+	}
+	for _, candidate := range []string{field, renamed[field]} {
+		for _, p := range op.Parameters {
+			if p.Name == candidate {
+				return p.In, candidate
+			}
+		}
+	}
+	if name, ok := strings.CutPrefix(field, "turn."); ok { // of a turn that is made of a memory in a caller's words
+		if field = name; name == "text" {
+			field = "content"
+		}
+	}
+	if before, ok := strings.CutSuffix(field, "turn_id"); ok {
+		field = before + "id"
+	}
+	return inBody, field
+}

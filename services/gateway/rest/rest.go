@@ -1,0 +1,147 @@
+// Package rest is the gateway's own REST API, under /v1/tenants/self: turns in, recalls and answers out, memories, and all that is kept of
+// a user. It is described by OpenAPI 3.1; requests are held against that description, field by field, before anything is done.
+package rest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Prefix begins the paths that need a key.
+const Prefix = "/v1/tenants/"
+
+// base begins the paths of the API. The tenant is that of the key.
+const base = Prefix + "self"
+
+// MaxBody bounds a request's body, in bytes.
+const MaxBody = 4 << 20
+
+// Idempotency makes requests repeatable; idempotency.Store is one.
+type Idempotency interface {
+	// Wrap has requests with an Idempotency-Key carried out once by next.
+	Wrap(write door.Writer, next http.Handler) http.Handler
+	// NoteTurns notes that turns were accepted.
+	NoteTurns(ctx context.Context, scope memory.Scope, turnIDs ...string) error
+	// KnowsTurn reports whether a turn was accepted.
+	KnowsTurn(ctx context.Context, scope memory.Scope, turnID string) (bool, error)
+	// ForgetTurns forgets those of a user.
+	ForgetTurns(ctx context.Context, scope memory.Scope) error
+}
+
+// Keys manages the API keys of the caller's tenant; keys.Manager is one. It holds the caller against access.Admin.
+type Keys interface {
+	// Create makes a key, and returns its text, which is shown once.
+	Create(ctx context.Context, k access.Key) (access.Key, string, error)
+	// List returns the keys, oldest first.
+	List(ctx context.Context) ([]access.Key, error)
+	// Revoke ends a key.
+	Revoke(ctx context.Context, id string) error
+}
+
+// Letter is a record of the caller's tenant that can never be processed as it is.
+type Letter struct {
+	ID string
+	// Reason says what is wrong; Field is the field at fault, empty where the whole record is.
+	Reason, Field string
+	// Handler gave up on the record, which came from Topic.
+	Handler, Topic string
+	// User is whom the record is about, as far as it can be read.
+	User string
+	// Time is when the handler gave up.
+	Time time.Time
+}
+
+// DeadLetters are the dead letters of the caller's tenant. Its errors are what door.ProblemOf tells clients; a cursor that is none is an
+// invalid "cursor", a letter that is not there or of another tenant is not found.
+type DeadLetters interface {
+	// List returns up to limit letters, the newest first, and where to go on; an empty cursor is the beginning, an empty next the end. It
+	// holds the caller against access.Admin, as Replay does.
+	List(ctx context.Context, limit int, cursor string) (letters []Letter, next string, err error)
+	// Replay sends the record of a letter on its way again.
+	Replay(ctx context.Context, id string) error
+	// OfTurn returns the letter of a turn of a user, if there is one. It holds the caller against access.Read and the user.
+	OfTurn(ctx context.Context, user, turnID string) (letter Letter, ok bool, err error)
+}
+
+// Usage tells what the caller's tenant did; quota.Quota does. It holds the caller against access.Admin.
+type Usage interface {
+	// Usage returns counts of a day in UTC ("2026-11-25"); empty means today.
+	Usage(ctx context.Context, day string) (map[string]int64, error)
+}
+
+// Parts are what the API is made of. All but Log are needed.
+type Parts struct {
+	Services    upstream.Services
+	Ingest      *upstream.Ingester
+	Idempotency Idempotency
+	Keys        Keys
+	DeadLetters DeadLetters
+	Usage       Usage
+	Now         func() time.Time
+	// Log is told the causes of what clients are told as an internal error, or as something unavailable.
+	Log *slog.Logger
+}
+
+// API is the REST API.
+type API struct {
+	Parts
+	huma   huma.API
+	router *router
+	public http.Handler
+}
+
+// New makes the API. Its error says which part is missing.
+func New(p Parts) (*API, error) {
+	for name, missing := range map[string]bool{
+		"Services": p.Services.Recall == nil || p.Services.Memories == nil || p.Services.UserData == nil || p.Services.Diagnosis == nil,
+		"Ingest":   p.Ingest == nil, "Idempotency": p.Idempotency == nil, "Keys": p.Keys == nil, "DeadLetters": p.DeadLetters == nil,
+		"Usage": p.Usage == nil, "Now": p.Now == nil,
+	} {
+		if missing {
+			return nil, errors.New("REST API without " + name)
+		}
+	}
+	if p.Log == nil {
+		p.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &API{Parts: p, router: newRouter()}
+	a.huma = humago.New(a.router, configuration())
+	a.turns()
+	a.recalls()
+	a.memories()
+	a.userData()
+	a.manage()
+	delete(a.huma.OpenAPI().Components.Schemas.Map(), "ErrorModel") // of the library; Problem is ours
+	var err error
+	a.public, err = public(a.huma.OpenAPI())
+	return a, err
+}
+
+// Handler serves what needs a key, under Prefix. door.Guard stands before it, with WriteProblem.
+func (a *API) Handler() http.Handler { return a.router }
+
+// Public serves /openapi.json and /docs, which need no key.
+func (a *API) Public() http.Handler { return a.public }
+
+func configuration() huma.Config {
+	c := huma.DefaultConfig("Mneme", "1")
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", "" // served by Public
+	c.CreateHooks = nil                                   // which would put $schema into every answer
+	c.Info.Description = description
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"key": {Type: "http", Scheme: "bearer", Description: "An API key of the tenant."},
+	}
+	c.Tags = tags()
+	return c
+}

@@ -1,0 +1,247 @@
+package rest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/uuid"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Keyed is the part of a request that may be repeated.
+type Keyed struct {
+	Key keyHeader `header:"Idempotency-Key" required:"true"`
+}
+
+// NewTurn is a turn that is put in.
+type NewTurn struct {
+	ID      textID     `json:"id,omitempty" doc:"Unique over all sessions of the user; without it one that is made of the Idempotency-Key. A turn that comes again under its id has no effect. At most 128 bytes."`
+	Speaker speaker    `json:"speaker,omitempty"`
+	Role    string     `json:"role" enum:"user,assistant"`
+	Text    utterance  `json:"text"`
+	Caption caption    `json:"caption,omitempty"`
+	Time    *time.Time `json:"time,omitempty" doc:"When it was said, between 1970-01-01 and one day from now; without it now."`
+}
+
+type putTurns struct {
+	Keyed
+	User    userID `path:"user"`
+	Session textID `path:"session" doc:"The session."`
+	Body    struct {
+		Turns []NewTurn `json:"turns" minItems:"1" maxItems:"200" nullable:"false" doc:"In the order in which they were said."`
+	}
+}
+
+// AcceptedTurn is a turn that will be processed.
+type AcceptedTurn struct {
+	ID        string `json:"id"`
+	StatusURL string `json:"status_url" doc:"Where to ask what became of it."`
+}
+
+type acceptedTurns struct {
+	Body struct {
+		Turns []AcceptedTurn `json:"turns" nullable:"false"`
+	}
+}
+
+type closeSession struct {
+	User    userID `path:"user"`
+	Session textID `path:"session" doc:"The session."`
+	Body    *struct {
+		LastTurn textID `json:"last_turn_id,omitempty" doc:"The last turn of the session, as far as you know. Closing a session twice after the same turn has the effect of closing it once. At most 128 bytes."`
+	} `required:"false"`
+}
+
+type closedSession struct {
+	Body struct {
+		StatusURL string `json:"status_url" doc:"Where to ask whether its memories are formed."`
+	}
+}
+
+type sessionRequest struct {
+	User    userID `path:"user"`
+	Session textID `path:"session" doc:"The session."`
+}
+
+type sessionState struct {
+	Body struct {
+		State      string     `json:"state" enum:"pending,formed" doc:"formed once a session that was closed is consolidated."`
+		FormedAt   *time.Time `json:"formed_at,omitempty" doc:"When memories of it were written last."`
+		Turns      uint32     `json:"turns" doc:"Turns that were consolidated."`
+		Operations uint32     `json:"operations" doc:"Operations on memories."`
+	}
+}
+
+type turnRequest struct {
+	User userID `path:"user"`
+	Turn textID `path:"turn" doc:"The turn."`
+}
+
+// TurnStatus is what became of a turn.
+type TurnStatus struct {
+	ID         string      `json:"id"`
+	Status     string      `json:"status" enum:"accepted,remembered,kept,dropped,dead_letter" doc:"accepted: it is on its way. remembered: memories were made of it. kept: it is kept as dialogue, and no memory was made of it. dropped: it is not worth remembering. dead_letter: it can never be processed."`
+	MemoryIDs  []string    `json:"memory_ids,omitempty" nullable:"false" doc:"The memories made of it, in every state."`
+	Saliency   *Saliency   `json:"saliency,omitempty" doc:"How worth remembering it is."`
+	DeadLetter *DeadLetter `json:"dead_letter,omitempty" doc:"Why it can never be processed."`
+}
+
+// Saliency is the verdict of the saliency filter.
+type Saliency struct {
+	Score         float64    `json:"score" minimum:"0" maximum:"1"`
+	Threshold     float64    `json:"threshold" minimum:"0" maximum:"1"`
+	PolicyVersion string     `json:"policy_version,omitempty"`
+	DecidedAt     *time.Time `json:"decided_at,omitempty"`
+}
+
+type turnStatus struct{ Body TurnStatus }
+
+func (a *API) turns() {
+	register(a, operation{
+		id: "put-turns", method: http.MethodPost, path: "/users/{user}/sessions/{session}/turns", tag: tagTurns, scope: access.Ingest,
+		keyed: true, status: http.StatusAccepted, summary: "Put turns in",
+		description: "Takes what was said in a session, in order. When the answer is 202, every turn is acknowledged by all " +
+			"in-sync replicas of the bus.",
+	}, a.putTurns)
+	register(a, operation{
+		id: "close-session", method: http.MethodPost, path: "/users/{user}/sessions/{session}/close", tag: tagTurns, scope: access.Ingest,
+		status: http.StatusAccepted, summary: "Close a session",
+		description: "Says that no further turn of the session is expected: its memories are formed now. May be repeated.",
+	}, a.closeSession)
+	register(a, operation{
+		id: "get-session", method: http.MethodGet, path: "/users/{user}/sessions/{session}", tag: tagTurns, scope: access.Read,
+		status: http.StatusOK, summary: "Get how far a session is",
+		description: "Says whether the memories of a session are formed. A session that nobody knows is pending.",
+	}, a.getSession)
+	register(a, operation{
+		id: "get-turn", method: http.MethodGet, path: "/users/{user}/turns/{turn}", tag: tagTurns, scope: access.Read,
+		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get what became of a turn",
+		description: "Says what became of a turn. One of which nothing is known yet is `accepted` where it was put in over this " +
+			"API within the last 24 " +
+			"hours, else not found.",
+	}, a.getTurn)
+}
+
+func (a *API) putTurns(ctx context.Context, in *putTurns) (*acceptedTurns, error) {
+	user, session := string(in.User), string(in.Session)
+	turns := make([]memory.Turn, len(in.Body.Turns))
+	out := &acceptedTurns{}
+	for i, t := range in.Body.Turns {
+		turns[i] = a.turnOf(t, deriveID(in.Key, session, i))
+		out.Body.Turns = append(out.Body.Turns, AcceptedTurn{ID: turns[i].ID, StatusURL: pathOf("users", user, "turns", turns[i].ID)})
+	}
+	if err := a.Ingest.Turns(ctx, user, session, turns); err != nil {
+		return nil, err
+	}
+	ids := each(turns, func(t memory.Turn) string { return t.ID })
+	if err := a.Idempotency.NoteTurns(ctx, scopeOf(ctx, user), ids...); err != nil {
+		a.Log.WarnContext(ctx, "accepted turns are not noted: they are not found until something becomes of them", "error", err)
+	}
+	return out, nil
+}
+
+// turnOf is a turn with what was left out of it.
+func (a *API) turnOf(t NewTurn, id string) memory.Turn {
+	out := memory.Turn{
+		ID: string(t.ID), Speaker: string(t.Speaker), Role: memory.Role(t.Role), Text: string(t.Text), Caption: string(t.Caption), Time: a.Now(),
+	}
+	if out.ID == "" {
+		out.ID = id
+	}
+	if out.Speaker == "" {
+		out.Speaker = t.Role
+	}
+	if t.Time != nil {
+		out.Time = *t.Time
+	}
+	return out
+}
+
+// deriveID makes the id of what a request puts in from its Idempotency-Key, where it is put, and the place in the request: it is the same
+// when the request is repeated, and does not tell the key.
+func deriveID(key keyHeader, where string, place int) string {
+	sum := sha256.Sum256([]byte(strconv.Itoa(len(key)) + ":" + string(key) + where))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:20])) + "-" + strconv.Itoa(place)
+}
+
+func scopeOf(ctx context.Context, user string) memory.Scope {
+	p, _ := access.FromContext(ctx) // admit has checked
+	return memory.Scope{Tenant: p.Tenant.ID, User: user}
+}
+
+func (a *API) closeSession(ctx context.Context, in *closeSession) (*closedSession, error) {
+	user, session := string(in.User), string(in.Session)
+	last := uuid.NewString()
+	if in.Body != nil && in.Body.LastTurn != "" {
+		last = string(in.Body.LastTurn)
+	}
+	if err := a.Ingest.CloseSession(ctx, user, session, last, a.Now()); err != nil {
+		return nil, err
+	}
+	out := &closedSession{}
+	out.Body.StatusURL = pathOf("users", user, "sessions", session)
+	return out, nil
+}
+
+func (a *API) getSession(ctx context.Context, in *sessionRequest) (*sessionState, error) {
+	res, err := a.Services.Memories.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{
+		UserId: string(in.User), SessionId: string(in.Session),
+	}))
+	if err != nil {
+		return nil, err
+	}
+	out := &sessionState{}
+	out.Body.State, out.Body.FormedAt = word(res.Msg.GetState(), "FORMATION_STATE_"), timeOf(res.Msg.GetFormedAt())
+	out.Body.Turns, out.Body.Operations = res.Msg.GetTurns(), res.Msg.GetOperations()
+	return out, nil
+}
+
+func (a *API) getTurn(ctx context.Context, in *turnRequest) (*turnStatus, error) {
+	user, id := string(in.User), string(in.Turn)
+	res, err := a.Services.Memories.GetTurns(ctx, connect.NewRequest(&mnemev1.GetTurnsRequest{UserId: user, TurnIds: []string{id}}))
+	if err != nil {
+		return nil, err
+	}
+	out := &turnStatus{TurnStatus{ID: id}}
+	for _, t := range res.Msg.GetTurns() {
+		out.Body.MemoryIDs, out.Body.Status = t.GetMemoryIds(), word(t.GetState(), "TURN_STATE_")
+		if s := t.GetSaliency(); s != nil {
+			out.Body.Saliency = &Saliency{s.GetScore(), s.GetThreshold(), s.GetPolicyVersion(), timeOf(s.GetDecidedAt())}
+		}
+	}
+	if out.Body.Status != "pending" {
+		return out, nil
+	}
+	return out, a.pending(ctx, user, &out.Body)
+}
+
+// pending says of a turn of which the bank knows nothing whether it can never be processed, or is on its way.
+func (a *API) pending(ctx context.Context, user string, t *TurnStatus) error {
+	letter, dead, err := a.DeadLetters.OfTurn(ctx, user, t.ID)
+	if err != nil {
+		return err
+	}
+	if dead {
+		t.Status, t.DeadLetter = "dead_letter", new(deadLetterOf(letter))
+		return nil
+	}
+	known, err := a.Idempotency.KnowsTurn(ctx, scopeOf(ctx, user), t.ID)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "nothing is known of this turn"}
+	}
+	t.Status = "accepted"
+	return nil
+}
