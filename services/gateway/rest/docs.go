@@ -105,7 +105,7 @@ type shownField struct {
 }
 
 func render(api *huma.OpenAPI) ([]byte, error) {
-	t, err := template.New("docs").Parse(page)
+	t, err := template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(page)
 	if err != nil {
 		return nil, fmt.Errorf("page of the API: %w", err)
 	}
@@ -118,6 +118,15 @@ func render(api *huma.OpenAPI) ([]byte, error) {
 		return nil, fmt.Errorf("page of the API: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// prose is a text in which backquotes are around code.
+func prose(text string) template.HTML {
+	parts := strings.Split(template.HTMLEscapeString(text), "`")
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = "<code>" + parts[i] + "</code>"
+	}
+	return template.HTML(strings.Join(parts, "")) //nolint:gosec // escaped
 }
 
 func groups(api *huma.OpenAPI) []group {

@@ -129,7 +129,7 @@ func (usage) Usage(_ context.Context, day string) (map[string]int64, error) {
 
 // gateway is the API with what stands behind it.
 type gateway struct {
-	t       *testing.T
+	t       testing.TB
 	url     string
 	client  *http.Client
 	api     *rest.API
@@ -141,7 +141,7 @@ type gateway struct {
 }
 
 // open serves the API behind a guard. With a publisher, turns go there.
-func open(t *testing.T, publishers ...bus.Publisher) *gateway {
+func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 	t.Helper()
 	g := &gateway{
 		t: t, behind: newBehind(), out: &published{}, letters: &letters{},

@@ -140,7 +140,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, want *huma.Reques
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		if want.Required {
-			return invalid(inBody, "body", "is missing, want "+media)
+			return invalid(inBody, inBody, "is missing, want "+media)
 		}
 		body = nil
 	} else if media == jsonType {

@@ -108,7 +108,7 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
 // told is what clients of an operation are told of an error. What they are not told is logged.
 func (a *API) told(ctx context.Context, op *huma.Operation, err error) *Problem {
 	p := door.ProblemOf(err)
-	if p.Status >= http.StatusInternalServerError {
+	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) { // nobody is told where the client has gone
 		a.Log.ErrorContext(ctx, "REST", "operation", op.OperationID, "error", err)
 	}
 	var known located

@@ -128,7 +128,8 @@ func New(p Parts) (*API, error) {
 	return a, err
 }
 
-// Handler serves what needs a key, under Prefix. door.Guard stands before it, with WriteProblem.
+// Handler serves what needs a key, under Prefix. door.Guard stands before it, with WriteProblem. It has to see paths as they came:
+// net/http's mux would redirect those that hold "..", or an empty identifier, so whoever mounts it looks for Prefix before that mux.
 func (a *API) Handler() http.Handler { return a.router }
 
 // Public serves /openapi.json and /docs, which need no key.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"connectrpc.com/connect"
 	"github.com/danielgtaylor/huma/v2"
@@ -182,6 +183,9 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 	if len(in.RawBody) > maxImport {
 		return nil, door.Problem{Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Detail: "the page is too " +
 			"large: make two of it"}
+	}
+	if !utf8.Valid(in.RawBody) {
+		return nil, invalid(inBody, inBody, "is not valid UTF-8")
 	}
 	header, lines, _ := bytes.Cut(in.RawBody, []byte("\n"))
 	req := &mnemev1.ImportUserRequest{UserId: string(in.User), Header: string(header), Lines: lines, FirstLine: place.Line}

@@ -1,0 +1,265 @@
+package rest_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/rest"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+const (
+	session = ines + "/sessions/s"
+	oneTurn = `{"turns":[{"role":"user","text":"I like tea."}]}`
+)
+
+// events decodes what was published.
+func events(t *testing.T, msgs []bus.Message) (out []contract.SessionEvent) {
+	t.Helper()
+	for _, m := range msgs {
+		e, err := contract.DecodeSessionEvent(m.Key, m.Value, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func TestTurnsAreOnKafkaBeforeTheyAreAccepted(t *testing.T) {
+	broker := bustest.StartBroker(t, 1, contract.TopicSessionEvents)
+	g := open(t, broker.Publisher())
+	a := g.call(http.MethodPost, session+"/turns", `{"turns":[
+		{"id":"t1","speaker":"Ines","role":"user","text":"I live in Porto.","caption":"a river","time":"2026-01-01T10:00:00+02:00"},
+		{"role":"assistant","text":"Lovely."}]}`, "Idempotency-Key: k1")
+	a.expect(t, 202, map[string]any{"turns.0.id": "t1", "turns.0.status_url": ines + "/turns/t1"})
+	var msgs []bus.Message
+	if err := bus.ScanLog(t.Context(), broker.Log(contract.TopicSessionEvents), func(m bus.Message) { msgs = append(msgs, m) }); err != nil {
+		t.Fatal(err)
+	}
+	got := events(t, msgs)
+	if len(got) != 2 || got[0].Scope != (memory.Scope{Tenant: "acme", User: "ines"}) || got[0].SessionID != "s" {
+		t.Fatalf("published %+v", got)
+	}
+	said := time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
+	if turn := *got[0].Turn; turn.ID != "t1" || turn.Speaker != "Ines" || turn.Caption != "a river" || !turn.Time.Equal(said) {
+		t.Errorf("the first is %+v", turn)
+	}
+	turn := *got[1].Turn
+	if turn.ID != a.field("turns.1.id") || turn.Speaker != "assistant" || turn.Role != memory.RoleAssistant || !turn.Time.Equal(now) {
+		t.Errorf("the second is %+v", turn)
+	}
+}
+
+func TestARepeatedBatchIsPublishedOnce(t *testing.T) {
+	g := open(t)
+	put := func(path, body, key string) answer {
+		return g.call(http.MethodPost, path, body, "Idempotency-Key: "+key)
+	}
+	first := put(session+"/turns", oneTurn, "k1")
+	again := put(session+"/turns", oneTurn, "k1")
+	if len(g.out.msgs) != 1 || first.text != again.text || again.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("published %d events; %s, then %s", len(g.out.msgs), first.text, again.text)
+	}
+	put(session+"/turns", strings.ReplaceAll(oneTurn, "tea", "coffee"), "k1").expect(t, 422, map[string]any{
+		"errors.0.field": "Idempotency-Key",
+	})
+	ids := []any{first.field("turns.0.id")}
+	for _, a := range []answer{
+		put(session+"/turns", oneTurn, "k2"), put(ines+"/sessions/other/turns", oneTurn, "k1"),
+		g.call(http.MethodPost, session+"/turns", oneTurn, "Idempotency-Key: k1", "Authorization: Bearer BETA"),
+	} {
+		a.expect(t, 202, nil)
+		ids = append(ids, a.field("turns.0.id"))
+	}
+	if len(g.out.msgs) != 4 || ids[0] == ids[1] || ids[0] == ids[2] {
+		t.Errorf("published %d events of %v", len(g.out.msgs), ids)
+	}
+}
+
+func TestTheSameKeyMakesTheSameIDsAfterAFailure(t *testing.T) {
+	g := open(t)
+	g.out.err = fmt.Errorf("%w: broker 10.0.0.1", fault.ErrUnavailable)
+	a := g.call(http.MethodPost, session+"/turns", oneTurn, "Idempotency-Key: k1")
+	a.expect(t, 503, map[string]any{"code": "unavailable"})
+	if a.header.Get("Retry-After") == "" || strings.Contains(a.text, "10.0.0.1") || !strings.Contains(g.log.String(), "10.0.0.1") {
+		t.Errorf("%v %s; logged %s", a.header, a.text, g.log)
+	}
+	g.out.err = nil
+	b := g.call(http.MethodPost, session+"/turns", oneTurn, "Idempotency-Key: k1")
+	b.expect(t, 202, nil)
+	if e := events(t, g.out.msgs); e[0].Turn.ID != b.field("turns.0.id") {
+		t.Errorf("published %s, answered %v", e[0].Turn.ID, b.field("turns.0.id"))
+	}
+}
+
+func TestWithoutRedisNoTurnIsTaken(t *testing.T) {
+	g := open(t)
+	g.redis.Close()
+	a := g.call(http.MethodPost, session+"/turns", oneTurn, "Idempotency-Key: k1")
+	a.expect(t, 503, map[string]any{"code": "unavailable"})
+	if len(g.out.msgs) > 0 || a.header.Get("Retry-After") == "" {
+		t.Errorf("published %d events", len(g.out.msgs))
+	}
+	g.call(http.MethodGet, ines+"/turns/t1", "").expect(t, 503, nil)
+	g.call(http.MethodPost, ines+"/recall", `{"query":"where"}`).expect(t, 200, nil)
+}
+
+func TestIdentifiersMayHoldAnything(t *testing.T) {
+	g := open(t)
+	for i, id := range []string{
+		"a/b", "..", ".", "a/../b", "%2F", "日本 🚲", "?x=1&y#z", `a"b\`, "+", "a\nb", strings.Repeat("u", 128), strings.Repeat("é", 64),
+	} {
+		escaped := strings.ReplaceAll(url.PathEscape(id), ".", "%2E")
+		path := self + "/users/" + escaped
+		a := g.call(http.MethodPost, path+"/sessions/"+escaped+"/turns", fmt.Sprintf(`{"turns":[{"id":%q,"role":"user","text":"tea"}]}`, "t"),
+			fmt.Sprintf("Idempotency-Key: k%d", i))
+		a.expect(t, 202, nil)
+		e := events(t, g.out.msgs)
+		if last := e[len(e)-1]; last.Scope.User != id || last.SessionID != id {
+			t.Errorf("%q became %+v", id, last.Envelope)
+		}
+		status, _ := a.field("turns.0.status_url").(string)
+		g.call(http.MethodGet, status, "").expect(t, 200, map[string]any{"id": "t", "status": "accepted"})
+		g.call(http.MethodPost, path+"/recall", `{"query":"tea"}`).expect(t, 200, nil)
+		if asked := g.behind.asked.(*mnemev1.RecallRequest); asked.GetUserId() != id {
+			t.Errorf("%q was asked for as %q", id, asked.GetUserId())
+		}
+	}
+	long := strings.Repeat("u", 256)
+	g.call(http.MethodGet, self+"/users/"+long+"/core", "").expect(t, 200, nil)
+	for _, id := range []string{"", "%20", "%FF", "%00", "a%00b", long + "u", strings.Repeat("%C3%A9", 129), strings.Repeat("x", 10<<10)} {
+		g.call(http.MethodGet, self+"/users/"+id+"/core", "").expect(t, 400,
+			map[string]any{"errors.0.location": "path", "errors.0.field": "user", "code": "invalid"})
+	}
+}
+
+func TestDotsInPathsAreNotResolved(t *testing.T) {
+	g := open(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.URL.Opaque = self + "/users/../core"
+	r.Header.Set("Authorization", "Bearer ALL")
+	g.do(r).expect(t, 200, nil)
+	if asked := g.behind.asked.(*mnemev1.GetCoreRequest); asked.GetUserId() != ".." {
+		t.Errorf("asked for %q", asked.GetUserId())
+	}
+}
+
+func TestSessions(t *testing.T) {
+	g := open(t)
+	g.call(http.MethodPost, session+"/close", "").expect(t, 202, map[string]any{"status_url": session})
+	g.call(http.MethodPost, session+"/close", `{}`).expect(t, 202, nil)
+	for range 2 {
+		g.call(http.MethodPost, session+"/close", `{"last_turn_id":"t9"}`).expect(t, 202, nil)
+	}
+	e := events(t, g.out.msgs)
+	if len(e) != 4 || e[0].SessionID != "s" || !e[0].ClosedAt.Equal(now) || e[0].EventID == e[1].EventID || e[2].EventID != e[3].EventID {
+		t.Errorf("published %+v", e)
+	}
+	g.call(http.MethodGet, session, "").expect(t, 200, map[string]any{
+		"state": "formed", "formed_at": now, "turns": 4, "operations": 2,
+	})
+	if asked := g.behind.asked.(*mnemev1.GetSessionRequest); asked.GetUserId() != "ines" || asked.GetSessionId() != "s" {
+		t.Errorf("asked for %v", asked)
+	}
+}
+
+func TestWhatBecameOfATurn(t *testing.T) {
+	g := open(t)
+	status := func(id string) answer { return g.call(http.MethodGet, ines+"/turns/"+id, "") }
+	g.behind.states["r"] = &mnemev1.TurnStatus{
+		TurnId: "r", State: mnemev1.TurnState_TURN_STATE_REMEMBERED, MemoryIds: []string{first},
+		Saliency: &mnemev1.SaliencyDecision{Score: 0.9, Threshold: 0.5, DecidedAt: timestamppb.New(now)},
+	}
+	g.behind.states["k"] = &mnemev1.TurnStatus{TurnId: "k", State: mnemev1.TurnState_TURN_STATE_KEPT}
+	g.behind.states["d"] = &mnemev1.TurnStatus{
+		TurnId: "d", State: mnemev1.TurnState_TURN_STATE_DROPPED,
+		Saliency: &mnemev1.SaliencyDecision{Score: 0.1, Threshold: 0.5, PolicyVersion: "f/1"},
+	}
+	g.letters.ofTurns = map[string]rest.Letter{"ines dead": {ID: "l1", Reason: "is empty", Field: "turn.text", Handler: "filter", Time: now}}
+	status("r").expect(t, 200, map[string]any{
+		"status": "remembered", "memory_ids.0": first, "saliency.score": 0.9, "saliency.decided_at": now,
+	})
+	status("k").expect(t, 200, map[string]any{"status": "kept", "saliency": nil})
+	status("d").expect(t, 200, map[string]any{
+		"status": "dropped", "saliency.score": 0.1, "saliency.threshold": 0.5, "saliency.policy_version": "f/1",
+	})
+	status("dead").expect(t, 200, map[string]any{"status": "dead_letter", "dead_letter.id": "l1", "dead_letter.reason": "is empty"})
+	status("never").expect(t, 404, map[string]any{"code": "not_found"})
+	g.call(http.MethodPost, session+"/turns", `{"turns":[{"id":"mine","role":"user","text":"tea"}]}`, "Idempotency-Key: k").expect(t, 202, nil)
+	status("mine").expect(t, 200, map[string]any{"status": "accepted"})
+	g.call(http.MethodGet, self+"/users/ben/turns/mine", "").expect(t, 404, nil)
+	g.call(http.MethodGet, ines+"/turns/mine", "", "Authorization: Bearer BETA").expect(t, 404, nil)
+	g.call(http.MethodDelete, ines, "").expect(t, 202, nil)
+	status("mine").expect(t, 404, nil)
+}
+
+func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
+	g := open(t)
+	turn := func(fields string) string { return `{"turns":[{"role":"user","text":"a"},{` + fields + `}]}` }
+	for name, c := range map[string]struct{ body, field string }{
+		"no turns":          {`{}`, "turns"},
+		"none":              {`{"turns":[]}`, "turns"},
+		"one, no list":      {`{"turns":{}}`, "turns"},
+		"null":              {`{"turns":null}`, "turns"},
+		"too many":          {`{"turns":[` + strings.Repeat(`{"role":"user","text":"a"},`, 200) + `{"role":"user","text":"a"}]}`, "turns"},
+		"no object":         {`{"turns":["a"]}`, "turns[0]"},
+		"no role":           {turn(`"text":"a"`), "turns[1].role"},
+		"another role":      {turn(`"role":"tool","text":"a"`), "turns[1].role"},
+		"no text":           {turn(`"role":"user"`), "turns[1].text"},
+		"an empty text":     {turn(`"role":"user","text":" \n"`), "turns[1].text"},
+		"a NUL":             {turn(`"role":"user","text":"a\u0000"`), "turns[1].text"},
+		"a number":          {turn(`"role":"user","text":7`), "turns[1].text"},
+		"a text too long":   {turn(`"role":"user","text":"` + strings.Repeat("é", 16<<10) + `x"`), "turns[1].text"},
+		"an id too long":    {turn(`"role":"user","text":"a","id":"` + strings.Repeat("x", 129) + `"`), "turns[1].id"},
+		"an id of 10 KB":    {turn(`"role":"user","text":"a","id":"` + strings.Repeat("x", 10<<10) + `"`), "turns[1].id"},
+		"a caption of none": {turn(`"role":"user","text":"a","caption":""`), "turns[1].caption"},
+		"a null id":         {turn(`"role":"user","text":"a","id":null`), "turns[1].id"},
+		"no time":           {turn(`"role":"user","text":"a","time":"yesterday"`), "turns[1].time"},
+		"a time to come":    {turn(`"role":"user","text":"a","time":"2026-01-04T00:00:00Z"`), "turns[1].time"},
+		"a time before":     {turn(`"role":"user","text":"a","time":"1969-12-31T23:59:59Z"`), "turns[1].time"},
+		"another case":      {turn(`"role":"user","Text":"a"`), "turns[1].Text"},
+		"twice":             {turn(`"role":"user","text":"a","text":"b"`), "turns[1].text"},
+		"an unknown field":  {turn(`"role":"user","text":"a","tenant":"beta"`), "turns[1].tenant"},
+		"an unknown one":    {`{"turns":[{"role":"user","text":"a"}],"user_id":"ben"}`, "user_id"},
+		"no object at all":  {`[]`, "body"},
+		"an empty body":     {` `, "body"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := g.call(http.MethodPost, session+"/turns", c.body, "Idempotency-Key: "+strings.ReplaceAll(name, " ", "-"))
+			a.expect(t, 400, map[string]any{"code": "invalid", "errors.0.field": c.field, "errors.0.location": "body"})
+			if len(a.text) > 1000 {
+				t.Errorf("the answer repeats what was sent: %d bytes", len(a.text))
+			}
+		})
+	}
+	if len(g.out.msgs) > 0 || slices.ContainsFunc(g.behind.calls, func(string) bool { return true }) {
+		t.Errorf("published %d events, asked %v", len(g.out.msgs), g.behind.calls)
+	}
+}
+
+func TestABusErrorThatNoRetryMendsIsOurs(t *testing.T) {
+	g := open(t)
+	g.out.err = errors.New("a bug at 10.0.0.1")
+	a := g.call(http.MethodPost, session+"/turns", oneTurn, "Idempotency-Key: k1")
+	a.expect(t, 500, map[string]any{"code": "internal"})
+	if strings.Contains(a.text, "10.0.0.1") {
+		t.Errorf("%s", a.text)
+	}
+}
