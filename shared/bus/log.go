@@ -7,6 +7,8 @@ import "context"
 type Log interface {
 	// Partitions returns the numbers of the topic's partitions.
 	Partitions(ctx context.Context) ([]int, error)
+	// PartitionOf returns the number of the partition that holds the records of a key, which is not empty.
+	PartitionOf(ctx context.Context, key []byte) (int, error)
 	// Bounds returns the offset of the oldest record and the offset after the last one; equal when there is none.
 	Bounds(ctx context.Context, partition int) (first, end int64, err error)
 	// Read returns records from an offset on, in order, at least one where there is any, and where to read on.

@@ -156,13 +156,18 @@ func (r *replay) partition(ctx context.Context, gen Generation, p Partition, end
 
 // one puts the record of one dead letter back, or keeps the dead letter.
 func (r *replay) one(ctx context.Context, m Message) error {
-	dead := replayable(m)
+	dead := Replayable(m)
 	if dead == nil {
 		return r.keep(ctx, m, &r.result.Unreadable)
 	}
 	if !r.chosen(dead) {
 		return r.keep(ctx, m, &r.result.Kept)
 	}
+	return r.putBack(ctx, m, dead)
+}
+
+// putBack publishes the record of a dead letter, or keeps the dead letter where its topic refuses the record.
+func (r *replay) putBack(ctx context.Context, m Message, dead *mnemev1.DeadLetter) error {
 	err := r.pub.Publish(ctx, original(dead))
 	switch {
 	case fault.IsTerminal(err):
@@ -175,8 +180,8 @@ func (r *replay) one(ctx context.Context, m Message) error {
 	return nil
 }
 
-// replayable decodes a dead letter; nil where it is none of a version this build knows.
-func replayable(m Message) *mnemev1.DeadLetter {
+// Replayable decodes a dead letter as Replay does; nil where it is none of a version that this build knows.
+func Replayable(m Message) *mnemev1.DeadLetter {
 	dead := DecodeDeadLetter(m.Value)
 	if dead.GetSchemaVersion() != 1 || dead.GetTopic() == "" {
 		return nil
@@ -236,7 +241,7 @@ func DeadLetters(ctx context.Context, cfg ReplayConfig, source Source) (_ []*mne
 			}
 			for _, m := range got.Messages {
 				next = m.Offset + 1
-				if dead := replayable(m); dead != nil && chosen(dead) {
+				if dead := Replayable(m); dead != nil && chosen(dead) {
 					out = append(out, dead)
 				}
 			}

@@ -90,3 +90,14 @@ func Committed(t testing.TB, addr, group string, p bus.Partition) int64 {
 	}
 	return -1
 }
+
+// Offsets returns how far a group is in a topic.
+func (b *Broker) Offsets(group, topic string) *kafka.Offsets {
+	b.t.Helper()
+	o, err := kafka.NewOffsets(b.cluster, group, topic)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = o.Close() })
+	return o
+}

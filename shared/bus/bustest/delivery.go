@@ -98,6 +98,7 @@ func javaPartitions(r *fixture) {
 		"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,
 	}
 	r.tr.CreateTopic(r, r.topic, partitions)
+	l := r.log(r.topic)
 	rec := new(recorder)
 	r.consume(rec.handle)
 	for key := range hashes {
@@ -108,6 +109,9 @@ func javaPartitions(r *fixture) {
 		want := int(hashes[string(m.Key)]&0x7fffffff) % partitions
 		if m.Partition != want {
 			r.Errorf("key %q is on partition %d, the Java client puts it on %d", m.Key, m.Partition, want)
+		}
+		if got, err := l.PartitionOf(r.context(), m.Key); err != nil || got != m.Partition {
+			r.Errorf("key %q is on partition %d, the log says %d, %v", m.Key, m.Partition, got, err)
 		}
 	}
 }

@@ -63,6 +63,7 @@ func Run(t *testing.T, tr Transport) {
 		{"refuses a record that is too large for good", tooLarge},
 		{"replays dead letters", replayAll},
 		{"replays a choice and keeps the rest", replayChoice},
+		{"replays one dead letter and keeps the rest", replayOne},
 		{"reports its lag", lag},
 		{"reads and cuts a log", logs},
 		{"erases dead letters and keeps the rest", eraseDeadLetters},

@@ -42,6 +42,15 @@ func (l *log) Partitions(ctx context.Context) ([]int, error) {
 	return l.topics.get(ctx, l.topic, requestTimeout)
 }
 
+// PartitionOf implements bus.Log. It is where the publisher puts them.
+func (l *log) PartitionOf(ctx context.Context, key []byte) (int, error) {
+	partitions, err := l.Partitions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return kafkago.Murmur2Balancer{}.Balance(kafkago.Message{Key: key}, partitions...), nil
+}
+
 // Bounds implements bus.Log.
 func (l *log) Bounds(ctx context.Context, partition int) (first, end int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

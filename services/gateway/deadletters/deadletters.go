@@ -1,0 +1,273 @@
+// Package deadletters shows tenants their own dead letters, and puts them back: the records that could not be processed. What it tells of
+// them holds nothing of what users said.
+//
+// A letter waits until it was replayed or erased, which is where the group of the replay (contract.GroupReplay) is past it. Only those that
+// wait are shown.
+package deadletters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// MaxLimit is how many letters List returns at most.
+const MaxLimit = 200
+
+// Defaults of Parts.
+const (
+	// DefaultFresh is how long what is known of waiting letters is good for where a turn's letter is looked for.
+	DefaultFresh = time.Second
+	// DefaultPatience is how long a replay waits for others that work on the dead letters.
+	DefaultPatience = 30 * time.Second
+)
+
+// idle and maxIdle are the pauses between attempts to get hold of the letter's partition.
+const (
+	idle    = 200 * time.Millisecond
+	maxIdle = 3 * time.Second
+)
+
+// Offsets says how far the group of the replay is; *kafka.Offsets does.
+type Offsets interface {
+	// Committed returns the offset of the next record by partition. A partition of which nothing is finished is left out.
+	Committed(ctx context.Context) (map[int]int64, error)
+}
+
+// Parts are what letters are read and put back with. All but Fresh, Patience and Now are needed.
+type Parts struct {
+	// Log is the dead letters' topic.
+	Log bus.Log
+	// Offsets are those of the group of the replay.
+	Offsets Offsets
+	// Join makes a membership in that group.
+	Join func() (bus.Source, error)
+	// Out publishes without adding a trace.
+	Out         bus.Publisher
+	Instruments *bus.Instruments
+	// Fresh is how old the answer of Find may be; DefaultFresh where it is 0.
+	Fresh time.Duration
+	// Patience bounds a replay; DefaultPatience where it is 0.
+	Patience time.Duration
+	// Now tells the time for Fresh; nil is time.Now.
+	Now func() time.Time
+}
+
+// Letters are the dead letters of whoever calls: the tenant of the context's principal, and of that only its user where the key is for one.
+// It is safe for concurrent use. Its errors are what door.ProblemOf tells clients.
+type Letters struct {
+	p     Parts
+	index *index
+	// turn is held while this process replays: members of one group would only get into each other's way.
+	turn chan struct{}
+}
+
+// New makes the letters. It closes nothing of what it is given.
+func New(p Parts) *Letters {
+	if p.Fresh <= 0 {
+		p.Fresh = DefaultFresh
+	}
+	if p.Patience <= 0 {
+		p.Patience = DefaultPatience
+	}
+	if p.Now == nil {
+		p.Now = time.Now
+	}
+	return &Letters{p: p, index: newIndex(p), turn: make(chan struct{}, 1)}
+}
+
+// List returns up to limit waiting letters, the newest first, and where to go on; an empty cursor is the beginning, an empty next the end.
+// It reads all letters that wait, whosever they are. It needs access.Admin.
+func (l *Letters) List(ctx context.Context, limit int, cursor string) (letters []Letter, next string, err error) {
+	p, err := admin(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if limit < 1 || limit > MaxLimit {
+		return nil, "", door.Invalid("limit", fmt.Sprintf("is %d, want 1 to %d", limit, MaxLimit))
+	}
+	found := newest{most: limit + 1} // one more says whether there are others
+	if cursor != "" {
+		if found.after, err = parsePlace(cursor); err != nil {
+			return nil, "", err
+		}
+	}
+	err = l.scan(ctx, func(_ bus.Message, o owned) {
+		if o.belongsTo(p) {
+			found.add(letterOf(o))
+		}
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("list dead letters: %w", err)
+	}
+	if len(found.letters) <= limit {
+		return found.letters, "", nil
+	}
+	return found.letters[:limit], placeOf(found.letters[limit-1]).String(), nil
+}
+
+// Find returns the waiting letter of a turn of a user, the newest where there are several; ok is false where there is none. What it says
+// may be Parts.Fresh old. It needs access.Read.
+func (l *Letters) Find(ctx context.Context, user, turnID string) (letter Letter, ok bool, err error) {
+	if err := upstream.Check(ctx, access.Read, user); err != nil {
+		return Letter{}, false, err
+	}
+	p, _ := access.FromContext(ctx) // checked
+	scope := memory.Scope{Tenant: p.Tenant.ID, User: user}
+	at, ok, err := l.index.find(ctx, scope, turnID)
+	if err != nil || !ok {
+		return Letter{}, false, wrap("find the dead letter of a turn", err)
+	}
+	msgs, _, err := l.p.Log.Read(ctx, at.partition, at.offset)
+	if err != nil {
+		return Letter{}, false, fmt.Errorf("read the dead letter of a turn: %w", err)
+	}
+	if len(msgs) == 0 || msgs[0].Offset != at.offset { // erased in between
+		return Letter{}, false, nil
+	}
+	o, ok := ownedOf(msgs[0])
+	if !ok || o.scope != scope || o.turn() != turnID {
+		return Letter{}, false, nil
+	}
+	return letterOf(o), true, nil
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Replay puts the record of a letter back on the topic that it came from. Letters of the same partition that are older and wait are written
+// anew for it, so that it takes time in proportion to them. It needs access.Admin.
+func (l *Letters) Replay(ctx context.Context, id string) error {
+	p, err := admin(ctx)
+	if err != nil {
+		return err
+	}
+	whole := ctx
+	ctx, cancel := context.WithTimeout(ctx, l.p.Patience)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return busy(whole)
+	}
+	for pause := idle; ; pause = min(2*pause, maxIdle) {
+		at, ok, err := l.locate(ctx, p, id)
+		if err == nil && !ok {
+			return connect.NewError(connect.CodeNotFound, errors.New("there is no such dead letter that waits"))
+		}
+		if err == nil {
+			var done bool
+			done, err = l.replay(ctx, p, id, at)
+			l.index.expire()
+			if done {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return errors.Join(busy(whole), err)
+		}
+		if err != nil && !errors.Is(err, bus.ErrHeld) && !errors.Is(err, bus.ErrRevoked) {
+			return fmt.Errorf("replay dead letter: %w", err)
+		}
+		bus.Pause(ctx, time.Duration((0.5+rand.Float64())*float64(pause))) // others get out of step
+	}
+}
+
+// busy is what is told when the time for a replay is over.
+func busy(whole context.Context) error {
+	if err := whole.Err(); err != nil {
+		return err
+	}
+	return door.Problem{
+		Status: http.StatusServiceUnavailable, Code: door.CodeUnavailable, RetryAfter: maxIdle,
+		Detail: "the dead letters are being worked on, try again",
+	}
+}
+
+// locate returns where a letter of the principal waits, the last place where it is there several times.
+func (l *Letters) locate(ctx context.Context, p access.Principal, id string) (at place, ok bool, err error) {
+	err = l.scan(ctx, func(m bus.Message, o owned) {
+		if o.dead.GetId() == id && o.belongsTo(p) {
+			at, ok = place{m.Partition, m.Offset}, true
+		}
+	})
+	return at, ok, err
+}
+
+// replay tries once; done is false where the letter is to be looked for again.
+func (l *Letters) replay(ctx context.Context, p access.Principal, id string, at place) (done bool, err error) {
+	source, err := l.p.Join()
+	if err != nil {
+		return false, err
+	}
+	result, err := bus.ReplayOne(ctx, bus.OneLetter{
+		Partition: at.partition, Offset: at.offset,
+		Match: func(key []byte, dead *mnemev1.DeadLetter) bool {
+			o, ok := owner(key, dead)
+			return ok && dead.GetId() == id && o.belongsTo(p)
+		},
+	}, source, l.p.Out, l.p.Instruments)
+	switch {
+	case result.Replayed > 0:
+		return true, nil // whatever came after: the record is on its way
+	case err != nil:
+		return false, err
+	case result.Refused > 0:
+		return true, connect.NewError(connect.CodeFailedPrecondition, errors.New("the topic that the record came from does not take it"))
+	}
+	return false, nil
+}
+
+// scan hands every letter that waits, and of which it can be told whose it is, to see.
+func (l *Letters) scan(ctx context.Context, see func(bus.Message, owned)) error {
+	committed, err := l.p.Offsets.Committed(ctx)
+	if err != nil {
+		return err
+	}
+	return bus.ScanLogFrom(ctx, l.p.Log, committed, func(m bus.Message) {
+		if o, ok := ownedOf(m); ok {
+			see(m, o)
+		}
+	})
+}
+
+// admin returns the caller, who may manage the tenant, or of it what is of the key's user.
+func admin(ctx context.Context) (access.Principal, error) {
+	p, _ := access.FromContext(ctx) // Check says where there is none
+	return p, upstream.Check(ctx, access.Admin, p.User)
+}
+
+// place is where a record is.
+type place struct {
+	partition int
+	offset    int64
+}
+
+// order is a place in the order of letters: the newest first, of those of the same time by id.
+type order struct {
+	time time.Time
+	id   string
+}
+
+func placeOf(l Letter) order { return order{l.Time, l.ID} }
+
+// String is the place as a cursor.
+func (o order) String() string { return strconv.FormatInt(o.time.UnixNano(), 10) + "-" + o.id }

@@ -1,0 +1,222 @@
+package mem0
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/uuid"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// maxVerbatim is how many messages may be stored verbatim at once: each waits until it is written.
+const maxVerbatim = 50
+
+// maxMetadata bounds metadata, in bytes of JSON.
+const maxMetadata = 16 << 10
+
+// touchWait is how long noting that a session was used may take once its turns are in.
+const touchWait = 5 * time.Second
+
+// hints are fields that tell mem0 how to form memories. They do nothing here, and the answer says so.
+var hints = []string{
+	"custom_instructions", "agent_custom_instructions", "custom_categories", "structured_data_schema", "includes", "excludes", "immutable",
+}
+
+// noExpiry says why a date is refused: who gives one relies on it.
+const noExpiry = "memories do not expire here: delete what is not to be kept any longer"
+
+// addition is a checked request to add something.
+type addition struct {
+	id, user, session string
+	turns             []memory.Turn
+	// places are those of the turns among the messages, spoken is how many of them are not a user's.
+	places []int
+	note   note
+	// remarks are for the answer.
+	remarks []string
+}
+
+// add puts messages in as turns, or stores them verbatim.
+func (a *api) add(r *http.Request, in fields) (any, error) {
+	infer, err := in.flag("infer", true)
+	if err != nil {
+		return nil, err
+	}
+	what, err := a.additionOf(r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	if err := upstream.Check(r.Context(), access.Ingest, what.user); err != nil {
+		return nil, err
+	}
+	if !infer {
+		return a.addVerbatim(r.Context(), what)
+	}
+	return a.addTurns(r.Context(), what)
+}
+
+// additionOf reads a request to add something.
+func (a *api) additionOf(ctx context.Context, in fields) (what addition, err error) {
+	who, err := addedTo(in)
+	if err != nil {
+		return what, err
+	}
+	what = addition{id: uuid.NewString(), user: who.owner(bound(ctx)), session: who[runField]}
+	if what.user == "" {
+		return what, door.Invalid(userField, "is missing, as are agent_id, app_id and run_id: want one of them")
+	}
+	if what.session == "" {
+		what.session = defaultSession
+	}
+	if in.given("expiration_date") {
+		return what, door.Problem{Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
+	}
+	what.note = note{Agent: who[agentField], App: who[appField]}
+	if what.note.Metadata, err = metadataOf(in); err != nil {
+		return what, err
+	}
+	at, err := a.said(in)
+	if err != nil {
+		return what, err
+	}
+	if err := what.messages(in, at); err != nil {
+		return what, err
+	}
+	for _, hint := range hints {
+		if in.given(hint) {
+			what.remarks = append(what.remarks, hint+" does nothing here.")
+		}
+	}
+	return what, nil
+}
+
+// turnID is the id of a turn of an event.
+func turnID(event string, place int) string { return event + "-" + strconv.Itoa(place) }
+
+// record is what is kept of the event.
+func (what addition) record(now time.Time) event {
+	return event{ID: what.id, User: what.user, Session: what.session, Turns: len(what.turns), At: now}
+}
+
+// answer tells of the event.
+func (what addition) answer(status, message string) map[string]any {
+	return map[string]any{
+		"event_id": what.id, "status": status, "message": strings.Join(append([]string{message}, what.remarks...), " "),
+	}
+}
+
+// addTurns puts the turns in, once the event is known, so that a client that has the answer can ask for it.
+func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
+	scope := scopeOf(ctx, what.user)
+	if err := a.State.begin(ctx, scope, what.record(a.Now()), what.note); err != nil {
+		return nil, err
+	}
+	if err := a.Ingest.Turns(ctx, what.user, what.session, what.turns); err != nil {
+		a.forgotten(ctx, scope, what.id)
+		return nil, what.named(err)
+	}
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), touchWait)
+	defer cancel()
+	if err := a.State.touch(lasting, scope, what.session, what.turns[len(what.turns)-1].ID); err != nil {
+		// The turns are in: an error would have them added twice. What is said is consolidated when the user is idle.
+		a.Log.WarnContext(ctx, "mem0's API: the session is not closed when it is idle", "error", err)
+	}
+	return what.answer(statusPending, "What was said is in, and memories are formed in the background: ask for the event."), nil
+}
+
+// forgotten removes the event of what did not get in.
+func (a *api) forgotten(ctx context.Context, scope memory.Scope, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), touchWait)
+	defer cancel()
+	if err := a.State.drop(ctx, scope, id); err != nil {
+		a.Log.WarnContext(ctx, "mem0's API: the event of what is not in stays pending", "error", err)
+	}
+}
+
+// inTurns begins a field of the turns that messages became.
+var inTurns = regexp.MustCompile(`^turns\[(\d+)\]\.?`)
+
+// named tells an error about a turn in the words of the request.
+func (what addition) named(err error) error {
+	p := door.ProblemOf(err)
+	m := inTurns.FindStringSubmatch(p.Field)
+	if p.Status != http.StatusBadRequest || m == nil {
+		return err
+	}
+	n, _ := strconv.Atoi(m[1]) // digits
+	if n >= len(what.places) {
+		return err
+	}
+	field := strings.TrimPrefix(p.Field, m[0])
+	switch field {
+	case "text":
+		field = "content"
+	case "speaker":
+		field = "name"
+	}
+	p.Field = fmt.Sprintf("messages[%d].%s", what.places[n], field)
+	return p
+}
+
+// addVerbatim has what the user says written as it is, a memory a message.
+func (a *api) addVerbatim(ctx context.Context, what addition) (any, error) {
+	if err := what.onlyUsers(); err != nil {
+		return nil, err
+	}
+	scope := scopeOf(ctx, what.user)
+	if err := a.State.begin(ctx, scope, what.record(a.Now()), what.note); err != nil {
+		return nil, err
+	}
+	results := make([]result, len(what.turns))
+	for i, t := range what.turns {
+		res, err := a.Services.Memories.AddMemory(ctx, connect.NewRequest(&mnemev1.AddMemoryRequest{
+			UserId: what.user, SessionId: what.session, Turn: contract.TurnToProto(t),
+		}))
+		if err != nil {
+			if i == 0 {
+				a.forgotten(ctx, scope, what.id)
+			}
+			return nil, placed(fmt.Sprintf("messages[%d]", what.places[i]), fmt.Sprintf("those before it, %d, are stored", i), err)
+		}
+		results[i] = resultOf(what.user, res.Msg.GetMemory())
+	}
+	if err := a.State.done(ctx, scope, what.id); err != nil {
+		a.Log.WarnContext(ctx, "mem0's API: that an event is done is not noted", "error", err)
+	}
+	out := what.answer(statusSucceeded, "What the user says is stored as it is.")
+	out["results"] = results
+	return out, nil
+}
+
+// onlyUsers leaves out what is not said by the user.
+func (what *addition) onlyUsers() error {
+	turns, places := what.turns, what.places
+	what.turns, what.places = nil, nil
+	for i, t := range turns {
+		if t.Role == memory.RoleUser {
+			t.ID = turnID(what.id, len(what.turns))
+			what.turns, what.places = append(what.turns, t), append(what.places, places[i])
+		}
+	}
+	switch n := len(what.turns); {
+	case n == 0:
+		return door.Invalid("messages", "has nothing that a user says, which alone is stored where infer is false")
+	case n > maxVerbatim:
+		return door.Invalid("messages", fmt.Sprintf("has %d messages of a user, want at most %d where infer is false", n, maxVerbatim))
+	case n < len(turns):
+		what.remarks = append(what.remarks, fmt.Sprintf("%d messages of the assistant are left out.", len(turns)-n))
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package mem0_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+func TestAddBecomesTurns(t *testing.T) {
+	g := open(t)
+	event := g.add(object{
+		"messages": []any{
+			object{"role": "system", "content": "Be kind."}, object{"role": "user", "content": "I live in Porto.", "name": "Ines"}, nil,
+			object{"role": "assistant", "content": "How nice!"}, object{"role": "assistant", "content": nil, "tool_calls": []any{object{}}},
+			object{"role": "user", "content": []any{object{"type": "text", "text": "And I like"}, object{"type": "text", "text": "tea."}}},
+			object{"role": "user", "content": object{"type": "text", "text": "Green tea."}},
+		},
+		"user_id": "ines", "run_id": "r1", "timestamp": 1_700_000_000, "nobody_knows": []any{1},
+	})
+	at := time.Unix(1_700_000_000, 0).UTC()
+	want := []memory.Turn{
+		{ID: event + "-0", SessionID: "r1", Speaker: "Ines", Role: memory.RoleUser, Text: "I live in Porto.", Time: at},
+		{ID: event + "-1", SessionID: "r1", Speaker: "assistant", Role: memory.RoleAssistant, Text: "How nice!", Time: at},
+		{ID: event + "-2", SessionID: "r1", Speaker: "user", Role: memory.RoleUser, Text: "And I like\ntea.", Time: at},
+		{ID: event + "-3", SessionID: "r1", Speaker: "user", Role: memory.RoleUser, Text: "Green tea.", Time: at},
+	}
+	got := g.turnsOf("ines")
+	if len(got) != len(want) {
+		t.Fatalf("turns are %+v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("turn %d is %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestWhoseAnAdditionIs(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		body          object
+		user, session string
+	}{
+		{"a user", object{"user_id": "ines"}, "ines", "mem0"},
+		{"a user in filters", object{"filters": object{"user_id": "ines"}}, "ines", "mem0"},
+		{"a user joined by AND", object{"filters": object{"AND": []object{{"user_id": "ines"}, {"run_id": "r"}}}}, "ines", "r"},
+		{"the same twice", object{"user_id": "ines", "filters": object{"user_id": "ines"}}, "ines", "mem0"},
+		{"a user and an agent", object{"user_id": "ines", "agent_id": "bot"}, "ines", "mem0"},
+		{"an agent", object{"agent_id": "bot", "run_id": "r"}, "agent:bot", "r"},
+		{"an app", object{"app_id": "shop"}, "app:shop", "mem0"},
+		{"a run", object{"run_id": "r"}, "run:r", "r"},
+		{"null is nobody", object{"user_id": nil, "agent_id": "bot"}, "agent:bot", "mem0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := open(t)
+			tt.body["messages"] = says("x")
+			g.add(tt.body)
+			got := g.turnsOf(tt.user)
+			if len(got) != 1 || got[0].SessionID != tt.session {
+				t.Errorf("turns of %s are %+v", tt.user, got)
+			}
+		})
+	}
+}
+
+func TestAddRefuses(t *testing.T) {
+	g := open(t)
+	long := strings.Repeat("x", memory.MaxTextBytes+1)
+	for _, tt := range []struct {
+		name   string
+		body   any
+		status int
+		detail string
+	}{
+		{"no body", nil, 400, "user_id: is missing"},
+		{"no JSON", "{", 400, "not valid JSON"},
+		{"two values", "{} {}", 400, "not valid JSON"},
+		{"a list", "[]", 400, "the body is a list, want an object"},
+		{"bytes", "{\"user_id\":\"\xff\"}", 400, "UTF-8"},
+		{"depth", strings.Repeat("[", 100), 400, "too deep"},
+		{"nobody", object{"messages": says("x")}, 400, "user_id: is missing"},
+		{"a number for a user", object{"messages": says("x"), "user_id": 5}, 400, "user_id: is a number, want text"},
+		{"all users", object{"messages": says("x"), "user_id": "*"}, 400, "user_id: is `*`"},
+		{"an empty user", object{"messages": says("x"), "user_id": ""}, 400, "user_id: is empty"},
+		{"a long user", object{"messages": says("x"), "user_id": strings.Repeat("x", 257)}, 400, "user_id: is 257 bytes long"},
+		{"a long agent", object{"messages": says("x"), "agent_id": strings.Repeat("x", 251)}, 400, "agent_id: is 251 bytes long, want at most 250"},
+		{"a long run", object{"messages": says("x"), "user_id": "i", "run_id": strings.Repeat("x", 129)}, 400, "run_id: is 129 bytes long"},
+		{"two users", object{"messages": says("x"), "user_id": "i", "filters": object{"user_id": "j"}}, 400, "filters.user_id: is given twice"},
+		{"filters that are none", object{"messages": says("x"), "filters": "user_id"}, 400, "filters: is text, want an object"},
+		{"AND that is none", object{"messages": says("x"), "filters": object{"AND": []any{1}}}, 400, "filters.AND: is a number, want objects"},
+		{"no messages", object{"user_id": "i"}, 400, "messages: has 0 messages"},
+		{"many messages", object{"user_id": "i", "messages": says(make([]string, 201)...)}, 400, "messages: has 201 messages"},
+		{"messages that are none", object{"user_id": "i", "messages": 5}, 400, "messages: is a number, want a list"},
+		{"a message that is none", object{"user_id": "i", "messages": []any{"x"}}, 400, "messages[0]: is text, want an object"},
+		{"no role", object{"user_id": "i", "messages": []object{{"content": "x"}}}, 400, "messages[0].role: is none of"},
+		{"a role that is none", object{"user_id": "i", "messages": []object{{"role": 1, "content": "x"}}}, 400, "messages[0].role: is a number"},
+		{"no content", object{"user_id": "i", "messages": []object{{"role": "user"}}}, 400, "messages[0].content: is empty"},
+		{"blank content", object{"user_id": "i", "messages": says("x", " \n")}, 400, "messages[1].content: is empty"},
+		{"long content", object{"user_id": "i", "messages": says(long)}, 400, "messages[0].content: is 32769 bytes long"},
+		{"content that is none", object{"user_id": "i", "messages": []object{{"role": "user", "content": 1}}}, 400, "messages[0].content: is a number"},
+		{"a long name", object{"user_id": "i", "messages": []object{{"role": "user", "content": "x", "name": strings.Repeat("x", 129)}}}, 400, "messages[0].name"},
+		{"a picture", object{"user_id": "i", "messages": []object{{"role": "user", "content": object{"type": "image_url"}}}}, 501, "messages[0].content.type: is not text"},
+		{"a picture in a list", object{"user_id": "i", "messages": []object{{"role": "user", "content": []any{object{"type": "image_url"}}}}}, 501, "messages[0].content[0].type"},
+		{"the system alone", object{"user_id": "i", "messages": []object{{"role": "system", "content": "x"}}}, 400, "messages: has nothing that a user"},
+		{"infer that is none", object{"user_id": "i", "messages": says("x"), "infer": "no"}, 400, "infer: is text, want true or false"},
+		{"metadata that is none", object{"user_id": "i", "messages": says("x"), "metadata": []any{}}, 400, "metadata: is a list, want an object"},
+		{"much metadata", object{"user_id": "i", "messages": says("x"), "metadata": object{"a": long}}, 400, "metadata: is 32777 bytes"},
+		{"a time that is none", object{"user_id": "i", "messages": says("x"), "timestamp": "soon"}, 400, "timestamp: is no time"},
+		{"a time before all", object{"user_id": "i", "messages": says("x"), "timestamp": -1}, 400, "timestamp: is no time"},
+		{"a time far off", object{"user_id": "i", "messages": says("x"), "timestamp": 33_000_000_000}, 400, "timestamp: is in the year 3015"},
+		{"an enormous time", `{"user_id":"i","messages":"x","timestamp":1e999}`, 400, "timestamp: is no time"},
+		{"an end", object{"user_id": "i", "messages": says("x"), "expiration_date": "2027-01-01"}, 501, "expiration_date: memories do not expire"},
+		{"verbatim, without a user", object{"user_id": "i", "infer": false, "messages": []object{{"role": "assistant", "content": "x"}}}, 400, "messages: has nothing that a user says"},
+		{"verbatim, too many", object{"user_id": "i", "infer": false, "messages": says(strings.Split(strings.Repeat("x", 51), "")...)}, 400, "want at most 50"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g.t = t
+			g.call("ALL", "POST", "/v3/memories/add/", tt.body).refused(tt.status, tt.detail)
+		})
+	}
+	g.t = t
+	if left := g.turnsOf("i"); len(left) != 0 || len(g.redis.Keys()) != 0 {
+		t.Errorf("kept turns %v and keys %v", left, g.redis.Keys())
+	}
+	g.call("ALL", "POST", "/v3/memories/add/", `{"user_id":"i","messages":"`+strings.Repeat("x", 4<<20)+`"}`).refused(http.StatusRequestEntityTooLarge, "too large")
+}
+
+func TestAddSaysWhatItDoesNot(t *testing.T) {
+	g := open(t)
+	got := g.do("POST", "/v3/memories/add/", object{
+		"messages": append(says("x"), object{"role": "tool", "content": "42"}), "user_id": "i", "custom_instructions": "only food", "expiration_date": nil,
+		"custom_categories": []object{{"food": "what is eaten"}}, "immutable": true,
+	}).object()["message"].(string)
+	for _, want := range []string{"1 messages that nobody says", "custom_instructions does nothing here", "custom_categories does nothing", "immutable does"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("message is %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAddVerbatim(t *testing.T) {
+	g := open(t)
+	got := g.do("POST", "/v3/memories/add/", object{
+		"messages": append(says("I like tea.", "I live in Porto."), object{"role": "assistant", "content": "Good."}),
+		"user_id":  "ines", "infer": false, "metadata": object{"from": "form"}, "timestamp": 1_700_000_000,
+	})
+	if got.object()["status"] != "SUCCEEDED" || got.said() != "I like tea. | I live in Porto." {
+		t.Errorf("answer is %s", got.body)
+	}
+	asked := last[*mnemev1.AddMemoryRequest](g)
+	if asked.GetUserId() != "ines" || asked.GetSessionId() != "mem0" || asked.GetTurn().GetTime().AsTime().Unix() != 1_700_000_000 {
+		t.Errorf("asked for %v", asked)
+	}
+	m := g.do("POST", "/v3/memories/", object{"filters": object{"user_id": "ines"}}).results()[0]
+	if m["metadata"].(object)["from"] != "form" || m["created_at"] != "2023-11-14T22:13:20Z" {
+		t.Errorf("the memory is %v", m)
+	}
+	id, _ := got.object()["event_id"].(string)
+	if e := g.do("GET", "/v1/event/"+id+"/", nil); e.object()["status"] != "SUCCEEDED" || e.said() != "I like tea. | I live in Porto." {
+		t.Errorf("the event is %s", e.body)
+	}
+	if len(g.turnsOf("ines")) != 0 {
+		t.Error("turns are put in, too")
+	}
+}
+
+func TestAddVerbatimThatFails(t *testing.T) {
+	g := open(t)
+	for _, tt := range []struct {
+		texts  []string
+		detail string
+		events int
+	}{
+		{[]string{"unwritable"}, "messages[0]", 0},
+		{[]string{"I like tea.", "unwritable"}, "messages[1]: the addition is accepted, but not done yet (those before it, 1, are stored)", 1},
+	} {
+		g.call("ALL", "POST", "/v3/memories/add/", object{"messages": says(tt.texts...), "user_id": "ines", "infer": false}).
+			refused(http.StatusServiceUnavailable, tt.detail)
+		if got := g.do("GET", "/v1/events/", nil).results(); len(got) != tt.events {
+			t.Errorf("events are %v", got)
+		}
+	}
+}
+
+func TestAddThatIsNotPublished(t *testing.T) {
+	g := open(t)
+	g.refusing = errors.New("kafka-0.internal:9092 is away")
+	got := g.call("ALL", "POST", "/v3/memories/add/", object{"messages": says("x"), "user_id": "ines", "metadata": object{"a": 1}})
+	got.refused(http.StatusInternalServerError, "an internal error")
+	if strings.Contains(got.body, "kafka") || !strings.Contains(g.log.String(), "kafka-0.internal:9092 is away") {
+		t.Errorf("told %s, logged %s", got.body, g.log)
+	}
+	if got := g.do("GET", "/v1/events/", nil).results(); len(got) != 0 {
+		t.Errorf("events are %v", got)
+	}
+	for _, k := range g.redis.Keys() {
+		if strings.Contains(k, "idle") || strings.Contains(k, "notes") {
+			t.Errorf("%s is kept", k)
+		}
+	}
+}

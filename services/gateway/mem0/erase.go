@@ -1,0 +1,122 @@
+package mem0
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// objectText is what a browser's client makes of an object where text is wanted.
+const objectText = "[object Object]"
+
+// noRuns says why the memories of a run are not erased alone.
+const noRuns = "a run is a session of a user here, and users are erased as a whole: delete its memories one by one, or erase the user"
+
+// eraseAll erases one entity, with all that is kept of it. It never takes a request for more than it says: what it does not know, and what
+// clients make of what they do not know, is refused.
+func (a *api) eraseAll(r *http.Request, in fields) (any, error) {
+	q, err := queryOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(in) > 0 {
+		return nil, door.Invalid("", "there is a body, which says nothing here: name the entity in the URL, as in ?user_id=ID")
+	}
+	user, err := a.erased(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return a.erase(r.Context(), user, "Memories deleted successfully!")
+}
+
+// erased is the entity that a request to erase names.
+func (a *api) erased(ctx context.Context, q url.Values) (string, error) {
+	names := named{}
+	for name, values := range q {
+		switch {
+		case slices.Contains(entityFields, name):
+			if len(values) != 1 || values[0] == objectText {
+				return "", door.Invalid(name, "is not one id")
+			}
+			if err := validEntity(name, name, values[0]); err != nil {
+				return "", err
+			}
+			names[name] = values[0]
+		case name == "source": // which program calls
+		case name == "org_id", name == "project_id":
+			if len(values) != 1 || values[0] != scopeOf(ctx, "").Tenant {
+				return "", door.Invalid(name, "is not that of the API key")
+			}
+		default:
+			return "", door.Invalid(name, "is not known here, and nothing is erased by what is not known: name one entity, as in ?user_id=ID")
+		}
+	}
+	if len(names) != 1 {
+		return "", door.Invalid(userField, "is to be given alone, or else agent_id, app_id or run_id: one entity is erased at a time, as a whole")
+	}
+	user := names.owner("") // never whom the key is for: nobody erases by leaving something out
+	return user, a.mayErase(ctx, user)
+}
+
+// mayErase refuses to erase a run that is a session of somebody.
+func (a *api) mayErase(ctx context.Context, user string) error {
+	if kind, _ := entityOf(user); kind != runType {
+		return nil
+	}
+	known, err := a.State.knows(ctx, scopeOf(ctx, user))
+	if err == nil && !known {
+		err = door.Unsupported(noRuns)
+	}
+	return err
+}
+
+// eraseEntity erases an entity with all that is kept of it.
+func (a *api) eraseEntity(r *http.Request, _ fields) (any, error) {
+	user, err := entityAt(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.mayErase(r.Context(), user); err != nil {
+		return nil, err
+	}
+	return a.erase(r.Context(), user, "Entity deleted successfully!")
+}
+
+// erase erases a user, and what State keeps of the user.
+func (a *api) erase(ctx context.Context, user, message string) (any, error) {
+	res, err := a.Services.UserData.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.State.Forget(ctx, scopeOf(ctx, user).Tenant, user); err != nil {
+		return nil, err
+	}
+	return map[string]string{"message": message, "event_id": erasureEvent(user, res.Msg.GetErasureId())}, nil
+}
+
+// erasing begins the ids of events that are erasures. They say whose, for nothing is kept here of whom was erased.
+const erasing = "erasure."
+
+func erasureEvent(user, id string) string {
+	return erasing + base64.RawURLEncoding.EncodeToString([]byte(user)) + "." + id
+}
+
+// erasureOf reads the id of such an event; ok is false for any other.
+func erasureOf(event string) (user, id string, ok bool) {
+	rest, ok := strings.CutPrefix(event, erasing)
+	if !ok {
+		return "", "", false
+	}
+	encoded, id, ok := strings.Cut(rest, ".")
+	name, err := base64.RawURLEncoding.DecodeString(encoded)
+	return string(name), id, ok && err == nil && memory.ValidUser(string(name)) == nil
+}

@@ -1,0 +1,87 @@
+package mem0
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+)
+
+// maxExported is how many memories an export holds.
+const maxExported = 10_000
+
+// exportRemark is what is to be known of exports.
+const exportRemark = "The export is ready. It has the memories as they are when it is fetched; no model shapes them by the schema."
+
+// export notes what is to be exported. Nothing is copied: an export is what it says when it is fetched.
+func (a *api) export(r *http.Request, in fields) (any, error) {
+	if !in.given("schema") {
+		return nil, door.Invalid("schema", "is missing")
+	}
+	f, err := a.filterOf(r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	for _, user := range f.users {
+		if err := upstream.Check(r.Context(), access.Read, user); err != nil {
+			return nil, err
+		}
+	}
+	id := uuid.NewString()
+	if err := a.State.keepExport(r.Context(), scopeOf(r.Context(), "").Tenant, id, f.users, choice(in)); err != nil {
+		return nil, err
+	}
+	return reply{http.StatusCreated, map[string]string{"id": id, "message": exportRemark}}, nil
+}
+
+// choice is what of a request says which memories are meant.
+func choice(in fields) fields {
+	out := fields{}
+	for _, name := range append([]string{"filters", "metadata", "categories", "start_date", "end_date"}, entityFields...) {
+		if in.given(name) {
+			out[name] = in[name]
+		}
+	}
+	return out
+}
+
+// exported returns the memories of an export that was asked for, or of the same filters.
+func (a *api) exported(r *http.Request, in fields) (any, error) {
+	id, err := in.text("memory_export_id")
+	if err != nil {
+		return nil, err
+	}
+	if id != "" {
+		chosen, known, err := a.State.export(r.Context(), scopeOf(r.Context(), "").Tenant, id)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			return nil, notFound("there is no such export; exports are known for a week")
+		}
+		in = chosen
+	}
+	f, err := a.filterOf(r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	memories := []*item{}
+	err = a.scan(r.Context(), f, func(m *item) error {
+		if len(memories) == maxExported {
+			return door.Problem{
+				Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Field: "filters",
+				Detail: fmt.Sprintf("mean more than %d memories: narrow them, or list the memories page by page", maxExported),
+			}
+		}
+		memories = append(memories, m)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"id": optional(id), "status": statusSucceeded, "message": exportRemark, "memories": memories}, nil
+}

@@ -1,0 +1,78 @@
+package mem0
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/door"
+)
+
+// Feedback on a memory.
+const (
+	positive     = "POSITIVE"
+	negative     = "NEGATIVE"
+	veryNegative = "VERY_NEGATIVE"
+)
+
+// feedback reports what helped to the ranking, where the last search of the user showed the memory: the ranking learns from searches, not
+// from memories. A search teaches once.
+func (a *api) feedback(r *http.Request, in fields) (any, error) {
+	id, err := in.text("memory_id")
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		return nil, door.Invalid("memory_id", "is missing")
+	}
+	verdict, err := in.text("feedback")
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains([]string{"", positive, negative, veryNegative}, verdict) {
+		return nil, door.Invalid("feedback", "is none of POSITIVE, NEGATIVE and VERY_NEGATIVE")
+	}
+	if _, err := in.text("feedback_reason"); err != nil {
+		return nil, err
+	}
+	f, err := a.find(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	message, err := a.judge(r.Context(), f, verdict)
+	if err != nil {
+		return nil, err
+	}
+	return reply{http.StatusCreated, map[string]string{
+		"id": id, "memory_id": id, "feedback": verdict, "message": message,
+	}}, nil
+}
+
+// judge reports a verdict about a memory, and says what became of it. What was not said of other memories is not reported: behind a
+// positive verdict they are those that were shown and not taken, behind a negative one nothing is known of them.
+func (a *api) judge(ctx context.Context, f found, verdict string) (string, error) {
+	if verdict == "" {
+		return "Accepted. Nothing is learned without a verdict.", nil
+	}
+	scope := scopeOf(ctx, f.user)
+	last, err := a.State.shown(ctx, scope)
+	if err != nil {
+		return "", err
+	}
+	seen := slices.IndexFunc(last.IDs, func(id string) bool { return id == f.id || id == f.newest.GetId() })
+	if seen < 0 {
+		return "Accepted. Nothing is learned: the last search for this user, of the last day, did not show the memory, or has taught " +
+			"already.", nil
+	}
+	report := &mnemev1.ReportCitationsRequest{UserId: f.user, RecallId: last.ID, ShownIds: last.IDs, CitedIds: []string{last.IDs[seen]}}
+	if verdict != positive {
+		report.ShownIds, report.CitedIds = report.CitedIds, nil
+	}
+	if _, err := a.Services.Recall.ReportCitations(ctx, connect.NewRequest(report)); err != nil {
+		return "", err
+	}
+	return "Accepted. The ranking learns from it.", a.State.taught(ctx, scope)
+}

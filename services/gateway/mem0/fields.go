@@ -1,0 +1,258 @@
+package mem0
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+)
+
+// fields are those of a JSON object. A field that is null counts as absent. Numbers are json.Number.
+type fields map[string]any
+
+// readFields reads a body that is to be a JSON object, or empty.
+func readFields(r *http.Request) (fields, error) {
+	body, err := door.ReadBody(r)
+	if err != nil {
+		return nil, err
+	}
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return fields{}, nil
+	}
+	var value any
+	from := json.NewDecoder(bytes.NewReader(body))
+	from.UseNumber()
+	if err := from.Decode(&value); err != nil { // it has been found to be valid
+		return nil, door.Invalid("", "the body is not valid JSON")
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, wrongType("", "the body", value, "an object")
+	}
+	return object, nil
+}
+
+// located is an error with the problem that it is to the client.
+type located struct {
+	door.Problem
+	cause error
+}
+
+// Error implements error.
+func (l located) Error() string { return l.Problem.Error() + ": " + l.cause.Error() }
+
+// Unwrap returns the problem before the cause.
+func (l located) Unwrap() []error { return []error{l.Problem, l.cause} }
+
+// placed says of an error which part of a request it is about, and what else is to be known. An empty place changes nothing.
+func placed(at, remark string, err error) error {
+	p := door.ProblemOf(err)
+	switch {
+	case at != "" && p.Field != "":
+		p.Field = at + "." + p.Field
+	case at != "":
+		p.Field = at
+	}
+	if remark != "" {
+		p.Detail += " (" + remark + ")"
+	}
+	return located{p, err}
+}
+
+// wrongType says that a value is of another type than is wanted.
+func wrongType(field, what string, value any, want string) door.Problem {
+	detail := "is " + kindOf(value) + ", want " + want
+	if field == "" {
+		detail = what + " " + detail
+	}
+	return door.Invalid(field, detail)
+}
+
+// kindOf names the type of a JSON value.
+func kindOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "true or false"
+	case json.Number:
+		return "a number"
+	case string:
+		return "text"
+	case []any:
+		return "a list"
+	}
+	return "an object"
+}
+
+// given reports whether a field is there and not null.
+func (f fields) given(name string) bool { return f[name] != nil }
+
+// text is a field that is text; empty where it is absent.
+func (f fields) text(name string) (string, error) {
+	if !f.given(name) {
+		return "", nil
+	}
+	s, ok := f[name].(string)
+	if !ok {
+		return "", wrongType(name, "", f[name], "text")
+	}
+	return s, nil
+}
+
+// flag is a field that is true or false, and otherwise where it is absent.
+func (f fields) flag(name string, otherwise bool) (bool, error) {
+	if !f.given(name) {
+		return otherwise, nil
+	}
+	b, ok := f[name].(bool)
+	if !ok {
+		return false, wrongType(name, "", f[name], "true or false")
+	}
+	return b, nil
+}
+
+// number is a field that is a number from low to high, and otherwise where it is absent.
+func (f fields) number(name string, otherwise, low, high float64) (float64, error) {
+	if !f.given(name) {
+		return otherwise, nil
+	}
+	n, ok := f[name].(json.Number)
+	if !ok {
+		return 0, wrongType(name, "", f[name], "a number")
+	}
+	v, err := n.Float64()
+	if err != nil || v < low || v > high {
+		return 0, door.Invalid(name, fmt.Sprintf("is out of range, want %s to %s", brief(low), brief(high)))
+	}
+	return v, nil
+}
+
+// whole is number for whole numbers.
+func (f fields) whole(name string, otherwise, low, high int) (int, error) {
+	v, err := f.number(name, float64(otherwise), float64(low), float64(high))
+	if err == nil && v != math.Trunc(v) {
+		err = door.Invalid(name, "is no whole number")
+	}
+	return int(v), err
+}
+
+func brief(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// object is a field that is an object; nil where it is absent.
+func (f fields) object(name string) (fields, error) {
+	if !f.given(name) {
+		return nil, nil
+	}
+	o, ok := f[name].(map[string]any)
+	if !ok {
+		return nil, wrongType(name, "", f[name], "an object")
+	}
+	return o, nil
+}
+
+// list is a field that is a list; nil where it is absent.
+func (f fields) list(name string) ([]any, error) {
+	if !f.given(name) {
+		return nil, nil
+	}
+	l, ok := f[name].([]any)
+	if !ok {
+		return nil, wrongType(name, "", f[name], "a list")
+	}
+	return l, nil
+}
+
+// texts is a field that is a list of texts; nil where it is absent.
+func (f fields) texts(name string) ([]string, error) {
+	l, err := f.list(name)
+	if err != nil || l == nil {
+		return nil, err
+	}
+	out := make([]string, len(l))
+	for i, v := range l {
+		var ok bool
+		if out[i], ok = v.(string); !ok {
+			return nil, wrongType(fmt.Sprintf("%s[%d]", name, i), "", v, "text")
+		}
+	}
+	return out, nil
+}
+
+// queryOf reads the parameters behind the path's question mark.
+func queryOf(r *http.Request) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, door.Invalid("", "the query of the URL cannot be read")
+	}
+	return q, nil
+}
+
+// page is a part of a list.
+type page struct {
+	number, size int
+}
+
+// Limits of pages.
+const (
+	maxPage     = 1_000_000
+	maxPageSize = 1000
+)
+
+// pageOf reads page and page_size, by default the first of usual items.
+func pageOf(q url.Values, usual int) (page, error) {
+	out := page{1, usual}
+	for _, of := range []struct {
+		name string
+		to   *int
+		most int
+	}{{"page", &out.number, maxPage}, {"page_size", &out.size, maxPageSize}} {
+		if !q.Has(of.name) {
+			continue
+		}
+		n, err := strconv.Atoi(q.Get(of.name))
+		if err != nil || n < 1 || n > of.most {
+			return out, door.Invalid(of.name, fmt.Sprintf("is no whole number from 1 to %d", of.most))
+		}
+		*of.to = n
+	}
+	return out, nil
+}
+
+// first is the place of the first item, from 0.
+func (p page) first() int { return (p.number - 1) * p.size }
+
+// paged is a page as mem0 has it; next and previous are relative to the URL of the request.
+type paged[T any] struct {
+	Count    int     `json:"count"`
+	Next     *string `json:"next"`
+	Previous *string `json:"previous"`
+	Results  []T     `json:"results"`
+}
+
+// pagedOf is a page of so many items in all.
+func pagedOf[T any](p page, count int, results []T) paged[T] {
+	out := paged[T]{Count: count, Results: orEmpty(results)}
+	link := func(n int) *string { return new(fmt.Sprintf("?page=%d&page_size=%d", n, p.size)) }
+	if p.first()+p.size < count {
+		out.Next = link(p.number + 1)
+	}
+	if p.number > 1 {
+		out.Previous = link(p.number - 1)
+	}
+	return out
+}
+
+// orEmpty is a list that is never null, so that clients need not look.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

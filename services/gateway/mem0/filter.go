@@ -1,0 +1,148 @@
+package mem0
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Limits of filters.
+const (
+	maxUsers      = 10
+	maxConditions = 200
+	maxListed     = 1000
+)
+
+// filter says which memories are meant: whose, and which of them.
+type filter struct {
+	// users are those whose memories are looked at; none where the filter contradicts itself.
+	users []string
+	// root is what a memory has to be.
+	root condition
+	// narrow reports whether it says more than whose they are.
+	narrow bool
+}
+
+// condition is a part of a filter.
+type condition interface {
+	// holds reports whether a memory is meant.
+	holds(m *item) bool
+	// owners are the users to whom the condition binds a memory, and how firmly. Without firmness it binds to nobody.
+	owners() (users []string, f firmness)
+}
+
+// firmness is by which field a condition says whose memory it is: where a user_id is given, an agent_id only chooses among the memories.
+type firmness int
+
+const (
+	byNobody firmness = iota
+	byRun
+	byApp
+	byAgent
+	byUser
+)
+
+// firmnessOf is that of entityFields.
+var firmnessOf = map[string]firmness{runField: byRun, appField: byApp, agentField: byAgent, userField: byUser}
+
+type allOf []condition
+
+func (c allOf) holds(m *item) bool {
+	return !slices.ContainsFunc(c, func(part condition) bool { return !part.holds(m) })
+}
+
+// owners of conditions that all hold are those that the firmest of them agree on.
+func (c allOf) owners() (users []string, f firmness) {
+	for _, part := range c {
+		more, firm := part.owners()
+		switch {
+		case firm == byNobody || firm < f:
+		case firm > f:
+			users, f = more, firm
+		default:
+			users = slices.DeleteFunc(slices.Clone(users), func(u string) bool { return !slices.Contains(more, u) })
+		}
+	}
+	return users, f
+}
+
+type anyOf []condition
+
+func (c anyOf) holds(m *item) bool {
+	return slices.ContainsFunc(c, func(part condition) bool { return part.holds(m) })
+}
+
+// owners of conditions of which one holds are those of each; where one of them binds to nobody, none does.
+func (c anyOf) owners() (users []string, f firmness) {
+	for i, part := range c {
+		more, firm := part.owners()
+		if firm == byNobody {
+			return nil, byNobody
+		}
+		if i == 0 || firm < f {
+			f = firm
+		}
+		for _, u := range more {
+			if !slices.Contains(users, u) {
+				users = append(users, u)
+			}
+		}
+	}
+	return users, f
+}
+
+type noneOf []condition
+
+func (c noneOf) holds(m *item) bool { return !anyOf(c).holds(m) }
+
+func (noneOf) owners() ([]string, firmness) { return nil, byNobody }
+
+// binding is a condition on an entity that names its users.
+type binding struct {
+	test  test
+	users []string
+	firm  firmness
+}
+
+func (c binding) holds(m *item) bool { return slices.Contains(c.users, m.owner) || c.test(m) }
+
+func (c binding) owners() ([]string, firmness) { return c.users, c.firm }
+
+// test is a condition on a memory.
+type test func(m *item) bool
+
+func (t test) holds(m *item) bool { return t(m) }
+
+func (test) owners() ([]string, firmness) { return nil, byNobody }
+
+// filterOf reads the filters of a request, and the entities and conditions that stand beside them.
+func (a *api) filterOf(ctx context.Context, in fields) (filter, error) {
+	p := &parser{}
+	root, err := p.request(in)
+	if err != nil {
+		return filter{}, err
+	}
+	out := filter{root: root, narrow: p.narrow}
+	users, firm := root.owners()
+	if key := bound(ctx); key != "" && firm < byUser {
+		out.narrow = out.narrow || firm != byNobody
+		users, firm = []string{key}, byUser
+	}
+	if firm == byNobody {
+		return filter{}, door.Invalid("filters", "name no user, want a user_id, or an agent_id, app_id or run_id, in the filters or in each "+
+			"part of their OR; `*` names none")
+	}
+	if len(users) > maxUsers {
+		return filter{}, door.Invalid("filters", fmt.Sprintf("name %d users, want at most %d", len(users), maxUsers))
+	}
+	out.users = users
+	for _, u := range users {
+		if err := memory.ValidUser(u); err != nil {
+			return filter{}, placed("filters", "", err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,131 @@
+// Package mem0 is mem0's API on the gateway, for clients that people have already: the unmodified packages `mem0ai` of PyPI and npm, and
+// what is built on them. The tenant is that of the API key, whatever organisation or project a client names.
+//
+// What mem0 calls an entity is a user of Mneme: user_id as it is, and where there is none, an agent, app or run as the user "agent:ID",
+// "app:ID" or "run:ID". Beside a user_id, agent_id and app_id are kept with what is said, and run_id is the session. A key that is for
+// one user stands for that user_id where none is given.
+//
+// What has no meaning here is answered with 501 and the reason; fields that nobody knows are passed over.
+package mem0
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+)
+
+// MaxBody bounds a request's body, in bytes.
+const MaxBody = 4 << 20
+
+// Parts are what the API is made of. All but Webhooks and Log are needed.
+type Parts struct {
+	Services upstream.Services
+	Ingest   *upstream.Ingester
+	// State keeps what mem0's API promises and Mneme itself does not keep.
+	State *State
+	// Webhooks manages webhooks; nil answers that there are none, with 501.
+	Webhooks Webhooks
+	Now      func() time.Time
+	// Log is told the causes of what clients are told as an internal error, or as something unavailable.
+	Log *slog.Logger
+}
+
+// api serves the calls of the API.
+type api struct{ Parts }
+
+// New makes the API. door.Guard stands before it, with WriteProblem.
+func New(p Parts) http.Handler {
+	if p.Log == nil {
+		p.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &api{p}
+	return &router{routes: a.routes(), log: p.Log}
+}
+
+// Prefixes begin the paths of the API. They leave room for /v1/tenants/.
+func Prefixes() []string {
+	return []string{
+		"/v1/ping/", "/v1/memories/", "/v1/batch/", "/v1/event/", "/v1/events/", "/v1/entities/", "/v1/feedback/", "/v1/exports/",
+		"/v1/summary/", "/v2/", "/v3/", "/api/v1/",
+	}
+}
+
+// routes are the calls. Paths end with a slash, which may be left out.
+func (a *api) routes() []route {
+	memory, entity := "/v1/memories/{memory_id}/", "/entities/{entity_type}/{entity_id}/"
+	hooks, project := "/api/v1/webhooks/", "/api/v1/orgs/organizations/{org_id}/projects/"
+	return []route{
+		at("GET /v1/ping/", a.ping),
+		at("POST /v3/memories/add/", a.add), at("POST /v3/memories/search/", a.search), at("POST /v3/memories/", a.list),
+		at("GET "+memory, a.get), at("PUT "+memory, a.update), at("DELETE "+memory, a.remove), at("GET "+memory+"history/", a.history),
+		at("PUT /v1/batch/", a.updateAll), at("DELETE /v1/batch/", a.removeAll),
+		at("DELETE /v1/memories/", a.eraseAll), at("DELETE /v1"+entity, a.eraseEntity), at("DELETE /v2"+entity, a.eraseEntity),
+		at("GET /v1/entities/", a.entities), at("GET /v2"+entity+"profile/", a.profile), at("POST /v1/summary/", a.summary),
+		at("GET /v1/event/{event_id}/", a.event), at("GET /v1/events/", a.events),
+		at("POST /v1/feedback/", a.feedback),
+		at("POST /v1/exports/", a.export), at("POST /v1/exports/get/", a.exported),
+		at("GET "+hooks+"projects/{project_id}/", a.listWebhooks), at("POST "+hooks+"projects/{project_id}/", a.createWebhook),
+		at("PUT "+hooks+"{webhook_id}/", a.updateWebhook), at("DELETE "+hooks+"{webhook_id}/", a.deleteWebhook),
+		at("GET "+project+"{project_id}/", a.project), at("PATCH "+project+"{project_id}/", unsupported(noInstructions)),
+		at("DELETE "+project+"{project_id}/", unsupported(noProjects)), at("POST "+project, unsupported(noProjects)),
+		at("GET "+project+"{project_id}/members/", unsupported(noMembers)), at("POST "+project+"{project_id}/members/", unsupported(noMembers)),
+		at("PUT "+project+"{project_id}/members/", unsupported(noMembers)), at("DELETE "+project+"{project_id}/members/", unsupported(noMembers)),
+		at("POST /v2/profiles/jobs/", unsupported(noJobs)), at("GET /v2/profiles/jobs/{job_id}/", unsupported(noJobs)),
+		at("GET /v2/profiles/settings/", unsupported(noJobs)), at("POST /v2/profiles/settings/", unsupported(noJobs)),
+	}
+}
+
+// Why calls have no meaning here.
+const (
+	noInstructions = "a project's instructions, categories and settings have no meaning here: what is remembered is decided by the " +
+		"tenant's strategy of forming memory"
+	noProjects = "projects have no meaning here: a tenant is one, and is made by who runs Mneme"
+	noMembers  = "members have no meaning here: who has an API key of the tenant has access"
+	noJobs     = "generating profiles has no meaning here: a profile is made of the memories as they are whenever it is asked for"
+)
+
+// unsupported is a call that has no meaning here.
+func unsupported(why string) operation {
+	return func(*http.Request, fields) (any, error) { return nil, door.Unsupported(why) }
+}
+
+// caller is who makes a request.
+func caller(r *http.Request) access.Principal {
+	p, _ := access.FromContext(r.Context()) // the guard has let the request through
+	return p
+}
+
+// ping says whose key it is. There are no e-mail addresses here: what clients call so is the tenant, too.
+func (a *api) ping(r *http.Request, _ fields) (any, error) {
+	id := caller(r).Tenant.ID
+	return map[string]string{"status": "ok", "org_id": id, "project_id": id, "user_email": id}, nil
+}
+
+// WriteProblem writes a problem as mem0's clients read it: {"detail": ...} as application/json.
+func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
+	if p.RetryAfter > 0 {
+		w.Header().Set("Retry-After", door.Seconds(p.RetryAfter))
+	}
+	said := map[string]string{"detail": p.Error(), "code": p.Code}
+	if p.Field != "" {
+		said["field"] = p.Field
+	}
+	write(w, p.Status, said)
+}
+
+// write writes an answer.
+func write(w http.ResponseWriter, status int, answer any) {
+	body, err := json.Marshal(answer)
+	if err != nil { // answers are made of what JSON has
+		status, body = http.StatusInternalServerError, []byte(`{"detail":"an internal error","code":"internal"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the caller has gone
+}

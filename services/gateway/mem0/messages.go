@@ -1,0 +1,132 @@
+package mem0
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// messages reads what was said.
+func (what *addition) messages(in fields, at time.Time) error {
+	list, err := in.list("messages")
+	if s, ok := in["messages"].(string); ok {
+		list, err = []any{map[string]any{"role": "user", "content": s}}, nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 || len(list) > upstream.MaxTurns {
+		return door.Invalid("messages", fmt.Sprintf("has %d messages, want 1 to %d", len(list), upstream.MaxTurns))
+	}
+	left := 0
+	for i, m := range list {
+		t, said, err := turnOf(m, fmt.Sprintf("messages[%d]", i))
+		if err != nil {
+			return err
+		}
+		if !said {
+			left++
+			continue
+		}
+		t.ID, t.SessionID, t.Time = turnID(what.id, len(what.turns)), what.session, at
+		what.turns, what.places = append(what.turns, t), append(what.places, i)
+	}
+	if len(what.turns) == 0 {
+		return door.Invalid("messages", "has nothing that a user or an assistant says")
+	}
+	if left > 0 {
+		what.remarks = append(what.remarks, fmt.Sprintf("%d messages that nobody says (of the system, of tools) are left out.", left))
+	}
+	return nil
+}
+
+// turnOf reads a message; said is false for one that nobody says, as those of the system are.
+func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
+	if value == nil {
+		return t, false, nil
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return t, false, wrongType(at, "", value, "an object")
+	}
+	in := fields(object)
+	role, err := in.text("role")
+	if err != nil {
+		return t, false, placed(at, "", err)
+	}
+	switch role {
+	case "user", "assistant":
+	case "system", "developer", "tool", "function":
+		return t, false, nil
+	default:
+		return t, false, door.Invalid(at+".role", "is none of user, assistant, system and tool")
+	}
+	t.Role = memory.Role(role)
+	if t.Text, err = contentOf(in["content"], at+".content"); err != nil {
+		return t, false, err
+	}
+	if t.Text == "" && in.given("tool_calls") {
+		return t, false, nil
+	}
+	if err := memory.ValidText(at+".content", t.Text, memory.MaxTextBytes); err != nil {
+		return t, false, err
+	}
+	if t.Speaker, err = in.text("name"); err != nil {
+		return t, false, placed(at, "", err)
+	}
+	if t.Speaker == "" {
+		t.Speaker = role
+	}
+	return t, true, memory.ValidText(at+".name", t.Speaker, memory.MaxIDBytes)
+}
+
+// contentOf is the text of a message: as it is, or in parts.
+func contentOf(value any, at string) (string, error) {
+	switch v := value.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	case map[string]any:
+		return partOf(v, at)
+	case []any:
+		var texts []string
+		for i, part := range v {
+			object, ok := part.(map[string]any)
+			if !ok {
+				return "", wrongType(fmt.Sprintf("%s[%d]", at, i), "", part, "an object")
+			}
+			text, err := partOf(object, fmt.Sprintf("%s[%d]", at, i))
+			if err != nil {
+				return "", err
+			}
+			texts = append(texts, text)
+		}
+		return strings.Join(texts, "\n"), nil
+	}
+	return "", wrongType(at, "", value, "text")
+}
+
+// partOf is a part of a message, which has to be text.
+func partOf(in fields, at string) (string, error) {
+	kind, err := in.text("type")
+	if err != nil {
+		return "", placed(at, "", err)
+	}
+	if kind != "text" {
+		return "", door.Problem{
+			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: at + ".type",
+			Detail: "is not text: nothing here looks at pictures or documents, say what they show instead",
+		}
+	}
+	text, err := in.text("text")
+	if err != nil {
+		return "", placed(at, "", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,124 @@
+package mem0
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+)
+
+// operation is a call. Its answer is JSON; one that is a reply has a status of its own. Its errors are told to the client as problems.
+type operation func(r *http.Request, in fields) (any, error)
+
+// reply is an answer with its status.
+type reply struct {
+	status int
+	answer any
+}
+
+// route is a call with its path, whose segments "{name}" stand for any but none.
+type route struct {
+	method   string
+	segments []string
+	serve    operation
+}
+
+// at is the route of a pattern such as "GET /v1/memories/{memory_id}/".
+func at(pattern string, serve operation) route {
+	method, path, _ := strings.Cut(pattern, " ")
+	return route{method, segmentsOf(path), serve}
+}
+
+func segmentsOf(path string) []string { return strings.Split(strings.TrimSuffix(path, "/"), "/") }
+
+// router finds calls by the escaped path, so that an identifier may hold anything, a slash that is escaped, too.
+type router struct {
+	routes []route
+	log    *slog.Logger
+}
+
+// ServeHTTP implements http.Handler.
+func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	segments := segmentsOf(r.URL.EscapedPath())
+	var allowed []string
+	for _, c := range m.routes {
+		if !c.matches(segments) {
+			continue
+		}
+		if c.method == r.Method {
+			m.serve(w, r, c, segments)
+			return
+		}
+		allowed = append(allowed, c.method)
+	}
+	if len(allowed) == 0 {
+		WriteProblem(w, r, notFound("there is nothing at this path"))
+		return
+	}
+	slices.Sort(allowed)
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	WriteProblem(w, r, door.Problem{
+		Status: http.StatusMethodNotAllowed, Code: door.CodeInvalid,
+		Detail: "the method is not allowed here, want " + strings.Join(allowed, ", "),
+	})
+}
+
+// matches reports whether a path is the route's. What is spelt out wins over what stands for any where it is listed first.
+func (c route) matches(segments []string) bool {
+	return slices.EqualFunc(c.segments, segments, func(want, is string) bool {
+		if strings.HasPrefix(want, "{") {
+			return is != ""
+		}
+		return want == is
+	})
+}
+
+// serve makes a call and writes what it answers.
+func (m *router) serve(w http.ResponseWriter, r *http.Request, c route, segments []string) {
+	answer, err := c.call(w, r, segments)
+	if err != nil {
+		p := door.ProblemOf(err)
+		if p.Status >= http.StatusInternalServerError && p.Code != door.CodeUnsupported && r.Context().Err() == nil {
+			m.log.ErrorContext(r.Context(), "mem0's API", "call", c.method+" "+strings.Join(c.segments, "/"), "error", err)
+		}
+		WriteProblem(w, r, p)
+		return
+	}
+	if own, ok := answer.(reply); ok {
+		write(w, own.status, own.answer)
+		return
+	}
+	write(w, http.StatusOK, answer)
+}
+
+// call unescapes the path's parameters, reads the body, and makes the call.
+func (c route) call(w http.ResponseWriter, r *http.Request, segments []string) (any, error) {
+	for i, s := range c.segments {
+		if !strings.HasPrefix(s, "{") {
+			continue
+		}
+		name := strings.Trim(s, "{}")
+		value, err := url.PathUnescape(segments[i])
+		if err != nil || !utf8.ValidString(value) {
+			return nil, door.Invalid(name, "is not percent-encoded UTF-8")
+		}
+		r.SetPathValue(name, value)
+	}
+	if r.Method == http.MethodGet {
+		return c.serve(r, nil)
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+	in, err := readFields(r)
+	if err != nil {
+		return nil, err
+	}
+	return c.serve(r, in)
+}
+
+func notFound(detail string) door.Problem {
+	return door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: detail}
+}

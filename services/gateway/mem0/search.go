@@ -1,0 +1,174 @@
+package mem0
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"net/http"
+	"slices"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Limits and defaults of searches; those of the contract in proto/.
+const (
+	usualFound, maxFound            = 10, 100
+	leastCandidates, mostCandidates = 20, 200
+	wordsForAll                     = 10_000 // so that no memory is left out for want of words
+	parallelRecalls                 = 4
+)
+
+// search is a checked search.
+type search struct {
+	filter    filter
+	query     string
+	found     int
+	threshold float64
+	ranked    bool
+	asOf      *timestamppb.Timestamp
+	fields    []string
+}
+
+// searchOf reads a search.
+func (a *api) searchOf(ctx context.Context, in fields) (s search, err error) {
+	if s.query, err = in.text("query"); err != nil {
+		return s, err
+	}
+	if err := memory.ValidText("query", s.query, memory.MaxQueryBytes); err != nil {
+		return s, err
+	}
+	if s.found, err = in.whole("top_k", usualFound, 1, maxFound); err != nil {
+		return s, err
+	}
+	if s.threshold, err = in.number("threshold", 0, 0, 1); err != nil {
+		return s, err
+	}
+	if s.ranked, err = in.flag("rerank", true); err != nil {
+		return s, err
+	}
+	if s.fields, err = in.texts("fields"); err != nil {
+		return s, err
+	}
+	if in.given("reference_date") {
+		_, end, err := span("reference_date", in["reference_date"])
+		if err != nil {
+			return s, err
+		}
+		s.asOf = timestamppb.New(end)
+	}
+	s.filter, err = a.filterOf(ctx, in)
+	return s, err
+}
+
+// request asks for the memories of a user: for more than are wanted where a filter chooses among them.
+func (s search) request(user string) *mnemev1.RecallRequest {
+	out := &mnemev1.RecallRequest{
+		UserId: user, Query: s.query, WordBudget: wordsForAll, AsOf: s.asOf, RetrievalOrder: !s.ranked,
+		Memories: uint32(s.found), Candidates: uint32(max(s.found, leastCandidates)), //nolint:gosec // checked
+	}
+	if s.filter.narrow {
+		out.Memories, out.Candidates = maxFound, mostCandidates
+	}
+	return out
+}
+
+// answer is what a search found.
+type answer struct {
+	items []*item
+	// degraded is what was not available.
+	degraded []string
+}
+
+// noMetadata says that what was given beside what was said is left out.
+const noMetadata = "metadata_unavailable"
+
+// search returns the memories that matter for a query, the best first.
+func (a *api) search(r *http.Request, in fields) (any, error) {
+	s, err := a.searchOf(r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	ofUsers := make([]answer, len(s.filter.users))
+	g, ctx := errgroup.WithContext(r.Context())
+	g.SetLimit(parallelRecalls)
+	for i, user := range s.filter.users {
+		g.Go(func() (err error) {
+			ofUsers[i], err = a.recall(ctx, s, user)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var found []*item
+	out := map[string]any{}
+	for _, of := range ofUsers {
+		if found = append(found, of.items...); len(of.degraded) > 0 {
+			out["degraded"] = of.degraded
+		}
+	}
+	slices.SortStableFunc(found, func(m, n *item) int { return cmp.Compare(*n.Score, *m.Score) })
+	found = found[:min(s.found, len(found))]
+	results := make([]any, len(found))
+	for i, m := range found {
+		if results[i], err = m.only(s.fields); err != nil {
+			return nil, err
+		}
+	}
+	out["results"] = results
+	return out, nil
+}
+
+// recall returns what is found of a user, with scores. Metadata is left out where it is not available, unless the filter needs it.
+func (a *api) recall(ctx context.Context, s search, user string) (answer, error) {
+	res, err := a.Services.Recall.Recall(ctx, connect.NewRequest(s.request(user)))
+	if err != nil {
+		return answer{}, err
+	}
+	cited := res.Msg.GetCited()
+	shown, ids := make([]*mnemev1.Memory, len(cited)), make([]string, len(cited))
+	for i, c := range cited {
+		shown[i], ids[i] = c.GetMemory(), c.GetMemory().GetId()
+	}
+	out := answer{degraded: res.Msg.GetDegraded()}
+	notes, err := a.State.notesOf(ctx, scopeOf(ctx, user), shown, recalled{res.Msg.GetRecallId(), ids})
+	if err != nil && (s.filter.narrow || ctx.Err() != nil) {
+		return answer{}, err
+	}
+	if err != nil {
+		notes, out.degraded = make([]note, len(shown)), append(out.degraded, noMetadata)
+	}
+	items := itemsOf(user, shown, notes)
+	for i, score := range scoresOf(cited, s.ranked) {
+		if items[i].Score = &score; score >= s.threshold && s.filter.root.holds(items[i]) {
+			out.items = append(out.items, items[i])
+		}
+	}
+	return out, nil
+}
+
+// scoresOf are scores from 0 to 1, as mem0's clients know them, in the order of the scores of a recall. Those of the reranker are sums
+// without bounds, near to the logarithm of odds; those of a search are within bounds already. What has no score, because it is shown beside
+// the ranking, has the least of the others.
+func scoresOf(cited []*mnemev1.CitedMemory, ranked bool) []float64 {
+	out, least := make([]float64, len(cited)), 1.0
+	for i, c := range cited {
+		if out[i] = min(max(c.GetScore(), 0), 1); ranked && c.GetScore() != 0 {
+			out[i] = 1 / (1 + math.Exp(-c.GetScore()))
+		}
+		if c.GetScore() != 0 {
+			least = min(least, out[i])
+		}
+	}
+	for i, c := range cited {
+		if c.GetScore() == 0 && least < 1 {
+			out[i] = least
+		}
+	}
+	return out
+}

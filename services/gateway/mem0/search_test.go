@@ -1,0 +1,330 @@
+package mem0_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+)
+
+// people have memories in several runs, of several days.
+func people(t *testing.T) *gateway {
+	t.Helper()
+	g := open(t)
+	for _, a := range []object{
+		{"messages": says("I live in Porto."), "user_id": "ines", "timestamp": 1_735_732_800, "metadata": object{"source": "form", "rank": 2}}, // 2025-01-01 12:00
+		{"messages": says("I like green tea."), "user_id": "ines", "run_id": "r1", "timestamp": 1_738_411_200},                                 // 2025-02-01 12:00
+		{"messages": says("I like coffee."), "user_id": "ben", "agent_id": "bot", "metadata": object{"tags": []string{"a", "b"}}},
+		{"messages": says("The bot is polite."), "agent_id": "bot"},
+		{"messages": says("The shop opens at nine."), "app_id": "shop"},
+		{"messages": says("A trip to Rome."), "run_id": "r1"},
+	} {
+		g.add(a)
+	}
+	g.formAll()
+	return g
+}
+
+func TestFilters(t *testing.T) {
+	g := people(t)
+	both := []object{{"user_id": "ines"}, {"user_id": "ben"}}
+	and := func(more ...object) object { return object{"AND": append([]object{{"user_id": "ines"}}, more...)} }
+	const home, tea, coffee = "I live in Porto.", "I like green tea.", "I like coffee."
+	for _, tt := range []struct {
+		filters any
+		want    []string
+	}{
+		{object{"user_id": "ines"}, []string{home, tea}},
+		{object{"user_id": object{"eq": "ines"}}, []string{home, tea}},
+		{object{"user_id": object{"in": []string{"ines", "ben"}}}, []string{home, tea, coffee}},
+		{object{"OR": both}, []string{home, tea, coffee}},
+		{object{"AND": both}, nil},
+		{object{"user_id": "nobody"}, nil},
+		{object{"agent_id": "bot"}, []string{"The bot is polite."}},
+		{object{"app_id": "shop"}, []string{"The shop opens at nine."}},
+		{object{"run_id": "r1"}, []string{"A trip to Rome."}},
+		{object{"OR": []object{{"user_id": "ines"}, {"run_id": "r1"}}}, []string{home, tea, "A trip to Rome."}},
+		{object{"OR": []object{{"user_id": "ben"}, {"agent_id": "bot"}}}, []string{coffee, "The bot is polite."}},
+		{object{"user_id": "ben", "agent_id": "bot"}, []string{coffee}},
+		{object{"user_id": "ben", "agent_id": "other"}, nil},
+		{object{"user_id": "ben", "app_id": nil}, []string{coffee}},
+		{object{"user_id": "ben", "agent_id": nil}, nil},
+		{and(object{"run_id": "*"}), []string{tea}},
+		{and(object{"run_id": nil}), []string{home}},
+		{and(object{"run_id": object{"ne": "r1"}}), []string{home}},
+		{and(object{"run_id": object{"ne": nil}}), []string{tea}},
+		{and(object{"run_id": object{"in": []string{"r0", "r1"}}}), []string{tea}},
+		{and(object{"NOT": object{"run_id": "r1"}}), []string{home}},
+		{and(object{"NOT": []object{{"run_id": "r1"}, {"keywords": object{"contains": "Porto"}}}}), nil},
+		{and(object{"NOT": object{"OR": []object{{"run_id": "r1"}, {"run_id": "r2"}}}}), []string{home}},
+		{and(object{"OR": []object{{"run_id": "r1"}, {"metadata": object{"source": "form"}}}}), []string{home, tea}},
+		{and(object{"created_at": object{"gte": "2025-02-01"}}), []string{tea}},
+		{and(object{"created_at": object{"lte": "2025-01-01"}}), []string{home}},
+		{and(object{"created_at": object{"lt": "2025-01-01"}}), nil},
+		{and(object{"created_at": object{"gt": "2025-01-01T11:59:59Z", "lt": "2025-01-01T12:00:01Z"}}), []string{home}},
+		{and(object{"created_at": object{"gt": "2025-01-01"}}), []string{tea}},
+		{and(object{"created_at": "2025-01-01"}), []string{home}},
+		{and(object{"created_at": object{"ne": "2025-01-01"}}), []string{tea}},
+		{and(object{"created_at": "*"}), []string{home, tea}},
+		{and(object{"timestamp": object{"gte": 1_738_411_200}}), []string{tea}},
+		{and(object{"timestamp": object{"gte": "1738411200"}}), []string{tea}},
+		{and(object{"updated_at": object{"gte": "2026-03-01T12:00:00"}}), []string{home, tea}},
+		{and(object{"updated_at": object{"lt": "2026-03-01 12:00:00+01:00"}}), nil},
+		{and(object{"categories": "fact"}), []string{home, tea}},
+		{and(object{"categories": object{"in": []string{"food", "life"}}}), []string{home, tea}},
+		{and(object{"categories": []string{"food"}}), nil},
+		{and(object{"categories": object{"contains": "lif"}}), []string{home, tea}},
+		{and(object{"categories": object{"ne": "fact"}}), nil},
+		{and(object{"categories": "*"}), []string{home, tea}},
+		{and(object{"keywords": object{"contains": "green"}}), []string{tea}},
+		{and(object{"keywords": object{"contains": "GREEN"}}), nil},
+		{and(object{"keywords": object{"icontains": "GREEN"}}), []string{tea}},
+		{and(object{"keywords": "green"}), []string{tea}},
+		{and(object{"memory_ids": []string{"00000000-0000-5000-8000-000000000001"}}), nil},
+		{and(object{"metadata": object{"source": "form"}}), []string{home}},
+		{and(object{"metadata": object{"source": "*"}}), []string{home}},
+		{and(object{"metadata": object{"source": "form", "rank": 2.0}}), []string{home}},
+		{and(object{"metadata": object{"source": "other"}}), nil},
+		{and(object{"metadata": object{"source": object{"ne": "form"}}}), []string{tea}},
+		{and(object{"metadata": object{"source": object{"contains": "or"}}}), []string{home}},
+		{and(object{"metadata": object{"source": object{"icontains": "FOR"}}}), []string{home}},
+		{and(object{"metadata": object{"source": object{"in": []any{"form", 1}}}}), []string{home}},
+		{and(object{"metadata": object{"rank": object{"gt": 1, "lte": 2}}}), []string{home}},
+		{and(object{"metadata": object{"rank": object{"gte": 3}}}), nil},
+		{and(object{"metadata": object{"rank": object{"lt": "9"}}}), nil},
+		{and(object{"metadata": object{"source": object{"gt": "a", "gte": "form", "lt": "g"}}}), []string{home}},
+		{and(object{"metadata": object{"speaker": "user"}}), []string{home, tea}},
+		{object{"user_id": "ben", "metadata": object{"tags": object{"contains": "a"}}}, []string{coffee}},
+		{object{"user_id": "ben", "metadata": object{"tags": object{"icontains": "A"}}}, []string{coffee}},
+		{object{"user_id": "ben", "metadata": object{"tags": []string{"a", "b"}}}, []string{coffee}},
+	} {
+		t.Run(fmt.Sprint(tt.filters), func(t *testing.T) {
+			g.t = t
+			listed := g.do("POST", "/v3/memories/", object{"filters": tt.filters})
+			if got := listed.said(); got != strings.Join(tt.want, " | ") {
+				t.Errorf("listed %q, want %q", got, tt.want)
+			}
+			found := g.do("POST", "/v3/memories/search/", object{"query": "anything", "filters": tt.filters})
+			for _, want := range tt.want {
+				if !strings.Contains(found.said(), want) {
+					t.Errorf("found %q, not %q", found.said(), want)
+				}
+			}
+			if got := len(found.results()); got != len(tt.want) {
+				t.Errorf("found %d memories, want %d", got, len(tt.want))
+			}
+		})
+	}
+}
+
+func TestFiltersRefuse(t *testing.T) {
+	g := open(t)
+	users := make([]object, 11)
+	for i := range users {
+		users[i] = object{"user_id": fmt.Sprint(i)}
+	}
+	many := make([]object, 201)
+	for i := range many {
+		many[i] = object{"user_id": "ines"}
+	}
+	for _, tt := range []struct {
+		filters any
+		detail  string
+	}{
+		{nil, "filters: name no user"},
+		{object{}, "filters: name no user"},
+		{object{"user_id": "*"}, "filters: name no user"},
+		{object{"OR": []object{{"user_id": "ines"}, {"created_at": "*"}}}, "filters: name no user"},
+		{object{"OR": []object{{"user_id": "ines"}, {"user_id": "*"}}}, "filters: name no user"},
+		{object{"NOT": []object{{"user_id": "ines"}}}, "filters: name no user"},
+		{object{"user_id": object{"ne": "ines"}}, "filters: name no user"},
+		{object{"user_id": object{"in": []string{"ines", "*"}}}, "filters: name no user"},
+		{object{"OR": users}, "filters: name 11 users, want at most 10"},
+		{object{"AND": many}, "filters: have more than 200 conditions"},
+		{"user_id=ines", "filters: is text, want an object"},
+		{object{"userId": "ines"}, "filters.userId: is no field"},
+		{object{"user_id": 5}, "filters.user_id: is a number, want text"},
+		{object{"user_id": []any{5}}, "filters.user_id: is a number, want text"},
+		{object{"user_id": ""}, "filters.user_id: is empty"},
+		{object{"user_id": object{}}, "filters.user_id: is an empty condition"},
+		{object{"AND": "x"}, "filters.AND: is text, want a list of conditions"},
+		{object{"AND": []any{"x"}}, "filters.AND[0]: is text, want an object"},
+		{object{"OR": []any{}}, "filters.OR: is empty"},
+		{object{"AND": []object{{"NOT": object{"other": 1}}}}, "filters.AND[0].NOT[0].other: is no field"},
+		{object{"user_id": object{">=": "a"}}, "filters.user_id.>=: is no operator"},
+		{object{"user_id": object{"in": "ines"}}, "filters.user_id.in: is no list"},
+		{object{"user_id": object{"gt": "a"}}, "filters.user_id.gt: does not compare texts"},
+		{object{"created_at": object{"contains": "2025-01-01"}}, "filters.created_at.contains: does not compare times"},
+		{object{"created_at": object{"gte": "soon"}}, "filters.created_at.gte: is no time"},
+		{object{"categories": object{"eq": 1}}, "filters.categories.eq: is a number, want text"},
+		{object{"categories": object{"in": []any{1}}}, "filters.categories.in[0]: is a number, want text"},
+		{object{"categories": object{"lt": "a"}}, "filters.categories.lt: does not compare texts"},
+		{object{"metadata": "x"}, "filters.metadata: is text, want an object"},
+		{object{"metadata": object{"a": object{"in": 1}}}, "filters.metadata.a.in: is no list"},
+	} {
+		t.Run(fmt.Sprintf("%.60v", tt.filters), func(t *testing.T) {
+			g.t = t
+			for path, body := range map[string]object{
+				"/v3/memories/": {}, "/v3/memories/search/": {"query": "x"}, "/v1/exports/": {"schema": "x"}, "/v1/exports/get/": {}, "/v1/summary/": {},
+			} {
+				body["filters"] = tt.filters
+				g.call("ALL", "POST", path, body).refused(http.StatusBadRequest, tt.detail)
+			}
+		})
+	}
+}
+
+func TestSearch(t *testing.T) {
+	g := people(t)
+	got := g.do("POST", "/v3/memories/search/", object{"query": "Which tea do I like?", "filters": object{"user_id": "ines"}, "output_format": "v1.1"})
+	results := got.results()
+	if len(results) != 2 || results[0]["memory"] != "I like green tea." || results[0]["score"].(float64) <= results[1]["score"].(float64) {
+		t.Fatalf("found %s", got.body)
+	}
+	m := results[0]
+	for name, want := range map[string]any{"user_id": "ines", "run_id": "r1", "agent_id": nil, "expiration_date": nil, "created_at": "2025-02-01T12:00:00Z", "updated_at": "2026-03-01T12:00:00Z"} {
+		if m[name] != want {
+			t.Errorf("%s is %v, want %v", name, m[name], want)
+		}
+	}
+	if s := m["score"].(float64); s <= 0.5 || s >= 1 {
+		t.Errorf("score is %v", s)
+	}
+	if m["metadata"].(object)["speaker"] != "user" || fmt.Sprint(m["categories"]) != "[fact life]" || len(m["hash"].(string)) != 32 {
+		t.Errorf("the memory is %v", m)
+	}
+}
+
+func TestSearchOptions(t *testing.T) {
+	g := people(t)
+	ines := object{"user_id": "ines"}
+	for _, tt := range []struct {
+		name string
+		body object
+		want string // what is said
+	}{
+		{"one", object{"top_k": 1}, "I like green tea."},
+		{"above a threshold", object{"threshold": 0.8}, "I like green tea."},
+		{"above all", object{"threshold": 1}, ""},
+		{"of a category", object{"categories": []string{"life"}}, "I like green tea. | I live in Porto."},
+		{"of none", object{"categories": []string{"work"}}, ""},
+		{"with metadata", object{"metadata": object{"source": "form"}}, "I live in Porto."},
+		{"of a run beside the filters", object{"run_id": "r1"}, "I like green tea."},
+		{"what means nothing here", object{"latest_only": true, "show_expired": true, "keyword_search": true, "source": "X"}, "I like green tea. | I live in Porto."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g.t = t
+			tt.body["query"], tt.body["filters"] = "Which tea do I like?", ines
+			if got := g.do("POST", "/v3/memories/search/", tt.body).said(); got != tt.want {
+				t.Errorf("found %q, want %q", got, tt.want)
+			}
+		})
+	}
+	g.t = t
+	got := g.do("POST", "/v3/memories/search/", object{"query": "tea", "filters": ines, "fields": []string{"memory", "score"}, "top_k": 1}).results()[0]
+	if len(got) != 3 || got["id"] == nil || got["memory"] == nil || got["score"] == nil {
+		t.Errorf("fields are %v", got)
+	}
+	g.do("POST", "/v3/memories/search/", object{"query": "tea", "filters": ines, "rerank": false, "reference_date": "2025-06-01", "top_k": 30})
+	asked := last[*mnemev1.RecallRequest](g)
+	if !asked.GetRetrievalOrder() || asked.GetAsOf().AsTime().Format("2006-01-02T15:04:05") != "2025-06-01T23:59:59" || asked.GetMemories() != 30 || asked.GetCandidates() != 30 {
+		t.Errorf("asked for %v", asked)
+	}
+}
+
+func TestSearchRefuses(t *testing.T) {
+	g := open(t)
+	for _, tt := range []struct {
+		body   object
+		detail string
+	}{
+		{object{}, "query: is empty"},
+		{object{"query": 5}, "query: is a number, want text"},
+		{object{"query": strings.Repeat("x", 4097)}, "query: is 4097 bytes long"},
+		{object{"query": "x", "top_k": 0}, "top_k: is out of range, want 1 to 100"},
+		{object{"query": "x", "top_k": -1}, "top_k: is out of range"},
+		{object{"query": "x", "top_k": 1_000_000_000_000}, "top_k: is out of range"},
+		{object{"query": "x", "top_k": 1.5}, "top_k: is no whole number"},
+		{object{"query": "x", "top_k": "5"}, "top_k: is text, want a number"},
+		{object{"query": "x", "threshold": 2}, "threshold: is out of range, want 0 to 1"},
+		{object{"query": "x", "threshold": "low"}, "threshold: is text"},
+		{object{"query": "x", "rerank": 1}, "rerank: is a number"},
+		{object{"query": "x", "fields": "id"}, "fields: is text, want a list"},
+		{object{"query": "x", "fields": []any{1}}, "fields[0]: is a number, want text"},
+		{object{"query": "x", "categories": []any{1}}, "categories[0]: is a number, want text"},
+		{object{"query": "x", "reference_date": "soon"}, "reference_date: is no time"},
+		{object{"query": "x", "start_date": true}, "start_date: is no time"},
+		{object{"query": "x", "metadata": "y"}, "metadata: is text, want an object"},
+	} {
+		t.Run(tt.detail, func(t *testing.T) {
+			g.t = t
+			if tt.body["filters"] == nil {
+				tt.body["filters"] = object{"user_id": "ines"}
+			}
+			g.call("ALL", "POST", "/v3/memories/search/", tt.body).refused(http.StatusBadRequest, tt.detail)
+		})
+	}
+}
+
+func TestPages(t *testing.T) {
+	g := open(t)
+	g.remember("ines", "one", "two", "three", "four", "five", "six", "seven")
+	ines := object{"filters": object{"user_id": "ines"}}
+	for _, tt := range []struct {
+		query, said    string
+		next, previous any
+	}{
+		{"", "one | two | three | four | five | six | seven", nil, nil},
+		{"?page=1&page_size=3", "one | two | three", "?page=2&page_size=3", nil},
+		{"?page=2&page_size=3", "four | five | six", "?page=3&page_size=3", "?page=1&page_size=3"},
+		{"?page=3&page_size=3", "seven", nil, "?page=2&page_size=3"},
+		{"?page=9&page_size=3", "", nil, "?page=8&page_size=3"},
+	} {
+		t.Run(tt.query, func(t *testing.T) {
+			g.t = t
+			got := g.do("POST", "/v3/memories/"+tt.query, ines)
+			if o := got.object(); got.said() != tt.said || o["count"] != 7.0 || o["next"] != tt.next || o["previous"] != tt.previous {
+				t.Errorf("page is %s", got.body)
+			}
+		})
+	}
+	g.t = t
+	for query, detail := range map[string]string{"?page=0": "page: is no whole", "?page=x": "page:", "?page_size=1001": "page_size:", "?page_size=-1": "page_size:", "?page=99999999999999999999": "page:", "?page=%zz": "query of the URL"} {
+		g.call("ALL", "POST", "/v3/memories/"+query, ines).refused(http.StatusBadRequest, detail)
+	}
+	if got := g.do("POST", "/v3/memories/", object{"user_id": "ines", "start_date": "2026-03-02"}).said(); got != "" {
+		t.Errorf("after the day: %q", got)
+	}
+	if got := g.do("POST", "/v3/memories/", object{"user_id": "ines", "start_date": "2026-03-01", "end_date": "2026-03-01", "fields": []string{"memory"}}).results(); len(got) != 7 || len(got[0]) != 2 {
+		t.Errorf("of the day: %v", got)
+	}
+}
+
+// TestSearchWithoutRedis shows that memories are found while what is beside them is not to be had.
+func TestSearchWithoutRedis(t *testing.T) {
+	g := people(t)
+	g.redis.SetError("LOADING")
+	got := g.do("POST", "/v3/memories/search/", object{"query": "tea", "filters": object{"user_id": "ines"}, "top_k": 1})
+	if got.said() != "I like green tea." || fmt.Sprint(got.object()["degraded"]) != "[metadata_unavailable]" {
+		t.Errorf("found %s", got.body)
+	}
+	g.call("ALL", "POST", "/v3/memories/search/", object{"query": "tea", "filters": object{"user_id": "ines", "metadata": object{"source": "form"}}}).
+		refused(http.StatusServiceUnavailable, "not available at the moment")
+	for path, body := range map[string]object{
+		"/v3/memories/": {"filters": object{"user_id": "ines"}}, "/v3/memories/add/": {"user_id": "ines", "messages": says("x")},
+	} {
+		got := g.call("ALL", "POST", path, body)
+		got.refused(http.StatusServiceUnavailable, "not available at the moment")
+		if got.header.Get("Retry-After") != "1" {
+			t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+		}
+	}
+	if len(g.turnsOf("ines")) != 0 {
+		t.Error("a turn is in without its event")
+	}
+	if !strings.Contains(g.log.String(), "LOADING") {
+		t.Error("the cause is not logged")
+	}
+}

@@ -1,0 +1,213 @@
+package mem0
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Webhook is where the caller's tenant is told of changes of memories.
+type Webhook struct {
+	ID, Name, URL string
+	// Events are some of EventMemoryAdd, EventMemoryUpdate and EventMemoryDelete.
+	Events               []string
+	Active               bool
+	CreatedAt, UpdatedAt time.Time
+	// Secret is what messages are signed with; empty where it is not shown.
+	Secret string
+}
+
+// Events that webhooks are told of.
+const (
+	EventMemoryAdd    = "memory_add"
+	EventMemoryUpdate = "memory_update"
+	EventMemoryDelete = "memory_delete"
+	// eventCategorize is one of mem0's that nothing here is.
+	eventCategorize = "memory_categorize"
+)
+
+// Webhooks manages the webhooks of the caller's tenant. The caller has been held against access.Admin before. Errors are what
+// door.ProblemOf tells clients: an id that the tenant does not have is not found.
+type Webhooks interface {
+	// List returns all, oldest first.
+	List(ctx context.Context) ([]Webhook, error)
+	// Create makes one by its name, URL and events, and returns it with what was left out.
+	Create(ctx context.Context, w Webhook) (Webhook, error)
+	// Update changes name, URL and events of the one with the id, those that are not empty, and returns it.
+	Update(ctx context.Context, w Webhook) (Webhook, error)
+	// Delete removes one.
+	Delete(ctx context.Context, id string) error
+}
+
+// noWebhooks says why there are none.
+const noWebhooks = "webhooks are not served here"
+
+// Limits of webhooks, in bytes.
+const (
+	maxWebhookName = 256
+	maxWebhookURL  = 2 << 10
+)
+
+// webhookView is a webhook as clients see it.
+type webhookView struct {
+	ID        string   `json:"webhook_id"`
+	Name      string   `json:"name"`
+	URL       string   `json:"url"`
+	Project   string   `json:"project"`
+	Events    []string `json:"event_types"`
+	Active    bool     `json:"is_active"`
+	CreatedAt string   `json:"created_at"`
+	UpdatedAt string   `json:"updated_at"`
+	Secret    string   `json:"secret,omitempty"`
+	Message   string   `json:"message,omitempty"`
+}
+
+func webhookViewOf(r *http.Request, w Webhook) webhookView {
+	return webhookView{
+		ID: w.ID, Name: w.Name, URL: w.URL, Project: caller(r).Tenant.ID, Events: orEmpty(w.Events), Active: w.Active,
+		CreatedAt: stamp(w.CreatedAt), UpdatedAt: stamp(w.UpdatedAt), Secret: w.Secret,
+	}
+}
+
+// manages returns an error where webhooks are not the caller's to manage.
+func (a *api) manages(r *http.Request) error {
+	if err := ownProject(r, "project_id"); err != nil {
+		return err
+	}
+	if a.Webhooks == nil {
+		return door.Unsupported(noWebhooks)
+	}
+	return upstream.Check(r.Context(), access.Admin, "")
+}
+
+// ownProject returns an error where a parameter of the path is there and not the caller's tenant.
+func ownProject(r *http.Request, name string) error {
+	if id := r.PathValue(name); id != "" && id != caller(r).Tenant.ID {
+		return notFound("the API key is of no such organisation or project")
+	}
+	return nil
+}
+
+func (a *api) listWebhooks(r *http.Request, _ fields) (any, error) {
+	if err := a.manages(r); err != nil {
+		return nil, err
+	}
+	all, err := a.Webhooks.List(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	out := make([]webhookView, len(all))
+	for i, w := range all {
+		out[i] = webhookViewOf(r, w)
+	}
+	return out, nil
+}
+
+// webhookOf reads what a webhook is to be.
+func webhookOf(in fields) (w Webhook, err error) {
+	if w.Name, err = in.text("name"); err != nil {
+		return w, err
+	}
+	if w.URL, err = in.text("url"); err != nil {
+		return w, err
+	}
+	if len(w.Name) > maxWebhookName {
+		return w, memory.ValidText("name", w.Name, maxWebhookName)
+	}
+	if len(w.URL) > maxWebhookURL {
+		return w, memory.ValidText("url", w.URL, maxWebhookURL)
+	}
+	if w.Events, err = in.texts("event_types"); err != nil {
+		return w, err
+	}
+	known := []string{EventMemoryAdd, EventMemoryUpdate, EventMemoryDelete}
+	for _, e := range w.Events {
+		switch {
+		case e == eventCategorize:
+			return w, door.Problem{
+				Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "event_types",
+				Detail: "has memory_categorize, which happens to no memory here: categories are made with the memory",
+			}
+		case !slices.Contains(known, e):
+			return w, door.Invalid("event_types", "has something else than "+strings.Join(known, ", "))
+		}
+	}
+	return w, nil
+}
+
+func (a *api) createWebhook(r *http.Request, in fields) (any, error) {
+	if err := a.manages(r); err != nil {
+		return nil, err
+	}
+	w, err := webhookOf(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := memory.ValidText("url", w.URL, maxWebhookURL); err != nil {
+		return nil, err
+	}
+	if len(w.Events) == 0 {
+		return nil, door.Invalid("event_types", "is missing or empty")
+	}
+	if w, err = a.Webhooks.Create(r.Context(), w); err != nil {
+		return nil, err
+	}
+	return reply{http.StatusCreated, webhookViewOf(r, w)}, nil
+}
+
+func (a *api) updateWebhook(r *http.Request, in fields) (any, error) {
+	if err := a.manages(r); err != nil {
+		return nil, err
+	}
+	w, err := webhookOf(in)
+	if err != nil {
+		return nil, err
+	}
+	w.ID = r.PathValue("webhook_id")
+	if w, err = a.Webhooks.Update(r.Context(), w); err != nil {
+		return nil, err
+	}
+	out := webhookViewOf(r, w)
+	out.Message = "Webhook updated successfully"
+	return out, nil
+}
+
+func (a *api) deleteWebhook(r *http.Request, _ fields) (any, error) {
+	if err := a.manages(r); err != nil {
+		return nil, err
+	}
+	if err := a.Webhooks.Delete(r.Context(), r.PathValue("webhook_id")); err != nil {
+		return nil, err
+	}
+	return map[string]string{"message": "Webhook deleted successfully"}, nil
+}
+
+// project says of the tenant what mem0 says of a project: that it has no instructions of its own.
+func (a *api) project(r *http.Request, _ fields) (any, error) {
+	for _, name := range []string{"org_id", "project_id"} {
+		if err := ownProject(r, name); err != nil {
+			return nil, err
+		}
+	}
+	q, err := queryOf(r)
+	if err != nil {
+		return nil, err
+	}
+	id := caller(r).Tenant.ID
+	all := map[string]any{
+		"id": id, "project_id": id, "org_id": id, "name": id,
+		"custom_instructions": nil, "agent_custom_instructions": nil, "custom_categories": nil,
+	}
+	if wanted := q["fields"]; len(wanted) > 0 {
+		maps.DeleteFunc(all, func(name string, _ any) bool { return !slices.Contains(wanted, name) })
+	}
+	return all, nil
+}
