@@ -1,25 +1,33 @@
-// Package gateway is the one public service: callers reach all others through it, over the RPC contracts and MCP. It finds out who calls,
-// by API key, and passes calls on to the services behind, and turns to Kafka.
+// Package gateway is the one public service: callers reach all others through it, over its REST API, mem0's API, MCP, the RPC contracts and
+// streams. It finds out who calls, by API key, and passes calls on to the services behind, and turns to Kafka.
 package gateway
 
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"connectrpc.com/otelconnect"
+	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/mneme-memory/mneme/services/gateway/deadletters"
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/services/gateway/keys"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
+	"github.com/mneme-memory/mneme/services/gateway/mem0"
 	"github.com/mneme-memory/mneme/services/gateway/quota"
+	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/services/gateway/rpc"
+	"github.com/mneme-memory/mneme/services/gateway/stream"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/directory"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Config is what can be set.
@@ -42,58 +50,127 @@ func (c Config) Validate() error {
 	)
 }
 
-// maxMessage bounds an RPC request once it is decompressed, in bytes.
-const maxMessage = 4 << 20
-
 const name = "gateway"
 
 // Service is the gateway.
-var Service = runner.Define(name, "is the public door: RPC and MCP, with API keys", build,
+var Service = runner.Define(name, "is the public door: REST, mem0's API, MCP, RPC and streams, with API keys", build,
 	runner.Default(runner.AddrVariable, "127.0.0.1:8400"))
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
-	b := &wiring.Builder{}
-	tenants, bus, err := b.Open(ctx, name, cfg.Tenants, cfg.Bus, tel)
-	if err != nil {
+	b := &builder{cfg: cfg, tel: tel}
+	var err error
+	if b.tenants, b.bus, err = b.Open(ctx, name, cfg.Tenants, cfg.Bus, tel); err != nil {
 		return nil, err
 	}
-	dir, free, err := cfg.Redis.OpenDirectory(tel)
+	if err := b.open(); err != nil {
+		return b.Abandon(ctx, err)
+	}
+	d, err := b.doors(ctx)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	b.OnClose("directory", free)
-	traces, err := otelconnect.NewInterceptor(otelconnect.WithTracerProvider(tel.Tracer), otelconnect.WithMeterProvider(tel.Meter),
-		otelconnect.WithPropagator(tel.Propagator))
-	if err != nil {
-		return b.Abandon(ctx, err)
-	}
-	store, err := cfg.Redis.Open(tel)
-	if err != nil {
-		return b.Abandon(ctx, err)
-	}
-	b.OnClose("quotas", store.Close)
-	limits, err := quota.New(store, cfg.Limits, quota.Options{Meter: tel.Meter.Meter(wiring.Scope), Log: tel.Log})
-	if err != nil {
-		return b.Abandon(ctx, err)
-	}
-	client, free := upstream.Client()
-	b.OnClose("clients of services", free)
-	auth := keys.New(tenants, dir, time.Now, tel.Log)
-	b.App.Handler = routes(&door.Guard{Auth: auth, Limits: limits, Log: tel.Log}, mcp.Parts{
-		Services: upstream.New(client, cfg.UtilizerURL, cfg.RerankerURL, cfg.Inside.Secret, traces, limits.Counting()),
-		Ingest:   &upstream.Ingester{Out: bus.Publisher, Now: time.Now, Quota: limits}, Now: time.Now, Log: tel.Log, Version: runner.Version(),
-	})
-	b.Background(runner.Task{Name: "last use of keys", Run: auth.Run}, runner.Task{Name: "quotas", Run: limits.Run})
+	b.App.Handler = d.behind(&door.Guard{Auth: b.auth, Limits: b.limits, Log: tel.Log})
 	return &b.App, nil
 }
 
-// routes are the doors, with the guard before each.
-func routes(guard *door.Guard, p mcp.Parts) http.Handler {
-	mux := http.NewServeMux()
-	calls := guard.Wrap(rpc.WriteProblem, rpc.New(p.Services, maxMessage))
-	for _, prefix := range rpc.Prefixes() {
-		mux.Handle(prefix, calls)
+// builder makes the gateway.
+type builder struct {
+	wiring.Builder
+	cfg Config
+	tel *telemetry.Telemetry
+
+	tenants    *tenant.Registry
+	bus        *wiring.BusClient
+	redis      goredis.UniversalClient
+	directory  directory.Directory
+	limits     *quota.Quota
+	auth       *keys.Authenticator
+	repeatable *idempotency.Store
+	mem0       *mem0.State
+	ingest     *upstream.Ingester
+	services   upstream.Services
+}
+
+// open connects the gateway to Redis, and makes what keeps something there.
+func (b *builder) open() (err error) {
+	var free func() error
+	if b.directory, free, err = b.cfg.Redis.OpenDirectory(b.tel); err != nil {
+		return err
 	}
-	mux.Handle("/mcp", guard.Wrap(mcp.WriteProblem, mcp.New(p)))
-	return mux
+	b.OnClose("directory", free)
+	if b.redis, err = b.cfg.Redis.Open(b.tel); err != nil {
+		return err
+	}
+	b.OnClose("redis", b.redis.Close)
+	b.limits, err = quota.New(b.redis, b.cfg.Limits, quota.Options{Meter: b.tel.Meter.Meter(wiring.Scope), Log: b.tel.Log})
+	if err != nil {
+		return err
+	}
+	b.auth = keys.New(b.tenants, b.directory, time.Now, b.tel.Log)
+	b.repeatable = idempotency.New(b.redis, idempotency.Options{Log: b.tel.Log})
+	b.ingest = &upstream.Ingester{Out: b.bus.Publisher, Now: time.Now, Quota: b.limits, Accepted: b.repeatable, Log: b.tel.Log}
+	b.mem0 = mem0.NewState(b.redis, b.ingest, mem0.Options{Log: b.tel.Log})
+	b.Background(
+		runner.Task{Name: "last use of keys", Run: b.auth.Run}, runner.Task{Name: "quotas", Run: b.limits.Run},
+		runner.Task{Name: "idle sessions of mem0's clients", Run: b.mem0.Run},
+	)
+	return b.reach()
+}
+
+// reach makes the clients of the services behind.
+func (b *builder) reach() error {
+	traces, err := otelconnect.NewInterceptor(otelconnect.WithTracerProvider(b.tel.Tracer), otelconnect.WithMeterProvider(b.tel.Meter),
+		otelconnect.WithPropagator(b.tel.Propagator))
+	if err != nil {
+		return err
+	}
+	client, free := upstream.Client()
+	b.OnClose("clients of services", free)
+	b.services = upstream.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
+		Forgetting(b.repeatable, b.mem0)
+	return nil
+}
+
+// doors makes the doors.
+func (b *builder) doors(ctx context.Context) (doors, error) {
+	letters, err := b.letters()
+	if err != nil {
+		return doors{}, err
+	}
+	changes, err := b.bus.Log(contract.TopicMemoryChanges)
+	if err != nil {
+		return doors{}, err
+	}
+	b.OnClose("memory changes", changes.Close)
+	streams, err := stream.New(stream.Parts{
+		Changes: changes, Auth: b.auth, Streams: b.limits.Streams, Write: rest.WriteProblem, Stopping: ctx.Done(), Log: b.tel.Log,
+	})
+	if err != nil {
+		return doors{}, err
+	}
+	b.Background(runner.Task{Name: "streams", Run: streams.Run})
+	api, err := rest.New(rest.Parts{
+		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable, Keys: &keys.Manager{Directory: b.directory, Now: time.Now},
+		DeadLetters: letters.ForREST(), Usage: b.limits, Now: time.Now, Log: b.tel.Log,
+	})
+	if err != nil {
+		return doors{}, err
+	}
+	return doors{
+		rest: api, stream: streams, rpc: rpc.New(b.services, maxMessage),
+		mem0: mem0.New(mem0.Parts{Services: b.services, Ingest: b.ingest, State: b.mem0, Now: time.Now, Log: b.tel.Log}),
+		mcp:  mcp.New(mcp.Parts{Services: b.services, Ingest: b.ingest, Now: time.Now, Log: b.tel.Log, Version: runner.Version()}),
+	}, nil
+}
+
+// letters opens the dead letters.
+func (b *builder) letters() (*deadletters.Letters, error) {
+	topic, free, err := b.bus.OpenDeadLetters()
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("dead letters", free)
+	return deadletters.New(deadletters.Parts{
+		Log: topic.Log, Offsets: topic.Offsets, Join: topic.Join, Out: b.bus.Raw(), Instruments: b.bus.Instruments(),
+	}), nil
 }

@@ -58,7 +58,7 @@ func start(t *testing.T) string {
 	environ := map[string]string{
 		"MNEME_HTTP_ADDR": "127.0.0.1:0", "MNEME_UTILIZER_URL": inner.URL, "MNEME_RERANKER_URL": inner.URL, "MNEME_TENANTS_FILE": file,
 		"MNEME_INTERNAL_SECRET": "a secret of services", "MNEME_REDIS_ADDRS": miniredis.RunT(t).Addr(), "MNEME_KAFKA_REPLICAS": "1",
-		"MNEME_KAFKA_BROKERS": bustest.StartBroker(t, 2, contract.TopicSessionEvents).Addr(), "MNEME_KAFKA_PARTITIONS": "2",
+		"MNEME_KAFKA_BROKERS": bustest.StartBroker(t, 2, contract.TopicSessionEvents, contract.TopicMemoryChanges, contract.TopicDeadLetters).Addr(), "MNEME_KAFKA_PARTITIONS": "2",
 	}
 	go func() {
 		done <- runner.Run(ctx, gateway.Service, runner.Options{
@@ -101,6 +101,7 @@ func ask(t *testing.T, method, url, key, body string) (int, string) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Idempotency-Key", "once")
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
@@ -121,6 +122,8 @@ func TestTheDoorsStandBehindTheGuard(t *testing.T) {
 	url := start(t)
 	recall := url + mnemev1connect.UtilizerServiceRecallProcedure
 	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	users := url + "/v1/tenants/self/users/"
+	turns := `{"turns":[{"id":"t1","role":"user","text":"I live in Porto."}]}`
 	for name, c := range map[string]struct {
 		url, key, body string
 		status         int
@@ -131,6 +134,12 @@ func TestTheDoorsStandBehindTheGuard(t *testing.T) {
 		"RPC, an unknown key": {recall, "KEY-typo", `{"userId":"ines"}`, 401, "not known"},
 		"MCP":                 {url + "/mcp", key, list, 200, `"recall"`},
 		"MCP without a key":   {url + "/mcp", "", list, 401, "missing"},
+		"REST":                {users + "ines/sessions/s/turns", key, turns, 202, `"id":"t1"`},
+		"REST, dots":          {users + "../recall", key, `{"query":"x"}`, 200, `acme/.. by`},
+		"REST without a key":  {users + "ines/sessions/s/turns", "", turns, 401, `"code":"unauthenticated"`},
+		"mem0":                {url + "/v3/memories/add/", key, `{"messages":"I like tea.","user_id":"ines"}`, 200, `"status":"PENDING"`},
+		"mem0 without a key":  {url + "/v3/memories/add/", "", `{}`, 401, `"detail"`},
+		"a stream":            {users + "ines/events", "", "", 401, "missing"},
 		"another path":        {url + "/v0", key, "", 404, ""},
 	} {
 		status, body := ask(t, http.MethodPost, c.url, c.key, c.body)

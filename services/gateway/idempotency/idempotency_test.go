@@ -311,7 +311,7 @@ func TestAcceptedTurnsAreKnown(t *testing.T) {
 	knows(ines, "t1", true)
 	knows(ines, "t3", false)
 	knows(ben, "t1", false)
-	if err := errors.Join(store.NoteTurns(t.Context(), ines, "t3"), store.ForgetTurns(t.Context(), ines)); err != nil {
+	if err := errors.Join(store.NoteTurns(t.Context(), ines, "t3"), store.Forget(t.Context(), ines)); err != nil {
 		t.Fatal(err)
 	}
 	knows(ines, "t1", false)

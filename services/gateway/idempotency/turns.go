@@ -63,8 +63,8 @@ func (s *Store) KnowsTurn(ctx context.Context, scope memory.Scope, turnID string
 	return false, nil
 }
 
-// ForgetTurns forgets what turns of a user were accepted.
-func (s *Store) ForgetTurns(ctx context.Context, scope memory.Scope) error {
+// Forget forgets what turns of a user were accepted.
+func (s *Store) Forget(ctx context.Context, scope memory.Scope) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	if err := s.redis.Del(ctx, s.turnSets(scope)...).Err(); err != nil {

@@ -91,13 +91,10 @@ func (a *api) eraseEntity(r *http.Request, _ fields) (any, error) {
 	return a.erase(r.Context(), user, "Entity deleted successfully!")
 }
 
-// erase erases a user, and what State keeps of the user.
+// erase erases a user; upstream has State forget the user.
 func (a *api) erase(ctx context.Context, user, message string) (any, error) {
 	res, err := a.Services.UserData.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
 	if err != nil {
-		return nil, err
-	}
-	if err := a.State.Forget(ctx, scopeOf(ctx, user).Tenant, user); err != nil {
 		return nil, err
 	}
 	return map[string]string{"message": message, "event_id": erasureEvent(user, res.Msg.GetErasureId())}, nil

@@ -153,7 +153,7 @@ func open(t *testing.T) *gateway {
 	g.ingest = &upstream.Ingester{Out: g.mneme, Now: g.clock.Now}
 	g.state = mem0.NewState(g.store, g.ingest, mem0.Options{Poll: time.Millisecond, Now: g.clock.Now, Log: log})
 	api := mem0.New(mem0.Parts{
-		Services: upstream.New(g.client, inner.URL, inner.URL, secret), Ingest: g.ingest, State: g.state, Webhooks: g.hooks, Now: g.clock.Now,
+		Services: upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(g.state), Ingest: g.ingest, State: g.state, Webhooks: g.hooks, Now: g.clock.Now,
 		Log: log,
 	})
 	g.url = g.serve(api, log)

@@ -130,10 +130,8 @@ func (s *State) close(ctx context.Context, tenantID, name, lastTurn string) erro
 	return s.closed.Run(ctx, s.redis, s.idleKeys(memory.Scope{Tenant: tenantID, User: user}), name, lastTurn).Err()
 }
 
-// Forget removes all that is kept of a user of a tenant. What the user is given to remember from then on is new. Whoever erases a user over
-// another door of the gateway has to call it, too. Its error is a problem.
-func (s *State) Forget(ctx context.Context, tenantID, user string) error {
-	scope := memory.Scope{Tenant: tenantID, User: user}
+// Forget removes all that is kept of a user. What the user is given to remember from then on is new. Its error is a problem.
+func (s *State) Forget(ctx context.Context, scope memory.Scope) error {
 	var events, sessions, exports *goredis.StringSliceCmd
 	err := s.pipelined(ctx, "find what is kept of a user", func(ctx context.Context, p goredis.Pipeliner) {
 		events = p.ZRange(ctx, s.of(scope, "events"), 0, -1)
@@ -145,20 +143,20 @@ func (s *State) Forget(ctx context.Context, tenantID, user string) error {
 	}
 	return s.pipelined(ctx, "forget a user", func(ctx context.Context, p goredis.Pipeliner) {
 		for _, id := range events.Val() {
-			p.Del(ctx, s.eventKey(tenantID, id))
-			p.ZRem(ctx, s.key(tenantID, "events"), id)
+			p.Del(ctx, s.eventKey(scope.Tenant, id))
+			p.ZRem(ctx, s.key(scope.Tenant, "events"), id)
 		}
 		for _, name := range sessions.Val() {
-			p.ZRem(ctx, s.key(tenantID, "idle"), name)
-			p.HDel(ctx, s.key(tenantID, "last"), name)
+			p.ZRem(ctx, s.key(scope.Tenant, "idle"), name)
+			p.HDel(ctx, s.key(scope.Tenant, "last"), name)
 		}
 		for _, id := range exports.Val() {
-			p.Del(ctx, s.key(tenantID, "export:"+id))
+			p.Del(ctx, s.key(scope.Tenant, "export:"+id))
 		}
 		for _, what := range []string{"events", "sessions", "exports", "notes", "recall"} {
 			p.Del(ctx, s.of(scope, what))
 		}
-		p.ZRem(ctx, s.key(tenantID, "users"), user)
-		p.ZRem(ctx, s.key(tenantID, "users:first"), user)
+		p.ZRem(ctx, s.key(scope.Tenant, "users"), scope.User)
+		p.ZRem(ctx, s.key(scope.Tenant, "users:first"), scope.User)
 	})
 }

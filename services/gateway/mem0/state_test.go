@@ -144,7 +144,7 @@ func TestErasingForgets(t *testing.T) {
 		t.Errorf("events are %v", list)
 	}
 	g.redis.SetError("LOADING")
-	g.call("ALL", "DELETE", "/v1/memories/?user_id=ben", nil).refused(503, "not available at the moment")
+	g.call("ALL", "DELETE", "/v1/memories/?user_id=ben", nil).refused(503, "ask for it again")
 }
 
 func TestErasingThatFails(t *testing.T) {

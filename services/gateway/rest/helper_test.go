@@ -156,9 +156,11 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 	for _, p := range publishers {
 		out = p
 	}
+	repeatable := idempotency.New(redis, idempotency.Options{Timeout: time.Second, Now: clock, Log: log})
 	api, err := rest.New(rest.Parts{
-		Services: upstream.New(g.client, inner.URL, inner.URL, secret), Ingest: &upstream.Ingester{Out: out, Now: clock},
-		Idempotency: idempotency.New(redis, idempotency.Options{Timeout: time.Second, Now: clock, Log: log}),
+		Services:    upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(repeatable),
+		Ingest:      &upstream.Ingester{Out: out, Now: clock, Accepted: repeatable, Log: log},
+		Idempotency: repeatable,
 		Keys:        &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock, Log: log,
 	})
 	if err != nil {

@@ -31,12 +31,8 @@ const MaxBody = 4 << 20
 type Idempotency interface {
 	// Wrap has requests with an Idempotency-Key carried out once by next.
 	Wrap(write door.Writer, next http.Handler) http.Handler
-	// NoteTurns notes that turns were accepted.
-	NoteTurns(ctx context.Context, scope memory.Scope, turnIDs ...string) error
 	// KnowsTurn reports whether a turn was accepted.
 	KnowsTurn(ctx context.Context, scope memory.Scope, turnID string) (bool, error)
-	// ForgetTurns forgets those of a user.
-	ForgetTurns(ctx context.Context, scope memory.Scope) error
 }
 
 // Keys manages the API keys of the caller's tenant; keys.Manager is one. It holds the caller against access.Admin.

@@ -126,9 +126,8 @@ func (a *API) turns() {
 	register(a, operation{
 		id: "get-turn", method: http.MethodGet, path: "/users/{user}/turns/{turn}", tag: tagTurns, scope: access.Read,
 		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get what became of a turn",
-		description: "Says what became of a turn. One of which nothing is known yet is `accepted` where it was put in over this " +
-			"API within the last 24 " +
-			"hours, else not found.",
+		description: "Says what became of a turn. One of which nothing is known yet is `accepted` where it was put in " +
+			"within the last 24 hours, else not found.",
 	}, a.getTurn)
 }
 
@@ -142,10 +141,6 @@ func (a *API) putTurns(ctx context.Context, in *putTurns) (*acceptedTurns, error
 	}
 	if err := a.Ingest.Turns(ctx, user, session, turns); err != nil {
 		return nil, err
-	}
-	ids := each(turns, func(t memory.Turn) string { return t.ID })
-	if err := a.Idempotency.NoteTurns(ctx, scopeOf(ctx, user), ids...); err != nil {
-		a.Log.WarnContext(ctx, "accepted turns are not noted: they are not found until something becomes of them", "error", err)
 	}
 	return out, nil
 }

@@ -225,9 +225,6 @@ func (a *API) eraseUser(ctx context.Context, in *eraseUser) (*erasureAccepted, e
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Idempotency.ForgetTurns(ctx, scopeOf(ctx, user)); err != nil {
-		a.Log.WarnContext(ctx, "hashes of accepted turns of a user stay for some hours", "error", err)
-	}
 	out := &erasureAccepted{}
 	out.Body.ErasureID = res.Msg.GetErasureId()
 	out.Body.StatusURL = pathOf("users", user, "erasures", out.Body.ErasureID)

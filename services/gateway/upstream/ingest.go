@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -32,6 +33,17 @@ type Ingester struct {
 	Now func() time.Time
 	// Quota is asked before turns are published, and told of those that were; nil for no limit.
 	Quota TurnQuota
+	// Accepted is told of turns that were published, so that one that is on its way can be told from one that was never put in; nil for
+	// nobody.
+	Accepted AcceptedTurns
+	// Log is told where Accepted could not be; nil for nobody.
+	Log *slog.Logger
+}
+
+// AcceptedTurns knows the turns that are on their way; *idempotency.Store is one.
+type AcceptedTurns interface {
+	// NoteTurns notes that turns of a user were accepted. An error says that it is not known.
+	NoteTurns(ctx context.Context, scope memory.Scope, turnIDs ...string) error
 }
 
 // Turns publishes turns of a session in their order, all or none as far as their form goes: what breaks the contract is a terminal error
@@ -55,7 +67,25 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 			return inTurn(n, err)
 		}
 	}
-	return i.publishTurns(ctx, msgs)
+	if err := i.publishTurns(ctx, msgs); err != nil {
+		return err
+	}
+	i.note(ctx, scope, turns)
+	return nil
+}
+
+// note tells Accepted. Turns that are not noted are not found until something becomes of them.
+func (i *Ingester) note(ctx context.Context, scope memory.Scope, turns []memory.Turn) {
+	if i.Accepted == nil {
+		return
+	}
+	ids := make([]string, len(turns))
+	for n, t := range turns {
+		ids[n] = t.ID
+	}
+	if err := i.Accepted.NoteTurns(ctx, scope, ids...); err != nil && i.Log != nil {
+		i.Log.WarnContext(ctx, "accepted turns are not noted: they are not found until something becomes of them", "error", err)
+	}
 }
 
 // publishTurns publishes turns within the quota of who puts them in.

@@ -51,13 +51,22 @@ func listen(ctx context.Context, base Base, h *health, tel *telemetry.Telemetry)
 	return s, nil
 }
 
+// mux serves health and metrics at their own paths, and the service's routes at all others, as they come: http.ServeMux alone would
+// redirect what holds "..", or an empty segment, before the service sees it.
 func (s *server) mux(base Base, h *health, tel *telemetry.Telemetry) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", h.serveAlive)
-	mux.HandleFunc("GET /readyz", h.serveReady)
-	mux.Handle("GET /metrics", tel.Metrics)
-	mux.Handle("/", http.MaxBytesHandler(http.HandlerFunc(s.serveRoutes), int64(base.MaxBody)))
-	return mux
+	own := http.NewServeMux()
+	own.HandleFunc("GET /healthz", h.serveAlive)
+	own.HandleFunc("GET /readyz", h.serveReady)
+	own.Handle("GET /metrics", tel.Metrics)
+	routes := http.MaxBytesHandler(http.HandlerFunc(s.serveRoutes), int64(base.MaxBody))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/healthz", "/readyz", "/metrics":
+			own.ServeHTTP(w, r)
+		default:
+			routes.ServeHTTP(w, r)
+		}
+	})
 }
 
 func (s *server) serveRoutes(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,51 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Forgetter keeps something of users in the gateway itself.
+type Forgetter interface {
+	// Forget removes what is kept of a user. An error says that some of it may be left.
+	Forget(ctx context.Context, scope memory.Scope) error
+}
+
+// Forgetting are the services with an erasure that, over whatever door it is asked for, also forgets what the gateway itself keeps of the
+// user. Where that fails after the services have accepted the erasure, the caller is told that it is to be asked for again.
+func (s Services) Forgetting(stores ...Forgetter) Services {
+	s.UserData = forgetting{s.UserData, stores}
+	return s
+}
+
+type forgetting struct {
+	mnemev1connect.UserDataServiceClient
+	stores []Forgetter
+}
+
+// EraseUser implements the RPC.
+func (f forgetting) EraseUser(
+	ctx context.Context, req *connect.Request[mnemev1.EraseUserRequest],
+) (*connect.Response[mnemev1.EraseUserResponse], error) {
+	res, err := f.UserDataServiceClient.EraseUser(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	p, _ := access.FromContext(ctx) // the call was let through
+	var failed []error
+	for _, store := range f.stores {
+		failed = append(failed, store.Forget(ctx, memory.Scope{Tenant: p.Tenant.ID, User: req.Msg.GetUserId()}))
+	}
+	if errors.Join(failed...) != nil {
+		return nil, connect.NewError(connect.CodeUnavailable,
+			errors.New("the erasure is accepted, but not all that is kept beside memories could be removed: ask for it again"))
+	}
+	return res, nil
+}
