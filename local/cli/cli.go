@@ -18,6 +18,7 @@ import (
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
@@ -84,7 +85,7 @@ func (c *cli) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTexts(cmd) }
 	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(), c.release(),
-		c.replay(), c.erase(), c.export(), c.importUser(), c.reranker(), c.keys(), c.tenants(), c.mcp(), c.trace(), c.train(), c.eval())
+		c.replay(), c.erase(), c.export(), c.importUser(), c.reranker(), c.keys(), c.tenants(), c.usage(), c.mcp(), c.trace(), c.train(), c.eval())
 	return root
 }
 
@@ -139,8 +140,12 @@ func exitCode(err error) int {
 func isUnreachable(err error) bool {
 	var need *runner.NeedError
 	var network *net.OpError
+	var told door.Problem
 	if errors.As(err, &need) || errors.As(err, &network) {
 		return true
+	}
+	if errors.As(err, &told) {
+		return told.Code == door.CodeUnavailable || told.Code == door.CodeUnauthenticated
 	}
 	code := connect.CodeOf(err)
 	return code == connect.CodeUnavailable || code == connect.CodeUnauthenticated

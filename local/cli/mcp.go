@@ -35,7 +35,7 @@ func (c *cli) mcp() *cobra.Command {
 		Long: "mcp is for clients of the Model Context Protocol that start their servers: memory as tools, resources and a prompt, as the\n" +
 			"gateway serves them at /mcp over HTTP. It asks the gateway with the API key. --user is meant where a call names nobody.\n\n" +
 			`  {"mcpServers": {"mneme": {"command": "mneme", "args": ["mcp", "--user", "ines"],` + "\n" +
-			`    "env": {"` + envGateway + `": "http://127.0.0.1:8080", "` + envKey + `": "mneme_..."}}}}`,
+			`    "env": {"` + envGateway + `": "http://127.0.0.1:8400", "` + envKey + `": "mneme_..."}}}}`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if user != "" {
@@ -87,7 +87,7 @@ func (c *cli) runMCP(ctx context.Context, conn standalone.Connection, user strin
 			Recall: s.UtilizerServiceClient, Memories: s.MemoryServiceClient, UserData: s.UserDataServiceClient,
 			Diagnosis: s.DiagnosisServiceClient, Reranker: s.RerankerServiceClient,
 		},
-		Ingest: &gatewayIngest{base: conn.Gateway, key: config.Secret(conn.APIKey), client: http.DefaultClient},
+		Ingest: &gatewayAPI{base: conn.Gateway, key: config.Secret(conn.APIKey), client: http.DefaultClient},
 		Now:    time.Now, Log: s.tel.Log, Version: runner.Version(), User: user,
 	})
 	err = server.Run(ctx, &sdk.IOTransport{Reader: closable(in), Writer: writeCloser{c.out}, MaxLineLength: maxLine})

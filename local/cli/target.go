@@ -108,11 +108,12 @@ func newClients(c standalone.Connection, tel *telemetry.Telemetry) (clients, err
 	if err != nil {
 		return clients{}, fmt.Errorf("trace calls: %w", err)
 	}
+	// An erasure through the gateway takes what the gateway itself keeps of the user, too.
 	o := connect.WithInterceptors(traces, bearer{config.Secret(c.APIKey)})
 	return clients{
 		mnemev1connect.NewUtilizerServiceClient(http.DefaultClient, c.Utilizer, o),
 		mnemev1connect.NewMemoryServiceClient(http.DefaultClient, c.Utilizer, o),
-		mnemev1connect.NewUserDataServiceClient(http.DefaultClient, c.Utilizer, o),
+		mnemev1connect.NewUserDataServiceClient(http.DefaultClient, first(c.Gateway, c.Utilizer), o),
 		mnemev1connect.NewRerankerServiceClient(http.DefaultClient, c.Reranker, o),
 		mnemev1connect.NewDiagnosisServiceClient(http.DefaultClient, c.Utilizer, o),
 	}, nil

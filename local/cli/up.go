@@ -62,9 +62,12 @@ func checkFormation(strategy, policy string) error {
 	return nil
 }
 
+// gatewayAddr is where the gateway of up listens, if that is free.
+const gatewayAddr = "127.0.0.1:8400"
+
 func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
 	stack, err := standalone.Start(ctx, standalone.Options{
-		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(),
+		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(), Gateway: gatewayAddr,
 	})
 	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) {
 		return usageError{err}
@@ -90,7 +93,8 @@ func (c *cli) printUp(stack *standalone.Stack) {
 	for _, a := range stack.Addresses() {
 		fmt.Fprintf(c.out, "  %-32s %s\n", a[0], a[1])
 	}
-	fmt.Fprintf(c.out, "  %-32s %s\n", "API key", "in the data folder, file api-key")
+	fmt.Fprintf(c.out, "  %-32s %s\n", "API key", stack.Connection.APIKey)
+	fmt.Fprint(c.out, "\nFrom a program:\n", ways(stack.Connection.Gateway, stack.Connection.APIKey))
 	fmt.Fprintln(c.out, "\nIn another terminal:")
 	for _, line := range []string{
 		"ingest local/cli/sample/sessions.jsonl", `recall --user ines --query "Where does Ines live now?"`, "memories --user ines",
@@ -98,6 +102,14 @@ func (c *cli) printUp(stack *standalone.Stack) {
 		fmt.Fprintf(c.out, "  bin/mneme%s %s\n", dataFlag(c.dir), line)
 	}
 	fmt.Fprintln(c.out, "\nInterrupt (Ctrl-C) stops everything; the data folder stays.")
+}
+
+// ways are lines to paste: over HTTP, with mem0's Python package, and for a client of MCP.
+func ways(gateway, key string) string {
+	return fmt.Sprintf(`  curl %[1]s/v1/tenants/self/users/ines/recall -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' -d '{"query":"Where does Ines live now?"}'
+  from mem0 import MemoryClient; m = MemoryClient(api_key="%[2]s", host="%[1]s"); m.add("I live in Porto.", user_id="ines")
+  {"mcpServers":{"mneme":{"type":"http","url":"%[1]s/mcp","headers":{"Authorization":"Bearer %[2]s"}}}}
+`, gateway, key)
 }
 
 func dataFlag(dir string) string {
@@ -114,7 +126,7 @@ func serviceSettings() map[string]string {
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		for _, prefix := range []string{"MNEME_LLM_", "MNEME_EMBEDDING", "MNEME_WINDOW_WORDS", "MNEME_WINDOW_AGE", "MNEME_WINDOW_IDLE",
-			"MNEME_CONSOLIDATION_", "MNEME_RECALL_", "MNEME_LOG_", "MNEME_TELEMETRY_", "MNEME_BUS_", "MNEME_BOOSTER_", "MNEME_RERANKER_"} {
+			"MNEME_CONSOLIDATION_", "MNEME_GATEWAY_", "MNEME_RECALL_", "MNEME_LOG_", "MNEME_TELEMETRY_", "MNEME_BUS_", "MNEME_BOOSTER_", "MNEME_RERANKER_"} {
 			if strings.HasPrefix(name, prefix) && name != envReranker {
 				out[name] = value
 			}

@@ -31,8 +31,10 @@ const readyPoll = 20 * time.Millisecond
 type serviceGroup struct {
 	services []runner.Service
 	environ  map[string]string
-	logPath  string
-	log      *os.File
+	// wanted are the addresses of services that are not to take any free port.
+	wanted  map[string]string
+	logPath string
+	log     *os.File
 	// run ends when the services are to stop; it does not end with the starting context.
 	run    context.Context
 	cancel context.CancelFunc
@@ -63,7 +65,7 @@ func (c *serviceGroup) start(ctx context.Context) error {
 	for _, s := range c.services {
 		listening := make(chan struct{})
 		c.wg.Go(func() {
-			err := runner.Run(c.run, s, runner.Options{Environ: c.settings(), Stderr: log, OnListen: func(addr string) {
+			err := runner.Run(c.run, s, runner.Options{Environ: c.settings(s.Name()), Stderr: log, OnListen: func(addr string) {
 				c.mu.Lock()
 				c.addrs[s.Name()] = addr
 				c.mu.Unlock()
@@ -88,12 +90,15 @@ func (c *serviceGroup) start(ctx context.Context) error {
 }
 
 // settings is the environment of the next service.
-func (c *serviceGroup) settings() map[string]string {
+func (c *serviceGroup) settings(of string) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	env := map[string]string{}
 	for k, v := range c.environ {
 		env[k] = v
+	}
+	if addr := c.wanted[of]; addr != "" {
+		env[runner.AddrVariable] = addr
 	}
 	for name, variable := range map[string]string{
 		reranker.Service.Name(): "MNEME_RERANKER_URL", utilizer.Service.Name(): "MNEME_UTILIZER_URL",

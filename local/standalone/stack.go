@@ -20,6 +20,7 @@ import (
 
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/local/traceview"
+	"github.com/mneme-memory/mneme/services/gateway"
 	"github.com/mneme-memory/mneme/services/reranker"
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
@@ -38,6 +39,8 @@ type Options struct {
 	Policy string
 	// Strategy is the strategy of that tenant, likewise; empty means the default one.
 	Strategy string
+	// Gateway is where the gateway listens if that is free (host:port); empty takes a free port.
+	Gateway string
 }
 
 const (
@@ -171,14 +174,26 @@ func (s *Stack) startServices(ctx context.Context) error {
 	s.Connection.Brokers = []string{s.dependencies.broker.Addr()}
 	s.Connection.Redis = []string{s.dependencies.redis.Addr()}
 	s.services = newServiceGroup(ctx, AllServices(), s.environ(), filepath.Join(s.opts.Dir, logFile))
+	if free(ctx, s.opts.Gateway) {
+		s.services.wanted = map[string]string{gateway.Service.Name(): s.opts.Gateway}
+	}
 	if err := s.services.start(ctx); err != nil {
 		return err
 	}
-	s.Connection.Gateway = "http://" + s.services.addr("gateway")
+	s.Connection.Gateway = "http://" + s.services.addr(gateway.Service.Name())
 	s.Connection.Utilizer = "http://" + s.services.addr("utilizer")
 	s.Connection.Reranker = "http://" + s.services.addr("reranker")
 	s.say("services ready after %.1f s (saliency-filter, booster, reranker, utilizer, gateway)", time.Since(began).Seconds())
 	return nil
+}
+
+// free reports whether one can listen at an address.
+func free(ctx context.Context, addr string) bool {
+	if addr == "" {
+		return false
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	return err == nil && l.Close() == nil
 }
 
 // Beside starts a reranker and a utilizer more, with other settings laid over the stack's, on the same servers: to compare what they make
@@ -232,7 +247,7 @@ func (s *Stack) Settings() map[string]string {
 // Addresses lists where everything listens, for people, by name.
 func (s *Stack) Addresses() [][2]string {
 	return [][2]string{
-		{"gateway (RPC; MCP at /mcp)", s.Connection.Gateway},
+		{"gateway (/docs describes it)", s.Connection.Gateway},
 		{"utilizer (gRPC and HTTP/JSON)", s.Connection.Utilizer},
 		{"kafka", s.dependencies.broker.Addr()},
 		{"temporal", s.dependencies.temporal.Addr()},

@@ -20,12 +20,13 @@ import (
 )
 
 const (
-	ingestTimeout = 30 * time.Second
-	maxProblem    = 64 << 10 // bytes of an error that are read
+	apiTimeout = 30 * time.Second
+	maxAnswer  = 1 << 20  // bytes of an answer that are read
+	maxProblem = 64 << 10 // bytes of an error that are read
 )
 
-// gatewayIngest puts turns in over the gateway's own API.
-type gatewayIngest struct {
+// gatewayAPI is the gateway's own API.
+type gatewayAPI struct {
 	base   string
 	key    config.Secret
 	client *http.Client
@@ -42,7 +43,7 @@ type newTurn struct {
 }
 
 // Turns puts turns in. The same turns that come again are the same request.
-func (g *gatewayIngest) Turns(ctx context.Context, user, session string, turns []memory.Turn) error {
+func (g *gatewayAPI) Turns(ctx context.Context, user, session string, turns []memory.Turn) error {
 	body := struct {
 		Turns []newTurn `json:"turns"`
 	}{make([]newTurn, len(turns))}
@@ -55,36 +56,51 @@ func (g *gatewayIngest) Turns(ctx context.Context, user, session string, turns [
 }
 
 // CloseSession says that a session has ended; the gateway says when.
-func (g *gatewayIngest) CloseSession(ctx context.Context, user, session, last string, _ time.Time) error {
+func (g *gatewayAPI) CloseSession(ctx context.Context, user, session, last string, _ time.Time) error {
 	return g.post(ctx, user, session, "close", "", map[string]string{"last_turn_id": last})
 }
 
-func (g *gatewayIngest) post(ctx context.Context, user, session, what, idempotencyKey string, body any) error {
+func (g *gatewayAPI) post(ctx context.Context, user, session, what, idempotencyKey string, body any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", what, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, ingestTimeout)
-	defer cancel()
-	address := g.base + "/v1/tenants/self/users/" + segment(user) + "/sessions/" + segment(session) + "/" + what
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(data))
+	path := "users/" + segment(user) + "/sessions/" + segment(session) + "/" + what
+	req, err := g.request(ctx, http.MethodPost, path, bytes.NewReader(data))
 	if err != nil {
-		return fmt.Errorf("address of the gateway: %w", err)
+		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+g.key.Reveal())
 	req.Header.Set("Content-Type", "application/json")
 	if idempotencyKey != "" {
 		req.Header.Set("Idempotency-Key", idempotencyKey)
 	}
-	res, err := g.client.Do(req)
+	_, err = g.do(req)
+	return err
+}
+
+// request is a request of the API, by its path behind the tenant.
+func (g *gatewayAPI) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, g.base+"/v1/tenants/self/"+path, body)
 	if err != nil {
-		return unreachable(err)
+		return nil, fmt.Errorf("address of the gateway: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+g.key.Reveal())
+	return req, nil
+}
+
+// do makes a request and returns what it was answered with.
+func (g *gatewayAPI) do(req *http.Request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), apiTimeout)
+	defer cancel()
+	res, err := g.client.Do(req.WithContext(ctx))
+	if err != nil {
+		return nil, unreachable(err)
 	}
 	defer res.Body.Close()
-	if res.StatusCode/100 == 2 {
-		return nil
+	if res.StatusCode/100 != 2 {
+		return nil, problemOf(res)
 	}
-	return problemOf(res)
+	return io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 }
 
 // segment is an id as one segment of a path. Dots alone would be taken for a way up.
