@@ -21,6 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/rpc"
 	"github.com/mneme-memory/mneme/services/gateway/stream"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/verbatim"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -87,6 +88,7 @@ type builder struct {
 	auth       *keys.Authenticator
 	repeatable *idempotency.Store
 	mem0       *mem0.State
+	verbatim   *verbatim.Store
 	ingest     *upstream.Ingester
 	services   upstream.Services
 }
@@ -109,10 +111,12 @@ func (b *builder) open() (err error) {
 	b.auth = keys.New(b.tenants, b.directory, time.Now, b.tel.Log)
 	b.repeatable = idempotency.New(b.redis, idempotency.Options{Log: b.tel.Log})
 	b.ingest = &upstream.Ingester{Out: b.bus.Publisher, Now: time.Now, Quota: b.limits, Accepted: b.repeatable, Log: b.tel.Log}
+	b.verbatim = verbatim.New(b.redis, verbatim.Options{Log: b.tel.Log})
 	b.mem0 = mem0.NewState(b.redis, b.ingest, mem0.Options{Log: b.tel.Log})
 	b.Background(
 		runner.Task{Name: "last use of keys", Run: b.auth.Run}, runner.Task{Name: "quotas", Run: b.limits.Run},
 		runner.Task{Name: "idle sessions of mem0's clients", Run: b.mem0.Run},
+		runner.Task{Name: "verbatim items that have expired", Run: b.verbatim.Run},
 	)
 	return b.reach()
 }
@@ -127,7 +131,7 @@ func (b *builder) reach() error {
 	client, free := upstream.Client()
 	b.OnClose("clients of services", free)
 	b.services = upstream.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
-		Forgetting(b.repeatable, b.mem0)
+		Forgetting(b.repeatable, b.mem0, b.verbatim)
 	return nil
 }
 
@@ -151,7 +155,7 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	b.Background(runner.Task{Name: "streams", Run: streams.Run})
 	api, err := rest.New(rest.Parts{
 		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable, Keys: &keys.Manager{Directory: b.directory, Now: time.Now},
-		DeadLetters: letters.ForREST(), Usage: b.limits, Now: time.Now, Log: b.tel.Log,
+		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Now: time.Now, Log: b.tel.Log,
 	})
 	if err != nil {
 		return doors{}, err

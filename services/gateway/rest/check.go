@@ -136,6 +136,8 @@ func (c *bodyCheck) value(s *huma.Schema, place string) error {
 		return invalid(inBody, place, "is not valid JSON")
 	}
 	switch {
+	case isFree(s) && token == json.Delim('{'):
+		return c.rest(place)
 	case s.Type == huma.TypeObject && token == json.Delim('{'):
 		return c.object(s, place)
 	case s.Type == huma.TypeArray && token == json.Delim('['):
@@ -178,6 +180,23 @@ func (c *bodyCheck) object(s *huma.Schema, place string) error {
 	}
 	_, err := c.tokens.Token() // the end
 	return err
+}
+
+// rest passes over the rest of an object that holds anything.
+func (c *bodyCheck) rest(place string) error {
+	for depth := 1; depth > 0; {
+		token, err := c.tokens.Token()
+		if err != nil {
+			return invalid(inBody, place, "is not valid JSON")
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+	}
+	return nil
 }
 
 func (c *bodyCheck) array(s *huma.Schema, place string) error {

@@ -31,6 +31,7 @@ const (
 	tagRecall   = "Recall"
 	tagMemories = "Memories"
 	tagUsers    = "Users"
+	tagVerbatim = "Verbatim"
 	tagTenant   = "Tenant"
 )
 
@@ -40,6 +41,7 @@ func tags() []*huma.Tag {
 		{Name: tagRecall, Description: "What matters of it for a query."},
 		{Name: tagMemories, Description: "What is remembered."},
 		{Name: tagUsers, Description: "All that is kept of a user."},
+		{Name: tagVerbatim, Description: "What agent frameworks keep word for word, and read back at once. No memory is made of it."},
 		{Name: tagTenant, Description: "The tenant itself."},
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/keys"
 	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/verbatim"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	directory "github.com/mneme-memory/mneme/shared/store/directory/inmem"
@@ -157,11 +158,12 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 		out = p
 	}
 	repeatable := idempotency.New(redis, idempotency.Options{Timeout: time.Second, Now: clock, Log: log})
+	kept := verbatim.New(redis, verbatim.Options{Timeout: time.Second, Log: log})
 	api, err := rest.New(rest.Parts{
-		Services:    upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(repeatable),
+		Services:    upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(repeatable, kept),
 		Ingest:      &upstream.Ingester{Out: out, Now: clock, Accepted: repeatable, Log: log},
-		Idempotency: repeatable,
-		Keys:        &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock, Log: log,
+		Idempotency: repeatable, Verbatim: kept,
+		Keys: &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)

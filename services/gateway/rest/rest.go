@@ -84,6 +84,7 @@ type Parts struct {
 	Keys        Keys
 	DeadLetters DeadLetters
 	Usage       Usage
+	Verbatim    Verbatim
 	Now         func() time.Time
 	// Log is told the causes of what clients are told as an internal error, or as something unavailable.
 	Log *slog.Logger
@@ -102,7 +103,7 @@ func New(p Parts) (*API, error) {
 	for name, missing := range map[string]bool{
 		"Services": p.Services.Recall == nil || p.Services.Memories == nil || p.Services.UserData == nil || p.Services.Diagnosis == nil,
 		"Ingest":   p.Ingest == nil, "Idempotency": p.Idempotency == nil, "Keys": p.Keys == nil, "DeadLetters": p.DeadLetters == nil,
-		"Usage": p.Usage == nil, "Now": p.Now == nil,
+		"Usage": p.Usage == nil, "Verbatim": p.Verbatim == nil, "Now": p.Now == nil,
 	} {
 		if missing {
 			return nil, errors.New("REST API without " + name)
@@ -117,6 +118,7 @@ func New(p Parts) (*API, error) {
 	a.recalls()
 	a.memories()
 	a.userData()
+	a.verbatim()
 	a.manage()
 	delete(a.huma.OpenAPI().Components.Schemas.Map(), "ErrorModel") // of the library; Problem is ours
 	var err error

@@ -1,0 +1,478 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/services/gateway/verbatim"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// maxBatch is how long the operations of a batch may take.
+const maxBatch = 30 * time.Second
+
+// Verbatim keeps what it is given as it came; verbatim.Store does. Its errors are problems, which name fields of its arguments as the API
+// does.
+type Verbatim interface {
+	// Put keeps an item.
+	Put(ctx context.Context, scope memory.Scope, p verbatim.Put) error
+	// Delete removes an item, if it is there.
+	Delete(ctx context.Context, scope memory.Scope, n verbatim.Name) error
+	// Get returns an item, if it is there.
+	Get(ctx context.Context, scope memory.Scope, n verbatim.Name) (verbatim.Item, bool, error)
+	// Refresh is Get, and has the item live as long again.
+	Refresh(ctx context.Context, scope memory.Scope, n verbatim.Name) (verbatim.Item, bool, error)
+	// Search returns items that are asked for.
+	Search(ctx context.Context, scope memory.Scope, q verbatim.Search) ([]verbatim.Item, error)
+	// Namespaces returns namespaces that are asked for.
+	Namespaces(ctx context.Context, scope memory.Scope, l verbatim.Listing) ([]verbatim.Namespace, error)
+	// Append appends items to a session, and returns how many it has then.
+	Append(ctx context.Context, scope memory.Scope, c verbatim.Call, items []verbatim.Object) (int, error)
+	// Pop takes the last item off a session, if there is one.
+	Pop(ctx context.Context, scope memory.Scope, c verbatim.Call) (verbatim.Object, bool, error)
+	// Latest returns the last items of a session, oldest first.
+	Latest(ctx context.Context, scope memory.Scope, session string, limit int) ([]verbatim.Object, error)
+	// Clear removes all items of a session.
+	Clear(ctx context.Context, scope memory.Scope, session string) error
+}
+
+// freeObject is any JSON object, as it comes.
+type freeObject struct{ json.RawMessage }
+
+// Schema implements huma.SchemaProvider, as do the others.
+func (freeObject) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+// isFree reports whether a schema is that of freeObject.
+func isFree(s *huma.Schema) bool { return s.AdditionalProperties == true }
+
+type (
+	label   string
+	itemKey string
+)
+
+func (label) Schema(huma.Registry) *huma.Schema {
+	return letters(verbatim.MaxLabel, fmt.Sprintf("A label: 1 to %d bytes without a dot.", verbatim.MaxLabel))
+}
+
+func (itemKey) Schema(huma.Registry) *huma.Schema {
+	return letters(verbatim.MaxKey, fmt.Sprintf("The key in the namespace: 1 to %d bytes.", verbatim.MaxKey))
+}
+
+// letters is the schema of a text of any characters.
+func letters(limit int, doc string) *huma.Schema {
+	one := 1
+	return &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &limit, Description: doc}
+}
+
+// StoreOperation is something to do with items.
+type StoreOperation struct {
+	Op        string     `json:"op" enum:"put,delete,get,search,list_namespaces" doc:"put keeps the value, in the place of what has the name, and needs the scope ingest as well. delete removes an item, if it is there, and needs the scope ingest as well. get returns an item. search returns items. list_namespaces returns the namespaces of items, in order."`
+	Namespace []label    `json:"namespace,omitempty" minItems:"1" maxItems:"16" nullable:"false" doc:"Of put, delete and get, which need it: where the item is, from the outermost label to the innermost."`
+	Key       itemKey    `json:"key,omitempty" doc:"Of put, delete and get, which need it: the key in the namespace, 1 to 1024 bytes."`
+	Value     freeObject `json:"value,omitempty" doc:"Of put, which needs it: any object of up to 256 KiB. It is given back as it came, without the white space between its tokens."`
+	TTL       *count     `json:"ttl_seconds,omitempty" minimum:"1" maximum:"315360000" doc:"Of put: how long the item is kept; without it for ever."`
+	Refresh   *bool      `json:"refresh_ttl,omitempty" doc:"Of get: have an item that expires live as long again; without it false."`
+	Prefix    []label    `json:"namespace_prefix,omitempty" maxItems:"16" nullable:"false" doc:"Of search, which needs it: what namespaces begin with; an empty list begins all."`
+	Filter    freeObject `json:"filter,omitempty" doc:"Of search: what the keys at the top of a value are to be: equal to what is here, or as an object of $eq, $ne, $gt, $gte, $lt and $lte says. Order is that of two numbers or two strings; a key that a value lacks is null there."`
+	Query     *string    `json:"query,omitempty" doc:"Of search: words to look for in the strings of values. The search is a lexical one: words are stemmed, those of no content do not count, and no meaning is compared. Items without any of the words are left out. At most 4096 bytes."`
+	Limit     *count     `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"Of search: items at most, 1 to 100; without it 10. Of list_namespaces: namespaces at most; without it 100."`
+	Offset    *count     `json:"offset,omitempty" minimum:"0" maximum:"1000000" doc:"Of search and list_namespaces: how many are left out before."`
+	Starts    []label    `json:"prefix,omitempty" maxItems:"16" nullable:"false" doc:"Of list_namespaces: what namespaces begin with; the label * stands for any."`
+	Ends      []label    `json:"suffix,omitempty" maxItems:"16" nullable:"false" doc:"Of list_namespaces: what namespaces end with; the label * stands for any."`
+	MaxDepth  *count     `json:"max_depth,omitempty" minimum:"1" maximum:"16" doc:"Of list_namespaces: how many labels of a namespace are told; without it all."`
+}
+
+type storeBatch struct {
+	User userID `path:"user"`
+	Body struct {
+		Operations []StoreOperation `json:"operations" minItems:"1" maxItems:"100" nullable:"false" doc:"Carried out one after the other."`
+	}
+}
+
+// StoreItem is an item.
+type StoreItem struct {
+	Namespace []string   `json:"namespace" nullable:"false"`
+	Key       string     `json:"key"`
+	Value     freeObject `json:"value" doc:"As it was put."`
+	CreatedAt time.Time  `json:"created_at" doc:"When it was put first."`
+	UpdatedAt time.Time  `json:"updated_at" doc:"When it was put last."`
+	Score     *float64   `json:"score,omitempty" minimum:"0" maximum:"1" doc:"Which part of the words of the query is in the value; absent without a query."`
+}
+
+// StoreResult is what an operation on items came to: nothing for put, delete, and get of what is not there.
+type StoreResult struct {
+	Item       *StoreItem    `json:"item,omitempty" doc:"Of get."`
+	Items      *[]StoreItem  `json:"items,omitempty" nullable:"false" doc:"Of search: the highest score first, else the one that was put last."`
+	Namespaces *[]labelsList `json:"namespaces,omitempty" nullable:"false" doc:"Of list_namespaces."`
+}
+
+// labelsList is a namespace.
+type labelsList []string
+
+func (labelsList) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}}
+}
+
+type storeResults struct {
+	Body struct {
+		Results []StoreResult `json:"results" nullable:"false" doc:"One of each operation, in their order."`
+	}
+}
+
+type readSession struct {
+	User    userID `path:"user"`
+	Session textID `path:"session" doc:"The session."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"Items at most."`
+}
+
+type sessionItems struct {
+	Body struct {
+		Items []freeObject `json:"items" nullable:"false" doc:"The latest ones, oldest first."`
+	}
+}
+
+type appendItems struct {
+	Keyed
+	User    userID `path:"user"`
+	Session textID `path:"session" doc:"The session."`
+	Body    struct {
+		Items []freeObject `json:"items" minItems:"1" maxItems:"1000" nullable:"false" doc:"In order; objects of up to 256 KiB each."`
+	}
+}
+
+type appendedItems struct {
+	Body struct {
+		Count int `json:"count" doc:"Items that the session has now."`
+	}
+}
+
+type popItem struct {
+	Keyed
+	User    userID `path:"user"`
+	Session textID `path:"session" doc:"The session."`
+}
+
+type poppedItem struct {
+	Body struct {
+		Item *freeObject `json:"item,omitempty" doc:"Absent where the session had none."`
+	}
+}
+
+func (a *API) verbatim() {
+	const items = "/users/{user}/sessions/{session}/items"
+	register(a, operation{
+		id: "batch-items", method: http.MethodPost, path: "/users/{user}/items/batch", tag: tagVerbatim, scope: access.Read,
+		status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Put, get and search items",
+		description: "Carries out operations on the items of a user, which have namespaces and keys, in order. Each sees what was done before " +
+			"it, in this batch or any other. Operations are held against the limits before the first is carried out; where one then fails, what " +
+			"was done before it stays done. A user has 10,000 items at most, and an answer 16 MiB. A key without `ingest` may neither put " +
+			"nor delete. All may be repeated.",
+	}, a.batchItems)
+	register(a, operation{
+		id: "list-session-items", method: http.MethodGet, path: items, tag: tagVerbatim, scope: access.Read, status: http.StatusOK,
+		errors: []int{http.StatusRequestEntityTooLarge}, summary: "List items of a session",
+		description: "Lists the latest items of a session, as they came. An answer has 16 MiB at most.",
+	}, a.listSessionItems)
+	register(a, operation{
+		id: "append-session-items", method: http.MethodPost, path: items, tag: tagVerbatim, scope: access.Ingest, keyed: true,
+		status: http.StatusCreated, summary: "Append items to a session", description: "Appends items to a session in order, all of them or " +
+			"none. A session has 10,000 items at most, a user 1,000 sessions with items. Nothing is remembered of them beside: turns are what " +
+			"memories are made of.",
+	}, a.appendSessionItems)
+	register(a, operation{
+		id: "pop-session-item", method: http.MethodPost, path: items + "/pop", tag: tagVerbatim, scope: access.Ingest, keyed: true,
+		status: http.StatusOK, summary: "Take the last item off a session", description: "Removes the last item of a session, and returns it.",
+	}, a.popSessionItem)
+	register(a, operation{
+		id: "clear-session-items", method: http.MethodDelete, path: items, tag: tagVerbatim, scope: access.Ingest, status: http.StatusNoContent,
+		summary: "Remove the items of a session", description: "Removes all items of a session. Its turns, and memories, stay. May be repeated.",
+	}, a.clearSessionItems)
+}
+
+// storeFields are the fields of operations on items, those that are needed first.
+var storeFields = map[string]struct{ needed, possible []string }{
+	"put":             {[]string{"namespace", "key", "value"}, []string{"ttl_seconds"}},
+	"delete":          {[]string{"namespace", "key"}, nil},
+	"get":             {[]string{"namespace", "key"}, []string{"refresh_ttl"}},
+	"search":          {[]string{"namespace_prefix"}, []string{"filter", "query", "limit", "offset"}},
+	"list_namespaces": {nil, []string{"prefix", "suffix", "max_depth", "limit", "offset"}},
+}
+
+// given are the fields that an operation has beside its name.
+func (o StoreOperation) given() []string {
+	var out []string
+	for name, there := range map[string]bool{
+		"namespace": o.Namespace != nil, "key": o.Key != "", "value": o.Value.RawMessage != nil, "ttl_seconds": o.TTL != nil,
+		"refresh_ttl": o.Refresh != nil, "namespace_prefix": o.Prefix != nil, "filter": o.Filter.RawMessage != nil, "query": o.Query != nil,
+		"limit": o.Limit != nil, "offset": o.Offset != nil, "prefix": o.Starts != nil, "suffix": o.Ends != nil, "max_depth": o.MaxDepth != nil,
+	} {
+		if there {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// check holds the fields of an operation against its name.
+func (o StoreOperation) check() error {
+	of, given := storeFields[o.Op], o.given()
+	for _, name := range of.needed {
+		if !slices.Contains(given, name) {
+			return door.Invalid(name, "is missing, which "+o.Op+" needs")
+		}
+	}
+	for _, name := range given {
+		if !slices.Contains(of.needed, name) && !slices.Contains(of.possible, name) {
+			return door.Invalid(name, "has no meaning for "+o.Op)
+		}
+	}
+	return nil
+}
+
+// step is an operation that was found to be within limits.
+type step func(context.Context, memory.Scope) (StoreResult, error)
+
+func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, error) {
+	user, operations := string(in.User), in.Body.Operations
+	if slices.ContainsFunc(operations, func(o StoreOperation) bool { return o.Op == "put" || o.Op == "delete" }) {
+		if err := upstream.Check(ctx, access.Ingest, user); err != nil {
+			return nil, err
+		}
+	}
+	steps := make([]step, len(operations))
+	for i, o := range operations {
+		err := o.check()
+		if err == nil {
+			steps[i], err = a.stepOf(o)
+		}
+		if err != nil {
+			return nil, inEntry("operations", i, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxBatch)
+	defer cancel()
+	out, room := &storeResults{}, verbatim.MaxAnswer
+	for i, do := range steps {
+		result, err := do(ctx, scopeOf(ctx, user))
+		if err != nil {
+			return nil, inEntry("operations", i, err)
+		}
+		if room -= result.size(); room < 0 {
+			return nil, inEntry("operations", i, door.Problem{
+				Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge,
+				Detail: fmt.Sprintf("the answer would be larger than %d MiB: ask for less at once", verbatim.MaxAnswer>>20),
+			})
+		}
+		out.Body.Results = append(out.Body.Results, result)
+	}
+	return out, nil
+}
+
+// size is about how large a result is, in bytes.
+func (r StoreResult) size() int {
+	n := 0
+	if r.Item != nil {
+		n += r.Item.size()
+	}
+	if r.Items != nil {
+		for _, item := range *r.Items {
+			n += item.size()
+		}
+	}
+	if r.Namespaces != nil {
+		for _, namespace := range *r.Namespaces {
+			n += sizeOf(namespace)
+		}
+	}
+	return n
+}
+
+func (i StoreItem) size() int { return len(i.Value.RawMessage) + len(i.Key) + sizeOf(i.Namespace) }
+
+func sizeOf(labels []string) int {
+	n := 0
+	for _, l := range labels {
+		n += len(l)
+	}
+	return n
+}
+
+// inEntry is an error of an entry of a list in the body. What is not the caller's fault has no field.
+func inEntry(list string, i int, err error) error {
+	var p door.Problem
+	if !errors.As(err, &p) || p.Status >= http.StatusInternalServerError {
+		return err
+	}
+	at := list + "[" + strconv.Itoa(i) + "]"
+	p.Field = strings.TrimSuffix(at+"."+p.Field, ".")
+	return located{p, inBody}
+}
+
+// inField is an error of a field, where it names none.
+func inField(field string, err error) error {
+	var p door.Problem
+	if errors.As(err, &p) && p.Field == "" {
+		p.Field = field
+		return p
+	}
+	return err
+}
+
+// stepOf is an operation, whose fields are those of its name. Its errors are problems.
+func (a *API) stepOf(o StoreOperation) (step, error) {
+	name := verbatim.Name{Namespace: texts(o.Namespace), Key: string(o.Key)}
+	switch o.Op {
+	case "put":
+		return a.stepOfPut(o, name)
+	case "delete":
+		return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
+			return StoreResult{}, a.Verbatim.Delete(ctx, scope, name)
+		}, name.Check()
+	case "get":
+		get := a.Verbatim.Get
+		if o.Refresh != nil && *o.Refresh {
+			get = a.Verbatim.Refresh
+		}
+		return stepOfGet(get, name), name.Check()
+	case "search":
+		return a.stepOfSearch(o)
+	}
+	return a.stepOfListing(o)
+}
+
+func (a *API) stepOfPut(o StoreOperation, name verbatim.Name) (step, error) {
+	value, err := verbatim.NewObject(o.Value.RawMessage)
+	if err != nil {
+		return nil, inField("value", err)
+	}
+	put := verbatim.Put{Name: name, Value: value, TTL: time.Duration(number(o.TTL, 0)) * time.Second}
+	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
+		return StoreResult{}, a.Verbatim.Put(ctx, scope, put)
+	}, put.Check()
+}
+
+func stepOfGet(
+	get func(context.Context, memory.Scope, verbatim.Name) (verbatim.Item, bool, error), name verbatim.Name,
+) step {
+	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
+		item, ok, err := get(ctx, scope, name)
+		if err != nil || !ok {
+			return StoreResult{}, err
+		}
+		return StoreResult{Item: new(storeItemOf(item))}, nil
+	}
+}
+
+func (a *API) stepOfSearch(o StoreOperation) (step, error) {
+	q := verbatim.Search{Prefix: texts(o.Prefix), Limit: number(o.Limit, 10), Offset: number(o.Offset, 0)}
+	if o.Query != nil {
+		q.Query = *o.Query
+	}
+	if o.Filter.RawMessage != nil {
+		var err error
+		if q.Filter, err = verbatim.ParseFilter(o.Filter.RawMessage); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
+		found, err := a.Verbatim.Search(ctx, scope, q)
+		items := each(found, storeItemOf)
+		if q.Query != "" {
+			for i := range items {
+				items[i].Score = &found[i].Score
+			}
+		}
+		return StoreResult{Items: &items}, err
+	}, q.Check()
+}
+
+func (a *API) stepOfListing(o StoreOperation) (step, error) {
+	l := verbatim.Listing{
+		Prefix: texts(o.Starts), Suffix: texts(o.Ends), MaxDepth: number(o.MaxDepth, 0), Limit: number(o.Limit, 100), Offset: number(o.Offset, 0),
+	}
+	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
+		found, err := a.Verbatim.Namespaces(ctx, scope, l)
+		namespaces := each(found, func(n verbatim.Namespace) labelsList { return labelsList(n) })
+		return StoreResult{Namespaces: &namespaces}, err
+	}, l.Check()
+}
+
+// number is a number that may be left out.
+func number(n *count, without int) int {
+	if n == nil {
+		return without
+	}
+	return int(*n)
+}
+
+func storeItemOf(i verbatim.Item) StoreItem {
+	return StoreItem{
+		Namespace: i.Namespace, Key: i.Key, Value: objectOf(i.Value), CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+	}
+}
+
+func objectOf(o verbatim.Object) freeObject { return freeObject{json.RawMessage(o)} }
+
+func (a *API) listSessionItems(ctx context.Context, in *readSession) (*sessionItems, error) {
+	items, err := a.Verbatim.Latest(ctx, scopeOf(ctx, string(in.User)), string(in.Session), in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &sessionItems{}
+	out.Body.Items = each(items, objectOf)
+	return out, nil
+}
+
+// callOf names a request on a session by its Idempotency-Key and the API key that it came with.
+func callOf(ctx context.Context, key keyHeader, session textID) verbatim.Call {
+	p, _ := access.FromContext(ctx) // admit has checked
+	return verbatim.Call{Session: string(session), Once: deriveID(key, "items for "+p.KeyID, 0)}
+}
+
+func (a *API) appendSessionItems(ctx context.Context, in *appendItems) (*appendedItems, error) {
+	items := make([]verbatim.Object, len(in.Body.Items))
+	for i, item := range in.Body.Items {
+		var err error
+		if items[i], err = verbatim.NewObject(item.RawMessage); err != nil {
+			return nil, inEntry("items", i, err)
+		}
+	}
+	n, err := a.Verbatim.Append(ctx, scopeOf(ctx, string(in.User)), callOf(ctx, in.Key, in.Session), items)
+	if err != nil {
+		return nil, err
+	}
+	out := &appendedItems{}
+	out.Body.Count = n
+	return out, nil
+}
+
+func (a *API) popSessionItem(ctx context.Context, in *popItem) (*poppedItem, error) {
+	item, ok, err := a.Verbatim.Pop(ctx, scopeOf(ctx, string(in.User)), callOf(ctx, in.Key, in.Session))
+	if err != nil {
+		return nil, err
+	}
+	out := &poppedItem{}
+	if ok {
+		out.Body.Item = new(objectOf(item))
+	}
+	return out, nil
+}
+
+func (a *API) clearSessionItems(ctx context.Context, in *sessionRequest) (*nothing, error) {
+	return nil, a.Verbatim.Clear(ctx, scopeOf(ctx, string(in.User)), string(in.Session))
+}

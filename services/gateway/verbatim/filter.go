@@ -1,0 +1,141 @@
+package verbatim
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+)
+
+// maxConditions bounds a filter.
+const maxConditions = 64
+
+// Filter says what values have; the zero Filter lets all through. ParseFilter makes others.
+type Filter struct{ conditions []condition }
+
+// condition is of a key of the top level of a value.
+type condition struct {
+	key, operator string
+	operand       any
+}
+
+// operators of conditions, by whether a value that compares as it does to the operand meets them.
+var operators = map[string]func(order int) bool{
+	"$gt": func(o int) bool { return o > 0 }, "$gte": func(o int) bool { return o >= 0 },
+	"$lt": func(o int) bool { return o < 0 }, "$lte": func(o int) bool { return o <= 0 },
+}
+
+// Operators of equality.
+const (
+	opEqual    = "$eq"
+	opNotEqual = "$ne"
+)
+
+// ParseFilter reads a filter: a JSON object whose keys are those of values. What stands there is equal to what the value has, or is an
+// object of operators, $eq, $ne, $gt, $gte, $lt and $lte, all of which hold. What a value lacks is null; order is of two numbers or two
+// strings. Its errors are problems with the field "filter".
+func ParseFilter(text []byte) (Filter, error) {
+	var keys map[string]any
+	if decoded(text, &keys) != nil || keys == nil {
+		return Filter{}, door.Invalid("filter", "is not an object")
+	}
+	var out Filter
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		conditions, err := conditionsOf(key, keys[key])
+		if err != nil {
+			return Filter{}, err
+		}
+		out.conditions = append(out.conditions, conditions...)
+	}
+	if len(out.conditions) > maxConditions {
+		return Filter{}, door.Invalid("filter", "has more than "+strconv.Itoa(maxConditions)+" conditions")
+	}
+	return out, nil
+}
+
+func conditionsOf(key string, wanted any) ([]condition, error) {
+	object, _ := wanted.(map[string]any)
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(object)), func(k string) bool { return strings.HasPrefix(k, "$") }) {
+		return []condition{{key, opEqual, wanted}}, nil
+	}
+	var out []condition
+	for operator, operand := range object {
+		if operators[operator] == nil && operator != opEqual && operator != opNotEqual {
+			return nil, door.Invalid("filter", "has an operator that is none of $eq, $ne, $gt, $gte, $lt and $lte")
+		}
+		out = append(out, condition{key, operator, operand})
+	}
+	return out, nil
+}
+
+// matches reports whether a value has what the filter says.
+func (f Filter) matches(value Object) (bool, error) {
+	if len(f.conditions) == 0 {
+		return true, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := decoded(value, &fields); err != nil {
+		return false, err
+	}
+	for _, c := range f.conditions {
+		var has any
+		if raw := fields[c.key]; raw != nil {
+			if err := decoded(raw, &has); err != nil {
+				return false, err
+			}
+		}
+		if !c.holds(has) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (c condition) holds(has any) bool {
+	switch c.operator {
+	case opEqual:
+		return equal(has, c.operand)
+	case opNotEqual:
+		return !equal(has, c.operand)
+	}
+	switch wanted := c.operand.(type) {
+	case json.Number:
+		n, ok := has.(json.Number)
+		return ok && operators[c.operator](decimalOf(n).compare(decimalOf(wanted)))
+	case string:
+		s, ok := has.(string)
+		return ok && operators[c.operator](strings.Compare(s, wanted))
+	}
+	return false
+}
+
+// equal reports whether two values of JSON are the same; numbers are however they are written.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case json.Number:
+		n, ok := b.(json.Number)
+		return ok && decimalOf(a).compare(decimalOf(n)) == 0
+	case []any:
+		list, ok := b.([]any)
+		return ok && slices.EqualFunc(a, list, equal)
+	case map[string]any:
+		object, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, object, equal)
+	}
+	switch b.(type) {
+	case []any, map[string]any:
+		return false // which cannot be compared by ==
+	}
+	return a == b
+}
+
+// decoded decodes JSON; numbers stay as they are written.
+func decoded(text []byte, to any) error {
+	from := json.NewDecoder(bytes.NewReader(text))
+	from.UseNumber()
+	return from.Decode(to)
+}

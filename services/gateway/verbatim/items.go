@@ -1,0 +1,293 @@
+package verbatim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// readAtOnce is how many items a search reads from Redis at once.
+const readAtOnce = 100
+
+// Put keeps an item in the place of what has its name: it was created when that was, if there is one.
+func (s *Store) Put(ctx context.Context, scope memory.Scope, p Put) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if p.TTL > 0 { // before there is something to be swept
+		err := s.in(ctx, "note a tenant", func(ctx context.Context) error {
+			return s.redis.SAdd(ctx, s.tenantsKey(), scope.Tenant).Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	user := hashed(scope.User)
+	ttl := strconv.FormatInt(p.TTL.Microseconds(), 10)
+	kept, err := s.run(ctx, "put", s.scripts.put, s.itemKeys(scope.Tenant, user), p.member(), []byte(p.Value), ttl, MaxItems, user)
+	if err != nil {
+		return err
+	}
+	if n, _ := kept.Int(); n == 0 {
+		return full(fmt.Sprintf("the user has %d items, which is the most: delete some", MaxItems))
+	}
+	return nil
+}
+
+// Delete removes an item, if it is there.
+func (s *Store) Delete(ctx context.Context, scope memory.Scope, n Name) error {
+	if err := n.Check(); err != nil {
+		return err
+	}
+	user := hashed(scope.User)
+	_, err := s.run(ctx, "delete", s.scripts.remove, s.itemKeys(scope.Tenant, user), n.member(), user)
+	return err
+}
+
+// Get returns an item, if it is there.
+func (s *Store) Get(ctx context.Context, scope memory.Scope, n Name) (Item, bool, error) {
+	return s.get(ctx, scope, n, "0")
+}
+
+// Refresh returns an item, if it is there; one that expires lives as long from now on as it did from when it was put.
+func (s *Store) Refresh(ctx context.Context, scope memory.Scope, n Name) (Item, bool, error) {
+	return s.get(ctx, scope, n, "1")
+}
+
+func (s *Store) get(ctx context.Context, scope memory.Scope, n Name, refresh string) (Item, bool, error) {
+	if err := n.Check(); err != nil {
+		return Item{}, false, err
+	}
+	user := hashed(scope.User)
+	kept, err := s.run(ctx, "get", s.scripts.get, s.itemKeys(scope.Tenant, user), n.member(), refresh, user)
+	if err != nil {
+		return Item{}, false, err
+	}
+	fields, err := kept.StringSlice()
+	if err == nil && len(fields) == 0 {
+		return Item{}, false, nil
+	}
+	if err == nil && len(fields) == 2 {
+		var item Item
+		if item, err = itemOf(n, fields[0], fields[1]); err == nil {
+			return item, true, nil
+		}
+	}
+	return Item{}, false, s.unreadable(ctx, "get", err)
+}
+
+// Search returns items that are asked for.
+func (s *Store) Search(ctx context.Context, scope memory.Scope, q Search) ([]Item, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	names, err := s.names(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(member string) bool { return !under(nameOf(member).Namespace, q.Prefix) })
+	search := &searching{store: s, scope: scope, Search: q, question: newQuestion(q.Query)}
+	if len(q.Filter.conditions) == 0 && q.Query == "" {
+		return search.read(ctx, page(names, q.Offset, q.Limit))
+	}
+	matching, err := search.scan(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	rank(matching)
+	var shown []string
+	for _, f := range page(matching, q.Offset, q.Limit) {
+		shown = append(shown, f.member)
+	}
+	return search.read(ctx, shown)
+}
+
+// under reports whether a namespace is that of a prefix, or in it.
+func under(n, prefix Namespace) bool {
+	return len(n) >= len(prefix) && slices.Equal(n[:len(prefix)], prefix)
+}
+
+// searching is a search that goes on.
+type searching struct {
+	Search
+	store    *Store
+	scope    memory.Scope
+	question question
+	scanned  int
+}
+
+// scan finds what matches among items, which are in order; without a query no more than the page needs. Values are not kept, and read again
+// for the page: all of a user would be too much.
+func (q *searching) scan(ctx context.Context, names []string) ([]found, error) {
+	var out []found
+	for members := range slices.Chunk(names, readAtOnce) {
+		items, err := q.read(ctx, members)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			out = append(out, found{item.member(), item.Score})
+		}
+		if q.Query == "" && len(out) >= q.Offset+q.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// read reads items, and leaves out those that are not there or do not match.
+func (q *searching) read(ctx context.Context, members []string) ([]Item, error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	args := make([]any, len(members))
+	for i, member := range members {
+		args[i] = member
+	}
+	kept, err := q.store.run(ctx, "read items", q.store.scripts.read, q.store.itemKeys(q.scope.Tenant, hashed(q.scope.User)), args...)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := kept.StringSlice()
+	if err != nil || len(fields) != 2*len(members) {
+		return nil, q.store.unreadable(ctx, "read items", err)
+	}
+	var out []Item
+	for i, member := range members {
+		updated, text := fields[2*i], fields[2*i+1]
+		if q.scanned += len(text); q.scanned > q.store.scan {
+			return nil, tooLarge(fmt.Sprintf("more than %d MiB would have to be read: give a longer namespace_prefix", MaxScan>>20))
+		}
+		if updated == "" {
+			continue
+		}
+		item, matches, err := q.match(nameOf(member), updated, text)
+		if err != nil {
+			return nil, q.store.unreadable(ctx, "read items", err)
+		}
+		if matches {
+			out = append(out, item)
+		}
+	}
+	return out, nil
+}
+
+// match reads an item, and says whether it is asked for.
+func (q *searching) match(name Name, updated, kept string) (Item, bool, error) {
+	item, err := itemOf(name, updated, kept)
+	if err != nil {
+		return item, false, err
+	}
+	matches, err := q.Filter.matches(item.Value)
+	if err != nil || !matches || q.Query == "" {
+		return item, matches, err
+	}
+	item.Score, err = q.question.score(item.Value)
+	return item, item.Score > 0, err
+}
+
+// Namespaces returns the namespaces of items that are asked for, in order.
+func (s *Store) Namespaces(ctx context.Context, scope memory.Scope, l Listing) ([]Namespace, error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	members, err := s.names(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]Name, len(members))
+	for i, member := range members {
+		names[i] = nameOf(member)
+	}
+	return l.list(names), nil
+}
+
+// names are the members of a user's items, the one that was updated last first.
+func (s *Store) names(ctx context.Context, scope memory.Scope) ([]string, error) {
+	keys := s.itemKeys(scope.Tenant, hashed(scope.User))
+	out, err := s.run(ctx, "read names", s.scripts.names, keys[:2])
+	if err != nil {
+		return nil, err
+	}
+	lists, err := out.Slice()
+	if err != nil || len(lists) != 2 {
+		return nil, s.unreadable(ctx, "read names", err)
+	}
+	expired := map[string]bool{}
+	for _, member := range texts(lists[1]) {
+		expired[member] = true
+	}
+	return slices.DeleteFunc(texts(lists[0]), func(member string) bool { return expired[member] }), nil
+}
+
+// texts are the texts of a list of Redis.
+func texts(list any) []string {
+	entries, _ := list.([]any)
+	out := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if text, ok := e.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// How much is swept at once: users of a tenant, and items of a user.
+const (
+	sweptUsers = 100
+	sweptItems = 200
+)
+
+// Run removes what has expired until ctx ends. Any number of replicas may run it: what has expired is not shown, whether it is removed or
+// not.
+func (s *Store) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.o.Sweep)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			s.sweep(ctx) // what fails is logged, and tried again
+		}
+	}
+}
+
+// sweep removes what has expired by now.
+func (s *Store) sweep(ctx context.Context) {
+	var tenants []string
+	err := s.in(ctx, "read tenants", func(ctx context.Context) (err error) {
+		tenants, err = s.redis.SMembers(ctx, s.tenantsKey()).Result()
+		return err
+	})
+	for _, tenant := range tenants {
+		for err == nil {
+			var more bool
+			if more, err = s.sweepTenant(ctx, tenant); !more {
+				break
+			}
+		}
+	}
+}
+
+// sweepTenant removes some of what has expired of a tenant; there may be more.
+func (s *Store) sweepTenant(ctx context.Context, tenant string) (more bool, err error) {
+	due, err := s.run(ctx, "find what has expired", s.scripts.due, []string{s.key(tenant, "due")}, sweptUsers)
+	if err != nil {
+		return false, err
+	}
+	users, err := due.StringSlice()
+	if err != nil {
+		return false, s.unreadable(ctx, "find what has expired", err)
+	}
+	for _, user := range users {
+		if _, err := s.run(ctx, "sweep", s.scripts.sweep, s.itemKeys(tenant, user), user, sweptItems); err != nil {
+			return false, err
+		}
+	}
+	return len(users) > 0, nil
+}

@@ -1,0 +1,111 @@
+package verbatim
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// keepDone is how long it is known what a call came to: long enough for who did not hear the answer to ask again.
+const keepDone = 15 * time.Minute
+
+// Call is a call that changes a session.
+type Call struct {
+	// Session is the session of the user.
+	Session string
+	// Once names the call: one that comes again under its name within a quarter of an hour has no effect, and is answered as before.
+	Once string
+}
+
+// sessionKeys are where a session is: its items, and the sessions of the user.
+func (s *Store) sessionKeys(scope memory.Scope, session string) []string {
+	user := hashed(scope.User)
+	return []string{s.key(scope.Tenant, "session:"+user+":"+hashed(session)), s.key(scope.Tenant, "sessions:"+user)}
+}
+
+// once runs a script of scripts.repeatable, and returns what the call came to.
+func (s *Store) once(ctx context.Context, scope memory.Scope, what string, c Call, args ...any) (string, error) {
+	script := s.scripts.pop
+	if len(args) > 0 {
+		script = s.scripts.push
+	}
+	user, name := hashed(scope.User), hashed(what+" "+strconv.Itoa(len(c.Once))+" "+c.Once+c.Session)
+	keys := append(s.sessionKeys(scope, c.Session), s.key(scope.Tenant, "done:"+user+":"+name), s.key(scope.Tenant, "done:"+user))
+	out, err := s.run(ctx, what, script, keys, append([]any{hashed(c.Session), name, keepDone.Milliseconds()}, args...)...)
+	if err != nil {
+		return "", err
+	}
+	return out.Text()
+}
+
+// Append appends items to a session, all of them or none, and returns how many the session has then.
+func (s *Store) Append(ctx context.Context, scope memory.Scope, c Call, items []Object) (int, error) {
+	if n := len(items); n < 1 || n > MaxAppended {
+		return 0, door.Invalid("items", fmt.Sprintf("has %d entries, want 1 to %d", n, MaxAppended))
+	}
+	args := []any{MaxSessionItems, MaxSessions}
+	for _, item := range items {
+		args = append(args, []byte(item))
+	}
+	out, err := s.once(ctx, scope, "append", c, args...)
+	if err != nil {
+		return 0, err
+	}
+	switch out {
+	case "sessions":
+		return 0, full(fmt.Sprintf("the user has %d sessions, which is the most: clear some", MaxSessions))
+	case "items":
+		return 0, full(fmt.Sprintf("the session would have more than %d items, which is the most: clear it, or begin another one",
+			MaxSessionItems))
+	}
+	count, err := strconv.Atoi(out)
+	if err != nil {
+		return 0, s.unreadable(ctx, "append", err)
+	}
+	return count, nil
+}
+
+// Pop takes the last item off a session, and returns it; there may be none.
+func (s *Store) Pop(ctx context.Context, scope memory.Scope, c Call) (item Object, ok bool, err error) {
+	out, err := s.once(ctx, scope, "pop", c)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case out == "":
+		return nil, false, s.unreadable(ctx, "pop", nil)
+	}
+	return Object(out[1:]), out[0] == '1', nil
+}
+
+// Latest returns the last items of a session, up to limit, in the order in which they were appended.
+func (s *Store) Latest(ctx context.Context, scope memory.Scope, session string, limit int) ([]Object, error) {
+	if limit < 1 || limit > MaxLatest {
+		return nil, door.Invalid("limit", fmt.Sprintf("is %d, want 1 to %d", limit, MaxLatest))
+	}
+	out, err := s.run(ctx, "read a session", s.scripts.last, s.sessionKeys(scope, session)[:1], limit, MaxAnswer)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := out.StringSlice()
+	if err != nil || len(texts) == 0 {
+		return nil, s.unreadable(ctx, "read a session", err)
+	}
+	if texts[0] != "fits" {
+		return nil, tooLarge(fmt.Sprintf("the items are larger than %d MiB: give a lower limit", MaxAnswer>>20))
+	}
+	items := make([]Object, len(texts)-1)
+	for i, text := range texts[1:] {
+		items[i] = Object(text)
+	}
+	return items, nil
+}
+
+// Clear removes all items of a session.
+func (s *Store) Clear(ctx context.Context, scope memory.Scope, session string) error {
+	_, err := s.run(ctx, "clear a session", s.scripts.clear, s.sessionKeys(scope, session), hashed(session))
+	return err
+}

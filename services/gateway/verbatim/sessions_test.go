@@ -1,0 +1,194 @@
+package verbatim
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestASessionIsInOrder(t *testing.T) {
+	k := open(t)
+	if got := k.latest(ines, "s", 10); got != "[]" {
+		t.Errorf("a session that nobody knows has %s", got)
+	}
+	if n := k.append(ines, "s", "1", `{"n":1}`, `{"n":2.0}`); n != 2 {
+		t.Errorf("%d items", n)
+	}
+	if n := k.append(ines, "s", "2", `{"n":3}`); n != 3 {
+		t.Errorf("%d items", n)
+	}
+	k.append(ines, "other", "1", `{"n":4}`)
+	for limit, want := range map[int]string{
+		1: `[{"n":3}]`, 2: `[{"n":2.0} {"n":3}]`, 3: `[{"n":1} {"n":2.0} {"n":3}]`, 1000: `[{"n":1} {"n":2.0} {"n":3}]`,
+	} {
+		if got := k.latest(ines, "s", limit); got != want {
+			t.Errorf("the last %d are %s", limit, got)
+		}
+	}
+	for i, want := range []string{`{"n":3}`, `{"n":2.0}`, `{"n":1}`, ""} {
+		if got := k.pop(ines, "s", fmt.Sprint("p", i)); got != want {
+			t.Errorf("taken off %s, want %s", got, want)
+		}
+	}
+	if err := k.Clear(t.Context(), ines, "other"); err != nil || k.latest(ines, "other", 1) != "[]" {
+		t.Errorf("it is not cleared: %v", err)
+	}
+	if err := k.Clear(t.Context(), ines, "other"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACallThatComesAgainHasNoEffect(t *testing.T) {
+	k := open(t)
+	for range 2 {
+		if n := k.append(ines, "s", "1", `{"n":1}`, `{"n":2}`); n != 2 {
+			t.Errorf("%d items", n)
+		}
+	}
+	k.append(ines, "t", "1", `{"n":3}`) // of another session, as of another user it is another call
+	k.append(ben, "s", "1", `{"n":4}`)
+	for range 2 {
+		if got := k.pop(ines, "s", "1"); got != `{"n":2}` {
+			t.Errorf("taken off %s", got)
+		}
+	}
+	k.pop(ines, "s", "2")
+	for range 2 {
+		if got := k.pop(ines, "s", "3"); got != "" {
+			t.Errorf("taken off %s", got)
+		}
+		k.append(ines, "s", "4", `{"n":5}`)
+	}
+	if got := k.latest(ines, "s", 10) + k.latest(ines, "t", 10) + k.latest(ben, "s", 10); got != `[{"n":5}][{"n":3}][{"n":4}]` {
+		t.Errorf("there are %s", got)
+	}
+	k.redis.FastForward(keepDone)
+	k.at(keepDone)
+	if n := k.append(ines, "s", "4", `{"n":6}`); n != 2 {
+		t.Errorf("what was long ago is known: %d items", n)
+	}
+	if calls, err := k.redis.ZMembers(k.key("acme", "done:"+hashed("ines"))); err != nil || len(calls) != 1 {
+		t.Errorf("%d calls are known: %v", len(calls), err)
+	}
+}
+
+func TestEachItemIsTakenOffOnce(t *testing.T) {
+	k := open(t)
+	const writers, each = 8, 25
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	taken := map[string]int{}
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				k.append(ines, "s", fmt.Sprint("a", w, ".", i), fmt.Sprintf(`{"w":%d,"i":%d}`, w, i), fmt.Sprintf(`{"w":%d,"i":%d.5}`, w, i))
+			}
+		})
+		all.Go(func() {
+			for i := range each {
+				item := k.pop(ines, "s", fmt.Sprint("p", w, ".", i))
+				mu.Lock()
+				taken[item]++
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	rest := 0
+	for item := k.pop(ines, "s", "rest0"); item != ""; item = k.pop(ines, "s", fmt.Sprint("rest", rest)) {
+		taken[item]++
+		rest++
+	}
+	empty := taken[""]
+	delete(taken, "")
+	for item, n := range taken {
+		if n != 1 {
+			t.Errorf("%s was taken off %d times", item, n)
+		}
+	}
+	if len(taken) != 2*writers*each || empty+len(taken)-rest != writers*each {
+		t.Errorf("%d items of %d, %d times none, %d were left", len(taken), 2*writers*each, empty, rest)
+	}
+}
+
+func TestItemsOfOneAppendStayTogether(t *testing.T) {
+	k := open(t)
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			for i := range 10 {
+				k.append(ines, "s", fmt.Sprint(w, ".", i), fmt.Sprintf(`{"w":%d,"first":%d}`, w, i), fmt.Sprintf(`{"w":%d,"second":%d}`, w, i))
+			}
+		})
+	}
+	all.Wait()
+	items, err := k.Latest(t.Context(), ines, "s", MaxLatest)
+	if err != nil || len(items) != 160 {
+		t.Fatal(len(items), err)
+	}
+	next := map[byte]int{}
+	for i := 0; i < len(items); i += 2 {
+		writer := items[i][5]
+		want := fmt.Sprintf(`{"w":%c,"first":%d}`, writer, next[writer])
+		if string(items[i]) != want || string(items[i+1]) != strings.Replace(want, "first", "second", 1) {
+			t.Errorf("%s, then %s; want %s", items[i], items[i+1], want)
+		}
+		next[writer]++
+	}
+}
+
+func TestLimitsOfSessions(t *testing.T) {
+	k := open(t)
+	thousand := make([]Object, MaxAppended)
+	for i := range thousand {
+		thousand[i] = Object(fmt.Sprintf(`{"n":%d}`, i))
+	}
+	appended := func(session, once string, items []Object) error {
+		_, err := k.Append(t.Context(), ines, Call{session, once}, items)
+		return err
+	}
+	refused(t, appended("s", "0", nil), 400, "items", "has 0 entries")
+	refused(t, appended("s", "0", append(thousand, thousand[0])), 400, "items", "has 1001 entries")
+	for i := range MaxSessionItems / MaxAppended {
+		if err := appended("s", fmt.Sprint(i), thousand); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, appended("s", "more", thousand[:1]), 409, "", "more than 10000 items")
+	k.pop(ines, "s", "p")
+	refused(t, appended("s", "more", thousand[:2]), 409, "", "more than 10000 items") // all or none
+	if err := appended("s", "more", thousand[:1]); err != nil {
+		t.Error(err) // what was refused may come again
+	}
+	for _, limit := range []int{0, 1001} {
+		_, err := k.Latest(t.Context(), ines, "s", limit)
+		refused(t, err, 400, "limit", "want 1 to 1000")
+	}
+	for i := range MaxSessions - 1 {
+		k.append(ines, fmt.Sprint("s", i), "1", `{}`)
+	}
+	refused(t, appended("another", "1", thousand[:1]), 409, "", "has 1000 sessions")
+	k.append(ines, "s1", "2", `{}`)
+	k.append(ben, "another", "1", `{}`)
+	k.pop(ines, "s2", "p")
+	k.append(ines, "another", "1", `{}`) // an empty one is none
+	refused(t, appended("a third", "1", thousand[:1]), 409, "", "has 1000 sessions")
+	if err := k.Clear(t.Context(), ines, "s3"); err != nil {
+		t.Fatal(err)
+	}
+	k.append(ines, "a third", "1", `{}`)
+}
+
+func TestASessionThatIsTooLargeForOneAnswer(t *testing.T) {
+	k := open(t)
+	large := `{"a":"` + strings.Repeat("x", MaxObject-8) + `"}`
+	for i := range MaxAnswer/MaxObject + 1 {
+		k.append(ines, "s", fmt.Sprint(i), large)
+	}
+	if items, err := k.Latest(t.Context(), ines, "s", MaxAnswer/MaxObject); err != nil || len(items) != MaxAnswer/MaxObject {
+		t.Error(len(items), err)
+	}
+	_, err := k.Latest(t.Context(), ines, "s", MaxLatest)
+	refused(t, err, 413, "", "give a lower limit")
+}

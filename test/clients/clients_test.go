@@ -1,0 +1,140 @@
+//go:build realclients
+
+// Package clients_test runs clients that others have written, unmodified and pinned, against all of Mneme on this machine: mem0's of PyPI and
+// npm, those of MCP, and a tester that reads the API's OpenAPI description. They are installed below .cache/clients.
+package clients_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/local/standalone"
+)
+
+// Longest that installing a client, and running it, may take.
+const (
+	installWithin = 5 * time.Minute
+	runWithin     = 5 * time.Minute
+)
+
+// client is a program of others.
+type client struct {
+	name string
+	// folder holds what the client is given and, in requirements.txt or package-lock.json, which versions it is made of.
+	folder  string
+	command []string
+}
+
+// clients are all of them. PYTHON stands for the interpreter of the folder's environment, and BIN for the folder of its programs.
+func clients() []client {
+	return []client{
+		{"mem0 of PyPI", "test/clients/mem0", []string{"PYTHON", "client.py"}},
+		{"mem0 of npm", "test/clients/mem0", []string{"node", "client.mjs"}},
+		{"mcp of PyPI", "test/clients/mcp", []string{"PYTHON", "client.py"}},
+		{"MCP inspector of npm", "test/clients/mcp", []string{"bash", "inspector.sh"}},
+		{"schemathesis", "test/clients/rest", []string{"bash", "run.sh", "BIN"}},
+	}
+}
+
+func TestClientsOfOthers(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack := start(t)
+	for _, c := range clients() {
+		t.Run(c.name, func(t *testing.T) {
+			dir := install(t, root, c.folder)
+			c.run(t, dir, "MNEME_URL="+stack.Gateway, "MNEME_KEY="+stack.APIKey, "MNEME_API_KEY="+stack.APIKey)
+		})
+	}
+}
+
+// start runs all of Mneme, with a gateway that limits nobody.
+func start(t *testing.T) standalone.Connection {
+	t.Helper()
+	stack, err := standalone.Start(t.Context(), standalone.Options{
+		Dir: t.TempDir(), Progress: t.Output(), Environ: map[string]string{"MNEME_GATEWAY_REQUESTS_PER_SECOND": "0"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stack.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return stack.Connection
+}
+
+// install copies a folder below the cache, so that nothing is installed in the checkout, and installs there what it names. What is there
+// already stays.
+func install(t *testing.T, root, folder string) string {
+	t.Helper()
+	versions := sha256.New()
+	for _, name := range []string{"requirements.txt", "package-lock.json"} {
+		data, err := os.ReadFile(filepath.Join(root, folder, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		versions.Write(data)
+	}
+	dir := filepath.Join(root, ".cache", "clients", strings.ReplaceAll(folder, "/", "-")+"-"+hex.EncodeToString(versions.Sum(nil))[:12])
+	within(t, installWithin, root, nil, "bash", "-c", `mkdir -p "$1" && cp -r "$2"/. "$1"`, "-", dir, folder)
+	if has(t, dir, "requirements.txt") && !has(t, dir, "venv/complete") {
+		within(t, installWithin, dir, nil, "bash", "-c",
+			"python3 -m venv --clear venv && venv/bin/pip install -q --no-deps -r requirements.txt && touch venv/complete")
+	}
+	if has(t, dir, "package-lock.json") && !has(t, dir, "node_modules/complete") {
+		within(t, installWithin, dir, nil, "bash", "-c", "npm ci --no-audit --no-fund --loglevel=error && touch node_modules/complete")
+	}
+	return dir
+}
+
+func has(t *testing.T, dir, name string) bool {
+	t.Helper()
+	_, err := os.Stat(filepath.Join(dir, name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// run runs the client in its folder.
+func (c client) run(t *testing.T, dir string, environ ...string) {
+	t.Helper()
+	command := slices.Clone(c.command)
+	for i, word := range command {
+		switch word {
+		case "PYTHON":
+			command[i] = filepath.Join(dir, "venv/bin/python")
+		case "BIN":
+			command[i] = filepath.Join(dir, "venv/bin")
+		}
+	}
+	t.Log("\n" + within(t, runWithin, dir, environ, command[0], command[1:]...))
+}
+
+// within runs a program, which has to succeed in time, and returns what it printed.
+func within(t *testing.T, longest time.Duration, dir string, environ []string, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), longest)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // of this file
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), environ...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
