@@ -58,6 +58,10 @@ test: servers ## run all tests on embedded servers
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
 	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./services/gateway/quota/... ./local/servers/...
 
+.PHONY: test-clients
+test-clients: servers ## run clients of others (Python, Node): mem0's, those of MCP, a tester of the API, and what integrations/ has for frameworks
+	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
 	@set -e; for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
@@ -76,7 +80,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags realservers ./...
+	$(GO) vet -tags realservers,realclients ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure

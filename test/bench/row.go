@@ -49,6 +49,11 @@ func atLeast(share float64) target {
 	return target{fmt.Sprintf("rate >= %.2g x baseline", share), func(r Row) bool { return r.Ratio >= share }}
 }
 
+// above bounds how much longer than its baseline a time may be, in milliseconds.
+func above(ms float64) target {
+	return target{fmt.Sprintf("p50 <= baseline + %g ms", ms), func(r Row) bool { return r.P50 <= r.Baseline+ms }}
+}
+
 // faster bounds the p50 itself, in milliseconds.
 func faster(ms float64) target {
 	return target{fmt.Sprintf("p50 <= %g ms", ms), func(r Row) bool { return r.P50 <= ms }}
