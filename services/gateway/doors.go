@@ -9,16 +9,14 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
 	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/services/gateway/rpc"
-	"github.com/mneme-memory/mneme/services/gateway/stream"
 )
 
 // doors are what callers reach the gateway by. The guard stands before each but what a browser is shown of the API.
 type doors struct {
-	rest   *rest.API
-	stream *stream.Server
-	mem0   http.Handler
-	mcp    http.Handler
-	rpc    http.Handler
+	rest *rest.API
+	mem0 http.Handler
+	mcp  http.Handler
+	rpc  http.Handler
 }
 
 // maxMessage bounds an RPC request once it is decompressed, in bytes.
@@ -30,7 +28,6 @@ func (d doors) behind(guard *door.Guard) http.Handler {
 		serves func(*http.Request) bool
 		http.Handler
 	}{
-		{stream.Serves, guard.Wrap(rest.WriteProblem, d.stream)},
 		{begins(rest.Prefix), guard.Wrap(rest.WriteProblem, d.rest.Handler())},
 		{begins(mem0.Prefixes()...), guard.Wrap(mem0.WriteProblem, d.mem0)},
 		{begins(rpc.Prefixes()...), guard.Wrap(rpc.WriteProblem, d.rpc)},

@@ -155,13 +155,13 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	b.Background(runner.Task{Name: "streams", Run: streams.Run})
 	api, err := rest.New(rest.Parts{
 		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable, Keys: &keys.Manager{Directory: b.directory, Now: time.Now},
-		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Now: time.Now, Log: b.tel.Log,
+		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Streams: streams, Now: time.Now, Log: b.tel.Log,
 	})
 	if err != nil {
 		return doors{}, err
 	}
 	return doors{
-		rest: api, stream: streams, rpc: rpc.New(b.services, maxMessage),
+		rest: api, rpc: rpc.New(b.services, maxMessage),
 		mem0: mem0.New(mem0.Parts{Services: b.services, Ingest: b.ingest, State: b.mem0, Now: time.Now, Log: b.tel.Log}),
 		mcp:  mcp.New(mcp.Parts{Services: b.services, Ingest: b.ingest, Now: time.Now, Log: b.tel.Log, Version: runner.Version()}),
 	}, nil

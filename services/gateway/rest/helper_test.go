@@ -164,6 +164,7 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 		Ingest:      &upstream.Ingester{Out: out, Now: clock, Accepted: repeatable, Log: log},
 		Idempotency: repeatable, Verbatim: kept,
 		Keys: &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock, Log: log,
+		Streams: http.NotFoundHandler(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,9 @@ type Parts struct {
 	DeadLetters DeadLetters
 	Usage       Usage
 	Verbatim    Verbatim
-	Now         func() time.Time
+	// Streams serves the streams of changes; *stream.Server does.
+	Streams http.Handler
+	Now     func() time.Time
 	// Log is told the causes of what clients are told as an internal error, or as something unavailable.
 	Log *slog.Logger
 }
@@ -103,7 +105,7 @@ func New(p Parts) (*API, error) {
 	for name, missing := range map[string]bool{
 		"Services": p.Services.Recall == nil || p.Services.Memories == nil || p.Services.UserData == nil || p.Services.Diagnosis == nil,
 		"Ingest":   p.Ingest == nil, "Idempotency": p.Idempotency == nil, "Keys": p.Keys == nil, "DeadLetters": p.DeadLetters == nil,
-		"Usage": p.Usage == nil, "Verbatim": p.Verbatim == nil, "Now": p.Now == nil,
+		"Usage": p.Usage == nil, "Verbatim": p.Verbatim == nil, "Streams": p.Streams == nil, "Now": p.Now == nil,
 	} {
 		if missing {
 			return nil, errors.New("REST API without " + name)
@@ -120,6 +122,7 @@ func New(p Parts) (*API, error) {
 	a.userData()
 	a.verbatim()
 	a.manage()
+	a.streams()
 	delete(a.huma.OpenAPI().Components.Schemas.Map(), "ErrorModel") // of the library; Problem is ours
 	var err error
 	a.public, err = public(a.huma.OpenAPI())

@@ -120,6 +120,8 @@ func (s *source) Next(ctx context.Context) (bus.Generation, error) {
 		return nil, bus.ErrClosed
 	case isConfigError(err):
 		return nil, fault.Terminal("group", "%w", err)
+	case errors.Is(err, kafkago.RebalanceInProgress):
+		return nil, fmt.Errorf("join group: %w: %w", bus.ErrRevoked, err) // others join or leave: it is to be asked again
 	case err != nil:
 		return nil, fmt.Errorf("join group: %w", err)
 	}

@@ -1,0 +1,42 @@
+package rest
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/mneme-memory/mneme/shared/access"
+)
+
+// streams are the operations that Parts.Streams serves; they are no use for huma's handlers, which return.
+func (a *API) streams() {
+	a.stream("stream-user", "/users/{user}/events", "Stream changes of a user's memories")
+	a.stream("stream-tenant", "/events", "Stream changes of all users' memories")
+}
+
+func (a *API) stream(id, path, summary string) {
+	parameters := []*huma.Param{{
+		Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "The id of the last event that the client had, which browsers send by themselves: what came since is told first.",
+	}}
+	if strings.Contains(path, "{user}") {
+		parameters = append(parameters, &huma.Param{Name: "user", In: "path", Required: true, Schema: schemaOf[userID](a.huma, "")})
+	}
+	op := &huma.Operation{
+		OperationID: id, Method: http.MethodGet, Path: base + path, Tags: []string{tagMemories}, Summary: summary,
+		Description: "Server-sent events, one for each change: `memory.added`, `memory.updated`, `memory.merged`, `memory.deleted`, " +
+			"`memory.released`, `core.changed` and `user.erased`, with ids and no texts. `gap` says that changes may be missing, and `end` " +
+			"why the stream ends.\n\nNeeds the scope `" + string(access.Read) + "`.",
+		Parameters: parameters, Security: []map[string][]string{{"key": {}}},
+		Responses: map[string]*huma.Response{"200": {
+			Description: "Events, until one side ends",
+			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
+		}},
+	}
+	a.problems(op, commonErrors)
+	a.huma.OpenAPI().AddOperation(op)
+	a.router.HandleFunc(op.Method+" "+op.Path, func(w http.ResponseWriter, r *http.Request) {
+		a.admit(w, r, operation{scope: access.Read}, op, a.Streams)
+	})
+}
