@@ -1,0 +1,315 @@
+package stream_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/rest"
+	"github.com/mneme-memory/mneme/services/gateway/stream"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/bustest"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// keys knows three keys of acme, until they are revoked.
+type keys struct{ revoked atomic.Bool }
+
+func (k *keys) Authenticate(_ context.Context, key string) (access.Principal, error) {
+	p := access.Principal{Tenant: tenant.Tenant{ID: "acme"}, KeyID: key, Scopes: []access.Scope{access.Read}}
+	switch {
+	case k.revoked.Load():
+		return access.Principal{}, tenant.ErrUnknownKey
+	case key == "ALL":
+		return p, nil
+	case key == "INES":
+		p.User = "ines"
+		return p, nil
+	case key == "INGEST":
+		p.Scopes = []access.Scope{access.Ingest}
+		return p, nil
+	}
+	return access.Principal{}, tenant.ErrUnknownKey
+}
+
+type unlimited struct{}
+
+func (unlimited) Acquire(context.Context, access.Principal) (func(), error) { return func() {}, nil }
+
+// system serves streams of a broker's changes.
+type system struct {
+	t        *testing.T
+	url      string
+	out      bus.Publisher
+	keys     *keys
+	stopping chan struct{}
+}
+
+func open(t *testing.T) *system {
+	t.Helper()
+	broker := bustest.StartBroker(t, 4, contract.TopicMemoryChanges)
+	s := &system{t: t, out: broker.Publisher(), keys: &keys{}, stopping: make(chan struct{})}
+	server, err := stream.New(stream.Parts{
+		Changes: broker.Log(contract.TopicMemoryChanges), Auth: s.keys, Streams: unlimited{}, Write: rest.WriteProblem, Stopping: s.stopping,
+		Check: 20 * time.Millisecond, Heartbeat: 50 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+	outer := httptest.NewServer((&door.Guard{Auth: s.keys}).Wrap(rest.WriteProblem, server))
+	s.url = outer.URL + "/v1/tenants/self"
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		outer.Close()
+	})
+	return s
+}
+
+// change publishes that a user's memory was added; its id is that of the event.
+func (s *system) change(tenantID, user, id string) {
+	s.t.Helper()
+	c := contract.MemoryChange{
+		Envelope:  contract.Envelope{EventID: id, Scope: memory.Scope{Tenant: tenantID, User: user}},
+		Operation: memory.OpAdd, MemoryID: "m-" + id, Time: time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC),
+	}
+	value, err := c.Encode()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.out.Publish(s.t.Context(), bus.Message{Topic: contract.TopicMemoryChanges, Key: c.Key(), Value: value}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// told is an event as a client gets it.
+type told struct{ id, name, data string }
+
+// listen opens a stream, and hands what it is told on until the client or the stream ends.
+func (s *system) listen(path, key, lastID string) (events <-chan told, cancel func()) {
+	s.t.Helper()
+	ctx, stop := context.WithCancel(s.t.Context())
+	res := s.ask(ctx, path, key, lastID)
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+		s.t.Fatalf("%s: %s", path, res.Status)
+	}
+	out, done := make(chan told), make(chan struct{})
+	opened := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(out)
+		defer res.Body.Close()
+		read(ctx, bufio.NewScanner(res.Body), out, opened)
+	}()
+	cancel = func() { stop(); <-done }
+	s.t.Cleanup(cancel)
+	<-opened
+	return out, cancel
+}
+
+// read parses events. The lines before the first of them say that the stream is open.
+func read(ctx context.Context, lines *bufio.Scanner, out chan<- told, opened chan struct{}) {
+	var e told
+	first := true
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case name == "id":
+			e.id = value
+		case name == "event":
+			e.name = value
+		case name == "data":
+			e.data = value
+		case lines.Text() == "" && first:
+			first = false
+			close(opened)
+		case lines.Text() == "" && e.name != "":
+			select {
+			case out <- e:
+			case <-ctx.Done():
+				return
+			}
+			e = told{id: e.id}
+		}
+	}
+}
+
+func (s *system) ask(ctx context.Context, path, key, lastID string) *http.Response {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, http.NoBody)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	if lastID != "" {
+		req.Header.Set("Last-Event-ID", lastID)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res
+}
+
+// next waits for an event.
+func (s *system) next(events <-chan told) told {
+	s.t.Helper()
+	select {
+	case e, ok := <-events:
+		if !ok {
+			s.t.Fatal("the stream has ended")
+		}
+		return e
+	case <-time.After(20 * time.Second):
+		s.t.Fatal("nothing is told")
+	}
+	return told{}
+}
+
+// wants waits for additions by their ids.
+func (s *system) wants(events <-chan told, ids ...string) (last told) {
+	s.t.Helper()
+	for _, id := range ids {
+		last = s.next(events)
+		if last.name != "memory.added" || !strings.Contains(last.data, `"id":"`+id+`"`) {
+			s.t.Fatalf("told %+v, want %s", last, id)
+		}
+	}
+	return last
+}
+
+func TestAUsersEventsAndOnlyThose(t *testing.T) {
+	s := open(t)
+	events, _ := s.listen("/users/ines/events", "INES", "")
+	s.change("acme", "ben", "b1")
+	s.change("globex", "ines", "g1")
+	s.change("acme", "ines", "i1")
+	s.change("acme", "ines", "i2")
+	got := s.wants(events, "i1", "i2")
+	if !strings.Contains(got.data, `"memory_id":"m-i2"`) || !strings.Contains(got.data, `"user_id":"ines"`) {
+		t.Errorf("told %s", got.data)
+	}
+}
+
+func TestATenantsEventsAndOnlyThose(t *testing.T) {
+	s := open(t)
+	events, _ := s.listen("/events", "ALL", "")
+	s.change("globex", "ines", "g1")
+	want := []string{}
+	for i := range 20 {
+		id := "t" + strconv.Itoa(i)
+		s.change("acme", "user-"+strconv.Itoa(i), id)
+		want = append(want, id)
+	}
+	for range want {
+		e := s.next(events)
+		i := slices.IndexFunc(want, func(id string) bool { return strings.Contains(e.data, `"id":"`+id+`"`) })
+		if i < 0 {
+			t.Fatalf("told %+v, want one of %v", e, want)
+		}
+		want = slices.Delete(want, i, i+1)
+	}
+}
+
+func TestWhoComesBackIsToldWhatCameSinceOnce(t *testing.T) {
+	s := open(t)
+	for _, path := range []string{"/users/ines/events", "/events"} {
+		events, leave := s.listen(path, "ALL", "")
+		s.change("acme", "ines", "before")
+		last := s.wants(events, "before")
+		leave()
+		s.change("acme", "ben", "other")
+		s.change("acme", "ines", "m1")
+		s.change("acme", "ines", "m2")
+		events, leave = s.listen(path, "ALL", last.id)
+		if path == "/events" {
+			for range 3 {
+				s.next(events) // those of ben may come before or after, from another partition
+			}
+		} else {
+			s.wants(events, "m1", "m2")
+		}
+		s.change("acme", "ines", "after")
+		s.wants(events, "after")
+		leave()
+	}
+}
+
+func TestAPositionThatIsNone(t *testing.T) {
+	s := open(t)
+	events, _ := s.listen("/users/ines/events", "ALL", "0-999999")
+	if e := s.next(events); e.name != "gap" || !strings.Contains(e.data, "unknown") {
+		t.Errorf("told %+v", e)
+	}
+	for _, id := range []string{"x", "1", "-1-2", "0-1,1-2", strings.Repeat("9", 100)} {
+		res := s.ask(t.Context(), "/users/ines/events", "ALL", id)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %s", id, res.Status)
+		}
+	}
+}
+
+func TestStreamsOfOthersAreRefused(t *testing.T) {
+	s := open(t)
+	for _, c := range []struct {
+		path, key string
+		want      int
+	}{
+		{"/events", "INES", 403}, {"/users/ben/events", "INES", 403}, {"/users/INES/events", "INES", 403}, {"/users/ines/events", "INGEST", 403},
+		{"/users/ines/events", "unknown", 401},
+	} {
+		res := s.ask(t.Context(), c.path, c.key, "")
+		_ = res.Body.Close()
+		if res.StatusCode != c.want {
+			t.Errorf("%s with %s: %s, want %d", c.path, c.key, res.Status, c.want)
+		}
+	}
+}
+
+func TestWhyStreamsEnd(t *testing.T) {
+	for reason, end := range map[string]func(*system){
+		"unauthorized": func(s *system) { s.keys.revoked.Store(true) },
+		"stopping":     func(s *system) { close(s.stopping) },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := open(t)
+			events, _ := s.listen("/users/ines/events", "INES", "")
+			end(s)
+			if e := s.next(events); e.name != "end" || !strings.Contains(e.data, reason) {
+				t.Errorf("told %+v", e)
+			}
+			if _, more := <-events; more {
+				t.Error("the stream goes on")
+			}
+		})
+	}
+}
+
+func TestAServerWithoutItsPartsIsNone(t *testing.T) {
+	if _, err := stream.New(stream.Parts{}); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
