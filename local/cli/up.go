@@ -106,7 +106,8 @@ func (c *cli) printUp(stack *standalone.Stack) {
 
 // ways are lines to paste: over HTTP, with mem0's Python package, and for a client of MCP.
 func ways(gateway, key string) string {
-	return fmt.Sprintf(`  curl %[1]s/v1/tenants/self/users/ines/recall -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' -d '{"query":"Where does Ines live now?"}'
+	return fmt.Sprintf(`  curl %[1]s/v1/tenants/self/users/ines/recall -H 'Authorization: Bearer %[2]s' \
+       -H 'Content-Type: application/json' -d '{"query":"Where does Ines live now?"}'
   from mem0 import MemoryClient; m = MemoryClient(api_key="%[2]s", host="%[1]s"); m.add("I live in Porto.", user_id="ines")
   {"mcpServers":{"mneme":{"type":"http","url":"%[1]s/mcp","headers":{"Authorization":"Bearer %[2]s"}}}}
 `, gateway, key)
@@ -126,7 +127,8 @@ func serviceSettings() map[string]string {
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		for _, prefix := range []string{"MNEME_LLM_", "MNEME_EMBEDDING", "MNEME_WINDOW_WORDS", "MNEME_WINDOW_AGE", "MNEME_WINDOW_IDLE",
-			"MNEME_CONSOLIDATION_", "MNEME_GATEWAY_", "MNEME_RECALL_", "MNEME_LOG_", "MNEME_TELEMETRY_", "MNEME_BUS_", "MNEME_BOOSTER_", "MNEME_RERANKER_"} {
+			"MNEME_CONSOLIDATION_", "MNEME_GATEWAY_",
+			"MNEME_RECALL_", "MNEME_LOG_", "MNEME_TELEMETRY_", "MNEME_BUS_", "MNEME_BOOSTER_", "MNEME_RERANKER_"} {
 			if strings.HasPrefix(name, prefix) && name != envReranker {
 				out[name] = value
 			}

@@ -4,11 +4,16 @@ import (
 	"net/http"
 	"strings"
 
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
 	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/services/gateway/rpc"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
 // doors are what callers reach the gateway by. The guard stands before each but what a browser is shown of the API.
@@ -22,8 +27,8 @@ type doors struct {
 // maxMessage bounds an RPC request once it is decompressed, in bytes.
 const maxMessage = 4 << 20
 
-// behind puts the guard before the doors.
-func (d doors) behind(guard *door.Guard) http.Handler {
+// behind puts the guard before the doors, and has each call be part of the caller's trace.
+func (d doors) behind(guard *door.Guard, tel *telemetry.Telemetry) http.Handler {
 	doors := []struct {
 		serves func(*http.Request) bool
 		http.Handler
@@ -34,7 +39,13 @@ func (d doors) behind(guard *door.Guard) http.Handler {
 		{func(r *http.Request) bool { return r.URL.Path == "/mcp" }, guard.Wrap(mcp.WriteProblem, d.mcp)},
 	}
 	public := d.rest.Public()
+	tracer := tel.Tracer.Tracer(wiring.Scope)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := tel.Propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, span := tracer.Start(ctx, "gateway", trace.WithSpanKind(trace.SpanKindServer))
+		defer span.End()
+		tel.Propagator.Inject(ctx, propagation.HeaderCarrier(w.Header()))
+		r = r.WithContext(ctx)
 		for _, door := range doors { // not http.ServeMux, which redirects paths of identifiers that hold "..", or a slash
 			if door.serves(r) {
 				door.ServeHTTP(w, r)

@@ -70,7 +70,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	b.App.Handler = d.behind(&door.Guard{Auth: b.auth, Limits: b.limits, Log: tel.Log})
+	b.App.Handler = d.behind(&door.Guard{Auth: b.auth, Limits: b.limits, Log: tel.Log}, tel)
 	return &b.App, nil
 }
 

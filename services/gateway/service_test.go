@@ -55,10 +55,11 @@ func start(t *testing.T) string {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	addr, done := make(chan string, 1), make(chan error, 1)
+	broker := bustest.StartBroker(t, 2, contract.TopicSessionEvents, contract.TopicMemoryChanges, contract.TopicDeadLetters)
 	environ := map[string]string{
 		"MNEME_HTTP_ADDR": "127.0.0.1:0", "MNEME_UTILIZER_URL": inner.URL, "MNEME_RERANKER_URL": inner.URL, "MNEME_TENANTS_FILE": file,
 		"MNEME_INTERNAL_SECRET": "a secret of services", "MNEME_REDIS_ADDRS": miniredis.RunT(t).Addr(), "MNEME_KAFKA_REPLICAS": "1",
-		"MNEME_KAFKA_BROKERS": bustest.StartBroker(t, 2, contract.TopicSessionEvents, contract.TopicMemoryChanges, contract.TopicDeadLetters).Addr(), "MNEME_KAFKA_PARTITIONS": "2",
+		"MNEME_KAFKA_BROKERS": broker.Addr(), "MNEME_KAFKA_PARTITIONS": "2",
 	}
 	go func() {
 		done <- runner.Run(ctx, gateway.Service, runner.Options{
@@ -156,5 +157,24 @@ func TestAGatewayWithoutASecretDoesNotStart(t *testing.T) {
 	err := runner.Run(t.Context(), gateway.Service, runner.Options{Environ: map[string]string{}, Stderr: &bytes.Buffer{}})
 	if !errors.Is(err, config.ErrInvalid) || !strings.Contains(err.Error(), "MNEME_INTERNAL_SECRET") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestACallIsPartOfItsCallersTrace(t *testing.T) {
+	url := start(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/tenants/self/usage", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	req.Header.Set("Traceparent", "00-"+id+"-b7ad6b7169203331-01")
+	req.Header.Set("Authorization", "Token "+key)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if got := res.Header.Get("Traceparent"); res.StatusCode != http.StatusOK || !strings.Contains(got, id) {
+		t.Errorf("%s, traceparent %q", res.Status, got)
 	}
 }

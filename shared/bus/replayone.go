@@ -26,7 +26,7 @@ type OneLetter struct {
 // takes time in proportion to them.
 //
 // A result without a Replayed or Refused says that the letter did not wait there any more. ErrHeld, and ErrRevoked, say that somebody else
-// works on the partition: look again where the letter is, and try again. What is interrupted may repeat the one letter that it was working on.
+// works on the partition: look again where the letter is, and try again. What is interrupted may repeat the one letter that it was at.
 func ReplayOne(ctx context.Context, one OneLetter, source Source, pub Publisher, ins *Instruments) (result ReplayResult, err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	gen, err := source.Next(ctx)

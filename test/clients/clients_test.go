@@ -1,7 +1,7 @@
 //go:build realclients
 
-// Package clients_test runs clients that others have written, unmodified and pinned, against all of Mneme on this machine: mem0's of PyPI and
-// npm, those of MCP, and a tester that reads the API's OpenAPI description. They are installed below .cache/clients.
+// Package clients_test runs clients that others have written, unmodified and pinned, against all of Mneme on this machine: mem0's of PyPI
+// and npm, those of MCP, and a tester that reads the API's OpenAPI description. They are installed below .cache/clients.
 package clients_test
 
 import (
@@ -58,6 +58,39 @@ func TestClientsOfOthers(t *testing.T) {
 			c.run(t, dir, "MNEME_URL="+stack.Gateway, "MNEME_KEY="+stack.APIKey, "MNEME_API_KEY="+stack.APIKey)
 		})
 	}
+}
+
+// TestTheExamplesOfTheREADME runs them as they stand there: the one in Python beside mem0's client, and that for a shell.
+func TestTheExamplesOfTheREADME(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack := start(t)
+	environ := []string{"MNEME_URL=" + stack.Gateway, "MNEME_API_KEY=" + stack.APIKey, "MEM0_TELEMETRY=False", "MEM0_DIR=" + t.TempDir()}
+	python := filepath.Join(install(t, root, "test/clients/mem0"), "venv/bin/python")
+	within(t, runWithin, root, environ, python, "-c", block(t, string(readme), "python")+"\nassert 'results' in found\n")
+	out := within(t, runWithin, root, environ, "bash", "-ec", block(t, string(readme), "sh"))
+	for _, want := range []string{`"status_url"`, `"profile"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the shell's example prints %s, want %s", out, want)
+		}
+	}
+}
+
+// block is the first block of code in a language.
+func block(t *testing.T, text, language string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(text, "```"+language+"\n")
+	code, _, closed := strings.Cut(rest, "```")
+	if !ok || !closed {
+		t.Fatalf("there is no example in %s", language)
+	}
+	return code
 }
 
 // start runs all of Mneme, with a gateway that limits nobody.

@@ -48,8 +48,8 @@ func ownedOf(m bus.Message) (owned, bool) {
 	return owner(m.Key, dead)
 }
 
-// owner finds out whose a letter is: what the record itself says, and what its key says, "tenant/user". Either may be what was wrong with the
-// record; where they tell different tenants it is nobody's.
+// owner finds out whose a letter is: what the record itself says, and what its key says, "tenant/user". Either may be what was wrong with
+// the record; where they tell different tenants it is nobody's.
 func owner(key []byte, dead *mnemev1.DeadLetter) (owned, bool) {
 	o := owned{dead: dead, scope: contract.OwnerOf(dead.GetValue())}
 	sameUser := true

@@ -2,17 +2,12 @@ package keys
 
 import (
 	"context"
-	"crypto/subtle"
-	"errors"
 	"fmt"
 	"time"
-
-	"connectrpc.com/connect"
 
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/store/directory"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -20,16 +15,14 @@ import (
 // maxTenantName bounds a tenant's name, in bytes.
 const maxTenantName = 256
 
-// Operator manages tenants, and their keys, for whoever runs the service. Operators are no tenants: a door asks Authorize first. Its
-// errors are what door.ProblemOf tells clients.
+// Operator manages tenants, and their keys, for whoever runs the service. Operators are no tenants: no door
+// leads here but the command line. Its errors are what door.ProblemOf tells clients.
 type Operator struct {
 	Directory directory.Directory
 	Now       func() time.Time
 	// Lookup, where set, knows all tenants, those of the tenants file included (tenant.Registry.Lookup): a tenant of the file is not made
 	// again, and no key is made for a tenant that nobody knows.
 	Lookup func(id string) (tenant.Tenant, error)
-	// Secret is what operators show; where it is empty, nobody is one.
-	Secret config.Secret
 }
 
 // TenantChange is what is to be another of a tenant; what is nil stays. An empty strategy, policy, saliency or exploration is the default.
@@ -40,14 +33,6 @@ type TenantChange struct {
 	Saliency  *memory.SaliencyMode
 	Explore   *tenant.Exploration
 	Suspended *bool
-}
-
-// Authorize returns nil for the operators' secret, else a connect error, unauthenticated.
-func (o *Operator) Authorize(secret string) error {
-	if o.Secret == "" || subtle.ConstantTimeCompare([]byte(secret), []byte(o.Secret.Reveal())) != 1 {
-		return connect.NewError(connect.CodeUnauthenticated, errors.New("the operators' secret is missing or wrong"))
-	}
-	return nil
 }
 
 // CreateTenant makes a tenant. What is left out has its default; the returned tenant has it filled in.

@@ -112,14 +112,3 @@ func TestAnOperatorManagesKeysOfTenants(t *testing.T) {
 	_, _, err = o.CreateKey(t.Context(), access.Key{Tenant: "nobody"})
 	wantProblem(t, err, http.StatusServiceUnavailable, "")
 }
-
-func TestOperatorsHaveASecret(t *testing.T) {
-	o := &keys.Operator{Secret: "a secret of operators"}
-	if err := o.Authorize("a secret of operators"); err != nil {
-		t.Error(err)
-	}
-	for _, wrong := range []string{"", "a secret of operator", "a secret of operators "} {
-		wantProblem(t, o.Authorize(wrong), http.StatusUnauthorized, "operators' secret")
-	}
-	wantProblem(t, (&keys.Operator{}).Authorize(""), http.StatusUnauthorized, "operators' secret")
-}

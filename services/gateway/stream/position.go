@@ -19,9 +19,9 @@ const (
 	maxPartitions = 2048     // of a position
 )
 
-// position says how far a client is: by partition, the offset of the next record that it has not passed. A client is told of it as the id of
-// an event, with the offset of the last record in place of the next: "partition-offset" for a user, whose changes are in one partition, and
-// "partition:offset,partition:offset" for a tenant.
+// position says how far a client is: by partition, the offset of the next record that it has not passed. A client is told of it as the id
+// of an event, with the offset of the last record in place of the next: "partition-offset" for a user, whose changes are in one partition,
+// and "partition:offset,partition:offset" for a tenant.
 type position map[int]int64
 
 // String is the position as the id of an event.

@@ -1,9 +1,9 @@
 // Package stream tells clients of changes of memory as they happen, as server-sent events: those of a user at
 // /v1/tenants/self/users/{user}/events, those of a whole tenant at /v1/tenants/self/events. Events hold ids, and no texts.
 //
-// The topic of changes is read once for all clients of a replica, from its end on. A client that comes with the id of the last event that it
-// had (Last-Event-ID) is told first what came since, from Kafka: the id is a position there. Where that is not kept any more, or too much
-// came since, the first event is "gap", and the client has to read memories anew.
+// The topic of changes is read once for all clients of a replica, from its end on. A client that comes with the id of the last event that
+// it had (Last-Event-ID) is told first what came since, from Kafka: the id is a position there. Where that is not kept any more, or too
+// much came since, the first event is "gap", and the client has to read memories anew.
 //
 // The last event of a stream that is ended here is "end", with the reason: slow_client, unauthorized (the key was revoked, has expired, or
 // cannot be checked), stopping, or unavailable. What a client was told before is complete: it goes on with Last-Event-ID.
@@ -121,12 +121,6 @@ func (s *Server) Run(ctx context.Context) error { return s.hub.run(ctx) }
 
 // base begins the paths.
 const base = "/v1/tenants/self"
-
-// Serves reports whether a request's path is that of a stream.
-func Serves(r *http.Request) bool {
-	_, ok := route(r)
-	return ok
-}
 
 // route is whose events a path is of: an escaped user, empty for the tenant.
 func route(r *http.Request) (user string, ok bool) {

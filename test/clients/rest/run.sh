@@ -6,4 +6,4 @@ set -euo pipefail
 cd "$(dirname "$0")"
 checks=not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance
 exec "$1/schemathesis" run "${MNEME_URL%/}/openapi.json" --header "Authorization: Bearer $MNEME_KEY" \
-  --exclude-path-regex '/events$' --max-examples "${EXAMPLES:-15}" --phases examples,coverage,fuzzing --checks "$checks,negative_data_rejection"
+  --generation-deterministic --exclude-path-regex '/events$' --max-examples "${EXAMPLES:-15}" --phases examples,coverage,fuzzing --checks "$checks,negative_data_rejection"
