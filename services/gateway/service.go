@@ -22,6 +22,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/stream"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/services/gateway/verbatim"
+	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -38,8 +39,15 @@ type Config struct {
 	Redis       wiring.Redis
 	Inside      wiring.Inside
 	Limits      quota.Limits
+	Webhooks    WebhookConfig
 	UtilizerURL string `env:"MNEME_UTILIZER_URL" envDefault:"http://127.0.0.1:8403" desc:"base URL of the utilizer"`
 	RerankerURL string `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
+}
+
+// WebhookConfig says how webhooks are told.
+type WebhookConfig struct {
+	Group   string `env:"MNEME_WEBHOOK_GROUP" envDefault:"mneme-webhooks" desc:"consumer group that reads memory changes for webhooks"`
+	Private bool   `env:"MNEME_WEBHOOK_PRIVATE_ADDRESSES" envDefault:"false" desc:"whether webhooks may lead to addresses that are not public, and to URLs without TLS: then tenants reach what the gateway reaches"`
 }
 
 // Validate checks what the types do not.
@@ -47,6 +55,7 @@ func (c Config) Validate() error {
 	return errors.Join(
 		config.Require(c.UtilizerURL != "", "MNEME_UTILIZER_URL", c.UtilizerURL, "a URL such as http://127.0.0.1:8403"),
 		config.Require(c.RerankerURL != "", "MNEME_RERANKER_URL", c.RerankerURL, "a URL such as http://127.0.0.1:8404"),
+		config.Require(c.Webhooks.Group != "", "MNEME_WEBHOOK_GROUP", c.Webhooks.Group, "a name"),
 		config.Require(c.Inside.Secret != "", "MNEME_INTERNAL_SECRET", c.Inside.Secret, "a secret that the services behind know, too"),
 	)
 }
@@ -89,6 +98,7 @@ type builder struct {
 	repeatable *idempotency.Store
 	mem0       *mem0.State
 	verbatim   *verbatim.Store
+	webhooks   *webhook.Webhooks
 	ingest     *upstream.Ingester
 	services   upstream.Services
 }
@@ -118,7 +128,26 @@ func (b *builder) open() (err error) {
 		runner.Task{Name: "idle sessions of mem0's clients", Run: b.mem0.Run},
 		runner.Task{Name: "verbatim items that have expired", Run: b.verbatim.Run},
 	)
+	if err := b.openWebhooks(); err != nil {
+		return err
+	}
 	return b.reach()
+}
+
+// openWebhooks makes what tells programs of tenants.
+func (b *builder) openWebhooks() (err error) {
+	b.webhooks, err = webhook.New(b.redis, webhook.Options{
+		Private: b.cfg.Webhooks.Private, Meter: b.tel.Meter.Meter(wiring.Scope), Log: b.tel.Log,
+	})
+	if err != nil {
+		return err
+	}
+	consume, err := b.bus.Consume(contract.TopicMemoryChanges, b.cfg.Webhooks.Group, b.webhooks.Handle)
+	if err != nil {
+		return err
+	}
+	b.Background(consume, runner.Task{Name: "webhooks", Run: b.webhooks.Run})
+	return nil
 }
 
 // reach makes the clients of the services behind.
@@ -131,7 +160,7 @@ func (b *builder) reach() error {
 	client, free := upstream.Client()
 	b.OnClose("clients of services", free)
 	b.services = upstream.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
-		Forgetting(b.repeatable, b.mem0, b.verbatim)
+		Forgetting(b.repeatable, b.mem0, b.verbatim, b.webhooks)
 	return nil
 }
 
@@ -155,15 +184,16 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	b.Background(runner.Task{Name: "streams", Run: streams.Run})
 	api, err := rest.New(rest.Parts{
 		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable, Keys: &keys.Manager{Directory: b.directory, Now: time.Now},
-		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Streams: streams, Now: time.Now, Log: b.tel.Log,
+		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Webhooks: b.webhooks, Streams: streams, Now: time.Now, Log: b.tel.Log,
 	})
 	if err != nil {
 		return doors{}, err
 	}
 	return doors{
 		rest: api, rpc: rpc.New(b.services, maxMessage),
-		mem0: mem0.New(mem0.Parts{Services: b.services, Ingest: b.ingest, State: b.mem0, Now: time.Now, Log: b.tel.Log}),
-		mcp:  mcp.New(mcp.Parts{Services: b.services, Ingest: b.ingest, Now: time.Now, Log: b.tel.Log, Version: runner.Version()}),
+		mem0: mem0.New(mem0.Parts{
+			Services: b.services, Ingest: b.ingest, State: b.mem0, Webhooks: b.webhooks.ForMem0(), Now: time.Now, Log: b.tel.Log}),
+		mcp: mcp.New(mcp.Parts{Services: b.services, Ingest: b.ingest, Now: time.Now, Log: b.tel.Log, Version: runner.Version()}),
 	}, nil
 }
 

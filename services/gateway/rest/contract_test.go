@@ -69,7 +69,7 @@ func (g *gateway) public(path string) answer {
 func TestEveryOperationHoldsItsCaller(t *testing.T) {
 	g := open(t)
 	all := g.operations()
-	if len(all) != 35 {
+	if len(all) != 43 {
 		t.Errorf("%d operations", len(all))
 	}
 	for _, o := range all {

@@ -33,6 +33,7 @@ const (
 	tagUsers    = "Users"
 	tagVerbatim = "Verbatim"
 	tagTenant   = "Tenant"
+	tagWebhooks = "Webhooks"
 )
 
 func tags() []*huma.Tag {
@@ -43,6 +44,7 @@ func tags() []*huma.Tag {
 		{Name: tagUsers, Description: "All that is kept of a user."},
 		{Name: tagVerbatim, Description: "What agent frameworks keep word for word, and read back at once. No memory is made of it."},
 		{Name: tagTenant, Description: "The tenant itself."},
+		{Name: tagWebhooks, Description: "Where the tenant is told of changes of memory."},
 	}
 }
 

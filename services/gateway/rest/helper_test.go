@@ -26,6 +26,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/services/gateway/verbatim"
+	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	directory "github.com/mneme-memory/mneme/shared/store/directory/inmem"
@@ -159,10 +160,14 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 	}
 	repeatable := idempotency.New(redis, idempotency.Options{Timeout: time.Second, Now: clock, Log: log})
 	kept := verbatim.New(redis, verbatim.Options{Timeout: time.Second, Log: log})
+	hooks, err := webhook.New(redis, webhook.Options{Timeout: time.Second, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
 	api, err := rest.New(rest.Parts{
 		Services:    upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(repeatable, kept),
 		Ingest:      &upstream.Ingester{Out: out, Now: clock, Accepted: repeatable, Log: log},
-		Idempotency: repeatable, Verbatim: kept,
+		Idempotency: repeatable, Verbatim: kept, Webhooks: hooks,
 		Keys: &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock, Log: log,
 		Streams: http.NotFoundHandler(),
 	})

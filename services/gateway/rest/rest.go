@@ -85,6 +85,7 @@ type Parts struct {
 	DeadLetters DeadLetters
 	Usage       Usage
 	Verbatim    Verbatim
+	Webhooks    Webhooks
 	// Streams serves the streams of changes; *stream.Server does.
 	Streams http.Handler
 	Now     func() time.Time
@@ -105,7 +106,7 @@ func New(p Parts) (*API, error) {
 	for name, missing := range map[string]bool{
 		"Services": p.Services.Recall == nil || p.Services.Memories == nil || p.Services.UserData == nil || p.Services.Diagnosis == nil,
 		"Ingest":   p.Ingest == nil, "Idempotency": p.Idempotency == nil, "Keys": p.Keys == nil, "DeadLetters": p.DeadLetters == nil,
-		"Usage": p.Usage == nil, "Verbatim": p.Verbatim == nil, "Streams": p.Streams == nil, "Now": p.Now == nil,
+		"Usage": p.Usage == nil, "Verbatim": p.Verbatim == nil, "Streams": p.Streams == nil, "Webhooks": p.Webhooks == nil, "Now": p.Now == nil,
 	} {
 		if missing {
 			return nil, errors.New("REST API without " + name)
@@ -123,6 +124,7 @@ func New(p Parts) (*API, error) {
 	a.verbatim()
 	a.manage()
 	a.streams()
+	a.webhooks()
 	delete(a.huma.OpenAPI().Components.Schemas.Map(), "ErrorModel") // of the library; Problem is ours
 	var err error
 	a.public, err = public(a.huma.OpenAPI())

@@ -44,6 +44,7 @@ const (
 	MetricLimited           Metric = "mneme.gateway.limited"
 	MetricLimitsUnavailable Metric = "mneme.gateway.limits_unavailable"
 	MetricUsageLost         Metric = "mneme.gateway.usage_lost"
+	MetricWebhooks          Metric = "mneme.gateway.webhooks"
 )
 
 type meaning struct{ unit, text string }
@@ -73,6 +74,7 @@ func meanings() map[Metric]meaning {
 
 		MetricLimited:           {"{call}", "calls over a limit, by tenant and quota"},
 		MetricLimitsUnavailable: {"{call}", "calls whose limits could not be told, Redis being away: served or refused"},
+		MetricWebhooks:          {"{attempt}", "attempts to deliver webhooks, by result: delivered, failed (tried again) or dead"},
 		MetricUsageLost:         {"{count}", "counts of usage not written: too many waited for Redis, or it was away"},
 	}
 }

@@ -82,17 +82,20 @@ const profile = await m.getProfile({ entityId: userId });
 step("getProfile", profile.status === "succeeded" && JSON.stringify(profile.profile).includes("Lisbon"), profile);
 step("getProject", typeof (await m.getProject({ fields: ["custom_instructions"] })) === "object");
 
+const hook = await m.createWebhook({ url: "https://example.com/hook", name: "mine", eventTypes: ["memory_add"] });
+step("createWebhook", hook.webhookId && hook.eventTypes[0] === "memory_add", hook);
+step("getWebhooks", (await m.getWebhooks()).some((w) => w.webhookId === hook.webhookId));
+await m.updateWebhook({ webhookId: hook.webhookId, name: "yours", url: hook.url, eventTypes: ["memory_update"] });
+step("updateWebhook", (await m.getWebhooks()).some((w) => w.name === "yours"));
+await m.deleteWebhook({ webhookId: hook.webhookId });
+step("deleteWebhook", !(await m.getWebhooks()).some((w) => w.webhookId === hook.webhookId));
+
 await refused("updateProject", 501, () => m.updateProject({ customInstructions: "x" }));
 await refused("generateProfile", 501, () => m.generateProfile({ entityId: userId }));
 await refused("getProfileSettings", 501, () => m.getProfileSettings());
 await refused("updateProfileSettings", 501, () => m.updateProfileSettings({ enabled: true }));
 await refused("sampleProfiles", 501, () => m.sampleProfiles());
 await refused("getProfileJob", 501, () => m.getProfileJob("job"));
-const hook = { name: "mine", url: "https://example.com/hook", eventTypes: ["memory_add"] };
-await refused("getWebhooks", 501, () => m.getWebhooks());
-await refused("createWebhook", 501, () => m.createWebhook(hook));
-await refused("updateWebhook", 501, () => m.updateWebhook({ webhookId: "hook", ...hook }));
-await refused("deleteWebhook", 501, () => m.deleteWebhook({ webhookId: "hook" }));
 await refused("a memory that is not there", 404, () => m.get(randomUUID()));
 await refused("a bare deleteAll", 400, () => m.deleteAll());
 await refused("deleteAll by filters, which the client cannot send", 400, () => m.deleteAll({ filters }));

@@ -133,6 +133,15 @@ def whole(m):
     step("get_project", isinstance(m.get_project(), dict))
 
 
+def webhooks(m):
+    made = m.create_webhook(url="https://example.com/hook", name="mine", project_id=m.project_id, event_types=["memory_add"])
+    step("create_webhook", made["webhook_id"] and made["event_types"] == ["memory_add"], made)
+    step("get_webhooks", [w["webhook_id"] for w in m.get_webhooks(m.project_id)] == [made["webhook_id"]])
+    step("update_webhook", m.update_webhook(made["webhook_id"], name="yours", url=made["url"], event_types=["memory_update"]))
+    step("delete_webhook", "message" in m.delete_webhook(made["webhook_id"]))
+    step("no webhook is left", m.get_webhooks(m.project_id) == [])
+
+
 def without_meaning(m):
     refused("update_project", lambda: m.update_project(custom_instructions="x"), 501)
     refused("generate_profile", lambda: m.generate_profile(USER), 501)
@@ -140,10 +149,6 @@ def without_meaning(m):
     refused("update_profile_settings", lambda: m.update_profile_settings(enabled=True), 501)
     refused("sample_profiles", m.sample_profiles, 501)
     refused("get_profile_job", lambda: m.get_profile_job("job"), 501)
-    refused("get_webhooks", lambda: m.get_webhooks(m.project_id), 501)
-    refused("create_webhook", lambda: m.create_webhook(url="https://example.com/hook", name="mine", project_id=m.project_id, event_types=["memory_add"]), 501)
-    refused("update_webhook", lambda: m.update_webhook("hook", name="yours", url="https://example.com/hook", event_types=["memory_update"]), 501)
-    refused("delete_webhook", lambda: m.delete_webhook("hook"), 501)
 
 
 def wrong(m):
@@ -189,6 +194,7 @@ def main():
     filters(m)
     change(m, memory_id)
     whole(m)
+    webhooks(m)
     without_meaning(m)
     wrong(m)
     erase(m, memory_id)

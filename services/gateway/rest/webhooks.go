@@ -1,0 +1,264 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/mneme-memory/mneme/services/gateway/event"
+	"github.com/mneme-memory/mneme/services/gateway/webhook"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Webhooks manages the webhooks of the caller's tenant; *webhook.Webhooks does. It holds the caller against access.Admin.
+type Webhooks interface {
+	// Create makes one, and returns it with its secret.
+	Create(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error)
+	// List returns all, the oldest first.
+	List(ctx context.Context) ([]webhook.Endpoint, error)
+	// Get returns one.
+	Get(ctx context.Context, id string) (webhook.Endpoint, error)
+	// Update changes one.
+	Update(ctx context.Context, id string, c webhook.Change) (webhook.Endpoint, error)
+	// Delete removes one.
+	Delete(ctx context.Context, id string) error
+	// Rotate gives one another secret, and returns it with that.
+	Rotate(ctx context.Context, id string) (webhook.Endpoint, error)
+	// Dead returns up to limit of its dead letters, the newest first, and where to go on.
+	Dead(ctx context.Context, id string, limit int, cursor string) ([]webhook.Dead, string, error)
+	// Replay has a dead letter delivered again.
+	Replay(ctx context.Context, id, eventID string) error
+}
+
+type (
+	webhookID   string
+	webhookName string
+	webhookURL  string
+	eventID     string
+)
+
+// maxWebhookURL bounds a URL, in bytes.
+const maxWebhookURL = 2 << 10
+
+// Schema implements huma.SchemaProvider, as do the others.
+func (webhookID) Schema(huma.Registry) *huma.Schema { return text(memory.MaxIDBytes, "The webhook.") }
+func (webhookName) Schema(huma.Registry) *huma.Schema {
+	return text(access.MaxNameBytes, "A name, for people.")
+}
+func (webhookURL) Schema(huma.Registry) *huma.Schema {
+	return text(maxWebhookURL, "Where to tell: https, without user and password.")
+}
+func (eventID) Schema(huma.Registry) *huma.Schema { return text(memory.MaxIDBytes, "The event.") }
+
+// Webhook is where the tenant is told of changes.
+type Webhook struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name,omitempty"`
+	URL       string    `json:"url"`
+	Types     []string  `json:"event_types" nullable:"false" doc:"The events that are told; none means all."`
+	User      string    `json:"user,omitempty" doc:"The one end user whose events are told; absent for all."`
+	Active    bool      `json:"active" doc:"false where nothing is told: it was switched off, or it has answered 410."`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Secret    string    `json:"secret,omitempty" doc:"What messages are signed with, after Standard Webhooks. It is shown when it is made."`
+}
+
+func webhookOf(e webhook.Endpoint) Webhook {
+	return Webhook{
+		ID: e.ID, Name: e.Name, URL: e.URL, Types: texts(e.Types), User: e.User, Active: e.Active, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		Secret: e.Secret,
+	}
+}
+
+type oneWebhook struct{ Body Webhook }
+
+type webhookList struct {
+	Body struct {
+		Webhooks []Webhook `json:"webhooks" nullable:"false" doc:"Oldest first."`
+	}
+}
+
+type createWebhook struct {
+	Keyed
+	Body struct {
+		Name  webhookName `json:"name,omitempty" doc:"For people. At most 128 bytes."`
+		URL   webhookURL  `json:"url" doc:"Where to tell: https, without user and password. At most 2048 bytes."`
+		Types []string    `json:"event_types,omitempty" enum:"memory.added,memory.updated,memory.merged,memory.deleted,memory.released,user.erased,core.changed" minItems:"1" maxItems:"7" uniqueItems:"true" nullable:"false" doc:"The events to tell; without it all."`
+		User  userID      `json:"user,omitempty" doc:"The one end user whose events are told; without it all users'. At most 256 bytes."`
+	}
+}
+
+type webhookRequest struct {
+	ID webhookID `path:"webhook"`
+}
+
+type updateWebhook struct {
+	ID   webhookID `path:"webhook"`
+	Body struct {
+		Name   webhookName `json:"name,omitempty" doc:"For people. At most 128 bytes."`
+		URL    webhookURL  `json:"url,omitempty" doc:"Where to tell: https, without user and password. At most 2048 bytes."`
+		Types  []string    `json:"event_types,omitempty" enum:"memory.added,memory.updated,memory.merged,memory.deleted,memory.released,user.erased,core.changed" minItems:"1" maxItems:"7" uniqueItems:"true" nullable:"false" doc:"The events to tell."`
+		Active *bool       `json:"active,omitempty" doc:"Whether to tell anything."`
+	}
+}
+
+type rotateSecret struct {
+	Keyed
+	ID webhookID `path:"webhook"`
+}
+
+type listUndelivered struct {
+	ID     webhookID `path:"webhook"`
+	Limit  int       `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Dead letters at most."`
+	Cursor cursor    `query:"cursor"`
+}
+
+// Undelivered is an event that a webhook could not be told of.
+type Undelivered struct {
+	EventID  string    `json:"event_id"`
+	Type     string    `json:"type"`
+	Time     time.Time `json:"time" doc:"When it happened."`
+	DiedAt   time.Time `json:"died_at" doc:"When it was given up on."`
+	Attempts int       `json:"attempts"`
+	Status   int       `json:"status,omitempty" doc:"That of the last answer; absent where there was none."`
+	Reason   string    `json:"reason"`
+}
+
+func undeliveredOf(d webhook.Dead) Undelivered {
+	return Undelivered{
+		EventID: d.EventID, Type: string(d.Type), Time: d.Time, DiedAt: d.DiedAt, Attempts: d.Attempts, Status: d.Status, Reason: d.Reason,
+	}
+}
+
+type undeliveredPage struct {
+	Body struct {
+		Letters []Undelivered `json:"dead_letters" nullable:"false" doc:"Newest first."`
+		Next    string        `json:"next_cursor,omitempty" doc:"Where to go on; absent on the last page."`
+	}
+}
+
+type replayUndelivered struct {
+	ID    webhookID `path:"webhook"`
+	Event eventID   `path:"event"`
+}
+
+// webhooks are the operations that manage webhooks.
+func (a *API) webhooks() {
+	one := "/webhooks/{webhook}"
+	add := func(o operation) operation { o.tag, o.scope = tagWebhooks, access.Admin; return o }
+	register(a, add(operation{
+		id: "list-webhooks", method: http.MethodGet, path: "/webhooks", status: http.StatusOK, summary: "List webhooks",
+		description: "Lists the tenant's webhooks.",
+	}), a.listWebhooks)
+	register(a, add(operation{
+		id: "create-webhook", method: http.MethodPost, path: "/webhooks", keyed: true, status: http.StatusCreated, summary: "Make a webhook",
+		description: "Makes a webhook: changes of memory are told to its URL by POST, as `{type, timestamp, data}` with ids and no texts, " +
+			"signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). What is not answered with 2xx is told " +
+			"again, over some three days. The order of events, and that each comes once, is not promised: `webhook-id` is the same each time.",
+	}), a.createWebhook)
+	register(a, add(operation{
+		id: "get-webhook", method: http.MethodGet, path: one, status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get a webhook",
+		description: "Gets a webhook, without its secret.",
+	}), a.getWebhook)
+	register(a, add(operation{
+		id: "update-webhook", method: http.MethodPatch, path: one, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Change a webhook", description: "Changes what is given. What waits for a webhook that is switched off becomes a dead letter.",
+	}), a.updateWebhook)
+	register(a, add(operation{
+		id: "delete-webhook", method: http.MethodDelete, path: one, status: http.StatusNoContent, errors: []int{http.StatusNotFound},
+		summary: "Delete a webhook", description: "Deletes a webhook, with what waits for it.",
+	}), a.deleteWebhook)
+	register(a, add(operation{
+		id: "rotate-webhook-secret", method: http.MethodPost, path: one + "/rotate-secret", keyed: true, status: http.StatusOK,
+		errors: []int{http.StatusNotFound}, summary: "Rotate a webhook's secret",
+		description: "Gives a webhook another secret. Messages are signed with the one before, too, for 24 hours.",
+	}), a.rotateSecret)
+	register(a, add(operation{
+		id: "list-webhook-dead-letters", method: http.MethodGet, path: one + "/dead-letters", status: http.StatusOK,
+		errors: []int{http.StatusNotFound}, summary: "List what a webhook could not be told",
+		description: "Lists events that were given up on in the last seven days, 1,000 at most.",
+	}), a.listUndelivered)
+	register(a, add(operation{
+		id: "replay-webhook-dead-letter", method: http.MethodPost, path: one + "/dead-letters/{event}/replay", status: http.StatusAccepted,
+		errors: []int{http.StatusNotFound}, summary: "Tell a webhook again", description: "Has an event that was given up on told again.",
+	}), a.replayUndelivered)
+}
+
+func (a *API) listWebhooks(ctx context.Context, _ *nothing) (*webhookList, error) {
+	all, err := a.Webhooks.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &webhookList{}
+	out.Body.Webhooks = each(all, webhookOf)
+	return out, nil
+}
+
+func typesOf(names []string) []event.Type {
+	return each(names, func(n string) event.Type { return event.Type(n) })
+}
+
+func told(e webhook.Endpoint, err error) (*oneWebhook, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &oneWebhook{webhookOf(e)}, nil
+}
+
+func (a *API) createWebhook(ctx context.Context, in *createWebhook) (*oneWebhook, error) {
+	return told(a.Webhooks.Create(ctx, webhook.Endpoint{
+		Name: string(in.Body.Name), URL: string(in.Body.URL), Types: typesOf(in.Body.Types), User: string(in.Body.User),
+	}))
+}
+
+func (a *API) getWebhook(ctx context.Context, in *webhookRequest) (*oneWebhook, error) {
+	return told(a.Webhooks.Get(ctx, string(in.ID)))
+}
+
+func (a *API) updateWebhook(ctx context.Context, in *updateWebhook) (*oneWebhook, error) {
+	c := webhook.Change{Active: in.Body.Active}
+	if in.Body.Name != "" {
+		c.Name = new(string(in.Body.Name))
+	}
+	if in.Body.URL != "" {
+		c.URL = new(string(in.Body.URL))
+	}
+	if len(in.Body.Types) > 0 {
+		c.Types = new(typesOf(in.Body.Types))
+	}
+	return told(a.Webhooks.Update(ctx, string(in.ID), c))
+}
+
+func (a *API) deleteWebhook(ctx context.Context, in *webhookRequest) (*nothing, error) {
+	return nil, a.Webhooks.Delete(ctx, string(in.ID))
+}
+
+func (a *API) rotateSecret(ctx context.Context, in *rotateSecret) (*oneWebhook, error) {
+	return told(a.Webhooks.Rotate(ctx, string(in.ID)))
+}
+
+func (a *API) listUndelivered(ctx context.Context, in *listUndelivered) (*undeliveredPage, error) {
+	place, err := openCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	dead, next, err := a.Webhooks.Dead(ctx, string(in.ID), in.Limit, string(place))
+	if err != nil {
+		return nil, err
+	}
+	out := &undeliveredPage{}
+	out.Body.Letters, out.Body.Next = each(dead, undeliveredOf), newCursor([]byte(next))
+	return out, nil
+}
+
+func (a *API) replayUndelivered(ctx context.Context, in *replayUndelivered) (*replayed, error) {
+	if err := a.Webhooks.Replay(ctx, string(in.ID), string(in.Event)); err != nil {
+		return nil, err
+	}
+	out := &replayed{}
+	out.Body.ID = string(in.Event)
+	return out, nil
+}

@@ -1,0 +1,343 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mneme-memory/mneme/services/gateway/event"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+)
+
+const (
+	// maxRetryAfter bounds what an endpoint may ask for.
+	maxRetryAfter = time.Hour
+	// slotPause is when a delivery is looked at again whose endpoint is busy.
+	slotPause = time.Second
+	// leaseAttempts is how many times the time of an attempt a lease lasts.
+	leaseAttempts = 3
+	// logEvery is how often the log says at most that Redis is away.
+	logEvery = 10 * time.Second
+	// jitter is the share by which pauses differ.
+	jitter = 0.2
+)
+
+// attrResult is the attribute of what became of an attempt: delivered, failed or dead.
+const attrResult = attribute.Key("mneme.webhook.result")
+
+// delivery is an event on its way to an endpoint.
+type delivery struct {
+	Event string          `json:"event"`
+	Type  event.Type      `json:"type"`
+	Time  time.Time       `json:"time"`
+	Data  json.RawMessage `json:"data"`
+	// User is a hash of whom it is about.
+	User string `json:"user"`
+	// Attempts were made; Status and Reason are those of the last: the status is 0 where there was no answer.
+	Attempts int       `json:"attempts,omitempty"`
+	Status   int       `json:"status,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	DiedAt   time.Time `json:"died_at,omitzero"`
+}
+
+func parse(body string) (d delivery, err error) {
+	if err := json.Unmarshal([]byte(body), &d); err != nil {
+		return d, fmt.Errorf("webhooks: read a delivery: %w", err)
+	}
+	return d, nil
+}
+
+func (d delivery) encode() (string, error) {
+	body, err := json.Marshal(d)
+	return string(body), err
+}
+
+// nameOf names a delivery.
+func nameOf(endpoint, eventID string) string { return endpoint + "/" + eventID }
+
+// Handle keeps deliveries of memory changes for the endpoints that want them; it is a bus.Handler for contract.TopicMemoryChanges. A change
+// that comes again within a day is delivered once. Its errors are terminal for what is no change, else retryable.
+func (h *Webhooks) Handle(ctx context.Context, batch []bus.Message) error {
+	for _, m := range batch {
+		e, ok, err := event.Of(m.Key, m.Value)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := h.enqueue(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Webhooks) enqueue(ctx context.Context, e event.Event) error {
+	endpoints, err := h.endpoints(ctx, e.Scope.Tenant)
+	if err != nil {
+		return err
+	}
+	for _, to := range endpoints {
+		if !to.wants(e) {
+			continue
+		}
+		body, err := delivery{Event: e.ID, Type: e.Type, Time: e.Time, Data: e.Data, User: hashed(e.Scope.User)}.encode()
+		if err != nil {
+			return err
+		}
+		tenant, name := e.Scope.Tenant, nameOf(to.ID, e.ID)
+		err = h.in(ctx, "keep a delivery", func(ctx context.Context) error {
+			keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "seen:"+name)}
+			return h.scripts.enqueue.Run(ctx, h.redis, keys, name, body, keepSeen.Milliseconds()).Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slots bounds attempts of this replica, in all and of each endpoint.
+type slots struct {
+	mu   sync.Mutex
+	busy int
+	of   map[string]int
+}
+
+func newSlots() *slots { return &slots{of: map[string]int{}} }
+
+func (s *slots) take(endpoint string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy >= atOnce || s.of[endpoint] >= perEndpoint {
+		return false
+	}
+	s.busy++
+	s.of[endpoint]++
+	return true
+}
+
+func (s *slots) free(endpoint string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	if s.of[endpoint]--; s.of[endpoint] == 0 {
+		delete(s.of, endpoint)
+	}
+}
+
+// Run delivers until ctx ends, and returns nil when the attempts that are under way have ended.
+func (h *Webhooks) Run(ctx context.Context) error {
+	var attempts sync.WaitGroup
+	defer h.client.CloseIdleConnections()
+	defer attempts.Wait()
+	tick := time.NewTicker(h.o.Poll)
+	defer tick.Stop()
+	var logged time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := h.round(ctx, &attempts); err != nil && ctx.Err() == nil && time.Since(logged) >= logEvery {
+			h.o.Log.ErrorContext(ctx, "webhooks are not delivered", "error", err)
+			logged = time.Now()
+		}
+	}
+}
+
+// round begins attempts of all tenants' deliveries that are due.
+func (h *Webhooks) round(ctx context.Context, attempts *sync.WaitGroup) error {
+	var tenants []string
+	err := h.in(ctx, "list tenants", func(ctx context.Context) (err error) {
+		tenants, err = h.redis.SMembers(ctx, h.tenantsKey()).Result()
+		return err
+	})
+	failed := []error{err}
+	for _, tenant := range tenants {
+		failed = append(failed, h.roundOf(ctx, tenant, attempts))
+	}
+	return errors.Join(failed...)
+}
+
+func (h *Webhooks) roundOf(ctx context.Context, tenant string, attempts *sync.WaitGroup) error {
+	var taken []string
+	err := h.in(ctx, "take deliveries", func(ctx context.Context) (err error) {
+		taken, err = h.scripts.take.Run(ctx, h.redis, []string{h.key(tenant, "waiting"), h.key(tenant, "due")},
+			(leaseAttempts * h.o.Attempt).Milliseconds(), atOnce, perEndpoint).StringSlice()
+		return err
+	})
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	endpoints, err := h.endpoints(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	for i := 0; i+1 < len(taken); i += 2 {
+		name, body := taken[i], taken[i+1]
+		id, _, _ := strings.Cut(name, "/")
+		d, err := parse(body)
+		to, there := endpoints[id]
+		switch {
+		case err != nil, !there: // no attempt can ever be made
+			if err := h.settle(ctx, tenant, name, "done", delivery{}, 0); err != nil {
+				return err
+			}
+		case !to.Active: // it can be replayed
+			d.Reason, d.DiedAt = "the webhook is switched off", time.Now().UTC()
+			if err := h.settle(ctx, tenant, name, "dead", d, keepDead); err != nil {
+				return err
+			}
+		case !h.slots.take(id):
+			if err := h.settle(ctx, tenant, name, "again", d, slotPause); err != nil {
+				return err
+			}
+		default:
+			attempts.Go(func() {
+				defer h.slots.free(id)
+				h.attempt(context.WithoutCancel(ctx), tenant, name, to, d)
+			})
+		}
+	}
+	return nil
+}
+
+// attempt tells an endpoint, and keeps what became of it. Where that is not kept, the attempt is made again when its lease is over.
+func (h *Webhooks) attempt(ctx context.Context, tenant, name string, to Endpoint, d delivery) {
+	status, wait, err := h.post(ctx, to, d)
+	d.Attempts++
+	d.Status, d.Reason = status, reasonOf(status, err)
+	becomes, pause, result := "done", time.Duration(0), "delivered"
+	switch {
+	case d.Reason == "":
+	case status == http.StatusGone:
+		becomes, pause, result, d.DiedAt = "dead", keepDead, "dead", time.Now().UTC()
+		h.deactivate(ctx, tenant, to)
+	case d.Attempts > len(h.o.Backoff):
+		becomes, pause, result, d.DiedAt = "dead", keepDead, "dead", time.Now().UTC()
+	default:
+		becomes, result = "again", "failed"
+		pause = max(spread(h.o.Backoff[d.Attempts-1]), min(wait, maxRetryAfter))
+	}
+	h.attempts.Add(ctx, 1, metric.WithAttributes(attrResult.String(result)))
+	if result == "dead" {
+		h.o.Log.WarnContext(ctx, "a webhook is given up on", "endpoint", to.ID, "at", shownURL(to.URL), "status", status, "reason", d.Reason)
+	}
+	if err := h.settle(ctx, tenant, name, becomes, d, pause); err != nil {
+		h.o.Log.ErrorContext(ctx, "what became of a webhook is not kept", "error", err)
+	}
+}
+
+// spread is a pause that others do not have, too.
+func spread(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (1 - jitter/2 + jitter*rand.Float64())) //nolint:gosec // no secret
+}
+
+// reasonOf says why an attempt failed, without what the endpoint answered; empty where it did not.
+func reasonOf(status int, err error) string {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(err, errPrivate):
+		return errPrivate.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "it does not answer in time"
+	case err != nil:
+		return "it cannot be reached"
+	case status/100 == 2:
+		return ""
+	}
+	return "it answers " + strconv.Itoa(status)
+}
+
+// message is what endpoints are told.
+type message struct {
+	Type      event.Type      `json:"type"`
+	Timestamp time.Time       `json:"timestamp"`
+	Data      json.RawMessage `json:"data"`
+}
+
+// post makes a request. wait is what the endpoint asks for.
+func (h *Webhooks) post(ctx context.Context, to Endpoint, d delivery) (status int, wait time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, h.o.Attempt)
+	defer cancel()
+	body, err := json.Marshal(message{d.Type, d.Time, d.Data})
+	if err != nil {
+		return 0, 0, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(body))
+	if err != nil {
+		return 0, 0, err
+	}
+	now := time.Now()
+	signature, err := sign(to, d.Event, now, body)
+	if err != nil {
+		return 0, 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "mneme/"+cmp.Or(runner.Version(), "0"))
+	req.Header.Set(standardwebhooks.HeaderWebhookID, d.Event)
+	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
+	res, err := h.client.Do(req)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer res.Body.Close()
+	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that the connection can be used again; what it says is nobody's to keep
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		wait = time.Duration(min(seconds, int(maxRetryAfter.Seconds()))) * time.Second
+	}
+	return res.StatusCode, wait, nil
+}
+
+// sign signs with the secret, and with the one before while it is good.
+func sign(to Endpoint, id string, now time.Time, body []byte) (string, error) {
+	secrets := []string{to.Secret}
+	if to.Previous != "" && now.Before(to.PreviousUntil) {
+		secrets = append(secrets, to.Previous)
+	}
+	var out []string
+	for _, s := range secrets {
+		signer, err := standardwebhooks.NewWebhook(s)
+		if err != nil {
+			return "", errors.New("webhooks: a secret cannot be read")
+		}
+		signature, err := signer.Sign(id, now, body)
+		if err != nil {
+			return "", errors.New("webhooks: cannot be signed")
+		}
+		out = append(out, signature)
+	}
+	return strings.Join(out, " "), nil
+}
+
+// settle keeps what becomes of a delivery. pause is when it is tried again, or how long it is kept dead.
+func (h *Webhooks) settle(ctx context.Context, tenant, name, becomes string, d delivery, pause time.Duration) error {
+	body, err := d.encode()
+	if err != nil {
+		return err
+	}
+	id, _, _ := strings.Cut(name, "/")
+	keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "dead:"+id), h.key(tenant, "died:"+id)}
+	return h.in(ctx, "keep what became of a delivery", func(ctx context.Context) error {
+		return h.scripts.settle.Run(ctx, h.redis, keys, name, becomes, body, pause.Milliseconds(), MaxDead).Err()
+	})
+}

@@ -1,0 +1,108 @@
+package webhook
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/event"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// Bounds of an endpoint, in bytes.
+const (
+	maxName = 256
+	maxURL  = 2 << 10
+)
+
+// rotation is how long the secret before is still signed with.
+const rotation = 24 * time.Hour
+
+// secretBytes is how long a secret is, in bytes.
+const secretBytes = 32
+
+// Endpoint is where a tenant is told of changes.
+type Endpoint struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	URL  string `json:"url"`
+	// Types are the events that are told; none means all.
+	Types []event.Type `json:"types,omitempty"`
+	// User is the one whose events are told; empty for all of the tenant.
+	User string `json:"user,omitempty"`
+	// Active is false where nothing is told: it was switched off, or the endpoint has answered 410 (gone).
+	Active    bool      `json:"active"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	// Secret signs; it is shown when it is made. Previous does, too, until PreviousUntil.
+	Secret        string    `json:"secret,omitempty"`
+	Previous      string    `json:"previous,omitempty"`
+	PreviousUntil time.Time `json:"previous_until,omitzero"`
+}
+
+// shown is the endpoint without its secrets.
+func (e Endpoint) shown() Endpoint {
+	e.Secret, e.Previous, e.PreviousUntil = "", "", time.Time{}
+	return e
+}
+
+// wants reports whether an endpoint is told of an event.
+func (e Endpoint) wants(what event.Event) bool {
+	return e.Active && (len(e.Types) == 0 || slices.Contains(e.Types, what.Type)) && (e.User == "" || e.User == what.Scope.User)
+}
+
+// check returns an error that names the field where an endpoint cannot be.
+func (e Endpoint) check(private bool) error {
+	if e.Name != "" {
+		if err := memory.ValidText("name", e.Name, maxName); err != nil {
+			return err
+		}
+	}
+	if e.User != "" {
+		if err := memory.ValidUser(e.User); err != nil {
+			return err
+		}
+	}
+	for _, t := range e.Types {
+		if !slices.Contains(event.Types(), t) {
+			return door.Invalid("event_types", "has something that is no type of event")
+		}
+	}
+	return checkURL(e.URL, private)
+}
+
+func checkURL(address string, private bool) error {
+	if err := memory.ValidText("url", address, maxURL); err != nil {
+		return err
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Hostname() == "":
+		return door.Invalid("url", "is not a URL such as https://example.com/hook")
+	case u.Scheme != "https" && (u.Scheme != "http" || !private):
+		return door.Invalid("url", "does not begin with https://")
+	case u.User != nil:
+		return door.Invalid("url", "holds a user or password")
+	}
+	return nil
+}
+
+// newSecret makes a secret. It never fails: without randomness the process ends.
+func newSecret() string {
+	raw := make([]byte, secretBytes)
+	_, _ = rand.Read(raw) // never fails
+	return "whsec_" + base64.StdEncoding.EncodeToString(raw)
+}
+
+// shownURL is where an endpoint is, without what may be secret, for logs.
+func shownURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
+}

@@ -1,0 +1,71 @@
+package webhook
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mneme-memory/mneme/services/gateway/event"
+	"github.com/mneme-memory/mneme/services/gateway/mem0"
+)
+
+// ForMem0 are the webhooks as mem0's API has them.
+func (h *Webhooks) ForMem0() mem0.Webhooks { return forMem0{h} }
+
+type forMem0 struct{ *Webhooks }
+
+// names are mem0's events, with what they are here.
+var names = map[string][]event.Type{
+	mem0.EventMemoryAdd: {event.MemoryAdded}, mem0.EventMemoryUpdate: {event.MemoryUpdated, event.MemoryMerged},
+	mem0.EventMemoryDelete: {event.MemoryDeleted},
+}
+
+func typesOf(events []string) (out []event.Type) {
+	for _, e := range events {
+		out = append(out, names[e]...)
+	}
+	return out
+}
+
+// mem0Of is an endpoint as mem0 has it. Types that mem0 has no name for are not shown.
+func mem0Of(e Endpoint) mem0.Webhook {
+	out := mem0.Webhook{
+		ID: e.ID, Name: e.Name, URL: e.URL, Active: e.Active, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Secret: e.Secret,
+	}
+	for _, name := range []string{mem0.EventMemoryAdd, mem0.EventMemoryUpdate, mem0.EventMemoryDelete} {
+		if len(e.Types) == 0 || slices.ContainsFunc(names[name], func(t event.Type) bool { return slices.Contains(e.Types, t) }) {
+			out.Events = append(out.Events, name)
+		}
+	}
+	return out
+}
+
+// List implements mem0.Webhooks.
+func (f forMem0) List(ctx context.Context) (out []mem0.Webhook, err error) {
+	all, err := f.Webhooks.List(ctx)
+	for _, e := range all {
+		out = append(out, mem0Of(e))
+	}
+	return out, err
+}
+
+// Create implements mem0.Webhooks.
+func (f forMem0) Create(ctx context.Context, w mem0.Webhook) (mem0.Webhook, error) {
+	e, err := f.Webhooks.Create(ctx, Endpoint{Name: w.Name, URL: w.URL, Types: typesOf(w.Events)})
+	return mem0Of(e), err
+}
+
+// Update implements mem0.Webhooks.
+func (f forMem0) Update(ctx context.Context, w mem0.Webhook) (mem0.Webhook, error) {
+	var c Change
+	if w.Name != "" {
+		c.Name = &w.Name
+	}
+	if w.URL != "" {
+		c.URL = &w.URL
+	}
+	if len(w.Events) > 0 {
+		c.Types = new(typesOf(w.Events))
+	}
+	e, err := f.Webhooks.Update(ctx, w.ID, c)
+	return mem0Of(e), err
+}

@@ -1,0 +1,77 @@
+package webhook
+
+import goredis "github.com/redis/go-redis/v9"
+
+// scripts take the time from Redis, so that clocks of replicas do not matter. Each runs as a whole or not at all.
+type scripts struct{ create, replace, enqueue, take, settle *goredis.Script }
+
+const scriptNow = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+`
+
+func newScripts() scripts {
+	return scripts{
+		// KEYS: endpoints. ARGV: id, endpoint, the most there may be. 0 where there are as many.
+		create: goredis.NewScript(`
+if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 1`),
+		// KEYS: endpoints. ARGV: id, the endpoint as it was read, as it is to be. 0 where it is another by now.
+		replace: goredis.NewScript(`
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1`),
+		// KEYS: waiting, due, seen. ARGV: name, delivery, how long it is seen in ms. 0 where it was seen.
+		enqueue: goredis.NewScript(scriptNow + `
+if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+redis.call('SET', KEYS[3], '1', 'PX', ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZADD', KEYS[2], string.format('%.0f', now), ARGV[1])
+return 1`),
+		// KEYS: waiting, due. ARGV: lease in ms, how many, how many of one endpoint. Returns names and deliveries.
+		take: goredis.NewScript(scriptNow + `
+local out, of = {}, {}
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now), 'LIMIT', 0, 1000)) do
+  local endpoint = string.match(name, '^[^/]*')
+  local body = redis.call('HGET', KEYS[1], name)
+  if not body then
+    redis.call('ZREM', KEYS[2], name)
+  elseif (of[endpoint] or 0) < tonumber(ARGV[3]) then
+    of[endpoint] = (of[endpoint] or 0) + 1
+    redis.call('ZADD', KEYS[2], string.format('%.0f', now + tonumber(ARGV[1])), name)
+    out[#out + 1] = name
+    out[#out + 1] = body
+    if #out >= 2 * tonumber(ARGV[2]) then break end
+  end
+end
+return out`),
+		// KEYS: waiting, due, dead, died. ARGV: name, what becomes of it (done, again, dead), delivery, ms until the next attempt or for which
+		// it is kept dead, how many are kept dead. Nothing where it was taken away in between.
+		settle: goredis.NewScript(scriptNow + `
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+if ARGV[2] == 'again' then
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+  redis.call('ZADD', KEYS[2], string.format('%.0f', now + tonumber(ARGV[4])), ARGV[1])
+  return 1
+end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+if ARGV[2] == 'dead' then
+  redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
+  redis.call('ZADD', KEYS[4], string.format('%.0f', now), ARGV[1])
+  local old = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now - tonumber(ARGV[4])))
+  local over = redis.call('ZCARD', KEYS[4]) - tonumber(ARGV[5])
+  if over > 0 then
+    for _, name in ipairs(redis.call('ZRANGE', KEYS[4], 0, over - 1)) do old[#old + 1] = name end
+  end
+  for _, name in ipairs(old) do
+    redis.call('ZREM', KEYS[4], name)
+    redis.call('HDEL', KEYS[3], name)
+  end
+  redis.call('PEXPIRE', KEYS[3], ARGV[4])
+  redis.call('PEXPIRE', KEYS[4], ARGV[4])
+end
+return 1`),
+	}
+}

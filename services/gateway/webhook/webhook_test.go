@@ -1,0 +1,515 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/event"
+	"github.com/mneme-memory/mneme/services/gateway/mem0"
+	"github.com/mneme-memory/mneme/services/gateway/webhook"
+	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// receiver is a program that is told, and answers as it is set to.
+type receiver struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status []int // the last is answered from then on
+	got    []received
+}
+
+type received struct {
+	header http.Header
+	body   []byte
+}
+
+func receive(t *testing.T, status ...int) *receiver {
+	t.Helper()
+	r := &receiver{status: status}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.got = append(r.got, received{req.Header, body})
+		answer := r.status[min(len(r.got), len(r.status))-1]
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(answer)
+		_, _ = io.WriteString(w, "SECRET of the receiver")
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) all() []received {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
+
+func (r *receiver) ids() (out []string) {
+	for _, g := range r.all() {
+		out = append(out, g.header.Get("webhook-id"))
+	}
+	return out
+}
+
+type world struct {
+	t     *testing.T
+	redis *miniredis.Miniredis
+	log   *bytes.Buffer
+	*webhook.Webhooks
+}
+
+func open(t *testing.T, o webhook.Options) *world {
+	t.Helper()
+	w := &world{t: t, redis: miniredis.RunT(t), log: &bytes.Buffer{}}
+	o.Log = slog.New(slog.NewTextHandler(&locked{w: w.log}, nil))
+	w.Webhooks = w.replica(o)
+	return w
+}
+
+type locked struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+// replica is another process over the same Redis.
+func (w *world) replica(o webhook.Options) *webhook.Webhooks {
+	w.t.Helper()
+	redis := goredis.NewClient(&goredis.Options{Addr: w.redis.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	w.t.Cleanup(func() { _ = redis.Close() })
+	o.Poll = 2 * time.Millisecond
+	if o.Backoff == nil {
+		o.Backoff = []time.Duration{time.Millisecond, time.Millisecond}
+	}
+	h, err := webhook.New(redis, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h
+}
+
+// run delivers until the test ends.
+func (w *world) run(h *webhook.Webhooks) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+func by(tenantID string) context.Context {
+	return access.NewContext(context.Background(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, Scopes: []access.Scope{access.Admin}})
+}
+
+func (w *world) create(tenantID string, e webhook.Endpoint) webhook.Endpoint {
+	w.t.Helper()
+	made, err := w.Create(by(tenantID), e)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made
+}
+
+func change(t *testing.T, tenantID, user, id string, op memory.OpKind) bus.Message {
+	t.Helper()
+	c := contract.MemoryChange{
+		Envelope:  contract.Envelope{EventID: id, Scope: memory.Scope{Tenant: tenantID, User: user}},
+		Operation: op, MemoryID: "m-" + id, Time: time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC),
+	}
+	value, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bus.Message{Topic: contract.TopicMemoryChanges, Key: c.Key(), Value: value}
+}
+
+func (w *world) handle(msgs ...bus.Message) {
+	w.t.Helper()
+	if err := w.Handle(context.Background(), msgs); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick, late := time.NewTicker(2*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("%s: it does not come", what)
+		}
+	}
+}
+
+var here = webhook.Options{Private: true} // receivers of tests are on this machine
+
+func TestAChangeIsToldSigned(t *testing.T) {
+	w, r := open(t, here), receive(t, 200)
+	e := w.create("acme", webhook.Endpoint{Name: "mine", URL: r.URL + "/hook"})
+	w.run(w.Webhooks)
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "globex", "ines", "e2", memory.OpAdd)) // again, and another tenant's
+	w.handle(change(t, "acme", "ines", "e3", memory.OpDelete))
+	eventually(t, "two deliveries", func() bool { return len(r.all()) >= 2 })
+	signer, err := standardwebhooks.NewWebhook(e.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range r.all() {
+		if err := signer.Verify(got.body, got.header); err != nil {
+			t.Error(err)
+		}
+		var said struct {
+			Type      string
+			Timestamp time.Time
+			Data      struct {
+				MemoryID string `json:"memory_id"`
+				UserID   string `json:"user_id"`
+			}
+		}
+		if err := json.Unmarshal(got.body, &said); err != nil || said.Data.UserID != "ines" || said.Timestamp.Year() != 2026 {
+			t.Errorf("told %s", got.body)
+		}
+	}
+	if ids := r.ids(); !slices.Contains(ids, "e1") || !slices.Contains(ids, "e3") || len(ids) != 2 {
+		t.Errorf("told of %v", ids)
+	}
+}
+
+func TestWhoIsToldOfWhat(t *testing.T) {
+	w := open(t, here)
+	all, adds, ines, off := receive(t, 200), receive(t, 200), receive(t, 200), receive(t, 200)
+	w.create("acme", webhook.Endpoint{URL: all.URL})
+	w.create("acme", webhook.Endpoint{URL: adds.URL, Types: []event.Type{event.MemoryAdded}})
+	w.create("acme", webhook.Endpoint{URL: ines.URL, User: "ines"})
+	no := false
+	if e, err := w.Update(by("acme"), w.create("acme", webhook.Endpoint{URL: off.URL}).ID, webhook.Change{Active: &no}); err != nil || e.Secret != "" {
+		t.Fatal(e, err)
+	}
+	w.run(w.Webhooks)
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ines", "e2", memory.OpUpdate))
+	w.handle(change(t, "acme", "ben", "e3", memory.OpErase))
+	eventually(t, "all", func() bool { return len(all.all()) == 3 && len(adds.all()) == 1 && len(ines.all()) == 2 })
+	if len(off.all()) > 0 || slices.Contains(ines.ids(), "e3") {
+		t.Errorf("the one that is off: %v, that of ines: %v", off.ids(), ines.ids())
+	}
+}
+
+func TestFailuresAreTriedAgainAndThenDead(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers  []int
+		attempts int
+		reason   string
+	}{
+		"comes back":      {[]int{500, 503, 204}, 3, ""},
+		"fails":           {[]int{500}, 3, "it answers 500"},
+		"leads elsewhere": {[]int{302}, 3, "it answers 302"},
+		"is gone":         {[]int{410}, 1, "it answers 410"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, r := open(t, here), receive(t, c.answers...)
+			e := w.create("acme", webhook.Endpoint{URL: r.URL + "/hook?token=SECRET"})
+			w.run(w.Webhooks)
+			w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
+			eventually(t, "attempts", func() bool { return len(r.all()) >= c.attempts })
+			var dead []webhook.Dead
+			eventually(t, "the end", func() bool {
+				var err error
+				if dead, _, err = w.Dead(by("acme"), e.ID, 10, ""); err != nil {
+					t.Fatal(err)
+				}
+				waiting, err := w.redis.HKeys("mneme:webhook:{acme}:waiting")
+				return (err != nil || len(waiting) == 0) && (len(dead) > 0) == (c.reason != "")
+			})
+			if ids := r.ids(); len(ids) != c.attempts || len(slices.Compact(ids)) != 1 {
+				t.Errorf("attempts %v, want %d of one id", ids, c.attempts)
+			}
+			if len(dead) == 1 && (dead[0].Reason != c.reason || dead[0].EventID != "e1" || dead[0].Attempts != c.attempts) {
+				t.Errorf("dead: %+v", dead[0])
+			}
+			if e, err := w.Get(by("acme"), e.ID); err != nil || e.Active == (name == "is gone") {
+				t.Errorf("active is %t, %v", e.Active, err)
+			}
+			if said := w.log.String(); strings.Contains(said, "SECRET") {
+				t.Errorf("the log says %s", said)
+			}
+		})
+	}
+}
+
+func TestADeadLetterIsReplayed(t *testing.T) {
+	w, r := open(t, here), receive(t, 500, 500, 500, 200)
+	e := w.create("acme", webhook.Endpoint{URL: r.URL})
+	w.run(w.Webhooks)
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
+	dead := func() []webhook.Dead {
+		out, _, err := w.Dead(by("acme"), e.ID, 10, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	eventually(t, "a dead letter", func() bool { return len(dead()) == 1 })
+	for what, err := range map[string]error{
+		"another event":   w.Replay(by("acme"), e.ID, "e2"),
+		"another webhook": w.Replay(by("acme"), "nobody", "e1"),
+		"another tenant":  w.Replay(by("globex"), e.ID, "e1"),
+	} {
+		if p := door.ProblemOf(err); p.Status != http.StatusNotFound {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := w.Replay(by("acme"), e.ID, "e1"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is delivered", func() bool { return len(r.all()) == 4 && len(dead()) == 0 })
+}
+
+func TestDeadLettersArePaged(t *testing.T) {
+	w, r := open(t, webhook.Options{Private: true, Backoff: []time.Duration{}}), receive(t, 500)
+	e := w.create("acme", webhook.Endpoint{URL: r.URL})
+	w.run(w.Webhooks)
+	w.handle(change(t, "acme", "i", "e1", memory.OpAdd), change(t, "acme", "i", "e2", memory.OpAdd), change(t, "acme", "i", "e3", memory.OpAdd))
+	seen := map[string]bool{}
+	eventually(t, "all pages", func() bool {
+		clear(seen)
+		for cursor := ""; ; {
+			page, next, err := w.Dead(by("acme"), e.ID, 2, cursor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range page {
+				seen[d.EventID] = true
+			}
+			if cursor = next; next == "" {
+				return len(seen) == 3
+			}
+		}
+	})
+	if _, _, err := w.Dead(by("acme"), e.ID, 2, "x"); door.ProblemOf(err).Field != "cursor" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARotatedSecretIsGoodForADay(t *testing.T) {
+	w, r := open(t, here), receive(t, 200)
+	before := w.create("acme", webhook.Endpoint{URL: r.URL})
+	after, err := w.Rotate(by("acme"), before.ID)
+	if err != nil || after.Secret == before.Secret || after.Secret == "" || after.Previous != "" {
+		t.Fatal(after, err)
+	}
+	w.run(w.Webhooks)
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
+	eventually(t, "it is delivered", func() bool { return len(r.all()) == 1 })
+	for _, secret := range []string{before.Secret, after.Secret} {
+		signer, err := standardwebhooks.NewWebhook(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := signer.Verify(r.all()[0].body, r.all()[0].header); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
+	w := open(t, webhook.Options{Backoff: []time.Duration{}})
+	r := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it is asked") }))
+	defer r.Close()
+	var all []webhook.Endpoint
+	for _, address := range []string{r.URL, strings.Replace(r.URL, "127.0.0.1", "localhost", 1), "https://[::ffff:127.0.0.1]:1/", "https://169.254.169.254/"} {
+		all = append(all, w.create("acme", webhook.Endpoint{URL: address}))
+	}
+	w.run(w.Webhooks)
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
+	for _, e := range all {
+		eventually(t, e.URL, func() bool {
+			dead, _, err := w.Dead(by("acme"), e.ID, 1, "")
+			return err == nil && len(dead) == 1 && dead[0].Reason == "the address is not public"
+		})
+	}
+}
+
+func TestWhatIsNoEndpoint(t *testing.T) {
+	w := open(t, webhook.Options{})
+	for address, field := range map[string]string{
+		"": "url", "x": "url", "http://example.com": "url", "https://user:pw@example.com": "url", "ftp://example.com": "url", "https://": "url",
+		"https://example.com/" + strings.Repeat("x", 2<<10): "url",
+	} {
+		if _, err := w.Create(by("acme"), webhook.Endpoint{URL: address}); door.ProblemOf(err).Status != 400 || door.ProblemOf(err).Field != field {
+			t.Errorf("%.40q: %v", address, err)
+		}
+	}
+	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", Types: []event.Type{"x"}}); door.ProblemOf(err).Field != "event_types" {
+		t.Errorf("a type: %v", err)
+	}
+	for range webhook.MaxEndpoints {
+		w.create("acme", webhook.Endpoint{URL: "https://example.com"})
+	}
+	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com"}); door.ProblemOf(err).Status != http.StatusConflict {
+		t.Errorf("one too many: %v", err)
+	}
+	bound := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"}, User: "ines", Scopes: []access.Scope{access.Admin}})
+	if _, err := w.List(bound); door.ProblemOf(err).Status != http.StatusForbidden {
+		t.Errorf("a key of one user: %v", err)
+	}
+	if all, err := w.List(by("globex")); err != nil || len(all) != 0 {
+		t.Errorf("another tenant has %v, %v", all, err)
+	}
+}
+
+func TestReplicasDeliverOnce(t *testing.T) {
+	w, r := open(t, here), receive(t, 200)
+	w.create("acme", webhook.Endpoint{URL: r.URL})
+	w.run(w.Webhooks)
+	w.run(w.replica(here))
+	var want []string
+	for i := range 50 {
+		id := "e" + string(rune('a'+i%26)) + string(rune('a'+i/26))
+		want = append(want, id)
+		w.handle(change(t, "acme", "ines", id, memory.OpAdd))
+	}
+	eventually(t, "all", func() bool { return len(r.all()) >= len(want) })
+	ids := r.ids()
+	slices.Sort(ids)
+	slices.Sort(want)
+	if !slices.Equal(ids, want) {
+		t.Errorf("told of %v", ids)
+	}
+}
+
+func TestWhatAReplicaTookBeforeItDiedIsDelivered(t *testing.T) {
+	w := open(t, webhook.Options{Private: true, Attempt: 300 * time.Millisecond})
+	r := receive(t, 200)
+	w.create("acme", webhook.Endpoint{URL: r.URL})
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
+	// Another replica takes it, and is never heard of again.
+	if _, err := w.redis.ZAdd("mneme:webhook:{acme}:due", float64(time.Now().Add(300*time.Millisecond).UnixMilli()), first(t, w)); err != nil {
+		t.Fatal(err)
+	}
+	w.run(w.Webhooks)
+	eventually(t, "it is delivered", func() bool { return slices.Equal(r.ids(), []string{"e1"}) })
+}
+
+func first(t *testing.T, w *world) string {
+	t.Helper()
+	names, err := w.redis.HKeys("mneme:webhook:{acme}:waiting")
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	return names[0]
+}
+
+func TestAUserIsForgotten(t *testing.T) {
+	w, r := open(t, webhook.Options{Private: true, Backoff: []time.Duration{}}), receive(t, 500)
+	e := w.create("acme", webhook.Endpoint{URL: r.URL})
+	w.run(w.Webhooks)
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ben", "e2", memory.OpAdd))
+	dead := func() (ids []string) {
+		all, _, err := w.Dead(by("acme"), e.ID, 10, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range all {
+			ids = append(ids, d.EventID)
+		}
+		return ids
+	}
+	eventually(t, "dead letters", func() bool { return len(dead()) == 2 })
+	if err := w.Forget(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := dead(); !slices.Equal(got, []string{"e2"}) {
+		t.Errorf("left: %v", got)
+	}
+}
+
+func TestADeletedEndpointIsToldNothing(t *testing.T) {
+	w, r := open(t, here), receive(t, 200)
+	e := w.create("acme", webhook.Endpoint{URL: r.URL})
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
+	if err := w.Delete(by("globex"), e.ID); door.ProblemOf(err).Status != http.StatusNotFound {
+		t.Errorf("another tenant: %v", err)
+	}
+	if err := w.Delete(by("acme"), e.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.run(w.Webhooks)
+	eventually(t, "nothing waits", func() bool {
+		names, err := w.redis.HKeys("mneme:webhook:{acme}:waiting")
+		return err != nil || len(names) == 0
+	})
+	if len(r.all()) > 0 {
+		t.Error("it was told")
+	}
+}
+
+func TestRedisAway(t *testing.T) {
+	w := open(t, here)
+	w.redis.SetError("LOADING")
+	if err := w.Handle(t.Context(), []bus.Message{change(t, "acme", "ines", "e1", memory.OpAdd)}); err == nil || fault.IsTerminal(err) {
+		t.Errorf("handle: %v, want an error to try again after", err)
+	}
+	if _, err := w.List(by("acme")); door.ProblemOf(err).Status != http.StatusServiceUnavailable {
+		t.Errorf("list: %v", err)
+	}
+	w.redis.SetError("")
+	if err := w.Handle(t.Context(), []bus.Message{{Key: []byte("acme/ines"), Value: []byte("x")}}); !fault.IsTerminal(err) {
+		t.Errorf("a record that is no change: %v", err)
+	}
+}
+
+func TestForMem0(t *testing.T) {
+	hooks := open(t, here).ForMem0()
+	made, err := hooks.Create(by("acme"), mem0.Webhook{Name: "mine", URL: "https://example.com", Events: []string{mem0.EventMemoryUpdate}})
+	if err != nil || made.Secret == "" || !slices.Equal(made.Events, []string{mem0.EventMemoryUpdate}) || !made.Active {
+		t.Fatal(made, err)
+	}
+	changed, err := hooks.Update(by("acme"), mem0.Webhook{ID: made.ID, Name: "yours", Events: []string{mem0.EventMemoryAdd}})
+	if err != nil || changed.Name != "yours" || changed.URL != made.URL || !slices.Equal(changed.Events, []string{mem0.EventMemoryAdd}) {
+		t.Error(changed, err)
+	}
+	if all, err := hooks.List(by("acme")); err != nil || len(all) != 1 || all[0].Secret != "" {
+		t.Error(all, err)
+	}
+	if err := hooks.Delete(by("acme"), made.ID); err != nil {
+		t.Error(err)
+	}
+}
