@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,10 +48,18 @@ func start(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(behind{}))
-	inner := httptest.NewServer(mux)
+	url, _ := startBefore(t, mux, nil)
+	return url
+}
+
+// startBefore runs the gateway before services, with two tenants and a broker of its own, and returns its address.
+func startBefore(t *testing.T, services http.Handler, settings map[string]string) (string, *bustest.Broker) {
+	t.Helper()
+	inner := httptest.NewServer(services)
 	t.Cleanup(inner.Close)
 	file := filepath.Join(t.TempDir(), "tenants.yaml")
-	if err := os.WriteFile(file, []byte("tenants:\n  - id: acme\n    api_keys: ["+tenant.HashKey(key)+"]\n"), 0o600); err != nil {
+	tenants := "tenants:\n  - id: acme\n    api_keys: [" + tenant.HashKey(key) + "]\n  - id: globex\n    api_keys: [" + tenant.HashKey("KEY-of-globex") + "]\n"
+	if err := os.WriteFile(file, []byte(tenants), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -61,6 +70,7 @@ func start(t *testing.T) string {
 		"MNEME_INTERNAL_SECRET": "a secret of services", "MNEME_REDIS_ADDRS": miniredis.RunT(t).Addr(), "MNEME_KAFKA_REPLICAS": "1",
 		"MNEME_KAFKA_BROKERS": broker.Addr(), "MNEME_KAFKA_PARTITIONS": "2",
 	}
+	maps.Copy(environ, settings)
 	go func() {
 		done <- runner.Run(ctx, gateway.Service, runner.Options{
 			Environ: environ, Stderr: &bytes.Buffer{}, OnListen: func(a string) { addr <- a },
@@ -74,7 +84,7 @@ func start(t *testing.T) string {
 	})
 	url := "http://" + <-addr
 	awaitReady(t, url)
-	return url
+	return url, broker
 }
 
 func awaitReady(t *testing.T, url string) {
