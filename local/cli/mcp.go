@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -13,11 +12,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/mneme-memory/mneme/client"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/gateway/mcp"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
@@ -82,12 +81,16 @@ func (c *cli) runMCP(ctx context.Context, conn standalone.Connection, user strin
 		return err
 	}
 	defer s.close(ctx)
+	gateway, err := client.New(conn.Gateway, conn.APIKey, nil)
+	if err != nil {
+		return usageError{err}
+	}
 	server := mcp.NewServer(mcp.Parts{
 		Services: upstream.Services{
 			Recall: s.UtilizerServiceClient, Memories: s.MemoryServiceClient, UserData: s.UserDataServiceClient,
 			Diagnosis: s.DiagnosisServiceClient, Reranker: s.RerankerServiceClient,
 		},
-		Ingest: &gatewayAPI{base: conn.Gateway, key: config.Secret(conn.APIKey), client: http.DefaultClient},
+		Ingest: gatewayIngest{gateway},
 		Now:    time.Now, Log: s.tel.Log, Version: runner.Version(), User: user,
 	})
 	err = server.Run(ctx, &sdk.IOTransport{Reader: closable(in), Writer: writeCloser{c.out}, MaxLineLength: maxLine})

@@ -71,12 +71,13 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.calls = append(g.calls, call)
 	if g.answer != 0 {
 		w.Header().Set("Content-Type", "application/problem+json")
-		w.Header().Set("Retry-After", "3")
+		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(g.answer)
 		_, _ = w.Write([]byte(`{"title":"x","status":429,"code":"rate_limited","detail":"over the limit of turns per minute"}`))
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
+	_, _ = w.Write([]byte(`{"turns":[]}`))
 }
 
 // taken are the calls of the REST API until now.
@@ -180,7 +181,7 @@ func TestErrorsOfTheGatewayAreToldByTheTool(t *testing.T) {
 	_, addr := newGateway(t, http.StatusTooManyRequests)
 	s := start(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=" + key}, "--user", "ana")
 	text, isError := callTool(t, s, "add_memory", map[string]any{"text": "x"})
-	if !isError || text != "over the limit of turns per minute; try again in 3 s" {
+	if !isError || text != "over the limit of turns per minute; try again in 1 s" {
 		t.Errorf("%t %q", isError, text)
 	}
 	wrong := start(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=other"}, "--user", "ana")

@@ -2,19 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/client"
 )
 
 func (c *cli) usage() *cobra.Command {
@@ -31,8 +27,11 @@ func (c *cli) usage() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			api := &gatewayAPI{base: conn.Gateway, key: config.Secret(conn.APIKey), client: http.DefaultClient}
-			return c.printUsage(cmd.Context(), api, day)
+			gateway, err := client.New(conn.Gateway, conn.APIKey, nil)
+			if err != nil {
+				return usageError{err}
+			}
+			return c.printUsage(cmd.Context(), gateway, day)
 		},
 	}
 	cmd.Flags().StringVar(&gateway, "gateway", "", "base URL of the gateway (or "+envGateway+"); the local one where it is left out")
@@ -40,35 +39,17 @@ func (c *cli) usage() *cobra.Command {
 	return cmd
 }
 
-// usageOfDay is what the API answers.
-type usageOfDay struct {
-	Day    string           `json:"day"`
-	Counts map[string]int64 `json:"counts"`
-}
-
-func (c *cli) printUsage(ctx context.Context, api *gatewayAPI, day string) error {
-	path := "usage"
-	if day != "" {
-		path += "?day=" + url.QueryEscape(day)
-	}
-	req, err := api.request(ctx, http.MethodGet, path, http.NoBody)
+func (c *cli) printUsage(ctx context.Context, gateway *client.Client, day string) error {
+	day, counts, err := gateway.Usage(ctx, day)
 	if err != nil {
-		return err
-	}
-	data, err := api.do(req)
-	if err != nil {
-		return fmt.Errorf("usage: %w", err)
-	}
-	var u usageOfDay
-	if err := json.Unmarshal(data, &u); err != nil || u.Day == "" {
-		return errors.New("usage: the gateway's answer is none of a Mneme's")
+		return fmt.Errorf("usage: %w", told(err))
 	}
 	if c.json {
-		return writeJSON(c.out, u)
+		return writeJSON(c.out, map[string]any{"day": day, "counts": counts})
 	}
-	t := c.table("on "+u.Day+" (UTC)", "number")
-	for _, what := range slices.Sorted(maps.Keys(u.Counts)) {
-		t.AppendRow(table.Row{printable(what), u.Counts[what]})
+	t := c.table("on "+day+" (UTC)", "number")
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		t.AppendRow(table.Row{printable(what), counts[what]})
 	}
 	t.Render()
 	return nil

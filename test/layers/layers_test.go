@@ -47,6 +47,8 @@ func list(t *testing.T) map[string]goPackage {
 // folder stands for all below it that are not named themselves.
 var order = []string{
 	"proto",
+	// for programs of others
+	"client",
 	// the domain
 	"shared/fault", "shared/memory", "shared/tenant", "shared/contract",
 	// language, and models of it
