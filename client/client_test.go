@@ -82,7 +82,8 @@ func TestTurnsArePutInOnceHoweverOftenTheyAreSent(t *testing.T) {
 }
 
 func TestWhatTheGatewayRefuses(t *testing.T) {
-	c, asked := open(t, says(400, `{"code":"invalid","detail":"turns[0].text: is empty","errors":[{"field":"turns[0].text"}]}`, "X-Request-Id", "r1"))
+	c, asked := open(t, says(400,
+		`{"code":"invalid","detail":"turns[0].text: is empty","errors":[{"field":"turns[0].text"}]}`, "X-Request-Id", "r1"))
 	_, err := c.AddTurns(t.Context(), "ines", "s", []client.Turn{{Role: "user"}})
 	var p *client.Problem
 	if !errors.As(err, &p) || p.Status != 400 || p.Code != "invalid" || p.Field != "turns[0].text" || p.RequestID != "r1" || len(*asked) != 1 {

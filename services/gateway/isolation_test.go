@@ -144,7 +144,8 @@ func fill(m protoreflect.Message, text string, depth int) {
 		f := fields.Get(i)
 		isMessage := f.Message() != nil
 		switch {
-		case strings.Contains(string(f.Name()), "token") || strings.Contains(string(f.Name()), "cursor"), f.IsMap(), isMessage && depth == deepest:
+		case strings.Contains(string(f.Name()), "token") || strings.Contains(string(f.Name()), "cursor"), f.IsMap(),
+			isMessage && depth == deepest:
 		case m.Descriptor().FullName() == "google.protobuf.Timestamp":
 			if f.Name() == "seconds" {
 				m.Set(f, protoreflect.ValueOfInt64(1_700_000_000))
@@ -245,7 +246,8 @@ func (w *world) create(of kind, k kind) kind {
 		w.t.Fatalf("make a key: %d %s", status, text)
 	}
 	if k.name == "revoked" {
-		if status, text := w.call(http.MethodDelete, "/v1/tenants/self/keys/"+made.Key.ID, of.key, nil, jsonHeaders()); status != http.StatusNoContent {
+		status, text := w.call(http.MethodDelete, "/v1/tenants/self/keys/"+made.Key.ID, of.key, nil, jsonHeaders())
+		if status != http.StatusNoContent {
 			w.t.Fatalf("revoke a key: %d %s", status, text)
 		}
 		k.scopes = nil
@@ -379,7 +381,8 @@ func rpcTrials() (out []trial) {
 		methods := found.(protoreflect.ServiceDescriptor).Methods()
 		for i := range methods.Len() {
 			m := methods.Get(i)
-			c := trial{name: "RPC " + string(m.Name()), method: http.MethodPost, path: prefix + string(m.Name()), media: "application/json", body: `{}`}
+			c := trial{name: "RPC " + string(m.Name()), path: prefix + string(m.Name())}
+			c.method, c.media, c.body = http.MethodPost, "application/json", `{}`
 			if m.Input().Fields().ByName("user_id") != nil {
 				c.body = `{"userId":"USER"}`
 			} else if m.Input().Fields().ByName("recall") != nil {
@@ -396,11 +399,15 @@ func rpcTrials() (out []trial) {
 
 // mem0Trials are the rows of mem0's API.
 func mem0Trials() (out []trial) {
-	const memory, either = "/v1/memories/00000000-0000-4000-8000-000000000000/", `{"OR":[{"user_id":"USER"},{"AND":[{"user_id":{"in":["USER"]}}]}]}`
+	const memory = "/v1/memories/00000000-0000-4000-8000-000000000000/"
+	const either = `{"OR":[{"user_id":"USER"},{"AND":[{"user_id":{"in":["USER"]}}]}]}`
 	for _, row := range []string{
-		`GET /v1/ping/`, `POST /v3/memories/add/ {"messages":"SAID","user_id":"USER"}`, `POST /v3/memories/add/ {"messages":"SAID","filters":{"user_id":"USER"}}`,
-		`POST /v3/memories/add/ {"messages":"SAID","agent_id":"USER"}`, `POST /v3/memories/add/ {"messages":"SAID","user_id":"USER","infer":false}`,
-		`POST /v3/memories/search/ {"query":"SAID","filters":{"user_id":"USER"}}`, `POST /v3/memories/search/ {"query":"SAID","filters":` + either + `}`,
+		`GET /v1/ping/`, `POST /v3/memories/add/ {"messages":"SAID","user_id":"USER"}`,
+		`POST /v3/memories/add/ {"messages":"SAID","filters":{"user_id":"USER"}}`,
+		`POST /v3/memories/add/ {"messages":"SAID","agent_id":"USER"}`,
+		`POST /v3/memories/add/ {"messages":"SAID","user_id":"USER","infer":false}`,
+		`POST /v3/memories/search/ {"query":"SAID","filters":{"user_id":"USER"}}`,
+		`POST /v3/memories/search/ {"query":"SAID","filters":` + either + `}`,
 		`POST /v3/memories/search/ {"query":"SAID","filters":{"run_id":"USER"}}`, `POST /v3/memories/ {"filters":` + either + `}`,
 		`POST /v3/memories/?page=1&page_size=5 {"user_id":"USER"}`, `GET ` + memory, `PUT ` + memory + ` {"text":"SAID"}`, `DELETE ` + memory,
 		`GET ` + memory + `history/`, `PUT /v1/batch/ {"memories":[{"memory_id":"00000000-0000-4000-8000-000000000000","text":"SAID"}]}`,
@@ -451,13 +458,15 @@ func (w *world) mcpTrials() (out []trial) {
 
 // users are names that may be taken for others'.
 var users = []string{
-	"ines", "ben", "INES", "ines ", "../ben", "ben/..", "ines/../ben", "ines%2F..%2Fben", "%62en", "acme/ben", "globex/ines", "acme/ines", "*", "..", "ines\u200b",
-	"ines\x00ben", "ines,ben", `ines"},{"user_id":"ben`, "", strings.Repeat("ines", 100),
+	"ines", "ben", "INES", "ines ", "../ben", "ben/..", "ines/../ben", "ines%2F..%2Fben", "%62en",
+	"acme/ben", "globex/ines", "acme/ines", "*", "..", "ines\u200b", "ines\x00ben", "ines,ben",
+	`ines"},{"user_id":"ben`, "", strings.Repeat("ines", 100),
 }
 
 // smuggled are headers with which another is claimed.
 var smuggled = []http.Header{
-	{}, {}, {"Mneme-Tenant": {"globex"}}, {"Mneme-Tenant": {"acme"}}, {"X-Tenant": {"globex"}, "Mneme-User": {"ben"}, "X-Forwarded-User": {"ben"}},
+	{}, {}, {"Mneme-Tenant": {"globex"}}, {"Mneme-Tenant": {"acme"}},
+	{"X-Tenant": {"globex"}, "Mneme-User": {"ben"}, "X-Forwarded-User": {"ben"}},
 	{"Mneme-Scopes": {"admin"}, "Mneme-Internal": {"true"}, "X-Original-Url": {"/v1/tenants/globex"}},
 }
 

@@ -184,7 +184,8 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	b.Background(runner.Task{Name: "streams", Run: streams.Run})
 	api, err := rest.New(rest.Parts{
 		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable, Keys: &keys.Manager{Directory: b.directory, Now: time.Now},
-		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Webhooks: b.webhooks, Streams: streams, Now: time.Now, Log: b.tel.Log,
+		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Webhooks: b.webhooks,
+		Streams: streams, Now: time.Now, Log: b.tel.Log,
 	})
 	if err != nil {
 		return doors{}, err

@@ -58,7 +58,8 @@ func startBefore(t *testing.T, services http.Handler, settings map[string]string
 	inner := httptest.NewServer(services)
 	t.Cleanup(inner.Close)
 	file := filepath.Join(t.TempDir(), "tenants.yaml")
-	tenants := "tenants:\n  - id: acme\n    api_keys: [" + tenant.HashKey(key) + "]\n  - id: globex\n    api_keys: [" + tenant.HashKey("KEY-of-globex") + "]\n"
+	tenants := "tenants:\n  - id: acme\n    api_keys: [" + tenant.HashKey(key) + "]\n" +
+		"  - id: globex\n    api_keys: [" + tenant.HashKey("KEY-of-globex") + "]\n"
 	if err := os.WriteFile(file, []byte(tenants), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ type StoreOperation struct {
 	Key       itemKey    `json:"key,omitempty" doc:"Of put, delete and get, which need it: the key in the namespace, 1 to 1024 bytes."`
 	Value     freeObject `json:"value,omitempty" doc:"Of put, which needs it: any object of up to 256 KiB. It is given back as it came, without the white space between its tokens."`
 	TTL       *count     `json:"ttl_seconds,omitempty" minimum:"1" maximum:"315360000" doc:"Of put: how long the item is kept; without it for ever."`
-	Refresh   *bool      `json:"refresh_ttl,omitempty" doc:"Of get: have an item that expires live as long again; without it false."`
+	Refresh   *bool      `json:"refresh_ttl,omitempty" doc:"Of get and search: have items that expire, and are returned, live as long again; without it false."`
 	Prefix    []label    `json:"namespace_prefix,omitempty" maxItems:"16" nullable:"false" doc:"Of search, which needs it: what namespaces begin with; an empty list begins all."`
 	Filter    freeObject `json:"filter,omitempty" doc:"Of search: what the keys at the top of a value are to be: equal to what is here, or as an object of $eq, $ne, $gt, $gte, $lt and $lte says. Order is that of two numbers or two strings; a key that a value lacks is null there."`
 	Query     *string    `json:"query,omitempty" doc:"Of search: words to look for in the strings of values. The search is a lexical one: words are stemmed, those of no content do not count, and no meaning is compared. Items without any of the words are left out. At most 4096 bytes."`
@@ -136,7 +136,7 @@ type storeResults struct {
 type readSession struct {
 	User    userID `path:"user"`
 	Session textID `path:"session" doc:"The session."`
-	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"1000" doc:"Items at most."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"Items at most."`
 }
 
 type sessionItems struct {
@@ -208,7 +208,7 @@ var storeFields = map[string]struct{ needed, possible []string }{
 	"put":             {[]string{"namespace", "key", "value"}, []string{"ttl_seconds"}},
 	"delete":          {[]string{"namespace", "key"}, nil},
 	"get":             {[]string{"namespace", "key"}, []string{"refresh_ttl"}},
-	"search":          {[]string{"namespace_prefix"}, []string{"filter", "query", "limit", "offset"}},
+	"search":          {[]string{"namespace_prefix"}, []string{"filter", "query", "limit", "offset", "refresh_ttl"}},
 	"list_namespaces": {nil, []string{"prefix", "suffix", "max_depth", "limit", "offset"}},
 }
 
@@ -391,6 +391,12 @@ func (a *API) stepOfSearch(o StoreOperation) (step, error) {
 	}
 	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
 		found, err := a.Verbatim.Search(ctx, scope, q)
+		if o.Refresh != nil && *o.Refresh {
+			for _, item := range found {
+				_, _, refreshed := a.Verbatim.Refresh(ctx, scope, item.Name)
+				err = errors.Join(err, refreshed)
+			}
+		}
 		items := each(found, storeItemOf)
 		if q.Query != "" {
 			for i := range items {

@@ -254,7 +254,8 @@ func TestWhoComesBackIsToldWhatCameSinceOnce(t *testing.T) {
 			missed = append(missed, s.next(events).data)
 		}
 		slices.Sort(missed)
-		if !strings.Contains(missed[0], `"m1"`) || !strings.Contains(missed[1], `"m2"`) || len(missed) == 3 && !strings.Contains(missed[2], `"other"`) {
+		if !strings.Contains(missed[0], `"m1"`) || !strings.Contains(missed[1], `"m2"`) ||
+			len(missed) == 3 && !strings.Contains(missed[2], `"other"`) {
 			t.Errorf("%s: told %q", path, missed)
 		}
 		s.change("acme", "ines", "after")

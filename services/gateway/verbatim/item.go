@@ -37,7 +37,7 @@ const (
 	MaxSessionItems = 10_000
 	MaxSessions     = 1000
 	MaxAppended     = 1000
-	MaxLatest       = 1000
+	MaxLatest       = MaxSessionItems
 	// MaxAnswer bounds the items that are read at once, in bytes.
 	MaxAnswer = 16 << 20
 )

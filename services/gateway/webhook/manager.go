@@ -75,8 +75,8 @@ func (h *Webhooks) endpoints(ctx context.Context, tenant string) (map[string]End
 	return out, err
 }
 
-// Create makes an endpoint by its Name, URL, Types and User, and returns it with its secret, which is shown this once and when it is rotated.
-// It needs access.Admin, as all that follow. Errors are what door.ProblemOf tells clients.
+// Create makes an endpoint by its Name, URL, Types and User, and returns it with its secret, which is shown this once and when it is
+// rotated. It needs access.Admin, as all that follow. Errors are what door.ProblemOf tells clients.
 func (h *Webhooks) Create(ctx context.Context, e Endpoint) (Endpoint, error) {
 	tenant, err := caller(ctx)
 	if err != nil {
@@ -242,8 +242,8 @@ func (h *Webhooks) Delete(ctx context.Context, id string) error {
 	return h.told(ctx, err) // deliveries that wait are dropped when they are due
 }
 
-// Dead returns up to limit dead letters of an endpoint, the newest first, and where to go on; an empty cursor is the beginning, an empty next
-// the end.
+// Dead returns up to limit dead letters of an endpoint, the newest first, and where to go on; an empty cursor is the beginning, an
+// empty next the end.
 func (h *Webhooks) Dead(ctx context.Context, id string, limit int, cursor string) (out []Dead, next string, err error) {
 	tenant, err := caller(ctx)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package webhook tells programs of tenants of changes of memory, at URLs that they name, after the Standard Webhooks specification: a POST of
-// JSON with type, timestamp and data, signed, with an id that is the same for every attempt. What is told holds ids, and no texts.
+// Package webhook tells programs of tenants of changes of memory, at URLs that they name, after the Standard Webhooks specification: a POST
+// of JSON with type, timestamp and data, signed, with an id that is the same for every attempt. What is told holds ids, and no texts.
 //
 // Handle takes changes from Kafka and keeps a delivery for each endpoint in Redis; only then is the change acknowledged. Run, in any number
 // of replicas, takes deliveries that are due for a while (a lease), and makes an attempt. A delivery that fails is tried again, later each
-// time, and is a dead letter of its endpoint after the last attempt. A program may be told twice of a change, and changes may come in another
-// order than they happened.
+// time, and is a dead letter of its endpoint after the last attempt. A program may be told twice of a change, and changes may come in
+// another order than they happened.
 package webhook
 
 import (
@@ -52,7 +52,8 @@ const (
 
 // backoff is how long after each failed attempt the next is made, as the specification proposes.
 var backoff = []time.Duration{
-	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
 // Options are what webhooks are run with. Zero values have defaults.

@@ -220,7 +220,8 @@ func TestWhoIsToldOfWhat(t *testing.T) {
 	w.create("acme", webhook.Endpoint{URL: adds.URL, Types: []event.Type{event.MemoryAdded}})
 	w.create("acme", webhook.Endpoint{URL: ines.URL, User: "ines"})
 	no := false
-	if e, err := w.Update(by("acme"), w.create("acme", webhook.Endpoint{URL: off.URL}).ID, webhook.Change{Active: &no}); err != nil || e.Secret != "" {
+	made := w.create("acme", webhook.Endpoint{URL: off.URL})
+	if e, err := w.Update(by("acme"), made.ID, webhook.Change{Active: &no}); err != nil || e.Secret != "" {
 		t.Fatal(e, err)
 	}
 	w.run(w.Webhooks)
@@ -306,7 +307,8 @@ func TestDeadLettersArePaged(t *testing.T) {
 	w, r := open(t, webhook.Options{Private: true, Backoff: []time.Duration{}}), receive(t, 500)
 	e := w.create("acme", webhook.Endpoint{URL: r.URL})
 	w.run(w.Webhooks)
-	w.handle(change(t, "acme", "i", "e1", memory.OpAdd), change(t, "acme", "i", "e2", memory.OpAdd), change(t, "acme", "i", "e3", memory.OpAdd))
+	w.handle(change(t, "acme", "i", "e1", memory.OpAdd), change(t, "acme", "i", "e2", memory.OpAdd),
+		change(t, "acme", "i", "e3", memory.OpAdd))
 	seen := map[string]bool{}
 	eventually(t, "all pages", func() bool {
 		clear(seen)
@@ -373,7 +375,8 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 		"": "url", "x": "url", "http://example.com": "url", "https://user:pw@example.com": "url", "ftp://example.com": "url", "https://": "url",
 		"https://example.com/" + strings.Repeat("x", 2<<10): "url",
 	} {
-		if _, err := w.Create(by("acme"), webhook.Endpoint{URL: address}); door.ProblemOf(err).Status != 400 || door.ProblemOf(err).Field != field {
+		_, err := w.Create(by("acme"), webhook.Endpoint{URL: address})
+		if door.ProblemOf(err).Status != 400 || door.ProblemOf(err).Field != field {
 			t.Errorf("%.40q: %v", address, err)
 		}
 	}
@@ -386,7 +389,8 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com"}); door.ProblemOf(err).Status != http.StatusConflict {
 		t.Errorf("one too many: %v", err)
 	}
-	bound := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"}, User: "ines", Scopes: []access.Scope{access.Admin}})
+	ines := access.Principal{Tenant: tenant.Tenant{ID: "acme"}, User: "ines", Scopes: []access.Scope{access.Admin}}
+	bound := access.NewContext(t.Context(), ines)
 	if _, err := w.List(bound); door.ProblemOf(err).Status != http.StatusForbidden {
 		t.Errorf("a key of one user: %v", err)
 	}
