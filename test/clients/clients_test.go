@@ -1,7 +1,8 @@
 //go:build realclients
 
 // Package clients_test runs clients that others have written, unmodified and pinned, against all of Mneme on this machine: mem0's of PyPI
-// and npm, those of MCP, and a tester that reads the API's OpenAPI description. They are installed below .cache/clients.
+// and npm, those of MCP, a tester that reads the API's OpenAPI description, and the frameworks that integrations/ is for. They are
+// installed below .cache/clients.
 package clients_test
 
 import (
@@ -27,7 +28,7 @@ const (
 	runWithin     = 5 * time.Minute
 )
 
-// client is a program of others.
+// client is a program of others, or what drives it.
 type client struct {
 	name string
 	// folder holds what the client is given and, in requirements.txt or package-lock.json, which versions it is made of.
@@ -42,6 +43,8 @@ func clients() []client {
 		{"mem0 of npm", "test/clients/mem0", []string{"node", "client.mjs"}},
 		{"mcp of PyPI", "test/clients/mcp", []string{"PYTHON", "client.py"}},
 		{"MCP inspector of npm", "test/clients/mcp", []string{"bash", "inspector.sh"}},
+		{"LangGraph and OpenAI Agents", "integrations/python", []string{"bash", "run.sh", "PYTHON"}},
+		{"Vercel AI SDK", "integrations/typescript", []string{"npm", "test"}},
 		{"schemathesis", "test/clients/rest", []string{"bash", "run.sh", "BIN"}},
 	}
 }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator
 from urllib.parse import quote
 
 import httpx
@@ -22,14 +20,14 @@ FORMED_WITHIN = 120.0
 @pytest.fixture
 def user() -> str:
     """A user of whom nothing is known. What is in the name has to be escaped."""
-    return f"ines/%2F ü.{uuid.uuid4().hex[:12]}"
+    return f"ines/%2F ü-{uuid.uuid4().hex[:12]}"
 
 
 class Mneme:
     """What other clients of Mneme see."""
 
     def __init__(self) -> None:
-        self._http = httpx.Client(
+        self.http = httpx.Client(
             base_url=os.environ["MNEME_URL"] + "/v1/tenants/self",
             headers={"Authorization": "Bearer " + os.environ["MNEME_API_KEY"]},
             timeout=30,
@@ -37,13 +35,13 @@ class Mneme:
 
     def memories(self, user: str) -> list[str]:
         """The texts that are remembered of a user."""
-        answer = self._http.get(f"/users/{quoted(user)}/memories")
+        answer = self.http.get(f"/users/{quoted(user)}/memories")
         answer.raise_for_status()
-        return [memory["text"] for memory in answer.json()["memories"]]
+        return [memory["content"] for memory in answer.json()["memories"]]
 
     def close(self, user: str, session: str) -> None:
         """Closes a session, so that its memories are formed."""
-        self._http.post(f"/users/{quoted(user)}/sessions/{quoted(session)}/close").raise_for_status()
+        self.http.post(f"/users/{quoted(user)}/sessions/{quoted(session)}/close").raise_for_status()
 
     def eventually(self, user: str, word: str) -> str:
         """Waits until something with a word is remembered of a user."""
@@ -63,22 +61,18 @@ def quoted(text: str) -> str:
 
 
 @pytest.fixture
-def mneme() -> Mneme:
-    return Mneme()
-
-
-async def in_thread(run: Callable[..., Any], *args: Any) -> Any:
-    """Runs what blocks beside the event loop."""
-    return await asyncio.to_thread(run, *args)
+def mneme() -> Iterator[Mneme]:
+    out = Mneme()
+    yield out
+    out.http.close()
 
 
 @pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+async def endpoint() -> AsyncIterator[Endpoint]:
     """The endpoint that agents ask."""
     out = Endpoint()
-    monkeypatch.setenv("OPENAI_BASE_URL", out.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "played")
     set_tracing_disabled(True)
-    set_default_openai_client(AsyncOpenAI())
-    yield out
+    async with AsyncOpenAI(base_url=out.url, api_key="played") as client:
+        set_default_openai_client(client)
+        yield out
     out.close()

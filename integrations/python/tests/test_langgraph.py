@@ -40,16 +40,16 @@ WRITES: list[Op] = [
     PutOp(("docs", "v1", "drafts"), "k.with/all%2F ü", {}),
     PutOp(("docs", "v2", "drafts"), "k", {"n": -1}),
     PutOp(("memories", "food"), "b", {"n": 20, "kind": "bread"}),
-    PutOp(("docs", "v2", "final"), "gone", {"n": 0}),
-    PutOp(("docs", "v2", "final"), "gone", None),
-    PutOp(("docs", "v2", "final"), "never was", None),
+    PutOp(("docs", "v2", "drafts"), "gone", {"n": 0}),
+    PutOp(("docs", "v2", "drafts"), "gone", None),
+    PutOp(("docs", "v2", "drafts"), "never was", None),
 ]
 
 READS: list[Op] = [
     GetOp(("memories", "food"), "b"),
     GetOp(("memories", "food"), "not there"),
     GetOp(("docs", "v1", "drafts"), "k.with/all%2F ü"),
-    GetOp(("docs", "v2", "final"), "gone"),
+    GetOp(("docs", "v2", "drafts"), "gone"),
     SearchOp(()),
     SearchOp(("memories",)),
     SearchOp(("memories",), limit=0),
@@ -142,7 +142,9 @@ def test_users_by_a_label_of_namespaces(user: str) -> None:
     ):
         with pytest.raises(ValueError, match="does not name the user"):
             refused()
-    assert MnemeStore(user=user).search(("memories",))[0].value == {"n": 1}  # items are the user's, whoever names the user
+    single = MnemeStore(user=user)
+    assert single.search(("memories",))[0].value == {"n": 1}, "items are the user's, however the user is named"
+    single.close()
     store.close()
 
 
@@ -160,8 +162,10 @@ def test_what_is_refused(user: str) -> None:
         store.put(("a",), "a", {"text": "x" * (300 << 10)})
     assert (large.value.status, large.value.code, large.value.field) == (400, "invalid", "operations[0].value")
     assert large.value.request_id in str(large.value)
+    stranger = MnemeStore(user=user, api_key="mneme_not_a_key")
     with pytest.raises(MnemeError) as unknown:
-        MnemeStore(user=user, api_key="mneme_not_a_key").get(("a",), "a")
+        stranger.get(("a",), "a")
+    stranger.close()
     assert unknown.value.status == 401 and "mneme_not_a_key" not in str(unknown.value)
     store.close()
 

@@ -6,6 +6,9 @@ from pathlib import Path
 from conftest import Mneme
 from endpoint import Endpoint
 
+from mneme_integrations.langgraph import MnemeStore
+from mneme_integrations.openai_agents import MnemeSession
+
 
 async def test_the_examples(user: str, mneme: Mneme, endpoint: Endpoint) -> None:
     text = (Path(__file__).parent.parent / "README.md").read_text()
@@ -18,4 +21,7 @@ async def test_the_examples(user: str, mneme: Mneme, endpoint: Endpoint) -> None
         running = eval(code, names)
         if running is not None:
             await running
+        for name in ("store", "session"):
+            if isinstance(used := names.get(name), MnemeStore | MnemeSession):
+                await used.aclose()
     assert "peanuts" in str(endpoint.asked[-1]["input"])
