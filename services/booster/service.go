@@ -85,6 +85,9 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("window", free)
+	if err := b.CountTokens(&cfg.Model, cfg.Window.Redis, tel); err != nil {
+		return b.Abandon(ctx, err)
+	}
 	activities, err := cfg.activities(ctx, b, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"time"
 
+	"connectrpc.com/connect"
 	"connectrpc.com/otelconnect"
 	goredis "github.com/redis/go-redis/v9"
 
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/deadletters"
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
@@ -24,6 +26,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/verbatim"
 	"github.com/mneme-memory/mneme/services/gateway/webhook"
 	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
@@ -159,9 +162,20 @@ func (b *builder) reach() error {
 	}
 	client, free := upstream.Client()
 	b.OnClose("clients of services", free)
+	b.limits.Stored = b.stored
 	b.services = upstream.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
 		Forgetting(b.repeatable, b.mem0, b.verbatim, b.webhooks)
 	return nil
+}
+
+// stored asks how many memories of a tenant are stored.
+func (b *builder) stored(ctx context.Context, t tenant.Tenant) (int64, error) {
+	ctx = access.NewContext(ctx, access.Principal{Tenant: t, Scopes: []access.Scope{access.Admin}})
+	res, err := b.services.Memories.CountMemories(ctx, connect.NewRequest(&mnemev1.CountMemoriesRequest{}))
+	if err != nil {
+		return 0, err
+	}
+	return res.Msg.GetMemories(), nil
 }
 
 // doors makes the doors.

@@ -76,6 +76,21 @@ func (s *memoryServer) ListMemories(
 	return connect.NewResponse(&mnemev1.ListMemoriesResponse{Memories: protos(page.Memories), NextPageToken: page.Next}), nil
 }
 
+// CountMemories implements the RPC.
+func (s *memoryServer) CountMemories(
+	ctx context.Context, _ *connect.Request[mnemev1.CountMemoriesRequest],
+) (*connect.Response[mnemev1.CountMemoriesResponse], error) {
+	t, err := tenantOf(ctx)
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	n, err := s.bank.CountMemories(ctx, t.ID)
+	if err != nil {
+		return nil, rpcerror.Logged(ctx, s.log, "count memories", err)
+	}
+	return connect.NewResponse(&mnemev1.CountMemoriesResponse{Memories: int64(n)}), nil
+}
+
 // GetMemory implements the RPC.
 func (s *memoryServer) GetMemory(
 	ctx context.Context, req *connect.Request[mnemev1.GetMemoryRequest],

@@ -93,6 +93,9 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return nil, err
 	}
+	if err := b.CountTokens(&cfg.Model, cfg.Window.Redis, tel); err != nil {
+		return b.Abandon(ctx, err)
+	}
 	recaller, err := cfg.recaller(ctx, b, tel)
 	if err != nil {
 		return b.Abandon(ctx, err)

@@ -22,6 +22,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/recall"
 	recallembedded "github.com/mneme-memory/mneme/shared/recall/embedded"
 	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
+	"github.com/mneme-memory/mneme/shared/store/usage"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -29,6 +30,35 @@ import (
 // none, and such tenants' data waits.
 type Model struct {
 	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
+
+	used func(ctx context.Context, tenant string, tokens int64)
+}
+
+// CountTokens has the tokens that the model uses from now on be counted as usage of the tenants, where there is a model. It does not wait
+// for Redis.
+func (b *Builder) CountTokens(m *Model, r Redis, tel *telemetry.Telemetry) error {
+	if !m.configured() {
+		return nil
+	}
+	client, err := r.client(tel)
+	if err != nil {
+		return err
+	}
+	b.OnClose("redis of usage", client.Close)
+	counter, err := usage.New(client, usage.Options{Meter: tel.Meter.Meter(Scope), Log: tel.Log})
+	if err != nil {
+		return err
+	}
+	b.OnClose("usage", func() error { counter.Close(context.Background()); return nil }) // after what uses models has stopped
+	b.Background(runner.Task{Name: "usage", Run: counter.Run})
+	m.used = func(ctx context.Context, tenant string, tokens int64) {
+		counter.Count(ctx, tenant, usage.Tokens, tokens)
+	}
+	return nil
+}
+
+func (m Model) configured() bool {
+	return m.Endpoint.Model != "" || m.Endpoint.Models != (llm.Models{})
 }
 
 // nothing is what closes what needs no closing.
@@ -36,10 +66,10 @@ func nothing() error { return nil }
 
 // open makes the client and what closes it; the client is nil when no model is configured.
 func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, func() error, error) {
-	if m.Endpoint.Model == "" && m.Endpoint.Models == (llm.Models{}) {
+	if !m.configured() {
 		return nil, nothing, nil
 	}
-	c, err := llm.NewClient(m.Endpoint, llm.Deps{Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer})
+	c, err := llm.NewClient(m.Endpoint, llm.Deps{Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer, Used: m.used})
 	if err != nil {
 		return nil, nil, invalidModel(err)
 	}

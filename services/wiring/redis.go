@@ -2,10 +2,12 @@ package wiring
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/extra/redisotel/v9"
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -31,8 +33,12 @@ func (r Redis) Validate() error {
 // Open makes a client for what a service keeps in Redis itself; it does not wait for Redis. Close it when done.
 func (r Redis) Open(tel *telemetry.Telemetry) (goredis.UniversalClient, error) { return r.client(tel) }
 
+// quiet keeps the driver from printing to stderr what it returns as errors, too.
+var quiet = sync.OnceFunc(logging.Disable)
+
 // client makes a client; it does not wait for Redis.
 func (r Redis) client(tel *telemetry.Telemetry) (goredis.UniversalClient, error) {
+	quiet()
 	c := goredis.NewUniversalClient(&goredis.UniversalOptions{
 		Addrs: r.Addrs, Username: r.User, Password: r.Password.Reveal(), DB: r.DB,
 		ContextTimeoutEnabled: true, DialTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second,

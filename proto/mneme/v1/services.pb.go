@@ -919,6 +919,89 @@ func (*ReportCitationsResponse) Descriptor() ([]byte, []int) {
 	return file_mneme_v1_services_proto_rawDescGZIP(), []int{8}
 }
 
+// CountMemoriesRequest asks how many entries of the tenant are stored.
+type CountMemoriesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountMemoriesRequest) Reset() {
+	*x = CountMemoriesRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountMemoriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountMemoriesRequest) ProtoMessage() {}
+
+func (x *CountMemoriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountMemoriesRequest.ProtoReflect.Descriptor instead.
+func (*CountMemoriesRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{9}
+}
+
+// CountMemoriesResponse says how many there are.
+type CountMemoriesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Entries of all users and of every state.
+	Memories      int64 `protobuf:"varint,1,opt,name=memories,proto3" json:"memories,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountMemoriesResponse) Reset() {
+	*x = CountMemoriesResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountMemoriesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountMemoriesResponse) ProtoMessage() {}
+
+func (x *CountMemoriesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountMemoriesResponse.ProtoReflect.Descriptor instead.
+func (*CountMemoriesResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CountMemoriesResponse) GetMemories() int64 {
+	if x != nil {
+		return x.Memories
+	}
+	return 0
+}
+
 // ListMemoriesRequest asks for a user's entries.
 type ListMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -936,7 +1019,7 @@ type ListMemoriesRequest struct {
 
 func (x *ListMemoriesRequest) Reset() {
 	*x = ListMemoriesRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[9]
+	mi := &file_mneme_v1_services_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1031,7 @@ func (x *ListMemoriesRequest) String() string {
 func (*ListMemoriesRequest) ProtoMessage() {}
 
 func (x *ListMemoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[9]
+	mi := &file_mneme_v1_services_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1044,7 @@ func (x *ListMemoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMemoriesRequest.ProtoReflect.Descriptor instead.
 func (*ListMemoriesRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{9}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListMemoriesRequest) GetUserId() string {
@@ -1005,7 +1088,7 @@ type ListMemoriesResponse struct {
 
 func (x *ListMemoriesResponse) Reset() {
 	*x = ListMemoriesResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[10]
+	mi := &file_mneme_v1_services_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1100,7 @@ func (x *ListMemoriesResponse) String() string {
 func (*ListMemoriesResponse) ProtoMessage() {}
 
 func (x *ListMemoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[10]
+	mi := &file_mneme_v1_services_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1113,7 @@ func (x *ListMemoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMemoriesResponse.ProtoReflect.Descriptor instead.
 func (*ListMemoriesResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{10}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListMemoriesResponse) GetMemories() []*Memory {
@@ -1060,7 +1143,7 @@ type GetMemoryRequest struct {
 
 func (x *GetMemoryRequest) Reset() {
 	*x = GetMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[11]
+	mi := &file_mneme_v1_services_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1155,7 @@ func (x *GetMemoryRequest) String() string {
 func (*GetMemoryRequest) ProtoMessage() {}
 
 func (x *GetMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[11]
+	mi := &file_mneme_v1_services_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1168,7 @@ func (x *GetMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryRequest.ProtoReflect.Descriptor instead.
 func (*GetMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{11}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetMemoryRequest) GetUserId() string {
@@ -1115,7 +1198,7 @@ type GetMemoryResponse struct {
 
 func (x *GetMemoryResponse) Reset() {
 	*x = GetMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[12]
+	mi := &file_mneme_v1_services_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1210,7 @@ func (x *GetMemoryResponse) String() string {
 func (*GetMemoryResponse) ProtoMessage() {}
 
 func (x *GetMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[12]
+	mi := &file_mneme_v1_services_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1223,7 @@ func (x *GetMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryResponse.ProtoReflect.Descriptor instead.
 func (*GetMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{12}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetMemoryResponse) GetMemory() *Memory {
@@ -1170,7 +1253,7 @@ type GetMemoryHistoryRequest struct {
 
 func (x *GetMemoryHistoryRequest) Reset() {
 	*x = GetMemoryHistoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[13]
+	mi := &file_mneme_v1_services_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1265,7 @@ func (x *GetMemoryHistoryRequest) String() string {
 func (*GetMemoryHistoryRequest) ProtoMessage() {}
 
 func (x *GetMemoryHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[13]
+	mi := &file_mneme_v1_services_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1278,7 @@ func (x *GetMemoryHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetMemoryHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{13}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetMemoryHistoryRequest) GetUserId() string {
@@ -1225,7 +1308,7 @@ type GetMemoryHistoryResponse struct {
 
 func (x *GetMemoryHistoryResponse) Reset() {
 	*x = GetMemoryHistoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[14]
+	mi := &file_mneme_v1_services_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1320,7 @@ func (x *GetMemoryHistoryResponse) String() string {
 func (*GetMemoryHistoryResponse) ProtoMessage() {}
 
 func (x *GetMemoryHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[14]
+	mi := &file_mneme_v1_services_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1333,7 @@ func (x *GetMemoryHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetMemoryHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{14}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetMemoryHistoryResponse) GetVersions() []*Memory {
@@ -1280,7 +1363,7 @@ type DeleteMemoryRequest struct {
 
 func (x *DeleteMemoryRequest) Reset() {
 	*x = DeleteMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[15]
+	mi := &file_mneme_v1_services_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1375,7 @@ func (x *DeleteMemoryRequest) String() string {
 func (*DeleteMemoryRequest) ProtoMessage() {}
 
 func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[15]
+	mi := &file_mneme_v1_services_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1388,7 @@ func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{15}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteMemoryRequest) GetUserId() string {
@@ -1333,7 +1416,7 @@ type DeleteMemoryResponse struct {
 
 func (x *DeleteMemoryResponse) Reset() {
 	*x = DeleteMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	mi := &file_mneme_v1_services_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1428,7 @@ func (x *DeleteMemoryResponse) String() string {
 func (*DeleteMemoryResponse) ProtoMessage() {}
 
 func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	mi := &file_mneme_v1_services_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1441,7 @@ func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{16}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteMemoryResponse) GetMemory() *Memory {
@@ -1381,7 +1464,7 @@ type ReleaseMemoryRequest struct {
 
 func (x *ReleaseMemoryRequest) Reset() {
 	*x = ReleaseMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1476,7 @@ func (x *ReleaseMemoryRequest) String() string {
 func (*ReleaseMemoryRequest) ProtoMessage() {}
 
 func (x *ReleaseMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1489,7 @@ func (x *ReleaseMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseMemoryRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{17}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReleaseMemoryRequest) GetUserId() string {
@@ -1434,7 +1517,7 @@ type ReleaseMemoryResponse struct {
 
 func (x *ReleaseMemoryResponse) Reset() {
 	*x = ReleaseMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[18]
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1446,7 +1529,7 @@ func (x *ReleaseMemoryResponse) String() string {
 func (*ReleaseMemoryResponse) ProtoMessage() {}
 
 func (x *ReleaseMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[18]
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1459,7 +1542,7 @@ func (x *ReleaseMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseMemoryResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{18}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReleaseMemoryResponse) GetMemory() *Memory {
@@ -1486,7 +1569,7 @@ type AddMemoryRequest struct {
 
 func (x *AddMemoryRequest) Reset() {
 	*x = AddMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1581,7 @@ func (x *AddMemoryRequest) String() string {
 func (*AddMemoryRequest) ProtoMessage() {}
 
 func (x *AddMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1594,7 @@ func (x *AddMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemoryRequest.ProtoReflect.Descriptor instead.
 func (*AddMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AddMemoryRequest) GetUserId() string {
@@ -1553,7 +1636,7 @@ type AddMemoryResponse struct {
 
 func (x *AddMemoryResponse) Reset() {
 	*x = AddMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1648,7 @@ func (x *AddMemoryResponse) String() string {
 func (*AddMemoryResponse) ProtoMessage() {}
 
 func (x *AddMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1661,7 @@ func (x *AddMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemoryResponse.ProtoReflect.Descriptor instead.
 func (*AddMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AddMemoryResponse) GetMemory() *Memory {
@@ -1603,7 +1686,7 @@ type UpdateMemoryRequest struct {
 
 func (x *UpdateMemoryRequest) Reset() {
 	*x = UpdateMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +1698,7 @@ func (x *UpdateMemoryRequest) String() string {
 func (*UpdateMemoryRequest) ProtoMessage() {}
 
 func (x *UpdateMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +1711,7 @@ func (x *UpdateMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemoryRequest.ProtoReflect.Descriptor instead.
 func (*UpdateMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UpdateMemoryRequest) GetUserId() string {
@@ -1663,7 +1746,7 @@ type UpdateMemoryResponse struct {
 
 func (x *UpdateMemoryResponse) Reset() {
 	*x = UpdateMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1758,7 @@ func (x *UpdateMemoryResponse) String() string {
 func (*UpdateMemoryResponse) ProtoMessage() {}
 
 func (x *UpdateMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1771,7 @@ func (x *UpdateMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemoryResponse.ProtoReflect.Descriptor instead.
 func (*UpdateMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UpdateMemoryResponse) GetMemory() *Memory {
@@ -1715,7 +1798,7 @@ type TurnStatus struct {
 
 func (x *TurnStatus) Reset() {
 	*x = TurnStatus{}
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1810,7 @@ func (x *TurnStatus) String() string {
 func (*TurnStatus) ProtoMessage() {}
 
 func (x *TurnStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1823,7 @@ func (x *TurnStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStatus.ProtoReflect.Descriptor instead.
 func (*TurnStatus) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TurnStatus) GetTurnId() string {
@@ -1784,7 +1867,7 @@ type GetTurnsRequest struct {
 
 func (x *GetTurnsRequest) Reset() {
 	*x = GetTurnsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +1879,7 @@ func (x *GetTurnsRequest) String() string {
 func (*GetTurnsRequest) ProtoMessage() {}
 
 func (x *GetTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +1892,7 @@ func (x *GetTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnsRequest.ProtoReflect.Descriptor instead.
 func (*GetTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetTurnsRequest) GetUserId() string {
@@ -1837,7 +1920,7 @@ type GetTurnsResponse struct {
 
 func (x *GetTurnsResponse) Reset() {
 	*x = GetTurnsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +1932,7 @@ func (x *GetTurnsResponse) String() string {
 func (*GetTurnsResponse) ProtoMessage() {}
 
 func (x *GetTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +1945,7 @@ func (x *GetTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnsResponse.ProtoReflect.Descriptor instead.
 func (*GetTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetTurnsResponse) GetTurns() []*TurnStatus {
@@ -1883,7 +1966,7 @@ type GetWorkingMemoryRequest struct {
 
 func (x *GetWorkingMemoryRequest) Reset() {
 	*x = GetWorkingMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +1978,7 @@ func (x *GetWorkingMemoryRequest) String() string {
 func (*GetWorkingMemoryRequest) ProtoMessage() {}
 
 func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +1991,7 @@ func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryRequest.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetWorkingMemoryRequest) GetUserId() string {
@@ -1929,7 +2012,7 @@ type GetWorkingMemoryResponse struct {
 
 func (x *GetWorkingMemoryResponse) Reset() {
 	*x = GetWorkingMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1941,7 +2024,7 @@ func (x *GetWorkingMemoryResponse) String() string {
 func (*GetWorkingMemoryResponse) ProtoMessage() {}
 
 func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1954,7 +2037,7 @@ func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryResponse.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetWorkingMemoryResponse) GetTurns() []*Turn {
@@ -1977,7 +2060,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1989,7 +2072,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2002,7 +2085,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetSessionRequest) GetUserId() string {
@@ -2036,7 +2119,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2131,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2144,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetSessionResponse) GetState() FormationState {
@@ -2114,7 +2197,7 @@ type RerankCandidate struct {
 
 func (x *RerankCandidate) Reset() {
 	*x = RerankCandidate{}
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2209,7 @@ func (x *RerankCandidate) String() string {
 func (*RerankCandidate) ProtoMessage() {}
 
 func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2222,7 @@ func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankCandidate.ProtoReflect.Descriptor instead.
 func (*RerankCandidate) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RerankCandidate) GetMemoryId() string {
@@ -2207,7 +2290,7 @@ type RerankRequest struct {
 
 func (x *RerankRequest) Reset() {
 	*x = RerankRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +2302,7 @@ func (x *RerankRequest) String() string {
 func (*RerankRequest) ProtoMessage() {}
 
 func (x *RerankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +2315,7 @@ func (x *RerankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankRequest.ProtoReflect.Descriptor instead.
 func (*RerankRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RerankRequest) GetUserId() string {
@@ -2299,7 +2382,7 @@ type RankedMemory struct {
 
 func (x *RankedMemory) Reset() {
 	*x = RankedMemory{}
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2394,7 @@ func (x *RankedMemory) String() string {
 func (*RankedMemory) ProtoMessage() {}
 
 func (x *RankedMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2407,7 @@ func (x *RankedMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankedMemory.ProtoReflect.Descriptor instead.
 func (*RankedMemory) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RankedMemory) GetMemoryId() string {
@@ -2363,7 +2446,7 @@ type RerankResponse struct {
 
 func (x *RerankResponse) Reset() {
 	*x = RerankResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2458,7 @@ func (x *RerankResponse) String() string {
 func (*RerankResponse) ProtoMessage() {}
 
 func (x *RerankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2471,7 @@ func (x *RerankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankResponse.ProtoReflect.Descriptor instead.
 func (*RerankResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RerankResponse) GetRanked() []*RankedMemory {
@@ -2431,7 +2514,7 @@ type WeightsVersion struct {
 
 func (x *WeightsVersion) Reset() {
 	*x = WeightsVersion{}
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2443,7 +2526,7 @@ func (x *WeightsVersion) String() string {
 func (*WeightsVersion) ProtoMessage() {}
 
 func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2456,7 +2539,7 @@ func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightsVersion.ProtoReflect.Descriptor instead.
 func (*WeightsVersion) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WeightsVersion) GetVersion() uint64 {
@@ -2503,7 +2586,7 @@ type ListWeightsRequest struct {
 
 func (x *ListWeightsRequest) Reset() {
 	*x = ListWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2598,7 @@ func (x *ListWeightsRequest) String() string {
 func (*ListWeightsRequest) ProtoMessage() {}
 
 func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2611,7 @@ func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsRequest.ProtoReflect.Descriptor instead.
 func (*ListWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
 }
 
 // ListWeightsResponse has the versions that are kept.
@@ -2546,7 +2629,7 @@ type ListWeightsResponse struct {
 
 func (x *ListWeightsResponse) Reset() {
 	*x = ListWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2558,7 +2641,7 @@ func (x *ListWeightsResponse) String() string {
 func (*ListWeightsResponse) ProtoMessage() {}
 
 func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2571,7 +2654,7 @@ func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsResponse.ProtoReflect.Descriptor instead.
 func (*ListWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListWeightsResponse) GetVersions() []*WeightsVersion {
@@ -2610,7 +2693,7 @@ type FeatureWeight struct {
 
 func (x *FeatureWeight) Reset() {
 	*x = FeatureWeight{}
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2622,7 +2705,7 @@ func (x *FeatureWeight) String() string {
 func (*FeatureWeight) ProtoMessage() {}
 
 func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2635,7 +2718,7 @@ func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeatureWeight.ProtoReflect.Descriptor instead.
 func (*FeatureWeight) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FeatureWeight) GetName() string {
@@ -2670,7 +2753,7 @@ type RollbackWeightsRequest struct {
 
 func (x *RollbackWeightsRequest) Reset() {
 	*x = RollbackWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2682,7 +2765,7 @@ func (x *RollbackWeightsRequest) String() string {
 func (*RollbackWeightsRequest) ProtoMessage() {}
 
 func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2695,7 +2778,7 @@ func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsRequest.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RollbackWeightsRequest) GetVersion() uint64 {
@@ -2716,7 +2799,7 @@ type RollbackWeightsResponse struct {
 
 func (x *RollbackWeightsResponse) Reset() {
 	*x = RollbackWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2811,7 @@ func (x *RollbackWeightsResponse) String() string {
 func (*RollbackWeightsResponse) ProtoMessage() {}
 
 func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2824,7 @@ func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsResponse.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RollbackWeightsResponse) GetVersion() *WeightsVersion {
@@ -2766,7 +2849,7 @@ type EraseUserRequest struct {
 
 func (x *EraseUserRequest) Reset() {
 	*x = EraseUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +2861,7 @@ func (x *EraseUserRequest) String() string {
 func (*EraseUserRequest) ProtoMessage() {}
 
 func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +2874,7 @@ func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserRequest.ProtoReflect.Descriptor instead.
 func (*EraseUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EraseUserRequest) GetUserId() string {
@@ -2819,7 +2902,7 @@ type EraseUserResponse struct {
 
 func (x *EraseUserResponse) Reset() {
 	*x = EraseUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +2914,7 @@ func (x *EraseUserResponse) String() string {
 func (*EraseUserResponse) ProtoMessage() {}
 
 func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +2927,7 @@ func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserResponse.ProtoReflect.Descriptor instead.
 func (*EraseUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *EraseUserResponse) GetErasureId() string {
@@ -2867,7 +2950,7 @@ type GetErasureRequest struct {
 
 func (x *GetErasureRequest) Reset() {
 	*x = GetErasureRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +2962,7 @@ func (x *GetErasureRequest) String() string {
 func (*GetErasureRequest) ProtoMessage() {}
 
 func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +2975,7 @@ func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureRequest.ProtoReflect.Descriptor instead.
 func (*GetErasureRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetErasureRequest) GetUserId() string {
@@ -2924,7 +3007,7 @@ type GetErasureResponse struct {
 
 func (x *GetErasureResponse) Reset() {
 	*x = GetErasureResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2936,7 +3019,7 @@ func (x *GetErasureResponse) String() string {
 func (*GetErasureResponse) ProtoMessage() {}
 
 func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2949,7 +3032,7 @@ func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureResponse.ProtoReflect.Descriptor instead.
 func (*GetErasureResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetErasureResponse) GetState() ErasureState {
@@ -2984,7 +3067,7 @@ type ScanUserRequest struct {
 
 func (x *ScanUserRequest) Reset() {
 	*x = ScanUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2996,7 +3079,7 @@ func (x *ScanUserRequest) String() string {
 func (*ScanUserRequest) ProtoMessage() {}
 
 func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3009,7 +3092,7 @@ func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserRequest.ProtoReflect.Descriptor instead.
 func (*ScanUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ScanUserRequest) GetUserId() string {
@@ -3032,7 +3115,7 @@ type StoreCount struct {
 
 func (x *StoreCount) Reset() {
 	*x = StoreCount{}
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3044,7 +3127,7 @@ func (x *StoreCount) String() string {
 func (*StoreCount) ProtoMessage() {}
 
 func (x *StoreCount) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3057,7 +3140,7 @@ func (x *StoreCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreCount.ProtoReflect.Descriptor instead.
 func (*StoreCount) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StoreCount) GetStore() string {
@@ -3090,7 +3173,7 @@ type TransportTopic struct {
 
 func (x *TransportTopic) Reset() {
 	*x = TransportTopic{}
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3102,7 +3185,7 @@ func (x *TransportTopic) String() string {
 func (*TransportTopic) ProtoMessage() {}
 
 func (x *TransportTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3115,7 +3198,7 @@ func (x *TransportTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransportTopic.ProtoReflect.Descriptor instead.
 func (*TransportTopic) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TransportTopic) GetTopic() string {
@@ -3152,7 +3235,7 @@ type ScanUserResponse struct {
 
 func (x *ScanUserResponse) Reset() {
 	*x = ScanUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3164,7 +3247,7 @@ func (x *ScanUserResponse) String() string {
 func (*ScanUserResponse) ProtoMessage() {}
 
 func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3177,7 +3260,7 @@ func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserResponse.ProtoReflect.Descriptor instead.
 func (*ScanUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ScanUserResponse) GetCounts() []*StoreCount {
@@ -3205,7 +3288,7 @@ type ExportUserRequest struct {
 
 func (x *ExportUserRequest) Reset() {
 	*x = ExportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3300,7 @@ func (x *ExportUserRequest) String() string {
 func (*ExportUserRequest) ProtoMessage() {}
 
 func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3313,7 @@ func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
 func (*ExportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ExportUserRequest) GetUserId() string {
@@ -3251,7 +3334,7 @@ type ExportUserResponse struct {
 
 func (x *ExportUserResponse) Reset() {
 	*x = ExportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3263,7 +3346,7 @@ func (x *ExportUserResponse) String() string {
 func (*ExportUserResponse) ProtoMessage() {}
 
 func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3276,7 +3359,7 @@ func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
 func (*ExportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ExportUserResponse) GetData() []byte {
@@ -3303,7 +3386,7 @@ type BankCounts struct {
 
 func (x *BankCounts) Reset() {
 	*x = BankCounts{}
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3315,7 +3398,7 @@ func (x *BankCounts) String() string {
 func (*BankCounts) ProtoMessage() {}
 
 func (x *BankCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3328,7 +3411,7 @@ func (x *BankCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankCounts.ProtoReflect.Descriptor instead.
 func (*BankCounts) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *BankCounts) GetMemories() uint64 {
@@ -3378,7 +3461,7 @@ type ImportUserRequest struct {
 
 func (x *ImportUserRequest) Reset() {
 	*x = ImportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[51]
+	mi := &file_mneme_v1_services_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3390,7 +3473,7 @@ func (x *ImportUserRequest) String() string {
 func (*ImportUserRequest) ProtoMessage() {}
 
 func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[51]
+	mi := &file_mneme_v1_services_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3403,7 +3486,7 @@ func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserRequest.ProtoReflect.Descriptor instead.
 func (*ImportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{51}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ImportUserRequest) GetUserId() string {
@@ -3454,7 +3537,7 @@ type ImportUserResponse struct {
 
 func (x *ImportUserResponse) Reset() {
 	*x = ImportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[52]
+	mi := &file_mneme_v1_services_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3466,7 +3549,7 @@ func (x *ImportUserResponse) String() string {
 func (*ImportUserResponse) ProtoMessage() {}
 
 func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[52]
+	mi := &file_mneme_v1_services_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3479,7 +3562,7 @@ func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserResponse.ProtoReflect.Descriptor instead.
 func (*ImportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{52}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ImportUserResponse) GetSoFar() *BankCounts {
@@ -3507,7 +3590,7 @@ type GetCoreRequest struct {
 
 func (x *GetCoreRequest) Reset() {
 	*x = GetCoreRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[53]
+	mi := &file_mneme_v1_services_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3519,7 +3602,7 @@ func (x *GetCoreRequest) String() string {
 func (*GetCoreRequest) ProtoMessage() {}
 
 func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[53]
+	mi := &file_mneme_v1_services_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3532,7 +3615,7 @@ func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreRequest.ProtoReflect.Descriptor instead.
 func (*GetCoreRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{53}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *GetCoreRequest) GetUserId() string {
@@ -3553,7 +3636,7 @@ type GetCoreResponse struct {
 
 func (x *GetCoreResponse) Reset() {
 	*x = GetCoreResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[54]
+	mi := &file_mneme_v1_services_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3565,7 +3648,7 @@ func (x *GetCoreResponse) String() string {
 func (*GetCoreResponse) ProtoMessage() {}
 
 func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[54]
+	mi := &file_mneme_v1_services_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3578,7 +3661,7 @@ func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreResponse.ProtoReflect.Descriptor instead.
 func (*GetCoreResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{54}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GetCoreResponse) GetCore() *CoreBlock {
@@ -3606,7 +3689,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[55]
+	mi := &file_mneme_v1_services_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3618,7 +3701,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[55]
+	mi := &file_mneme_v1_services_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3631,7 +3714,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{55}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WhyRequest) GetRecall() *RecallRequest {
@@ -3683,7 +3766,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_mneme_v1_services_proto_msgTypes[56]
+	mi := &file_mneme_v1_services_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +3778,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[56]
+	mi := &file_mneme_v1_services_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3708,7 +3791,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{56}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Finding) GetTurnId() string {
@@ -3776,7 +3859,7 @@ type CandidateView struct {
 
 func (x *CandidateView) Reset() {
 	*x = CandidateView{}
-	mi := &file_mneme_v1_services_proto_msgTypes[57]
+	mi := &file_mneme_v1_services_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3788,7 +3871,7 @@ func (x *CandidateView) String() string {
 func (*CandidateView) ProtoMessage() {}
 
 func (x *CandidateView) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[57]
+	mi := &file_mneme_v1_services_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3801,7 +3884,7 @@ func (x *CandidateView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateView.ProtoReflect.Descriptor instead.
 func (*CandidateView) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{57}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CandidateView) GetMemoryId() string {
@@ -3872,7 +3955,7 @@ type WhyResponse struct {
 
 func (x *WhyResponse) Reset() {
 	*x = WhyResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[58]
+	mi := &file_mneme_v1_services_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3884,7 +3967,7 @@ func (x *WhyResponse) String() string {
 func (*WhyResponse) ProtoMessage() {}
 
 func (x *WhyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[58]
+	mi := &file_mneme_v1_services_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3897,7 +3980,7 @@ func (x *WhyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyResponse.ProtoReflect.Descriptor instead.
 func (*WhyResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{58}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *WhyResponse) GetStage() Stage {
@@ -3986,7 +4069,10 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\trecall_id\x18\x02 \x01(\tR\brecallId\x12\x1b\n" +
 	"\tshown_ids\x18\x03 \x03(\tR\bshownIds\x12\x1b\n" +
 	"\tcited_ids\x18\x04 \x03(\tR\bcitedIds\"\x19\n" +
-	"\x17ReportCitationsResponse\"\x98\x01\n" +
+	"\x17ReportCitationsResponse\"\x16\n" +
+	"\x14CountMemoriesRequest\"3\n" +
+	"\x15CountMemoriesResponse\x12\x1a\n" +
+	"\bmemories\x18\x01 \x01(\x03R\bmemories\"\x98\x01\n" +
 	"\x13ListMemoriesRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12,\n" +
 	"\bstatuses\x18\x02 \x03(\x0e2\x10.mneme.v1.StatusR\bstatuses\x12\x1b\n" +
@@ -4218,7 +4304,7 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x0fUtilizerService\x12@\n" +
 	"\x06Recall\x12\x17.mneme.v1.RecallRequest\x1a\x18.mneme.v1.RecallResponse\"\x03\x90\x02\x01\x12;\n" +
 	"\x06Answer\x12\x17.mneme.v1.AnswerRequest\x1a\x18.mneme.v1.AnswerResponse\x12V\n" +
-	"\x0fReportCitations\x12 .mneme.v1.ReportCitationsRequest\x1a!.mneme.v1.ReportCitationsResponse2\xff\x06\n" +
+	"\x0fReportCitations\x12 .mneme.v1.ReportCitationsRequest\x1a!.mneme.v1.ReportCitationsResponse2\xd6\a\n" +
 	"\rMemoryService\x12R\n" +
 	"\fListMemories\x12\x1d.mneme.v1.ListMemoriesRequest\x1a\x1e.mneme.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12I\n" +
 	"\tGetMemory\x12\x1a.mneme.v1.GetMemoryRequest\x1a\x1b.mneme.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12^\n" +
@@ -4230,7 +4316,8 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\bGetTurns\x12\x19.mneme.v1.GetTurnsRequest\x1a\x1a.mneme.v1.GetTurnsResponse\"\x03\x90\x02\x01\x12^\n" +
 	"\x10GetWorkingMemory\x12!.mneme.v1.GetWorkingMemoryRequest\x1a\".mneme.v1.GetWorkingMemoryResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
-	"GetSession\x12\x1b.mneme.v1.GetSessionRequest\x1a\x1c.mneme.v1.GetSessionResponse\"\x03\x90\x02\x01\x12C\n" +
+	"GetSession\x12\x1b.mneme.v1.GetSessionRequest\x1a\x1c.mneme.v1.GetSessionResponse\"\x03\x90\x02\x01\x12U\n" +
+	"\rCountMemories\x12\x1e.mneme.v1.CountMemoriesRequest\x1a\x1f.mneme.v1.CountMemoriesResponse\"\x03\x90\x02\x01\x12C\n" +
 	"\aGetCore\x12\x18.mneme.v1.GetCoreRequest\x1a\x19.mneme.v1.GetCoreResponse\"\x03\x90\x02\x012\x86\x03\n" +
 	"\x0fUserDataService\x12D\n" +
 	"\tEraseUser\x12\x1a.mneme.v1.EraseUserRequest\x1a\x1b.mneme.v1.EraseUserResponse\x12L\n" +
@@ -4261,7 +4348,7 @@ func file_mneme_v1_services_proto_rawDescGZIP() []byte {
 }
 
 var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_mneme_v1_services_proto_goTypes = []any{
 	(TurnState)(0),                   // 0: mneme.v1.TurnState
 	(FormationState)(0),              // 1: mneme.v1.FormationState
@@ -4276,158 +4363,162 @@ var file_mneme_v1_services_proto_goTypes = []any{
 	(*AnswerResponse)(nil),           // 10: mneme.v1.AnswerResponse
 	(*ReportCitationsRequest)(nil),   // 11: mneme.v1.ReportCitationsRequest
 	(*ReportCitationsResponse)(nil),  // 12: mneme.v1.ReportCitationsResponse
-	(*ListMemoriesRequest)(nil),      // 13: mneme.v1.ListMemoriesRequest
-	(*ListMemoriesResponse)(nil),     // 14: mneme.v1.ListMemoriesResponse
-	(*GetMemoryRequest)(nil),         // 15: mneme.v1.GetMemoryRequest
-	(*GetMemoryResponse)(nil),        // 16: mneme.v1.GetMemoryResponse
-	(*GetMemoryHistoryRequest)(nil),  // 17: mneme.v1.GetMemoryHistoryRequest
-	(*GetMemoryHistoryResponse)(nil), // 18: mneme.v1.GetMemoryHistoryResponse
-	(*DeleteMemoryRequest)(nil),      // 19: mneme.v1.DeleteMemoryRequest
-	(*DeleteMemoryResponse)(nil),     // 20: mneme.v1.DeleteMemoryResponse
-	(*ReleaseMemoryRequest)(nil),     // 21: mneme.v1.ReleaseMemoryRequest
-	(*ReleaseMemoryResponse)(nil),    // 22: mneme.v1.ReleaseMemoryResponse
-	(*AddMemoryRequest)(nil),         // 23: mneme.v1.AddMemoryRequest
-	(*AddMemoryResponse)(nil),        // 24: mneme.v1.AddMemoryResponse
-	(*UpdateMemoryRequest)(nil),      // 25: mneme.v1.UpdateMemoryRequest
-	(*UpdateMemoryResponse)(nil),     // 26: mneme.v1.UpdateMemoryResponse
-	(*TurnStatus)(nil),               // 27: mneme.v1.TurnStatus
-	(*GetTurnsRequest)(nil),          // 28: mneme.v1.GetTurnsRequest
-	(*GetTurnsResponse)(nil),         // 29: mneme.v1.GetTurnsResponse
-	(*GetWorkingMemoryRequest)(nil),  // 30: mneme.v1.GetWorkingMemoryRequest
-	(*GetWorkingMemoryResponse)(nil), // 31: mneme.v1.GetWorkingMemoryResponse
-	(*GetSessionRequest)(nil),        // 32: mneme.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),       // 33: mneme.v1.GetSessionResponse
-	(*RerankCandidate)(nil),          // 34: mneme.v1.RerankCandidate
-	(*RerankRequest)(nil),            // 35: mneme.v1.RerankRequest
-	(*RankedMemory)(nil),             // 36: mneme.v1.RankedMemory
-	(*RerankResponse)(nil),           // 37: mneme.v1.RerankResponse
-	(*WeightsVersion)(nil),           // 38: mneme.v1.WeightsVersion
-	(*ListWeightsRequest)(nil),       // 39: mneme.v1.ListWeightsRequest
-	(*ListWeightsResponse)(nil),      // 40: mneme.v1.ListWeightsResponse
-	(*FeatureWeight)(nil),            // 41: mneme.v1.FeatureWeight
-	(*RollbackWeightsRequest)(nil),   // 42: mneme.v1.RollbackWeightsRequest
-	(*RollbackWeightsResponse)(nil),  // 43: mneme.v1.RollbackWeightsResponse
-	(*EraseUserRequest)(nil),         // 44: mneme.v1.EraseUserRequest
-	(*EraseUserResponse)(nil),        // 45: mneme.v1.EraseUserResponse
-	(*GetErasureRequest)(nil),        // 46: mneme.v1.GetErasureRequest
-	(*GetErasureResponse)(nil),       // 47: mneme.v1.GetErasureResponse
-	(*ScanUserRequest)(nil),          // 48: mneme.v1.ScanUserRequest
-	(*StoreCount)(nil),               // 49: mneme.v1.StoreCount
-	(*TransportTopic)(nil),           // 50: mneme.v1.TransportTopic
-	(*ScanUserResponse)(nil),         // 51: mneme.v1.ScanUserResponse
-	(*ExportUserRequest)(nil),        // 52: mneme.v1.ExportUserRequest
-	(*ExportUserResponse)(nil),       // 53: mneme.v1.ExportUserResponse
-	(*BankCounts)(nil),               // 54: mneme.v1.BankCounts
-	(*ImportUserRequest)(nil),        // 55: mneme.v1.ImportUserRequest
-	(*ImportUserResponse)(nil),       // 56: mneme.v1.ImportUserResponse
-	(*GetCoreRequest)(nil),           // 57: mneme.v1.GetCoreRequest
-	(*GetCoreResponse)(nil),          // 58: mneme.v1.GetCoreResponse
-	(*WhyRequest)(nil),               // 59: mneme.v1.WhyRequest
-	(*Finding)(nil),                  // 60: mneme.v1.Finding
-	(*CandidateView)(nil),            // 61: mneme.v1.CandidateView
-	(*WhyResponse)(nil),              // 62: mneme.v1.WhyResponse
-	(*timestamppb.Timestamp)(nil),    // 63: google.protobuf.Timestamp
-	(*Memory)(nil),                   // 64: mneme.v1.Memory
-	(Status)(0),                      // 65: mneme.v1.Status
-	(*Turn)(nil),                     // 66: mneme.v1.Turn
-	(Kind)(0),                        // 67: mneme.v1.Kind
-	(*SaliencyDecision)(nil),         // 68: mneme.v1.SaliencyDecision
-	(*CoreBlock)(nil),                // 69: mneme.v1.CoreBlock
+	(*CountMemoriesRequest)(nil),     // 13: mneme.v1.CountMemoriesRequest
+	(*CountMemoriesResponse)(nil),    // 14: mneme.v1.CountMemoriesResponse
+	(*ListMemoriesRequest)(nil),      // 15: mneme.v1.ListMemoriesRequest
+	(*ListMemoriesResponse)(nil),     // 16: mneme.v1.ListMemoriesResponse
+	(*GetMemoryRequest)(nil),         // 17: mneme.v1.GetMemoryRequest
+	(*GetMemoryResponse)(nil),        // 18: mneme.v1.GetMemoryResponse
+	(*GetMemoryHistoryRequest)(nil),  // 19: mneme.v1.GetMemoryHistoryRequest
+	(*GetMemoryHistoryResponse)(nil), // 20: mneme.v1.GetMemoryHistoryResponse
+	(*DeleteMemoryRequest)(nil),      // 21: mneme.v1.DeleteMemoryRequest
+	(*DeleteMemoryResponse)(nil),     // 22: mneme.v1.DeleteMemoryResponse
+	(*ReleaseMemoryRequest)(nil),     // 23: mneme.v1.ReleaseMemoryRequest
+	(*ReleaseMemoryResponse)(nil),    // 24: mneme.v1.ReleaseMemoryResponse
+	(*AddMemoryRequest)(nil),         // 25: mneme.v1.AddMemoryRequest
+	(*AddMemoryResponse)(nil),        // 26: mneme.v1.AddMemoryResponse
+	(*UpdateMemoryRequest)(nil),      // 27: mneme.v1.UpdateMemoryRequest
+	(*UpdateMemoryResponse)(nil),     // 28: mneme.v1.UpdateMemoryResponse
+	(*TurnStatus)(nil),               // 29: mneme.v1.TurnStatus
+	(*GetTurnsRequest)(nil),          // 30: mneme.v1.GetTurnsRequest
+	(*GetTurnsResponse)(nil),         // 31: mneme.v1.GetTurnsResponse
+	(*GetWorkingMemoryRequest)(nil),  // 32: mneme.v1.GetWorkingMemoryRequest
+	(*GetWorkingMemoryResponse)(nil), // 33: mneme.v1.GetWorkingMemoryResponse
+	(*GetSessionRequest)(nil),        // 34: mneme.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),       // 35: mneme.v1.GetSessionResponse
+	(*RerankCandidate)(nil),          // 36: mneme.v1.RerankCandidate
+	(*RerankRequest)(nil),            // 37: mneme.v1.RerankRequest
+	(*RankedMemory)(nil),             // 38: mneme.v1.RankedMemory
+	(*RerankResponse)(nil),           // 39: mneme.v1.RerankResponse
+	(*WeightsVersion)(nil),           // 40: mneme.v1.WeightsVersion
+	(*ListWeightsRequest)(nil),       // 41: mneme.v1.ListWeightsRequest
+	(*ListWeightsResponse)(nil),      // 42: mneme.v1.ListWeightsResponse
+	(*FeatureWeight)(nil),            // 43: mneme.v1.FeatureWeight
+	(*RollbackWeightsRequest)(nil),   // 44: mneme.v1.RollbackWeightsRequest
+	(*RollbackWeightsResponse)(nil),  // 45: mneme.v1.RollbackWeightsResponse
+	(*EraseUserRequest)(nil),         // 46: mneme.v1.EraseUserRequest
+	(*EraseUserResponse)(nil),        // 47: mneme.v1.EraseUserResponse
+	(*GetErasureRequest)(nil),        // 48: mneme.v1.GetErasureRequest
+	(*GetErasureResponse)(nil),       // 49: mneme.v1.GetErasureResponse
+	(*ScanUserRequest)(nil),          // 50: mneme.v1.ScanUserRequest
+	(*StoreCount)(nil),               // 51: mneme.v1.StoreCount
+	(*TransportTopic)(nil),           // 52: mneme.v1.TransportTopic
+	(*ScanUserResponse)(nil),         // 53: mneme.v1.ScanUserResponse
+	(*ExportUserRequest)(nil),        // 54: mneme.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 55: mneme.v1.ExportUserResponse
+	(*BankCounts)(nil),               // 56: mneme.v1.BankCounts
+	(*ImportUserRequest)(nil),        // 57: mneme.v1.ImportUserRequest
+	(*ImportUserResponse)(nil),       // 58: mneme.v1.ImportUserResponse
+	(*GetCoreRequest)(nil),           // 59: mneme.v1.GetCoreRequest
+	(*GetCoreResponse)(nil),          // 60: mneme.v1.GetCoreResponse
+	(*WhyRequest)(nil),               // 61: mneme.v1.WhyRequest
+	(*Finding)(nil),                  // 62: mneme.v1.Finding
+	(*CandidateView)(nil),            // 63: mneme.v1.CandidateView
+	(*WhyResponse)(nil),              // 64: mneme.v1.WhyResponse
+	(*timestamppb.Timestamp)(nil),    // 65: google.protobuf.Timestamp
+	(*Memory)(nil),                   // 66: mneme.v1.Memory
+	(Status)(0),                      // 67: mneme.v1.Status
+	(*Turn)(nil),                     // 68: mneme.v1.Turn
+	(Kind)(0),                        // 69: mneme.v1.Kind
+	(*SaliencyDecision)(nil),         // 70: mneme.v1.SaliencyDecision
+	(*CoreBlock)(nil),                // 71: mneme.v1.CoreBlock
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
-	63, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
+	65, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
 	5,  // 1: mneme.v1.RecallRequest.messages:type_name -> mneme.v1.Message
-	64, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
+	66, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
 	7,  // 3: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
 	6,  // 4: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
 	4,  // 5: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
 	8,  // 6: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
-	65, // 7: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
-	64, // 8: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	64, // 9: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	66, // 10: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	64, // 11: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	64, // 12: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	64, // 13: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
-	66, // 14: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
-	67, // 15: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
-	64, // 16: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
-	66, // 17: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
-	64, // 18: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
+	67, // 7: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
+	66, // 8: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	66, // 9: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	68, // 10: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	66, // 11: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	66, // 12: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	66, // 13: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
+	68, // 14: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
+	69, // 15: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
+	66, // 16: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
+	68, // 17: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
+	66, // 18: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
 	0,  // 19: mneme.v1.TurnStatus.state:type_name -> mneme.v1.TurnState
-	68, // 20: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
-	27, // 21: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
-	66, // 22: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	70, // 20: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
+	29, // 21: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
+	68, // 22: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
 	1,  // 23: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	63, // 24: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
-	34, // 25: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
-	36, // 26: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	63, // 27: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
-	38, // 28: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
-	41, // 29: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
-	38, // 30: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
+	65, // 24: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	36, // 25: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
+	38, // 26: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
+	65, // 27: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
+	40, // 28: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
+	43, // 29: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
+	40, // 30: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
 	2,  // 31: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
-	63, // 32: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
-	49, // 33: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
-	50, // 34: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
-	54, // 35: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
-	54, // 36: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
-	69, // 37: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
+	65, // 32: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	51, // 33: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	52, // 34: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	56, // 35: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	56, // 36: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	71, // 37: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
 	4,  // 38: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
 	3,  // 39: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
 	3,  // 40: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
-	60, // 41: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
-	61, // 42: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
+	62, // 41: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
+	63, // 42: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
 	10, // 43: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
-	69, // 44: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
+	71, // 44: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
 	4,  // 45: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
 	9,  // 46: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
 	11, // 47: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	13, // 48: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	15, // 49: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	17, // 50: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	19, // 51: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	21, // 52: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
-	23, // 53: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
-	25, // 54: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
-	28, // 55: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
-	30, // 56: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	32, // 57: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	57, // 58: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
-	44, // 59: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
-	46, // 60: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
-	48, // 61: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
-	52, // 62: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
-	55, // 63: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
-	35, // 64: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	39, // 65: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
-	42, // 66: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
-	59, // 67: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
-	8,  // 68: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	10, // 69: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	12, // 70: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	14, // 71: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	16, // 72: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	18, // 73: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	20, // 74: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	22, // 75: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
-	24, // 76: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
-	26, // 77: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
-	29, // 78: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
-	31, // 79: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	33, // 80: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	58, // 81: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
-	45, // 82: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
-	47, // 83: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
-	51, // 84: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
-	53, // 85: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
-	56, // 86: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
-	37, // 87: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	40, // 88: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
-	43, // 89: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
-	62, // 90: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
-	68, // [68:91] is the sub-list for method output_type
-	45, // [45:68] is the sub-list for method input_type
+	15, // 48: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	17, // 49: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	19, // 50: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	21, // 51: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	23, // 52: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
+	25, // 53: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
+	27, // 54: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
+	30, // 55: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
+	32, // 56: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	34, // 57: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	13, // 58: mneme.v1.MemoryService.CountMemories:input_type -> mneme.v1.CountMemoriesRequest
+	59, // 59: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
+	46, // 60: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	48, // 61: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	50, // 62: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	54, // 63: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	57, // 64: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	37, // 65: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	41, // 66: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
+	44, // 67: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
+	61, // 68: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
+	8,  // 69: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	10, // 70: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	12, // 71: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	16, // 72: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	18, // 73: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	20, // 74: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	22, // 75: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	24, // 76: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
+	26, // 77: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
+	28, // 78: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
+	31, // 79: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
+	33, // 80: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	35, // 81: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	14, // 82: mneme.v1.MemoryService.CountMemories:output_type -> mneme.v1.CountMemoriesResponse
+	60, // 83: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
+	47, // 84: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	49, // 85: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	53, // 86: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	55, // 87: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	58, // 88: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	39, // 89: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	42, // 90: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
+	45, // 91: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
+	64, // 92: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
+	69, // [69:93] is the sub-list for method output_type
+	45, // [45:69] is the sub-list for method input_type
 	45, // [45:45] is the sub-list for extension type_name
 	45, // [45:45] is the sub-list for extension extendee
 	0,  // [0:45] is the sub-list for field type_name
@@ -4440,14 +4531,14 @@ func file_mneme_v1_services_proto_init() {
 	}
 	file_mneme_v1_events_proto_init()
 	file_mneme_v1_memory_proto_init()
-	file_mneme_v1_services_proto_msgTypes[34].OneofWrappers = []any{}
+	file_mneme_v1_services_proto_msgTypes[36].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_services_proto_rawDesc), len(file_mneme_v1_services_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   59,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

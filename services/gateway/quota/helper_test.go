@@ -94,6 +94,7 @@ func open(t *testing.T, addr string, l quota.Limits, o quota.Options) *quota.Quo
 	if err != nil {
 		t.Fatal(err)
 	}
+	q.Stored = func(context.Context, tenant.Tenant) (int64, error) { return 0, nil }
 	return q
 }
 

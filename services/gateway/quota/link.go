@@ -85,14 +85,14 @@ func (l *link) note(ctx context.Context, err error) {
 	if err == nil {
 		if before {
 			l.loggedAt = time.Time{}
-			l.log.InfoContext(ctx, "Redis is back: limits hold and usage is written again")
+			l.log.InfoContext(ctx, "Redis is back: limits hold again")
 		}
 		return
 	}
 	l.askAt = now.Add(l.pause)
 	if l.loggedAt.IsZero() || now.Sub(l.loggedAt) >= logEvery {
 		l.loggedAt = now
-		l.log.ErrorContext(ctx, "Redis is away: limits cannot be told, and usage waits", "calls", served(l.fail), "error", err)
+		l.log.ErrorContext(ctx, "Redis is away: limits cannot be told", "calls", served(l.fail), "error", err)
 	}
 }
 

@@ -2,14 +2,15 @@
 // all replicas of the gateway count together: requests and turns by the generic cell rate algorithm, streams by leases that end with the
 // replica that holds them, usage by day.
 //
-// Two quantities have no limit here, because they do not pass the gateway: tokens of models, which the services behind it use, and stored
-// memories, which are formed later.
+// Two quantities do not pass the gateway: tokens of models, which the services behind it use, and memories, which are formed later. Where a
+// tenant has reached the limit of one of them, calls are refused that would use more of it; what is on its way is still done.
 package quota
 
 import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -19,6 +20,8 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/usage"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Defaults of Options.
@@ -81,13 +84,14 @@ func (o Options) filled() Options {
 type Quota struct {
 	// Streams bounds concurrent streams.
 	Streams *Streams
+	// Stored says how many memories of a tenant are stored, of every state. It is set before the Quota is used.
+	Stored func(ctx context.Context, t tenant.Tenant) (int64, error)
 
 	limits    Limits
 	prefix    string
-	flush     time.Duration
 	link      *link
 	admitting *goredis.Script
-	usage     *usage
+	usage     *usage.Counter
 	limited   metric.Int64Counter
 }
 
@@ -98,29 +102,28 @@ func New(redis goredis.UniversalClient, limits Limits, o Options) (*Quota, error
 	o = o.filled()
 	limited, err1 := telemetry.MetricLimited.Counter(o.Meter)
 	unchecked, err2 := telemetry.MetricLimitsUnavailable.Counter(o.Meter)
-	lost, err3 := telemetry.MetricUsageLost.Counter(o.Meter)
+	counter, err3 := usage.New(redis, usage.Options{Timeout: o.Timeout, Flush: o.Flush, Now: o.Now, Meter: o.Meter, Log: o.Log})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
 	l := &link{redis: redis, timeout: o.Timeout, pause: o.Pause, now: o.Now, log: o.Log, unchecked: unchecked, fail: limits.Fail}
 	return &Quota{
-		Streams: newStreams(l, limits, o, limited), limits: limits, prefix: o.Prefix, flush: o.Flush, link: l,
-		admitting: admitScript(), usage: newUsage(l, o, lost), limited: limited,
+		Streams: newStreams(l, limits, o, limited), limits: limits, prefix: o.Prefix, link: l,
+		admitting: admitScript(), usage: counter, limited: limited,
 	}, nil
 }
 
 // Run writes usage and renews the leases of streams until ctx ends; then it writes what usage is left. It returns nil.
 func (q *Quota) Run(ctx context.Context) error {
-	flush, renew := time.NewTicker(q.flush), time.NewTicker(q.Streams.lease/leaseRenewals)
-	defer flush.Stop()
+	var counting sync.WaitGroup
+	counting.Go(func() { _ = q.usage.Run(ctx) }) // it returns nil
+	defer counting.Wait()
+	renew := time.NewTicker(q.Streams.lease / leaseRenewals)
 	defer renew.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			q.usage.last(context.WithoutCancel(ctx))
 			return nil
-		case <-flush.C:
-			q.usage.write(ctx)
 		case <-renew.C:
 			q.Streams.renew(ctx)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/store/usage"
 )
 
 // Quotas, as callers are told them.
@@ -14,6 +15,8 @@ const (
 	quotaRequests       = "requests per second of an API key"
 	quotaTenantRequests = "requests per second of a tenant"
 	quotaTurns          = "turns per minute of a tenant"
+	quotaTokens         = "tokens of models a day of a tenant"
+	quotaMemories       = "stored memories of a tenant"
 	quotaStreams        = "concurrent streams of an API key"
 	quotaTenantStreams  = "concurrent streams of a tenant"
 )
@@ -54,17 +57,23 @@ func (q *Quota) Request(ctx context.Context, p access.Principal) (door.Allowance
 	}
 	a, err := q.admit(ctx, p, 1, rates)
 	if err == nil && a.RetryAfter == 0 {
-		q.Count(ctx, p, Requests, 1)
+		q.Count(ctx, p, usage.Requests, 1)
 	}
 	return a, err
 }
 
 // Turns counts n turns that are about to be put in against the limit of their tenant. Its error is a problem: that the limit is reached,
-// which takes nothing of it, or that it cannot be told. More turns than the limit of a minute are let through where none of it is used, and
+// which takes nothing of it, or that of tokens or memories, which turns would use, or that limits cannot be told. More turns than the limit of a minute are let through where none of it is used, and
 // then take that many minutes.
 func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
-	if q.limits.TurnsPerMinute == 0 || n <= 0 {
+	if n <= 0 {
 		return nil
+	}
+	if err := q.tokens(ctx, p); err != nil {
+		return err
+	}
+	if err := q.memories(ctx, p); err != nil || q.limits.TurnsPerMinute == 0 {
+		return err
 	}
 	a, err := q.admit(ctx, p, n, []rate{
 		{quotaTurns, key(q.prefix, p.Tenant.ID, "turns"), q.limits.TurnsPerMinute, time.Minute},

@@ -62,21 +62,3 @@ end
 return {0}
 `)
 }
-
-// usageScript adds counts to a hash once: a replica that has had no answer sends the same again. ARGV are the replica's field, the number
-// of what it sends, which grows, when the hash expires in ms since 1970, then fields with what is added to them.
-func usageScript() *goredis.Script {
-	return goredis.NewScript(`
-local hash = KEYS[1]
-if tonumber(redis.call('HGET', hash, ARGV[1]) or 0) >= tonumber(ARGV[2]) then
-  return {0}
-end
-redis.call('HSET', hash, ARGV[1], ARGV[2])
-for i = 4, #ARGV, 2 do
-  local sum = tonumber(redis.call('HGET', hash, ARGV[i]) or 0) + tonumber(ARGV[i + 1])
-  redis.call('HSET', hash, ARGV[i], string.format('%.0f', sum))
-end
-redis.call('PEXPIREAT', hash, ARGV[3])
-return {1}
-`)
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/store/usage"
 )
 
 // conformance tries all that is asked of a Redis.
@@ -52,12 +53,12 @@ func conformance(t *testing.T, addr string) {
 	}
 	defer release()
 	for range 2 {
-		q.Count(t.Context(), p, quota.Turns, 1<<40)
+		q.Count(t.Context(), p, usage.Turns, 1<<40)
 		if _, err := q.Usage(access.NewContext(t.Context(), p), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := used(t, q, "acme", "")[quota.Turns]; n != 1<<41 {
+	if n := used(t, q, "acme", "")[usage.Turns]; n != 1<<41 {
 		t.Errorf("%d turns, want %d", n, 1<<41)
 	}
 }

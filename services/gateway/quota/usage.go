@@ -2,205 +2,148 @@ package quota
 
 import (
 	"context"
-	"log/slog"
-	"strconv"
-	"strings"
-	"sync"
+	"errors"
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/store/usage"
 )
 
-// What is counted.
-const (
-	Requests = "requests"
-	Turns    = "turns"
-	Recalls  = "recalls"
-	Answers  = "answers"
-)
+// Memories is what of usage is no count of a day: how many memories of the tenant are stored.
+const Memories = "memories"
 
-const (
-	// keepDays is how many days of usage are kept.
-	keepDays = 400
-	day      = 24 * time.Hour
-	// maxWaiting bounds what waits to be written, in days of tenants.
-	maxWaiting = 10_000
-	// own begins the fields of a hash of usage that are no counts.
-	own = "."
-)
+// memoriesFresh is how long a number of stored memories is gone by: they are formed offline, so that the newest are not counted anyway.
+const memoriesFresh = 10 * time.Second
 
-// account is whose usage, and of which day in UTC.
-type account struct {
-	tenant string
-	date   string
-}
-
-type counts map[string]int64
-
-// usage collects counts and writes them in batches. A batch is sent until it is written, always the same, so that nothing counts twice.
-type usage struct {
-	link    *link
-	prefix  string
-	now     func() time.Time
-	log     *slog.Logger
-	lost    metric.Int64Counter
-	script  *goredis.Script
-	replica string
-
-	mu      sync.Mutex
-	waiting map[account]counts
-
-	writing sync.Mutex // guards what follows, and held while writing
-	batch   map[account]counts
-	number  int64 // of the batch
-}
-
-func newUsage(l *link, o Options, lost metric.Int64Counter) *usage {
-	return &usage{
-		link: l, prefix: o.Prefix, now: o.Now, log: o.Log, lost: lost, script: usageScript(), replica: own + uuid.NewString(),
-		waiting: map[account]counts{},
-	}
-}
-
-// Count counts n of what a principal did, one of Requests, Turns, Recalls and Answers. It returns at once: Run writes what was counted,
-// as soon as Redis is there. What is more than can wait is dropped, and counted in a metric.
+// Count counts n of what a principal did (usage.Turns, ...).
 func (q *Quota) Count(ctx context.Context, p access.Principal, what string, n int) {
-	u := q.usage
-	of := account{p.Tenant.ID, u.now().UTC().Format(time.DateOnly)}
-	u.mu.Lock()
-	c := u.waiting[of]
-	if c == nil && len(u.waiting) < maxWaiting {
-		c = counts{}
-		u.waiting[of] = c
-	}
-	if c != nil {
-		c[what] += int64(n)
-	}
-	u.mu.Unlock()
-	if c == nil {
-		u.lost.Add(ctx, int64(n))
-	}
+	q.usage.Count(ctx, p.Tenant.ID, what, int64(n))
 }
 
-// Counting counts recalls and answers that were given, for the clients of upstream.New.
+// Counting is for the clients of upstream.New: it counts recalls and answers that were given, and refuses calls whose tenant has used what
+// it may of models, or of memories.
 func (q *Quota) Counting() connect.Interceptor {
 	what := map[string]string{
-		mnemev1connect.UtilizerServiceRecallProcedure: Recalls, mnemev1connect.UtilizerServiceAnswerProcedure: Answers,
+		mnemev1connect.UtilizerServiceRecallProcedure: usage.Recalls, mnemev1connect.UtilizerServiceAnswerProcedure: usage.Answers,
 	}
 	return connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			res, err := next(ctx, req)
-			if w, ok := what[req.Spec().Procedure]; ok && err == nil {
-				if p, ok := access.FromContext(ctx); ok {
-					q.Count(ctx, p, w, 1)
+			p, ok := access.FromContext(ctx)
+			if ok {
+				if err := q.permit(ctx, p, req.Spec().Procedure); err != nil {
+					return nil, err
 				}
+			}
+			res, err := next(ctx, req)
+			if w, counted := what[req.Spec().Procedure]; ok && counted && err == nil {
+				q.Count(ctx, p, w, 1)
 			}
 			return res, err
 		}
 	})
 }
 
-// Usage returns what the tenant of ctx did on a day ("2026-11-25", in UTC; empty for today), 0 for what it did not. Other replicas may not
-// have written the last second. It needs access.Admin. Its errors are problems, or those of upstream.Check.
+// permit returns why a call is refused: a recall or an answer, where no more tokens of models may be used; a memory that is written as it
+// is told, or imported, where no more may be stored.
+func (q *Quota) permit(ctx context.Context, p access.Principal, procedure string) error {
+	switch procedure {
+	case mnemev1connect.UtilizerServiceRecallProcedure, mnemev1connect.UtilizerServiceAnswerProcedure:
+		return q.tokens(ctx, p)
+	case mnemev1connect.MemoryServiceAddMemoryProcedure, mnemev1connect.UserDataServiceImportUserProcedure:
+		return q.memories(ctx, p)
+	}
+	return nil
+}
+
+// tokens returns a problem where the tenant has used the tokens of a day.
+func (q *Quota) tokens(ctx context.Context, p access.Principal) error {
+	if q.limits.TokensPerDay == 0 {
+		return nil
+	}
+	var used int64
+	err := q.link.do(ctx, func(ctx context.Context) (err error) {
+		used, err = q.usage.Today(ctx, p.Tenant.ID, usage.Tokens)
+		return err
+	})
+	if err != nil {
+		return q.link.without(ctx)
+	}
+	if used < int64(q.limits.TokensPerDay) {
+		return nil
+	}
+	count(ctx, q.limited, p, quotaTokens)
+	now := q.link.now().UTC()
+	return over(quotaTokens, now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
+}
+
+// memories returns a problem where as many memories of the tenant are stored as may be.
+func (q *Quota) memories(ctx context.Context, p access.Principal) error {
+	if q.limits.Memories == 0 {
+		return nil
+	}
+	n, err := q.stored(ctx, p)
+	if err != nil {
+		return q.link.without(ctx)
+	}
+	if n < int64(q.limits.Memories) {
+		return nil
+	}
+	count(ctx, q.limited, p, quotaMemories)
+	return over(quotaMemories, memoriesFresh)
+}
+
+// stored is how many memories of a tenant are stored. All replicas go by a number for a while.
+func (q *Quota) stored(ctx context.Context, p access.Principal) (int64, error) {
+	at := key(q.prefix, p.Tenant.ID, Memories)
+	known, fresh := int64(0), true
+	err := q.link.do(ctx, func(ctx context.Context) (err error) {
+		if known, err = q.link.redis.Get(ctx, at).Int64(); errors.Is(err, goredis.Nil) {
+			fresh, err = false, nil
+		}
+		return err
+	})
+	if err != nil || fresh {
+		return known, err
+	}
+	n, err := q.Stored(ctx, p.Tenant)
+	if err != nil {
+		return 0, err
+	}
+	return n, q.link.do(ctx, func(ctx context.Context) error { return q.link.redis.Set(ctx, at, n, memoriesFresh).Err() })
+}
+
+// Usage returns what the tenant of ctx did and used on a day ("2026-11-25", in UTC; empty for today), 0 for what it did not; of today also
+// how many of its memories are stored, of every state, where that can be told. Other replicas and services may not have written the last second. It needs
+// access.Admin. Its errors are problems, or those of upstream.Check.
 func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error) {
 	if err := upstream.Check(ctx, access.Admin, ""); err != nil {
 		return nil, err
 	}
 	p, _ := access.FromContext(ctx) // checked
-	u := q.usage
-	if date == "" {
-		date = u.now().UTC().Format(time.DateOnly)
+	counted, err := q.usage.Of(ctx, p.Tenant.ID, date)
+	if errors.Is(err, usage.ErrDay) {
+		return nil, door.Invalid("day", err.Error())
 	}
-	if _, err := time.Parse(time.DateOnly, date); err != nil {
-		return nil, door.Invalid("day", "is not a day such as 2026-11-25")
-	}
-	u.write(ctx)
-	var fields map[string]string
-	err := u.link.do(ctx, func(ctx context.Context) (err error) {
-		fields, err = u.link.redis.HGetAll(ctx, u.key(account{p.Tenant.ID, date})).Result()
-		return err
-	})
 	if err != nil {
 		return nil, unavailable("usage cannot be told at the moment")
 	}
-	out := map[string]int64{Requests: 0, Turns: 0, Recalls: 0, Answers: 0}
-	for field, text := range fields {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil && !strings.HasPrefix(field, own) {
-			out[field] = n
+	out := map[string]int64{usage.Requests: 0, usage.Turns: 0, usage.Recalls: 0, usage.Answers: 0, usage.Tokens: 0}
+	for what, n := range counted {
+		out[what] = n
+	}
+	if date == "" || date == q.link.now().UTC().Format(time.DateOnly) {
+		n, err := q.stored(ctx, p)
+		if err != nil {
+			q.link.log.WarnContext(ctx, "how many memories are stored cannot be told", "error", err)
+			return out, nil
 		}
+		out[Memories] = n
 	}
 	return out, nil
-}
-
-func (u *usage) key(of account) string { return key(u.prefix, of.tenant, "usage:"+of.date) }
-
-// write writes what waits, a batch left from before first. What Redis does not take stays for the next time.
-func (u *usage) write(ctx context.Context) {
-	u.writing.Lock()
-	defer u.writing.Unlock()
-	for u.next() {
-		for of, c := range u.batch {
-			if err := u.send(ctx, of, c); err != nil {
-				return // the link says what is wrong
-			}
-			delete(u.batch, of)
-		}
-	}
-}
-
-// next makes what waits the batch where there is none; false says that there is nothing to write.
-func (u *usage) next() bool {
-	if len(u.batch) > 0 {
-		return true
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if len(u.waiting) == 0 {
-		return false
-	}
-	u.batch, u.waiting = u.waiting, map[account]counts{}
-	u.number++
-	return true
-}
-
-func (u *usage) send(ctx context.Context, of account, c counts) error {
-	from, err := time.Parse(time.DateOnly, of.date)
-	if err != nil {
-		return err // not one of ours
-	}
-	args := []any{u.replica, u.number, from.Add((keepDays + 1) * day).UnixMilli()}
-	for what, n := range c {
-		args = append(args, what, n)
-	}
-	_, err = u.link.run(ctx, u.script, []string{u.key(of)}, args...)
-	return err
-}
-
-// last writes what is left at the end.
-func (u *usage) last(ctx context.Context) {
-	u.write(ctx)
-	u.writing.Lock()
-	defer u.writing.Unlock()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	left := int64(0)
-	for _, accounts := range []map[account]counts{u.batch, u.waiting} {
-		for _, c := range accounts {
-			for _, n := range c {
-				left += n
-			}
-		}
-	}
-	if left > 0 {
-		u.lost.Add(ctx, left)
-		u.log.ErrorContext(ctx, "usage that Redis did not take is lost", "count", left)
-	}
 }

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	goredis "github.com/redis/go-redis/v9"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/store/usage"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -31,12 +33,16 @@ func used(t *testing.T, q *quota.Quota, tenantID, day string) map[string]int64 {
 }
 
 func usageOf(requests, turns, recalls, answers int64) map[string]int64 {
-	return map[string]int64{quota.Requests: requests, quota.Turns: turns, quota.Recalls: recalls, quota.Answers: answers}
+	return map[string]int64{
+		usage.Requests: requests, usage.Turns: turns, usage.Recalls: recalls, usage.Answers: answers, usage.Tokens: 0,
+	}
 }
 
 func (r *replica) expectUsage(t *testing.T, tenantID, day string, want map[string]int64) {
 	t.Helper()
-	if got := used(t, r.Quota, tenantID, day); !maps.Equal(got, want) {
+	got := used(t, r.Quota, tenantID, day)
+	delete(got, quota.Memories) // of today only
+	if !maps.Equal(got, want) {
 		t.Errorf("%s, %q: got %v, want %v", tenantID, day, got, want)
 	}
 }
@@ -48,14 +54,14 @@ func TestUsageIsCountedByDayAndTenant(t *testing.T) {
 	if passed, _ := r.requests(t, by("acme", "k"), 8); passed != 5 {
 		t.Fatalf("%d passed", passed)
 	}
-	r.Count(t.Context(), by("acme", "k"), quota.Turns, 7)
-	other.Count(t.Context(), by("acme", "k2"), quota.Turns, 3)
-	other.Count(t.Context(), by("globex", "k"), quota.Answers, 1)
+	r.Count(t.Context(), by("acme", "k"), usage.Turns, 7)
+	other.Count(t.Context(), by("acme", "k2"), usage.Turns, 3)
+	other.Count(t.Context(), by("globex", "k"), usage.Answers, 1)
 	other.expectUsage(t, "acme", "", usageOf(0, 3, 0, 0)) // the other replica has not written yet
 	r.expectUsage(t, "acme", "2026-11-25", usageOf(5, 10, 0, 0))
 	r.expectUsage(t, "globex", "2026-11-25", usageOf(0, 0, 0, 1))
 	r.advance(12 * time.Hour)
-	r.Count(t.Context(), by("acme", "k"), quota.Recalls, 1)
+	r.Count(t.Context(), by("acme", "k"), usage.Recalls, 1)
 	r.expectUsage(t, "acme", "", usageOf(0, 0, 1, 0))
 	r.expectUsage(t, "acme", "2026-11-26", usageOf(0, 0, 1, 0))
 	r.expectUsage(t, "acme", "2026-11-25", usageOf(5, 10, 0, 0))
@@ -93,12 +99,12 @@ func TestUsageIsWrittenInTheBackgroundAndAtTheEnd(t *testing.T) {
 	r := start(t, quota.Limits{})
 	q := open(t, r.server.Addr(), quota.Limits{}, quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second, Flush: time.Millisecond})
 	stop := running(t, q)
-	q.Count(t.Context(), by("acme", "k"), quota.Turns, 2)
-	await(t, func() bool { return used(t, r.Quota, "acme", "")[quota.Turns] == 2 })
+	q.Count(t.Context(), by("acme", "k"), usage.Turns, 2)
+	await(t, func() bool { return used(t, r.Quota, "acme", "")[usage.Turns] == 2 })
 	stop()
 	slow := open(t, r.server.Addr(), quota.Limits{}, quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second, Flush: time.Hour})
 	stop = running(t, slow)
-	slow.Count(t.Context(), by("acme", "k"), quota.Turns, 3)
+	slow.Count(t.Context(), by("acme", "k"), usage.Turns, 3)
 	stop()
 	r.expectUsage(t, "acme", "", usageOf(0, 5, 0, 0))
 }
@@ -109,7 +115,7 @@ func TestUsageWaitsForRedisAndCountsOnce(t *testing.T) {
 	for range 50 {
 		all.Go(func() {
 			for range 20 {
-				r.Count(t.Context(), by("acme", "k"), quota.Turns, 1)
+				r.Count(t.Context(), by("acme", "k"), usage.Turns, 1)
 			}
 		})
 	}
@@ -120,7 +126,7 @@ func TestUsageWaitsForRedisAndCountsOnce(t *testing.T) {
 		if _, err := r.Usage(admin, ""); problem(t, err).Status != http.StatusServiceUnavailable {
 			t.Errorf("away: got %v", err)
 		}
-		r.Count(t.Context(), by("acme", "k"), quota.Turns, 1)
+		r.Count(t.Context(), by("acme", "k"), usage.Turns, 1)
 		r.clock.mu.Lock()
 		r.clock.now = r.clock.now.Add(quota.DefaultPause)
 		r.clock.mu.Unlock()
@@ -136,24 +142,24 @@ func TestUsageWaitsForRedisAndCountsOnce(t *testing.T) {
 // An answer that is lost after the script has run must not have it counted twice.
 func TestABatchWithoutAnAnswerIsNotCountedTwice(t *testing.T) {
 	r := start(t, quota.Limits{})
-	r.Count(t.Context(), by("acme", "k"), quota.Turns, 5)
+	r.Count(t.Context(), by("acme", "k"), usage.Turns, 5)
 	cut := cutOff(t, r.server.Addr())
 	q := open(t, cut.addr(), quota.Limits{}, quota.Options{Now: r.clock.Now, Timeout: 30 * time.Second})
-	q.Count(t.Context(), by("acme", "k"), quota.Turns, 2)
+	q.Count(t.Context(), by("acme", "k"), usage.Turns, 2)
 	admin := access.NewContext(t.Context(), by("acme", "k"))
 	if _, err := q.Usage(admin, ""); err != nil { // the script is known now
 		t.Fatal(err)
 	}
-	q.Count(t.Context(), by("acme", "k"), quota.Turns, 3)
+	q.Count(t.Context(), by("acme", "k"), usage.Turns, 3)
 	cut.answers(false)
 	if _, err := q.Usage(admin, ""); err == nil {
 		t.Fatal("there was an answer")
 	}
-	await(t, func() bool { return r.server.HGet("mneme:quota:{acme}:usage:2026-11-25", quota.Turns) == "5" })
+	await(t, func() bool { return r.server.HGet("mneme:usage:{acme}:2026-11-25", usage.Turns) == "5" })
 	cut.answers(true)
 	r.advance(quota.DefaultPause)
 	for range 2 {
-		if got := used(t, q, "acme", "")[quota.Turns]; got != 5 {
+		if got := used(t, q, "acme", "")[usage.Turns]; got != 5 {
 			t.Errorf("%d turns, want 5", got)
 		}
 	}
@@ -164,9 +170,9 @@ func TestUsageThatCannotBeWrittenAtTheEndIsTold(t *testing.T) {
 	r := start(t, quota.Limits{})
 	stop := running(t, r.Quota)
 	r.server.Close()
-	r.Count(t.Context(), by("acme", "k"), quota.Turns, 4)
+	r.Count(t.Context(), by("acme", "k"), usage.Turns, 4)
 	stop()
-	if r.log.count("lost") != 1 || r.counted(t, "mneme.gateway.usage_lost", "") != 4 {
+	if r.log.count("lost") != 1 || r.counted(t, "mneme.usage.lost", "") != 4 {
 		t.Error("nobody was told")
 	}
 }
@@ -178,16 +184,107 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 		r.clock.mu.Lock()
 		r.clock.now = noon.AddDate(0, 0, n)
 		r.clock.mu.Unlock()
-		r.Count(t.Context(), by("acme", "k"), quota.Turns, 1)
+		r.Count(t.Context(), by("acme", "k"), usage.Turns, 1)
 	}
-	if n := r.counted(t, "mneme.gateway.usage_lost", ""); n != 10_000 {
+	if n := r.counted(t, "mneme.usage.lost", ""); n != 10_000 {
 		t.Errorf("%d counts were dropped", n)
+	}
+}
+
+func TestTokensOfADay(t *testing.T) {
+	r := start(t, quota.Limits{TokensPerDay: 100, Fail: quota.FailClosed})
+	client := goredis.NewClient(&goredis.Options{Addr: r.server.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	spent, err := usage.New(client, usage.Options{Now: r.clock.Now, Timeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func(n int64) { // another service does
+		spent.Count(t.Context(), "acme", usage.Tokens, n)
+		if _, err := spent.Of(t.Context(), "acme", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	services := r.services(t)
+	calls := func(p access.Principal) map[string]error {
+		ctx := access.NewContext(t.Context(), p)
+		recall := &mnemev1.RecallRequest{UserId: "ana"}
+		_, recalled := services.Recall.Recall(ctx, connect.NewRequest(recall))
+		_, answered := services.Recall.Answer(ctx, connect.NewRequest(&mnemev1.AnswerRequest{Recall: recall}))
+		return map[string]error{"turns": r.Turns(ctx, p, 1), "recall": recalled, "answer": answered}
+	}
+	expect := func(p access.Principal, status int) {
+		t.Helper()
+		for what, err := range calls(p) {
+			got := problem(t, err)
+			if got.Status != status || status == http.StatusTooManyRequests && got.RetryAfter.Round(time.Second) != 12*time.Hour {
+				t.Errorf("%s: got %+v, want %d", what, got, status)
+			}
+		}
+	}
+	use(99)
+	expect(by("acme", "k"), 0)
+	use(1)
+	expect(by("acme", "k"), http.StatusTooManyRequests)
+	expect(by("globex", "k"), 0)
+	if got := used(t, r.Quota, "acme", "")[usage.Tokens]; got != 100 {
+		t.Errorf("%d tokens are told", got)
+	}
+	r.advance(12 * time.Hour)
+	expect(by("acme", "k"), 0)
+	r.server.Close()
+	expect(by("acme", "k"), http.StatusServiceUnavailable)
+}
+
+func TestStoredMemories(t *testing.T) {
+	r := start(t, quota.Limits{Memories: 10})
+	stored, asked, away := int64(9), 0, error(nil)
+	r.Stored = func(_ context.Context, of tenant.Tenant) (int64, error) {
+		if asked++; of.ID != "acme" {
+			t.Errorf("asked of %s", of.ID)
+		}
+		return stored, away
+	}
+	services, p := r.services(t), by("acme", "k")
+	ctx := access.NewContext(t.Context(), p)
+	expect := func(status int) {
+		t.Helper()
+		_, added := services.Memories.AddMemory(ctx, connect.NewRequest(&mnemev1.AddMemoryRequest{UserId: "ana"}))
+		for what, err := range map[string]error{"turns": r.Turns(ctx, p, 1), "add": added} {
+			if got := problem(t, err).Status; got != status {
+				t.Errorf("%s: got %d, want %d", what, got, status)
+			}
+		}
+		recall := connect.NewRequest(&mnemev1.RecallRequest{UserId: "ana"})
+		if _, err := services.Recall.Recall(ctx, recall); err != nil {
+			t.Errorf("a recall: %v", err)
+		}
+	}
+	expect(0)
+	stored = 10
+	expect(0) // the number is gone by for a while, by other replicas, too
+	if asked != 1 || used(t, r.Quota, "acme", "")[quota.Memories] != 9 || asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	r.advance(10 * time.Second)
+	expect(http.StatusTooManyRequests)
+	stored = 3
+	r.advance(10 * time.Second)
+	expect(0)
+	away = errors.New("the bank is away")
+	r.advance(10 * time.Second)
+	expect(0) // open, as it is set
+	for _, day := range []string{"", "2026-11-24"} { // today they cannot be told, and a day before they were not counted
+		if _, ok := used(t, r.Quota, "acme", day)[quota.Memories]; ok {
+			t.Errorf("%q has memories", day)
+		}
 	}
 }
 
 // recalling answers recalls, and refuses those for nobody.
 type recalling struct {
 	mnemev1connect.UnimplementedUtilizerServiceHandler
+	mnemev1connect.UnimplementedMemoryServiceHandler
 }
 
 func (recalling) Recall(
@@ -203,12 +300,26 @@ func (recalling) Answer(context.Context, *connect.Request[mnemev1.AnswerRequest]
 	return connect.NewResponse(&mnemev1.AnswerResponse{}), nil
 }
 
+func (recalling) AddMemory(
+	context.Context, *connect.Request[mnemev1.AddMemoryRequest],
+) (*connect.Response[mnemev1.AddMemoryResponse], error) {
+	return connect.NewResponse(&mnemev1.AddMemoryResponse{}), nil
+}
+
+// services are clients whose calls the quota counts and bounds.
+func (r *replica) services(t *testing.T) upstream.Services {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(recalling{}))
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(recalling{}))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return upstream.New(server.Client(), server.URL, server.URL, "secret-of-services", r.Counting())
+}
+
 func TestRecallsAndAnswersThatWereGivenAreCounted(t *testing.T) {
 	r := start(t, quota.Limits{})
-	_, handler := mnemev1connect.NewUtilizerServiceHandler(recalling{})
-	server := httptest.NewServer(handler)
-	defer server.Close()
-	services := upstream.New(server.Client(), server.URL, server.URL, "secret-of-services", r.Counting())
+	services := r.services(t)
 	ctx := access.NewContext(t.Context(), access.Principal{Tenant: tenant.Tenant{ID: "acme"}, Scopes: []access.Scope{access.Recall}})
 	for _, user := range []string{"ana", "ana", "nobody"} {
 		_, err := services.Recall.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: user}))

@@ -107,7 +107,7 @@ type getUsage struct {
 type usageOfDay struct {
 	Body struct {
 		Day    string           `json:"day" format:"date"`
-		Counts map[string]int64 `json:"counts" doc:"requests, turns, recalls, answers."`
+		Counts map[string]int64 `json:"counts" doc:"requests, turns, recalls, answers and tokens of models; of today also memories, which is how many are stored, of every state, where that can be told."`
 	}
 }
 
@@ -137,7 +137,7 @@ func (a *API) manage() {
 	}, a.replayLetter)
 	register(a, operation{
 		id: "get-usage", method: http.MethodGet, path: "/usage", tag: tagTenant, scope: access.Admin, status: http.StatusOK,
-		summary: "Get usage", description: "Counts what the tenant did on a day.",
+		summary: "Get usage", description: "Counts what the tenant did and used on a day.",
 	}, a.getUsage)
 }
 

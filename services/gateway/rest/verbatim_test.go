@@ -158,7 +158,12 @@ func TestAnItemExpires(t *testing.T) {
 	if get(false) != "k" {
 		t.Error("it is not refreshed")
 	}
-	g.redis.SetTime(now.Add(119 * time.Second))
+	g.batch(`{"op":"search","namespace_prefix":["a"],"refresh_ttl":true}`).expect(t, 200, map[string]any{"results.0.items.0.key": "k"})
+	g.redis.SetTime(now.Add(177 * time.Second))
+	if get(false) != "k" {
+		t.Error("a search does not refresh it")
+	}
+	g.redis.SetTime(now.Add(178 * time.Second))
 	if get(false) != nil {
 		t.Error("it does not expire")
 	}
@@ -238,7 +243,7 @@ func TestItemsThatAreNone(t *testing.T) {
 	}
 	g.call(http.MethodPost, sessionItems, `{"items":[{}]}`).expect(t, 400, map[string]any{"errors.0.field": "Idempotency-Key"})
 	g.call(http.MethodPost, sessionItems+"/pop", "").expect(t, 400, map[string]any{"errors.0.field": "Idempotency-Key"})
-	for _, limit := range []string{"0", "1001", "x", ""} {
+	for _, limit := range []string{"0", "10001", "x", ""} {
 		g.call(http.MethodGet, sessionItems+"?limit="+limit, "").expect(t, 400, map[string]any{"errors.0.field": "limit"})
 	}
 	g.call(http.MethodGet, sessionItems, "").expect(t, 200, map[string]any{"items": []any{}})

@@ -58,6 +58,10 @@ func bare(next connect.UnaryFunc) connect.UnaryFunc {
 }
 
 func plain(err error) error {
+	var p door.Problem // of a limit that holds for calls of every door
+	if errors.As(err, &p) {
+		return connect.NewError(codes[p.Code], p)
+	}
 	var known *connect.Error
 	if !errors.As(err, &known) {
 		return connect.NewError(connect.CodeInternal, errors.New("an internal error"))

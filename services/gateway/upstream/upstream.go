@@ -54,6 +54,7 @@ var scopes = map[string]access.Scope{
 	mnemev1connect.MemoryServiceGetSessionProcedure:        access.Read,
 	mnemev1connect.MemoryServiceGetCoreProcedure:           access.Read,
 	mnemev1connect.MemoryServiceGetTurnsProcedure:          access.Read,
+	mnemev1connect.MemoryServiceCountMemoriesProcedure:     access.Admin,
 	mnemev1connect.MemoryServiceAddMemoryProcedure:         access.Ingest,
 	mnemev1connect.MemoryServiceUpdateMemoryProcedure:      access.Erase,
 	mnemev1connect.MemoryServiceDeleteMemoryProcedure:      access.Erase,

@@ -161,9 +161,9 @@ func TestLimitsOfSessions(t *testing.T) {
 	if err := appended("s", "more", thousand[:1]); err != nil {
 		t.Error(err) // what was refused may come again
 	}
-	for _, limit := range []int{0, 1001} {
+	for _, limit := range []int{0, 10_001} {
 		_, err := k.Latest(t.Context(), ines, "s", limit)
-		refused(t, err, 400, "limit", "want 1 to 1000")
+		refused(t, err, 400, "limit", "want 1 to 10000")
 	}
 	for i := range MaxSessions - 1 {
 		k.append(ines, fmt.Sprint("s", i), "1", `{}`)

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,6 +21,9 @@ type Deps struct {
 	Logger         *slog.Logger
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
+	// Used is told of the tokens that a tenant's calls used, as the server counts them, those of answers that were not accepted
+	// included; nil for nobody. Calls for no tenant in particular are not told.
+	Used func(ctx context.Context, tenant string, tokens int64)
 	// Transport carries the requests. The client closes idle connections only of a transport it made.
 	Transport http.RoundTripper
 }

@@ -31,6 +31,7 @@ type telemetry struct {
 	tokens   genaiconv.ClientTokenUsage
 	duration genaiconv.ClientOperationDuration
 	server   []attribute.KeyValue
+	told     func(ctx context.Context, tenant string, tokens int64)
 }
 
 func newTelemetry(deps Deps, server *url.URL) (*telemetry, error) {
@@ -49,7 +50,7 @@ func newTelemetry(deps Deps, server *url.URL) (*telemetry, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &telemetry{tracer: deps.TracerProvider.Tracer(scopeName), tokens: tokens, duration: duration}
+	t := &telemetry{tracer: deps.TracerProvider.Tracer(scopeName), tokens: tokens, duration: duration, told: deps.Used}
 	t.server = append(t.server, semconv.ServerAddress(server.Hostname()))
 	if port, err := strconv.Atoi(server.Port()); err == nil {
 		t.server = append(t.server, semconv.ServerPort(port))
@@ -60,6 +61,7 @@ func newTelemetry(deps Deps, server *url.URL) (*telemetry, error) {
 // operation is one call as telemetry sees it, its retries included.
 type operation struct {
 	t       *telemetry
+	tenant  string
 	name    genaiconv.OperationNameAttr
 	attrs   []attribute.KeyValue // of the metrics
 	span    trace.Span
@@ -73,7 +75,7 @@ func (t *telemetry) start(ctx context.Context, name genaiconv.OperationNameAttr,
 	}, t.server...)
 	ctx, span := t.tracer.Start(ctx, string(name)+" "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...),
 		trace.WithAttributes(semconv.GenAIOperationNameKey.String(string(name)), semconv.GenAIProviderNameOpenAI))
-	return ctx, &operation{t: t, name: name, attrs: attrs, span: span, started: time.Now()}
+	return ctx, &operation{t: t, tenant: tenant, name: name, attrs: attrs, span: span, started: time.Now()}
 }
 
 // used records tokens; endpoints that do not count them report none.
@@ -82,6 +84,9 @@ func (o *operation) used(ctx context.Context, input, output int64) {
 		if n > 0 {
 			o.t.tokens.Record(ctx, n, o.name, genaiconv.ProviderNameOpenAI, kind, o.attrs...)
 		}
+	}
+	if o.t.told != nil && o.tenant != "" && input+output > 0 {
+		o.t.told(ctx, o.tenant, input+output)
 	}
 	record(input, genaiconv.TokenTypeInput)
 	record(output, genaiconv.TokenTypeOutput)

@@ -43,7 +43,7 @@ const (
 
 	MetricLimited           Metric = "mneme.gateway.limited"
 	MetricLimitsUnavailable Metric = "mneme.gateway.limits_unavailable"
-	MetricUsageLost         Metric = "mneme.gateway.usage_lost"
+	MetricUsageLost         Metric = "mneme.usage.lost"
 	MetricWebhooks          Metric = "mneme.gateway.webhooks"
 )
 

@@ -75,6 +75,9 @@ const (
 	// MemoryServiceGetSessionProcedure is the fully-qualified name of the MemoryService's GetSession
 	// RPC.
 	MemoryServiceGetSessionProcedure = "/mneme.v1.MemoryService/GetSession"
+	// MemoryServiceCountMemoriesProcedure is the fully-qualified name of the MemoryService's
+	// CountMemories RPC.
+	MemoryServiceCountMemoriesProcedure = "/mneme.v1.MemoryService/CountMemories"
 	// MemoryServiceGetCoreProcedure is the fully-qualified name of the MemoryService's GetCore RPC.
 	MemoryServiceGetCoreProcedure = "/mneme.v1.MemoryService/GetCore"
 	// UserDataServiceEraseUserProcedure is the fully-qualified name of the UserDataService's EraseUser
@@ -260,6 +263,8 @@ type MemoryServiceClient interface {
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
 	// GetSession says whether the memories of a session have been formed.
 	GetSession(context.Context, *connect.Request[v1.GetSessionRequest]) (*connect.Response[v1.GetSessionResponse], error)
+	// CountMemories returns how many entries of the tenant are stored.
+	CountMemories(context.Context, *connect.Request[v1.CountMemoriesRequest]) (*connect.Response[v1.CountMemoriesResponse], error)
 	// GetCore returns the user's core block.
 	GetCore(context.Context, *connect.Request[v1.GetCoreRequest]) (*connect.Response[v1.GetCoreResponse], error)
 }
@@ -341,6 +346,13 @@ func NewMemoryServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		countMemories: connect.NewClient[v1.CountMemoriesRequest, v1.CountMemoriesResponse](
+			httpClient,
+			baseURL+MemoryServiceCountMemoriesProcedure,
+			connect.WithSchema(memoryServiceMethods.ByName("CountMemories")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getCore: connect.NewClient[v1.GetCoreRequest, v1.GetCoreResponse](
 			httpClient,
 			baseURL+MemoryServiceGetCoreProcedure,
@@ -363,6 +375,7 @@ type memoryServiceClient struct {
 	getTurns         *connect.Client[v1.GetTurnsRequest, v1.GetTurnsResponse]
 	getWorkingMemory *connect.Client[v1.GetWorkingMemoryRequest, v1.GetWorkingMemoryResponse]
 	getSession       *connect.Client[v1.GetSessionRequest, v1.GetSessionResponse]
+	countMemories    *connect.Client[v1.CountMemoriesRequest, v1.CountMemoriesResponse]
 	getCore          *connect.Client[v1.GetCoreRequest, v1.GetCoreResponse]
 }
 
@@ -416,6 +429,11 @@ func (c *memoryServiceClient) GetSession(ctx context.Context, req *connect.Reque
 	return c.getSession.CallUnary(ctx, req)
 }
 
+// CountMemories calls mneme.v1.MemoryService.CountMemories.
+func (c *memoryServiceClient) CountMemories(ctx context.Context, req *connect.Request[v1.CountMemoriesRequest]) (*connect.Response[v1.CountMemoriesResponse], error) {
+	return c.countMemories.CallUnary(ctx, req)
+}
+
 // GetCore calls mneme.v1.MemoryService.GetCore.
 func (c *memoryServiceClient) GetCore(ctx context.Context, req *connect.Request[v1.GetCoreRequest]) (*connect.Response[v1.GetCoreResponse], error) {
 	return c.getCore.CallUnary(ctx, req)
@@ -447,6 +465,8 @@ type MemoryServiceHandler interface {
 	GetWorkingMemory(context.Context, *connect.Request[v1.GetWorkingMemoryRequest]) (*connect.Response[v1.GetWorkingMemoryResponse], error)
 	// GetSession says whether the memories of a session have been formed.
 	GetSession(context.Context, *connect.Request[v1.GetSessionRequest]) (*connect.Response[v1.GetSessionResponse], error)
+	// CountMemories returns how many entries of the tenant are stored.
+	CountMemories(context.Context, *connect.Request[v1.CountMemoriesRequest]) (*connect.Response[v1.CountMemoriesResponse], error)
 	// GetCore returns the user's core block.
 	GetCore(context.Context, *connect.Request[v1.GetCoreRequest]) (*connect.Response[v1.GetCoreResponse], error)
 }
@@ -524,6 +544,13 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	memoryServiceCountMemoriesHandler := connect.NewUnaryHandler(
+		MemoryServiceCountMemoriesProcedure,
+		svc.CountMemories,
+		connect.WithSchema(memoryServiceMethods.ByName("CountMemories")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	memoryServiceGetCoreHandler := connect.NewUnaryHandler(
 		MemoryServiceGetCoreProcedure,
 		svc.GetCore,
@@ -553,6 +580,8 @@ func NewMemoryServiceHandler(svc MemoryServiceHandler, opts ...connect.HandlerOp
 			memoryServiceGetWorkingMemoryHandler.ServeHTTP(w, r)
 		case MemoryServiceGetSessionProcedure:
 			memoryServiceGetSessionHandler.ServeHTTP(w, r)
+		case MemoryServiceCountMemoriesProcedure:
+			memoryServiceCountMemoriesHandler.ServeHTTP(w, r)
 		case MemoryServiceGetCoreProcedure:
 			memoryServiceGetCoreHandler.ServeHTTP(w, r)
 		default:
@@ -602,6 +631,10 @@ func (UnimplementedMemoryServiceHandler) GetWorkingMemory(context.Context, *conn
 
 func (UnimplementedMemoryServiceHandler) GetSession(context.Context, *connect.Request[v1.GetSessionRequest]) (*connect.Response[v1.GetSessionResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.GetSession is not implemented"))
+}
+
+func (UnimplementedMemoryServiceHandler) CountMemories(context.Context, *connect.Request[v1.CountMemoriesRequest]) (*connect.Response[v1.CountMemoriesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.MemoryService.CountMemories is not implemented"))
 }
 
 func (UnimplementedMemoryServiceHandler) GetCore(context.Context, *connect.Request[v1.GetCoreRequest]) (*connect.Response[v1.GetCoreResponse], error) {

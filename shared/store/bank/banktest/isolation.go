@@ -25,6 +25,7 @@ func isolationCases() []testCase {
 		{"awkward user ids are users of their own", testUserIDs},
 		{"many users at once", testManyUsers},
 		{"the owner of an entry is found within the tenant", testOwner},
+		{"memories are counted within the tenant", testCountMemories},
 		{"invalid scopes are refused", testScopes},
 		{"turns and sessions come back", testEvidence},
 		{"a session record is replaced", testSessionReplaced},

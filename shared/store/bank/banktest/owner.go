@@ -9,6 +9,32 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
+func testCountMemories(t *testing.T, b bank.Bank) {
+	zoe, elsewhere := newScope(), newScope()
+	count := func(tenant string, want int) {
+		t.Helper()
+		if got, err := b.CountMemories(t.Context(), tenant); err != nil || got != want {
+			t.Errorf("%s: got %d, %v, want %d", tenant, got, err, want)
+		}
+	}
+	count(zoe.Tenant, 0)
+	fill(t, b, zoe)
+	fill(t, b, elsewhere)
+	mine, err := b.Count(t.Context(), zoe)
+	if err != nil || mine.Memories == 0 {
+		t.Fatalf("got %+v, %v", mine, err)
+	}
+	count(zoe.Tenant, mine.Memories)
+	ben := memory.Scope{Tenant: zoe.Tenant, User: "ben"}
+	fill(t, b, ben)
+	count(zoe.Tenant, 2*mine.Memories)
+	erase(t, b, ben)
+	count(zoe.Tenant, mine.Memories)
+	if _, err := b.CountMemories(t.Context(), "A/b"); !fault.IsTerminal(err) {
+		t.Errorf("a malformed tenant: got %v, want a terminal error", err)
+	}
+}
+
 func testOwner(t *testing.T, b bank.Bank) {
 	zoe, elsewhere := newScope(), newScope()
 	zoe.User = "zoë \"*"

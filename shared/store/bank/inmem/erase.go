@@ -21,6 +21,25 @@ func (b *Bank) Erase(ctx context.Context, scope memory.Scope) error {
 	return nil
 }
 
+// CountMemories implements bank.Bank.
+func (b *Bank) CountMemories(ctx context.Context, tenant string) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := memory.ValidTenant(tenant); err != nil {
+		return 0, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	n := 0
+	for scope, u := range b.users {
+		if scope.Tenant == tenant {
+			n += len(u.entries)
+		}
+	}
+	return n, nil
+}
+
 // Count implements bank.Bank.
 func (b *Bank) Count(ctx context.Context, scope memory.Scope) (bank.Counts, error) {
 	if err := check(ctx, scope); err != nil {

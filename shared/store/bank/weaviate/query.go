@@ -110,19 +110,34 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 	return nil, failed(ctx, "query "+collection, err)
 }
 
-// count counts one user's objects of a collection, with the same filter as read. It asks by GraphQL: the client's
-// gRPC protocol cannot count.
+// count counts one user's objects of a collection, with the same filter as read.
 func (b *Bank) count(ctx context.Context, scope memory.Scope, collection string) (int, error) {
 	if err := bank.CheckScope(scope); err != nil {
 		return 0, err
 	}
-	absent, err := b.tenantAbsent(ctx, collection, scope.Tenant)
+	mine := filters.Where().WithPath([]string{propUser}).WithOperator(filters.Equal).WithValueText(hashID(scope.User))
+	return b.aggregate(ctx, scope.Tenant, collection, func(q *graphql.AggregateBuilder) { q.WithWhere(mine) })
+}
+
+// CountMemories implements bank.Bank.
+func (b *Bank) CountMemories(ctx context.Context, tenant string) (int, error) {
+	if err := memory.ValidTenant(tenant); err != nil {
+		return 0, err
+	}
+	return b.aggregate(ctx, tenant, b.collections.memory(), func(*graphql.AggregateBuilder) {})
+}
+
+// aggregate counts a tenant's objects of a collection; only count and CountMemories may call it. It asks by GraphQL: the client's gRPC
+// protocol cannot count.
+func (b *Bank) aggregate(ctx context.Context, tenant, collection string, shape func(*graphql.AggregateBuilder)) (int, error) {
+	absent, err := b.tenantAbsent(ctx, collection, tenant)
 	if absent || err != nil {
 		return 0, err
 	}
-	mine := filters.Where().WithPath([]string{propUser}).WithOperator(filters.Equal).WithValueText(hashID(scope.User))
-	reply, err := b.rest.GraphQL().Aggregate().WithClassName(collection).WithTenant(scope.Tenant).WithWhere(mine).
-		WithFields(graphql.Field{Name: "meta", Fields: []graphql.Field{{Name: "count"}}}).Do(ctx)
+	query := b.rest.GraphQL().Aggregate().WithClassName(collection).WithTenant(tenant).
+		WithFields(graphql.Field{Name: "meta", Fields: []graphql.Field{{Name: "count"}}})
+	shape(query)
+	reply, err := query.Do(ctx)
 	if err != nil {
 		return 0, failed(ctx, "count "+collection, err)
 	}

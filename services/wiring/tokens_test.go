@@ -1,0 +1,70 @@
+package wiring_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/usage"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+func TestTokensOfModelsAreCountedForTheirTenants(t *testing.T) {
+	server, redis := llmtest.New(t), miniredis.RunT(t)
+	m := wiring.Model{Endpoint: server.Config()}
+	b := &wiring.Builder{}
+	if err := b.CountTokens(&m, wiring.Redis{Addrs: []string{redis.Addr()}}, telemetry.Discard()); err != nil {
+		t.Fatal(err)
+	}
+	filters, free, err := m.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions()}, telemetry.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := filters.Find(tenant.PolicyLLM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for of, words := range map[string]int{"acme": 700, "globex": 30} {
+		turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Text: strings.Repeat("word ", words), Time: time.Now()}
+		if _, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, []memory.Turn{turn}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := free(); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Abandon(context.Background(), nil); err != nil { // what is left is written at the end
+		t.Error(err)
+	}
+	client := goredis.NewClient(&goredis.Options{Addr: redis.Addr()})
+	defer func() { _ = client.Close() }()
+	counter, err := usage.New(client, usage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]int64{}
+	for _, of := range []string{"acme", "globex"} {
+		if used[of], err = counter.Today(t.Context(), of, usage.Tokens); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if used["globex"] == 0 || used["acme"] <= used["globex"] {
+		t.Errorf("got %v", used)
+	}
+}
+
+func TestWithoutAModelNothingIsCounted(t *testing.T) {
+	b := &wiring.Builder{}
+	if err := b.CountTokens(&wiring.Model{}, wiring.Redis{}, telemetry.Discard()); err != nil || len(b.App.Background) > 0 {
+		t.Errorf("got %v, %d tasks", err, len(b.App.Background))
+	}
+}
