@@ -273,7 +273,7 @@ func TestStoredMemories(t *testing.T) {
 	expect(0)
 	away = errors.New("the bank is away")
 	r.advance(10 * time.Second)
-	expect(0) // open, as it is set
+	expect(0)                                        // open, as it is set
 	for _, day := range []string{"", "2026-11-24"} { // today they cannot be told, and a day before they were not counted
 		if _, ok := used(t, r.Quota, "acme", day)[quota.Memories]; ok {
 			t.Errorf("%q has memories", day)

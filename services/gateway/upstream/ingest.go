@@ -120,13 +120,17 @@ func (i *Ingester) CloseSession(ctx context.Context, user, session, last string,
 	return i.Out.Publish(ctx, m)
 }
 
-// inTurn says of an error about a turn which of them it is.
+// inTurn says of an error about a turn which of them it is. One about what turns have in common, such as the session, stays.
 func inTurn(n int, err error) error {
 	var t *fault.TerminalError
 	if !errors.As(err, &t) {
 		return fmt.Errorf("turns[%d]: %w", n, err)
 	}
-	return fault.Terminal(fmt.Sprintf("turns[%d]%s", n, strings.TrimPrefix(t.Field, "turn")), "%w", t.Err)
+	in, ok := strings.CutPrefix(t.Field, "turn")
+	if t.Field != "" && (!ok || in != "" && in[0] != '.') {
+		return err
+	}
+	return fault.Terminal(fmt.Sprintf("turns[%d]%s", n, in), "%w", t.Err)
 }
 
 func (i *Ingester) scope(ctx context.Context, user string) (memory.Scope, error) {

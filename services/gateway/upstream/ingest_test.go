@@ -9,6 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -49,6 +50,15 @@ func TestTurnsArePublishedWithinTheQuotaAndCounted(t *testing.T) {
 	}
 	if err := in.Turns(ctx, "ines", "s", []memory.Turn{turn("t3", " ")}); err == nil || q.left != 1 {
 		t.Errorf("what breaks the contract takes nothing of the quota: %v, %d left", err, q.left)
+	}
+	for session, field := range map[string]string{"s": "turns[1].text", "": "session_id"} {
+		broken := []memory.Turn{turn("t3", "I like tea."), turn("t4", "")}
+		if session == "" {
+			broken = broken[:1]
+		}
+		if err := in.Turns(ctx, "ines", session, broken); fault.Field(err) != field {
+			t.Errorf("got %v, want it to name %s", err, field)
+		}
 	}
 	in.Out = &away{}
 	if err := in.Turns(ctx, "ines", "s", two[:1]); err == nil || q.counted != 2 {

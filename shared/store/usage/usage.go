@@ -112,7 +112,8 @@ type Counter struct {
 	away    bool
 }
 
-// New makes a Counter over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a metric cannot be made.
+// New makes a Counter over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a metric cannot be
+// made.
 func New(redis goredis.UniversalClient, o Options) (*Counter, error) {
 	o = o.filled()
 	lost, err := telemetry.MetricUsageLost.Counter(o.Meter)
