@@ -63,8 +63,8 @@ func (q *Quota) Request(ctx context.Context, p access.Principal) (door.Allowance
 }
 
 // Turns counts n turns that are about to be put in against the limit of their tenant. Its error is a problem: that the limit is reached,
-// which takes nothing of it, or that of tokens or memories, which turns would use, or that limits cannot be told. More turns than the limit of a minute are let through where none of it is used, and
-// then take that many minutes.
+// which takes nothing of it, or that of tokens or memories, which turns would use, or that limits cannot be told. More turns than the limit
+// of a minute are let through where none of it is used, and then take that many minutes.
 func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 	if n <= 0 {
 		return nil

@@ -48,27 +48,40 @@ func (k *keys) Authenticate(_ context.Context, key string) (access.Principal, er
 	return access.Principal{}, tenant.ErrUnknownKey
 }
 
-type unlimited struct{}
+// unlimited lets any number of streams be open, and counts them.
+type unlimited struct{ atomic.Int32 }
 
-func (unlimited) Acquire(context.Context, access.Principal) (func(), error) { return func() {}, nil }
+func (u *unlimited) Acquire(context.Context, access.Principal) (func(), error) {
+	u.Add(1)
+	return func() { u.Add(-1) }, nil
+}
 
 // system serves streams of a broker's changes.
 type system struct {
 	t        *testing.T
 	url      string
 	out      bus.Publisher
+	changes  bus.Log
+	open     unlimited
 	keys     *keys
 	stopping chan struct{}
 }
 
-func open(t *testing.T) *system {
+// open starts a server, with what options change of its parts.
+func open(t *testing.T, options ...func(*stream.Parts)) *system {
 	t.Helper()
 	broker := bustest.StartBroker(t, 4, contract.TopicMemoryChanges)
-	s := &system{t: t, out: broker.Publisher(), keys: &keys{}, stopping: make(chan struct{})}
-	server, err := stream.New(stream.Parts{
-		Changes: broker.Log(contract.TopicMemoryChanges), Auth: s.keys, Streams: unlimited{}, Write: rest.WriteProblem, Stopping: s.stopping,
+	s := &system{
+		t: t, out: broker.Publisher(), changes: broker.Log(contract.TopicMemoryChanges), keys: &keys{}, stopping: make(chan struct{}),
+	}
+	parts := stream.Parts{
+		Changes: s.changes, Auth: s.keys, Streams: &s.open, Write: rest.WriteProblem, Stopping: s.stopping,
 		Check: 20 * time.Millisecond, Heartbeat: 50 * time.Millisecond,
-	})
+	}
+	for _, o := range options {
+		o(&parts)
+	}
+	server, err := stream.New(parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,6 +277,106 @@ func TestWhoComesBackIsToldWhatCameSinceOnce(t *testing.T) {
 	}
 }
 
+func TestWhoWasAwayForTooLongIsToldThatSomethingMayBeMissing(t *testing.T) {
+	for reason, miss := range map[string]func(s *system, partition int){
+		"too_many": func(*system, int) {},
+		"retention": func(s *system, partition int) {
+			_, end, err := s.changes.Bounds(s.t.Context(), partition)
+			if err == nil {
+				err = s.changes.Cut(s.t.Context(), partition, end-2)
+			}
+			if err != nil {
+				s.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			s := open(t, func(p *stream.Parts) { p.Replay = 3 })
+			events, leave := s.listen("/users/ines/events", "INES", "")
+			s.change("acme", "ines", "before")
+			last := s.wants(events, "before")
+			leave()
+			present, leave := s.listen("/users/ines/events", "INES", "")
+			for n := range 6 {
+				s.change("acme", "ines", "m"+strconv.Itoa(n))
+			}
+			s.wants(present, "m0", "m1", "m2", "m3", "m4", "m5") // who is there misses nothing
+			leave()
+			number, _, _ := strings.Cut(last.id, "-")
+			partition, err := strconv.Atoi(number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			miss(s, partition)
+			events, _ = s.listen("/users/ines/events", "INES", last.id)
+			if e := s.next(events); e.name != "gap" || !strings.Contains(e.data, reason) {
+				t.Errorf("told %+v", e)
+			}
+			e := s.next(events)
+			if reason == "too_many" { // the last three are read for it, else what is kept
+				if !strings.Contains(e.data, `"m3"`) {
+					t.Errorf("told %+v", e)
+				}
+				e = s.next(events)
+			}
+			if !strings.Contains(e.data, `"m4"`) {
+				t.Errorf("told %+v", e)
+			}
+			s.wants(events, "m5")
+		})
+	}
+}
+
+func TestChangesOfOthersMoveThePlaceWhereAClientGoesOn(t *testing.T) {
+	s := open(t)
+	res := s.ask(t.Context(), "/users/ines/events", "INES", "")
+	defer func() { _ = res.Body.Close() }()
+	lines := bufio.NewScanner(res.Body)
+	ids := func(want func(id string) bool) (id string) { // heartbeats come until there is one
+		for lines.Scan() {
+			if name, value, _ := strings.Cut(lines.Text(), ": "); name == "id" && want(value) {
+				return value
+			}
+		}
+		t.Fatal("the stream has ended")
+		return ""
+	}
+	first := ids(func(string) bool { return true })
+	partition, err := s.changes.PartitionOf(t.Context(), []byte("acme/ines"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; ; n++ {
+		other := "other-" + strconv.Itoa(n)
+		if p, err := s.changes.PartitionOf(t.Context(), []byte("acme/"+other)); err != nil || p == partition {
+			s.change("acme", other, "theirs")
+			break
+		}
+	}
+	if later := ids(func(id string) bool { return id != first }); later == first {
+		t.Errorf("still %s", later)
+	}
+}
+
+// A client that reads nothing holds neither memory nor a place for long, and the others go on.
+func TestASlowClientIsLeft(t *testing.T) {
+	s := open(t, func(p *stream.Parts) { p.Buffer, p.WriteTimeout = 4, 200*time.Millisecond })
+	slow := s.ask(t.Context(), "/users/ines/events", "INES", "")
+	defer func() { _ = slow.Body.Close() }()
+	quick, _ := s.listen("/users/ben/events", "ALL", "")
+	deadline := time.Now().Add(60 * time.Second)
+	for n := 0; s.open.Load() == 2; n++ {
+		if time.Now().After(deadline) {
+			t.Fatal("it is still served")
+		}
+		for range 200 {
+			s.change("acme", "ines", strings.Repeat("long", 25)+strconv.Itoa(n))
+		}
+	}
+	s.change("acme", "ben", "theirs")
+	s.wants(quick, "theirs")
+}
+
 func TestAPositionThatIsNone(t *testing.T) {
 	s := open(t)
 	known, leave := s.listen("/users/ines/events", "ALL", "")
@@ -321,7 +434,7 @@ func TestWhyStreamsEnd(t *testing.T) {
 }
 
 func TestAServerWithoutItsPartsIsNone(t *testing.T) {
-	if _, err := stream.New(stream.Parts{Auth: &keys{}, Streams: unlimited{}, Write: rest.WriteProblem}); err == nil ||
+	if _, err := stream.New(stream.Parts{Auth: &keys{}, Streams: &unlimited{}, Write: rest.WriteProblem}); err == nil ||
 		!strings.Contains(err.Error(), "Changes") {
 		t.Errorf("got %v", err)
 	}
