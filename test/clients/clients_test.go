@@ -43,6 +43,7 @@ func clients() []client {
 		{"mem0 of npm", "test/clients/mem0", []string{"node", "client.mjs"}},
 		{"mcp of PyPI", "test/clients/mcp", []string{"PYTHON", "client.py"}},
 		{"MCP inspector of npm", "test/clients/mcp", []string{"bash", "inspector.sh"}},
+		{"Standard Webhooks of PyPI", "test/clients/webhooks", []string{"PYTHON", "receiver.py"}},
 		{"LangGraph and OpenAI Agents", "integrations/python", []string{"bash", "run.sh", "PYTHON"}},
 		{"Vercel AI SDK", "integrations/typescript", []string{"npm", "test"}},
 		{"schemathesis", "test/clients/rest", []string{"bash", "run.sh", "BIN"}},
@@ -96,11 +97,13 @@ func block(t *testing.T, text, language string) string {
 	return code
 }
 
-// start runs all of Mneme, with a gateway that limits nobody.
+// start runs all of Mneme, with a gateway that limits nobody, and tells programs on this machine of changes.
 func start(t *testing.T) standalone.Connection {
 	t.Helper()
 	stack, err := standalone.Start(t.Context(), standalone.Options{
-		Dir: t.TempDir(), Progress: t.Output(), Environ: map[string]string{"MNEME_GATEWAY_REQUESTS_PER_SECOND": "0"},
+		Dir: t.TempDir(), Progress: t.Output(), Environ: map[string]string{
+			"MNEME_GATEWAY_REQUESTS_PER_SECOND": "0", "MNEME_WEBHOOK_PRIVATE_ADDRESSES": "true",
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
