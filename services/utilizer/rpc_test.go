@@ -279,6 +279,15 @@ func TestTheTenantIsThatOfTheCredential(t *testing.T) {
 	if err != nil || len(list.Msg.GetMemories()) != 0 {
 		t.Errorf("another tenant lists %v, %v", list, err)
 	}
+	for key, some := range map[string]bool{acmeKey: true, betaKey: false} {
+		n, err := r.as(key).CountMemories(t.Context(), ask(&mnemev1.CountMemoriesRequest{}))
+		if err != nil || (n.Msg.GetMemories() > 0) != some {
+			t.Errorf("%s counts %v, %v", key, n, err)
+		}
+	}
+	if _, err := r.as("").CountMemories(t.Context(), ask(&mnemev1.CountMemoriesRequest{})); connect.CodeOf(err) != connect.CodeUnauthenticated {
+		t.Errorf("nobody counts: %v", err)
+	}
 	if _, err := r.as(betaKey).ReportCitations(t.Context(),
 		ask(&mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: "r1", ShownIds: []string{"a"}})); err != nil {
 		t.Fatal(err)
