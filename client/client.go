@@ -24,7 +24,7 @@ import (
 const (
 	// maxAnswer bounds what is read of an answer, in bytes.
 	maxAnswer = 8 << 20
-	// retries is how often a call that the gateway cannot serve now is made again, and maxPause how long it waits for that at most.
+	// retries is how often a call that the gateway cannot serve now is made again, if it is to wait no longer than maxPause for that.
 	retries  = 2
 	maxPause = 30 * time.Second
 )
@@ -191,10 +191,10 @@ func (c *Client) call(ctx context.Context, method, path string, header http.Head
 	for try := 0; ; try++ {
 		err := c.once(ctx, method, path, header, body, out)
 		var p *Problem
-		if !errors.As(err, &p) || p.RetryAfter == 0 || try == retries {
+		if !errors.As(err, &p) || p.RetryAfter == 0 || p.RetryAfter > maxPause || try == retries {
 			return err
 		}
-		wait := time.NewTimer(min(p.RetryAfter, maxPause))
+		wait := time.NewTimer(p.RetryAfter)
 		select {
 		case <-ctx.Done():
 			wait.Stop()

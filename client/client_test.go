@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/goleak"
@@ -94,9 +95,13 @@ func TestWhatTheGatewayRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	c, _ = open(t, func(w http.ResponseWriter) { cancel(); says(429, `{}`, "Retry-After", "3600")(w) })
+	c, _ = open(t, func(w http.ResponseWriter) { cancel(); says(429, `{}`, "Retry-After", "20")(w) })
 	if _, err := c.TurnStatus(ctx, "ines", "t"); err == nil {
 		t.Error("a call outlives its context")
+	}
+	c, asked = open(t, says(429, `{}`, "Retry-After", "3600")) // as for a limit of a day
+	if _, err := c.TurnStatus(t.Context(), "ines", "t"); !errors.As(err, &p) || p.RetryAfter != time.Hour || len(*asked) != 1 {
+		t.Errorf("got %v after %d calls", err, len(*asked))
 	}
 }
 

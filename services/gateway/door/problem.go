@@ -92,7 +92,7 @@ func ProblemOf(err error) Problem {
 	case errors.As(err, &tooLarge):
 		return Problem{Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge, Detail: "the body is too large"}
 	case errors.Is(err, access.ErrForbidden):
-		return Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: err.Error()}
+		return Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: strings.TrimPrefix(err.Error(), connect.CodePermissionDenied.String()+": ")}
 	case errors.Is(err, context.DeadlineExceeded):
 		err = connect.NewError(connect.CodeDeadlineExceeded, errors.New("the deadline is exceeded"))
 	}

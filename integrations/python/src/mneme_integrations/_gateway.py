@@ -19,7 +19,7 @@ MAX_BODY_BYTES = 3 << 20
 MAX_TURNS = 200
 MAX_TEXT_BYTES = 32 << 10
 
-# A call that the gateway cannot serve now is made up to so often, and waits so long at most before each, in seconds.
+# A call that the gateway cannot serve now is made up to so often, if it is to wait no longer than that before each, in seconds.
 _ATTEMPTS = 4
 _MAX_PAUSE = 30.0
 _RETRIED = frozenset({408, 425, 429, 502, 503, 504})
@@ -138,14 +138,19 @@ def answer_of(response: httpx.Response) -> Any:
 
 def _again(error: BaseException) -> bool:
     """Whether a call is made again: everything that this package calls may be repeated."""
-    return isinstance(error, httpx.TransportError) or (isinstance(error, MnemeError) and error.status in _RETRIED)
+    if isinstance(error, MnemeError):
+        if (error.retry_after or 0) > _MAX_PAUSE:  # such as that of a day's limit
+            return False
+        carried_out = error.status == 409 and error.retry_after is not None  # by the attempt before, of which no answer came
+        return carried_out or error.status in _RETRIED
+    return isinstance(error, httpx.TransportError)
 
 
 def _pause(state: tenacity.RetryCallState) -> float:
     """How long a call waits: as long as the gateway said, else longer each time."""
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, MnemeError) and error.retry_after is not None:
-        return min(error.retry_after, _MAX_PAUSE)
+        return error.retry_after
     return float(tenacity.wait_random_exponential(multiplier=0.2, max=5)(state))
 
 
