@@ -126,7 +126,7 @@ func (r *run) rated(ctx context.Context, turns []memory.Turn) ([]memory.Turn, er
 		}
 		return out, nil
 	}
-	decisions, err := r.pipeline.Filter.Filter(ctx, r.scope, turns)
+	decisions, err := r.pipeline.Filter.Filter(ctx, r.scope, turns, nil)
 	if err != nil {
 		return nil, fmt.Errorf("filter: %w", err)
 	}

@@ -44,7 +44,7 @@ func talk(sessions ...[]string) []dataset.Session {
 // short drops turns of fewer than three words.
 type short struct{}
 
-func (short) Filter(_ context.Context, _ memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
+func (short) Filter(_ context.Context, _ memory.Scope, turns, _ []memory.Turn) ([]memory.SaliencyDecision, error) {
 	out := make([]memory.SaliencyDecision, len(turns))
 	for i, t := range turns {
 		out[i].Salient = len(strings.Fields(t.Text)) > 2

@@ -26,6 +26,8 @@ type Gate struct {
 	Now     func() time.Time
 	// Decided counts turns by tenant and outcome.
 	Decided metric.Int64Counter
+	// Forget removes what filters keep of a user; nil where they keep nothing.
+	Forget func(ctx context.Context, scope memory.Scope) error
 }
 
 // Handle is the bus handler: a batch is of one user. A record that is not a valid event is a
@@ -56,6 +58,11 @@ func (g *Gate) Handle(ctx context.Context, batch []bus.Message) error {
 		}
 		out[i].Headers = batch[i].Headers // each event goes on in its own trace
 	}
+	if g.Forget != nil && slices.ContainsFunc(events, func(e contract.SessionEvent) bool { return !e.ErasedAt.IsZero() }) {
+		if err := g.Forget(ctx, scope); err != nil { // the event goes on only when that is done
+			return fmt.Errorf("forget an erased user: %w", err)
+		}
+	}
 	if err := g.Out.Publish(ctx, out...); err != nil {
 		return fmt.Errorf("publish salient events: %w", err)
 	}
@@ -64,10 +71,11 @@ func (g *Gate) Handle(ctx context.Context, batch []bus.Message) error {
 }
 
 // decide asks the policy once for all turns of the batch. Where an event id or a turn id comes again in the batch, the first decision on
-// it stands, whatever the turn says by then. The filter keeps nothing beyond a batch, so what comes again later is decided anew; there it
-// is whoever works with the decisions who holds to the first: consolidation drops events whose ids it has seen, and leaves out a turn that
-// was dropped before it passed; attribution keeps the first decision on a turn. What is not caught is an event id that names different
-// turns in different batches, after more than the events that consolidation remembers: each of those turns is taken for what it is.
+// it stands, whatever the turn says by then. What comes again later may be decided anew (a model's decisions are kept for some days, see
+// package decisions); there it is whoever works with the decisions who holds to the first: consolidation drops events whose ids it has
+// seen, and leaves out a turn that was dropped before it passed; attribution keeps the first decision on a turn. What is not caught is an
+// event id that names different turns in different batches, after more than the events that consolidation remembers: each of those turns
+// is taken for what it is.
 func (g *Gate) decide(
 	ctx context.Context, t tenant.Tenant, scope memory.Scope, events []contract.SessionEvent,
 ) (map[string]memory.SaliencyDecision, error) {
@@ -116,7 +124,7 @@ func (g *Gate) rate(ctx context.Context, t tenant.Tenant, scope memory.Scope, tu
 	if err != nil {
 		return nil, err
 	}
-	verdicts, err := filter.Filter(ctx, scope, turns)
+	verdicts, err := filter.Filter(ctx, scope, turns, nil)
 	if err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)
 	}

@@ -42,7 +42,7 @@ type byText struct {
 	short int
 }
 
-func (f *byText) Filter(_ context.Context, _ memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
+func (f *byText) Filter(_ context.Context, _ memory.Scope, turns, _ []memory.Turn) ([]memory.SaliencyDecision, error) {
 	var ids []string
 	out := []memory.SaliencyDecision{}
 	for _, t := range turns {
@@ -298,9 +298,23 @@ func TestAnErasureIsPassedOnInItsPlace(t *testing.T) {
 	r := newFixture(t)
 	erase := contract.SessionEvent{Envelope: contract.Envelope{EventID: "e2", Scope: ana}, ErasedAt: now}
 	batch := []bus.Message{message(t, turn(ana, 1, "I live in Porto.")), message(t, erase), message(t, turn(ana, 3, "I moved to Braga."))}
-	if err := r.Handle(t.Context(), batch); err != nil {
+	var forgotten []memory.Scope
+	away := errors.New("the store is away")
+	r.Forget = func(_ context.Context, scope memory.Scope) error {
+		forgotten = append(forgotten, scope)
+		return away
+	}
+	if err := r.Handle(t.Context(), batch); !errors.Is(err, away) || len(r.out.msgs) != 0 {
+		t.Errorf("with what is not forgotten: %v, %d published", err, len(r.out.msgs))
+	}
+	away = nil
+	if err := errors.Join(r.Handle(t.Context(), batch[:1]), r.Handle(t.Context(), batch)); err != nil {
 		t.Fatal(err)
 	}
+	if !reflect.DeepEqual(forgotten, []memory.Scope{ana, ana}) || len(r.filter.calls) != 3 {
+		t.Errorf("forgotten %v, asked %v", forgotten, r.filter.calls)
+	}
+	r.out.msgs = r.out.msgs[1:]
 	got := r.out.read(t)
 	if len(got) != 3 || got[0].Turn == nil || got[2].Turn == nil || !got[1].ErasedAt.Equal(now) || got[1].EventID != "e2" ||
 		got[1].SessionID != "" {

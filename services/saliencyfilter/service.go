@@ -10,8 +10,11 @@ import (
 
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/decisions"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Config is what can be set.
@@ -20,6 +23,7 @@ type Config struct {
 	Tenants   wiring.Tenants
 	Model     wiring.Model
 	Formation wiring.FormationOptions
+	Decided   decisions.Options
 	Group     string `env:"MNEME_FILTER_GROUP" envDefault:"mneme-saliency-filter" desc:"consumer group of the saliency filter"`
 }
 
@@ -43,17 +47,39 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("models", free)
+	forget, err := cfg.keep(b, filters, tel)
+	if err != nil {
+		return b.Abandon(ctx, err)
+	}
 	counter, err := telemetry.MetricTurns.Counter(tel.Meter.Meter(wiring.Scope))
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	gate := &Gate{Tenants: tenants, Filters: filters.Find, Out: client.Publisher, Now: time.Now, Decided: counter}
+	gate := &Gate{Tenants: tenants, Filters: filters.Find, Out: client.Publisher, Now: time.Now, Decided: counter, Forget: forget}
 	consume, err := client.Consume(contract.TopicSessionEvents, cfg.Group, gate.Handle)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
 	b.Background(consume)
 	return &b.App, nil
+}
+
+// keep has what a model decides be kept, and returns what forgets it: nil where there is no model.
+func (c Config) keep(b *wiring.Builder, filters wiring.Filters, tel *telemetry.Telemetry) (
+	forget func(context.Context, memory.Scope) error, err error,
+) {
+	model, ok := filters[tenant.PolicyLLM]
+	if !ok {
+		return nil, nil
+	}
+	client, err := c.Tenants.Redis.Open(tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("redis of decisions", client.Close)
+	store := decisions.New(client, c.Decided)
+	filters[tenant.PolicyLLM] = store.Of(model)
+	return store.Forget, nil
 }
 
 func decided(tenantID, verdict string) metric.AddOption {

@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/decisions"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
@@ -28,6 +29,10 @@ func OpenErasureStores(
 	if err != nil {
 		return nil, nil, errors.Join(err, free())
 	}
+	kept, freeKept, err := redis.OpenDecisions(decisions.Options{}, tel)
+	if err != nil {
+		return nil, nil, errors.Join(err, deadLetters.Close(), free())
+	}
 	return []erasure.Store{
 		erasure.NewDeadLetterStore(erasure.DeadLettersConfig{
 			Join: func() (bus.Source, error) {
@@ -39,7 +44,35 @@ func OpenErasureStores(
 		}),
 		erasure.Histories{Client: temporal, Namespace: w.Namespace},
 		traces,
-	}, func() error { return errors.Join(deadLetters.Close(), free()) }, nil
+		FilterDecisions{kept},
+	}, func() error { return errors.Join(deadLetters.Close(), freeKept(), free()) }, nil
+}
+
+// OpenDecisions opens what is kept of the decisions of a filter that asks a model. It does not wait for Redis.
+func (r Redis) OpenDecisions(o decisions.Options, tel *telemetry.Telemetry) (*decisions.Store, func() error, error) {
+	client, err := r.client(tel)
+	if err != nil {
+		return nil, nil, err
+	}
+	return decisions.New(client, o), client.Close, nil
+}
+
+// FilterDecisions are what is kept of the decisions of a filter that asks a model, as a store to be erased.
+type FilterDecisions struct{ Store *decisions.Store }
+
+var _ erasure.Store = FilterDecisions{}
+
+// Name implements erasure.Store.
+func (FilterDecisions) Name() string { return "decisions kept for the filter" }
+
+// Erase implements erasure.Store. What came after the request goes, too: a model is asked again at worst.
+func (d FilterDecisions) Erase(ctx context.Context, r erasure.Request) error {
+	return d.Store.Forget(ctx, r.Scope)
+}
+
+// Count implements erasure.Store.
+func (d FilterDecisions) Count(ctx context.Context, r erasure.Request) (int, error) {
+	return d.Store.Count(ctx, r.Scope)
 }
 
 // TransportTopic is a topic whose records leave with its retention alone.

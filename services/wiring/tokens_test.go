@@ -36,7 +36,7 @@ func TestTokensOfModelsAreCountedForTheirTenants(t *testing.T) {
 	for of, words := range map[string]int{"acme": 700, "globex": 30} {
 		turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now()}
 		turn.Text = strings.Repeat("word ", words)
-		if _, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, []memory.Turn{turn}); err != nil {
+		if _, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, []memory.Turn{turn}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

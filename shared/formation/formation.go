@@ -18,8 +18,8 @@ import (
 // worse than an extra one.
 type Filter interface {
 	// Filter returns one decision per turn, in order, or an error and none. All turns are of one user, in
-	// order of arrival.
-	Filter(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error)
+	// order of arrival. Turns before them, of the same sessions, help to read them: a "yes" needs its question. None is decided on.
+	Filter(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error)
 }
 
 // Former is one strategy's way of forming memory under one policy. Implementations are safe

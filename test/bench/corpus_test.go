@@ -21,7 +21,7 @@ func TestFilterTellsStatementsFromChatter(t *testing.T) {
 			for range 200 {
 				text := kind.say()
 				turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ines", Role: memory.RoleUser, Text: text}
-				decisions, err := saliency.NewTrained().Filter(t.Context(), scope, []memory.Turn{turn})
+				decisions, err := saliency.NewTrained().Filter(t.Context(), scope, []memory.Turn{turn}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -32,7 +32,7 @@ type rating struct {
 // NewFilter makes a filter. A prompt that does not work is an error here, not later.
 func NewFilter(client *model.Client, opts Options) (*Filter, error) {
 	f := &Filter{opts: opts}
-	if err := NewRoles(client, builtin, opts, Spec[ratings](&f.role, model.RoleFilter, "filter.v2", "mneme_filter")); err != nil {
+	if err := NewRoles(client, builtin, opts, Spec[ratings](&f.role, model.RoleFilter, "filter.v3", "mneme_filter")); err != nil {
 		return nil, fmt.Errorf("llm filter: %w", err)
 	}
 	return f, nil
@@ -43,27 +43,50 @@ func (f *Filter) Version() string {
 	return "llm/" + f.role.Prompt() + "/" + f.role.Model()
 }
 
-// Filter rates the turns, a call for each batch. Its errors are those of package shared/model/llm.
-func (f *Filter) Filter(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
-	out := make([]memory.SaliencyDecision, 0, len(turns))
-	for batch := range slices.Chunk(turns, f.opts.FilterBatch) {
-		scores, err := f.rate(ctx, scope, batch)
-		if err != nil {
-			return nil, err
+// maxBefore is how many turns before those that are rated the model reads.
+const maxBefore = 6
+
+// Filter rates the turns session by session, a call for each batch, which is shown the turns before it. Its errors are those of package
+// shared/model/llm.
+func (f *Filter) Filter(
+	ctx context.Context, scope memory.Scope, turns, before []memory.Turn,
+) ([]memory.SaliencyDecision, error) {
+	out := make([]memory.SaliencyDecision, len(turns))
+	sessions := map[string][]int{} // the positions of its turns
+	var order []string
+	for i, t := range turns {
+		if sessions[t.SessionID] == nil {
+			order = append(order, t.SessionID)
 		}
-		for _, s := range scores {
-			out = append(out, memory.SaliencyDecision{
-				Salient: s >= f.opts.Threshold, Score: s, Threshold: f.opts.Threshold, PolicyVersion: f.Version(),
-			})
+		sessions[t.SessionID] = append(sessions[t.SessionID], i)
+	}
+	for _, session := range order {
+		read := slices.DeleteFunc(slices.Clone(before), func(t memory.Turn) bool { return t.SessionID != session })
+		for batch := range slices.Chunk(sessions[session], f.opts.FilterBatch) {
+			rated := make([]memory.Turn, len(batch))
+			for n, i := range batch {
+				rated[n] = turns[i]
+			}
+			scores, err := f.rate(ctx, scope, rated, read[max(0, len(read)-maxBefore):])
+			if err != nil {
+				return nil, err
+			}
+			for n, i := range batch {
+				out[i] = memory.SaliencyDecision{
+					Salient: scores[n] >= f.opts.Threshold, Score: scores[n], Threshold: f.opts.Threshold, PolicyVersion: f.Version(),
+				}
+			}
+			read = append(read, rated...)
 		}
 	}
 	return out, nil
 }
 
-func (f *Filter) rate(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]float64, error) {
+func (f *Filter) rate(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]float64, error) {
 	data := struct {
-		Turns []ShownTurn `json:"turns"`
-	}{ShowTurns(turns)}
+		Context []ShownContext `json:"context,omitempty"`
+		Turns   []ShownTurn    `json:"turns"`
+	}{ShowContext(before, turns), ShowTurns(turns)}
 	return Ask(ctx, f.role, scope.Tenant, data, len(turns), func(a ratings) ([]float64, error) { return a.scores(len(turns)) })
 }
 

@@ -1,9 +1,11 @@
 package llm_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ func TestFilterDecidesEachTurnByItsScore(t *testing.T) {
 	s.Script(model.RoleFilter, text(t, object{"turns": []object{
 		{"id": "t3", "score": 0.3}, {"id": "t1", "score": 1}, {"id": "t2", "score": 0.29},
 	}}))
-	out, err := newFilter(t, s).Filter(t.Context(), scope, turns("a", "b", "c"))
+	out, err := newFilter(t, s).Filter(t.Context(), scope, turns("a", "b", "c"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +28,7 @@ func TestFilterDecidesEachTurnByItsScore(t *testing.T) {
 		score   float64
 	}{{true, 1}, {false, 0.29}, {true, 0.3}} {
 		d := out[i]
-		if d.Salient != want.salient || d.Score != want.score || d.Threshold != 0.3 || d.PolicyVersion != "llm/filter.v2/scripted" {
+		if d.Salient != want.salient || d.Score != want.score || d.Threshold != 0.3 || d.PolicyVersion != "llm/filter.v3/scripted" {
 			t.Errorf("turn %d: %+v", i+1, d)
 		}
 	}
@@ -46,7 +48,7 @@ func TestFilterWantsEveryTurnExactlyOnce(t *testing.T) {
 			s := llmtest.New(t)
 			bad := text(t, object{"turns": list})
 			s.Script(model.RoleFilter, bad, bad)
-			out, err := newFilter(t, s).Filter(t.Context(), scope, turns("a", "b"))
+			out, err := newFilter(t, s).Filter(t.Context(), scope, turns("a", "b"), nil)
 			if !errors.Is(err, model.ErrMalformed) || out != nil {
 				t.Errorf("got %v and %v, want ErrMalformed", out, err)
 			}
@@ -62,12 +64,48 @@ func TestFilterSendsBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := f.Filter(t.Context(), scope, turns("I have two sons now", "ok", "We live near the sea"))
+	out, err := f.Filter(t.Context(), scope, turns("I have two sons now", "ok", "We live near the sea"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(out) != 3 || !out[0].Salient || out[1].Salient || !out[2].Salient || s.Count(model.RoleFilter) != 2 {
 		t.Errorf("%d calls, decisions %+v", s.Count(model.RoleFilter), out)
+	}
+}
+
+func TestTheModelReadsTurnsWithThoseBeforeAndOneSessionAtATime(t *testing.T) {
+	s := llmtest.New(t)
+	opts := llm.DefaultOptions()
+	opts.FilterBatch = 2
+	f, err := llm.NewFilter(s.Client(t), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, before := turns("I have two sons", "other session", "ok", "We live near the sea"), turns("before", "elsewhere")
+	in[1].SessionID, before[1].SessionID = "s9", "s8"
+	out, err := f.Filter(t.Context(), scope, in, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != 4 || !out[0].Salient || out[2].Salient || !out[3].Salient {
+		t.Errorf("decisions %+v", out)
+	}
+	type shown struct{ ID, Text string }
+	var asked [][2][]shown
+	for _, c := range s.Calls(model.RoleFilter) {
+		var data struct{ Context, Turns []shown }
+		if err := json.Unmarshal(c.Data(), &data); err != nil {
+			t.Fatal(err)
+		}
+		asked = append(asked, [2][]shown{data.Context, data.Turns})
+	}
+	want := [][2][]shown{
+		{{{"x1", "before"}}, {{"t1", "I have two sons"}, {"t2", "ok"}}},
+		{{{"x1", "before"}, {"x2", "I have two sons"}, {"x3", "ok"}}, {{"t1", "We live near the sea"}}},
+		{nil, {{"t1", "other session"}}},
+	}
+	if !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked %v, want %v", asked, want)
 	}
 }
 
@@ -102,17 +140,17 @@ func TestVersionsNameOverriddenPromptsAndModels(t *testing.T) {
 	opts := llm.DefaultOptions()
 	opts.PromptDir = t.TempDir()
 	override := `{{define "system"}}Rate.{{end}}{{define "user"}}{{.Params.Count}} turns: {{.Data}}{{end}}`
-	if err := os.WriteFile(filepath.Join(opts.PromptDir, "filter.v2.tmpl"), []byte(override), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(opts.PromptDir, "filter.v3.tmpl"), []byte(override), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	filter, err := llm.NewFilter(c, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := filter.Version(); !strings.HasPrefix(v, "llm/filter.v2+") || !strings.HasSuffix(v, "/scripted") {
+	if v := filter.Version(); !strings.HasPrefix(v, "llm/filter.v3+") || !strings.HasSuffix(v, "/scripted") {
 		t.Errorf("filter version is %s", v)
 	}
-	if _, err := filter.Filter(t.Context(), scope, turns("We have two cats now")); err != nil {
+	if _, err := filter.Filter(t.Context(), scope, turns("We have two cats now"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Calls(model.RoleFilter)[0]; got.System() != "Rate." || !strings.HasPrefix(got.User(), "1 turns: ") {

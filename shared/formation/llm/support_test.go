@@ -30,7 +30,7 @@ func newFilter(t *testing.T, s *llmtest.Server) *llm.Filter {
 
 var roles = map[model.Role]formationtest.Called{
 	model.RoleFilter: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
-		out, err := newFilter(t, s).Filter(ctx, scope, turns("I moved to Porto last week", "ok"))
+		out, err := newFilter(t, s).Filter(ctx, scope, turns("I moved to Porto last week", "ok"), nil)
 		return len(out), err
 	},
 }
@@ -47,7 +47,7 @@ func TestTurnTextStaysInItsBlock(t *testing.T) {
 	for i, text := range formationtest.Injections() {
 		in[i].Speaker, in[i].Caption = text, text
 	}
-	if _, err := newFilter(t, s).Filter(t.Context(), scope, in); err != nil {
+	if _, err := newFilter(t, s).Filter(t.Context(), scope, in, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range s.Calls(model.RoleFilter) {
@@ -58,7 +58,7 @@ func TestTurnTextStaysInItsBlock(t *testing.T) {
 func TestNothingToRateAsksNothing(t *testing.T) {
 	s := llmtest.New(t)
 	var none []memory.Turn
-	if out, err := newFilter(t, s).Filter(t.Context(), scope, none); err != nil || len(out) != 0 || s.Total() != 0 {
+	if out, err := newFilter(t, s).Filter(t.Context(), scope, none, nil); err != nil || len(out) != 0 || s.Total() != 0 {
 		t.Errorf("got %v, %v after %d calls", out, err, s.Total())
 	}
 }

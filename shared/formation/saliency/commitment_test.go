@@ -31,7 +31,7 @@ func TestCommitmentIsTheSentenceInWhichAnAssistantCommitsItself(t *testing.T) {
 
 func TestTheFilterKeepsWhatAnAssistantCommitsItselfTo(t *testing.T) {
 	turn := memory.Turn{Role: memory.RoleAssistant, Text: "From now on I'll answer in plain sentences."}
-	got, err := saliency.NewTrained().Filter(t.Context(), memory.Scope{}, []memory.Turn{turn})
+	got, err := saliency.NewTrained().Filter(t.Context(), memory.Scope{}, []memory.Turn{turn}, nil)
 	if err != nil || !got[0].Salient {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -57,7 +57,7 @@ var shipped = sync.OnceValue(func() *Filter {
 })
 
 // Filter scores every turn by itself. A turn in which an assistant commits itself scores the threshold at least.
-func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
+func (f *Filter) Filter(ctx context.Context, _ memory.Scope, turns, _ []memory.Turn) ([]memory.SaliencyDecision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("filter turns: %w", err)
 	}

@@ -32,7 +32,7 @@ func turns(lines ...string) []memory.Turn {
 
 func decide(t *testing.T, in []memory.Turn) []memory.SaliencyDecision {
 	t.Helper()
-	out, err := gate.Filter(context.Background(), scope, in)
+	out, err := gate.Filter(context.Background(), scope, in, nil)
 	if err != nil {
 		t.Fatalf("filter: %v", err)
 	}
@@ -163,7 +163,7 @@ func TestFilterReportsItself(t *testing.T) {
 func TestFilterStopsWhenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := gate.Filter(ctx, scope, turns("Ana: hi")); !errors.Is(err, context.Canceled) {
+	if _, err := gate.Filter(ctx, scope, turns("Ana: hi"), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want cancellation", err)
 	}
 }
@@ -215,7 +215,7 @@ func TestFilterIsSafeForConcurrentUse(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 50 {
-				if got, err := gate.Filter(context.Background(), scope, in); err != nil || !slices.Equal(got, want) {
+				if got, err := gate.Filter(context.Background(), scope, in, nil); err != nil || !slices.Equal(got, want) {
 					t.Errorf("got %+v, %v", got, err)
 				}
 			}
@@ -229,7 +229,7 @@ func BenchmarkFilter(b *testing.B) {
 		"Ben: Wow, that's great! I work as a nurse now.")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := gate.Filter(context.Background(), scope, in); err != nil {
+		if _, err := gate.Filter(context.Background(), scope, in, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

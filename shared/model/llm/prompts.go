@@ -19,7 +19,7 @@ import (
 
 // Prompt is a versioned pair of templates, "system" and "user".
 type Prompt struct {
-	// Version is the file's name without its suffix ("filter.v2"), followed by '+' and a digest when it was
+	// Version is the file's name without its suffix ("filter.v3"), followed by '+' and a digest when it was
 	// overridden, so that what an overridden prompt wrote can be told apart.
 	Version string
 	t       *template.Template

@@ -67,7 +67,7 @@ func conversation() []memory.Turn {
 func (p policy) form(t *testing.T, bank []memory.Memory) []memory.Memory {
 	t.Helper()
 	turns := conversation()
-	decisions, err := p.filter.Filter(t.Context(), scope, turns)
+	decisions, err := p.filter.Filter(t.Context(), scope, turns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,332 @@
+// Package decisions keeps, in Redis, what a filter decided on turns and what was said last in sessions. A model is so asked about a turn once,
+// whatever is published again, replayed or restarted, and reads it with what was said before it. What is kept are hashes and scores for some
+// days, and the last turns of sessions for some hours; an erasure takes both.
+package decisions
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+)
+
+// Defaults of Options.
+const (
+	DefaultPrefix  = "mneme:filter:"
+	DefaultTimeout = 2 * time.Second
+	DefaultKeep    = 7 * 24 * time.Hour
+	DefaultRecent  = 6 * time.Hour
+)
+
+const (
+	day = 24 * time.Hour
+	// maxKeep bounds Options.Keep: an erasure looks for whatever may be kept.
+	maxKeep = 90 * day
+	// maxRecent is how many turns of a session are kept to read the next ones by, and maxSessions of how many sessions of a user: with
+	// more, all are forgotten, as they are after Options.Recent.
+	maxRecent, maxSessions = 6, 50
+	// maxText bounds what is kept of a turn's text, in bytes.
+	maxText = 1000
+)
+
+// Options are what a Store is run with. Zero values have defaults.
+type Options struct {
+	// Prefix begins the keys in Redis.
+	Prefix string
+	// Timeout is how long a call waits for Redis.
+	Timeout time.Duration
+	// Keep is how long a decision is kept, in whole days.
+	Keep time.Duration `env:"MNEME_FILTER_KEEP" envDefault:"168h" desc:"how long a model's decision on a turn is kept in Redis, so that it is not asked twice, in days of 24h"`
+	// Recent is how long the last turns of a session are kept.
+	Recent time.Duration `env:"MNEME_FILTER_RECENT" envDefault:"6h" desc:"how long the last turns of a session are kept in Redis, which a model reads the next ones by"`
+	// Now is the clock that says which day it is.
+	Now func() time.Time
+}
+
+// Validate checks what the types do not.
+func (o Options) Validate() error {
+	return errors.Join(
+		config.Require(o.Keep >= day && o.Keep%day == 0 && o.Keep <= maxKeep, "MNEME_FILTER_KEEP", o.Keep, "24h to 2160h, in days of 24h"),
+		config.Require(o.Recent > 0 && o.Recent <= 7*day, "MNEME_FILTER_RECENT", o.Recent, "more than zero, and 168h at most"),
+	)
+}
+
+func (o Options) filled() Options {
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	for _, d := range []struct {
+		value    *time.Duration
+		standard time.Duration
+	}{{&o.Timeout, DefaultTimeout}, {&o.Keep, DefaultKeep}, {&o.Recent, DefaultRecent}} {
+		if *d.value <= 0 {
+			*d.value = d.standard
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Store keeps decisions and recent turns. It is safe for concurrent use, and for several replicas: a user's turns are decided on by one of
+// them at a time.
+type Store struct {
+	redis goredis.UniversalClient
+	o     Options
+}
+
+// New makes a Store over a Redis, which stays the caller's to close. It does not wait for it.
+func New(redis goredis.UniversalClient, o Options) *Store { return &Store{redis: redis, o: o.filled()} }
+
+// Of is a filter that decides as another does, which is asked only about turns of which no decision is kept. A turn counts as the same
+// where it has the same id and says the same. Errors are those of the other, or of Redis, and retryable: nothing is decided without knowing
+// what was.
+func (s *Store) Of(f formation.Filter) formation.Filter { return &filter{asks: f, store: s} }
+
+type filter struct {
+	asks  formation.Filter
+	store *Store
+}
+
+// Filter implements formation.Filter.
+func (f *filter) Filter(
+	ctx context.Context, scope memory.Scope, turns, before []memory.Turn,
+) ([]memory.SaliencyDecision, error) {
+	out, err := f.store.find(ctx, scope, turns)
+	if err != nil {
+		return nil, err
+	}
+	var asked []memory.Turn
+	var places []int
+	for i, t := range turns {
+		if out[i].PolicyVersion == "" {
+			asked, places = append(asked, t), append(places, i)
+		}
+	}
+	if len(asked) == 0 {
+		return out, nil
+	}
+	recent, err := f.store.recent(ctx, scope, asked)
+	if err != nil {
+		return nil, err
+	}
+	made, err := f.asks.Filter(ctx, scope, asked, toRead(before, recent, turns, asked))
+	if err != nil {
+		return nil, err
+	}
+	if len(made) != len(asked) {
+		return nil, fmt.Errorf("%d decisions on %d turns", len(made), len(asked))
+	}
+	for n, i := range places {
+		out[i] = made[n]
+	}
+	return out, f.store.keep(ctx, scope, asked, made, recent)
+}
+
+// toRead are the turns to read those by that are asked about: what is given, what is kept, and those of the batch that were decided on
+// before.
+func toRead(before []memory.Turn, recent map[string][]memory.Turn, turns, asked []memory.Turn) []memory.Turn {
+	out := slices.Clone(before)
+	for _, session := range sessionsOf(asked) {
+		out = append(out, recent[session]...)
+	}
+	out = append(out, turns...)
+	known := map[string]bool{}
+	for _, t := range asked {
+		known[t.ID] = true
+	}
+	return slices.DeleteFunc(out, func(t memory.Turn) bool {
+		again := known[t.ID]
+		known[t.ID] = true
+		return again
+	})
+}
+
+func sessionsOf(turns []memory.Turn) []string {
+	var out []string
+	for _, t := range turns {
+		if !slices.Contains(out, t.SessionID) {
+			out = append(out, t.SessionID)
+		}
+	}
+	return out
+}
+
+// hashed stands for texts in keys and fields: it is short, holds none of them, and tells them apart.
+func hashed(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		h.Write([]byte(strconv.Itoa(len(t)) + ":" + t))
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:15])
+}
+
+func fieldOf(t memory.Turn) string {
+	return hashed(t.ID, t.SessionID, t.Speaker, string(t.Role), t.Text, t.Caption)
+}
+
+func (s *Store) key(scope memory.Scope, rest string) string {
+	return s.o.Prefix + "{" + scope.Tenant + "}:" + hashed(scope.User) + ":" + rest
+}
+
+// days are the keys of decisions that may be kept for so long, those of today first.
+func (s *Store) days(scope memory.Scope, keep time.Duration) []string {
+	var out []string
+	for at, n := s.o.Now().UTC(), 0; n <= int(keep/day); n++ {
+		out = append(out, s.key(scope, at.Add(time.Duration(-n)*day).Format(time.DateOnly)))
+	}
+	return out
+}
+
+func (s *Store) recentKey(scope memory.Scope) string { return s.key(scope, "recent") }
+
+// find returns the decisions on turns that are kept; one of an empty policy version is none.
+func (s *Store) find(ctx context.Context, scope memory.Scope, turns []memory.Turn) ([]memory.SaliencyDecision, error) {
+	out := make([]memory.SaliencyDecision, len(turns))
+	if len(turns) == 0 {
+		return out, nil
+	}
+	fields := make([]string, len(turns))
+	for i, t := range turns {
+		fields[i] = fieldOf(t)
+	}
+	var days []*goredis.SliceCmd
+	err := s.pipelined(ctx, "look up decisions", func(p goredis.Pipeliner) {
+		for _, key := range s.days(scope, s.o.Keep) {
+			days = append(days, p.HMGet(ctx, key, fields...))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range days {
+		for i, value := range found.Val() {
+			text, ok := value.(string)
+			if !ok || out[i].PolicyVersion != "" {
+				continue
+			}
+			if err := json.Unmarshal([]byte(text), &out[i]); err != nil {
+				return nil, errors.New("read a decision that is kept: it is none")
+			}
+		}
+	}
+	return out, nil
+}
+
+// recent returns the last turns of the sessions of turns.
+func (s *Store) recent(ctx context.Context, scope memory.Scope, turns []memory.Turn) (map[string][]memory.Turn, error) {
+	sessions := sessionsOf(turns)
+	fields := make([]string, len(sessions))
+	for i, session := range sessions {
+		fields[i] = hashed(session)
+	}
+	within, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	values, err := s.redis.HMGet(within, s.recentKey(scope), fields...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("look up recent turns: %w", err)
+	}
+	out := map[string][]memory.Turn{}
+	for i, value := range values {
+		if text, ok := value.(string); ok {
+			var turns []memory.Turn
+			if err := json.Unmarshal([]byte(text), &turns); err != nil {
+				return nil, errors.New("read recent turns: they are none") // the error of the reader would quote them
+			}
+			out[sessions[i]] = turns
+		}
+	}
+	return out, nil
+}
+
+// keep keeps decisions on turns, and the turns as the last ones of their sessions.
+func (s *Store) keep(
+	ctx context.Context, scope memory.Scope, turns []memory.Turn, made []memory.SaliencyDecision, recent map[string][]memory.Turn,
+) error {
+	var decisions, last []any
+	for i, t := range turns {
+		body, err := json.Marshal(made[i])
+		if err != nil {
+			return err
+		}
+		decisions = append(decisions, fieldOf(t), body)
+		t.Text, t.Caption = short(t.Text), short(t.Caption)
+		now := append(recent[t.SessionID], t)
+		recent[t.SessionID] = now[max(0, len(now)-maxRecent):]
+	}
+	for _, session := range sessionsOf(turns) {
+		body, err := json.Marshal(recent[session])
+		if err != nil {
+			return errors.New("keep recent turns: they cannot be encoded")
+		}
+		last = append(last, hashed(session), body)
+	}
+	var sessions *goredis.IntCmd
+	today, at := s.days(scope, 0)[0], s.recentKey(scope)
+	err := s.pipelined(ctx, "keep decisions", func(p goredis.Pipeliner) {
+		p.HSet(ctx, today, decisions...)
+		p.PExpire(ctx, today, s.o.Keep+day)
+		p.HSet(ctx, at, last...)
+		p.PExpire(ctx, at, s.o.Recent)
+		sessions = p.HLen(ctx, at)
+	})
+	if err != nil || sessions.Val() <= maxSessions {
+		return err
+	}
+	return s.pipelined(ctx, "forget recent turns", func(p goredis.Pipeliner) { p.Del(ctx, at) })
+}
+
+// short is as much of a text as is kept to read others by.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + " ..."
+}
+
+// Count returns how much is kept of a user: decisions, and sessions with recent turns.
+func (s *Store) Count(ctx context.Context, scope memory.Scope) (int, error) {
+	var counts []*goredis.IntCmd
+	err := s.pipelined(ctx, "count decisions", func(p goredis.Pipeliner) {
+		for _, key := range append(s.days(scope, maxKeep+day), s.recentKey(scope)) {
+			counts = append(counts, p.HLen(ctx, key))
+		}
+	})
+	n := 0
+	for _, c := range counts {
+		n += int(c.Val())
+	}
+	return n, err
+}
+
+// Forget removes all that is kept of a user. It is idempotent.
+func (s *Store) Forget(ctx context.Context, scope memory.Scope) error {
+	return s.pipelined(ctx, "forget decisions", func(p goredis.Pipeliner) {
+		p.Del(ctx, append(s.days(scope, maxKeep+day), s.recentKey(scope))...)
+	})
+}
+
+// pipelined sends commands in one round trip. All keys of a user are in one slot of a cluster.
+func (s *Store) pipelined(ctx context.Context, what string, commands func(goredis.Pipeliner)) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	pipe := s.redis.Pipeline()
+	commands(pipe)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
