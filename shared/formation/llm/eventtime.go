@@ -9,7 +9,7 @@ import (
 )
 
 // ParseEventTime reads a date with its precision. A date that is more exact than its precision is cut to it; one
-// that is less exact is a fault.
+// that is less exact is a fault. A week, from its Monday on, is named by any of its days.
 func ParseEventTime(date, precision string) (memory.EventTime, error) {
 	date = strings.TrimSpace(date)
 	if date == "" {
@@ -18,9 +18,9 @@ func ParseEventTime(date, precision string) (memory.EventTime, error) {
 		}
 		return memory.EventTime{}, nil
 	}
-	layout := map[string]string{"day": time.DateOnly, "month": "2006-01", "year": "2006"}[precision]
+	layout := map[string]string{"day": time.DateOnly, "week": time.DateOnly, "month": "2006-01", "year": "2006"}[precision]
 	if layout == "" {
-		return memory.EventTime{}, structured.Faultf("event_date has no event_precision; want day, month or year")
+		return memory.EventTime{}, structured.Faultf("event_date has no event_precision; want day, week, month or year")
 	}
 	if len(date) > len(time.DateOnly) || len(date) < len(layout) {
 		return memory.EventTime{}, structured.Faultf("event_date does not fit event_precision %s; want %s", precision, layoutHint(precision))
@@ -29,9 +29,13 @@ func ParseEventTime(date, precision string) (memory.EventTime, error) {
 	if err != nil || t.Year() < 1 {
 		return memory.EventTime{}, structured.Faultf("event_date is no date; want %s", layoutHint(precision))
 	}
+	if precision == "week" {
+		monday := t.AddDate(0, 0, -(int(t.Weekday())+6)%7)
+		return memory.EventTime{Time: monday, End: monday.AddDate(0, 0, 6), Precision: memory.PrecisionDay}, nil
+	}
 	return memory.EventTime{Time: t, Precision: memory.Precision(precision)}, nil
 }
 
 func layoutHint(precision string) string {
-	return map[string]string{"day": "YYYY-MM-DD", "month": "YYYY-MM", "year": "YYYY"}[precision]
+	return map[string]string{"day": "YYYY-MM-DD", "week": "YYYY-MM-DD", "month": "YYYY-MM", "year": "YYYY"}[precision]
 }

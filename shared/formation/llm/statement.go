@@ -28,7 +28,7 @@ type Statement struct {
 	Slot           string   `json:"slot,omitempty" desc:"who/attribute for what has one value at a time, else empty"`
 	Keywords       []string `json:"keywords,omitempty"`
 	EventDate      string   `json:"event_date,omitempty" desc:"YYYY-MM-DD, YYYY-MM, YYYY or empty"`
-	EventPrecision string   `json:"event_precision,omitempty" enum:"day|month|year|none"`
+	EventPrecision string   `json:"event_precision,omitempty" enum:"day|week|month|year|none"`
 	EventWords     string   `json:"event_words,omitempty" desc:"the speaker's words for the time, or empty"`
 	Negates        bool     `json:"negates,omitempty"`
 }

@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
@@ -18,7 +20,20 @@ type Decision struct {
 	Targets []string
 	// Content is the new statement for UPDATE and MERGE.
 	Content string
+	// Ends are aliases of further memories that hold no longer because of what the candidate says. They are closed beside the operation.
+	Ends []string
+	// Kind, Slot and the event's date and precision are what the new version of UPDATE and MERGE has. Where one is empty, the kind is that of
+	// the first target, the others are the candidate's, or else a target's. Cleared empties a slot or a date.
+	Kind                      memory.Kind
+	Slot                      string
+	EventDate, EventPrecision string
 }
+
+// Cleared is the slot, or the date, of a new version that has none although its predecessor had.
+const Cleared = "none"
+
+// reasonEnds is kept with the operation that closes what a candidate ends.
+const reasonEnds = "ends"
 
 // Identity is what a strategy's entries are marked with.
 type Identity struct{ Strategy, PolicyVersion string }
@@ -32,11 +47,13 @@ type Writer struct {
 	done    map[string]bool          // candidates decided
 	written map[string]memory.Memory // candidate -> the entry its operation writes
 	closed  map[string]string        // target -> the candidate whose operation closed it
+	ended   map[string]bool          // target -> it was ended beside an operation
 }
 
 // NewWriter makes a writer of operations on what a decision input shows.
 func NewWriter(b *DecisionInput, id Identity) *Writer {
-	return &Writer{input: b, identity: id, done: map[string]bool{}, written: map[string]memory.Memory{}, closed: map[string]string{}}
+	return &Writer{input: b, identity: id, done: map[string]bool{}, written: map[string]memory.Memory{}, closed: map[string]string{},
+		ended: map[string]bool{}}
 }
 
 // Operations turns a whole list of decisions into operations. Every candidate must be decided exactly once.
@@ -44,6 +61,12 @@ func (w *Writer) Operations(list []Decision) ([]memory.Operation, error) {
 	out := make([]memory.Operation, 0, len(list))
 	for _, d := range list {
 		op, err := w.operation(d)
+		if err == nil && len(d.Ends) > 0 {
+			var ends memory.Operation
+			if ends, err = w.ends(d, op); err == nil {
+				out = append(out, ends)
+			}
+		}
 		if err != nil {
 			return nil, structured.Faultf("operation of %s: %v", structured.Alias(d.Candidate), err)
 		}
@@ -91,11 +114,64 @@ func (w *Writer) operation(d Decision) (memory.Operation, error) {
 		return op, nil
 	}
 	m := w.entry(i, content, targets)
+	if kind != memory.OpAdd {
+		if err := d.revise(&m, targets[0]); err != nil {
+			return memory.Operation{}, err
+		}
+	}
 	m.ID = memory.DeriveID(w.input.bundle.Session.Scope, op.Sources, c.Ordinal)
 	op.New = &m
 	w.close(kind, d)
 	w.written[d.Candidate] = m
 	return op, nil
+}
+
+// ends closes what the candidate of an operation ends, from when it was said.
+func (w *Writer) ends(d Decision, op memory.Operation) (memory.Operation, error) {
+	out := memory.Operation{Kind: memory.OpDelete, Sources: slices.Clone(op.Sources), Reason: reasonEnds}
+	for n, id := range d.Ends {
+		m, shown := w.input.memories[id]
+		switch {
+		case !shown:
+			return out, structured.Faultf("ends names %s, which is not a memory in the data", structured.Alias(id))
+		case slices.Contains(d.Ends[:n], id), slices.Contains(d.Targets, id), w.closed[id] != "":
+			return out, structured.Faultf("ends names %s, which an operation replaces or ends already", structured.Alias(id))
+		}
+		out.Targets = append(out.Targets, m.ID)
+	}
+	for _, id := range d.Ends {
+		w.closed[id], w.ended[id] = d.Candidate, true
+	}
+	out.At = w.input.bundle.Session.Turns[w.input.newest[w.input.indices[d.Candidate]]].Time
+	return out, nil
+}
+
+// revise gives a new version the kind, the slot and the date that were decided on. It stays in the store of what it replaces where nothing
+// is said of the kind.
+func (d Decision) revise(m *memory.Memory, old memory.Memory) error {
+	m.Kind = cmp.Or(d.Kind, old.Kind)
+	switch slot := strings.ToLower(strings.TrimSpace(d.Slot)); slot {
+	case "":
+	case Cleared:
+		m.Slot = ""
+	default:
+		if err := checkNames("", slot, ""); err != nil {
+			return err
+		}
+		m.Slot = slot
+	}
+	switch date := strings.TrimSpace(d.EventDate); date {
+	case "": // a precision alone says nothing
+	case Cleared:
+		m.EventTime = memory.EventTime{}
+	default:
+		at, err := ParseEventTime(date, d.EventPrecision)
+		if err != nil {
+			return err
+		}
+		m.EventTime = at
+	}
+	return nil
 }
 
 // targets checks number and state of the targets, and looks them up.
@@ -146,7 +222,7 @@ func (w *Writer) target(kind memory.OpKind, id string) (memory.Memory, error) {
 	if !gone || kind == memory.OpNone {
 		return m, nil
 	}
-	if _, replaced := w.written[by]; replaced {
+	if _, replaced := w.written[by]; replaced && !w.ended[id] {
 		return m, structured.Faultf("target %s was replaced by the operation of %s; target %s instead", id, by, by)
 	}
 	return m, structured.Faultf("target %s was deleted by the operation of %s", id, by)

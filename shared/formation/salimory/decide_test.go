@@ -46,7 +46,7 @@ func TestDecideAddsCompleteEntries(t *testing.T) {
 	want := memory.Memory{
 		ID: memory.DeriveID(scope, []string{"turn-a"}, 0), Kind: memory.KindFact, Content: "Ana lives in Porto.", Topic: "home", Slot: "ana/home",
 		Keywords: []string{"city"}, ValidFrom: day, Status: memory.StatusActive, Sources: []string{"turn-a"}, SessionID: "s1",
-		Strategy: "salimory", PolicyVersion: "salimory/llm/salimory-extractor.v3+salimory-manager.v3/scripted",
+		Strategy: "salimory", PolicyVersion: "salimory/llm/salimory-extractor.v4+salimory-manager.v4/scripted",
 	}
 	if len(out) != 1 || !reflect.DeepEqual(*out[0].New, want) {
 		t.Errorf("got %+v\nwant %+v", out[0].New, want)
@@ -71,6 +71,60 @@ func TestDecideUpdatesAndMergesWithoutLosing(t *testing.T) {
 	}
 	if len(w.Put) != 2 || w.Put[0].Status != memory.StatusSuperseded || w.Put[1].Version != 3 || len(w.Close) != 2 {
 		t.Errorf("write is %+v", w)
+	}
+}
+
+func TestDecideEndsWhatRestedOnWhatIsOver(t *testing.T) {
+	b := bundle([]string{"Ana sold her goats.", "Ana left the bakery in May because of her back."},
+		stored("m-1", "Ana has goats."), stored("m-2", "Ana delivers milk."), stored("m-3", "Ana works at a bakery."))
+	out, w := decideOn(t, b, ops(ending(op("c1", "UPDATE", "Ana sold her goats.", "m1"), "m2"), ending(op("c2", "ADD", ""), "m3")))
+	var kinds []memory.OpKind
+	for _, o := range out {
+		kinds = append(kinds, o.Kind)
+		if len(o.Sources) != 1 || o.Reason == "" {
+			t.Errorf("operation is %+v, want sources and a reason", o)
+		}
+	}
+	if !slices.Equal(kinds, []memory.OpKind{memory.OpDelete, memory.OpUpdate, memory.OpDelete, memory.OpAdd}) {
+		t.Fatalf("operations are %v", kinds)
+	}
+	closed := map[string]memory.Status{}
+	for _, c := range w.Close {
+		closed[c.ID] = c.Status
+	}
+	want := map[string]memory.Status{"m-1": memory.StatusSuperseded, "m-2": memory.StatusRetracted, "m-3": memory.StatusRetracted}
+	if !reflect.DeepEqual(closed, want) || len(w.Put) != 2 || w.Put[1].Content != "Ana left the bakery in May because of her back." {
+		t.Errorf("write is %+v", w)
+	}
+}
+
+func TestANewVersionHasTheKindSlotAndDateThatWereDecidedOn(t *testing.T) {
+	with := func(fields ...string) object {
+		o := op("c1", "UPDATE", "new", "m1")
+		for i := 0; i < len(fields); i += 2 {
+			o[fields[i]] = fields[i+1]
+		}
+		return o
+	}
+	wedding := memory.EventTime{Time: time.Date(2026, 6, 27, 0, 0, 0, 0, time.UTC), Precision: memory.PrecisionDay}
+	for name, c := range map[string]struct {
+		said object
+		kind memory.Kind
+		slot string
+		at   memory.EventTime
+	}{
+		"nothing":   {with(), memory.KindPreference, "ana/home", stored("m-1", "").EventTime},
+		"same":      {with("kind", "same"), memory.KindPreference, "ana/home", stored("m-1", "").EventTime},
+		"all":       {with("kind", "episodic", "slot", " Ana/Wedding", "event_date", "2026-06-27", "event_precision", "day"), memory.KindEpisodic, "ana/wedding", wedding},
+		"cleared":   {with("slot", "none", "event_date", "none", "event_precision", "none"), memory.KindPreference, "", memory.EventTime{}},
+		"precision": {with("event_precision", "day"), memory.KindPreference, "ana/home", stored("m-1", "").EventTime},
+	} {
+		old := stored("m-1", "old")
+		old.Kind = memory.KindPreference // a version stays in the store of the one before, whatever the candidate is
+		out, _ := decideOn(t, bundle([]string{"new"}, old), ops(c.said))
+		if got := out[0].New; got.Kind != c.kind || got.Slot != c.slot || got.EventTime != c.at {
+			t.Errorf("%s: got %s %q %+v", name, got.Kind, got.Slot, got.EventTime)
+		}
 	}
 }
 
@@ -132,6 +186,14 @@ func TestDecideRejectsWhatWasNotShown(t *testing.T) {
 		"update without content":    ops(op("c1", "UPDATE", " ", "m1"), op("c2", "ADD", "")),
 		"merge without content":     ops(op("c1", "MERGE", "", "m1", "m2"), op("c2", "ADD", "")),
 		"unknown target of a none":  ops(op("c1", "NONE", "", "m9"), op("c2", "ADD", "")),
+		"ends what is unknown":      ops(ending(op("c1", "ADD", ""), "m9"), op("c2", "ADD", "")),
+		"ends a candidate":          ops(op("c1", "ADD", ""), ending(op("c2", "ADD", ""), "c1")),
+		"ends its target":           ops(ending(op("c1", "UPDATE", "x", "m1"), "m1"), op("c2", "ADD", "")),
+		"ends twice":                ops(ending(op("c1", "ADD", ""), "m1", "m1"), op("c2", "ADD", "")),
+		"ends what was replaced":    ops(op("c1", "UPDATE", "x", "m1"), ending(op("c2", "ADD", ""), "m1")),
+		"target ended before":       ops(ending(op("c1", "ADD", ""), "m1"), op("c2", "UPDATE", "x", "m1")),
+		"a date that is none":       ops(dated(op("c1", "UPDATE", "x", "m1"), "soon", "day"), op("c2", "ADD", "")),
+		"a date without precision":  ops(dated(op("c1", "UPDATE", "x", "m1"), "2026-01-02", "none"), op("c2", "ADD", "")),
 		"superseded memory's alias": ops(op("c1", "DELETE", "", "m3"), op("c2", "ADD", "")),
 	} {
 		t.Run(name, func(t *testing.T) {

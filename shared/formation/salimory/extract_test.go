@@ -102,14 +102,17 @@ func TestExtractRejectsWhatItCannotVouchFor(t *testing.T) {
 func TestExtractReadsEveryPrecision(t *testing.T) {
 	for _, tc := range []struct {
 		date, precision string
-		want            time.Time
+		want, end       time.Time
 	}{
-		{"", "none", time.Time{}},
-		{"", "", time.Time{}},
-		{"2023", "year", time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)},
-		{"2023-07-09", "year", time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)},
-		{"2023-07", "month", time.Date(2023, 7, 1, 0, 0, 0, 0, time.UTC)},
-		{"2023-07-09", "day", time.Date(2023, 7, 9, 0, 0, 0, 0, time.UTC)},
+		{date: "", precision: "none"},
+		{date: "", precision: ""},
+		{date: "2023", precision: "year", want: time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{date: "2023-07-09", precision: "year", want: time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{date: "2023-07", precision: "month", want: time.Date(2023, 7, 1, 0, 0, 0, 0, time.UTC)},
+		{date: "2023-07-09", precision: "day", want: time.Date(2023, 7, 9, 0, 0, 0, 0, time.UTC)},
+		{"2023-07-09", "week", time.Date(2023, 7, 3, 0, 0, 0, 0, time.UTC), time.Date(2023, 7, 9, 0, 0, 0, 0, time.UTC)},
+		{"2023-07-03", "week", time.Date(2023, 7, 3, 0, 0, 0, 0, time.UTC), time.Date(2023, 7, 9, 0, 0, 0, 0, time.UTC)},
+		{"2024-03-01", "week", time.Date(2024, 2, 26, 0, 0, 0, 0, time.UTC), time.Date(2024, 3, 3, 0, 0, 0, 0, time.UTC)},
 	} {
 		s := llmtest.New(t)
 		m := said("event_date", tc.date, "event_precision", tc.precision)
@@ -118,7 +121,7 @@ func TestExtractReadsEveryPrecision(t *testing.T) {
 		}
 		s.Script(model.RoleExtractor, text(t, extraction(m)))
 		got, err := newFormer(t, s).Extract(t.Context(), session("I moved"))
-		if err != nil || !got[0].EventTime.Time.Equal(tc.want) || (tc.want.IsZero() != (got[0].EventTime.Precision == "")) {
+		if err != nil || !got[0].EventTime.Time.Equal(tc.want) || !got[0].EventTime.End.Equal(tc.end) || (tc.want.IsZero() != (got[0].EventTime.Precision == "")) {
 			t.Errorf("%s %s: got %+v, error %v", tc.date, tc.precision, got, err)
 		}
 	}

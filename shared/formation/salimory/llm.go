@@ -29,8 +29,8 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{related: opts.Related}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v3", "mneme_salimory_extractor"),
-		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v3", "mneme_salimory_manager"))
+		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v4", "mneme_salimory_extractor"),
+		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v4", "mneme_salimory_manager"))
 	return f, err
 }
 
@@ -82,15 +82,23 @@ type decisions struct {
 
 type decided struct {
 	Candidate string   `json:"candidate" desc:"the candidate's id"`
-	Relation  string   `json:"relation" enum:"contradicts|same|refines|combines|new|worthless"`
+	Relation  string   `json:"relation" enum:"contradicts|same|refines|combines|worthless|new"`
 	Op        string   `json:"op" enum:"ADD|UPDATE|MERGE|DELETE|NONE"`
 	Targets   []string `json:"targets,omitempty" desc:"ids of the memories acted on"`
 	Content   string   `json:"content,omitempty" desc:"the new statement for UPDATE and MERGE, else empty"`
+	// What follows is of UPDATE and MERGE alone, but for ends.
+	Kind           string   `json:"kind,omitempty" enum:"fact|preference|episodic|semantic|procedural|same" desc:"of UPDATE and MERGE: same keeps that of the target"`
+	Slot           string   `json:"slot,omitempty" desc:"of UPDATE and MERGE: empty keeps it, none clears it"`
+	EventDate      string   `json:"event_date,omitempty" desc:"of UPDATE and MERGE: empty keeps it, none clears it, else YYYY-MM-DD, YYYY-MM or YYYY"`
+	EventPrecision string   `json:"event_precision,omitempty" enum:"day|week|month|year|none"`
+	Ends           []string `json:"ends,omitempty" desc:"ids of further memories that hold no longer because of the candidate"`
 }
 
 // question is what the manager sees.
 type question struct {
 	*llm.DecisionInput
+	// Now is when the session's last turn was said.
+	Now     string          `json:"now"`
 	Working []llm.ShownTurn `json:"working"`
 }
 
@@ -105,7 +113,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return formation.Verdict{}, err
 	}
 	working := slices.DeleteFunc(slices.Clone(in.Window), func(t memory.Turn) bool { return t.SessionID == in.Session.ID })
-	q := question{DecisionInput: input, Working: llm.ShowAs("w", working)}
+	q := question{DecisionInput: input, Now: model.ShowTime(in.Session.Turns[len(in.Session.Turns)-1].Time), Working: llm.ShowAs("w", working)}
 	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, q, len(lasting.Related), func(a decisions) (formation.Verdict, error) {
 		ops, err := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()}).Operations(a.list())
 		if err != nil {
@@ -123,7 +131,13 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 func (a decisions) list() []llm.Decision {
 	out := make([]llm.Decision, len(a.Operations))
 	for i, d := range a.Operations {
-		out[i] = llm.Decision{Candidate: d.Candidate, Reason: d.Relation, Op: memory.OpKind(d.Op), Targets: d.Targets, Content: d.Content}
+		out[i] = llm.Decision{
+			Candidate: d.Candidate, Reason: d.Relation, Op: memory.OpKind(d.Op), Targets: d.Targets, Content: d.Content, Ends: d.Ends,
+			Slot: d.Slot, EventDate: d.EventDate, EventPrecision: d.EventPrecision,
+		}
+		if d.Kind != "same" {
+			out[i].Kind = memory.Kind(d.Kind)
+		}
 	}
 	return out
 }

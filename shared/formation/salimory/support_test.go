@@ -47,4 +47,13 @@ func op(candidate, kind, content string, targets ...string) object {
 	return object{"candidate": candidate, "relation": "refines", "op": kind, "content": content, "targets": targets}
 }
 
+// ending is an operation with what it ends beside its targets.
+func ending(o object, ends ...string) object { o["ends"] = ends; return o }
+
+// dated is an operation with the date of the new version.
+func dated(o object, date, precision string) object {
+	o["event_date"], o["event_precision"] = date, precision
+	return o
+}
+
 func ops(list ...object) object { return object{"operations": list} }
