@@ -285,7 +285,8 @@ func TestTheTenantIsThatOfTheCredential(t *testing.T) {
 			t.Errorf("%s counts %v, %v", key, n, err)
 		}
 	}
-	if _, err := r.as("").CountMemories(t.Context(), ask(&mnemev1.CountMemoriesRequest{})); connect.CodeOf(err) != connect.CodeUnauthenticated {
+	_, err = r.as("").CountMemories(t.Context(), ask(&mnemev1.CountMemoriesRequest{}))
+	if connect.CodeOf(err) != connect.CodeUnauthenticated {
 		t.Errorf("nobody counts: %v", err)
 	}
 	if _, err := r.as(betaKey).ReportCitations(t.Context(),

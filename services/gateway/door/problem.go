@@ -92,7 +92,8 @@ func ProblemOf(err error) Problem {
 	case errors.As(err, &tooLarge):
 		return Problem{Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge, Detail: "the body is too large"}
 	case errors.Is(err, access.ErrForbidden):
-		return Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: strings.TrimPrefix(err.Error(), connect.CodePermissionDenied.String()+": ")}
+		detail := strings.TrimPrefix(err.Error(), connect.CodePermissionDenied.String()+": ")
+		return Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: detail}
 	case errors.Is(err, context.DeadlineExceeded):
 		err = connect.NewError(connect.CodeDeadlineExceeded, errors.New("the deadline is exceeded"))
 	}

@@ -113,9 +113,12 @@ func TestANewVersionHasTheKindSlotAndDateThatWereDecidedOn(t *testing.T) {
 		slot string
 		at   memory.EventTime
 	}{
-		"nothing":   {with(), memory.KindPreference, "ana/home", stored("m-1", "").EventTime},
-		"same":      {with("kind", "same"), memory.KindPreference, "ana/home", stored("m-1", "").EventTime},
-		"all":       {with("kind", "episodic", "slot", " Ana/Wedding", "event_date", "2026-06-27", "event_precision", "day"), memory.KindEpisodic, "ana/wedding", wedding},
+		"nothing": {with(), memory.KindPreference, "ana/home", stored("m-1", "").EventTime},
+		"same":    {with("kind", "same"), memory.KindPreference, "ana/home", stored("m-1", "").EventTime},
+		"all": {
+			with("kind", "episodic", "slot", " Ana/Wedding", "event_date", "2026-06-27", "event_precision", "day"),
+			memory.KindEpisodic, "ana/wedding", wedding,
+		},
 		"cleared":   {with("slot", "none", "event_date", "none", "event_precision", "none"), memory.KindPreference, "", memory.EventTime{}},
 		"precision": {with("event_precision", "day"), memory.KindPreference, "ana/home", stored("m-1", "").EventTime},
 	} {

@@ -121,7 +121,8 @@ func TestExtractReadsEveryPrecision(t *testing.T) {
 		}
 		s.Script(model.RoleExtractor, text(t, extraction(m)))
 		got, err := newFormer(t, s).Extract(t.Context(), session("I moved"))
-		if err != nil || !got[0].EventTime.Time.Equal(tc.want) || !got[0].EventTime.End.Equal(tc.end) || (tc.want.IsZero() != (got[0].EventTime.Precision == "")) {
+		if err != nil || !got[0].EventTime.Time.Equal(tc.want) || !got[0].EventTime.End.Equal(tc.end) ||
+			(tc.want.IsZero() != (got[0].EventTime.Precision == "")) {
 			t.Errorf("%s %s: got %+v, error %v", tc.date, tc.precision, got, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -158,3 +159,10 @@ func union(a, b quirks) quirks {
 		noSeed: a.noSeed || b.noSeed, newTokenLimit: a.newTokenLimit || b.newTokenLimit,
 	}
 }
+
+// TakesSchema reports whether the endpoint has taken, or may take, a JSON schema for the answers of a role's model: false once it has
+// refused one.
+func (c *Client) TakesSchema(r Role) bool { return !c.quirksOf(c.cfg.ModelFor(r)).noSchema }
+
+// Timeout is the longest time that one request may take.
+func (c *Client) Timeout() time.Duration { return c.cfg.Timeout }

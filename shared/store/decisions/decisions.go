@@ -1,6 +1,6 @@
-// Package decisions keeps, in Redis, what a filter decided on turns and what was said last in sessions. A model is so asked about a turn once,
-// whatever is published again, replayed or restarted, and reads it with what was said before it. What is kept are hashes and scores for some
-// days, and the last turns of sessions for some hours; an erasure takes both.
+// Package decisions keeps, in Redis, what a filter decided on turns and what was said last in sessions. A model is so asked about a turn
+// once, whatever is published again, replayed or restarted, and reads it with what was said before it. What is kept are hashes and scores
+// for some days, and the last turns of sessions for some hours; an erasure takes both.
 package decisions
 
 import (

@@ -74,7 +74,9 @@ func join(t *testing.T, addr string, now func() time.Time) *replica {
 func said(session string, words ...string) []memory.Turn {
 	out := make([]memory.Turn, len(words))
 	for i, w := range words {
-		out[i] = memory.Turn{ID: session + "/" + w, SessionID: session, Speaker: "Ines", Role: memory.RoleUser, Text: w, Time: time.Unix(int64(i), 0)}
+		out[i] = memory.Turn{
+			ID: session + "/" + w, SessionID: session, Speaker: "Ines", Role: memory.RoleUser, Text: w, Time: time.Unix(int64(i), 0),
+		}
 	}
 	return out
 }

@@ -1,0 +1,196 @@
+// Package modelcheck finds out in minutes whether a model is good enough for the llm policy. It puts labelled cases of every role to the
+// endpoint, through the production prompts, schemas and checks of answers, and reports what an operator has to know: whether it can be
+// reached, whether answers fit their form at first, after one repair or never, how many decisions are right, how long it takes, and what
+// to set where it falls short.
+package modelcheck
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
+)
+
+// Tenant is on whose behalf the model is asked.
+const Tenant = "model-check"
+
+// Options say what is checked.
+type Options struct {
+	// Roles are those to check; none means all.
+	Roles []llm.Role
+	// Formation and Recall are the settings that the services run with, prompts of the operator's included.
+	Formation formationllm.Options
+	Recall    recallllm.Options
+	// Parallel is how many cases are asked at the same time; 0 means one.
+	Parallel int
+	// Done is told after each case; nil for nobody.
+	Done func()
+}
+
+// Roles are the roles that there are cases of, in the order of the pipeline.
+func Roles() []llm.Role {
+	return []llm.Role{llm.RoleFilter, llm.RoleExtractor, llm.RoleManager, llm.RoleUtilizer, llm.RoleGenerator}
+}
+
+// subject is what the cases are put to.
+type subject struct {
+	filter    *formationllm.Filter
+	former    *salimory.LLM
+	profiler  *recallllm.Profiler
+	generator *recallllm.Generator
+}
+
+// labelled is a case: ask puts it to the model and says what is wrong with the decision, empty where it is right. Its error is the
+// model's failure.
+type labelled struct {
+	name string
+	ask  func(ctx context.Context, s subject) (wrong string, err error)
+}
+
+func casesOf(role llm.Role) []labelled {
+	switch role {
+	case llm.RoleFilter:
+		return filterCases()
+	case llm.RoleExtractor:
+		return extractorCases()
+	case llm.RoleManager:
+		return managerCases()
+	case llm.RoleUtilizer:
+		return utilizerCases()
+	case llm.RoleGenerator:
+		return generatorCases()
+	}
+	return nil
+}
+
+// Cases is how many cases the roles have.
+func Cases(roles []llm.Role) int {
+	n := 0
+	for _, r := range roles {
+		n += len(casesOf(r))
+	}
+	return n
+}
+
+// Run puts the cases to the model of a client. Its error says that nothing could be asked: a role without a model or with a prompt that does
+// not work, or ctx at an end. What the model does wrong is in the report.
+func Run(ctx context.Context, client *llm.Client, o Options) (Report, error) {
+	roles := o.Roles
+	if len(roles) == 0 {
+		roles = Roles()
+	}
+	var s subject
+	var errs [4]error
+	s.filter, errs[0] = formationllm.NewFilter(client, o.Formation)
+	s.former, errs[1] = salimory.NewLLM(client, o.Formation)
+	s.profiler, errs[2] = recallllm.NewProfiler(client, o.Recall)
+	s.generator, errs[3] = recallllm.NewGenerator(client, o.Recall)
+	if err := errors.Join(errs[:]...); err != nil {
+		return Report{}, err
+	}
+	var out Report
+	for _, role := range roles {
+		results := ask(ctx, s, casesOf(role), o)
+		if err := ctx.Err(); err != nil {
+			return Report{}, err
+		}
+		out.Roles = append(out.Roles, summarize(role, client, results))
+	}
+	return out, nil
+}
+
+// result is what became of a case.
+type result struct {
+	name          string
+	wrong         string
+	err           error
+	calls         int64
+	input, output int64
+	took          time.Duration
+}
+
+// ask puts cases to the model, some at the same time.
+func ask(ctx context.Context, s subject, cases []labelled, o Options) []result {
+	out := make([]result, len(cases))
+	places := make(chan struct{}, max(1, o.Parallel))
+	done := make(chan struct{})
+	for i, c := range cases {
+		places <- struct{}{}
+		go func() {
+			out[i] = one(ctx, s, c)
+			<-places
+			done <- struct{}{}
+		}()
+		if i+1 >= cap(places) { // as many as may run are under way
+			<-done
+			told(o)
+		}
+	}
+	for range min(len(cases), cap(places)-1) {
+		<-done
+		told(o)
+	}
+	return out
+}
+
+func told(o Options) {
+	if o.Done != nil {
+		o.Done()
+	}
+}
+
+func one(ctx context.Context, s subject, c labelled) result {
+	var used llm.Usage
+	began := time.Now()
+	wrong, err := c.ask(llm.WithUsage(ctx, &used), s)
+	return result{
+		name: c.name, wrong: wrong, err: err, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(), took: time.Since(began),
+	}
+}
+
+// quantile is that of sorted durations, 0 of none.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+// summarize reports a role.
+func summarize(role llm.Role, client *llm.Client, results []result) RoleReport {
+	r := RoleReport{
+		Role: string(role), Model: client.ModelFor(role), Schema: role != llm.RoleGenerator && client.TakesSchema(role), Cases: len(results),
+		Failures: map[string]int{}, Wrong: []string{},
+	}
+	var took []time.Duration
+	for _, c := range results {
+		r.InputTokens += c.input
+		r.OutputTokens += c.output
+		switch {
+		case c.err != nil:
+			r.Failures[failure(c.err)]++
+			r.Wrong = append(r.Wrong, c.name+": "+failure(c.err))
+		case c.calls > 1:
+			r.ValidRepaired++
+		default:
+			r.ValidFirst++
+		}
+		if c.err == nil {
+			took = append(took, c.took)
+			if c.wrong == "" {
+				r.Right++
+			} else {
+				r.Wrong = append(r.Wrong, c.name+": "+c.wrong)
+			}
+		}
+	}
+	slices.Sort(took)
+	r.P50, r.P95 = quantile(took, 0.5).Milliseconds(), quantile(took, 0.95).Milliseconds()
+	r.Advice = advice(r, role, client)
+	return r
+}

@@ -1,0 +1,136 @@
+package modelcheck_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/mneme-memory/mneme/evaluation/modelcheck"
+	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func options(roles ...llm.Role) modelcheck.Options {
+	return modelcheck.Options{Roles: roles, Formation: formationllm.DefaultOptions(), Recall: recallllm.DefaultOptions(), Parallel: 3}
+}
+
+func check(t *testing.T, s *llmtest.Server, roles ...llm.Role) modelcheck.Report {
+	t.Helper()
+	r, err := modelcheck.Run(t.Context(), s.Client(t), options(roles...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func advises(r modelcheck.RoleReport, words string) bool {
+	return slices.ContainsFunc(r.Advice, func(a string) bool { return strings.Contains(a, words) })
+}
+
+// The scripted model understands nothing: it is right where few words are enough to be.
+func TestEveryRoleIsAskedEachOfItsCases(t *testing.T) {
+	s := llmtest.New(t)
+	o := options()
+	var done atomic.Int32
+	o.Done = func() { done.Add(1) }
+	r, err := modelcheck.Run(t.Context(), s.Client(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Roles) != 5 || int(done.Load()) != modelcheck.Cases(modelcheck.Roles()) || modelcheck.Cases(modelcheck.Roles()) < 50 {
+		t.Errorf("%d roles, %d of %d cases", len(r.Roles), done.Load(), modelcheck.Cases(modelcheck.Roles()))
+	}
+	for i, role := range r.Roles {
+		if role.Role != string(modelcheck.Roles()[i]) || role.Model != "scripted" || role.Cases < 10 || role.ValidFirst != role.Cases ||
+			role.InputTokens == 0 || role.OutputTokens == 0 || role.P95 < role.P50 || role.Right == 0 {
+			t.Errorf("got %+v", role)
+		}
+		if role.Right+len(role.Wrong) != role.Cases || role.Right == role.Cases {
+			t.Errorf("%s: %d right, wrong %q", role.Role, role.Right, role.Wrong)
+		}
+		if role.Share() < 0.8 && !advises(role, "larger model") {
+			t.Errorf("%s is right in %.2f, and advised %q", role.Role, role.Share(), role.Advice)
+		}
+	}
+	if r.Least() >= 0.8 {
+		t.Errorf("a model that understands nothing is good enough: %.2f", r.Least())
+	}
+}
+
+func TestWeaknessesAreFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		options  []llmtest.Option
+		step     llmtest.Step
+		failures string
+		advice   string
+	}{
+		"away":           {step: llmtest.Status(http.StatusServiceUnavailable), failures: "unreachable", advice: "MNEME_LLM_BASE_URL"},
+		"overloaded":     {step: llmtest.RateLimited("3600"), failures: "unreachable", advice: "MNEME_LLM_BASE_URL"},
+		"no key":         {step: llmtest.Status(http.StatusUnauthorized), failures: "unauthorized", advice: "MNEME_LLM_API_KEY"},
+		"no such model":  {step: llmtest.Status(http.StatusNotFound), failures: "unknown model or path", advice: "MNEME_LLM_MODEL_FILTER"},
+		"small window":   {step: llmtest.Status(http.StatusBadRequest), failures: "rejected", advice: "context window"},
+		"cut off":        {step: llmtest.Truncated(), failures: "cut off", advice: "MNEME_LLM_MAX_OUTPUT_TOKENS"},
+		"refuses":        {step: llmtest.Refusal(), failures: "refused", advice: "choose another"},
+		"filtered":       {step: llmtest.Filtered(), failures: "refused", advice: "choose another"},
+		"says nothing":   {step: llmtest.EmptyText(), failures: "empty", advice: "think"},
+		"only prose":     {step: llmtest.Text("I would keep them all."), failures: "malformed", advice: "larger model"},
+		"no schema":      {options: []llmtest.Option{llmtest.WithRefusedFields("response_format")}, advice: "guided decoding"},
+		"counts nothing": {step: llmtest.Body(`{"choices":[{"message":{"role":"assistant","content":"{\"turns\":[{\"id\":\"t1\",\"score\":1}]}"},"finish_reason":"stop"}]}`), advice: "counts no tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t, c.options...)
+			if c.step != nil {
+				s.Always(c.step)
+			}
+			r := check(t, s, llm.RoleFilter).Roles[0]
+			if c.failures != "" && (r.Failures[c.failures] != r.Cases || r.Right != 0 || len(r.Wrong) != r.Cases) {
+				t.Errorf("failures %v, right %d", r.Failures, r.Right)
+			}
+			if c.failures == "" && len(r.Failures) != 0 {
+				t.Errorf("failures %v", r.Failures)
+			}
+			if !advises(r, c.advice) {
+				t.Errorf("advised %q", r.Advice)
+			}
+		})
+	}
+}
+
+func TestRepairsAreCountedApart(t *testing.T) {
+	s := llmtest.New(t)
+	s.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) { // as a small model that wants to be told twice
+		if c.IsRepair() {
+			llmtest.FakeModel()(w, r, c)
+			return
+		}
+		llmtest.Text("no JSON")(w, r, c)
+	})
+	f := check(t, s, llm.RoleFilter).Roles[0]
+	if len(f.Failures) != 0 || f.ValidRepaired != f.Cases || f.ValidFirst != 0 || !advises(f, "at first") {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestWhatCannotBeAsked(t *testing.T) {
+	s := llmtest.New(t)
+	o := options()
+	o.Formation.PromptDir = "/does/not/exist"
+	if _, err := modelcheck.Run(t.Context(), s.Client(t), o); err == nil {
+		t.Error("a prompt directory that does not exist is no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := modelcheck.Run(ctx, s.Client(t), options()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,137 @@
+package modelcheck
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/model/llm"
+)
+
+// Report is what a check found.
+type Report struct {
+	Roles []RoleReport `json:"roles"`
+}
+
+// RoleReport is what was found of a role.
+type RoleReport struct {
+	Role  string `json:"role"`
+	Model string `json:"model"`
+	// Schema says that the endpoint takes a JSON schema for the answers. Without, the schema is in the prompt. A generator has none.
+	Schema bool `json:"schema"`
+	Cases  int  `json:"cases"`
+	// ValidFirst answers had the form that is wanted at once, ValidRepaired after the model was shown what was wrong with them.
+	ValidFirst    int `json:"valid_first"`
+	ValidRepaired int `json:"valid_repaired"`
+	// Right decisions are those that the labels name.
+	Right int `json:"right"`
+	// Failures are the cases without a usable answer, by why.
+	Failures map[string]int `json:"failures"`
+	// P50 and P95 are how long a case took that was answered, repairs included, in milliseconds.
+	P50 int64 `json:"p50_ms"`
+	P95 int64 `json:"p95_ms"`
+	// InputTokens and OutputTokens are those of all cases, as the endpoint counts them: 0 where it does not.
+	InputTokens  int64 `json:"input_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+	// Wrong names the cases that were not decided as labelled, and what was wrong.
+	Wrong []string `json:"wrong"`
+	// Advice is what to set, or to choose, where the model falls short.
+	Advice []string `json:"advice"`
+}
+
+// Share is the part of the cases that were decided rightly, 0 to 1.
+func (r RoleReport) Share() float64 {
+	if r.Cases == 0 {
+		return 0
+	}
+	return float64(r.Right) / float64(r.Cases)
+}
+
+// Least is the lowest share of all roles.
+func (r Report) Least() float64 {
+	least := 1.0
+	for _, role := range r.Roles {
+		least = min(least, role.Share())
+	}
+	return least
+}
+
+// Why a case has no usable answer.
+const (
+	failUnreachable  = "unreachable"
+	failUnauthorized = "unauthorized"
+	failUnknown      = "unknown model or path"
+	failRejected     = "rejected"
+	failTruncated    = "cut off"
+	failRefused      = "refused"
+	failEmpty        = "empty"
+	failMalformed    = "malformed"
+	failOther        = "failed"
+)
+
+func failure(err error) string {
+	for _, f := range []struct {
+		err  error
+		name string
+	}{
+		{llm.ErrUnavailable, failUnreachable}, {llm.ErrUnauthorized, failUnauthorized}, {llm.ErrNotFound, failUnknown},
+		{llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty},
+		{llm.ErrMalformed, failMalformed},
+	} {
+		if errors.Is(err, f.err) {
+			return f.name
+		}
+	}
+	return failOther
+}
+
+// What is held against a model.
+const (
+	enoughValid = 0.9
+	enoughRight = 0.8
+	// slowShare is the part of the timeout that the slowest answers may take.
+	slowShare = 0.5
+)
+
+// advice says what to do about what was found, the most important first.
+func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
+	out := []string{}
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	for _, f := range []struct{ name, what string }{
+		{failUnreachable, "the endpoint did not answer in time: look at MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and at the server's load"},
+		{failUnauthorized, "the endpoint refuses the key: look at MNEME_LLM_API_KEY, its rights and its quota"},
+		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) + " and MNEME_LLM_BASE_URL"},
+		{failRejected, "the endpoint rejects the request: look at the server's log; its context window may be too small"},
+		{failTruncated, "answers are cut off: raise MNEME_LLM_MAX_OUTPUT_TOKENS, or switch the model's thinking off"},
+		{failRefused, "the model, or a filter before it, refuses: choose another for " + setting(role)},
+		{failEmpty, "answers are empty: the model may think without an end; switch that off"},
+		{failMalformed, "answers do not have the form that is wanted, even when told what is wrong: choose a larger model for " + setting(role)},
+	} {
+		if n := r.Failures[f.name]; n > 0 {
+			add("%d of %d: %s", n, r.Cases, f.what)
+		}
+	}
+	answered := r.ValidFirst + r.ValidRepaired
+	if answered == 0 {
+		return out
+	}
+	if first := float64(r.ValidFirst) / float64(answered); first < enoughValid {
+		add("only %d of %d answers had their form at first: each repair costs another call", r.ValidFirst, answered)
+	}
+	if !r.Schema && role != llm.RoleGenerator {
+		add("the endpoint takes no JSON schema (response_format): start it with guided decoding where it has that")
+	}
+	if r.Share() < enoughRight && float64(r.Right) < enoughRight*float64(answered) {
+		add("%d of %d decisions are right: choose a larger model for %s", r.Right, r.Cases, setting(role))
+	}
+	if limit := client.Timeout().Milliseconds(); float64(r.P95) > slowShare*float64(limit) {
+		add("the slowest answers take %d ms of the %d that MNEME_LLM_TIMEOUT allows: raise it", r.P95, limit)
+	}
+	if r.InputTokens == 0 {
+		add("the endpoint counts no tokens: neither costs nor MNEME_GATEWAY_TOKENS_PER_DAY can be told")
+	}
+	return out
+}
+
+// setting names the model of a role.
+func setting(role llm.Role) string { return "MNEME_LLM_MODEL_" + strings.ToUpper(string(role)) }

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/mneme-memory/mneme/evaluation/modelcheck"
+	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
+)
+
+func (c *cli) check() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check", Short: "Check what Mneme is to work with", Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.checkModel())
+	return cmd
+}
+
+// checkModelArgs are the flags of check model.
+type checkModelArgs struct {
+	roles            []string
+	minRight         float64
+	parallel         int
+	priceIn, priceUp float64
+	wrong            bool
+}
+
+// modelSettings are the settings of services that a model is asked with.
+type modelSettings struct {
+	Endpoint  llm.Config           `envPrefix:"MNEME_LLM_"`
+	Formation formationllm.Options `envPrefix:"MNEME_LLM_"`
+	Recall    recallllm.Options    `envPrefix:"MNEME_LLM_"`
+}
+
+func (c *cli) checkModel() *cobra.Command {
+	a := checkModelArgs{minRight: 0.8, parallel: 4}
+	cmd := &cobra.Command{
+		Use:   "model",
+		Short: "Find out whether a model is good enough for the llm policy",
+		Long: "model puts some sixty labelled cases to the endpoint of MNEME_LLM_*, role by role, with the prompts, schemas and checks that the\n" +
+			"services use, and prints what was found: whether answers fit their form at first or after one repair, how many decisions are\n" +
+			"right, how long they take, what they cost, and what to set where the model falls short. It needs nothing but the endpoint.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runCheckModel(cmd.Context(), a) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&a.roles, "role", nil, "roles to check: "+names(modelcheck.Roles())+" (all)")
+	f.Float64Var(&a.minRight, "min-right", a.minRight, "exit with 1 where a role decides less than this share of its cases rightly, 0 to 1")
+	f.IntVar(&a.parallel, "parallel", a.parallel, "cases that are asked at the same time")
+	f.Float64Var(&a.priceIn, "price-in", 0, "price of a million tokens of prompts, for the costs")
+	f.Float64Var(&a.priceUp, "price-out", 0, "price of a million tokens of answers, for the costs")
+	f.BoolVar(&a.wrong, "errors", false, "print each case that is not as it should be")
+	return cmd
+}
+
+func (a checkModelArgs) options() (modelcheck.Options, error) {
+	o := modelcheck.Options{Parallel: a.parallel}
+	for _, name := range a.roles {
+		if !slices.Contains(modelcheck.Roles(), llm.Role(name)) {
+			return o, usageError{fmt.Errorf("--role is %q, want one of %s", name, names(modelcheck.Roles()))}
+		}
+		o.Roles = append(o.Roles, llm.Role(name))
+	}
+	if len(o.Roles) == 0 {
+		o.Roles = modelcheck.Roles()
+	}
+	switch {
+	case a.minRight < 0 || a.minRight > 1:
+		return o, usageError{fmt.Errorf("--min-right is %g, want 0 to 1", a.minRight)}
+	case a.parallel < 1 || a.parallel > 64:
+		return o, usageError{fmt.Errorf("--parallel is %d, want 1 to 64", a.parallel)}
+	case a.priceIn < 0 || a.priceUp < 0:
+		return o, usageError{errors.New("--price-in or --price-out is less than 0")}
+	}
+	return o, nil
+}
+
+// errModelFallsShort is that the model decides too few cases rightly: the report has said it.
+var errModelFallsShort = errors.New("the model decides fewer cases rightly than --min-right")
+
+func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
+	o, err := a.options()
+	if err != nil {
+		return err
+	}
+	settings, err := config.Load[modelSettings](config.Environ())
+	if err != nil {
+		return usageError{err}
+	}
+	settings.Endpoint.TenantConcurrency = max(settings.Endpoint.TenantConcurrency, a.parallel)
+	client, err := llm.NewClient(settings.Endpoint, llm.Deps{})
+	if err != nil {
+		return usageError{fmt.Errorf("the model of MNEME_LLM_*: %w", err)}
+	}
+	defer client.Close()
+	o.Formation, o.Recall = settings.Formation, settings.Recall
+	bar := c.bar(modelcheck.Cases(o.Roles), "cases")
+	o.Done = func() { _ = bar.Add(1) } // a bar that cannot be drawn is no error
+	report, err := modelcheck.Run(ctx, client, o)
+	_ = bar.Finish()
+	if err != nil {
+		return fmt.Errorf("check the model: %w", err)
+	}
+	if c.json {
+		err = writeJSON(c.out, report)
+	} else {
+		c.printModel(report, a)
+	}
+	if err == nil && report.Least() < a.minRight {
+		return errModelFallsShort
+	}
+	return err
+}
+
+func (c *cli) printModel(report modelcheck.Report, a checkModelArgs) {
+	t := c.table("role", "model", "schema", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms", "tokens in", "out", "cost")
+	for _, r := range report.Roles {
+		schema := "in the request"
+		if !r.Schema {
+			schema = "in the prompt"
+		}
+		if llm.Role(r.Role) == llm.RoleGenerator {
+			schema = "none"
+		}
+		cost := (float64(r.InputTokens)*a.priceIn + float64(r.OutputTokens)*a.priceUp) / 1e6
+		t.AppendRow(table.Row{
+			r.Role, printable(r.Model), schema, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
+			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95, r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", cost),
+		})
+	}
+	t.Render()
+	for _, r := range report.Roles {
+		for _, line := range r.Advice {
+			fmt.Fprintf(c.out, "%s: %s\n", r.Role, line)
+		}
+		for _, line := range r.Wrong {
+			if a.wrong {
+				fmt.Fprintf(c.out, "%s: wrong: %s\n", r.Role, printable(line))
+			}
+		}
+	}
+}
