@@ -77,8 +77,8 @@ func Cases(roles []llm.Role) int {
 	return n
 }
 
-// Run puts the cases to the model of a client. Its error says that nothing could be asked: a role without a model or with a prompt that does
-// not work, or ctx at an end. What the model does wrong is in the report.
+// Run puts the cases to the model of a client. Its error says that nothing could be asked: a role without a model or with a prompt that
+// does not work, or ctx at an end. What the model does wrong is in the report.
 func Run(ctx context.Context, client *llm.Client, o Options) (Report, error) {
 	roles := o.Roles
 	if len(roles) == 0 {
@@ -149,7 +149,8 @@ func one(ctx context.Context, s subject, c labelled) result {
 	began := time.Now()
 	wrong, err := c.ask(llm.WithUsage(ctx, &used), s)
 	return result{
-		name: c.name, wrong: wrong, err: err, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(), took: time.Since(began),
+		name: c.name, wrong: wrong, err: err, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(),
+		took: time.Since(began),
 	}
 }
 

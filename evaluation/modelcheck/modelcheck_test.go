@@ -67,6 +67,10 @@ func TestEveryRoleIsAskedEachOfItsCases(t *testing.T) {
 	}
 }
 
+// uncounted is the answer of a server that counts no tokens.
+const uncounted = `{"choices":[{"finish_reason":"stop",` +
+	`"message":{"role":"assistant","content":"{\"turns\":[{\"id\":\"t1\",\"score\":1}]}"}}]}`
+
 func TestWeaknessesAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		options  []llmtest.Option
@@ -85,7 +89,7 @@ func TestWeaknessesAreFound(t *testing.T) {
 		"says nothing":   {step: llmtest.EmptyText(), failures: "empty", advice: "think"},
 		"only prose":     {step: llmtest.Text("I would keep them all."), failures: "malformed", advice: "larger model"},
 		"no schema":      {options: []llmtest.Option{llmtest.WithRefusedFields("response_format")}, advice: "guided decoding"},
-		"counts nothing": {step: llmtest.Body(`{"choices":[{"message":{"role":"assistant","content":"{\"turns\":[{\"id\":\"t1\",\"score\":1}]}"},"finish_reason":"stop"}]}`), advice: "counts no tokens"},
+		"counts nothing": {step: llmtest.Body(uncounted), advice: "counts no tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t, c.options...)

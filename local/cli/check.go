@@ -46,9 +46,9 @@ func (c *cli) checkModel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Find out whether a model is good enough for the llm policy",
-		Long: "model puts some sixty labelled cases to the endpoint of MNEME_LLM_*, role by role, with the prompts, schemas and checks that the\n" +
-			"services use, and prints what was found: whether answers fit their form at first or after one repair, how many decisions are\n" +
-			"right, how long they take, what they cost, and what to set where the model falls short. It needs nothing but the endpoint.",
+		Long: "model puts some sixty labelled cases to the endpoint of MNEME_LLM_*, role by role, with the prompts, schemas and checks\n" +
+			"that the services use, and prints what was found: whether answers fit their form at first or after one repair, how many\n" +
+			"decisions are right, how long they take, what they cost, and what to set where the model falls short. It needs nothing but the endpoint.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runCheckModel(cmd.Context(), a) },
 	}
@@ -134,7 +134,8 @@ func (c *cli) printModel(report modelcheck.Report, a checkModelArgs) {
 		cost := (float64(r.InputTokens)*a.priceIn + float64(r.OutputTokens)*a.priceUp) / 1e6
 		t.AppendRow(table.Row{
 			r.Role, printable(r.Model), schema, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
-			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95, r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", cost),
+			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95,
+			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", cost),
 		})
 	}
 	t.Render()

@@ -13,6 +13,9 @@ import (
 // stall what comes after.
 var ErrUnusableAnswer = errors.New("model answer cannot be used")
 
+// ErrAnswerTooLong marks those of ErrUnusableAnswer whose answer did not fit: it will be cut off again, and one about less will not.
+var ErrAnswerTooLong = errors.New("model answer is too long")
+
 // ErrUnavailable marks errors of a dependency that cannot serve at the moment, and will again.
 var ErrUnavailable = errors.New("unavailable")
 

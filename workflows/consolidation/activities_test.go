@@ -410,6 +410,7 @@ func TestHowTemporalSeesFailures(t *testing.T) {
 	}{
 		{"what is terminal is never tried again", "terminal", terminal, true, false},
 		{"nor is another embedding", "terminal", fmt.Errorf("search: %w", bank.ErrEmbeddingMismatch), true, false},
+		{"so has one that is too long", "too_long", fmt.Errorf("ask: %w", llm.ErrTruncated), true, false},
 		{"an unusable answer has its own type", "malformed", fmt.Errorf("ask: %w", fault.ErrUnusableAnswer), false, false},
 		{"an outage is tried again", "", errors.New("store is unavailable"), false, true},
 	}
@@ -439,7 +440,7 @@ func TestAModelsAnswers(t *testing.T) {
 		name, kind string
 		step       llmtest.Step
 	}{
-		{"that are cut off are malformed", "malformed", llmtest.Truncated()},
+		{"that are cut off are too long", "too_long", llmtest.Truncated()},
 		{"that refuse are malformed", "malformed", llmtest.Refusal()},
 		{"of no text are malformed", "malformed", llmtest.EmptyText()},
 		{"in prose around JSON are taken", "", llmtest.Prose()},

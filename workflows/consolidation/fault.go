@@ -14,13 +14,16 @@ const (
 	errorTerminal  = "terminal"
 	errorMalformed = "malformed"
 	errorTooLarge  = "too_large"
+	errorTooLong   = "too_long"
 	errorPanic     = "PanicError" // the SDK's own name
 )
 
-// classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, an
-// unusable model answer is tried a few times by the workflow, everything else for maxDuration.
+// classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, a model's answer that is too long is asked
+// for in parts, one that is otherwise unusable is tried a few times by the workflow, everything else for maxDuration.
 func classify(err error) error {
 	switch {
+	case errors.Is(err, fault.ErrAnswerTooLong):
+		return temporal.NewNonRetryableApplicationError(err.Error(), errorTooLong, err)
 	case errors.Is(err, fault.ErrUnusableAnswer):
 		return temporal.NewApplicationErrorWithCause(err.Error(), errorMalformed, err)
 	case fault.IsTerminal(err), errors.Is(err, bank.ErrEmbeddingMismatch):

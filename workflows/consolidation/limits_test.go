@@ -86,6 +86,21 @@ func TestWhatSaysTooMuchIsTakenInHalves(t *testing.T) {
 	}
 }
 
+// A model whose answers are cut off is asked about half the turns, and never the same twice.
+func TestWhatIsAnsweredAtTooGreatLengthIsAskedInHalves(t *testing.T) {
+	tooLong := temporal.NewNonRetryableApplicationError("model answer truncated", "too_long", nil)
+	env, s := newRun(t)
+	s.failExtract["s1"] = slices.Repeat([]error{tooLong}, 3) // of 4 turns, of 2, of 1
+	signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), turn("s1", 3), turn("s1", 4), closed("s1")})
+	finish(t, env, params())
+	if len(s.deadLetters) != 1 || len(s.deadLetters[0].Batch.Turns) != 1 || !strings.Contains(s.deadLetters[0].Reason, "truncated") {
+		t.Fatalf("dead letters %+v, want the first turn alone", s.deadLetters)
+	}
+	if len(s.applied) != 3 || !s.applied[2].Batch.Closes || len(s.failExtract["s1"]) != 0 {
+		t.Errorf("%d batches were applied, want the other three turns one by one", len(s.applied))
+	}
+}
+
 func TestExtractRefusesTooMuch(t *testing.T) {
 	s := newShop(t)
 	things := make([]string, 120) // a turn is at most a dozen quotations, however many sentences it has

@@ -59,8 +59,8 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 		}
 	case do.stopped(err):
 		return err
-	case isType(err, errorTooLarge) && session.halve(n):
-		return nil
+	case isType(err, errorTooLarge) && session.halve(n), isType(err, errorTooLong) && n > 1 && session.halve(n):
+		return nil // a model that cannot answer about one turn is not asked the same again
 	default:
 		s.LastFailure = reason(err)
 		session.Failures++

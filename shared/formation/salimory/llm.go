@@ -87,7 +87,7 @@ type decided struct {
 	Targets   []string `json:"targets,omitempty" desc:"ids of the memories acted on"`
 	Content   string   `json:"content,omitempty" desc:"the new statement for UPDATE and MERGE, else empty"`
 	// What follows is of UPDATE and MERGE alone, but for ends.
-	Kind           string   `json:"kind,omitempty" enum:"fact|preference|episodic|semantic|procedural|same" desc:"of UPDATE, MERGE: same keeps it"`
+	Kind           string   `json:"kind,omitempty" enum:"fact|preference|episodic|semantic|procedural|same" desc:"same keeps it"`
 	Slot           string   `json:"slot,omitempty" desc:"of UPDATE and MERGE: empty keeps it, none clears it"`
 	EventDate      string   `json:"event_date,omitempty" desc:"likewise; YYYY-MM-DD, YYYY-MM or YYYY"`
 	EventPrecision string   `json:"event_precision,omitempty" enum:"day|week|month|year|none"`

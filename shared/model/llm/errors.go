@@ -24,7 +24,7 @@ var (
 	ErrRejected = errors.New("model endpoint rejects the request, check the model's limits and settings")
 
 	// ErrTruncated says that the answer hit the token limit, or that the request alone did.
-	ErrTruncated error = unusableAnswer("model answer truncated, raise the output token limit or send less")
+	ErrTruncated error = truncated
 	// ErrRefused says that the model or a content filter refused to answer.
 	ErrRefused error = unusableAnswer("model refused to answer")
 	// ErrEmpty says that the answer holds no choice or no text.
@@ -40,8 +40,12 @@ type unusableAnswer string
 // Error is the sentence.
 func (e unusableAnswer) Error() string { return string(e) }
 
-// Is makes it an error of fault.ErrUnusableAnswer.
-func (unusableAnswer) Is(target error) bool { return target == fault.ErrUnusableAnswer }
+// Is makes it an error of fault.ErrUnusableAnswer, and what was cut off one of fault.ErrAnswerTooLong.
+func (e unusableAnswer) Is(target error) bool {
+	return target == fault.ErrUnusableAnswer || e == truncated && target == fault.ErrAnswerTooLong
+}
+
+const truncated unusableAnswer = "model answer truncated, raise the output token limit or send less"
 
 // StatusError is an HTTP status other than success. It shows no text the endpoint sent, except what
 // identifies the fault, because endpoints quote the request in their messages.
