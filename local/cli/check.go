@@ -48,7 +48,8 @@ func (c *cli) checkModel() *cobra.Command {
 		Short: "Find out whether a model is good enough for the llm policy",
 		Long: "model puts some sixty labelled cases to the endpoint of MNEME_LLM_*, role by role, with the prompts, schemas and checks\n" +
 			"that the services use, and prints what was found: whether answers fit their form at first or after one repair, how many\n" +
-			"decisions are right, how long they take, what they cost, and what to set where the model falls short. It needs nothing but the endpoint.",
+			"decisions are right, how long they take, what they cost, and what to set where the model falls short. It needs nothing\n" +
+			"but the endpoint.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runCheckModel(cmd.Context(), a) },
 	}
