@@ -102,9 +102,9 @@ func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
 		{failUnauthorized, "the endpoint refuses the key: look at MNEME_LLM_API_KEY, its rights and its quota"},
 		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) + " and MNEME_LLM_BASE_URL"},
 		{failRejected, "the endpoint rejects the request: look at the server's log; its context window may be too small"},
-		{failTruncated, "answers are cut off: raise MNEME_LLM_MAX_OUTPUT_TOKENS, or switch the model's thinking off"},
+		{failTruncated, "answers are cut off: raise MNEME_LLM_MAX_OUTPUT_TOKENS, or switch the model's thinking off (MNEME_LLM_EXTRA_BODY)"},
 		{failRefused, "the model, or a filter before it, refuses: choose another for " + setting(role)},
-		{failEmpty, "answers are empty: the model may think without an end; switch that off"},
+		{failEmpty, "answers are empty: the model may think without an end; switch that off (MNEME_LLM_EXTRA_BODY)"},
 		{failMalformed, "answers do not have the form that is wanted, even when told what is wrong: choose a larger model for " + setting(role)},
 	} {
 		if n := r.Failures[f.name]; n > 0 {

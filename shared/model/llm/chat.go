@@ -66,7 +66,7 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 func (c *Client) send(ctx context.Context, model string, r Request, rejected *exchange) (*openai.ChatCompletion, error) {
 	for {
 		q := c.quirksOf(model)
-		res, err := c.chat.New(ctx, c.params(model, r, rejected, q), option.WithHeader(RoleHeader, string(r.Role)))
+		res, err := c.chat.New(ctx, c.params(model, r, rejected, q), c.options(r.Role)...)
 		var se *StatusError
 		if errors.As(err, &se) && c.learn(model, q, se) {
 			continue
@@ -74,6 +74,18 @@ func (c *Client) send(ctx context.Context, model string, r Request, rejected *ex
 		return res, err
 	}
 }
+
+// options are what a role's requests have beside their parameters.
+func (c *Client) options(r Role) []option.RequestOption {
+	out := []option.RequestOption{option.WithHeader(RoleHeader, string(r))}
+	for name, value := range c.cfg.BodyFor(r) {
+		out = append(out, option.WithJSONSet(plainPath.Replace(name), value))
+	}
+	return out
+}
+
+// plainPath has the SDK take a name for that of one field, whatever is in it.
+var plainPath = strings.NewReplacer(`\`, `\\`, ".", `\.`, "*", `\*`, "?", `\?`, "|", `\|`, "#", `\#`, "@", `\@`, ":", `\:`)
 
 func (c *Client) params(model string, r Request, rejected *exchange, q quirks) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{Model: model}

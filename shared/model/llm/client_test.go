@@ -159,3 +159,47 @@ func TestConfigurationLoadsFromTheEnvironment(t *testing.T) {
 		t.Error("the key is not described as a secret")
 	}
 }
+
+func TestFurtherFieldsOfRequests(t *testing.T) {
+	s := llmtest.New(t)
+	environ := map[string]string{
+		"MODEL": "scripted", "BASE_URL": s.Config().BaseURL,
+		"EXTRA_BODY":         `{"chat_template_kwargs":{"enable_thinking":false},"a.b|c":1}`,
+		"EXTRA_BODY_MANAGER": `{"top_k":20,"max_tokens":7}`, "EXTRA_BODY_FILTER": `{}`,
+	}
+	cfg, err := config.Load[llm.Config](environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := llm.NewClient(cfg, llm.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for role, want := range map[llm.Role]string{
+		llm.RoleGenerator: `"a.b|c":1`, llm.RoleExtractor: `{"enable_thinking":false}`, llm.RoleTopics: `{"enable_thinking":false}`,
+		llm.RoleManager: `"top_k":20`, llm.RoleFactManager: `"max_tokens":7`,
+	} {
+		if _, err := llm.Ask(t.Context(), c, llm.Request{Role: role, System: "s", User: "u"}, plain); err != nil {
+			t.Fatal(err)
+		}
+		if raw := string(s.Calls(role)[0].Raw); !strings.Contains(raw, want) || strings.Count(raw, "max_tokens") != 1 {
+			t.Errorf("%s is sent %s", role, raw)
+		}
+	}
+	if _, err := llm.Ask(t.Context(), c, llm.Request{Role: llm.RoleFilter, System: "s", User: "u"}, plain); err != nil {
+		t.Fatal(err)
+	}
+	if raw := string(s.Calls(llm.RoleFilter)[0].Raw); strings.Contains(raw, "chat_template_kwargs") {
+		t.Errorf("a role of its own fields is sent %s", raw)
+	}
+	for _, bad := range []string{"no JSON", "[1]", "null", `{"model":"x"}`, `{"messages":[]}`} {
+		environ["EXTRA_BODY"] = bad
+		if _, err := config.Load[llm.Config](environ); err == nil || !strings.Contains(err.Error(), "EXTRA_BODY") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// plain takes an answer as it is.
+func plain(answer string) (string, error) { return answer, nil }

@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -61,6 +63,41 @@ type Config struct {
 	Temperature float64 `env:"TEMPERATURE" envDefault:"0" desc:"sampling temperature, 0 to 2"`
 	// Seed makes servers that heed it repeatable.
 	Seed int64 `env:"SEED" envDefault:"1" desc:"sampling seed, for servers that heed it"`
+	// Body is what every request has beside what OpenAI's API knows, such as a switch for thinking.
+	Body Body `env:"EXTRA_BODY" desc:"JSON object of further fields of requests, such as {\"chat_template_kwargs\":{\"enable_thinking\":false}}"`
+	// Bodies are what the requests of a role have instead, where that is set.
+	Bodies Bodies `envPrefix:"EXTRA_BODY_"`
+}
+
+// Bodies are further fields of requests by role; an empty one stands for Config.Body.
+type Bodies struct {
+	Filter    Body `env:"FILTER" desc:"further fields of the saliency filter's requests"`
+	Extractor Body `env:"EXTRACTOR" desc:"further fields of the requests that extract memories"`
+	Manager   Body `env:"MANAGER" desc:"further fields of the requests that decide operations"`
+	Utilizer  Body `env:"UTILIZER" desc:"further fields of the requests that write profiles"`
+	Generator Body `env:"GENERATOR" desc:"further fields of the requests that answer"`
+	Embedding Body `env:"EMBEDDING" desc:"further fields of the requests that embed"`
+}
+
+// Body are further fields of a request: a JSON object's. What Mneme sets itself cannot be among them.
+type Body map[string]json.RawMessage
+
+// ours are the fields of requests that are Mneme's.
+var ours = []string{"messages", "model", "n", "stream", "response_format", "input"}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (b *Body) UnmarshalText(text []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
+		return errors.New(`is no JSON object, want one such as {"top_k":20}`)
+	}
+	for _, name := range ours {
+		if _, there := fields[name]; there {
+			return fmt.Errorf("has the field %q, which Mneme sets itself", name)
+		}
+	}
+	*b = fields
+	return nil
 }
 
 // Models names a model per role; an empty one stands for Config.Model.
@@ -118,17 +155,36 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// base is the role whose settings a role has: those of one strategy alone have an extractor's or a manager's.
+func base(r Role) Role {
+	switch r {
+	case RoleCore, RoleEpisodic, RoleSemantic, RoleProcedural, RoleFacts, RoleTopics:
+		return RoleExtractor
+	case RoleAgent, RoleFactManager, RoleTopicManager:
+		return RoleManager
+	}
+	return r
+}
+
 // ModelFor is the model of a role; empty when none is set.
 func (c Config) ModelFor(r Role) string {
+	m := c.Models
 	own := map[Role]string{
-		RoleFilter: c.Models.Filter, RoleExtractor: c.Models.Extractor, RoleManager: c.Models.Manager,
-		RoleCore: c.Models.Extractor, RoleEpisodic: c.Models.Extractor, RoleSemantic: c.Models.Extractor,
-		RoleProcedural: c.Models.Extractor, RoleFacts: c.Models.Extractor, RoleTopics: c.Models.Extractor,
-		RoleAgent: c.Models.Manager, RoleFactManager: c.Models.Manager, RoleTopicManager: c.Models.Manager,
-		RoleUtilizer: c.Models.Utilizer, RoleGenerator: c.Models.Generator, RoleEmbedding: c.Models.Embedding,
-	}[r]
-	if own != "" {
-		return own
+		RoleFilter: m.Filter, RoleExtractor: m.Extractor, RoleManager: m.Manager, RoleUtilizer: m.Utilizer, RoleGenerator: m.Generator,
+		RoleEmbedding: m.Embedding,
 	}
-	return c.Model
+	return cmp.Or(own[base(r)], c.Model)
+}
+
+// BodyFor are the further fields of a role's requests.
+func (c Config) BodyFor(r Role) Body {
+	b := c.Bodies
+	own := map[Role]Body{
+		RoleFilter: b.Filter, RoleExtractor: b.Extractor, RoleManager: b.Manager, RoleUtilizer: b.Utilizer, RoleGenerator: b.Generator,
+		RoleEmbedding: b.Embedding,
+	}
+	if body := own[base(r)]; body != nil {
+		return body
+	}
+	return c.Body
 }

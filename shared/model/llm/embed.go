@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 )
@@ -27,7 +26,7 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model, RoleEmbedding, tenant)
 	var out [][]float64
 	attempts, err := c.try(ctx, tenant, func(ctx context.Context) error {
-		res, err := c.embeddings.New(ctx, p, option.WithHeader(RoleHeader, string(RoleEmbedding)))
+		res, err := c.embeddings.New(ctx, p, c.options(RoleEmbedding)...)
 		if err != nil {
 			return err
 		}
