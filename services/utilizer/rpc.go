@@ -15,6 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -54,10 +55,13 @@ func (s *server) Answer(
 	if req.Msg.GetRecall() == nil {
 		return nil, rpcerror.From(fault.Terminal("recall", "is missing, want the query"))
 	}
+	var used llm.Usage
+	ctx, began := llm.WithUsage(ctx, &used), time.Now()
 	t, result, err := s.recall(ctx, req.Msg.GetRecall(), Request{Answered: true})
 	if err != nil {
 		return nil, err
 	}
+	recalled := time.Now()
 	scope := memory.Scope{Tenant: t.ID, User: req.Msg.GetRecall().GetUserId()}
 	_, generator, err := s.recaller.Policies(t.Policy)
 	if err != nil {
@@ -67,13 +71,20 @@ func (s *server) Answer(
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "answer", err)
 	}
+	cost := &mnemev1.AnswerCost{
+		ModelCalls: used.Calls(), InputTokens: used.InputTokens(), OutputTokens: used.OutputTokens(),
+		RecallMs: milliseconds(recalled.Sub(began)), GenerateMs: milliseconds(time.Since(recalled)),
+	}
 	s.recaller.Metrics.Answers.Add(ctx, 1,
 		metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
 	s.recaller.degrade(ctx, &result, FeedbackUnavailable, s.learn(ctx, scope, result, answer.Cited, citedBy(t.Policy)))
 	return connect.NewResponse(&mnemev1.AnswerResponse{
-		Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited, Recall: response(result),
+		Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited, Recall: response(result), Cost: cost,
 	}), nil
 }
+
+// milliseconds is a duration as the contract has it.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // ReportCitations implements the RPC.
 func (s *server) ReportCitations(
@@ -200,7 +211,7 @@ func scopeOf(ctx context.Context, user string) (memory.Scope, error) {
 func response(r Result) *mnemev1.RecallResponse {
 	out := &mnemev1.RecallResponse{
 		RecallId: r.ID, Degraded: r.Degraded, TraceId: r.TraceID, WeightsVersion: r.Weights, Searched: r.Searched,
-		LatencyMs: float64(r.Latency.Microseconds()) / 1000,
+		LatencyMs: milliseconds(r.Latency),
 	}
 	var text strings.Builder
 	for _, s := range r.Profile.Sections {

@@ -746,7 +746,9 @@ type AnswerResponse struct {
 	// The identifiers of the memories that the answer cites.
 	CitedIds []string `protobuf:"bytes,3,rep,name=cited_ids,json=citedIds,proto3" json:"cited_ids,omitempty"`
 	// The recall it was made from.
-	Recall        *RecallResponse `protobuf:"bytes,4,opt,name=recall,proto3" json:"recall,omitempty"`
+	Recall *RecallResponse `protobuf:"bytes,4,opt,name=recall,proto3" json:"recall,omitempty"`
+	// What it cost.
+	Cost          *AnswerCost `protobuf:"bytes,5,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -809,6 +811,95 @@ func (x *AnswerResponse) GetRecall() *RecallResponse {
 	return nil
 }
 
+func (x *AnswerResponse) GetCost() *AnswerCost {
+	if x != nil {
+		return x.Cost
+	}
+	return nil
+}
+
+// AnswerCost is what an answer cost. Without a model it is time alone.
+type AnswerCost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Calls of models that were answered, those that had to be repaired included.
+	ModelCalls int64 `protobuf:"varint,1,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	// Tokens of their prompts, as their servers count.
+	InputTokens int64 `protobuf:"varint,2,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	// Tokens of their answers.
+	OutputTokens int64 `protobuf:"varint,3,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	// Time until the profile was there, in milliseconds.
+	RecallMs float64 `protobuf:"fixed64,4,opt,name=recall_ms,json=recallMs,proto3" json:"recall_ms,omitempty"`
+	// Time from then until the answer was there, in milliseconds.
+	GenerateMs    float64 `protobuf:"fixed64,5,opt,name=generate_ms,json=generateMs,proto3" json:"generate_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerCost) Reset() {
+	*x = AnswerCost{}
+	mi := &file_mneme_v1_services_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerCost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerCost) ProtoMessage() {}
+
+func (x *AnswerCost) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerCost.ProtoReflect.Descriptor instead.
+func (*AnswerCost) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AnswerCost) GetModelCalls() int64 {
+	if x != nil {
+		return x.ModelCalls
+	}
+	return 0
+}
+
+func (x *AnswerCost) GetInputTokens() int64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *AnswerCost) GetOutputTokens() int64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *AnswerCost) GetRecallMs() float64 {
+	if x != nil {
+		return x.RecallMs
+	}
+	return 0
+}
+
+func (x *AnswerCost) GetGenerateMs() float64 {
+	if x != nil {
+		return x.GenerateMs
+	}
+	return 0
+}
+
 // ReportCitationsRequest reports citations.
 type ReportCitationsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -826,7 +917,7 @@ type ReportCitationsRequest struct {
 
 func (x *ReportCitationsRequest) Reset() {
 	*x = ReportCitationsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[7]
+	mi := &file_mneme_v1_services_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -838,7 +929,7 @@ func (x *ReportCitationsRequest) String() string {
 func (*ReportCitationsRequest) ProtoMessage() {}
 
 func (x *ReportCitationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[7]
+	mi := &file_mneme_v1_services_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -851,7 +942,7 @@ func (x *ReportCitationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportCitationsRequest.ProtoReflect.Descriptor instead.
 func (*ReportCitationsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{7}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReportCitationsRequest) GetUserId() string {
@@ -891,7 +982,7 @@ type ReportCitationsResponse struct {
 
 func (x *ReportCitationsResponse) Reset() {
 	*x = ReportCitationsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[8]
+	mi := &file_mneme_v1_services_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -903,7 +994,7 @@ func (x *ReportCitationsResponse) String() string {
 func (*ReportCitationsResponse) ProtoMessage() {}
 
 func (x *ReportCitationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[8]
+	mi := &file_mneme_v1_services_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -916,7 +1007,7 @@ func (x *ReportCitationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportCitationsResponse.ProtoReflect.Descriptor instead.
 func (*ReportCitationsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{8}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{9}
 }
 
 // CountMemoriesRequest asks how many entries of the tenant are stored.
@@ -928,7 +1019,7 @@ type CountMemoriesRequest struct {
 
 func (x *CountMemoriesRequest) Reset() {
 	*x = CountMemoriesRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[9]
+	mi := &file_mneme_v1_services_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -940,7 +1031,7 @@ func (x *CountMemoriesRequest) String() string {
 func (*CountMemoriesRequest) ProtoMessage() {}
 
 func (x *CountMemoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[9]
+	mi := &file_mneme_v1_services_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -953,7 +1044,7 @@ func (x *CountMemoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountMemoriesRequest.ProtoReflect.Descriptor instead.
 func (*CountMemoriesRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{9}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{10}
 }
 
 // CountMemoriesResponse says how many there are.
@@ -967,7 +1058,7 @@ type CountMemoriesResponse struct {
 
 func (x *CountMemoriesResponse) Reset() {
 	*x = CountMemoriesResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[10]
+	mi := &file_mneme_v1_services_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1070,7 @@ func (x *CountMemoriesResponse) String() string {
 func (*CountMemoriesResponse) ProtoMessage() {}
 
 func (x *CountMemoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[10]
+	mi := &file_mneme_v1_services_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1083,7 @@ func (x *CountMemoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountMemoriesResponse.ProtoReflect.Descriptor instead.
 func (*CountMemoriesResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{10}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CountMemoriesResponse) GetMemories() int64 {
@@ -1019,7 +1110,7 @@ type ListMemoriesRequest struct {
 
 func (x *ListMemoriesRequest) Reset() {
 	*x = ListMemoriesRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[11]
+	mi := &file_mneme_v1_services_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1031,7 +1122,7 @@ func (x *ListMemoriesRequest) String() string {
 func (*ListMemoriesRequest) ProtoMessage() {}
 
 func (x *ListMemoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[11]
+	mi := &file_mneme_v1_services_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1044,7 +1135,7 @@ func (x *ListMemoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMemoriesRequest.ProtoReflect.Descriptor instead.
 func (*ListMemoriesRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{11}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListMemoriesRequest) GetUserId() string {
@@ -1088,7 +1179,7 @@ type ListMemoriesResponse struct {
 
 func (x *ListMemoriesResponse) Reset() {
 	*x = ListMemoriesResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[12]
+	mi := &file_mneme_v1_services_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1191,7 @@ func (x *ListMemoriesResponse) String() string {
 func (*ListMemoriesResponse) ProtoMessage() {}
 
 func (x *ListMemoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[12]
+	mi := &file_mneme_v1_services_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1204,7 @@ func (x *ListMemoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMemoriesResponse.ProtoReflect.Descriptor instead.
 func (*ListMemoriesResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{12}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListMemoriesResponse) GetMemories() []*Memory {
@@ -1143,7 +1234,7 @@ type GetMemoryRequest struct {
 
 func (x *GetMemoryRequest) Reset() {
 	*x = GetMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[13]
+	mi := &file_mneme_v1_services_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1246,7 @@ func (x *GetMemoryRequest) String() string {
 func (*GetMemoryRequest) ProtoMessage() {}
 
 func (x *GetMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[13]
+	mi := &file_mneme_v1_services_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1259,7 @@ func (x *GetMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryRequest.ProtoReflect.Descriptor instead.
 func (*GetMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{13}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetMemoryRequest) GetUserId() string {
@@ -1198,7 +1289,7 @@ type GetMemoryResponse struct {
 
 func (x *GetMemoryResponse) Reset() {
 	*x = GetMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[14]
+	mi := &file_mneme_v1_services_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1301,7 @@ func (x *GetMemoryResponse) String() string {
 func (*GetMemoryResponse) ProtoMessage() {}
 
 func (x *GetMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[14]
+	mi := &file_mneme_v1_services_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1314,7 @@ func (x *GetMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryResponse.ProtoReflect.Descriptor instead.
 func (*GetMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{14}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetMemoryResponse) GetMemory() *Memory {
@@ -1253,7 +1344,7 @@ type GetMemoryHistoryRequest struct {
 
 func (x *GetMemoryHistoryRequest) Reset() {
 	*x = GetMemoryHistoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[15]
+	mi := &file_mneme_v1_services_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1356,7 @@ func (x *GetMemoryHistoryRequest) String() string {
 func (*GetMemoryHistoryRequest) ProtoMessage() {}
 
 func (x *GetMemoryHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[15]
+	mi := &file_mneme_v1_services_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1369,7 @@ func (x *GetMemoryHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetMemoryHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{15}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetMemoryHistoryRequest) GetUserId() string {
@@ -1308,7 +1399,7 @@ type GetMemoryHistoryResponse struct {
 
 func (x *GetMemoryHistoryResponse) Reset() {
 	*x = GetMemoryHistoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	mi := &file_mneme_v1_services_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1411,7 @@ func (x *GetMemoryHistoryResponse) String() string {
 func (*GetMemoryHistoryResponse) ProtoMessage() {}
 
 func (x *GetMemoryHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[16]
+	mi := &file_mneme_v1_services_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1424,7 @@ func (x *GetMemoryHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemoryHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetMemoryHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{16}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetMemoryHistoryResponse) GetVersions() []*Memory {
@@ -1363,7 +1454,7 @@ type DeleteMemoryRequest struct {
 
 func (x *DeleteMemoryRequest) Reset() {
 	*x = DeleteMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	mi := &file_mneme_v1_services_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1466,7 @@ func (x *DeleteMemoryRequest) String() string {
 func (*DeleteMemoryRequest) ProtoMessage() {}
 
 func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[17]
+	mi := &file_mneme_v1_services_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1479,7 @@ func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{17}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteMemoryRequest) GetUserId() string {
@@ -1416,7 +1507,7 @@ type DeleteMemoryResponse struct {
 
 func (x *DeleteMemoryResponse) Reset() {
 	*x = DeleteMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[18]
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1519,7 @@ func (x *DeleteMemoryResponse) String() string {
 func (*DeleteMemoryResponse) ProtoMessage() {}
 
 func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[18]
+	mi := &file_mneme_v1_services_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1532,7 @@ func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{18}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteMemoryResponse) GetMemory() *Memory {
@@ -1464,7 +1555,7 @@ type ReleaseMemoryRequest struct {
 
 func (x *ReleaseMemoryRequest) Reset() {
 	*x = ReleaseMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1567,7 @@ func (x *ReleaseMemoryRequest) String() string {
 func (*ReleaseMemoryRequest) ProtoMessage() {}
 
 func (x *ReleaseMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[19]
+	mi := &file_mneme_v1_services_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1580,7 @@ func (x *ReleaseMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseMemoryRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{19}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReleaseMemoryRequest) GetUserId() string {
@@ -1517,7 +1608,7 @@ type ReleaseMemoryResponse struct {
 
 func (x *ReleaseMemoryResponse) Reset() {
 	*x = ReleaseMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1620,7 @@ func (x *ReleaseMemoryResponse) String() string {
 func (*ReleaseMemoryResponse) ProtoMessage() {}
 
 func (x *ReleaseMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[20]
+	mi := &file_mneme_v1_services_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1633,7 @@ func (x *ReleaseMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseMemoryResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{20}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseMemoryResponse) GetMemory() *Memory {
@@ -1569,7 +1660,7 @@ type AddMemoryRequest struct {
 
 func (x *AddMemoryRequest) Reset() {
 	*x = AddMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1672,7 @@ func (x *AddMemoryRequest) String() string {
 func (*AddMemoryRequest) ProtoMessage() {}
 
 func (x *AddMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[21]
+	mi := &file_mneme_v1_services_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1685,7 @@ func (x *AddMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemoryRequest.ProtoReflect.Descriptor instead.
 func (*AddMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{21}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AddMemoryRequest) GetUserId() string {
@@ -1636,7 +1727,7 @@ type AddMemoryResponse struct {
 
 func (x *AddMemoryResponse) Reset() {
 	*x = AddMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1739,7 @@ func (x *AddMemoryResponse) String() string {
 func (*AddMemoryResponse) ProtoMessage() {}
 
 func (x *AddMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[22]
+	mi := &file_mneme_v1_services_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1752,7 @@ func (x *AddMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMemoryResponse.ProtoReflect.Descriptor instead.
 func (*AddMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{22}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AddMemoryResponse) GetMemory() *Memory {
@@ -1686,7 +1777,7 @@ type UpdateMemoryRequest struct {
 
 func (x *UpdateMemoryRequest) Reset() {
 	*x = UpdateMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1789,7 @@ func (x *UpdateMemoryRequest) String() string {
 func (*UpdateMemoryRequest) ProtoMessage() {}
 
 func (x *UpdateMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[23]
+	mi := &file_mneme_v1_services_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1802,7 @@ func (x *UpdateMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemoryRequest.ProtoReflect.Descriptor instead.
 func (*UpdateMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{23}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UpdateMemoryRequest) GetUserId() string {
@@ -1746,7 +1837,7 @@ type UpdateMemoryResponse struct {
 
 func (x *UpdateMemoryResponse) Reset() {
 	*x = UpdateMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1849,7 @@ func (x *UpdateMemoryResponse) String() string {
 func (*UpdateMemoryResponse) ProtoMessage() {}
 
 func (x *UpdateMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[24]
+	mi := &file_mneme_v1_services_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1862,7 @@ func (x *UpdateMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemoryResponse.ProtoReflect.Descriptor instead.
 func (*UpdateMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{24}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UpdateMemoryResponse) GetMemory() *Memory {
@@ -1798,7 +1889,7 @@ type TurnStatus struct {
 
 func (x *TurnStatus) Reset() {
 	*x = TurnStatus{}
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +1901,7 @@ func (x *TurnStatus) String() string {
 func (*TurnStatus) ProtoMessage() {}
 
 func (x *TurnStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[25]
+	mi := &file_mneme_v1_services_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +1914,7 @@ func (x *TurnStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStatus.ProtoReflect.Descriptor instead.
 func (*TurnStatus) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{25}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TurnStatus) GetTurnId() string {
@@ -1867,7 +1958,7 @@ type GetTurnsRequest struct {
 
 func (x *GetTurnsRequest) Reset() {
 	*x = GetTurnsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1879,7 +1970,7 @@ func (x *GetTurnsRequest) String() string {
 func (*GetTurnsRequest) ProtoMessage() {}
 
 func (x *GetTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[26]
+	mi := &file_mneme_v1_services_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +1983,7 @@ func (x *GetTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnsRequest.ProtoReflect.Descriptor instead.
 func (*GetTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{26}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetTurnsRequest) GetUserId() string {
@@ -1920,7 +2011,7 @@ type GetTurnsResponse struct {
 
 func (x *GetTurnsResponse) Reset() {
 	*x = GetTurnsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +2023,7 @@ func (x *GetTurnsResponse) String() string {
 func (*GetTurnsResponse) ProtoMessage() {}
 
 func (x *GetTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[27]
+	mi := &file_mneme_v1_services_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2036,7 @@ func (x *GetTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnsResponse.ProtoReflect.Descriptor instead.
 func (*GetTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{27}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetTurnsResponse) GetTurns() []*TurnStatus {
@@ -1966,7 +2057,7 @@ type GetWorkingMemoryRequest struct {
 
 func (x *GetWorkingMemoryRequest) Reset() {
 	*x = GetWorkingMemoryRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2069,7 @@ func (x *GetWorkingMemoryRequest) String() string {
 func (*GetWorkingMemoryRequest) ProtoMessage() {}
 
 func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[28]
+	mi := &file_mneme_v1_services_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2082,7 @@ func (x *GetWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryRequest.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{28}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetWorkingMemoryRequest) GetUserId() string {
@@ -2012,7 +2103,7 @@ type GetWorkingMemoryResponse struct {
 
 func (x *GetWorkingMemoryResponse) Reset() {
 	*x = GetWorkingMemoryResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2115,7 @@ func (x *GetWorkingMemoryResponse) String() string {
 func (*GetWorkingMemoryResponse) ProtoMessage() {}
 
 func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[29]
+	mi := &file_mneme_v1_services_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2128,7 @@ func (x *GetWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkingMemoryResponse.ProtoReflect.Descriptor instead.
 func (*GetWorkingMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{29}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetWorkingMemoryResponse) GetTurns() []*Turn {
@@ -2060,7 +2151,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2072,7 +2163,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[30]
+	mi := &file_mneme_v1_services_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2085,7 +2176,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{30}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetSessionRequest) GetUserId() string {
@@ -2119,7 +2210,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2222,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[31]
+	mi := &file_mneme_v1_services_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2235,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{31}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetSessionResponse) GetState() FormationState {
@@ -2197,7 +2288,7 @@ type RerankCandidate struct {
 
 func (x *RerankCandidate) Reset() {
 	*x = RerankCandidate{}
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2300,7 @@ func (x *RerankCandidate) String() string {
 func (*RerankCandidate) ProtoMessage() {}
 
 func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[32]
+	mi := &file_mneme_v1_services_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2313,7 @@ func (x *RerankCandidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankCandidate.ProtoReflect.Descriptor instead.
 func (*RerankCandidate) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{32}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RerankCandidate) GetMemoryId() string {
@@ -2290,7 +2381,7 @@ type RerankRequest struct {
 
 func (x *RerankRequest) Reset() {
 	*x = RerankRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +2393,7 @@ func (x *RerankRequest) String() string {
 func (*RerankRequest) ProtoMessage() {}
 
 func (x *RerankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[33]
+	mi := &file_mneme_v1_services_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +2406,7 @@ func (x *RerankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankRequest.ProtoReflect.Descriptor instead.
 func (*RerankRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{33}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RerankRequest) GetUserId() string {
@@ -2382,7 +2473,7 @@ type RankedMemory struct {
 
 func (x *RankedMemory) Reset() {
 	*x = RankedMemory{}
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2394,7 +2485,7 @@ func (x *RankedMemory) String() string {
 func (*RankedMemory) ProtoMessage() {}
 
 func (x *RankedMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[34]
+	mi := &file_mneme_v1_services_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2407,7 +2498,7 @@ func (x *RankedMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankedMemory.ProtoReflect.Descriptor instead.
 func (*RankedMemory) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{34}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RankedMemory) GetMemoryId() string {
@@ -2446,7 +2537,7 @@ type RerankResponse struct {
 
 func (x *RerankResponse) Reset() {
 	*x = RerankResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2549,7 @@ func (x *RerankResponse) String() string {
 func (*RerankResponse) ProtoMessage() {}
 
 func (x *RerankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[35]
+	mi := &file_mneme_v1_services_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +2562,7 @@ func (x *RerankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RerankResponse.ProtoReflect.Descriptor instead.
 func (*RerankResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{35}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RerankResponse) GetRanked() []*RankedMemory {
@@ -2514,7 +2605,7 @@ type WeightsVersion struct {
 
 func (x *WeightsVersion) Reset() {
 	*x = WeightsVersion{}
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +2617,7 @@ func (x *WeightsVersion) String() string {
 func (*WeightsVersion) ProtoMessage() {}
 
 func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[36]
+	mi := &file_mneme_v1_services_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,7 +2630,7 @@ func (x *WeightsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WeightsVersion.ProtoReflect.Descriptor instead.
 func (*WeightsVersion) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{36}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WeightsVersion) GetVersion() uint64 {
@@ -2586,7 +2677,7 @@ type ListWeightsRequest struct {
 
 func (x *ListWeightsRequest) Reset() {
 	*x = ListWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +2689,7 @@ func (x *ListWeightsRequest) String() string {
 func (*ListWeightsRequest) ProtoMessage() {}
 
 func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[37]
+	mi := &file_mneme_v1_services_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +2702,7 @@ func (x *ListWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsRequest.ProtoReflect.Descriptor instead.
 func (*ListWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{37}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
 }
 
 // ListWeightsResponse has the versions that are kept.
@@ -2629,7 +2720,7 @@ type ListWeightsResponse struct {
 
 func (x *ListWeightsResponse) Reset() {
 	*x = ListWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2641,7 +2732,7 @@ func (x *ListWeightsResponse) String() string {
 func (*ListWeightsResponse) ProtoMessage() {}
 
 func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[38]
+	mi := &file_mneme_v1_services_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2654,7 +2745,7 @@ func (x *ListWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWeightsResponse.ProtoReflect.Descriptor instead.
 func (*ListWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{38}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListWeightsResponse) GetVersions() []*WeightsVersion {
@@ -2693,7 +2784,7 @@ type FeatureWeight struct {
 
 func (x *FeatureWeight) Reset() {
 	*x = FeatureWeight{}
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2796,7 @@ func (x *FeatureWeight) String() string {
 func (*FeatureWeight) ProtoMessage() {}
 
 func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[39]
+	mi := &file_mneme_v1_services_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2809,7 @@ func (x *FeatureWeight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeatureWeight.ProtoReflect.Descriptor instead.
 func (*FeatureWeight) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{39}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FeatureWeight) GetName() string {
@@ -2753,7 +2844,7 @@ type RollbackWeightsRequest struct {
 
 func (x *RollbackWeightsRequest) Reset() {
 	*x = RollbackWeightsRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2765,7 +2856,7 @@ func (x *RollbackWeightsRequest) String() string {
 func (*RollbackWeightsRequest) ProtoMessage() {}
 
 func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[40]
+	mi := &file_mneme_v1_services_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2778,7 +2869,7 @@ func (x *RollbackWeightsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsRequest.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{40}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RollbackWeightsRequest) GetVersion() uint64 {
@@ -2799,7 +2890,7 @@ type RollbackWeightsResponse struct {
 
 func (x *RollbackWeightsResponse) Reset() {
 	*x = RollbackWeightsResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2811,7 +2902,7 @@ func (x *RollbackWeightsResponse) String() string {
 func (*RollbackWeightsResponse) ProtoMessage() {}
 
 func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[41]
+	mi := &file_mneme_v1_services_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2824,7 +2915,7 @@ func (x *RollbackWeightsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackWeightsResponse.ProtoReflect.Descriptor instead.
 func (*RollbackWeightsResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{41}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RollbackWeightsResponse) GetVersion() *WeightsVersion {
@@ -2849,7 +2940,7 @@ type EraseUserRequest struct {
 
 func (x *EraseUserRequest) Reset() {
 	*x = EraseUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2861,7 +2952,7 @@ func (x *EraseUserRequest) String() string {
 func (*EraseUserRequest) ProtoMessage() {}
 
 func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[42]
+	mi := &file_mneme_v1_services_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2874,7 +2965,7 @@ func (x *EraseUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserRequest.ProtoReflect.Descriptor instead.
 func (*EraseUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{42}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *EraseUserRequest) GetUserId() string {
@@ -2902,7 +2993,7 @@ type EraseUserResponse struct {
 
 func (x *EraseUserResponse) Reset() {
 	*x = EraseUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3005,7 @@ func (x *EraseUserResponse) String() string {
 func (*EraseUserResponse) ProtoMessage() {}
 
 func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[43]
+	mi := &file_mneme_v1_services_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3018,7 @@ func (x *EraseUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseUserResponse.ProtoReflect.Descriptor instead.
 func (*EraseUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{43}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *EraseUserResponse) GetErasureId() string {
@@ -2950,7 +3041,7 @@ type GetErasureRequest struct {
 
 func (x *GetErasureRequest) Reset() {
 	*x = GetErasureRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3053,7 @@ func (x *GetErasureRequest) String() string {
 func (*GetErasureRequest) ProtoMessage() {}
 
 func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[44]
+	mi := &file_mneme_v1_services_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3066,7 @@ func (x *GetErasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureRequest.ProtoReflect.Descriptor instead.
 func (*GetErasureRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{44}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetErasureRequest) GetUserId() string {
@@ -3007,7 +3098,7 @@ type GetErasureResponse struct {
 
 func (x *GetErasureResponse) Reset() {
 	*x = GetErasureResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3019,7 +3110,7 @@ func (x *GetErasureResponse) String() string {
 func (*GetErasureResponse) ProtoMessage() {}
 
 func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[45]
+	mi := &file_mneme_v1_services_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3032,7 +3123,7 @@ func (x *GetErasureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetErasureResponse.ProtoReflect.Descriptor instead.
 func (*GetErasureResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{45}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetErasureResponse) GetState() ErasureState {
@@ -3067,7 +3158,7 @@ type ScanUserRequest struct {
 
 func (x *ScanUserRequest) Reset() {
 	*x = ScanUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3170,7 @@ func (x *ScanUserRequest) String() string {
 func (*ScanUserRequest) ProtoMessage() {}
 
 func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[46]
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3183,7 @@ func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserRequest.ProtoReflect.Descriptor instead.
 func (*ScanUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{46}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ScanUserRequest) GetUserId() string {
@@ -3115,7 +3206,7 @@ type StoreCount struct {
 
 func (x *StoreCount) Reset() {
 	*x = StoreCount{}
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +3218,7 @@ func (x *StoreCount) String() string {
 func (*StoreCount) ProtoMessage() {}
 
 func (x *StoreCount) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +3231,7 @@ func (x *StoreCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreCount.ProtoReflect.Descriptor instead.
 func (*StoreCount) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StoreCount) GetStore() string {
@@ -3173,7 +3264,7 @@ type TransportTopic struct {
 
 func (x *TransportTopic) Reset() {
 	*x = TransportTopic{}
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3276,7 @@ func (x *TransportTopic) String() string {
 func (*TransportTopic) ProtoMessage() {}
 
 func (x *TransportTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3289,7 @@ func (x *TransportTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransportTopic.ProtoReflect.Descriptor instead.
 func (*TransportTopic) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TransportTopic) GetTopic() string {
@@ -3235,7 +3326,7 @@ type ScanUserResponse struct {
 
 func (x *ScanUserResponse) Reset() {
 	*x = ScanUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3247,7 +3338,7 @@ func (x *ScanUserResponse) String() string {
 func (*ScanUserResponse) ProtoMessage() {}
 
 func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3260,7 +3351,7 @@ func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserResponse.ProtoReflect.Descriptor instead.
 func (*ScanUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ScanUserResponse) GetCounts() []*StoreCount {
@@ -3288,7 +3379,7 @@ type ExportUserRequest struct {
 
 func (x *ExportUserRequest) Reset() {
 	*x = ExportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3300,7 +3391,7 @@ func (x *ExportUserRequest) String() string {
 func (*ExportUserRequest) ProtoMessage() {}
 
 func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3313,7 +3404,7 @@ func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
 func (*ExportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ExportUserRequest) GetUserId() string {
@@ -3334,7 +3425,7 @@ type ExportUserResponse struct {
 
 func (x *ExportUserResponse) Reset() {
 	*x = ExportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[51]
+	mi := &file_mneme_v1_services_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3346,7 +3437,7 @@ func (x *ExportUserResponse) String() string {
 func (*ExportUserResponse) ProtoMessage() {}
 
 func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[51]
+	mi := &file_mneme_v1_services_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3359,7 +3450,7 @@ func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
 func (*ExportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{51}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ExportUserResponse) GetData() []byte {
@@ -3386,7 +3477,7 @@ type BankCounts struct {
 
 func (x *BankCounts) Reset() {
 	*x = BankCounts{}
-	mi := &file_mneme_v1_services_proto_msgTypes[52]
+	mi := &file_mneme_v1_services_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3398,7 +3489,7 @@ func (x *BankCounts) String() string {
 func (*BankCounts) ProtoMessage() {}
 
 func (x *BankCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[52]
+	mi := &file_mneme_v1_services_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3411,7 +3502,7 @@ func (x *BankCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankCounts.ProtoReflect.Descriptor instead.
 func (*BankCounts) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{52}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BankCounts) GetMemories() uint64 {
@@ -3461,7 +3552,7 @@ type ImportUserRequest struct {
 
 func (x *ImportUserRequest) Reset() {
 	*x = ImportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[53]
+	mi := &file_mneme_v1_services_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3473,7 +3564,7 @@ func (x *ImportUserRequest) String() string {
 func (*ImportUserRequest) ProtoMessage() {}
 
 func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[53]
+	mi := &file_mneme_v1_services_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3486,7 +3577,7 @@ func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserRequest.ProtoReflect.Descriptor instead.
 func (*ImportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{53}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ImportUserRequest) GetUserId() string {
@@ -3537,7 +3628,7 @@ type ImportUserResponse struct {
 
 func (x *ImportUserResponse) Reset() {
 	*x = ImportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[54]
+	mi := &file_mneme_v1_services_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3549,7 +3640,7 @@ func (x *ImportUserResponse) String() string {
 func (*ImportUserResponse) ProtoMessage() {}
 
 func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[54]
+	mi := &file_mneme_v1_services_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3562,7 +3653,7 @@ func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserResponse.ProtoReflect.Descriptor instead.
 func (*ImportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{54}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ImportUserResponse) GetSoFar() *BankCounts {
@@ -3590,7 +3681,7 @@ type GetCoreRequest struct {
 
 func (x *GetCoreRequest) Reset() {
 	*x = GetCoreRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[55]
+	mi := &file_mneme_v1_services_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3602,7 +3693,7 @@ func (x *GetCoreRequest) String() string {
 func (*GetCoreRequest) ProtoMessage() {}
 
 func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[55]
+	mi := &file_mneme_v1_services_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3615,7 +3706,7 @@ func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreRequest.ProtoReflect.Descriptor instead.
 func (*GetCoreRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{55}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GetCoreRequest) GetUserId() string {
@@ -3636,7 +3727,7 @@ type GetCoreResponse struct {
 
 func (x *GetCoreResponse) Reset() {
 	*x = GetCoreResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[56]
+	mi := &file_mneme_v1_services_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3648,7 +3739,7 @@ func (x *GetCoreResponse) String() string {
 func (*GetCoreResponse) ProtoMessage() {}
 
 func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[56]
+	mi := &file_mneme_v1_services_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3661,7 +3752,7 @@ func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreResponse.ProtoReflect.Descriptor instead.
 func (*GetCoreResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{56}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *GetCoreResponse) GetCore() *CoreBlock {
@@ -3689,7 +3780,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[57]
+	mi := &file_mneme_v1_services_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +3792,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[57]
+	mi := &file_mneme_v1_services_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +3805,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{57}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WhyRequest) GetRecall() *RecallRequest {
@@ -3766,7 +3857,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_mneme_v1_services_proto_msgTypes[58]
+	mi := &file_mneme_v1_services_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3778,7 +3869,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[58]
+	mi := &file_mneme_v1_services_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3791,7 +3882,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{58}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Finding) GetTurnId() string {
@@ -3859,7 +3950,7 @@ type CandidateView struct {
 
 func (x *CandidateView) Reset() {
 	*x = CandidateView{}
-	mi := &file_mneme_v1_services_proto_msgTypes[59]
+	mi := &file_mneme_v1_services_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3871,7 +3962,7 @@ func (x *CandidateView) String() string {
 func (*CandidateView) ProtoMessage() {}
 
 func (x *CandidateView) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[59]
+	mi := &file_mneme_v1_services_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3884,7 +3975,7 @@ func (x *CandidateView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateView.ProtoReflect.Descriptor instead.
 func (*CandidateView) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{59}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *CandidateView) GetMemoryId() string {
@@ -3955,7 +4046,7 @@ type WhyResponse struct {
 
 func (x *WhyResponse) Reset() {
 	*x = WhyResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[60]
+	mi := &file_mneme_v1_services_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +4058,7 @@ func (x *WhyResponse) String() string {
 func (*WhyResponse) ProtoMessage() {}
 
 func (x *WhyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[60]
+	mi := &file_mneme_v1_services_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +4071,7 @@ func (x *WhyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyResponse.ProtoReflect.Descriptor instead.
 func (*WhyResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{60}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *WhyResponse) GetStage() Stage {
@@ -4058,12 +4149,22 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x0fweights_version\x18\b \x01(\tR\x0eweightsVersion\x12\x1a\n" +
 	"\bsearched\x18\t \x01(\bR\bsearched\"@\n" +
 	"\rAnswerRequest\x12/\n" +
-	"\x06recall\x18\x01 \x01(\v2\x17.mneme.v1.RecallRequestR\x06recall\"\x95\x01\n" +
+	"\x06recall\x18\x01 \x01(\v2\x17.mneme.v1.RecallRequestR\x06recall\"\xbf\x01\n" +
 	"\x0eAnswerResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\tR\x06answer\x12\x1c\n" +
 	"\tabstained\x18\x02 \x01(\bR\tabstained\x12\x1b\n" +
 	"\tcited_ids\x18\x03 \x03(\tR\bcitedIds\x120\n" +
-	"\x06recall\x18\x04 \x01(\v2\x18.mneme.v1.RecallResponseR\x06recall\"\x88\x01\n" +
+	"\x06recall\x18\x04 \x01(\v2\x18.mneme.v1.RecallResponseR\x06recall\x12(\n" +
+	"\x04cost\x18\x05 \x01(\v2\x14.mneme.v1.AnswerCostR\x04cost\"\xb3\x01\n" +
+	"\n" +
+	"AnswerCost\x12\x1f\n" +
+	"\vmodel_calls\x18\x01 \x01(\x03R\n" +
+	"modelCalls\x12!\n" +
+	"\finput_tokens\x18\x02 \x01(\x03R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x03 \x01(\x03R\foutputTokens\x12\x1b\n" +
+	"\trecall_ms\x18\x04 \x01(\x01R\brecallMs\x12\x1f\n" +
+	"\vgenerate_ms\x18\x05 \x01(\x01R\n" +
+	"generateMs\"\x88\x01\n" +
 	"\x16ReportCitationsRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
 	"\trecall_id\x18\x02 \x01(\tR\brecallId\x12\x1b\n" +
@@ -4348,7 +4449,7 @@ func file_mneme_v1_services_proto_rawDescGZIP() []byte {
 }
 
 var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_mneme_v1_services_proto_goTypes = []any{
 	(TurnState)(0),                   // 0: mneme.v1.TurnState
 	(FormationState)(0),              // 1: mneme.v1.FormationState
@@ -4361,167 +4462,169 @@ var file_mneme_v1_services_proto_goTypes = []any{
 	(*RecallResponse)(nil),           // 8: mneme.v1.RecallResponse
 	(*AnswerRequest)(nil),            // 9: mneme.v1.AnswerRequest
 	(*AnswerResponse)(nil),           // 10: mneme.v1.AnswerResponse
-	(*ReportCitationsRequest)(nil),   // 11: mneme.v1.ReportCitationsRequest
-	(*ReportCitationsResponse)(nil),  // 12: mneme.v1.ReportCitationsResponse
-	(*CountMemoriesRequest)(nil),     // 13: mneme.v1.CountMemoriesRequest
-	(*CountMemoriesResponse)(nil),    // 14: mneme.v1.CountMemoriesResponse
-	(*ListMemoriesRequest)(nil),      // 15: mneme.v1.ListMemoriesRequest
-	(*ListMemoriesResponse)(nil),     // 16: mneme.v1.ListMemoriesResponse
-	(*GetMemoryRequest)(nil),         // 17: mneme.v1.GetMemoryRequest
-	(*GetMemoryResponse)(nil),        // 18: mneme.v1.GetMemoryResponse
-	(*GetMemoryHistoryRequest)(nil),  // 19: mneme.v1.GetMemoryHistoryRequest
-	(*GetMemoryHistoryResponse)(nil), // 20: mneme.v1.GetMemoryHistoryResponse
-	(*DeleteMemoryRequest)(nil),      // 21: mneme.v1.DeleteMemoryRequest
-	(*DeleteMemoryResponse)(nil),     // 22: mneme.v1.DeleteMemoryResponse
-	(*ReleaseMemoryRequest)(nil),     // 23: mneme.v1.ReleaseMemoryRequest
-	(*ReleaseMemoryResponse)(nil),    // 24: mneme.v1.ReleaseMemoryResponse
-	(*AddMemoryRequest)(nil),         // 25: mneme.v1.AddMemoryRequest
-	(*AddMemoryResponse)(nil),        // 26: mneme.v1.AddMemoryResponse
-	(*UpdateMemoryRequest)(nil),      // 27: mneme.v1.UpdateMemoryRequest
-	(*UpdateMemoryResponse)(nil),     // 28: mneme.v1.UpdateMemoryResponse
-	(*TurnStatus)(nil),               // 29: mneme.v1.TurnStatus
-	(*GetTurnsRequest)(nil),          // 30: mneme.v1.GetTurnsRequest
-	(*GetTurnsResponse)(nil),         // 31: mneme.v1.GetTurnsResponse
-	(*GetWorkingMemoryRequest)(nil),  // 32: mneme.v1.GetWorkingMemoryRequest
-	(*GetWorkingMemoryResponse)(nil), // 33: mneme.v1.GetWorkingMemoryResponse
-	(*GetSessionRequest)(nil),        // 34: mneme.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),       // 35: mneme.v1.GetSessionResponse
-	(*RerankCandidate)(nil),          // 36: mneme.v1.RerankCandidate
-	(*RerankRequest)(nil),            // 37: mneme.v1.RerankRequest
-	(*RankedMemory)(nil),             // 38: mneme.v1.RankedMemory
-	(*RerankResponse)(nil),           // 39: mneme.v1.RerankResponse
-	(*WeightsVersion)(nil),           // 40: mneme.v1.WeightsVersion
-	(*ListWeightsRequest)(nil),       // 41: mneme.v1.ListWeightsRequest
-	(*ListWeightsResponse)(nil),      // 42: mneme.v1.ListWeightsResponse
-	(*FeatureWeight)(nil),            // 43: mneme.v1.FeatureWeight
-	(*RollbackWeightsRequest)(nil),   // 44: mneme.v1.RollbackWeightsRequest
-	(*RollbackWeightsResponse)(nil),  // 45: mneme.v1.RollbackWeightsResponse
-	(*EraseUserRequest)(nil),         // 46: mneme.v1.EraseUserRequest
-	(*EraseUserResponse)(nil),        // 47: mneme.v1.EraseUserResponse
-	(*GetErasureRequest)(nil),        // 48: mneme.v1.GetErasureRequest
-	(*GetErasureResponse)(nil),       // 49: mneme.v1.GetErasureResponse
-	(*ScanUserRequest)(nil),          // 50: mneme.v1.ScanUserRequest
-	(*StoreCount)(nil),               // 51: mneme.v1.StoreCount
-	(*TransportTopic)(nil),           // 52: mneme.v1.TransportTopic
-	(*ScanUserResponse)(nil),         // 53: mneme.v1.ScanUserResponse
-	(*ExportUserRequest)(nil),        // 54: mneme.v1.ExportUserRequest
-	(*ExportUserResponse)(nil),       // 55: mneme.v1.ExportUserResponse
-	(*BankCounts)(nil),               // 56: mneme.v1.BankCounts
-	(*ImportUserRequest)(nil),        // 57: mneme.v1.ImportUserRequest
-	(*ImportUserResponse)(nil),       // 58: mneme.v1.ImportUserResponse
-	(*GetCoreRequest)(nil),           // 59: mneme.v1.GetCoreRequest
-	(*GetCoreResponse)(nil),          // 60: mneme.v1.GetCoreResponse
-	(*WhyRequest)(nil),               // 61: mneme.v1.WhyRequest
-	(*Finding)(nil),                  // 62: mneme.v1.Finding
-	(*CandidateView)(nil),            // 63: mneme.v1.CandidateView
-	(*WhyResponse)(nil),              // 64: mneme.v1.WhyResponse
-	(*timestamppb.Timestamp)(nil),    // 65: google.protobuf.Timestamp
-	(*Memory)(nil),                   // 66: mneme.v1.Memory
-	(Status)(0),                      // 67: mneme.v1.Status
-	(*Turn)(nil),                     // 68: mneme.v1.Turn
-	(Kind)(0),                        // 69: mneme.v1.Kind
-	(*SaliencyDecision)(nil),         // 70: mneme.v1.SaliencyDecision
-	(*CoreBlock)(nil),                // 71: mneme.v1.CoreBlock
+	(*AnswerCost)(nil),               // 11: mneme.v1.AnswerCost
+	(*ReportCitationsRequest)(nil),   // 12: mneme.v1.ReportCitationsRequest
+	(*ReportCitationsResponse)(nil),  // 13: mneme.v1.ReportCitationsResponse
+	(*CountMemoriesRequest)(nil),     // 14: mneme.v1.CountMemoriesRequest
+	(*CountMemoriesResponse)(nil),    // 15: mneme.v1.CountMemoriesResponse
+	(*ListMemoriesRequest)(nil),      // 16: mneme.v1.ListMemoriesRequest
+	(*ListMemoriesResponse)(nil),     // 17: mneme.v1.ListMemoriesResponse
+	(*GetMemoryRequest)(nil),         // 18: mneme.v1.GetMemoryRequest
+	(*GetMemoryResponse)(nil),        // 19: mneme.v1.GetMemoryResponse
+	(*GetMemoryHistoryRequest)(nil),  // 20: mneme.v1.GetMemoryHistoryRequest
+	(*GetMemoryHistoryResponse)(nil), // 21: mneme.v1.GetMemoryHistoryResponse
+	(*DeleteMemoryRequest)(nil),      // 22: mneme.v1.DeleteMemoryRequest
+	(*DeleteMemoryResponse)(nil),     // 23: mneme.v1.DeleteMemoryResponse
+	(*ReleaseMemoryRequest)(nil),     // 24: mneme.v1.ReleaseMemoryRequest
+	(*ReleaseMemoryResponse)(nil),    // 25: mneme.v1.ReleaseMemoryResponse
+	(*AddMemoryRequest)(nil),         // 26: mneme.v1.AddMemoryRequest
+	(*AddMemoryResponse)(nil),        // 27: mneme.v1.AddMemoryResponse
+	(*UpdateMemoryRequest)(nil),      // 28: mneme.v1.UpdateMemoryRequest
+	(*UpdateMemoryResponse)(nil),     // 29: mneme.v1.UpdateMemoryResponse
+	(*TurnStatus)(nil),               // 30: mneme.v1.TurnStatus
+	(*GetTurnsRequest)(nil),          // 31: mneme.v1.GetTurnsRequest
+	(*GetTurnsResponse)(nil),         // 32: mneme.v1.GetTurnsResponse
+	(*GetWorkingMemoryRequest)(nil),  // 33: mneme.v1.GetWorkingMemoryRequest
+	(*GetWorkingMemoryResponse)(nil), // 34: mneme.v1.GetWorkingMemoryResponse
+	(*GetSessionRequest)(nil),        // 35: mneme.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),       // 36: mneme.v1.GetSessionResponse
+	(*RerankCandidate)(nil),          // 37: mneme.v1.RerankCandidate
+	(*RerankRequest)(nil),            // 38: mneme.v1.RerankRequest
+	(*RankedMemory)(nil),             // 39: mneme.v1.RankedMemory
+	(*RerankResponse)(nil),           // 40: mneme.v1.RerankResponse
+	(*WeightsVersion)(nil),           // 41: mneme.v1.WeightsVersion
+	(*ListWeightsRequest)(nil),       // 42: mneme.v1.ListWeightsRequest
+	(*ListWeightsResponse)(nil),      // 43: mneme.v1.ListWeightsResponse
+	(*FeatureWeight)(nil),            // 44: mneme.v1.FeatureWeight
+	(*RollbackWeightsRequest)(nil),   // 45: mneme.v1.RollbackWeightsRequest
+	(*RollbackWeightsResponse)(nil),  // 46: mneme.v1.RollbackWeightsResponse
+	(*EraseUserRequest)(nil),         // 47: mneme.v1.EraseUserRequest
+	(*EraseUserResponse)(nil),        // 48: mneme.v1.EraseUserResponse
+	(*GetErasureRequest)(nil),        // 49: mneme.v1.GetErasureRequest
+	(*GetErasureResponse)(nil),       // 50: mneme.v1.GetErasureResponse
+	(*ScanUserRequest)(nil),          // 51: mneme.v1.ScanUserRequest
+	(*StoreCount)(nil),               // 52: mneme.v1.StoreCount
+	(*TransportTopic)(nil),           // 53: mneme.v1.TransportTopic
+	(*ScanUserResponse)(nil),         // 54: mneme.v1.ScanUserResponse
+	(*ExportUserRequest)(nil),        // 55: mneme.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 56: mneme.v1.ExportUserResponse
+	(*BankCounts)(nil),               // 57: mneme.v1.BankCounts
+	(*ImportUserRequest)(nil),        // 58: mneme.v1.ImportUserRequest
+	(*ImportUserResponse)(nil),       // 59: mneme.v1.ImportUserResponse
+	(*GetCoreRequest)(nil),           // 60: mneme.v1.GetCoreRequest
+	(*GetCoreResponse)(nil),          // 61: mneme.v1.GetCoreResponse
+	(*WhyRequest)(nil),               // 62: mneme.v1.WhyRequest
+	(*Finding)(nil),                  // 63: mneme.v1.Finding
+	(*CandidateView)(nil),            // 64: mneme.v1.CandidateView
+	(*WhyResponse)(nil),              // 65: mneme.v1.WhyResponse
+	(*timestamppb.Timestamp)(nil),    // 66: google.protobuf.Timestamp
+	(*Memory)(nil),                   // 67: mneme.v1.Memory
+	(Status)(0),                      // 68: mneme.v1.Status
+	(*Turn)(nil),                     // 69: mneme.v1.Turn
+	(Kind)(0),                        // 70: mneme.v1.Kind
+	(*SaliencyDecision)(nil),         // 71: mneme.v1.SaliencyDecision
+	(*CoreBlock)(nil),                // 72: mneme.v1.CoreBlock
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
-	65, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
+	66, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
 	5,  // 1: mneme.v1.RecallRequest.messages:type_name -> mneme.v1.Message
-	66, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
+	67, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
 	7,  // 3: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
 	6,  // 4: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
 	4,  // 5: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
 	8,  // 6: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
-	67, // 7: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
-	66, // 8: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	66, // 9: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	68, // 10: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	66, // 11: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	66, // 12: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	66, // 13: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
-	68, // 14: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
-	69, // 15: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
-	66, // 16: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
-	68, // 17: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
-	66, // 18: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
-	0,  // 19: mneme.v1.TurnStatus.state:type_name -> mneme.v1.TurnState
-	70, // 20: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
-	29, // 21: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
-	68, // 22: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
-	1,  // 23: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	65, // 24: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
-	36, // 25: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
-	38, // 26: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	65, // 27: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
-	40, // 28: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
-	43, // 29: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
-	40, // 30: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
-	2,  // 31: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
-	65, // 32: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
-	51, // 33: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
-	52, // 34: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
-	56, // 35: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
-	56, // 36: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
-	71, // 37: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
-	4,  // 38: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
-	3,  // 39: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
-	3,  // 40: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
-	62, // 41: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
-	63, // 42: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
-	10, // 43: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
-	71, // 44: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
-	4,  // 45: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
-	9,  // 46: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
-	11, // 47: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	15, // 48: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	17, // 49: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	19, // 50: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	21, // 51: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	23, // 52: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
-	25, // 53: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
-	27, // 54: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
-	30, // 55: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
-	32, // 56: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	34, // 57: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	13, // 58: mneme.v1.MemoryService.CountMemories:input_type -> mneme.v1.CountMemoriesRequest
-	59, // 59: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
-	46, // 60: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
-	48, // 61: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
-	50, // 62: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
-	54, // 63: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
-	57, // 64: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
-	37, // 65: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	41, // 66: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
-	44, // 67: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
-	61, // 68: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
-	8,  // 69: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	10, // 70: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	12, // 71: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	16, // 72: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	18, // 73: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	20, // 74: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	22, // 75: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	24, // 76: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
-	26, // 77: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
-	28, // 78: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
-	31, // 79: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
-	33, // 80: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	35, // 81: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	14, // 82: mneme.v1.MemoryService.CountMemories:output_type -> mneme.v1.CountMemoriesResponse
-	60, // 83: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
-	47, // 84: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
-	49, // 85: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
-	53, // 86: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
-	55, // 87: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
-	58, // 88: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
-	39, // 89: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	42, // 90: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
-	45, // 91: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
-	64, // 92: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
-	69, // [69:93] is the sub-list for method output_type
-	45, // [45:69] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	11, // 7: mneme.v1.AnswerResponse.cost:type_name -> mneme.v1.AnswerCost
+	68, // 8: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
+	67, // 9: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	67, // 10: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	69, // 11: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	67, // 12: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	67, // 13: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	67, // 14: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
+	69, // 15: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
+	70, // 16: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
+	67, // 17: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
+	69, // 18: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
+	67, // 19: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
+	0,  // 20: mneme.v1.TurnStatus.state:type_name -> mneme.v1.TurnState
+	71, // 21: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
+	30, // 22: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
+	69, // 23: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	1,  // 24: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
+	66, // 25: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	37, // 26: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
+	39, // 27: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
+	66, // 28: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
+	41, // 29: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
+	44, // 30: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
+	41, // 31: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
+	2,  // 32: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
+	66, // 33: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	52, // 34: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	53, // 35: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	57, // 36: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	57, // 37: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	72, // 38: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 39: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
+	3,  // 40: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
+	3,  // 41: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
+	63, // 42: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
+	64, // 43: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
+	10, // 44: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
+	72, // 45: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 46: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
+	9,  // 47: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
+	12, // 48: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
+	16, // 49: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	18, // 50: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	20, // 51: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	22, // 52: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	24, // 53: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
+	26, // 54: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
+	28, // 55: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
+	31, // 56: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
+	33, // 57: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	35, // 58: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	14, // 59: mneme.v1.MemoryService.CountMemories:input_type -> mneme.v1.CountMemoriesRequest
+	60, // 60: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
+	47, // 61: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	49, // 62: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	51, // 63: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	55, // 64: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	58, // 65: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	38, // 66: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	42, // 67: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
+	45, // 68: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
+	62, // 69: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
+	8,  // 70: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	10, // 71: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	13, // 72: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	17, // 73: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	19, // 74: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	21, // 75: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	23, // 76: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	25, // 77: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
+	27, // 78: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
+	29, // 79: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
+	32, // 80: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
+	34, // 81: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	36, // 82: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	15, // 83: mneme.v1.MemoryService.CountMemories:output_type -> mneme.v1.CountMemoriesResponse
+	61, // 84: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
+	48, // 85: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	50, // 86: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	54, // 87: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	56, // 88: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	59, // 89: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	40, // 90: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	43, // 91: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
+	46, // 92: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
+	65, // 93: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
+	70, // [70:94] is the sub-list for method output_type
+	46, // [46:70] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_services_proto_init() }
@@ -4531,14 +4634,14 @@ func file_mneme_v1_services_proto_init() {
 	}
 	file_mneme_v1_events_proto_init()
 	file_mneme_v1_memory_proto_init()
-	file_mneme_v1_services_proto_msgTypes[36].OneofWrappers = []any{}
+	file_mneme_v1_services_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_services_proto_rawDesc), len(file_mneme_v1_services_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

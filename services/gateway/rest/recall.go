@@ -116,10 +116,24 @@ type Answer struct {
 	Abstained bool     `json:"abstained" doc:"Whether the answer is that memory does not tell."`
 	CitedIDs  []string `json:"cited_ids" nullable:"false" doc:"The memories that the answer cites."`
 	Recall    Recall   `json:"recall" doc:"The recall that it was made from."`
+	Cost      *Cost    `json:"cost,omitempty" doc:"What it cost; absent in a diagnosis."`
+}
+
+// Cost is what an answer cost.
+type Cost struct {
+	ModelCalls   int64   `json:"model_calls" doc:"Calls of models that were answered, repairs included; 0 without a model."`
+	InputTokens  int64   `json:"input_tokens" doc:"Tokens of their prompts."`
+	OutputTokens int64   `json:"output_tokens" doc:"Tokens of their answers."`
+	RecallMS     float64 `json:"recall_ms" doc:"Time until the profile was there, in milliseconds."`
+	GenerateMS   float64 `json:"generate_ms" doc:"Time from then until the answer was there, in milliseconds."`
 }
 
 func answerOf(r *mnemev1.AnswerResponse) Answer {
-	return Answer{r.GetAnswer(), r.GetAbstained(), texts(r.GetCitedIds()), recallOf(r.GetRecall())}
+	out := Answer{Answer: r.GetAnswer(), Abstained: r.GetAbstained(), CitedIDs: texts(r.GetCitedIds()), Recall: recallOf(r.GetRecall())}
+	if c := r.GetCost(); c != nil {
+		out.Cost = &Cost{c.GetModelCalls(), c.GetInputTokens(), c.GetOutputTokens(), c.GetRecallMs(), c.GetGenerateMs()}
+	}
+	return out
 }
 
 // Diagnosis says what became of what was expected.
