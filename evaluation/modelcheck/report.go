@@ -124,7 +124,7 @@ func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
 	if r.Share() < enoughRight && float64(r.Right) < enoughRight*float64(answered) {
 		add("%d of %d decisions are right: choose a larger model for %s", r.Right, r.Cases, setting(role))
 	}
-	if limit := client.Timeout().Milliseconds(); float64(r.P95) > slowShare*float64(limit) {
+	if limit := client.Timeout(role).Milliseconds(); float64(r.P95) > slowShare*float64(limit) {
 		add("the slowest answers take %d ms of the %d that MNEME_LLM_TIMEOUT allows: raise it", r.P95, limit)
 	}
 	if r.InputTokens == 0 {

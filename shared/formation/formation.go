@@ -39,6 +39,14 @@ type Former interface {
 	Version() string
 }
 
+// Reader is a former that reads what the bank has before it extracts, so that it calls the people and things of the user what they are
+// called there, and what "it" or "the 28th" may mean.
+type Reader interface {
+	Former
+	// Reads is how many entries of the bank Extract is given as Session.Known, at most.
+	Reads() int
+}
+
 // Session is the turns of one session that wait for consolidation, in order of time.
 type Session struct {
 	Scope memory.Scope  `json:"scope"`
@@ -47,6 +55,9 @@ type Session struct {
 	// Context are turns of the session that are not formed, in order of time: a gate dropped them. They may be read, to understand what
 	// was said beside them, and are never the source of anything.
 	Context []memory.Turn `json:"context,omitempty"`
+	// Known are entries of the bank near to the turns, for a Reader: nearest first, without vectors. Like context they are never the source
+	// of anything.
+	Known []memory.Memory `json:"known,omitempty"`
 }
 
 // Around is the context of the turns from first to end: what was said after the turn before them, and before the turn behind them.
@@ -108,6 +119,8 @@ type Candidate struct {
 	Neighbours int `json:"neighbours,omitempty"`
 	// Vector is the embedding of Content; the extracting activity fills it in.
 	Vector memory.Vector `json:"vector,omitempty"`
+	// Fault, where it is not empty, says what is wrong with what the policy found in Sources: there is no candidate then. It quotes nobody.
+	Fault string `json:"fault,omitempty"`
 }
 
 // How many entries a candidate or lookup is held against.
@@ -179,6 +192,14 @@ type Found struct {
 	Similarity []float64 `json:"similarity,omitempty"`
 }
 
+// Failure is something that turns say and that a policy could not deal with, whatever it did with the rest.
+type Failure struct {
+	// Sources are the turns, at least one of the session.
+	Sources []string `json:"sources"`
+	// Reason says what went wrong, for operators; it quotes nobody.
+	Reason string `json:"reason"`
+}
+
 // Verdict is a former's decision on a session, or, when it has Lookups, what the former wants to know before it decides.
 type Verdict struct {
 	// Operations are in the order they are to be applied, with the new entries complete but for version and vector.
@@ -190,6 +211,8 @@ type Verdict struct {
 	Passing []Passing `json:"passing,omitempty"`
 	// Retire are turns that working memory should no longer show, beside the sources of what is closed.
 	Retire []string `json:"retire,omitempty"`
+	// Failed are candidates that nothing could be decided on, although something was on others.
+	Failed []Failure `json:"failed,omitempty"`
 	// Lookups ask for more; the rest of the verdict but Memo must be empty then.
 	Lookups []Lookup `json:"lookups,omitempty"`
 	// Memo is handed back with what the lookups found. It may hold conversation text: it is kept in the workflow's history only.

@@ -54,13 +54,20 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	if err != nil {
 		return Extracted{}, classify(err)
 	}
-	candidates, err := former.Extract(ctx, b.session())
+	session := b.session()
+	if r, ok := former.(formation.Reader); ok && r.Reads() > 0 {
+		if session.Known, err = a.near(ctx, b, r.Reads()); err != nil {
+			return Extracted{}, classify(fmt.Errorf("look up what is known: %w", err))
+		}
+	}
+	candidates, err := former.Extract(ctx, session)
 	if err == nil {
 		err = checkCandidates(b, candidates)
 	}
 	if err != nil {
 		return Extracted{}, classify(fmt.Errorf("extract: %w", err))
 	}
+	candidates, failed := sound(candidates)
 	formation.Number(candidates)
 	candidates = candidates[min(b.Skip, len(candidates)):]
 	more := b.Take > 0 && len(candidates) > b.Take
@@ -78,8 +85,20 @@ func (a *Activities) Extract(ctx context.Context, b Batch) (Extracted, error) {
 	for i := range candidates {
 		candidates[i].Vector = vectors[i]
 	}
-	out := Extracted{Candidates: candidates, More: more, Known: known, Reused: reused}
+	out := Extracted{Candidates: candidates, More: more, Known: known, Reused: reused, Failed: failed}
 	return out, fits("what the turns say", out)
+}
+
+// sound takes out of the candidates those that something is wrong with.
+func sound(candidates []formation.Candidate) (good []formation.Candidate, failed []formation.Failure) {
+	for _, c := range candidates {
+		if c.Fault == "" {
+			good = append(good, c)
+		} else {
+			failed = append(failed, formation.Failure{Sources: c.Sources, Reason: c.Fault})
+		}
+	}
+	return good, failed
 }
 
 // checkCandidates refuses candidates that are made of anything but the turns that are to be formed.

@@ -186,6 +186,8 @@ type Extracted struct {
 	More bool `json:"more,omitempty"`
 	// Known are the batch's turns that were decided on before, kept or dropped: they came again, and the further steps leave them out.
 	Known []string `json:"known,omitempty"`
+	// Failed are things that turns say and that the policy could not tell.
+	Failed []formation.Failure `json:"failed,omitempty"`
 	// Reused are those among Known whose id was given to something else before: another session, or another text.
 	Reused []string `json:"reused,omitempty"`
 }
@@ -247,6 +249,8 @@ type Decided struct {
 	Changes []memory.Change `json:"changes,omitempty"`
 	// Passing are turns of the batch that working memory has to hold for a while.
 	Passing []formation.Passing `json:"passing,omitempty"`
+	// Failed are candidates that nothing could be decided on.
+	Failed []formation.Failure `json:"failed,omitempty"`
 	// Lookups are what the former wants to know before it decides; the rest is empty then, but for Memo.
 	Lookups []formation.Lookup `json:"lookups,omitempty"`
 	Memo    json.RawMessage    `json:"memo,omitempty"`

@@ -81,7 +81,7 @@ func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) 
 		}
 	}
 	changes := append(memory.Changes(scope, v.Operations), memory.CoreChanges(scope, write.Core, v.Core)...)
-	return Decided{Write: write, Changes: changes, Passing: v.Passing}, nil
+	return Decided{Write: write, Changes: changes, Passing: v.Passing, Failed: v.Failed}, nil
 }
 
 // checkVerdict refuses a verdict that rests on a turn that is neither of the batch nor what a shown entry was made of: context is read,

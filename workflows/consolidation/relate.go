@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -86,6 +87,35 @@ func (a *Activities) Search(ctx context.Context, in SearchInput) (SearchResult, 
 	var out SearchResult
 	out.Pool, out.Near = related(in.Lookups, found, maxPoolBytes)
 	return out, nil
+}
+
+// nearTexts is in how many parts the turns are searched for that a former is to read what is known about.
+const nearTexts = 16
+
+// near finds what the bank has near to a batch's turns, at most n entries, the nearest of every part of them first.
+func (a *Activities) near(ctx context.Context, b Batch, n int) ([]memory.Memory, error) {
+	var texts []string
+	for part := range slices.Chunk(b.Turns, (len(b.Turns)+nearTexts-1)/nearTexts) {
+		var said strings.Builder
+		for _, t := range part {
+			said.WriteString(t.Text + "\n" + t.Caption + "\n")
+		}
+		texts = append(texts, strings.TrimSpace(said.String()))
+	}
+	vectors, err := a.Embedder.Embed(ctx, texts)
+	if err != nil {
+		return nil, fmt.Errorf("embed turns: %w", err)
+	}
+	lookups := make([]formation.Lookup, len(texts))
+	for i, text := range texts {
+		lookups[i] = formation.Lookup{Text: text, Vector: vectors[i], K: n}
+	}
+	found, err := a.search(ctx, b.Scope, lookups)
+	if err != nil {
+		return nil, err
+	}
+	out, _ := related(lookups, found, maxPoolBytes)
+	return out[:min(n, len(out))], nil
 }
 
 // search makes several searches, some at a time.

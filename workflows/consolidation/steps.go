@@ -44,10 +44,16 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	}
 	batch.Context = session.context(n)
 	slices.SortStableFunc(batch.Turns, func(a, b Turn) int { return a.Time.Compare(b.Time) })
-	extracted, err := consolidate(do, batch)
+	extracted, failed, err := consolidate(do, batch)
 	switch {
 	case err == nil:
 		s.LastFailure = ""
+		if len(failed) > 0 {
+			s.LastFailure = failed[0].Reason
+			if err := s.putAside(do, batch.only(sourcesOf(failed)), reasonFailed(failed)); err != nil {
+				return err
+			}
+		}
 		if reused := batch.only(extracted.Reused); len(reused.Turns) > 0 {
 			if err := s.putAside(do, reused, reasonReused); err != nil {
 				return err
@@ -80,6 +86,20 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 // reasonReused is why turns are dead letters whose id is another turn's.
 const reasonReused = "turn.turn_id: is that of a turn with another session or text, want ids that are unique per user"
 
+// reasonFailed is why turns are dead letters that say something, beside other things, that no operation came of.
+func reasonFailed(failed []formation.Failure) string {
+	text := fmt.Sprintf("%d of the things that were said could not be formed; the rest was. The first: %s", len(failed), failed[0].Reason)
+	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "?")
+}
+
+func sourcesOf(failed []formation.Failure) []string {
+	var out []string
+	for _, f := range failed {
+		out = append(out, f.Sources...)
+	}
+	return out
+}
+
 // putAside moves a batch to the dead letters, where a replay finds it: what waited to be formed, and not what was only read beside it. Only
 // an error that stops the run is returned.
 func (s *State) putAside(do steps, b Batch, reason string) error {
@@ -91,25 +111,30 @@ func (s *State) putAside(do steps, b Batch, reason string) error {
 	return nil
 }
 
-// consolidate runs the four steps on a batch, and returns what was extracted.
-func consolidate(do steps, b Batch) (extracted Extracted, err error) {
+// consolidate runs the four steps on a batch, and returns what was extracted, and what failed beside what was applied. The turns of that
+// count as not formed: they come again, and what was formed of them is found in the bank then.
+func consolidate(do steps, b Batch) (extracted Extracted, failed []formation.Failure, err error) {
 	var decided Decided
 	if len(b.Turns) > 0 {
 		if extracted, err = do.extract(b); err != nil {
-			return extracted, err
+			return extracted, nil, err
 		}
 		b = b.without(extracted.Known)
 	}
 	if len(b.Turns) > 0 {
 		near, err := do.relate(RelateInput{b, extracted.Candidates})
 		if err != nil {
-			return extracted, err
+			return extracted, nil, err
 		}
 		if decided, err = decide(do, b, near); err != nil {
-			return extracted, err
+			return extracted, nil, err
 		}
 	}
-	return extracted, do.apply(ApplyInput{b, decided, do.now(), extracted.More})
+	failed = slices.Concat(extracted.Failed, decided.Failed)
+	if len(failed) > 0 && extracted.More {
+		return extracted, nil, temporal.NewApplicationError(reasonFailed(failed), errorMalformed) // a turn is not formed in part and put aside
+	}
+	return extracted, failed, do.apply(ApplyInput{b.without(sourcesOf(failed)), decided, do.now(), extracted.More})
 }
 
 // decide asks for a decision, making the lookups that the former wants first.

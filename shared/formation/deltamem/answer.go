@@ -35,7 +35,7 @@ type edit struct {
 	Topic          string   `json:"topic,omitempty" desc:"one or two words"`
 	Keywords       []string `json:"keywords,omitempty"`
 	EventDate      string   `json:"event_date,omitempty" desc:"YYYY-MM-DD, YYYY-MM, YYYY or empty"`
-	EventPrecision string   `json:"event_precision,omitempty" enum:"day|month|year|none"`
+	EventPrecision string   `json:"event_precision,omitempty" enum:"day|week|month|year|none"`
 	EventWords     string   `json:"event_words,omitempty" desc:"the speaker's words for the time, or empty"`
 }
 

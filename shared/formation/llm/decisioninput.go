@@ -31,6 +31,25 @@ type ShownMemory struct {
 	When    string `json:"when,omitempty"`
 }
 
+// ShownKnown is an entry of the bank as extractors are shown it: to read, without an alias that an answer could name.
+type ShownKnown struct {
+	Content string `json:"content"`
+	Slot    string `json:"slot,omitempty"`
+	When    string `json:"when,omitempty"`
+}
+
+// ReadsOfBank is how many entries an extractor reads.
+const ReadsOfBank = 16
+
+// ShowKnown shows entries to be read only.
+func ShowKnown(list []memory.Memory) []ShownKnown {
+	out := make([]ShownKnown, len(list))
+	for i, m := range list {
+		out[i] = ShownKnown{Content: m.Content, Slot: m.Slot, When: model.ShowEvent(m.EventTime)}
+	}
+	return out
+}
+
 // ShowMemory shows a memory by an alias.
 func ShowMemory(alias string, m memory.Memory) ShownMemory {
 	return ShownMemory{

@@ -2,9 +2,11 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
@@ -67,7 +69,7 @@ func (f *Filter) Filter(
 			for n, i := range batch {
 				rated[n] = turns[i]
 			}
-			scores, err := f.rate(ctx, scope, rated, read[max(0, len(read)-maxBefore):])
+			scores, err := f.rateOrHalve(ctx, scope, rated, read)
 			if err != nil {
 				return nil, err
 			}
@@ -80,6 +82,19 @@ func (f *Filter) Filter(
 		}
 	}
 	return out, nil
+}
+
+// rateOrHalve rates turns in one call, or in two of half as many each where that is too much for the model.
+func (f *Filter) rateOrHalve(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]float64, error) {
+	scores, err := f.rate(ctx, scope, turns, before[max(0, len(before)-maxBefore):])
+	if half := len(turns) / 2; half > 0 && errors.Is(err, fault.ErrAnswerTooLong) {
+		if scores, err = f.rateOrHalve(ctx, scope, turns[:half], before); err != nil {
+			return nil, err
+		}
+		rest, err := f.rateOrHalve(ctx, scope, turns[half:], slices.Concat(before, turns[:half]))
+		return append(scores, rest...), err
+	}
+	return scores, err
 }
 
 func (f *Filter) rate(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]float64, error) {

@@ -73,6 +73,23 @@ func TestFilterSendsBatches(t *testing.T) {
 	}
 }
 
+func TestWhatIsTooMuchForOneAnswerIsRatedInHalves(t *testing.T) {
+	s := llmtest.New(t)
+	s.Script(model.RoleFilter, llmtest.Truncated())
+	out, err := newFilter(t, s).Filter(t.Context(), scope, turns("I have two sons now", "ok", "We live near the sea"), nil)
+	if err != nil || len(out) != 3 || !out[0].Salient || out[1].Salient || !out[2].Salient {
+		t.Fatalf("decisions %+v, error %v", out, err)
+	}
+	var last struct{ Context, Turns []struct{ Text string } }
+	calls := s.Calls(model.RoleFilter)
+	if err := json.Unmarshal(calls[len(calls)-1].Data(), &last); err != nil {
+		t.Fatal(err)
+	}
+	if len(calls) != 3 || len(last.Turns) != 2 || len(last.Context) != 1 || last.Context[0].Text != "I have two sons now" {
+		t.Errorf("%d calls, the last of %+v", len(calls), last)
+	}
+}
+
 func TestTheModelReadsTurnsWithThoseBeforeAndOneSessionAtATime(t *testing.T) {
 	s := llmtest.New(t)
 	opts := llm.DefaultOptions()

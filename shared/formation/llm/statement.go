@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -43,9 +44,10 @@ func Extract[A, S any](ctx context.Context, r Role, in formation.Session, of fun
 		return nil, nil
 	}
 	data := struct {
+		Known   []ShownKnown   `json:"known,omitempty"`
 		Context []ShownContext `json:"context,omitempty"`
 		Turns   []ShownTurn    `json:"turns"`
-	}{ShowContext(in.Context, in.Turns), ShowTurns(in.Turns)}
+	}{ShowKnown(in.Known), ShowContext(in.Context, in.Turns), ShowTurns(in.Turns)}
 	return Ask(ctx, r, in.Scope.Tenant, data, len(in.Turns), func(a A) ([]formation.Candidate, error) {
 		nothing, said := of(a)
 		if err := CheckNothing(nothing, len(said)); err != nil {
@@ -56,17 +58,24 @@ func Extract[A, S any](ctx context.Context, r Role, in formation.Session, of fun
 }
 
 // candidates reads a list of statements in whatever form a strategy has them, and returns them in order of their first source. read
-// returns the candidate and the position of its first source, as Statement.Candidate does.
+// returns the candidate and the position of its first source, as Statement.Candidate does. What is wrong with one statement concerns it
+// alone, where it says at least which turns it comes from: the error is one of structured.Partly then, and the candidate has a Fault.
 func candidates[S any](statements []S, read func(S) (formation.Candidate, int, error)) ([]formation.Candidate, error) {
 	type placed struct {
 		first int
 		formation.Candidate
 	}
 	var found []placed
+	var faults []string
+	right, lost := 0, false
 	for i, s := range statements {
 		c, first, err := read(s)
 		if err != nil {
-			return nil, structured.Faultf("memory %d: %v", i+1, err)
+			faults = append(faults, fmt.Sprintf("memory %d: %v", i+1, err))
+			lost = lost || len(c.Sources) == 0
+			c = formation.Candidate{Sources: c.Sources, Fault: err.Error()}
+		} else {
+			right++
 		}
 		found = append(found, placed{first, c})
 	}
@@ -75,7 +84,14 @@ func candidates[S any](statements []S, read func(S) (formation.Candidate, int, e
 	for i, p := range found {
 		out[i] = p.Candidate
 	}
-	return out, nil
+	if len(faults) == 0 {
+		return out, nil
+	}
+	err := structured.Faultf("%s", strings.Join(faults, "; "))
+	if right > 0 && !lost {
+		return out, structured.Partly(err)
+	}
+	return nil, err
 }
 
 // CheckNothing holds an extractor's claim that there is nothing worth keeping against the number of things it found.
@@ -89,29 +105,31 @@ func CheckNothing(nothing bool, found int) error {
 	return nil
 }
 
-// Candidate checks the statement and gives it its turns back; first is the position of the earliest.
+// Candidate checks the statement and gives it its turns back; first is the position of the earliest. Where these are right and something
+// else is wrong, the candidate beside the error has them.
 func (s Statement) Candidate(turns []memory.Turn) (c formation.Candidate, first int, err error) {
-	content, err := CheckContent(s.Content)
-	if err != nil {
-		return c, 0, err
-	}
 	said, err := Positions(s.Sources, len(turns))
 	if err != nil {
 		return c, 0, err
 	}
+	for _, i := range said {
+		c.Sources = append(c.Sources, turns[i].ID)
+	}
+	content, err := CheckContent(s.Content)
+	if err != nil {
+		return c, said[0], err
+	}
 	if err := checkNames(s.Topic, s.Slot, s.EventWords); err != nil {
-		return c, 0, err
+		return c, said[0], err
 	}
 	event, err := ParseEventTime(s.EventDate, s.EventPrecision)
 	if err != nil {
-		return c, 0, err
+		return c, said[0], err
 	}
 	c = formation.Candidate{
-		Kind: memory.Kind(s.Kind), Content: content, Topic: strings.TrimSpace(s.Topic),
+		Sources: c.Sources,
+		Kind:    memory.Kind(s.Kind), Content: content, Topic: strings.TrimSpace(s.Topic),
 		Slot: strings.ToLower(strings.TrimSpace(s.Slot)), Keywords: Keywords(s.Keywords), EventTime: event, Negates: s.Negates,
-	}
-	for _, i := range said {
-		c.Sources = append(c.Sources, turns[i].ID)
 	}
 	if words := strings.TrimSpace(s.EventWords); !event.Time.IsZero() && WereSaid(words, turns, said) {
 		c.EventTime.Expression = words

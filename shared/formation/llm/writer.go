@@ -2,9 +2,11 @@ package llm
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
@@ -39,15 +41,19 @@ const reasonEnds = "ends"
 type Identity struct{ Strategy, PolicyVersion string }
 
 // Writer turns decisions into operations, checking each against what was shown and what the ones
-// before it did. Its errors are made with structured.Faultf.
+// before it did. Its errors are made with structured.Faultf. A decision that is wrong is refused alone: the others count.
 type Writer struct {
 	input    *DecisionInput
 	identity Identity
 
-	done    map[string]bool          // candidates decided
+	done    map[string]bool          // candidates with an operation, or with a decision that was refused
 	written map[string]memory.Memory // candidate -> the entry its operation writes
 	closed  map[string]string        // target -> the candidate whose operation closed it
 	ended   map[string]bool          // target -> it was ended beside an operation
+
+	taken   int // decisions that became operations
+	faults  []string
+	refused []formation.Failure
 }
 
 // NewWriter makes a writer of operations on what a decision input shows.
@@ -56,40 +62,75 @@ func NewWriter(b *DecisionInput, id Identity) *Writer {
 		ended: map[string]bool{}}
 }
 
-// Operations turns a whole list of decisions into operations. Every candidate must be decided exactly once.
-func (w *Writer) Operations(list []Decision) ([]memory.Operation, error) {
-	out := make([]memory.Operation, 0, len(list))
-	for _, d := range list {
-		op, err := w.operation(d)
-		if err == nil && len(d.Ends) > 0 {
-			var ends memory.Operation
-			if ends, err = w.ends(d, op); err == nil {
-				out = append(out, ends)
-			}
-		}
-		if err != nil {
-			return nil, structured.Faultf("operation of %s: %v", structured.Alias(d.Candidate), err)
-		}
-		out = append(out, op)
+// Take turns one decision into operations: none where it is refused.
+func (w *Writer) Take(d Decision) []memory.Operation {
+	if i, known := w.input.indices[d.Candidate]; !known {
+		w.Refuse(d.Candidate, structured.Faultf("no such candidate; the ids are c1 to c%d", len(w.input.indices)))
+		return nil
+	} else if w.done[d.Candidate] {
+		why := structured.Faultf("it has an operation already")
+		w.faults = append(w.faults, fmt.Sprintf("operation of %s: %v", d.Candidate, why))
+		w.fail(i, why)
+		return nil
 	}
+	ends, err := w.ends(d)
+	if err != nil {
+		w.Refuse(d.Candidate, err)
+		return nil
+	}
+	op, err := w.operation(d)
+	if err != nil {
+		w.Refuse(d.Candidate, err)
+		return nil
+	}
+	w.done[d.Candidate] = true
+	w.taken++
+	if len(ends.Targets) == 0 {
+		return []memory.Operation{op}
+	}
+	for _, id := range d.Ends {
+		w.closed[id], w.ended[id] = d.Candidate, true
+	}
+	return []memory.Operation{ends, op}
+}
+
+// Refuse notes that there is no operation of a candidate, and why.
+func (w *Writer) Refuse(candidate string, why error) {
+	w.faults = append(w.faults, fmt.Sprintf("operation of %s: %v", structured.Alias(candidate), why))
+	if i, known := w.input.indices[candidate]; known && !w.done[candidate] {
+		w.done[candidate] = true
+		w.fail(i, why)
+	}
+}
+
+func (w *Writer) fail(i int, why error) {
+	c := w.input.bundle.Related[i].Candidate
+	w.refused = append(w.refused, formation.Failure{Sources: sorted(c.Sources), Reason: why.Error()})
+}
+
+// End returns the candidates that no operation came of, and what was wrong with the decisions; nil when nothing was. Every candidate must
+// have been decided. Where some decisions were right, the error is one of structured.Partly, so that these count when the model does no
+// better.
+func (w *Writer) End() ([]formation.Failure, error) {
 	for i := range w.input.bundle.Related {
 		if c := Alias("c", i); !w.done[c] {
-			return nil, structured.Faultf("%s has no operation; every candidate needs one", c)
+			why := structured.Faultf("%s has no operation; every candidate needs one", c)
+			w.faults = append(w.faults, why.Error())
+			w.fail(i, why)
 		}
 	}
-	return out, nil
+	if len(w.faults) == 0 {
+		return nil, nil
+	}
+	err := structured.Faultf("%s", strings.Join(w.faults, "; "))
+	if w.taken > 0 {
+		err = structured.Partly(err)
+	}
+	return w.refused, err
 }
 
 func (w *Writer) operation(d Decision) (memory.Operation, error) {
-	i, known := w.input.indices[d.Candidate]
-	switch {
-	case !known:
-		return memory.Operation{}, structured.Faultf("no such candidate; the ids are c1 to c%d", len(w.input.indices))
-	case w.done[d.Candidate]:
-		return memory.Operation{}, structured.Faultf("it has an operation already")
-	}
-	w.done[d.Candidate] = true
-	kind := d.Op
+	i, kind := w.input.indices[d.Candidate], d.Op
 	targets, err := w.targets(kind, d.Targets)
 	if err != nil {
 		return memory.Operation{}, err
@@ -126,9 +167,13 @@ func (w *Writer) operation(d Decision) (memory.Operation, error) {
 	return op, nil
 }
 
-// ends closes what the candidate of an operation ends, from when it was said.
-func (w *Writer) ends(d Decision, op memory.Operation) (memory.Operation, error) {
-	out := memory.Operation{Kind: memory.OpDelete, Sources: slices.Clone(op.Sources), Reason: reasonEnds}
+// ends is what closes what the candidate of an operation ends, from when it was said; without targets where it ends nothing.
+func (w *Writer) ends(d Decision) (memory.Operation, error) {
+	i := w.input.indices[d.Candidate]
+	out := memory.Operation{
+		Kind: memory.OpDelete, Sources: sorted(w.input.bundle.Related[i].Candidate.Sources), Reason: reasonEnds,
+		At: w.input.bundle.Session.Turns[w.input.newest[i]].Time,
+	}
 	for n, id := range d.Ends {
 		m, shown := w.input.memories[id]
 		switch {
@@ -139,10 +184,6 @@ func (w *Writer) ends(d Decision, op memory.Operation) (memory.Operation, error)
 		}
 		out.Targets = append(out.Targets, m.ID)
 	}
-	for _, id := range d.Ends {
-		w.closed[id], w.ended[id] = d.Candidate, true
-	}
-	out.At = w.input.bundle.Session.Turns[w.input.newest[w.input.indices[d.Candidate]]].Time
 	return out, nil
 }
 

@@ -28,10 +28,10 @@ var _ formation.Former = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[coreAnswer](&f.core, model.RoleCore, "membuilder-core.v2", "mneme_membuilder_core"),
-		llm.Spec[events](&f.episodic, model.RoleEpisodic, "membuilder-episodic.v2", "mneme_membuilder_episodic"),
-		llm.Spec[concepts](&f.semantic, model.RoleSemantic, "membuilder-semantic.v2", "mneme_membuilder_semantic"),
-		llm.Spec[procedures](&f.procedural, model.RoleProcedural, "membuilder-procedural.v2", "mneme_membuilder_procedural"),
+		llm.Spec[coreAnswer](&f.core, model.RoleCore, "membuilder-core.v3", "mneme_membuilder_core"),
+		llm.Spec[events](&f.episodic, model.RoleEpisodic, "membuilder-episodic.v3", "mneme_membuilder_episodic"),
+		llm.Spec[concepts](&f.semantic, model.RoleSemantic, "membuilder-semantic.v3", "mneme_membuilder_semantic"),
+		llm.Spec[procedures](&f.procedural, model.RoleProcedural, "membuilder-procedural.v3", "mneme_membuilder_procedural"),
 		llm.Spec[compressed](&f.compress, model.RoleCore, "membuilder-compress.v2", "mneme_membuilder_compress"))
 	return f, err
 }

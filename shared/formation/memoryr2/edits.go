@@ -25,30 +25,31 @@ type edit struct {
 
 // operations turns the answer into operations of the common vocabulary: a fact that contradicts and is kept as well is a DELETE and
 // what follows it.
-func (a edits) operations(b *llm.DecisionInput, group formation.Bundle, id llm.Identity) ([]memory.Operation, error) {
+func (a edits) operations(b *llm.DecisionInput, group formation.Bundle, id llm.Identity) (formation.Verdict, error) {
 	c := checker{input: b, closed: map[string]bool{}, contents: map[string]string{}, facts: map[string]string{}}
 	for i, r := range group.Related {
 		c.facts[llm.Alias("c", i)] = r.Candidate.Content
 	}
-	decisions := make([]llm.Decision, len(a.Operations))
-	for i, e := range a.Operations {
+	w := llm.NewWriter(b, id)
+	var out formation.Verdict
+	for _, e := range a.Operations {
 		if err := c.check(e); err != nil {
-			return nil, structured.Faultf("operation of %s: %v", structured.Alias(e.Fact), err)
+			w.Refuse(e.Fact, err)
+			continue
 		}
-		decisions[i] = e.decision()
-	}
-	ops, err := llm.NewWriter(b, id).Operations(decisions)
-	if err != nil {
-		return nil, err
-	}
-	var out []memory.Operation
-	for i, op := range ops {
-		if e := a.Operations[i]; len(e.Contradicts) > 0 && op.Kind != memory.OpDelete {
-			out = append(out, c.deletion(e, op, group.Session.Turns))
+		ops := w.Take(e.decision())
+		if len(ops) == 0 {
+			continue
 		}
-		out = append(out, op)
+		c.carriedOut(e)
+		if len(e.Contradicts) > 0 && ops[0].Kind != memory.OpDelete {
+			out.Operations = append(out.Operations, c.deletion(e, ops[0], group.Session.Turns))
+		}
+		out.Operations = append(out.Operations, ops...)
 	}
-	return out, nil
+	var err error
+	out.Failed, err = w.End()
+	return out, err
 }
 
 // reasons are kept with the operations, in the words of the questions.
@@ -90,21 +91,26 @@ func (c *checker) check(e edit) error {
 			return structured.Faultf("%s is contradicted and yet the target", id)
 		}
 	}
-	for _, id := range e.Contradicts {
-		c.closed[id] = true
-	}
 	if e.Op == "DELETE" && e.Target != "" {
 		return structured.Faultf("DELETE has a target; what is deleted stands in contradicts")
 	}
 	if e.Op == "UPDATE" {
-		if err := c.update(e); err != nil {
-			return err
-		}
-	}
-	if e.Op == "INSERT" {
-		c.contents[e.Fact] = c.facts[e.Fact]
+		return c.update(e)
 	}
 	return nil
+}
+
+// carriedOut notes what an edit did that was right.
+func (c *checker) carriedOut(e edit) {
+	for _, id := range e.Contradicts {
+		c.closed[id] = true
+	}
+	switch e.Op {
+	case "UPDATE":
+		c.closed[e.Target], c.contents[e.Fact] = true, e.Content
+	case "INSERT":
+		c.contents[e.Fact] = c.facts[e.Fact]
+	}
 }
 
 // update refuses one that is not monotonic. The fault quotes nothing, because it goes into errors too; the model has the memory before it.
@@ -121,7 +127,6 @@ func (c *checker) update(e edit) error {
 			"an update keeps them all, and what is replaced as \"before that ...\"",
 			len(lost), structured.Alias(e.Target))
 	}
-	c.closed[e.Target], c.contents[e.Fact] = true, e.Content
 	return nil
 }
 

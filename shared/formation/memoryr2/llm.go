@@ -9,7 +9,6 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
-	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 )
 
@@ -29,8 +28,8 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[extraction](&f.extractor, model.RoleFacts, "memory-r2-facts.v2", "mneme_memory_r2_facts"),
-		llm.Spec[edits](&f.manager, model.RoleFactManager, "memory-r2-fact-manager.v2", "mneme_memory_r2_fact_manager"))
+		llm.Spec[extraction](&f.extractor, model.RoleFacts, "memory-r2-facts.v3", "mneme_memory_r2_facts"),
+		llm.Spec[edits](&f.manager, model.RoleFactManager, "memory-r2-fact-manager.v3", "mneme_memory_r2_fact_manager"))
 	return f, err
 }
 
@@ -45,6 +44,9 @@ type extraction struct {
 	Nothing bool            `json:"nothing" desc:"true when the turns hold no fact, and then facts is empty"`
 	Facts   []llm.Statement `json:"facts"`
 }
+
+// Reads is how many entries of the bank the extractor reads.
+func (f *LLM) Reads() int { return llm.ReadsOfBank }
 
 // Extract asks for the facts of each chunk of the session, chunks at the same time. An empty result means that of every chunk the model
 // says that it holds none.
@@ -101,23 +103,25 @@ func chunked(in formation.Session) []formation.Session {
 // Decide asks what the facts do to the bank, group by group. Without facts it asks nothing.
 func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	s := newSession(in)
+	var failed []formation.Failure
 	for first := 0; first < len(in.Related); first += factsPerCall {
 		group := s.group(in.Related[first:min(first+factsPerCall, len(in.Related))])
-		ops, err := f.decide(ctx, group)
+		v, err := f.decide(ctx, group)
 		if err != nil {
 			return formation.Verdict{}, err
 		}
-		s.add(group, ops)
+		s.add(group, v.Operations)
+		failed = append(failed, v.Failed...)
 	}
-	return formation.Verdict{Operations: s.operations}, nil
+	return formation.Verdict{Operations: s.operations, Failed: failed}, nil
 }
 
-func (f *LLM) decide(ctx context.Context, group formation.Bundle) ([]memory.Operation, error) {
+func (f *LLM) decide(ctx context.Context, group formation.Bundle) (formation.Verdict, error) {
 	input, err := llm.NewDecisionInput(group, relatedEach)
 	if err != nil {
-		return nil, err
+		return formation.Verdict{}, err
 	}
-	return llm.Ask(ctx, f.manager, group.Session.Scope.Tenant, input, len(group.Related), func(a edits) ([]memory.Operation, error) {
+	return llm.Ask(ctx, f.manager, group.Session.Scope.Tenant, input, len(group.Related), func(a edits) (formation.Verdict, error) {
 		return a.operations(input, group, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
 	})
 }

@@ -38,7 +38,7 @@ func newFormer(t *testing.T, s *llmtest.Server) *memoryr2.LLM {
 
 // operations of the former's verdict.
 func operations(ctx context.Context, f formation.Former, b formation.Bundle) ([]memory.Operation, error) {
-	v, err := f.Decide(ctx, b)
+	v, err := formationtest.DecideWhole(ctx, f, b)
 	return v.Operations, err
 }
 

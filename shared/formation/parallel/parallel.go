@@ -62,6 +62,14 @@ func New(f formation.Former, o Options) formation.Former {
 // Version is that of the former whose work is shared out: how it is done makes no difference to what is written.
 func (b *booster) Version() string { return b.inner.Version() }
 
+// Reads is that of the former whose work is shared out.
+func (b *booster) Reads() int {
+	if r, ok := b.inner.(formation.Reader); ok {
+		return r.Reads()
+	}
+	return 0
+}
+
 // Extract extracts a long session in chunks. An error of one is the error of all.
 func (b *booster) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	if !b.division.Extract || len(in.Turns) <= b.options.ChunkTurns {

@@ -76,6 +76,7 @@ func unite(session formation.Session, verdicts []*formation.Verdict) formation.V
 			list = append(list, placed{at, op})
 		}
 		out.Passing = append(out.Passing, v.Passing...)
+		out.Failed = append(out.Failed, v.Failed...)
 		for _, id := range v.Retire {
 			if !slices.Contains(out.Retire, id) {
 				out.Retire = append(out.Retire, id)

@@ -29,8 +29,8 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{related: opts.Related}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[reflection](&f.topics, model.RoleTopics, "rmm-topics.v2", "mneme_rmm_topics"),
-		llm.Spec[decisions](&f.manager, model.RoleTopicManager, "rmm-manager.v1", "mneme_rmm_manager"))
+		llm.Spec[reflection](&f.topics, model.RoleTopics, "rmm-topics.v3", "mneme_rmm_topics"),
+		llm.Spec[decisions](&f.manager, model.RoleTopicManager, "rmm-manager.v2", "mneme_rmm_manager"))
 	return f, err
 }
 
@@ -55,9 +55,12 @@ type topic struct {
 	Label          string   `json:"label" desc:"the topic in one or two words"`
 	Kind           string   `json:"kind" enum:"fact|preference|episodic|semantic|procedural"`
 	EventDate      string   `json:"event_date,omitempty" desc:"YYYY-MM-DD, YYYY-MM, YYYY or empty"`
-	EventPrecision string   `json:"event_precision,omitempty" enum:"day|month|year|none"`
+	EventPrecision string   `json:"event_precision,omitempty" enum:"day|week|month|year|none"`
 	EventWords     string   `json:"event_words,omitempty" desc:"the speaker's words for the time, or empty"`
 }
+
+// Reads is how many entries of the bank the extractor reads.
+func (f *LLM) Reads() int { return llm.ReadsOfBank }
 
 // Extract asks once for the topics of all speakers. Nothing worth keeping is an empty result only when the model says so; every other
 // answer without topics is an error. Without turns it asks nothing.
@@ -115,16 +118,20 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return formation.Verdict{}, err
 	}
 	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, input, len(in.Related), func(a decisions) (formation.Verdict, error) {
-		list, err := newReader(input, in).decisions(a.Operations)
-		if err != nil {
-			return formation.Verdict{}, err
+		r, w := newReader(input, in), llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
+		var verdict formation.Verdict
+		for _, d := range a.Operations {
+			decision, err := r.decision(d)
+			if err != nil {
+				w.Refuse(d.Candidate, err)
+				continue
+			}
+			verdict.Operations = append(verdict.Operations, w.Take(decision)...)
 		}
-		ops, err := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()}).Operations(list)
-		if err != nil {
-			return formation.Verdict{}, err
-		}
-		withDialogue(ops, in.Session.Turns, shown)
-		return formation.Verdict{Operations: ops}, nil
+		withDialogue(verdict.Operations, in.Session.Turns, shown)
+		var err error
+		verdict.Failed, err = w.End()
+		return verdict, err
 	})
 }
 
@@ -167,18 +174,6 @@ func newReader(b *llm.DecisionInput, in formation.Bundle) *reader {
 		r.content[m.ID] = m.Content
 	}
 	return r
-}
-
-func (r *reader) decisions(list []decided) ([]llm.Decision, error) {
-	out := make([]llm.Decision, 0, len(list))
-	for _, d := range list {
-		decision, err := r.decision(d)
-		if err != nil {
-			return nil, structured.Faultf("operation of %s: %v", structured.Alias(d.Candidate), err)
-		}
-		out = append(out, decision)
-	}
-	return out, nil
 }
 
 // decision reads one operation. A merge that leaves the summary as it is does nothing.

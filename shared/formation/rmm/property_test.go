@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
@@ -24,7 +25,7 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 		b.Related[2].Candidate.Keywords = []string{"bea"}
 		answer := drawAnswer(t)
 		s.Always(llmtest.Text(answer))
-		v, err := former.Decide(t.Context(), b)
+		v, err := formationtest.DecideWhole(t.Context(), former, b)
 		if err != nil {
 			if !errors.Is(err, model.ErrMalformed) || v.Operations != nil {
 				t.Fatalf("got %+v and %v", v, err)

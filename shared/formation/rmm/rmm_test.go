@@ -21,7 +21,7 @@ var roles = map[model.Role]formationtest.Called{
 		return len(out), err
 	},
 	model.RoleTopicManager: func(ctx context.Context, t *testing.T, s *llmtest.Server) (int, error) {
-		v, err := newFormer(t, s).Decide(ctx, bundle([]string{"Ana lives in Porto", "Ana loves tea"},
+		v, err := formationtest.DecideWhole(ctx, newFormer(t, s), bundle([]string{"Ana lives in Porto", "Ana loves tea"},
 			stored("m-1", "ana", "Ana lives in Lisbon")))
 		return len(v.Operations), err
 	},
@@ -134,19 +134,20 @@ func TestTheManagerAddsAndMerges(t *testing.T) {
 			[]memory.OpKind{memory.OpMerge, memory.OpMerge}},
 		"said again": {ops(op("c1", "Merge", "m1", "Ana runs."), op("c2", "Add", "", "")),
 			[]memory.OpKind{memory.OpNone, memory.OpAdd}},
-		"another speaker's is not shown":   {ops(op("c1", "Merge", "m2", "Ana and Bea run."), op("c2", "Add", "", "")), nil},
-		"merged with what is gone":         {ops(op("c1", "Merge", "m1", "x"), op("c2", "Merge", "m1", "y")), nil},
-		"merged with a later candidate":    {ops(op("c1", "Merge", "c2", "x"), op("c2", "Add", "", "")), nil},
-		"merged with itself":               {ops(op("c1", "Merge", "c1", "x"), op("c2", "Add", "", "")), nil},
-		"an Add with a target":             {ops(op("c1", "Add", "m1", ""), op("c2", "Add", "", "")), nil},
-		"a merge without a summary":        {ops(op("c1", "Merge", "m1", " "), op("c2", "Add", "", "")), nil},
-		"a merge without a target":         {ops(op("c1", "Merge", "", "x"), op("c2", "Add", "", "")), nil},
-		"a candidate that is left out":     {ops(op("c1", "Add", "", "")), nil},
-		"a candidate that nobody asked of": {ops(op("c1", "Add", "", ""), op("c2", "Add", "", ""), op("c3", "Add", "", "")), nil},
+		"another speaker's is not shown": {ops(op("c1", "Merge", "m2", "Ana and Bea run."), op("c2", "Add", "", "")), nil},
+		"merged with what is gone":       {ops(op("c1", "Merge", "m1", "x"), op("c2", "Merge", "m1", "y")), nil},
+		"merged with a later candidate":  {ops(op("c1", "Merge", "c2", "x"), op("c2", "Add", "", "")), nil},
+		"merged with itself":             {ops(op("c1", "Merge", "c1", "x"), op("c2", "Add", "", "")), nil},
+		"an Add with a target":           {ops(op("c1", "Add", "m1", ""), op("c2", "Add", "", "")), nil},
+		"a merge without a summary":      {ops(op("c1", "Merge", "m1", " "), op("c2", "Add", "", "")), nil},
+		"a merge without a target":       {ops(op("c1", "Merge", "", "x"), op("c2", "Add", "", "")), nil},
+		"a candidate that is left out":   {ops(op("c1", "Add", "", "")), nil},
+		"a candidate that nobody asked of": {ops(op("c1", "Add", "", ""), op("c2", "Add", "", ""), op("c3", "Add", "", "")),
+			[]memory.OpKind{memory.OpAdd, memory.OpAdd}},
 	} {
 		s := llmtest.New(t)
 		s.Script(model.RoleTopicManager, text(t, tc.answer), text(t, tc.answer))
-		v, err := newFormer(t, s).Decide(t.Context(), bundle(contents, bea, ana))
+		v, err := formationtest.DecideWhole(t.Context(), newFormer(t, s), bundle(contents, bea, ana))
 		var got []memory.OpKind
 		for _, o := range v.Operations {
 			got = append(got, o.Kind)

@@ -46,7 +46,7 @@ func TestDecideAddsCompleteEntries(t *testing.T) {
 	want := memory.Memory{
 		ID: memory.DeriveID(scope, []string{"turn-a"}, 0), Kind: memory.KindFact, Content: "Ana lives in Porto.", Topic: "home", Slot: "ana/home",
 		Keywords: []string{"city"}, ValidFrom: day, Status: memory.StatusActive, Sources: []string{"turn-a"}, SessionID: "s1",
-		Strategy: "salimory", PolicyVersion: "salimory/llm/salimory-extractor.v4+salimory-manager.v4/scripted",
+		Strategy: "salimory", PolicyVersion: "salimory/llm/salimory-extractor.v5+salimory-manager.v4/scripted",
 	}
 	if len(out) != 1 || !reflect.DeepEqual(*out[0].New, want) {
 		t.Errorf("got %+v\nwant %+v", out[0].New, want)
@@ -172,7 +172,6 @@ func TestDecideRejectsWhatWasNotShown(t *testing.T) {
 	for name, answer := range map[string]object{
 		"candidate forgotten":       ops(op("c1", "ADD", "")),
 		"candidate twice":           ops(op("c1", "ADD", ""), op("c1", "NONE", ""), op("c2", "ADD", "")),
-		"candidate invented":        ops(op("c1", "ADD", ""), op("c2", "ADD", ""), op("c3", "ADD", "")),
 		"unknown operation":         ops(op("c1", "ERASE", ""), op("c2", "ADD", "")),
 		"unknown target":            ops(op("c1", "UPDATE", "x", "m7"), op("c2", "ADD", "")),
 		"target by its real id":     ops(op("c1", "DELETE", "", "m-1"), op("c2", "ADD", "")),
@@ -213,6 +212,52 @@ func TestDecideRejectsWhatWasNotShown(t *testing.T) {
 				t.Errorf("%d calls, want one and a repair", n)
 			}
 		})
+	}
+}
+
+func TestOneWrongOperationFailsAlone(t *testing.T) {
+	right, wrong := op("c2", "ADD", ""), op("c1", "UPDATE", "x", "m7")
+	worse := object{"operations": "none at all"}
+	for name, tc := range map[string]struct {
+		first, second object
+		failed        int
+	}{
+		"wrong twice":                         {ops(wrong, right), ops(wrong, right), 1},
+		"the repair says nothing":             {ops(wrong, right), worse, 1},
+		"left out":                            {ops(right), ops(right), 1},
+		"twice, the first of which counts":    {ops(right, op("c1", "ADD", ""), op("c1", "NONE", "")), worse, 1},
+		"of a candidate that there is not":    {ops(right, op("c1", "NONE", ""), op("c9", "ADD", "")), worse, 0},
+		"wrong first, right when it is shown": {ops(wrong, right), ops(op("c1", "NONE", ""), right), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t)
+			s.Script(model.RoleManager, text(t, tc.first), text(t, tc.second))
+			v, err := newFormer(t, s).Decide(t.Context(), bundle([]string{"x", "y"}, stored("m-1", "a")))
+			if err != nil || len(v.Failed) != tc.failed {
+				t.Fatalf("failed %+v, error %v", v.Failed, err)
+			}
+			if tc.failed == 1 && (!slices.Equal(v.Failed[0].Sources, []string{"turn-a"}) || v.Failed[0].Reason == "") {
+				t.Errorf("failed %+v, want turn-a with a reason", v.Failed)
+			}
+			if !slices.ContainsFunc(v.Operations, func(o memory.Operation) bool { return o.Kind == memory.OpAdd && o.Sources[0] == "turn-b" }) {
+				t.Errorf("operations %+v, want the right one among them", v.Operations)
+			}
+		})
+	}
+}
+
+func TestOneWrongStatementFailsAlone(t *testing.T) {
+	s := llmtest.New(t)
+	good, bad := said(), said("sources", []string{"t2"}, "event_date", "soon")
+	answer := text(t, extraction(good, bad))
+	s.Script(model.RoleExtractor, answer, answer)
+	got, err := newFormer(t, s).Extract(t.Context(), session("I have two sons", "I moved soon"))
+	if err != nil || len(got) != 2 || got[0].Fault != "" || got[1].Fault == "" || got[1].Content != "" || len(got[1].Sources) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	s.Script(model.RoleExtractor, text(t, extraction(bad)), answer)
+	if got, err := newFormer(t, s).Extract(t.Context(), session("I have two sons", "I moved soon")); err != nil || len(got) != 2 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

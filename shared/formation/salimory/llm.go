@@ -29,7 +29,7 @@ var _ formation.Divisible = (*LLM)(nil)
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{related: opts.Related}
 	err := llm.NewRoles(client, prompts, opts,
-		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v4", "mneme_salimory_extractor"),
+		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v5", "mneme_salimory_extractor"),
 		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v4", "mneme_salimory_manager"))
 	return f, err
 }
@@ -52,6 +52,9 @@ type routed struct {
 	Store string `json:"store" enum:"facts|preferences|working" desc:"where it belongs"`
 	llm.Statement
 }
+
+// Reads is how many entries of the bank the extractor reads.
+func (f *LLM) Reads() int { return llm.ReadsOfBank }
 
 // Extract asks once for what the session says. Nothing worth keeping is an empty result only when the model says
 // so; every other answer without memories is an error. Without turns it asks nothing.
@@ -115,16 +118,18 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 	working := slices.DeleteFunc(slices.Clone(in.Window), func(t memory.Turn) bool { return t.SessionID == in.Session.ID })
 	q := question{DecisionInput: input, Now: model.ShowTime(in.Session.Turns[len(in.Session.Turns)-1].Time), Working: llm.ShowAs("w", working)}
 	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, q, len(lasting.Related), func(a decisions) (formation.Verdict, error) {
-		ops, err := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()}).Operations(a.list())
-		if err != nil {
-			return formation.Verdict{}, err
+		w := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
+		var verdict formation.Verdict
+		for _, d := range a.list() {
+			verdict.Operations = append(verdict.Operations, w.Take(d)...)
 		}
 		retired, err := turnsOf(a.Retire, working)
 		if err != nil {
 			return formation.Verdict{}, err
 		}
-		verdict := formation.Verdict{Operations: ops, Retire: append(retired, stale(working, in.Session)...)}
-		return passing.addTo(verdict), nil
+		verdict.Retire = append(retired, stale(working, in.Session)...)
+		verdict.Failed, err = w.End()
+		return passing.addTo(verdict), err
 	})
 }
 

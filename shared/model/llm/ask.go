@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
@@ -9,25 +10,35 @@ import (
 
 // Ask puts a question and has the answer read by parse, whose errors are made with structured.Faultf. An answer that parse
 // does not accept is shown to the model once, together with the error; when the second one is no better, the
-// error wraps ErrMalformed.
+// error wraps ErrMalformed. Where the error is one of structured.Partly, what was read counts then: of the second answer, or of the
+// first where nothing of the second can be used.
 func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer string) (T, error)) (T, error) {
 	var none T
 	answer, err := c.complete(ctx, r, nil)
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", r.Role, err)
 	}
-	out, bad := parse(answer)
-	if bad == nil {
-		return out, nil
+	first, fault := parse(answer)
+	if fault == nil {
+		return first, nil
 	}
-	answer, err = c.complete(ctx, r, &exchange{answer: answer, fault: bad})
-	if err != nil {
+	answer, err = c.complete(ctx, r, &exchange{answer: answer, fault: fault})
+	switch {
+	case err == nil:
+		second, again := parse(answer)
+		if again == nil || structured.IsPartly(again) {
+			return second, nil
+		}
+		err = fmt.Errorf("%s: %w: %w", r.Role, ErrMalformed, again)
+	case errors.As(err, new(unusableAnswer)):
+		err = fmt.Errorf("%s, repairing: %w", r.Role, err)
+	default:
 		return none, fmt.Errorf("%s, repairing: %w", r.Role, err)
 	}
-	if out, bad = parse(answer); bad != nil {
-		return none, fmt.Errorf("%s: %w: %w", r.Role, ErrMalformed, bad)
+	if structured.IsPartly(fault) {
+		return first, nil
 	}
-	return out, nil
+	return none, err
 }
 
 // AskJSON is Ask for a structured answer: A is the struct that the request's schema was made from, and use turns

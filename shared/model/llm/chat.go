@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type Request struct {
 	Role Role
 	// Tenant is on whose behalf it is asked.
 	Tenant string
+	// Strategy is whose role it is, where it is one strategy's: it labels metrics and spans.
+	Strategy string
 	// System and User are the messages.
 	System, User string
 	// Schema is the form of the answer; nil means text.
@@ -42,17 +45,27 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 	if err != nil {
 		return "", err
 	}
-	ctx, op := c.tel.start(ctx, genaiconv.OperationNameChat, model, r.Role, r.Tenant)
-	op.span.SetAttributes(semconv.GenAIRequestMaxTokens(int(c.cfg.MaxOutputTokens)), keyRepair.Bool(rejected != nil))
+	ctx, op := c.tel.start(ctx, genaiconv.OperationNameChat, model, r)
+	op.span.SetAttributes(semconv.GenAIRequestMaxTokens(int(c.cfg.MaxOutputTokensFor(r.Role))), keyRepair.Bool(rejected != nil))
 	var text string
-	attempts, err := c.try(ctx, r.Tenant, func(ctx context.Context) error {
+	var attempts int
+	guess := c.length.guess(model, r, rejected)
+	if most := c.cfg.WindowFor(r.Role) - c.cfg.MaxOutputTokensFor(r.Role); guess > most {
+		err = fmt.Errorf("%w: a prompt of some %d tokens, in a window that has %d for it", ErrTruncated, guess, most)
+		op.end(ctx, 0, err)
+		return "", err
+	}
+	attempts, err = c.try(ctx, r.Role, r.Tenant, func(ctx context.Context) error {
 		res, err := c.send(ctx, model, r, rejected)
 		if err != nil {
 			return err
 		}
 		if res != nil { // a body of null is no answer, see readChoice
-			op.used(ctx, res.Usage.PromptTokens, res.Usage.CompletionTokens)
-			count(ctx, res.Usage.PromptTokens, res.Usage.CompletionTokens)
+			input, output := res.Usage.PromptTokens, res.Usage.CompletionTokens
+			op.used(ctx, input, output)
+			count(ctx, input, output)
+			c.length.learn(model, guess, input)
+			c.rate.use(r.Tenant, cmp.Or(input+output, guess)) // some servers count nothing
 		}
 		text, err = readChoice(res)
 		return err
@@ -103,15 +116,15 @@ func (c *Client) params(model string, r Request, rejected *exchange, q quirks) o
 		p.Messages = append(p.Messages, openai.AssistantMessage(rejected.answer), openai.UserMessage(repairMessage(rejected.fault)))
 	}
 	if !q.noTemperature {
-		p.Temperature = param.NewOpt(c.cfg.Temperature)
+		p.Temperature = param.NewOpt(c.cfg.TemperatureFor(r.Role))
 	}
 	if !q.noSeed {
 		p.Seed = param.NewOpt(c.cfg.Seed)
 	}
 	if q.newTokenLimit {
-		p.MaxCompletionTokens = param.NewOpt(c.cfg.MaxOutputTokens)
+		p.MaxCompletionTokens = param.NewOpt(c.cfg.MaxOutputTokensFor(r.Role))
 	} else {
-		p.MaxTokens = param.NewOpt(c.cfg.MaxOutputTokens)
+		p.MaxTokens = param.NewOpt(c.cfg.MaxOutputTokensFor(r.Role))
 	}
 	return p
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 )
 
 // Deps are what a client works with. Every field may be nil: then nothing is logged, measured or
@@ -35,6 +36,10 @@ type Client struct {
 	chat       openai.ChatCompletionService
 	embeddings openai.EmbeddingService
 	queue      *fairQueue
+	places     map[Role]*semaphore.Weighted // of roles that have a limit of their own
+	rate       *tokenRate
+	breaker    *breaker
+	length     *promptLength
 	tel        *telemetry
 	log        *slog.Logger
 	owned      *http.Transport // nil when the transport was given
@@ -60,6 +65,11 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
+	c.rate, c.length, c.places = newTokenRate(cfg.TokensPerMinute), newPromptLength(), map[Role]*semaphore.Weighted{}
+	for role, n := range cfg.ByRole.Concurrency {
+		c.places[Role(role)] = semaphore.NewWeighted(int64(n))
+	}
+	c.breaker = newBreaker(cfg.Breaker, c.log)
 	if c.tel, err = newTelemetry(deps, server); err != nil {
 		return nil, fmt.Errorf("llm metrics: %w", err)
 	}
@@ -164,5 +174,5 @@ func union(a, b quirks) quirks {
 // refused one.
 func (c *Client) TakesSchema(r Role) bool { return !c.quirksOf(c.cfg.ModelFor(r)).noSchema }
 
-// Timeout is the longest time that one request may take.
-func (c *Client) Timeout() time.Duration { return c.cfg.Timeout }
+// Timeout is the longest time that one request of a role may take.
+func (c *Client) Timeout(r Role) time.Duration { return c.cfg.TimeoutFor(r) }

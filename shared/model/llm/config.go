@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -57,16 +58,69 @@ type Config struct {
 	Concurrency int `env:"CONCURRENCY" envDefault:"32" desc:"requests of all tenants running at once, shared by weight"`
 	// TenantWeights are the tenants' shares of Concurrency while they compete; 1 where not named.
 	TenantWeights map[string]int `env:"TENANT_WEIGHTS" desc:"shares of tenants that compete for places, as tenant:weight; 1 where not named"`
+	// TokensPerMinute is what one tenant's calls may use a minute, prompts and answers, as the server counts; 0 for no limit. What goes
+	// beyond waits, and a call that is under way when the limit is passed is paid for before the next.
+	TokensPerMinute int64 `env:"TENANT_TOKENS_PER_MINUTE" envDefault:"0" desc:"tokens of one tenant a minute, of this process; what goes beyond waits; 0 for no limit"`
+	// Window bounds prompt and answer together, in tokens.
+	Window int64 `env:"WINDOW" envDefault:"32768" desc:"the model's window: prompt and answer together, in tokens; what would not fit is asked in parts"`
 	// MaxOutputTokens bounds an answer, in tokens.
 	MaxOutputTokens int64 `env:"MAX_OUTPUT_TOKENS" envDefault:"4096" desc:"longest answer, in tokens"`
 	// Temperature is the sampling temperature.
 	Temperature float64 `env:"TEMPERATURE" envDefault:"0" desc:"sampling temperature, 0 to 2"`
+	// ByRole are the roles' own settings.
+	ByRole ByRole
+	// Breaker says when an endpoint that fails is left alone.
+	Breaker Breaker `envPrefix:"BREAKER_"`
 	// Seed makes servers that heed it repeatable.
 	Seed int64 `env:"SEED" envDefault:"1" desc:"sampling seed, for servers that heed it"`
 	// Body is what every request has beside what OpenAI's API knows, such as a switch for thinking.
 	Body Body `env:"EXTRA_BODY" desc:"JSON object of further fields of requests, such as {\"chat_template_kwargs\":{\"enable_thinking\":false}}"`
 	// Bodies are what the requests of a role have instead, where that is set.
 	Bodies Bodies `envPrefix:"EXTRA_BODY_"`
+}
+
+// ByRole are settings that a role has instead of everybody's, by the role's name: filter, extractor, manager, utilizer, generator or
+// embedding.
+type ByRole struct {
+	Timeout         map[string]time.Duration `env:"TIMEOUT_BY_ROLE" desc:"roles with a timeout of their own, such as generator:20s"`
+	Concurrency     map[string]int           `env:"CONCURRENCY_BY_ROLE" desc:"most requests of a role running at once, such as filter:4"`
+	Window          map[string]int64         `env:"WINDOW_BY_ROLE" desc:"roles whose model has another window, such as filter:8192"`
+	MaxOutputTokens map[string]int64         `env:"MAX_OUTPUT_TOKENS_BY_ROLE" desc:"roles with a limit of answers of their own, such as filter:2048"`
+	Temperature     map[string]float64       `env:"TEMPERATURE_BY_ROLE" desc:"roles with a temperature of their own, such as generator:0.3"`
+}
+
+// own is what a role has by itself, or else everybody's.
+func own[V any](r Role, byRole map[string]V, everybody V) V {
+	if v, ok := byRole[string(base(r))]; ok {
+		return v
+	}
+	return everybody
+}
+
+// TimeoutFor bounds one attempt of a role.
+func (c Config) TimeoutFor(r Role) time.Duration { return own(r, c.ByRole.Timeout, c.Timeout) }
+
+// WindowFor is the window of a role's model, in tokens.
+func (c Config) WindowFor(r Role) int64 { return own(r, c.ByRole.Window, c.Window) }
+
+// MaxOutputTokensFor bounds an answer of a role, in tokens.
+func (c Config) MaxOutputTokensFor(r Role) int64 {
+	return own(r, c.ByRole.MaxOutputTokens, c.MaxOutputTokens)
+}
+
+// TemperatureFor is a role's sampling temperature.
+func (c Config) TemperatureFor(r Role) float64 {
+	return own(r, c.ByRole.Temperature, c.Temperature)
+}
+
+// Breaker leaves an endpoint alone for a while that failed many times in a row: calls fail at once then, with ErrUnavailable, instead of
+// waiting for their timeouts, and one after the while finds out whether it is back.
+type Breaker struct {
+	// Failures are how many attempts have to fail in a row; 0 for a client that always asks. An answer, whatever its worth, and a 4xx
+	// show that the endpoint is there; a 429 shows nothing.
+	Failures uint32 `env:"FAILURES" envDefault:"10" desc:"attempts that fail in a row before the endpoint is left alone; 0 for never"`
+	// Pause is how long it is left alone.
+	Pause time.Duration `env:"PAUSE" envDefault:"10s" desc:"how long an endpoint that fails is left alone"`
 }
 
 // Bodies are further fields of requests by role; an empty one stands for Config.Body.
@@ -142,7 +196,10 @@ func (c Config) Validate() error {
 		config.Require(c.Timeout > 0, "TIMEOUT", c.Timeout, "more than 0"),
 		config.Require(c.TenantConcurrency > 0, "TENANT_CONCURRENCY", c.TenantConcurrency, "more than 0"),
 		config.Require(c.Concurrency > 0, "CONCURRENCY", c.Concurrency, "more than 0"),
+		config.Require(c.TokensPerMinute >= 0, "TENANT_TOKENS_PER_MINUTE", c.TokensPerMinute, "0 or more"),
 		config.Require(c.MaxOutputTokens > 0, "MAX_OUTPUT_TOKENS", c.MaxOutputTokens, "more than 0"),
+		config.Require(c.Window > c.MaxOutputTokens, "WINDOW", c.Window, "more than MAX_OUTPUT_TOKENS"),
+		config.Require(c.Breaker.Failures == 0 || c.Breaker.Pause > 0, "BREAKER_PAUSE", c.Breaker.Pause, "more than 0"),
 		config.Require(r.Max >= 0, "RETRY_MAX", r.Max, "0 or more"),
 		config.Require(r.Base > 0, "RETRY_BASE", r.Base, "more than 0"),
 		config.Require(r.Cap >= r.Base, "RETRY_CAP", r.Cap, "not below RETRY_BASE"),
@@ -151,6 +208,31 @@ func (c Config) Validate() error {
 	}
 	for tenant, w := range c.TenantWeights {
 		errs = append(errs, config.Require(w >= 1 && w <= 1000, "TENANT_WEIGHTS", fmt.Sprintf("%s:%d", tenant, w), "weights from 1 to 1000"))
+	}
+	errs = append(errs,
+		eachRole("TIMEOUT_BY_ROLE", c.ByRole.Timeout, "more than 0", func(_ Role, d time.Duration) bool { return d > 0 }),
+		eachRole("CONCURRENCY_BY_ROLE", c.ByRole.Concurrency, "more than 0", func(_ Role, n int) bool { return n > 0 }),
+		eachRole("MAX_OUTPUT_TOKENS_BY_ROLE", c.ByRole.MaxOutputTokens, "more than 0, and less than the role's window",
+			func(r Role, n int64) bool { return n > 0 && n < c.WindowFor(r) }),
+		eachRole("WINDOW_BY_ROLE", c.ByRole.Window, "more than the role's longest answer",
+			func(r Role, n int64) bool { return n > c.MaxOutputTokensFor(r) }),
+		eachRole("TEMPERATURE_BY_ROLE", c.ByRole.Temperature, "0 to 2", func(_ Role, t float64) bool { return t >= 0 && t <= 2 }),
+	)
+	return errors.Join(errs...)
+}
+
+// roles are those that have settings of their own.
+var roles = []Role{RoleFilter, RoleExtractor, RoleManager, RoleUtilizer, RoleGenerator, RoleEmbedding}
+
+// eachRole holds the values by role against what is wanted of them.
+func eachRole[V any](name string, values map[string]V, want string, fine func(Role, V) bool) error {
+	var errs []error
+	for role, v := range values {
+		if !slices.Contains(roles, Role(role)) {
+			errs = append(errs, config.Require(false, name, role, fmt.Sprintf("roles among %q", roles)))
+			continue
+		}
+		errs = append(errs, config.Require(fine(Role(role), v), name, fmt.Sprintf("%s:%v", role, v), want))
 	}
 	return errors.Join(errs...)
 }

@@ -23,9 +23,9 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 	if dimensions > 0 {
 		p.Dimensions = param.NewOpt(int64(dimensions))
 	}
-	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model, RoleEmbedding, tenant)
+	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model, Request{Role: RoleEmbedding, Tenant: tenant})
 	var out [][]float64
-	attempts, err := c.try(ctx, tenant, func(ctx context.Context) error {
+	attempts, err := c.try(ctx, RoleEmbedding, tenant, func(ctx context.Context) error {
 		res, err := c.embeddings.New(ctx, p, c.options(RoleEmbedding)...)
 		if err != nil {
 			return err
@@ -34,6 +34,7 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 			return &answerError{fmt.Errorf("%w: no vectors", ErrEmpty)}
 		}
 		op.used(ctx, res.Usage.PromptTokens, 0)
+		c.rate.use(tenant, res.Usage.PromptTokens)
 		out, err = inOrder(res.Data, len(texts))
 		return err
 	})

@@ -12,10 +12,10 @@ import (
 
 // try runs attempt until it succeeds, fails for good, or the attempts are used up. A place in the queue is
 // held while an attempt runs, not while waiting for the next one.
-func (c *Client) try(ctx context.Context, tenant string, attempt func(context.Context) error) (attempts int, err error) {
+func (c *Client) try(ctx context.Context, role Role, tenant string, attempt func(context.Context) error) (attempts int, err error) {
 	once := func() (struct{}, error) {
 		attempts++
-		err = c.attempt(ctx, tenant, attempt)
+		err = c.breaker.run(func() error { return c.attempt(ctx, role, tenant, attempt) })
 		return struct{}{}, c.again(err)
 	}
 	r := c.cfg.Retry
@@ -29,6 +29,8 @@ func (c *Client) try(ctx context.Context, tenant string, attempt func(context.Co
 		return attempts, nil
 	case ctx.Err() != nil:
 		return attempts, context.Cause(ctx)
+	case errors.Is(err, errLeftAlone):
+		return attempts - 1, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.As(err, &ae):
 		return attempts, ae.err
 	case errors.As(err, &se) && !se.retryable():
@@ -43,7 +45,7 @@ func (c *Client) again(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, new(*answerError)):
+	case errors.As(err, new(*answerError)), errors.Is(err, errLeftAlone):
 		return backoff.Permanent(err)
 	case !errors.As(err, &se):
 		return err
@@ -55,18 +57,28 @@ func (c *Client) again(err error) error {
 	return err
 }
 
-// attempt runs one attempt within its own deadline.
-func (c *Client) attempt(ctx context.Context, tenant string, attempt func(context.Context) error) error {
+// attempt runs one attempt within its own deadline, when it is the tenant's and the role's turn.
+func (c *Client) attempt(ctx context.Context, role Role, tenant string, attempt func(context.Context) error) error {
+	if err := c.rate.wait(ctx, tenant); err != nil {
+		return err
+	}
+	if places := c.places[base(role)]; places != nil {
+		if err := places.Acquire(ctx, 1); err != nil {
+			return context.Cause(ctx)
+		}
+		defer places.Release(1)
+	}
 	leave, err := c.queue.enter(ctx, tenant)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
+	timeout := c.cfg.TimeoutFor(role)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	err = attempt(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
-		return fmt.Errorf("%w after %s", errTimeout, c.cfg.Timeout)
+		return fmt.Errorf("%w after %s", errTimeout, timeout)
 	}
 	return err
 }

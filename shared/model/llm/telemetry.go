@@ -22,6 +22,7 @@ const scopeName = "github.com/mneme-memory/mneme/shared/model/llm"
 const (
 	keyRole     = attribute.Key("mneme.llm.role")
 	keyTenant   = attribute.Key("mneme.tenant.id")
+	keyStrategy = attribute.Key("mneme.strategy")
 	keyAttempts = attribute.Key("mneme.llm.attempts")
 	keyRepair   = attribute.Key("mneme.llm.repair")
 )
@@ -68,14 +69,16 @@ type operation struct {
 	started time.Time
 }
 
-func (t *telemetry) start(ctx context.Context, name genaiconv.OperationNameAttr, model string, role Role,
-	tenant string) (context.Context, *operation) {
+func (t *telemetry) start(ctx context.Context, name genaiconv.OperationNameAttr, model string, r Request) (context.Context, *operation) {
 	attrs := append([]attribute.KeyValue{
-		semconv.GenAIRequestModel(model), keyRole.String(string(role)), keyTenant.String(tenant),
+		semconv.GenAIRequestModel(model), keyRole.String(string(r.Role)), keyTenant.String(r.Tenant),
 	}, t.server...)
+	if r.Strategy != "" {
+		attrs = append(attrs, keyStrategy.String(r.Strategy))
+	}
 	ctx, span := t.tracer.Start(ctx, string(name)+" "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...),
 		trace.WithAttributes(semconv.GenAIOperationNameKey.String(string(name)), semconv.GenAIProviderNameOpenAI))
-	return ctx, &operation{t: t, tenant: tenant, name: name, attrs: attrs, span: span, started: time.Now()}
+	return ctx, &operation{t: t, tenant: r.Tenant, name: name, attrs: attrs, span: span, started: time.Now()}
 }
 
 // used records tokens; endpoints that do not count them report none.
@@ -115,6 +118,8 @@ func errorClass(err error) string {
 		return strconv.Itoa(se.Status)
 	case errors.Is(err, errTimeout):
 		return "timeout"
+	case errors.Is(err, errLeftAlone):
+		return "left_alone"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "canceled"
 	case errors.Is(err, ErrTruncated):

@@ -1,6 +1,7 @@
 package structured
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 )
@@ -16,6 +17,19 @@ func (f *fault) Error() string { return f.text }
 func Faultf(format string, args ...any) error {
 	return &fault{fmt.Sprintf(format, args...)}
 }
+
+// partly is a fault of a part.
+type partly struct{ error }
+
+// Unwrap is the fault.
+func (p partly) Unwrap() error { return p.error }
+
+// Partly marks a fault that concerns only a part of an answer: what was read of the rest is returned beside it, together with what is
+// missing, and may be used when the model, shown the fault, did no better.
+func Partly(fault error) error { return partly{fault} }
+
+// IsPartly reports whether an error was made by Partly.
+func IsPartly(err error) bool { return errors.As(err, new(partly)) }
 
 var aliasPattern = regexp.MustCompile(`^[a-z][0-9]{1,5}$`)
 

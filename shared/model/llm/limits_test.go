@@ -1,0 +1,211 @@
+package llm_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+)
+
+func TestRolesHaveSettingsOfTheirOwn(t *testing.T) {
+	s := llmtest.New(t)
+	s.Always(llmtest.Text(good))
+	cfg := s.Config()
+	cfg.ByRole.Temperature = map[string]float64{"manager": 0.7}
+	cfg.ByRole.MaxOutputTokens = map[string]int64{"manager": 55}
+	c := client(t, cfg)
+	for _, role := range []llm.Role{llm.RoleManager, llm.RoleFactManager, llm.RoleFilter} {
+		r := request()
+		r.Role = role
+		if _, err := llm.AskJSON(t.Context(), c, r, func(v verdict) (verdict, error) { return v, nil }); err != nil {
+			t.Fatal(err)
+		}
+		call := s.Calls(role)[0]
+		if own := role != llm.RoleFilter; own != (*call.Temperature == 0.7) || own != (*call.MaxTokens == 55) {
+			t.Errorf("%s: temperature %v, limit %v", role, *call.Temperature, *call.MaxTokens)
+		}
+	}
+}
+
+func TestSettingsOfRolesAreChecked(t *testing.T) {
+	for setting, want := range map[string]string{
+		"TEMPERATURE_BY_ROLE=boss:1":         "roles among",
+		"TEMPERATURE_BY_ROLE=filter:3":       "0 to 2",
+		"TIMEOUT_BY_ROLE=filter:0s":          "more than 0",
+		"TIMEOUT_BY_ROLE=filter":             "TIMEOUT_BY_ROLE",
+		"CONCURRENCY_BY_ROLE=filter:0":       "more than 0",
+		"MAX_OUTPUT_TOKENS_BY_ROLE=filter:0": "more than 0",
+		"WINDOW_BY_ROLE=filter:100":          "longest answer",
+		"WINDOW=4096":                        "MAX_OUTPUT_TOKENS",
+		"TENANT_TOKENS_PER_MINUTE=-1":        "0 or more",
+		"BREAKER_PAUSE=0s":                   "more than 0",
+	} {
+		name, value, _ := strings.Cut(setting, "=")
+		if _, err := config.Load[llm.Config](map[string]string{name: value}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", setting, err, want)
+		}
+	}
+	cfg, err := config.Load[llm.Config](map[string]string{"TIMEOUT_BY_ROLE": "generator:20s,filter:2m", "WINDOW_BY_ROLE": "filter:8192"})
+	if err != nil || cfg.TimeoutFor(llm.RoleGenerator) != 20*time.Second || cfg.TimeoutFor(llm.RoleManager) != time.Minute ||
+		cfg.WindowFor(llm.RoleFilter) != 8192 {
+		t.Errorf("%+v, %v", cfg.ByRole, err)
+	}
+}
+
+func TestARoleRunsNoMoreRequestsAtOnceThanItMay(t *testing.T) {
+	s := llmtest.New(t)
+	release := make(chan struct{})
+	s.Always(llmtest.Hold(release, llmtest.Text(good)))
+	cfg := s.Config()
+	cfg.ByRole.Concurrency = map[string]int{"manager": 1}
+	c := client(t, cfg)
+	var all sync.WaitGroup
+	put := func(role llm.Role) {
+		all.Go(func() {
+			r := request()
+			r.Role = role
+			if _, err := llm.AskJSON(t.Context(), c, r, func(v verdict) (verdict, error) { return v, nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 3 {
+		put(llm.RoleManager)
+	}
+	put(llm.RoleFilter) // is not kept waiting by the managers
+	for s.Count(llm.RoleFilter) == 0 || s.Count(llm.RoleManager) == 0 {
+		runtime.Gosched()
+	}
+	if n := s.Count(llm.RoleManager); n != 1 {
+		t.Errorf("%d requests of the manager at once, want 1", n)
+	}
+	close(release)
+	all.Wait()
+	if n := s.Count(llm.RoleManager); n != 3 {
+		t.Errorf("%d requests of the manager, want 3", n)
+	}
+}
+
+func TestWhatDoesNotFitTheWindowIsNotSent(t *testing.T) {
+	s := llmtest.New(t)
+	s.Always(llmtest.Text(good))
+	cfg := s.Config()
+	cfg.MaxOutputTokens, cfg.Window = 100, 1100
+	c := client(t, cfg)
+	for text, fits := range map[string]bool{
+		strings.Repeat("word ", 400): true, strings.Repeat("word ", 900): false, strings.Repeat("字", 1100): false,
+	} {
+		before := s.Total()
+		r := request()
+		r.User = text
+		_, err := llm.AskJSON(t.Context(), c, r, func(v verdict) (verdict, error) { return v, nil })
+		if fits != (err == nil) || !fits && (!errors.Is(err, llm.ErrTruncated) || s.Total() != before) {
+			t.Errorf("%d bytes: %v after %d calls", len(text), err, s.Total()-before)
+		}
+		if err != nil && strings.Contains(err.Error(), text[:4]) {
+			t.Errorf("the error quotes the prompt: %v", err)
+		}
+	}
+}
+
+func TestAnEndpointThatFailsIsLeftAloneForAWhile(t *testing.T) {
+	s := llmtest.New(t)
+	s.Always(llmtest.Status(500))
+	cfg := s.Config()
+	cfg.Retry.Max, cfg.Breaker = 0, llm.Breaker{Failures: 3, Pause: 50 * time.Millisecond}
+	c := client(t, cfg)
+	for i := range 6 {
+		if _, err := ask(t.Context(), c); !errors.Is(err, llm.ErrUnavailable) {
+			t.Fatalf("call %d: %v, want ErrUnavailable", i+1, err)
+		}
+	}
+	if n := s.Total(); n != 3 {
+		t.Errorf("%d requests, want none after 3 that failed", n)
+	}
+	s.Always(llmtest.Text(good))
+	for {
+		_, err := ask(t.Context(), c)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, llm.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		runtime.Gosched() // until the pause is over
+	}
+	if n := s.Total(); n != 4 {
+		t.Errorf("%d requests, want one that found the endpoint back", n)
+	}
+}
+
+func TestOnlyWhatShowsThatTheEndpointIsAwayCounts(t *testing.T) {
+	s := llmtest.New(t)
+	cfg := s.Config()
+	cfg.Retry.Max, cfg.Breaker = 0, llm.Breaker{Failures: 2, Pause: time.Hour}
+	c := client(t, cfg)
+	for name, step := range map[string]llmtest.Step{
+		"a request it rejects": llmtest.Status(400), "an answer that is no use": llmtest.Refusal(), "a limit": llmtest.RateLimited("0"),
+	} {
+		before := s.Total()
+		s.Always(step)
+		for range 4 {
+			if _, err := ask(t.Context(), c); err == nil {
+				t.Fatal("no error")
+			}
+		}
+		if n := s.Total() - before; n != 4 {
+			t.Errorf("%s: %d requests, want 4", name, n)
+		}
+	}
+}
+
+// direct hands requests to a handler without a network.
+type direct struct{ http.Handler }
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+// A tenant's share of tokens is a minute's: who has used it waits, others do not.
+func TestATenantThatUsesMuchWaitsAndOthersDoNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler := llmtest.NewHandler()
+		handler.Always(llmtest.Body(`{"choices":[{"message":{"content":` + strconv.Quote(good) + `}}],"usage":{"prompt_tokens":900,"completion_tokens":100}}`))
+		cfg := llm.DefaultConfig()
+		cfg.BaseURL, cfg.Model, cfg.TokensPerMinute = "http://model.test/v1", "scripted", 600
+		c, err := llm.NewClient(cfg, llm.Deps{Transport: direct{handler}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := func(tenant string) time.Duration {
+			began := time.Now()
+			r := request()
+			r.Tenant = tenant
+			if _, err := llm.AskJSON(t.Context(), c, r, func(v verdict) (verdict, error) { return v, nil }); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(began).Round(time.Second)
+		}
+		// 1000 tokens are used at 10 a second, and the next call comes when less than 600 are left to be worked off.
+		for i, want := range []struct {
+			tenant string
+			wait   time.Duration
+		}{{"acme", 0}, {"acme", 40 * time.Second}, {"other", 0}, {"acme", 100 * time.Second}} {
+			if got := took(want.tenant); got != want.wait {
+				t.Errorf("call %d of %s waited %s, want %s", i+1, want.tenant, got, want.wait)
+			}
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package consolidation_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// partial is a former that cannot make anything of some turns: the text "unreadable" it cannot extract, "undecidable" not decide on.
+type partial struct {
+	known []memory.Memory // what the last Extract was shown
+}
+
+func (p *partial) Version() string { return "partial" }
+
+func (p *partial) Reads() int { return 3 }
+
+func (p *partial) Extract(_ context.Context, in formation.Session) ([]formation.Candidate, error) {
+	p.known = in.Known
+	var out []formation.Candidate
+	for _, t := range in.Turns {
+		c := formation.Candidate{Kind: memory.KindFact, Content: t.Text, Sources: []string{t.ID}}
+		if t.Text == "unreadable" {
+			c = formation.Candidate{Sources: c.Sources, Fault: "event_date is no date"}
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func (p *partial) Decide(_ context.Context, in formation.Bundle) (v formation.Verdict, err error) {
+	for _, r := range in.Related {
+		c := r.Candidate
+		if c.Content == "undecidable" {
+			v.Failed = append(v.Failed, formation.Failure{Sources: c.Sources, Reason: "target m9 is not there"})
+			continue
+		}
+		m := memory.Memory{
+			ID: memory.DeriveID(in.Session.Scope, c.Sources, c.Ordinal), Kind: c.Kind, Content: c.Content, Status: memory.StatusActive,
+			Sources: c.Sources, ValidFrom: in.Session.Turns[0].Time, SessionID: in.Session.ID, Strategy: "salimory", PolicyVersion: "partial",
+		}
+		v.Operations = append(v.Operations, memory.Operation{Kind: memory.OpAdd, Sources: c.Sources, New: &m})
+	}
+	return v, nil
+}
+
+// What a policy cannot deal with fails alone: the rest is formed, and the turns of that come again by a replay.
+func TestWhatFailsAloneIsPutAsideAndTheRestCounts(t *testing.T) {
+	s := newShop(t)
+	former := &partial{}
+	s.Formers = func(string, string) (formation.Former, error) { return former, nil }
+	contents := func() (out []string) {
+		page, err := s.Bank.List(t.Context(), owner, bank.ListOptions{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page.Memories {
+			out = append(out, m.Content)
+		}
+		slices.Sort(out)
+		return out
+	}
+	var events []consolidation.Event
+	for _, held := range batchOf(1, "I live in Porto", "unreadable", "undecidable", "I have two sons").Turns {
+		events = append(events, consolidation.Event{ID: held.EventID, SessionID: "s1", Turn: &held.Turn})
+	}
+	p := params()
+	p.Scope = owner
+	if err := consolidation.Form(t.Context(), s.Activities, p, append(events, closed("s1")), start); err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(); !slices.Equal(got, []string{"I have two sons", "I live in Porto"}) {
+		t.Errorf("the bank has %q", got)
+	}
+	dead := s.announced.deadLetters
+	if len(dead) != 1 || len(dead[0].Turns) != 2 || dead[0].Turns[0].ID != "s1:1" || dead[0].Turns[1].ID != "s1:2" {
+		t.Fatalf("dead letters %+v, want the two turns that failed", dead)
+	}
+	if kept, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0", "s1:1", "s1:2", "s1:3"}); err != nil || len(kept) != 2 {
+		t.Errorf("%d turns count as formed, %v; want those that did not fail", len(kept), err)
+	}
+
+	// They come again, and by now something can be made of them.
+	for i, text := range map[int]string{1: "My sons are twins", 2: "I live near the station of Porto"} {
+		events[i].Turn.Text = text
+	}
+	if err := consolidation.Form(t.Context(), s.Activities, p, append(slices.Clone(events[1:3]), closed("s1")), start); err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(); len(got) != 4 || len(s.announced.deadLetters) != 1 {
+		t.Errorf("the bank has %q, and there are %d dead letters", got, len(s.announced.deadLetters))
+	}
+	if len(former.known) != 2 || former.known[0].Vector != nil {
+		t.Errorf("the former read %+v, want both entries that there were", former.known)
+	}
+}
