@@ -35,7 +35,7 @@ func NewLLMWithin(client *model.Client, opts llm.Options, bounds Bounds) (*LLM, 
 	}
 	f := &LLM{bounds: bounds}
 	spec := llm.Spec[answer](&f.agent, model.RoleAgent, "deltamem-agent.v3", "mneme_deltamem_agent")
-	return f, llm.NewRoles(client, prompts, opts, spec)
+	return f, llm.NewRoles(client, Name, prompts, opts, spec)
 }
 
 // Version is strategy, prompt version and model.

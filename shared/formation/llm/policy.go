@@ -54,6 +54,7 @@ type count struct{ Count int }
 type Role struct {
 	client *model.Client
 	name   model.Role
+	owner  string // the strategy
 	prompt model.Prompt
 	schema structured.Schema
 }
@@ -72,9 +73,9 @@ func Spec[A any](to *Role, name model.Role, prompt, schema string) RoleSpec {
 	return RoleSpec{to, name, prompt, structured.SchemaOf[A](schema)}
 }
 
-// NewRoles makes roles of the prompts in a file system. A prompt that does not work, or a role without a model, is an error here, not
+// NewRoles makes a strategy's roles of the prompts in a file system; strategy is empty for what all of them share. A prompt that does not work, or a role without a model, is an error here, not
 // later.
-func NewRoles(client *model.Client, prompts fs.FS, opts Options, specs ...RoleSpec) error {
+func NewRoles(client *model.Client, strategy string, prompts fs.FS, opts Options, specs ...RoleSpec) error {
 	if err := opts.Validate(); err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func NewRoles(client *model.Client, prompts fs.FS, opts Options, specs ...RoleSp
 		if err != nil {
 			return fmt.Errorf("role %s: %w", s.name, err)
 		}
-		*s.to = Role{client: client, name: s.name, prompt: prompt, schema: s.schema}
+		*s.to = Role{client: client, name: s.name, owner: strategy, prompt: prompt, schema: s.schema}
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func Ask[A, T any](ctx context.Context, r Role, tenant string, data any, n int, 
 		var none T
 		return none, fmt.Errorf("prompt %s: %w", r.prompt.Version, err)
 	}
-	req := model.Request{Role: r.name, Tenant: tenant, System: system, User: user, Schema: &r.schema}
+	req := model.Request{Role: r.name, Tenant: tenant, Strategy: r.owner, System: system, User: user, Schema: &r.schema}
 	return model.AskJSON(ctx, r.client, req, use)
 }
 

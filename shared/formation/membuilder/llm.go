@@ -27,7 +27,7 @@ var _ formation.Former = (*LLM)(nil)
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{}
-	err := llm.NewRoles(client, prompts, opts,
+	err := llm.NewRoles(client, Name, prompts, opts,
 		llm.Spec[coreAnswer](&f.core, model.RoleCore, "membuilder-core.v3", "mneme_membuilder_core"),
 		llm.Spec[events](&f.episodic, model.RoleEpisodic, "membuilder-episodic.v3", "mneme_membuilder_episodic"),
 		llm.Spec[concepts](&f.semantic, model.RoleSemantic, "membuilder-semantic.v3", "mneme_membuilder_semantic"),

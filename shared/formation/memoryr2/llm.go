@@ -27,7 +27,7 @@ var _ formation.Divisible = (*LLM)(nil)
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{}
-	err := llm.NewRoles(client, prompts, opts,
+	err := llm.NewRoles(client, Name, prompts, opts,
 		llm.Spec[extraction](&f.extractor, model.RoleFacts, "memory-r2-facts.v3", "mneme_memory_r2_facts"),
 		llm.Spec[edits](&f.manager, model.RoleFactManager, "memory-r2-fact-manager.v3", "mneme_memory_r2_fact_manager"))
 	return f, err

@@ -28,7 +28,7 @@ var _ formation.Divisible = (*LLM)(nil)
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{related: opts.Related}
-	err := llm.NewRoles(client, prompts, opts,
+	err := llm.NewRoles(client, Name, prompts, opts,
 		llm.Spec[reflection](&f.topics, model.RoleTopics, "rmm-topics.v3", "mneme_rmm_topics"),
 		llm.Spec[decisions](&f.manager, model.RoleTopicManager, "rmm-manager.v2", "mneme_rmm_manager"))
 	return f, err

@@ -51,6 +51,21 @@ func TestExtractGivesTurnsAndTimesBack(t *testing.T) {
 	}
 }
 
+func TestTheExtractorReadsWhatIsKnown(t *testing.T) {
+	s := llmtest.New(t)
+	s.Script(model.RoleExtractor, text(t, extraction(said())))
+	in := session("The machine leaks")
+	in.Known = []memory.Memory{stored("secret-id", "Ana has an espresso machine.")}
+	f := newFormer(t, s)
+	if _, err := f.Extract(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	data := string(s.Calls(model.RoleExtractor)[0].Data())
+	if !strings.Contains(data, "Ana has an espresso machine.") || strings.Contains(data, "secret-id") || f.Reads() == 0 {
+		t.Errorf("shown is %s", data)
+	}
+}
+
 func TestExtractFindsNothingOnlyWhenToldSo(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(model.RoleExtractor, text(t, object{"nothing": true, "memories": []object{}}))

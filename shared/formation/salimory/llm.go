@@ -28,7 +28,7 @@ var _ formation.Divisible = (*LLM)(nil)
 // NewLLM makes the former. A prompt that does not work is an error here, not later.
 func NewLLM(client *model.Client, opts llm.Options) (*LLM, error) {
 	f := &LLM{related: opts.Related}
-	err := llm.NewRoles(client, prompts, opts,
+	err := llm.NewRoles(client, Name, prompts, opts,
 		llm.Spec[extraction](&f.extractor, model.RoleExtractor, "salimory-extractor.v5", "mneme_salimory_extractor"),
 		llm.Spec[decisions](&f.manager, model.RoleManager, "salimory-manager.v4", "mneme_salimory_manager"))
 	return f, err
