@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -28,6 +29,22 @@ type Gate struct {
 	Decided metric.Int64Counter
 	// Forget removes what filters keep of a user; nil where they keep nothing.
 	Forget func(ctx context.Context, scope memory.Scope) error
+	// Gather is how long a turn waits for more of its user, where a model rates them.
+	Gather time.Duration
+}
+
+// Wait is how long a record waits for more of its user before it is handled: a turn that a model is asked about for Gather, all others not
+// at all.
+func (g *Gate) Wait(m bus.Message) time.Duration {
+	tenantID, _, _ := strings.Cut(string(m.Key), "/")
+	t, err := g.Tenants.Lookup(tenantID)
+	if err != nil || g.Gather == 0 || t.Policy != tenant.PolicyLLM || t.Saliency == memory.SaliencyOff {
+		return 0 // Handle says what is wrong
+	}
+	if e, err := contract.DecodeSessionEvent(m.Key, m.Value, g.Now()); err != nil || e.Turn == nil {
+		return 0
+	}
+	return g.Gather
 }
 
 // Handle is the bus handler: a batch is of one user. A record that is not a valid event is a

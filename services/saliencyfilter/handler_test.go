@@ -346,6 +346,32 @@ func TestTheFilterIsThatOfTheTenantsPolicy(t *testing.T) {
 	}
 }
 
+func TestOnlyTurnsThatAModelIsAskedAboutWaitForMore(t *testing.T) {
+	r := newFixture(t)
+	r.Gather = time.Second
+	said := message(t, turn(ana, 1, "I live in Porto."))
+	for name, tc := range map[string]struct {
+		tenant tenant.Tenant
+		m      bus.Message
+		want   time.Duration
+	}{
+		"a turn":               {tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}, said, time.Second},
+		"no model":             {tenant.Tenant{ID: "acme", Policy: tenant.PolicyEmbedded}, said, 0},
+		"nothing is rated":     {tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM, Saliency: memory.SaliencyOff}, said, 0},
+		"the end of a session": {tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}, message(t, closed(ana, 2)), 0},
+		"what is no event":     {tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}, bus.Message{Key: said.Key, Value: []byte("?")}, 0},
+		"an unknown tenant":    {tenant.Tenant{ID: "other", Policy: tenant.PolicyLLM}, said, 0},
+	} {
+		var err error
+		if r.Tenants, err = tenant.Static(tenant.Entry{Tenant: tc.tenant}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Wait(tc.m); got != tc.want {
+			t.Errorf("%s waits %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 	good := message(t, turn(ana, 1, "I live in Porto."))
 	nobody := memory.Scope{Tenant: "nobody", User: "ana"}

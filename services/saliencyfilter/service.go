@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/decisions"
@@ -25,6 +26,13 @@ type Config struct {
 	Formation wiring.FormationOptions
 	Decided   decisions.Options
 	Group     string `env:"MNEME_FILTER_GROUP" envDefault:"mneme-saliency-filter" desc:"consumer group of the saliency filter"`
+	// Gather is there because a call of a model about three turns costs little more than one about one.
+	Gather time.Duration `env:"MNEME_FILTER_GATHER" envDefault:"200ms" desc:"how long a turn waits for the user's next ones before a model is asked about them together; 0 for not at all"`
+}
+
+// Validate reports every setting that is out of range.
+func (c Config) Validate() error {
+	return config.Require(c.Gather >= 0 && c.Gather <= time.Minute, "MNEME_FILTER_GATHER", c.Gather, "0 to 1m")
 }
 
 const name = "saliency-filter"
@@ -55,8 +63,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	gate := &Gate{Tenants: tenants, Filters: filters.Find, Out: client.Publisher, Now: time.Now, Decided: counter, Forget: forget}
-	consume, err := client.Consume(contract.TopicSessionEvents, cfg.Group, gate.Handle)
+	gate := &Gate{Tenants: tenants, Filters: filters.Find, Out: client.Publisher, Now: time.Now, Decided: counter, Forget: forget, Gather: cfg.Gather}
+	consume, err := client.ConsumeGathered(contract.TopicSessionEvents, cfg.Group, gate.Wait, gate.Handle)
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/segmentio/kafka-go/sasl/plain"
 
@@ -95,15 +96,20 @@ func (b Bus) Open(ctx context.Context, name string, tel *telemetry.Telemetry) (*
 
 // Consume is the task of consuming a topic as a group, with the usual chain around h. A new group begins at the oldest record.
 func (c *BusClient) Consume(topic, group string, h bus.Handler) (runner.Task, error) {
-	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}}, h)
+	return c.ConsumeGathered(topic, group, nil, h)
+}
+
+// ConsumeGathered is Consume where records wait for more of their key, as gather says, see bus.Config.
+func (c *BusClient) ConsumeGathered(topic, group string, gather func(bus.Message) time.Duration, h bus.Handler) (runner.Task, error) {
+	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}}, gather, h)
 }
 
 // ConsumeNew is Consume for what is published from now on: a new group begins at the end.
 func (c *BusClient) ConsumeNew(topic, group string, h bus.Handler) (runner.Task, error) {
-	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}, FromEnd: true}, h)
+	return c.consume(kafka.SourceConfig{Group: group, Topics: []string{topic}, FromEnd: true}, nil, h)
 }
 
-func (c *BusClient) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task, error) {
+func (c *BusClient) consume(from kafka.SourceConfig, gather func(bus.Message) time.Duration, h bus.Handler) (runner.Task, error) {
 	group := from.Group
 	standard := bus.StandardConfig{Group: group, Handler: c.name, DeadLetters: contract.TopicDeadLetters}
 	chain, err := bus.Standard(standard, c.raw, c.ins, h)
@@ -116,7 +122,7 @@ func (c *BusClient) consume(from kafka.SourceConfig, h bus.Handler) (runner.Task
 		return runner.Task{}, err
 	}
 	cfg := bus.DefaultConfig(group)
-	cfg.Workers, cfg.MaxBatch = c.bus.Workers, c.bus.MaxBatch
+	cfg.Workers, cfg.MaxBatch, cfg.Gather = c.bus.Workers, c.bus.MaxBatch, gather
 	cfg.MaxInFlight = max(cfg.MaxInFlight, 4*cfg.MaxBatch)
 	consumer, err := bus.NewConsumer(cfg, source, chain, c.ins)
 	if err != nil {

@@ -14,8 +14,12 @@ type Config struct {
 	// Workers is how many keys are handled at the same time. Each assigned partition has an equal
 	// share, at least one, so that a partition that waits for a dependency holds up no other.
 	Workers int
-	// MaxBatch is how many records a batch holds at most. A batch never waits to fill.
+	// MaxBatch is how many records a batch holds at most. A batch does not wait to fill but where Gather says so.
 	MaxBatch int
+	// Gather is how long a record waits for more of its key before it is handled, for handlers whose cost is by the batch; nil for not
+	// at all. A record that need not wait takes those along that do, and a full batch waits for nothing. What waits when the consumer
+	// stops is handled then.
+	Gather func(Message) time.Duration
 	// MaxBatchBytes bounds a batch by size; a single larger record is a batch of its own.
 	MaxBatchBytes int
 	// MaxInFlight is how many records of one partition may be delivered beyond the finished

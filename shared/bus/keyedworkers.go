@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/bus/internal/prefix"
 )
@@ -21,12 +22,17 @@ type keyedWorkers struct {
 	tracker prefix.Tracker
 	room    chan struct{} // signalled when the tracker shrinks
 	workers sync.WaitGroup
+	// gathering counts the timers that run.
+	gathering sync.WaitGroup
 }
 
+// keyQueue is gathering while it has a timer, and then waiting for a worker, ready, or in a worker's hands, busy.
 type keyQueue struct {
-	key     string
-	pending []Message
-	busy    bool
+	key         string
+	pending     []Message
+	bytes       int // of pending
+	gathering   *time.Timer
+	ready, busy bool
 }
 
 // newKeyedWorkers runs at most limit workers. handle reports whether the batch is finished; it is
@@ -71,14 +77,57 @@ func (w *keyedWorkers) tryAdmit(work context.Context, m Message) bool {
 		w.byKey[q.key] = q
 	}
 	q.pending = append(q.pending, m)
-	if !q.busy && len(q.pending) == 1 {
-		w.ready = append(w.ready, q)
+	q.bytes += m.Size()
+	if q.busy || q.ready {
+		return true
 	}
-	if w.running < w.limit && len(w.ready) > 0 {
+	wait := time.Duration(0)
+	if w.cfg.Gather != nil && len(q.pending) < w.cfg.MaxBatch && q.bytes < w.cfg.MaxBatchBytes {
+		wait = w.cfg.Gather(m)
+	}
+	switch {
+	case wait <= 0:
+		w.makeReady(work, q)
+	case q.gathering == nil:
+		w.gathering.Add(1)
+		q.gathering = time.AfterFunc(wait, func() {
+			defer w.gathering.Done()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if q.gathering != nil {
+				w.makeReady(work, q)
+			}
+		})
+	}
+	return true
+}
+
+// makeReady ends a queue's gathering and sees to it that a worker takes it.
+func (w *keyedWorkers) makeReady(work context.Context, q *keyQueue) {
+	if q.gathering != nil {
+		if q.gathering.Stop() {
+			w.gathering.Done() // it will not run
+		}
+		q.gathering = nil
+	}
+	q.ready = true
+	w.ready = append(w.ready, q)
+	if w.running < w.limit {
 		w.running++
 		w.workers.Go(func() { w.run(work) })
 	}
-	return true
+}
+
+// flush has what gathers handled as it is. No message may be admitted later.
+func (w *keyedWorkers) flush(work context.Context) {
+	w.mu.Lock()
+	for _, q := range w.byKey {
+		if q.gathering != nil {
+			w.makeReady(work, q)
+		}
+	}
+	w.mu.Unlock()
+	w.gathering.Wait() // timers that have fired find nothing to do
 }
 
 func (w *keyedWorkers) run(ctx context.Context) {
@@ -103,7 +152,7 @@ func (w *keyedWorkers) take(ctx context.Context) (*keyQueue, []Message) {
 	}
 	q := w.ready[0]
 	w.ready = w.ready[1:]
-	q.busy = true
+	q.ready, q.busy = false, true
 	n, size := 1, q.pending[0].Size()
 	for n < len(q.pending) && n < w.cfg.MaxBatch {
 		size += q.pending[n].Size()
@@ -114,6 +163,9 @@ func (w *keyedWorkers) take(ctx context.Context) (*keyQueue, []Message) {
 	}
 	batch := q.pending[:n:n]
 	q.pending = q.pending[n:]
+	for _, m := range batch {
+		q.bytes -= m.Size()
+	}
 	return q, batch
 }
 
@@ -129,7 +181,8 @@ func (w *keyedWorkers) finish(q *keyQueue, batch []Message, finished bool) {
 		w.tracker.Done(m.Offset)
 	}
 	q.busy = false
-	if len(q.pending) > 0 {
+	if len(q.pending) > 0 { // these have waited for the batch before
+		q.ready = true
 		w.ready = append(w.ready, q)
 	} else {
 		delete(w.byKey, q.key)
@@ -147,7 +200,7 @@ func (w *keyedWorkers) next() (int64, bool) {
 	return w.tracker.Next()
 }
 
-// idle returns a channel that is closed when no worker runs. No message may be admitted later.
+// idle returns a channel that is closed when no worker runs. No message may be admitted later, and none may be gathering.
 func (w *keyedWorkers) idle() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {

@@ -120,6 +120,9 @@ func (s *session) deliver(ctx context.Context, batch []Message) bool {
 
 // drain waits for the delivered work, bounded, and commits it.
 func (s *session) drain(work context.Context, stopWork context.CancelCauseFunc) error {
+	for _, l := range s.parts {
+		l.flush(work)
+	}
 	idle := make(chan struct{})
 	go func() {
 		defer close(idle)

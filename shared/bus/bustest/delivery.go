@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,6 +87,39 @@ func batchBounds(r *fixture) {
 	}
 	if maxBytes > 100 {
 		r.Errorf("a batch holds %d bytes, want at most 100", maxBytes)
+	}
+}
+
+// gathering has records wait for one that need not, for a full batch, and for the end.
+func gathering(r *fixture) {
+	r.tr.CreateTopic(r, r.topic, 1)
+	rec := new(recorder)
+	m := r.consume(rec.handle, func(c *bus.Config) {
+		c.MaxBatch = 3
+		c.Gather = func(m bus.Message) time.Duration {
+			if strings.HasPrefix(string(m.Value), "now") {
+				return 0
+			}
+			return 100 * patience
+		}
+	})
+	r.publish(r.say("a", "0"), r.say("a", "1"), r.say("b", "now"))
+	r.eventually("what need not wait is delivered", func() bool { return slices.Equal(rec.values(), []string{"now"}) })
+	r.publish(r.say("a", "now, a"))
+	r.eventually("it takes along what waits", func() bool { return slices.Equal(rec.values()[1:], []string{"0", "1", "now, a"}) })
+	r.publish(r.say("c", "2"), r.say("c", "3"), r.say("c", "4"))
+	r.eventually("a full batch waits for nothing", func() bool { return slices.Equal(rec.values()[4:], []string{"2", "3", "4"}) })
+	r.publish(r.say("d", "5"), r.say("e", "now, e"))
+	r.eventually("the record behind it is delivered", func() bool { return slices.Equal(rec.values()[7:], []string{"now, e"}) })
+	m.stop()
+	if got := rec.values()[8:]; !slices.Equal(got, []string{"5"}) {
+		r.Errorf("at the end %q is delivered, want what waited", got)
+	}
+	r.committedReaches(0, 9)
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if want := []int{1, 3, 3, 1, 1}; !slices.Equal(rec.sizes, want) {
+		r.Errorf("batches of %v records, want %v", rec.sizes, want)
 	}
 }
 

@@ -43,6 +43,7 @@ func Run(t *testing.T, tr Transport) {
 		{"keeps the order of a key", orderOfKey},
 		{"handles keys in parallel", parallelKeys},
 		{"batches one key within the bounds", batchBounds},
+		{"gathers a key's records where it is told to", gathering},
 		{"lands on the Java client's partitions", javaPartitions},
 		{"delivers the unfinished again after a crash", crash},
 		{"commits only the finished prefix", prefixOnly},
