@@ -1,9 +1,13 @@
 package utilizer_test
 
 import (
+	"context"
+	"slices"
 	"testing"
+	"time"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -12,16 +16,36 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// A profile by a model would be a second call before the one that answers.
-func TestAnAnswerTakesNoProfileByAModel(t *testing.T) {
+// A profile by a model is a second call before the one that answers: it is made where the caller's deadline leaves time for both.
+func TestAnAnswersProfileIsWrittenByAModelWhereTimeAllows(t *testing.T) {
 	r := newFixture(t)
+	r.AnswerTime = 10 * time.Second
+	r.asksModels(t)
 	r.Policies = func(tenant.Policy) (recall.Profiler, recall.Generator, error) {
 		return unavailableProfiler{}, embedded.NewGenerator(), nil
 	}
-	got, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
-		Query: "Where does Ana live?"}}))
-	if err != nil || got.Msg.GetAbstained() || len(got.Msg.GetRecall().GetDegraded()) != 0 {
-		t.Errorf("got %v, %v; want an answer for which the model's profiler, which is unavailable, was not asked", got, err)
+	for _, tc := range []struct {
+		left  time.Duration
+		asked bool
+	}{{time.Minute, true}, {0, true}, {9 * time.Second, false}} {
+		ctx := t.Context()
+		if tc.left > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, tc.left)
+			defer cancel()
+		}
+		got, err := r.as(acmeKey).Answer(ctx, ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
+			Query: "Where does Ana live?"}}))
+		if err != nil || got.Msg.GetAbstained() {
+			t.Fatalf("%s left: %v, %v", tc.left, got, err)
+		}
+		degraded := got.Msg.GetRecall().GetDegraded() // the profiler that is asked is unavailable
+		if tc.asked != slices.Contains(degraded, string(utilizer.ModelUnavailable)) {
+			t.Errorf("%s left: degraded %v, asked should be %t", tc.left, degraded, tc.asked)
+		}
+		if c := got.Msg.GetCost(); c.GetProfileMs() <= 0 || c.GetProfileMs() > c.GetRecallMs() {
+			t.Errorf("cost %v", c)
+		}
 	}
 }
 

@@ -62,7 +62,10 @@ type Recaller struct {
 	RankTimeout, WindowTimeout, IndexTimeout time.Duration
 	// Reserve is what is left of a caller's deadline when a profile that a model writes is given up for one that none does.
 	Reserve time.Duration
-	Now     func() time.Time
+	// AnswerTime is what a caller's deadline has to leave for an answer's profile to be written by a model: half of it is the profile's at
+	// most. Without a deadline there is always time.
+	AnswerTime time.Duration
+	Now        func() time.Time
 }
 
 // Request is a checked query.
@@ -73,7 +76,7 @@ type Request struct {
 	Candidates, Memories, WordBudget int
 	// AsOf is the time that the query asks about; zero leaves it to the query.
 	AsOf time.Time
-	// Answered says that an answer is made from the profile: then a model makes the answer alone, in one call, and none the profile.
+	// Answered says that an answer is made from the profile: a model that writes it leaves time for that.
 	Answered bool
 	// Unranked leaves the memories in the order of the bank's search.
 	Unranked bool
@@ -106,7 +109,8 @@ type Result struct {
 	// Searched is whether the candidates are what the bank's search found, and not chosen among all that the user remembers.
 	Searched bool
 	TraceID  string
-	Latency  time.Duration
+	// Latency is the whole recall's, Profiling what of it the writing of the profile took.
+	Latency, Profiling time.Duration
 }
 
 // Recall answers a query. It fails when the user's memories are neither in the index cache nor to be had from the bank, or the query
@@ -149,9 +153,11 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	for i, s := range shown {
 		out.Evidence.Memories[i], out.Scores[s.Memory.ID] = s.Memory, s.Score
 	}
+	began := time.Now()
 	if err := r.profile(ctx, t, scope, q, &out); err != nil {
 		return Result{}, err
 	}
+	out.Profiling = time.Since(began)
 	link(span, out.Profile.Cited)
 	span.SetAttributes(telemetry.AttrCandidates.Int(len(found.candidates)),
 		telemetry.AttrCited.Int(len(out.Profile.Cited)), telemetry.AttrDegraded.StringSlice(out.Degraded))
@@ -178,14 +184,19 @@ func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Sc
 	if err != nil {
 		return err
 	}
-	if q.Answered {
-		out.Profile, err = r.Fallback.Profile(ctx, scope, out.Evidence)
-		return err
-	}
 	bounded := ctx
 	if deadline, ok := ctx.Deadline(); ok && t.Policy != tenant.PolicyEmbedded { // which asks no model
+		left := time.Until(deadline)
+		if q.Answered && left < r.AnswerTime { // the answer is worth more than how its profile is written
+			out.Profile, err = r.Fallback.Profile(ctx, scope, out.Evidence)
+			return err
+		}
+		reserve := r.Reserve
+		if q.Answered {
+			reserve = max(reserve, left/2)
+		}
 		var cancel context.CancelFunc
-		bounded, cancel = context.WithDeadline(ctx, deadline.Add(-r.Reserve))
+		bounded, cancel = context.WithDeadline(ctx, deadline.Add(-reserve))
 		defer cancel()
 	}
 	out.Profile, err = profiler.Profile(bounded, scope, out.Evidence)

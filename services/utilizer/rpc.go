@@ -73,7 +73,7 @@ func (s *server) Answer(
 	}
 	cost := &mnemev1.AnswerCost{
 		ModelCalls: used.Calls(), InputTokens: used.InputTokens(), OutputTokens: used.OutputTokens(),
-		RecallMs: milliseconds(recalled.Sub(began)), GenerateMs: milliseconds(time.Since(recalled)),
+		RecallMs: milliseconds(recalled.Sub(began)), ProfileMs: milliseconds(result.Profiling), GenerateMs: milliseconds(time.Since(recalled)),
 	}
 	s.recaller.Metrics.Answers.Add(ctx, 1,
 		metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))

@@ -471,19 +471,24 @@ func TestCitationsBecomeFeedback(t *testing.T) {
 	}
 }
 
-// Who cited is the tenant's generator: a model's citations teach, the embedded ones do not.
-func TestCitationsOfAModelAreTold(t *testing.T) {
-	r := newFixture(t)
+// asksModels has the tenant be one of policy llm.
+func (r *fixture) asksModels(t *testing.T) {
+	t.Helper()
 	modelled, err := tenant.Static(tenant.Entry{
 		Tenant: tenant.Tenant{ID: "acme", Policy: tenant.PolicyLLM}, APIKeys: []string{tenant.HashKey(acmeKey)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, slog.New(slog.NewTextHandler(r.log, nil)), modelled))
-	defer web.Close()
-	r.web = web
-	_, err = r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
+	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, slog.New(slog.NewTextHandler(r.log, nil)), modelled))
+	t.Cleanup(r.web.Close)
+}
+
+// Who cited is the tenant's generator: a model's citations teach, the embedded ones do not.
+func TestCitationsOfAModelAreTold(t *testing.T) {
+	r := newFixture(t)
+	r.asksModels(t)
+	_, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana",
 		Query: "Where does Ana live?"}}))
 	if err != nil || len(r.out.msgs) != 1 {
 		t.Fatalf("%d records, %v", len(r.out.msgs), err)

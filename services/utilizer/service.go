@@ -56,6 +56,7 @@ type Config struct {
 	IndexTimeout  time.Duration `env:"MNEME_RECALL_INDEX_TIMEOUT" envDefault:"50ms" desc:"how long the first recall of a user waits for the index, beyond the bank's search, before it does with what the search found"`
 	WeightsAge    time.Duration `env:"MNEME_RECALL_WEIGHTS_AGE" envDefault:"30s" desc:"how old a tenant's learned weights may be to choose candidates; they are read in the background, and where older ones are all there is, the shared prior chooses"`
 	Reserve       time.Duration `env:"MNEME_RECALL_RESERVE" envDefault:"50ms" desc:"what is left of a caller's deadline when a profile by a model is given up for one without"`
+	AnswerTime    time.Duration `env:"MNEME_RECALL_ANSWER_TIME" envDefault:"10s" desc:"time that a caller's deadline has to leave for a model to write the profile of an answer, too, which is a call more; it may take half of it"`
 }
 
 // Validate checks what the types do not.
@@ -71,6 +72,7 @@ func (c Config) Validate() error {
 		config.Require(c.IndexFresh > 0, "MNEME_RECALL_INDEX_FRESH", c.IndexFresh, "more than zero"),
 		config.Require(c.IndexTimeout > 0, "MNEME_RECALL_INDEX_TIMEOUT", c.IndexTimeout, "more than zero"),
 		config.Require(c.WeightsAge > 0, "MNEME_RECALL_WEIGHTS_AGE", c.WeightsAge, "more than zero"),
+		config.Require(c.AnswerTime >= 0, "MNEME_RECALL_ANSWER_TIME", c.AnswerTime, "zero or more"),
 		config.Require(c.Reserve >= 0, "MNEME_RECALL_RESERVE", c.Reserve, "zero or more"),
 	)
 }
@@ -217,7 +219,7 @@ func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.
 		Projector: ranking.NewProjector(), Floor: c.Floor, OwnPlaces: c.OwnPlaces,
 		Tracer: tel.Tracer.Tracer(wiring.Scope), Metrics: metrics, Log: tel.Log,
 		Alpha: float32(c.Alpha), RankTimeout: c.RankTimeout, WindowTimeout: c.WindowTimeout,
-		IndexTimeout: c.IndexTimeout, Reserve: c.Reserve, Now: time.Now,
+		IndexTimeout: c.IndexTimeout, Reserve: c.Reserve, AnswerTime: c.AnswerTime, Now: time.Now,
 	}, nil
 }
 

@@ -89,8 +89,7 @@ type Profiler interface {
 	Profile(ctx context.Context, scope memory.Scope, e Evidence) (Profile, error)
 }
 
-// Generator answers from a profile in one step. Where an answer is wanted, and not the profile itself, the profile is best written by a
-// profiler that asks no model, so that an answer costs one call.
+// Generator answers from a profile in one step.
 type Generator interface {
 	// Answer cites only memories of the profile. It abstains when the profile does not tell, and never because something failed: what is
 	// away, and a deadline that passes, are errors.

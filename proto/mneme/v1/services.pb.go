@@ -830,7 +830,9 @@ type AnswerCost struct {
 	// Time until the profile was there, in milliseconds.
 	RecallMs float64 `protobuf:"fixed64,4,opt,name=recall_ms,json=recallMs,proto3" json:"recall_ms,omitempty"`
 	// Time from then until the answer was there, in milliseconds.
-	GenerateMs    float64 `protobuf:"fixed64,5,opt,name=generate_ms,json=generateMs,proto3" json:"generate_ms,omitempty"`
+	GenerateMs float64 `protobuf:"fixed64,5,opt,name=generate_ms,json=generateMs,proto3" json:"generate_ms,omitempty"`
+	// Time of recall_ms in which the profile was written, in milliseconds.
+	ProfileMs     float64 `protobuf:"fixed64,6,opt,name=profile_ms,json=profileMs,proto3" json:"profile_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -896,6 +898,13 @@ func (x *AnswerCost) GetRecallMs() float64 {
 func (x *AnswerCost) GetGenerateMs() float64 {
 	if x != nil {
 		return x.GenerateMs
+	}
+	return 0
+}
+
+func (x *AnswerCost) GetProfileMs() float64 {
+	if x != nil {
+		return x.ProfileMs
 	}
 	return 0
 }
@@ -4155,7 +4164,7 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\tabstained\x18\x02 \x01(\bR\tabstained\x12\x1b\n" +
 	"\tcited_ids\x18\x03 \x03(\tR\bcitedIds\x120\n" +
 	"\x06recall\x18\x04 \x01(\v2\x18.mneme.v1.RecallResponseR\x06recall\x12(\n" +
-	"\x04cost\x18\x05 \x01(\v2\x14.mneme.v1.AnswerCostR\x04cost\"\xb3\x01\n" +
+	"\x04cost\x18\x05 \x01(\v2\x14.mneme.v1.AnswerCostR\x04cost\"\xd2\x01\n" +
 	"\n" +
 	"AnswerCost\x12\x1f\n" +
 	"\vmodel_calls\x18\x01 \x01(\x03R\n" +
@@ -4164,7 +4173,9 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\routput_tokens\x18\x03 \x01(\x03R\foutputTokens\x12\x1b\n" +
 	"\trecall_ms\x18\x04 \x01(\x01R\brecallMs\x12\x1f\n" +
 	"\vgenerate_ms\x18\x05 \x01(\x01R\n" +
-	"generateMs\"\x88\x01\n" +
+	"generateMs\x12\x1d\n" +
+	"\n" +
+	"profile_ms\x18\x06 \x01(\x01R\tprofileMs\"\x88\x01\n" +
 	"\x16ReportCitationsRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n" +
 	"\trecall_id\x18\x02 \x01(\tR\brecallId\x12\x1b\n" +

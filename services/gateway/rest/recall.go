@@ -125,13 +125,14 @@ type Cost struct {
 	InputTokens  int64   `json:"input_tokens" doc:"Tokens of their prompts."`
 	OutputTokens int64   `json:"output_tokens" doc:"Tokens of their answers."`
 	RecallMS     float64 `json:"recall_ms" doc:"Time until the profile was there, in milliseconds."`
+	ProfileMS    float64 `json:"profile_ms" doc:"Time of recall_ms in which the profile was written, in milliseconds."`
 	GenerateMS   float64 `json:"generate_ms" doc:"Time from then until the answer was there, in milliseconds."`
 }
 
 func answerOf(r *mnemev1.AnswerResponse) Answer {
 	out := Answer{Answer: r.GetAnswer(), Abstained: r.GetAbstained(), CitedIDs: texts(r.GetCitedIds()), Recall: recallOf(r.GetRecall())}
 	if c := r.GetCost(); c != nil {
-		out.Cost = &Cost{c.GetModelCalls(), c.GetInputTokens(), c.GetOutputTokens(), c.GetRecallMs(), c.GetGenerateMs()}
+		out.Cost = &Cost{c.GetModelCalls(), c.GetInputTokens(), c.GetOutputTokens(), c.GetRecallMs(), c.GetProfileMs(), c.GetGenerateMs()}
 	}
 	return out
 }

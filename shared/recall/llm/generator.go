@@ -3,6 +3,8 @@ package llm
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -18,7 +20,7 @@ var _ recall.Generator = (*Generator)(nil)
 
 // NewGenerator makes a generator. A prompt that does not work is an error here, not later.
 func NewGenerator(client *model.Client, opts Options) (*Generator, error) {
-	r, err := newRole(client, model.RoleGenerator, "generator.v4", opts)
+	r, err := newRole(client, model.RoleGenerator, "generator.v5", opts)
 	if err != nil {
 		return nil, fmt.Errorf("llm generator: %w", err)
 	}
@@ -34,6 +36,32 @@ type question struct {
 	Question     string         `json:"question"`
 	Now          string         `json:"now"`
 	Profile      []shownSection `json:"profile"`
+	Turns        []shownTurns   `json:"turns,omitempty"`
+}
+
+// shownTurns is the dialogue that a memory was made from.
+type shownTurns struct {
+	Of    string   `json:"of"` // its number in the profile
+	Lines []string `json:"lines"`
+}
+
+// maxTurnBytes bounds the dialogue that an answer is made from.
+const maxTurnBytes = 6 << 10
+
+// turnsBehind is the dialogue behind a profile's memories, each once, those cited first as long as there is room.
+func turnsBehind(e recall.Evidence, p recall.Profile) []shownTurns {
+	var out []shownTurns
+	shown, room := map[string]bool{}, maxTurnBytes
+	for i, cited := range p.Cited {
+		at := slices.IndexFunc(e.Memories, func(m memory.Memory) bool { return m.ID == cited.ID })
+		if at < 0 || e.Memories[at].Value == "" || shown[e.Memories[at].Value] || len(e.Memories[at].Value) > room {
+			continue
+		}
+		said := e.Memories[at].Value
+		shown[said], room = true, room-len(said)
+		out = append(out, shownTurns{"[" + strconv.Itoa(i+1) + "]", strings.Split(strings.TrimSpace(said), "\n")})
+	}
+	return out
 }
 
 type shownSection struct {
@@ -51,7 +79,8 @@ func (g *Generator) Answer(ctx context.Context, scope memory.Scope, e recall.Evi
 	if len(p.Sections) == 0 {
 		return recall.Answer{Text: recall.Abstention, Abstained: true}, nil
 	}
-	q := question{Conversation: showMessages(e.Messages), Question: e.Query, Now: model.ShowTime(e.Now), Profile: []shownSection{}}
+	q := question{Conversation: showMessages(e.Messages), Question: e.Query, Now: model.ShowTime(e.Now), Profile: []shownSection{},
+		Turns: turnsBehind(e, p)}
 	for _, s := range p.Sections {
 		lines := make([]string, len(s.Lines))
 		for i, l := range s.Lines {

@@ -38,6 +38,25 @@ func answer(t *testing.T, p recall.Profile, steps ...llmtest.Step) (recall.Answe
 	return a, s.Count(model.RoleGenerator), err
 }
 
+func TestTheGeneratorSeesWhatWasSaidBehindTheProfile(t *testing.T) {
+	e, p := evidence(100), profile()
+	e.Memories[0].Value = "Ana: hazelnuts most of all\nAssistant: noted"
+	e.Memories[1].Value = "Ana: nothing that is shown"
+	e.Memories[2].Value = strings.Repeat("x", 7000) // too much
+	s := llmtest.New(t)
+	g, err := llm.NewGenerator(s.Client(t), llm.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Answer(t.Context(), scope, e, p); err != nil {
+		t.Fatal(err)
+	}
+	data := string(s.Calls(model.RoleGenerator)[0].Data())
+	if !strings.Contains(data, `"turns":[{"of":"[1]","lines":["Ana: hazelnuts most of all","Assistant: noted"]}]`) {
+		t.Errorf("shown is %s", data)
+	}
+}
+
 func TestAnswerCitesTheProfile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text      string
