@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,17 +26,19 @@ const (
 
 // Judge marks answers by a model. It is safe for concurrent use.
 type Judge struct {
-	client         *llm.Client
-	tenant         string
-	judge, history llm.Prompt
-	schema         structured.Schema
+	client, answers *llm.Client
+	tenant          string
+	judge, history  llm.Prompt
+	schema          structured.Schema
 }
 
 // marking is what the judge sees, verdict what it says.
 type marking struct {
 	Question  string `json:"question"`
 	Reference string `json:"reference"`
-	Answer    string `json:"answer"`
+	// Turns are what was said that the reference rests on, where that is known.
+	Turns  []recorded `json:"turns,omitempty"`
+	Answer string     `json:"answer"`
 }
 
 type verdict struct {
@@ -54,11 +57,12 @@ type recorded struct {
 	Text string `json:"text"`
 }
 
-// NewJudge makes a judge; tenant is on whose behalf the model is asked.
-func NewJudge(client *llm.Client, tenant string) (*Judge, error) {
-	j := &Judge{client: client, tenant: tenant, schema: structured.SchemaOf[verdict]("verdict")}
+// NewJudge makes a judge; tenant is on whose behalf models are asked: client's marks, that of answers answers from the whole history. A
+// model that marks its own answers is lenient with them, so the two had better differ.
+func NewJudge(client, answers *llm.Client, tenant string) (*Judge, error) {
+	j := &Judge{client: client, answers: answers, tenant: tenant, schema: structured.SchemaOf[verdict]("verdict")}
 	var err error
-	if j.judge, err = llm.LoadPrompt(prompts, "", "prompts/judge.v1.tmpl", nil); err != nil {
+	if j.judge, err = llm.LoadPrompt(prompts, "", "prompts/judge.v2.tmpl", nil); err != nil {
 		return nil, err
 	}
 	if j.history, err = llm.LoadPrompt(prompts, "", "prompts/history.v1.tmpl", nil); err != nil {
@@ -67,13 +71,19 @@ func NewJudge(client *llm.Client, tenant string) (*Judge, error) {
 	return j, nil
 }
 
-// Right reports whether an answer is right.
-func (j *Judge) Right(ctx context.Context, q dataset.Question, answer string) (bool, error) {
-	system, user, err := j.judge.Render(marking{q.Text, q.Answer, answer}, nil)
+// Right reports whether an answer is right; among turns the judge finds those that state it.
+func (j *Judge) Right(ctx context.Context, q dataset.Question, answer string, turns []memory.Turn) (bool, error) {
+	m := marking{Question: q.Text, Reference: q.Answer, Answer: answer}
+	for _, t := range turns {
+		if slices.Contains(q.Evidence, t.ID) {
+			m.Turns = append(m.Turns, recorded{t.Time.Format(time.DateTime), spoken(t)})
+		}
+	}
+	system, user, err := j.judge.Render(m, nil)
 	if err != nil {
 		return false, err
 	}
-	req := llm.Request{Role: roleJudge, Tenant: j.tenant, System: system, User: user, Schema: &j.schema}
+	req := llm.Request{Role: roleJudge, Scope: memory.Scope{Tenant: j.tenant}, Prompt: j.judge.Version, System: system, User: user, Schema: &j.schema}
 	return llm.AskJSON(ctx, j.client, req, func(v verdict) (bool, error) { return v.Right, nil })
 }
 
@@ -89,8 +99,8 @@ func (j *Judge) FromHistory(ctx context.Context, q dataset.Question, turns []mem
 	if err != nil {
 		return "", err
 	}
-	req := llm.Request{Role: roleHistory, Tenant: j.tenant, System: system, User: user}
-	return llm.Ask(ctx, j.client, req, func(text string) (string, error) { return strings.TrimSpace(text), nil })
+	req := llm.Request{Role: roleHistory, Scope: memory.Scope{Tenant: j.tenant}, Prompt: j.history.Version, System: system, User: user}
+	return llm.Ask(ctx, j.answers, req, func(text string) (string, error) { return strings.TrimSpace(text), nil })
 }
 
 // Marks by name.
@@ -122,7 +132,7 @@ func (r *run) markOne(ctx context.Context, a *asked, prefix, answer string) erro
 	if r.Judge == nil {
 		return nil
 	}
-	right, err := r.Judge.Right(ctx, a.question, score.WithoutCitations(answer))
+	right, err := r.Judge.Right(ctx, a.question, score.WithoutCitations(answer), a.of.turns)
 	if err != nil {
 		return fmt.Errorf("judge: %w", err)
 	}

@@ -37,7 +37,7 @@ func opinionated(c llmtest.Call) string {
 func TestAnswersAreMarked(t *testing.T) {
 	server := llmtest.New(t)
 	server.Always(llmtest.Reply(opinionated))
-	judge, err := recall.NewJudge(server.Client(t), "acme")
+	judge, err := recall.NewJudge(server.Client(t), server.Client(t), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestAnswersAreMarked(t *testing.T) {
 func TestAModelThatDoesNotMarkIsAnError(t *testing.T) {
 	server := llmtest.New(t)
 	server.Always(llmtest.Text("I would rather not say."))
-	judge, err := recall.NewJudge(server.Client(t), "acme")
+	judge, err := recall.NewJudge(server.Client(t), server.Client(t), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,9 +88,10 @@ func (m *measured) options(a recallArgs) (_ recall.Options, err error) {
 	return o, err
 }
 
-// judgeSettings say where the model is that marks.
+// judgeSettings say where the model is that answers from the whole history, and where the one that marks: the same where it has no name.
 type judgeSettings struct {
 	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
+	Judge    llm.Config `envPrefix:"MNEME_JUDGE_"`
 }
 
 func (m *measured) openJudge() (*recall.Judge, error) {
@@ -98,12 +99,25 @@ func (m *measured) openJudge() (*recall.Judge, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	client, err := llm.NewClient(settings.Endpoint, llm.Deps{Logger: m.tel.Log, MeterProvider: m.tel.Meter, TracerProvider: m.tel.Tracer})
+	answers, err := m.openModel(settings.Endpoint)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--judge needs a model (MNEME_LLM_*): %w", err)}
 	}
-	m.frees = append(m.frees, func(context.Context) error { client.Close(); return nil })
-	return recall.NewJudge(client, m.Tenant)
+	judge := answers
+	if settings.Judge.Model != "" {
+		if judge, err = m.openModel(settings.Judge); err != nil {
+			return nil, usageError{fmt.Errorf("MNEME_JUDGE_*: %w", err)}
+		}
+	}
+	return recall.NewJudge(judge, answers, m.Tenant)
+}
+
+func (m *measured) openModel(endpoint llm.Config) (*llm.Client, error) {
+	client, err := llm.NewClient(endpoint, llm.Deps{Logger: m.tel.Log, MeterProvider: m.tel.Meter, TracerProvider: m.tel.Tracer})
+	if err == nil {
+		m.frees = append(m.frees, func(context.Context) error { client.Close(); return nil })
+	}
+	return client, err
 }
 
 // observed opens what makes memories of observations.

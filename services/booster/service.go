@@ -85,7 +85,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 		return b.Abandon(ctx, err)
 	}
 	b.OnClose("window", free)
-	if err := b.CountTokens(&cfg.Model, cfg.Window.Redis, tel); err != nil {
+	if _, err := b.Account(&cfg.Model, cfg.Window.Redis, tel); err != nil {
 		return b.Abandon(ctx, err)
 	}
 	activities, err := cfg.activities(ctx, b, tel)

@@ -47,7 +47,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return nil, err
 	}
-	if err := b.CountTokens(&cfg.Model, cfg.Tenants.Redis, tel); err != nil {
+	if _, err := b.Account(&cfg.Model, cfg.Tenants.Redis, tel); err != nil {
 		return b.Abandon(ctx, err)
 	}
 	filters, free, err := cfg.Model.OpenFilters(cfg.Formation, tel)

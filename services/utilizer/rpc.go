@@ -35,15 +35,20 @@ type server struct {
 	recaller *Recaller
 	feedback bus.Publisher
 	log      *slog.Logger
+	// fared is told which memories were shown, and which of them cited, where calls of models are recorded; nil where they are not.
+	fared func(ctx context.Context, scope memory.Scope, shown, cited []string, byCaller bool)
 }
 
 // Recall implements the RPC.
 func (s *server) Recall(
 	ctx context.Context, req *connect.Request[mnemev1.RecallRequest],
 ) (*connect.Response[mnemev1.RecallResponse], error) {
-	_, result, err := s.recall(ctx, req.Msg, Request{})
+	t, result, err := s.recall(ctx, req.Msg, Request{})
 	if err != nil {
 		return nil, err
+	}
+	if s.fared != nil {
+		s.fared(ctx, memory.Scope{Tenant: t.ID, User: req.Msg.GetUserId()}, ids(result.Profile.Cited), nil, false)
 	}
 	return connect.NewResponse(response(result)), nil
 }
@@ -143,6 +148,9 @@ func (s *server) publish(ctx context.Context, scope memory.Scope, f contract.Fee
 	value, err := f.Encode()
 	if err != nil {
 		return err
+	}
+	if s.fared != nil {
+		s.fared(ctx, scope, f.Shown, f.Cited, f.Source == contract.CitationCaller)
 	}
 	ctx, cancel := context.WithTimeout(ctx, feedbackTimeout)
 	defer cancel()

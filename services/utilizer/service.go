@@ -95,7 +95,8 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return nil, err
 	}
-	if err := b.CountTokens(&cfg.Model, cfg.Window.Redis, tel); err != nil {
+	recorded, err := b.Account(&cfg.Model, cfg.Window.Redis, tel)
+	if err != nil {
 		return b.Abandon(ctx, err)
 	}
 	recaller, err := cfg.recaller(ctx, b, tel)
@@ -120,7 +121,11 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	handlerOptions := connect.WithHandlerOptions(connect.WithInterceptors(traces),
 		connect.WithCompressMinBytes(compressFrom), connect.WithReadMaxBytes(maxMessage))
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: recaller, feedback: client.Publisher, log: tel.Log}, handlerOptions))
+	answers := &server{recaller: recaller, feedback: client.Publisher, log: tel.Log}
+	if recorded != nil {
+		answers.fared = recorded.Fared
+	}
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(answers, handlerOptions))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&memoryServer{
 		bank: recaller.Bank, window: recaller.Window, writer: cfg.Workflows.Starter(temporal), indexes: recaller.Indexes, log: tel.Log,
 	}, handlerOptions))

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/decisions"
+	"github.com/mneme-memory/mneme/shared/store/records"
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
@@ -33,6 +34,10 @@ func OpenErasureStores(
 	if err != nil {
 		return nil, nil, errors.Join(err, deadLetters.Close(), free())
 	}
+	recorded, freeRecorded, err := redis.OpenRecords(records.Options{}, tel)
+	if err != nil {
+		return nil, nil, errors.Join(err, freeKept(), deadLetters.Close(), free())
+	}
 	return []erasure.Store{
 		erasure.NewDeadLetterStore(erasure.DeadLettersConfig{
 			Join: func() (bus.Source, error) {
@@ -45,7 +50,8 @@ func OpenErasureStores(
 		erasure.Histories{Client: temporal, Namespace: w.Namespace},
 		traces,
 		FilterDecisions{kept},
-	}, func() error { return errors.Join(deadLetters.Close(), freeKept(), free()) }, nil
+		ModelRecords{recorded},
+	}, func() error { return errors.Join(deadLetters.Close(), freeRecorded(), freeKept(), free()) }, nil
 }
 
 // OpenDecisions opens what is kept of the decisions of a filter that asks a model. It does not wait for Redis.
@@ -55,6 +61,33 @@ func (r Redis) OpenDecisions(o decisions.Options, tel *telemetry.Telemetry) (*de
 		return nil, nil, err
 	}
 	return decisions.New(client, o), client.Close, nil
+}
+
+// OpenRecords opens what is kept of calls of models. It does not wait for Redis.
+func (r Redis) OpenRecords(o records.Options, tel *telemetry.Telemetry) (*records.Store, func() error, error) {
+	client, err := r.client(tel)
+	if err != nil {
+		return nil, nil, err
+	}
+	return records.New(client, o), client.Close, nil
+}
+
+// ModelRecords are what is kept of calls of models, as a store to be erased. They are erased also where nothing is recorded by now.
+type ModelRecords struct{ Store *records.Store }
+
+var _ erasure.Store = ModelRecords{}
+
+// Name implements erasure.Store.
+func (ModelRecords) Name() string { return "records of models" }
+
+// Erase implements erasure.Store.
+func (m ModelRecords) Erase(ctx context.Context, r erasure.Request) error {
+	return m.Store.Forget(ctx, r.Scope)
+}
+
+// Count implements erasure.Store.
+func (m ModelRecords) Count(ctx context.Context, r erasure.Request) (int, error) {
+	return m.Store.Count(ctx, r.Scope)
 }
 
 // FilterDecisions are what is kept of the decisions of a filter that asks a model, as a store to be erased.

@@ -22,6 +22,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/recall"
 	recallembedded "github.com/mneme-memory/mneme/shared/recall/embedded"
 	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
+	"github.com/mneme-memory/mneme/shared/store/records"
 	"github.com/mneme-memory/mneme/shared/store/usage"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -30,13 +31,32 @@ import (
 // none, and such tenants' data waits.
 type Model struct {
 	Endpoint llm.Config `envPrefix:"MNEME_LLM_"`
+	// Record has calls be recorded; they hold what users said.
+	Record  bool            `env:"MNEME_LLM_RECORD" desc:"whether what models are asked and answer is kept in Redis, to learn from; it holds what users say, and goes with an erasure"`
+	Records records.Options `envPrefix:"MNEME_LLM_RECORD_"`
 
-	used func(ctx context.Context, tenant string, tokens int64)
+	used   func(ctx context.Context, tenant string, tokens int64)
+	record func(ctx context.Context, r llm.Record)
 }
 
-// CountTokens has the tokens that the model uses from now on be counted as usage of the tenants, where there is a model. It does not wait
-// for Redis.
-func (b *Builder) CountTokens(m *Model, r Redis, tel *telemetry.Telemetry) error {
+// Account has the tokens that the model uses from now on be counted as usage of the tenants, where there is a model, and its calls be
+// recorded where that is wanted. It returns where they are, nil where they are not. It does not wait for Redis.
+func (b *Builder) Account(m *Model, r Redis, tel *telemetry.Telemetry) (*records.Store, error) {
+	if err := b.countTokens(m, r, tel); err != nil || !m.Record || !m.configured() {
+		return nil, err
+	}
+	o := m.Records
+	o.Log = tel.Log
+	store, free, err := r.OpenRecords(o, tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("redis of records", free)
+	m.record = store.Keep
+	return store, nil
+}
+
+func (b *Builder) countTokens(m *Model, r Redis, tel *telemetry.Telemetry) error {
 	if !m.configured() {
 		return nil
 	}
@@ -69,7 +89,7 @@ func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, func() error, error)
 	if !m.configured() {
 		return nil, nothing, nil
 	}
-	c, err := llm.NewClient(m.Endpoint, llm.Deps{Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer, Used: m.used})
+	c, err := llm.NewClient(m.Endpoint, llm.Deps{Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer, Used: m.used, Record: m.record})
 	if err != nil {
 		return nil, nil, invalidModel(err)
 	}

@@ -22,7 +22,7 @@ func TestTokensOfModelsAreCountedForTheirTenants(t *testing.T) {
 	server, redis := llmtest.New(t), miniredis.RunT(t)
 	m := wiring.Model{Endpoint: server.Config()}
 	b := &wiring.Builder{}
-	if err := b.CountTokens(&m, wiring.Redis{Addrs: []string{redis.Addr()}}, telemetry.Discard()); err != nil {
+	if _, err := b.Account(&m, wiring.Redis{Addrs: []string{redis.Addr()}}, telemetry.Discard()); err != nil {
 		t.Fatal(err)
 	}
 	filters, free, err := m.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions()}, telemetry.Discard())
@@ -63,9 +63,42 @@ func TestTokensOfModelsAreCountedForTheirTenants(t *testing.T) {
 	}
 }
 
+func TestCallsOfModelsAreRecordedWhereThatIsWanted(t *testing.T) {
+	server, redis := llmtest.New(t), miniredis.RunT(t)
+	for _, wanted := range []bool{false, true} {
+		m := wiring.Model{Endpoint: server.Config(), Record: wanted}
+		b := &wiring.Builder{}
+		store, err := b.Account(&m, wiring.Redis{Addrs: []string{redis.Addr()}}, telemetry.Discard())
+		if err != nil || (store != nil) != wanted {
+			t.Fatalf("wanted %t: %v, %v", wanted, store, err)
+		}
+		filters, free, err := m.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions()}, telemetry.Discard())
+		if err != nil {
+			t.Fatal(err)
+		}
+		filter, err := filters.Find(tenant.PolicyLLM)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now(), Text: "I live in Porto"}
+		ana := memory.Scope{Tenant: "acme", User: "ana"}
+		if _, err := filter.Filter(t.Context(), ana, []memory.Turn{turn}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if store != nil {
+			if n, err := store.Count(t.Context(), ana); err != nil || n != 1 {
+				t.Errorf("%d records, %v; want that of the second call", n, err)
+			}
+		}
+		if _, err := b.Abandon(context.Background(), free()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWithoutAModelNothingIsCounted(t *testing.T) {
 	b := &wiring.Builder{}
-	if err := b.CountTokens(&wiring.Model{}, wiring.Redis{}, telemetry.Discard()); err != nil || len(b.App.Background) > 0 {
+	if _, err := b.Account(&wiring.Model{}, wiring.Redis{}, telemetry.Discard()); err != nil || len(b.App.Background) > 0 {
 		t.Errorf("got %v, %d tasks", err, len(b.App.Background))
 	}
 }

@@ -218,3 +218,6 @@ type Verdict struct {
 	// Memo is handed back with what the lookups found. It may hold conversation text: it is kept in the workflow's history only.
 	Memo json.RawMessage `json:"memo,omitempty"`
 }
+
+// Touched is what the verdict's operations are about.
+func (v Verdict) Touched(scope memory.Scope) memory.Touch { return memory.Touched(scope, v.Operations) }

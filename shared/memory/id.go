@@ -42,6 +42,35 @@ func DeriveOperationID(scope Scope, op Operation) string {
 	return derive("operation", append(parts, op.Sources...)...)
 }
 
+// Touch is what operations are about, by ids.
+type Touch struct {
+	// Operations are the operations' own ids.
+	Operations []string `json:"operations,omitempty"`
+	// Memories are the entries that they write, close or name, or that an answer cites, each once; Closed those that they close.
+	Memories []string `json:"memories,omitempty"`
+	Closed   []string `json:"closed,omitempty"`
+}
+
+// Touched returns what operations are about.
+func Touched(scope Scope, ops []Operation) (out Touch) {
+	for _, op := range ops {
+		out.Operations = append(out.Operations, DeriveOperationID(scope, op))
+		touched := slices.Clone(op.Targets)
+		if op.Kind != OpNone {
+			out.Closed = append(out.Closed, op.Targets...)
+		}
+		if op.New != nil {
+			touched = append(touched, op.New.ID)
+		}
+		for _, id := range touched {
+			if !slices.Contains(out.Memories, id) {
+				out.Memories = append(out.Memories, id)
+			}
+		}
+	}
+	return out
+}
+
 // derive hashes the parts length-prefixed, so that no two lists of parts look the same.
 func derive(what string, parts ...string) string {
 	var b strings.Builder

@@ -82,6 +82,9 @@ type Answer struct {
 	Cited []string
 }
 
+// Touched is what the answer cites.
+func (a Answer) Touched(memory.Scope) memory.Touch { return memory.Touch{Memories: a.Cited} }
+
 // Profiler writes profiles (the utilizer's policy).
 type Profiler interface {
 	// Profile never cites a memory that is not in the evidence and keeps the word budget. What stands of the core block has a line with its

@@ -58,7 +58,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 	}
 	var used model.Usage
 	use := func(a answer) (next, error) { return s.take(a, f.Version()) }
-	n, err := llm.Ask(model.WithUsage(ctx, &used), f.agent, in.Session.Scope.Tenant, s.view(), len(s.turns), use)
+	n, err := llm.Ask(model.WithUsage(ctx, &used), f.agent, in.Session.Scope, s.view(), len(s.turns), use)
 	s.trail.Tokens.Input += used.InputTokens()
 	s.trail.Tokens.Output += used.OutputTokens()
 	s.trail.Steps = append(s.trail.Steps, n.step)

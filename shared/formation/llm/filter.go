@@ -102,7 +102,7 @@ func (f *Filter) rate(ctx context.Context, scope memory.Scope, turns, before []m
 		Context []ShownContext `json:"context,omitempty"`
 		Turns   []ShownTurn    `json:"turns"`
 	}{ShowContext(before, turns), ShowTurns(turns)}
-	return Ask(ctx, f.role, scope.Tenant, data, len(turns), func(a ratings) ([]float64, error) { return a.scores(len(turns)) })
+	return Ask(ctx, f.role, scope, data, len(turns), func(a ratings) ([]float64, error) { return a.scores(len(turns)) })
 }
 
 // scores puts the ratings in the order of the turns; every turn must be rated exactly once.

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -113,13 +114,13 @@ func VersionOf(strategy string, roles ...Role) string {
 // Ask renders the role's prompt around data, asks, and has the answer used. A is the struct that the role's schema was made
 // from; n is what the prompt sees as .Params.Count. use says with structured.Faultf what is wrong with an answer: the model is
 // shown that once and may repair it. Errors are those of package shared/model/llm.
-func Ask[A, T any](ctx context.Context, r Role, tenant string, data any, n int, use func(A) (T, error)) (T, error) {
+func Ask[A, T any](ctx context.Context, r Role, scope memory.Scope, data any, n int, use func(A) (T, error)) (T, error) {
 	system, user, err := r.prompt.Render(data, count{Count: n})
 	if err != nil {
 		var none T
 		return none, fmt.Errorf("prompt %s: %w", r.prompt.Version, err)
 	}
-	req := model.Request{Role: r.name, Tenant: tenant, Strategy: r.owner, System: system, User: user, Schema: &r.schema}
+	req := model.Request{Role: r.name, Scope: scope, Strategy: r.owner, Prompt: r.prompt.Version, System: system, User: user, Schema: &r.schema}
 	return model.AskJSON(ctx, r.client, req, use)
 }
 

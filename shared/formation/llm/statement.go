@@ -48,7 +48,7 @@ func Extract[A, S any](ctx context.Context, r Role, in formation.Session, of fun
 		Context []ShownContext `json:"context,omitempty"`
 		Turns   []ShownTurn    `json:"turns"`
 	}{ShowKnown(in.Known), ShowContext(in.Context, in.Turns), ShowTurns(in.Turns)}
-	return Ask(ctx, r, in.Scope.Tenant, data, len(in.Turns), func(a A) ([]formation.Candidate, error) {
+	return Ask(ctx, r, in.Scope, data, len(in.Turns), func(a A) ([]formation.Candidate, error) {
 		nothing, said := of(a)
 		if err := CheckNothing(nothing, len(said)); err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func (f *LLM) block(ctx context.Context, d *roleInput) ([]memory.CoreOperation, 
 		Context []llm.ShownContext `json:"context,omitempty"`
 		Turns   []llm.ShownTurn    `json:"turns"`
 	}{showBlock(d.core.Content), llm.ShowContext(d.session.Context, d.turns), llm.ShowTurns(d.turns)}
-	done, err := llm.Ask(ctx, f.core, d.session.Scope.Tenant, data, len(d.turns), func(a coreAnswer) ([]memory.CoreOperation, error) {
+	done, err := llm.Ask(ctx, f.core, d.session.Scope, data, len(d.turns), func(a coreAnswer) ([]memory.CoreOperation, error) {
 		return a.operations(d)
 	})
 	if err != nil || len(done) == 0 {
@@ -62,7 +62,7 @@ func (f *LLM) block(ctx context.Context, d *roleInput) ([]memory.CoreOperation, 
 	if utf8.RuneCountInString(text) <= memory.CoreCapacity {
 		return done, nil
 	}
-	short, err := f.shorten(ctx, d.session.Scope.Tenant, text)
+	short, err := f.shorten(ctx, d.session.Scope, text)
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +136,14 @@ type compressed struct {
 
 // shorten has a block compressed, the second time harder (MemBuilder, Appendix C). A block that is still too long is a malformed answer:
 // nothing is cut off behind the model's back.
-func (f *LLM) shorten(ctx context.Context, tenant, text string) (string, error) {
+func (f *LLM) shorten(ctx context.Context, scope memory.Scope, text string) (string, error) {
 	for _, again := range []bool{false, true} {
 		data := struct {
 			Core   shownBlock `json:"core"`
 			Below  int        `json:"below"`
 			Harder bool       `json:"harder"`
 		}{showBlock(text), compressTo, again}
-		short, err := llm.Ask(ctx, f.compress, tenant, data, 1, func(a compressed) (string, error) {
+		short, err := llm.Ask(ctx, f.compress, scope, data, 1, func(a compressed) (string, error) {
 			short := strings.TrimSpace(a.Content)
 			if short == "" {
 				return "", structured.Faultf("content is empty; want the block, shorter")

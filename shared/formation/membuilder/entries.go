@@ -36,7 +36,7 @@ type action struct {
 // askEntries asks a role once and turns its answer into operations, whose new entries have no ids yet.
 func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds []memory.Kind) ([]memory.Operation, error) {
 	v := d.view(kinds)
-	return llm.Ask(ctx, r, d.session.Scope.Tenant, v, len(d.turns), func(a A) ([]memory.Operation, error) {
+	return llm.Ask(ctx, r, d.session.Scope, v, len(d.turns), func(a A) ([]memory.Operation, error) {
 		nothing, list, err := a.actions(d)
 		switch {
 		case err != nil:

@@ -121,7 +121,7 @@ func (f *LLM) decide(ctx context.Context, group formation.Bundle) (formation.Ver
 	if err != nil {
 		return formation.Verdict{}, err
 	}
-	return llm.Ask(ctx, f.manager, group.Session.Scope.Tenant, input, len(group.Related), func(a edits) (formation.Verdict, error) {
+	return llm.Ask(ctx, f.manager, group.Session.Scope, input, len(group.Related), func(a edits) (formation.Verdict, error) {
 		return a.operations(input, group, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
 	})
 }

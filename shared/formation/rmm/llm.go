@@ -117,7 +117,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 	if err != nil {
 		return formation.Verdict{}, err
 	}
-	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, input, len(in.Related), func(a decisions) (formation.Verdict, error) {
+	return llm.Ask(ctx, f.manager, in.Session.Scope, input, len(in.Related), func(a decisions) (formation.Verdict, error) {
 		r, w := newReader(input, in), llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
 		var verdict formation.Verdict
 		for _, d := range a.Operations {

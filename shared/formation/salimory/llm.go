@@ -117,7 +117,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 	}
 	working := slices.DeleteFunc(slices.Clone(in.Window), func(t memory.Turn) bool { return t.SessionID == in.Session.ID })
 	q := question{DecisionInput: input, Now: model.ShowTime(in.Session.Turns[len(in.Session.Turns)-1].Time), Working: llm.ShowAs("w", working)}
-	return llm.Ask(ctx, f.manager, in.Session.Scope.Tenant, q, len(lasting.Related), func(a decisions) (formation.Verdict, error) {
+	return llm.Ask(ctx, f.manager, in.Session.Scope, q, len(lasting.Related), func(a decisions) (formation.Verdict, error) {
 		w := llm.NewWriter(input, llm.Identity{Strategy: Name, PolicyVersion: f.Version()})
 		var verdict formation.Verdict
 		for _, d := range a.list() {

@@ -12,20 +12,25 @@ import (
 // does not accept is shown to the model once, together with the error; when the second one is no better, the
 // error wraps ErrMalformed. Where the error is one of structured.Partly, what was read counts then: of the second answer, or of the
 // first where nothing of the second can be used.
-func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer string) (T, error)) (T, error) {
+func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer string) (T, error)) (out T, err error) {
+	ctx, rec := c.recording(ctx, r)
+	defer func() { rec.end(ctx, out, err) }()
 	var none T
 	answer, err := c.complete(ctx, r, nil)
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", r.Role, err)
 	}
 	first, fault := parse(answer)
+	rec.answered(answer, fault)
 	if fault == nil {
 		return first, nil
 	}
+	rec.asked(repairMessage(fault))
 	answer, err = c.complete(ctx, r, &exchange{answer: answer, fault: fault})
 	switch {
 	case err == nil:
 		second, again := parse(answer)
+		rec.answered(answer, again)
 		if again == nil || structured.IsPartly(again) {
 			return second, nil
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
@@ -26,7 +27,7 @@ var verdictSchema = structured.SchemaOf[verdict]("verdict")
 const good = `{"word":"yes","score":0.5,"tags":[]}`
 
 func request() llm.Request {
-	return llm.Request{Role: llm.RoleManager, Tenant: "acme", System: "rules", User: "say yes", Schema: &verdictSchema}
+	return llm.Request{Role: llm.RoleManager, Scope: memory.Scope{Tenant: "acme"}, System: "rules", User: "say yes", Schema: &verdictSchema}
 }
 
 func ask(ctx context.Context, c *llm.Client) (verdict, error) {

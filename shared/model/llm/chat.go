@@ -14,6 +14,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 )
 
@@ -23,8 +24,10 @@ const RoleHeader = "Mneme-Role"
 // Request is one question to a model.
 type Request struct {
 	Role Role
-	// Tenant is on whose behalf it is asked.
-	Tenant string
+	// Scope is on whose behalf it is asked.
+	Scope memory.Scope
+	// Prompt is the version of the prompt that System and User were made by.
+	Prompt string
 	// Strategy is whose role it is, where it is one strategy's: it labels metrics and spans.
 	Strategy string
 	// System and User are the messages.
@@ -55,7 +58,7 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 		op.end(ctx, 0, err)
 		return "", err
 	}
-	attempts, err = c.try(ctx, r.Role, r.Tenant, func(ctx context.Context) error {
+	attempts, err = c.try(ctx, r.Role, r.Scope.Tenant, func(ctx context.Context) error {
 		res, err := c.send(ctx, model, r, rejected)
 		if err != nil {
 			return err
@@ -65,7 +68,7 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 			op.used(ctx, input, output)
 			count(ctx, input, output)
 			c.length.learn(model, guess, input)
-			c.rate.use(r.Tenant, cmp.Or(input+output, guess)) // some servers count nothing
+			c.rate.use(r.Scope.Tenant, cmp.Or(input+output, guess)) // some servers count nothing
 		}
 		text, err = readChoice(res)
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -97,7 +98,7 @@ func TestOneTenantDoesNotStarveAnother(t *testing.T) {
 		}()
 	}
 	s.Script(llm.RoleGenerator, llmtest.Text("hello"))
-	other := llm.Request{Role: llm.RoleGenerator, Tenant: "small", System: "x", User: "y"}
+	other := llm.Request{Role: llm.RoleGenerator, Scope: memory.Scope{Tenant: "small"}, System: "x", User: "y"}
 	if _, err := llm.Ask(t.Context(), c, other, func(a string) (string, error) { return a, nil }); err != nil {
 		t.Fatal(err)
 	}

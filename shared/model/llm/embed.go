@@ -7,6 +7,8 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
+
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // Embed returns the endpoint's vectors of texts, in order and as they came, one for each text; no text may
@@ -23,7 +25,7 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 	if dimensions > 0 {
 		p.Dimensions = param.NewOpt(int64(dimensions))
 	}
-	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model, Request{Role: RoleEmbedding, Tenant: tenant})
+	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model, Request{Role: RoleEmbedding, Scope: memory.Scope{Tenant: tenant}})
 	var out [][]float64
 	attempts, err := c.try(ctx, RoleEmbedding, tenant, func(ctx context.Context) error {
 		res, err := c.embeddings.New(ctx, p, c.options(RoleEmbedding)...)

@@ -192,7 +192,7 @@ func TestATenantThatUsesMuchWaitsAndOthersDoNot(t *testing.T) {
 		took := func(tenant string) time.Duration {
 			began := time.Now()
 			r := request()
-			r.Tenant = tenant
+			r.Scope.Tenant = tenant
 			if _, err := llm.AskJSON(t.Context(), c, r, func(v verdict) (verdict, error) { return v, nil }); err != nil {
 				t.Fatal(err)
 			}

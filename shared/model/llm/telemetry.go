@@ -71,14 +71,14 @@ type operation struct {
 
 func (t *telemetry) start(ctx context.Context, name genaiconv.OperationNameAttr, model string, r Request) (context.Context, *operation) {
 	attrs := append([]attribute.KeyValue{
-		semconv.GenAIRequestModel(model), keyRole.String(string(r.Role)), keyTenant.String(r.Tenant),
+		semconv.GenAIRequestModel(model), keyRole.String(string(r.Role)), keyTenant.String(r.Scope.Tenant),
 	}, t.server...)
 	if r.Strategy != "" {
 		attrs = append(attrs, keyStrategy.String(r.Strategy))
 	}
 	ctx, span := t.tracer.Start(ctx, string(name)+" "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...),
 		trace.WithAttributes(semconv.GenAIOperationNameKey.String(string(name)), semconv.GenAIProviderNameOpenAI))
-	return ctx, &operation{t: t, tenant: r.Tenant, name: name, attrs: attrs, span: span, started: time.Now()}
+	return ctx, &operation{t: t, tenant: r.Scope.Tenant, name: name, attrs: attrs, span: span, started: time.Now()}
 }
 
 // used records tokens; endpoints that do not count them report none.
@@ -128,6 +128,8 @@ func errorClass(err error) string {
 		return "refused"
 	case errors.Is(err, ErrEmpty):
 		return "empty"
+	case errors.Is(err, ErrMalformed):
+		return "malformed"
 	case errors.Is(err, ErrUnavailable):
 		return "unavailable"
 	default:

@@ -3,6 +3,7 @@ package llm_test
 import (
 	"testing"
 
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
@@ -20,7 +21,7 @@ func TestUsageCountsEveryAnswer(t *testing.T) {
 			asked = llm.WithUsage(ctx, u)
 		}
 		parse := func(answer string) (string, error) { return answer, nil }
-		if _, err := llm.Ask(asked, c, llm.Request{Role: llm.RoleGenerator, Tenant: "acme", System: "s", User: "u"}, parse); err != nil {
+		if _, err := llm.Ask(asked, c, llm.Request{Role: llm.RoleGenerator, Scope: memory.Scope{Tenant: "acme"}, System: "s", User: "u"}, parse); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -88,7 +88,7 @@ func (g *Generator) Answer(ctx context.Context, scope memory.Scope, e recall.Evi
 		}
 		q.Profile = append(q.Profile, shownSection{s.Name, lines})
 	}
-	req, err := g.role.request(scope.Tenant, q, params{WordBudget: e.WordBudget})
+	req, err := g.role.request(scope, q, params{WordBudget: e.WordBudget})
 	if err != nil {
 		return recall.Answer{}, err
 	}

@@ -68,12 +68,12 @@ func newRole(client *model.Client, name model.Role, file string, opts Options) (
 	return role{client: client, name: name, prompt: prompt}, err
 }
 
-func (r role) request(tenant string, data any, p params) (model.Request, error) {
+func (r role) request(scope memory.Scope, data any, p params) (model.Request, error) {
 	system, user, err := r.prompt.Render(data, p)
 	if err != nil {
 		return model.Request{}, fmt.Errorf("prompt %s: %w", r.prompt.Version, err)
 	}
-	return model.Request{Role: r.name, Tenant: tenant, System: system, User: user}, nil
+	return model.Request{Role: r.name, Scope: scope, Prompt: r.prompt.Version, System: system, User: user}, nil
 }
 
 // version is prompt version and model.

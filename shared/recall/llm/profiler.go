@@ -95,7 +95,7 @@ func (p *Profiler) Profile(ctx context.Context, scope memory.Scope, e recall.Evi
 	if stands == 0 && len(e.Window) == 0 && !written {
 		return assemble(standing(e, nil, budget), e.Memories, budget), nil
 	}
-	req, err := p.role.request(scope.Tenant, show(e), params{WordBudget: budget})
+	req, err := p.role.request(scope, show(e), params{WordBudget: budget})
 	if err != nil {
 		return recall.Profile{}, err
 	}
