@@ -298,7 +298,7 @@ func TestJSON(t *testing.T) {
 	addr := serve(t, fake{})
 	fields := map[string][]string{
 		"recall":   {"cited", "degraded", "profile", "recall_id", "sections", "trace_id", "latency_ms", "weights_version", "searched"},
-		"answer":   {"abstained", "answer", "cited_ids", "recall"},
+		"answer":   {"abstained", "answer", "cited_ids", "cost", "recall"},
 		"why":      {"answer", "candidates", "core", "findings", "stage"},
 		"memories": {"core", "memories", "user", "window"}, "history": {"sources", "user", "versions"}, "delete": {"memory"},
 		"quarantined": {"memories", "user"}, "release": {"memory"},

@@ -31,7 +31,7 @@ func (c *cli) replay() *cobra.Command {
 	cmd.Flags().BoolVar(&list, "list", false, "show the waiting dead letters instead")
 	cmd.Flags().StringVar(&cfg.KeyPrefix, "prefix", "", "only records whose key begins so: tenant/ or tenant/user")
 	cmd.Flags().StringVar(&cfg.Handler, "handler", "",
-		"only records that this handler gave up on: saliency-filter, booster, consolidation, ...")
+		"only records that this handler gave up on: saliency-filter, booster, consolidation, budget, ...")
 	return cmd
 }
 

@@ -70,11 +70,19 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 	msgs := make([]bus.Message, len(events))
 	for i, e := range events {
 		var err error
-		if msgs[i], err = deadLetter(e, reason, at); err != nil {
+		if msgs[i], err = deadLetter(e, handlerOf(b), reason, at); err != nil {
 			return err
 		}
 	}
 	return a.out.Publish(ctx, msgs...)
+}
+
+// handlerOf names who put a batch aside: what waits for a budget of tokens can be replayed by itself.
+func handlerOf(b consolidation.Batch) string {
+	if b.Instead != "" {
+		return "budget"
+	}
+	return "consolidation"
 }
 
 // decisionOf is the filter's decision on a turn of a batch. Of before turns carried theirs it is known that they passed, and when.
@@ -87,7 +95,7 @@ func decisionOf(t consolidation.Turn) memory.SaliencyDecision {
 }
 
 // deadLetter is the dead letter of a salient event.
-func deadLetter(e contract.SalientEvent, reason string, at time.Time) (bus.Message, error) {
+func deadLetter(e contract.SalientEvent, handler, reason string, at time.Time) (bus.Message, error) {
 	value, err := e.Encode()
 	if err != nil {
 		return bus.Message{}, fmt.Errorf("encode salient event: %w", err)
@@ -97,7 +105,7 @@ func deadLetter(e contract.SalientEvent, reason string, at time.Time) (bus.Messa
 		id = memory.DeriveTurnID(e.Scope, e.Turn.ID)
 	}
 	body, err := proto.Marshal(&mnemev1.DeadLetter{
-		SchemaVersion: contract.SchemaVersion, Id: id, Reason: reason, Handler: "consolidation",
+		SchemaVersion: contract.SchemaVersion, Id: id, Reason: reason, Handler: handler,
 		Topic: contract.TopicSalientTurns, Partition: -1, Offset: -1, Key: e.Key(), Value: value, Time: timestamppb.New(at),
 	})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/utilizer"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -46,6 +48,33 @@ func TestAnAnswersProfileIsWrittenByAModelWhereTimeAllows(t *testing.T) {
 		if c := got.Msg.GetCost(); c.GetProfileMs() <= 0 || c.GetProfileMs() > c.GetRecallMs() {
 			t.Errorf("cost %v", c)
 		}
+	}
+}
+
+// spentGenerator belongs to a tenant whose budget is used up.
+type spentGenerator struct{}
+
+func (spentGenerator) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
+	return recall.Answer{}, llm.ErrBudget
+}
+
+func TestWithoutABudgetAnAnswerIsMadeWithoutAModelAndSaysSo(t *testing.T) {
+	r := newFixture(t)
+	r.asksModels(t)
+	r.Policies = func(p tenant.Policy) (recall.Profiler, recall.Generator, error) {
+		if p == tenant.PolicyLLM {
+			return embedded.NewProfiler(), spentGenerator{}, nil
+		}
+		return embedded.NewProfiler(), embedded.NewGenerator(), nil
+	}
+	asked := &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}
+	got, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: asked}))
+	if err != nil || got.Msg.GetAbstained() || !slices.Equal(got.Msg.GetRecall().GetDegraded(), []string{"model_budget"}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	f, err := contract.DecodeFeedback(r.out.msgs[0].Key, r.out.msgs[0].Value, now)
+	if err != nil || f.Source != contract.CitationEmbedded {
+		t.Errorf("reported %+v, %v; want citations that no model made", f, err)
 	}
 }
 

@@ -12,6 +12,7 @@ const (
 	RerankerUnavailable Degradation = "reranker_unavailable"
 	ModelUnavailable    Degradation = "model_unavailable"
 	ModelTooSlow        Degradation = "model_too_slow"
+	ModelBudget         Degradation = "model_budget"
 	FeedbackUnavailable Degradation = "feedback_unavailable"
 )
 
@@ -23,6 +24,7 @@ var degradations = map[Degradation]string{
 	RerankerUnavailable: "the reranker is not available: memories are in the order of its shared start",
 	ModelUnavailable:    "the model is not available: the profile lists memories as they are",
 	ModelTooSlow:        "there was no time for the model: the profile lists memories as they are",
+	ModelBudget:         "the tenant's budget of model tokens is used up: profile and answer are made without a model",
 	FeedbackUnavailable: "the citations of this answer could not be reported as feedback",
 }
 

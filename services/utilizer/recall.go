@@ -3,12 +3,15 @@ package utilizer
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/mneme-memory/mneme/shared/conversation"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -204,12 +207,34 @@ func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Sc
 		return err
 	}
 	what := ModelUnavailable
-	if bounded.Err() != nil {
+	switch {
+	case errors.Is(err, fault.ErrBudget):
+		what = ModelBudget
+	case bounded.Err() != nil:
 		what = ModelTooSlow
 	}
 	r.degrade(ctx, out, what, err)
 	out.Profile, err = r.Fallback.Profile(ctx, scope, out.Evidence)
 	return err
+}
+
+// answer has an answer written, by the tenant's policy where its budget allows that.
+func (r *Recaller) answer(ctx context.Context, t tenant.Tenant, scope memory.Scope, out *Result) (recall.Answer, tenant.Policy, error) {
+	_, generator, err := r.Policies(t.Policy)
+	if err != nil {
+		return recall.Answer{}, t.Policy, fmt.Errorf("choose generator: %w", err)
+	}
+	answer, err := generator.Answer(ctx, scope, out.Evidence, out.Profile)
+	if !errors.Is(err, fault.ErrBudget) {
+		return answer, t.Policy, err
+	}
+	if !slices.Contains(out.Degraded, string(ModelBudget)) {
+		r.degrade(ctx, out, ModelBudget, err)
+	}
+	if _, generator, err = r.Policies(tenant.PolicyEmbedded); err == nil {
+		answer, err = generator.Answer(ctx, scope, out.Evidence, out.Profile)
+	}
+	return answer, tenant.PolicyEmbedded, err
 }
 
 // degrade says to the caller what is missing, and to the operator why. Without an error, nothing is.

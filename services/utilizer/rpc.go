@@ -68,11 +68,7 @@ func (s *server) Answer(
 	}
 	recalled := time.Now()
 	scope := memory.Scope{Tenant: t.ID, User: req.Msg.GetRecall().GetUserId()}
-	_, generator, err := s.recaller.Policies(t.Policy)
-	if err != nil {
-		return nil, rpcerror.Logged(ctx, s.log, "choose generator", err)
-	}
-	answer, err := generator.Answer(ctx, scope, result.Evidence, result.Profile)
+	answer, by, err := s.recaller.answer(ctx, t, scope, &result)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "answer", err)
 	}
@@ -82,7 +78,7 @@ func (s *server) Answer(
 	}
 	s.recaller.Metrics.Answers.Add(ctx, 1,
 		metric.WithAttributes(telemetry.AttrTenant.String(t.ID), telemetry.AttrAbstained.Bool(answer.Abstained)))
-	s.recaller.degrade(ctx, &result, FeedbackUnavailable, s.learn(ctx, scope, result, answer.Cited, citedBy(t.Policy)))
+	s.recaller.degrade(ctx, &result, FeedbackUnavailable, s.learn(ctx, scope, result, answer.Cited, citedBy(by)))
 	return connect.NewResponse(&mnemev1.AnswerResponse{
 		Answer: answer.Text, Abstained: answer.Abstained, CitedIds: answer.Cited, Recall: response(result), Cost: cost,
 	}), nil

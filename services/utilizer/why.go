@@ -16,7 +16,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/store/bank"
-	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -50,9 +49,9 @@ func (s *diagnosisServer) Why(
 		return nil, err
 	}
 	scope := memory.Scope{Tenant: t.ID, User: req.Msg.GetRecall().GetUserId()}
-	answer, err := s.answer(ctx, t, scope, result)
+	answer, _, err := s.answers.recaller.answer(ctx, t, scope, &result)
 	if err != nil {
-		return nil, err
+		return nil, rpcerror.Logged(ctx, s.answers.log, "answer", err)
 	}
 	findings, err := s.findings(ctx, scope, expect, req.Msg.GetRecall(), result, answer)
 	if errors.Is(err, errTooMuch) {
@@ -72,18 +71,6 @@ func (s *diagnosisServer) Why(
 		out.Findings = append(out.Findings, findingTo(f))
 	}
 	return connect.NewResponse(out), nil
-}
-
-func (s *diagnosisServer) answer(ctx context.Context, t tenant.Tenant, scope memory.Scope, result Result) (recall.Answer, error) {
-	_, generator, err := s.answers.recaller.Policies(t.Policy)
-	if err != nil {
-		return recall.Answer{}, rpcerror.Logged(ctx, s.answers.log, "choose generator", err)
-	}
-	answer, err := generator.Answer(ctx, scope, result.Evidence, result.Profile)
-	if err != nil {
-		return recall.Answer{}, rpcerror.Logged(ctx, s.answers.log, "answer", err)
-	}
-	return answer, nil
 }
 
 // expected is what a request expects, checked.

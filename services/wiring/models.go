@@ -11,6 +11,7 @@ import (
 	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/formation/strategies"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/model/embedding/encoder"
@@ -35,8 +36,17 @@ type Model struct {
 	Record  bool            `env:"MNEME_LLM_RECORD" desc:"whether what models are asked and answer is kept in Redis, to learn from; it holds what users say, and goes with an erasure"`
 	Records records.Options `envPrefix:"MNEME_LLM_RECORD_"`
 
-	used   func(ctx context.Context, tenant string, tokens int64)
-	record func(ctx context.Context, r llm.Record)
+	// DayTokens is a budget: what goes beyond it is done by the embedded policy.
+	DayTokens int64 `env:"MNEME_LLM_TENANT_TOKENS_PER_DAY" envDefault:"0" desc:"tokens of models that a tenant may use a day, in UTC; from then on the embedded policy decides, and what it formed waits for a replay of handler budget; 0 for no limit"`
+
+	used    func(ctx context.Context, tenant string, tokens int64)
+	record  func(ctx context.Context, r llm.Record)
+	allowed func(ctx context.Context, tenant string) bool
+}
+
+// Validate checks what the types do not.
+func (m Model) Validate() error {
+	return config.Require(m.DayTokens >= 0, "MNEME_LLM_TENANT_TOKENS_PER_DAY", m.DayTokens, "0 or more")
 }
 
 // Account has the tokens that the model uses from now on be counted as usage of the tenants, where there is a model, and its calls be
@@ -74,6 +84,9 @@ func (b *Builder) countTokens(m *Model, r Redis, tel *telemetry.Telemetry) error
 	m.used = func(ctx context.Context, tenant string, tokens int64) {
 		counter.Count(ctx, tenant, usage.Tokens, tokens)
 	}
+	if m.DayTokens > 0 {
+		m.allowed = newBudget(m.DayTokens, counter, tel.Log).allows
+	}
 	return nil
 }
 
@@ -89,7 +102,7 @@ func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, func() error, error)
 	if !m.configured() {
 		return nil, nothing, nil
 	}
-	c, err := llm.NewClient(m.Endpoint, llm.Deps{Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer, Used: m.used, Record: m.record})
+	c, err := llm.NewClient(m.Endpoint, llm.Deps{Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer, Used: m.used, Record: m.record, Allowed: m.allowed})
 	if err != nil {
 		return nil, nil, invalidModel(err)
 	}
@@ -168,10 +181,26 @@ func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filter
 	if err != nil || client == nil {
 		return filters, free, err
 	}
-	if filters[tenant.PolicyLLM], err = formationllm.NewFilter(client, o.Options); err != nil {
+	byModel, err := formationllm.NewFilter(client, o.Options)
+	if err != nil {
 		return nil, nil, errors.Join(invalidModel(err), free())
 	}
+	filters[tenant.PolicyLLM] = withinBudget{byModel, filters[tenant.PolicyEmbedded]}
 	return filters, free, nil
+}
+
+// withinBudget is a filter by a model, and another for tenants whose budget is used up.
+type withinBudget struct{ model, other formation.Filter }
+
+// Filter implements formation.Filter.
+func (f withinBudget) Filter(
+	ctx context.Context, scope memory.Scope, turns, before []memory.Turn,
+) ([]memory.SaliencyDecision, error) {
+	out, err := f.model.Filter(ctx, scope, turns, before)
+	if errors.Is(err, llm.ErrBudget) {
+		return f.other.Filter(ctx, scope, turns, before)
+	}
+	return out, err
 }
 
 // variant is a strategy as one policy runs it.

@@ -63,6 +63,55 @@ func TestTokensOfModelsAreCountedForTheirTenants(t *testing.T) {
 	}
 }
 
+func TestATenantWhoseBudgetIsUsedUpIsServedWithoutAModel(t *testing.T) {
+	server, redis := llmtest.New(t), miniredis.RunT(t)
+	client := goredis.NewClient(&goredis.Options{Addr: redis.Addr()})
+	defer func() { _ = client.Close() }()
+	counter, err := usage.New(client, usage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter.Count(t.Context(), "acme", usage.Tokens, 1000)
+	counter.Close(t.Context())
+
+	m := wiring.Model{Endpoint: server.Config(), DayTokens: 1000}
+	b := &wiring.Builder{}
+	if _, err := b.Account(&m, wiring.Redis{Addrs: []string{redis.Addr()}}, telemetry.Discard()); err != nil {
+		t.Fatal(err)
+	}
+	filters, free, err := m.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions()}, telemetry.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := filters.Find(tenant.PolicyLLM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now(), Text: "I live in Porto"}
+	for of, policy := range map[string]string{"acme": "embedded-filter/", "globex": "llm/"} {
+		out, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, []memory.Turn{turn}, nil)
+		if err != nil || !strings.HasPrefix(out[0].PolicyVersion, policy) {
+			t.Errorf("%s: decided %+v, %v", of, out, err)
+		}
+	}
+	if n := server.Total(); n != 1 {
+		t.Errorf("%d calls, want that of the other tenant", n)
+	}
+	redis.Close() // what cannot be told is no reason to stop
+	if _, err := filter.Filter(t.Context(), memory.Scope{Tenant: "third", User: "ana"}, []memory.Turn{turn}, nil); err != nil || server.Total() != 2 {
+		t.Errorf("with Redis away: %v after %d calls", err, server.Total())
+	}
+	if err := redis.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Abandon(context.Background(), free()); err != nil {
+		t.Error(err)
+	}
+	if n, err := counter.Today(t.Context(), "acme", usage.Degraded); err != nil || n != 1 {
+		t.Errorf("%d calls are counted as degraded, %v", n, err)
+	}
+}
+
 func TestCallsOfModelsAreRecordedWhereThatIsWanted(t *testing.T) {
 	server, redis := llmtest.New(t), miniredis.RunT(t)
 	for _, wanted := range []bool{false, true} {

@@ -16,6 +16,9 @@ var ErrUnusableAnswer = errors.New("model answer cannot be used")
 // ErrAnswerTooLong marks those of ErrUnusableAnswer whose answer did not fit: it will be cut off again, and one about less will not.
 var ErrAnswerTooLong = errors.New("model answer is too long")
 
+// ErrBudget marks errors of work that a budget of model tokens does not allow: it may be done otherwise now, or like that later.
+var ErrBudget = errors.New("budget of model tokens is used up")
+
 // ErrUnavailable marks errors of a dependency that cannot serve at the moment, and will again.
 var ErrUnavailable = errors.New("unavailable")
 

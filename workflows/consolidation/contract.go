@@ -81,6 +81,8 @@ type Event struct {
 	Turn      *memory.Turn `json:"turn,omitempty"`
 	// Context says that the turn is not to be formed, only to be read beside those of its session that are.
 	Context bool `json:"context,omitempty"`
+	// Replayed says that the event comes from the dead letters: something may have been formed of its turn already.
+	Replayed bool `json:"replayed,omitempty"`
 	// DecidedAt is when the filter decided that the turn passes; zero where that is not known.
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 	ClosedAt  time.Time `json:"closed_at,omitzero"`
@@ -109,6 +111,7 @@ type Turn struct {
 	memory.Turn
 	EventID   string    `json:"event_id"`
 	DecidedAt time.Time `json:"decided_at,omitzero"`
+	Replayed  bool      `json:"replayed,omitempty"`
 }
 
 // Batch is the turns one consolidation works on.
@@ -130,6 +133,8 @@ type Batch struct {
 	// ClosedAt is when the session ended, also where further batches of it follow; zero while it is open. ClosedBy is the event that said so.
 	ClosedAt time.Time `json:"closed_at,omitzero"`
 	ClosedBy string    `json:"closed_by,omitempty"`
+	// Instead is the policy that the tenant's is, where Policy took its place because of a budget: the turns are to come again.
+	Instead string `json:"instead,omitempty"`
 }
 
 // turns are the turns alone.

@@ -2,12 +2,14 @@ package consolidation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
 // maxLookups bounds what a former looks up at a time.
@@ -30,6 +32,9 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	if len(verdict.Lookups) > 0 {
 		return a.ask(ctx, verdict)
 	}
+	if err := a.tellApart(ctx, in, verdict.Operations); err != nil {
+		return Decided{}, classify(err)
+	}
 	if err := a.complete(ctx, in, verdict.Operations); err != nil {
 		return Decided{}, classify(err)
 	}
@@ -38,6 +43,73 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 		return Decided{}, classify(fmt.Errorf("plan: %w", err))
 	}
 	return decided, fits("what was decided", decided)
+}
+
+// againFrom is where the ordinals of entries begin that are made of turns which something was made of before.
+const againFrom = 1000
+
+// tellApart gives the entries of replayed turns other ids where the bank has something else by theirs: ids come of turns and of the order of
+// what these say, and something was made of the turns before. Nothing that is in the bank would be overwritten; the new entry would be lost.
+func (a *Activities) tellApart(ctx context.Context, in DecideInput, ops []memory.Operation) error {
+	b := in.Batch
+	if !slices.ContainsFunc(b.Turns, func(t Turn) bool { return t.Replayed }) {
+		return nil
+	}
+	taken := map[string]bool{}
+	free := func(id, content string) (bool, error) {
+		if taken[id] {
+			return false, nil
+		}
+		m, err := a.Bank.Get(ctx, b.Scope, id)
+		if errors.Is(err, bank.ErrNotFound) {
+			return true, nil
+		}
+		return err == nil && m.Content == content, err // that of an attempt before, which is left as it is
+	}
+	renamed, holds := map[string]string{}, map[string]bool{}
+	for _, m := range in.Neighbourhood.Pool {
+		holds[m.ID] = true
+	}
+	for i := range ops {
+		for k, id := range ops[i].Targets {
+			switch now, again := renamed[id]; {
+			case holds[id]: // the bank's
+				holds[id] = ops[i].Kind == memory.OpNone
+			case again:
+				ops[i].Targets[k] = now
+			}
+		}
+		m := ops[i].New
+		if m == nil {
+			continue
+		}
+		id := m.ID
+		for n := againFrom; ; n++ {
+			ok, err := free(id, m.Content)
+			if err != nil {
+				return fmt.Errorf("look for entries of replayed turns: %w", err)
+			}
+			if ok {
+				break
+			}
+			id = memory.DeriveID(b.Scope, ops[i].Sources, n)
+		}
+		if id != m.ID {
+			renamed[m.ID], m.ID = id, id
+		}
+		taken[id] = true
+	}
+	for i := range ops {
+		if ops[i].New == nil {
+			continue
+		}
+		for k, id := range ops[i].New.Links {
+			if now, ok := renamed[id]; ok {
+				ops[i].New.Links[k] = now
+			}
+		}
+	}
+	return nil
 }
 
 // ask is a decision put off until the lookups are made.

@@ -15,6 +15,7 @@ const (
 	errorMalformed = "malformed"
 	errorTooLarge  = "too_large"
 	errorTooLong   = "too_long"
+	errorBudget    = "budget"
 	errorPanic     = "PanicError" // the SDK's own name
 )
 
@@ -22,6 +23,8 @@ const (
 // for in parts, one that is otherwise unusable is tried a few times by the workflow, everything else for maxDuration.
 func classify(err error) error {
 	switch {
+	case errors.Is(err, fault.ErrBudget):
+		return temporal.NewNonRetryableApplicationError(err.Error(), errorBudget, err)
 	case errors.Is(err, fault.ErrAnswerTooLong):
 		return temporal.NewNonRetryableApplicationError(err.Error(), errorTooLong, err)
 	case errors.Is(err, fault.ErrUnusableAnswer):

@@ -2,11 +2,14 @@ package consolidation_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
@@ -97,5 +100,107 @@ func TestWhatFailsAloneIsPutAsideAndTheRestCounts(t *testing.T) {
 	}
 	if len(former.known) != 2 || former.known[0].Vector != nil {
 		t.Errorf("the former read %+v, want both entries that there were", former.known)
+	}
+}
+
+// rewording is a former that says the same of every turn, each time in other words, and that a model's budget may keep from it.
+type rewording struct {
+	partial
+	times int
+	err   error
+}
+
+func (r *rewording) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.times++
+	out, err := r.partial.Extract(ctx, in)
+	for i := range out {
+		out[i].Content = fmt.Sprintf("%s, told %d", out[i].Content, r.times)
+	}
+	return out, err
+}
+
+// A turn of which something was formed is formed again when it comes from the dead letters, and what is made of it takes the place of nothing.
+func TestWhatIsMadeOfAReplayedTurnIsNotLost(t *testing.T) {
+	s := newShop(t)
+	former := &rewording{}
+	s.Formers = func(string, string) (formation.Former, error) { return former, nil }
+	b := batchOf(1, "I live in Porto", "I have two sons")
+	once := s.decide(t.Context(), t, b, start)
+	again := s.decide(t.Context(), t, b, start)
+	if once.Decided.Write.Put[0].ID != again.Decided.Write.Put[0].ID {
+		t.Error("the same turns give other ids although nothing was made of them")
+	}
+	once.Batch.Turns = nil // put aside, however much was made of them
+	if err := s.Apply(t.Context(), once); err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.Turns {
+		b.Turns[i].Replayed = true
+	}
+	replayed := s.decide(t.Context(), t, b, start)
+	repeated := s.decide(t.Context(), t, b, start)
+	if err := s.Apply(t.Context(), replayed); err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.Bank.List(t.Context(), owner, bank.ListOptions{})
+	if err != nil || len(page.Memories) != 4 {
+		t.Errorf("the bank has %+v, %v; want both of what was made before and both of what is made now", page.Memories, err)
+	}
+	if id := replayed.Decided.Write.Put[0].ID; id != repeated.Decided.Write.Put[0].ID || id == once.Decided.Write.Put[0].ID {
+		t.Errorf("an attempt that is repeated gives another id than %s", id)
+	}
+}
+
+// A tenant whose budget is used up is served without a model, and its turns come again when there is a budget.
+func TestABudgetThatIsUsedUpIsMadeUpForLater(t *testing.T) {
+	s := newShop(t)
+	model := &rewording{err: llm.ErrBudget}
+	s.Formers = func(_, policy string) (formation.Former, error) {
+		if policy == "llm" {
+			return model, nil
+		}
+		return salimory.NewEmbedded(), nil
+	}
+	b := batchOf(1, "I live in Porto.", "I have two sons.")
+	var events []consolidation.Event
+	for _, held := range b.Turns {
+		events = append(events, consolidation.Event{ID: held.EventID, SessionID: "s1", Turn: &held.Turn})
+	}
+	p := params()
+	p.Scope, p.Policy = owner, "llm"
+	form := func() (policies []string) {
+		t.Helper()
+		if err := consolidation.Form(t.Context(), s.Activities, p, append(slices.Clone(events), closed("s1")), start); err != nil {
+			t.Fatal(err)
+		}
+		page, err := s.Bank.List(t.Context(), owner, bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page.Memories {
+			policies = append(policies, m.PolicyVersion)
+		}
+		return policies
+	}
+	got := form()
+	if len(got) == 0 || slices.Contains(got, "partial") {
+		t.Fatalf("formed by %q, want the embedded policy", got)
+	}
+	dead := s.announced.deadLetters
+	if len(dead) != 1 || len(dead[0].Turns) != 2 || dead[0].Instead != "llm" || dead[0].ClosedAt.IsZero() {
+		t.Fatalf("dead letters %+v, want the session", dead)
+	}
+	model.err = nil
+	for i := range events {
+		events[i].Replayed = true
+	}
+	if got := form(); !slices.Contains(got, "partial") || len(s.announced.deadLetters) != 1 {
+		t.Errorf("formed by %q, want the model too", got)
+	}
+	if kept, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0", "s1:1"}); err != nil || len(kept) != 2 {
+		t.Errorf("%d turns count as formed, %v", len(kept), err)
 	}
 }

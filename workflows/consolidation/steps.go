@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // maxRounds bounds how often a former may search the bank before it decides. Formers have tighter bounds of their own; this one
@@ -45,9 +46,19 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	batch.Context = session.context(n)
 	slices.SortStableFunc(batch.Turns, func(a, b Turn) int { return a.Time.Compare(b.Time) })
 	extracted, failed, err := consolidate(do, batch)
+	if isType(err, errorBudget) && p.Policy != policyWithoutModel {
+		batch.Instead, batch.Policy = batch.Policy, policyWithoutModel
+		extracted, failed, err = consolidate(do, batch)
+	}
 	switch {
 	case err == nil:
 		s.LastFailure = ""
+		if batch.Instead != "" && !extracted.More {
+			s.LastFailure = reasonBudget
+			if err := s.putAside(do, batch.without(extracted.Known), reasonBudget); err != nil {
+				return err
+			}
+		}
 		if len(failed) > 0 {
 			s.LastFailure = failed[0].Reason
 			if err := s.putAside(do, batch.only(sourcesOf(failed)), reasonFailed(failed)); err != nil {
@@ -85,6 +96,12 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 
 // reasonReused is why turns are dead letters whose id is another turn's.
 const reasonReused = "turn.turn_id: is that of a turn with another session or text, want ids that are unique per user"
+
+// policyWithoutModel forms what the tenant's policy may not for want of a budget.
+const policyWithoutModel = string(tenant.PolicyEmbedded)
+
+// reasonBudget is why turns are dead letters that were formed without a model.
+const reasonBudget = "the tenant's budget of model tokens is used up: formed by the embedded policy, and to be formed by the model when it is replayed"
 
 // reasonFailed is why turns are dead letters that say something, beside other things, that no operation came of.
 func reasonFailed(failed []formation.Failure) string {
@@ -133,6 +150,9 @@ func consolidate(do steps, b Batch) (extracted Extracted, failed []formation.Fai
 	failed = slices.Concat(extracted.Failed, decided.Failed)
 	if len(failed) > 0 && extracted.More {
 		return extracted, nil, temporal.NewApplicationError(reasonFailed(failed), errorMalformed) // a turn is not formed in part and put aside
+	}
+	if b.Instead != "" { // all turns come again
+		b.Turns = nil
 	}
 	return extracted, failed, do.apply(ApplyInput{b.without(sourcesOf(failed)), decided, do.now(), extracted.More})
 }

@@ -147,6 +147,6 @@ const maxDuration = 24 * time.Hour
 func retryPolicy() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
 		InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second,
-		NonRetryableErrorTypes: []string{errorTerminal, errorMalformed, errorTooLarge, errorTooLong, errorPanic},
+		NonRetryableErrorTypes: []string{errorTerminal, errorMalformed, errorTooLarge, errorTooLong, errorBudget, errorPanic},
 	}
 }

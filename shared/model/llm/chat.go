@@ -48,6 +48,9 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 	if err != nil {
 		return "", err
 	}
+	if rejected == nil && c.allowed != nil && r.Scope.Tenant != "" && !c.allowed(ctx, r.Scope.Tenant) { // a repair is not left half done
+		return "", ErrBudget
+	}
 	ctx, op := c.tel.start(ctx, genaiconv.OperationNameChat, model, r)
 	op.span.SetAttributes(semconv.GenAIRequestMaxTokens(int(c.cfg.MaxOutputTokensFor(r.Role))), keyRepair.Bool(rejected != nil))
 	var text string

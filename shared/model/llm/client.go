@@ -26,6 +26,8 @@ type Deps struct {
 	// Used is told of the tokens that a tenant's calls used, as the server counts them, those of answers that were not accepted
 	// included; nil for nobody. Calls for no tenant in particular are not told.
 	Used func(ctx context.Context, tenant string, tokens int64)
+	// Allowed reports whether a tenant may ask: where not, calls end with ErrBudget before anything is sent. nil allows everything.
+	Allowed func(ctx context.Context, tenant string) bool
 	// Record is told of every question with its answers; nil for nobody. It is called before the answer is handed on, and has to be quick.
 	Record func(ctx context.Context, r Record)
 	// Transport carries the requests. The client closes idle connections only of a transport it made.
@@ -45,6 +47,7 @@ type Client struct {
 	tel        *telemetry
 	log        *slog.Logger
 	record     func(ctx context.Context, r Record)
+	allowed    func(ctx context.Context, tenant string) bool
 	owned      *http.Transport // nil when the transport was given
 
 	mu     sync.Mutex
@@ -63,7 +66,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if err != nil {
 		return nil, errors.New("llm configuration: BASE_URL: want an http or https URL")
 	}
-	c := &Client{cfg: cfg, log: deps.Logger, record: deps.Record, quirks: map[string]quirks{}}
+	c := &Client{cfg: cfg, log: deps.Logger, record: deps.Record, allowed: deps.Allowed, quirks: map[string]quirks{}}
 	c.queue = newFairQueue(cfg.TenantConcurrency, cfg.Concurrency, cfg.TenantWeights)
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

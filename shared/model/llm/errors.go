@@ -22,6 +22,8 @@ var (
 	ErrNotFound = errors.New("model endpoint does not know the path or the model, check base URL and model name")
 	// ErrRejected says that the endpoint rejects the request itself (400 and the like).
 	ErrRejected = errors.New("model endpoint rejects the request, check the model's limits and settings")
+	// ErrBudget says that the tenant's budget of tokens is used up, so that nothing was asked.
+	ErrBudget = fmt.Errorf("tenant's %w", fault.ErrBudget)
 
 	// ErrTruncated says that the answer hit the token limit, or that the request alone did.
 	ErrTruncated error = truncated

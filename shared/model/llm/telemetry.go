@@ -128,6 +128,8 @@ func errorClass(err error) string {
 		return "refused"
 	case errors.Is(err, ErrEmpty):
 		return "empty"
+	case errors.Is(err, ErrBudget):
+		return "budget"
 	case errors.Is(err, ErrMalformed):
 		return "malformed"
 	case errors.Is(err, ErrUnavailable):

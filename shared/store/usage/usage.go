@@ -26,6 +26,8 @@ const (
 	// Tokens are those of models' prompts and answers, as their servers count them. Embedding a text is not among them: it is done for
 	// tenants together.
 	Tokens = "tokens"
+	// Degraded are questions that were not put to a model because the tenant's budget of tokens was used up.
+	Degraded = "degraded"
 )
 
 // Defaults of Options.
