@@ -83,7 +83,9 @@ func (j *Judge) Right(ctx context.Context, q dataset.Question, answer string, tu
 	if err != nil {
 		return false, err
 	}
-	req := llm.Request{Role: roleJudge, Scope: memory.Scope{Tenant: j.tenant}, Prompt: j.judge.Version, System: system, User: user, Schema: &j.schema}
+	req := llm.Request{
+		Role: roleJudge, Scope: memory.Scope{Tenant: j.tenant}, Prompt: j.judge.Version, System: system, User: user, Schema: &j.schema,
+	}
 	return llm.AskJSON(ctx, j.client, req, func(v verdict) (bool, error) { return v.Right, nil })
 }
 

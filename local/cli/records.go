@@ -28,9 +28,9 @@ func (c *cli) records() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "records --tenant ID",
 		Short: "Print what models were asked and answered, and what became of it (for operators)",
-		Long: "records prints the calls of models that were recorded (MNEME_LLM_RECORD) as JSON, one to a line: role, prompt version, messages, whether the\n" +
-			"answer could be used, operations, and how the memories have fared that it touched: recalled, cited, reported, superseded. It holds what\n" +
-			"users said. Users who were erased are not in it.",
+		Long: "records prints the calls of models that were recorded (MNEME_LLM_RECORD) as JSON, one to a line: role, prompt version,\n" +
+			"messages, whether the answer could be used, operations, and how the memories have fared that it touched: recalled, cited,\n" +
+			"reported, superseded. It holds what users said. Users who were erased are not in it.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runRecords(cmd.Context(), a) },
 	}

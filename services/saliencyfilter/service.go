@@ -63,7 +63,9 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	gate := &Gate{Tenants: tenants, Filters: filters.Find, Out: client.Publisher, Now: time.Now, Decided: counter, Forget: forget, Gather: cfg.Gather}
+	gate := &Gate{
+		Tenants: tenants, Filters: filters.Find, Out: client.Publisher, Now: time.Now, Decided: counter, Forget: forget, Gather: cfg.Gather,
+	}
 	consume, err := client.ConsumeGathered(contract.TopicSessionEvents, cfg.Group, gate.Wait, gate.Handle)
 	if err != nil {
 		return b.Abandon(ctx, err)

@@ -102,7 +102,9 @@ func (m Model) open(tel *telemetry.Telemetry) (*llm.Client, func() error, error)
 	if !m.configured() {
 		return nil, nothing, nil
 	}
-	c, err := llm.NewClient(m.Endpoint, llm.Deps{Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer, Used: m.used, Record: m.record, Allowed: m.allowed})
+	c, err := llm.NewClient(m.Endpoint, llm.Deps{
+		Logger: tel.Log, MeterProvider: tel.Meter, TracerProvider: tel.Tracer, Used: m.used, Record: m.record, Allowed: m.allowed,
+	})
 	if err != nil {
 		return nil, nil, invalidModel(err)
 	}

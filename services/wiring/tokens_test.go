@@ -98,7 +98,8 @@ func TestATenantWhoseBudgetIsUsedUpIsServedWithoutAModel(t *testing.T) {
 		t.Errorf("%d calls, want that of the other tenant", n)
 	}
 	redis.Close() // what cannot be told is no reason to stop
-	if _, err := filter.Filter(t.Context(), memory.Scope{Tenant: "third", User: "ana"}, []memory.Turn{turn}, nil); err != nil || server.Total() != 2 {
+	_, err = filter.Filter(t.Context(), memory.Scope{Tenant: "third", User: "ana"}, []memory.Turn{turn}, nil)
+	if err != nil || server.Total() != 2 {
 		t.Errorf("with Redis away: %v after %d calls", err, server.Total())
 	}
 	if err := redis.Restart(); err != nil {

@@ -48,8 +48,8 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 // againFrom is where the ordinals of entries begin that are made of turns which something was made of before.
 const againFrom = 1000
 
-// tellApart gives the entries of replayed turns other ids where the bank has something else by theirs: ids come of turns and of the order of
-// what these say, and something was made of the turns before. Nothing that is in the bank would be overwritten; the new entry would be lost.
+// tellApart gives the entries of replayed turns other ids where the bank has something else by theirs: ids come of turns and of the order
+// of what these say, and something was made of the turns before. Nothing in the bank would be overwritten; the new entry would be lost.
 func (a *Activities) tellApart(ctx context.Context, in DecideInput, ops []memory.Operation) error {
 	b := in.Batch
 	if !slices.ContainsFunc(b.Turns, func(t Turn) bool { return t.Replayed }) {

@@ -122,7 +122,7 @@ func (r *rewording) Extract(ctx context.Context, in formation.Session) ([]format
 	return out, err
 }
 
-// A turn of which something was formed is formed again when it comes from the dead letters, and what is made of it takes the place of nothing.
+// A turn of which something was formed is formed again when it comes from the dead letters, and what is made of it then is kept.
 func TestWhatIsMadeOfAReplayedTurnIsNotLost(t *testing.T) {
 	s := newShop(t)
 	former := &rewording{}

@@ -101,7 +101,7 @@ const reasonReused = "turn.turn_id: is that of a turn with another session or te
 const policyWithoutModel = string(tenant.PolicyEmbedded)
 
 // reasonBudget is why turns are dead letters that were formed without a model.
-const reasonBudget = "the tenant's budget of model tokens is used up: formed by the embedded policy, and to be formed by the model when it is replayed"
+const reasonBudget = "the tenant's budget of model tokens is used up: formed by the embedded policy, and by the model when it is replayed"
 
 // reasonFailed is why turns are dead letters that say something, beside other things, that no operation came of.
 func reasonFailed(failed []formation.Failure) string {

@@ -74,8 +74,8 @@ func Spec[A any](to *Role, name model.Role, prompt, schema string) RoleSpec {
 	return RoleSpec{to, name, prompt, structured.SchemaOf[A](schema)}
 }
 
-// NewRoles makes a strategy's roles of the prompts in a file system; strategy is empty for what all of them share. A prompt that does not work, or a role without a model, is an error here, not
-// later.
+// NewRoles makes a strategy's roles of the prompts in a file system; strategy is empty for what all of them share. A prompt that does not
+// work, or a role without a model, is an error here, not later.
 func NewRoles(client *model.Client, strategy string, prompts fs.FS, opts Options, specs ...RoleSpec) error {
 	if err := opts.Validate(); err != nil {
 		return err
@@ -120,7 +120,9 @@ func Ask[A, T any](ctx context.Context, r Role, scope memory.Scope, data any, n 
 		var none T
 		return none, fmt.Errorf("prompt %s: %w", r.prompt.Version, err)
 	}
-	req := model.Request{Role: r.name, Scope: scope, Strategy: r.owner, Prompt: r.prompt.Version, System: system, User: user, Schema: &r.schema}
+	req := model.Request{
+		Role: r.name, Scope: scope, Strategy: r.owner, Prompt: r.prompt.Version, System: system, User: user, Schema: &r.schema,
+	}
 	return model.AskJSON(ctx, r.client, req, use)
 }
 

@@ -182,7 +182,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestATenantThatUsesMuchWaitsAndOthersDoNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := llmtest.NewHandler()
-		handler.Always(llmtest.Body(`{"choices":[{"message":{"content":` + strconv.Quote(good) + `}}],"usage":{"prompt_tokens":900,"completion_tokens":100}}`))
+		handler.Always(llmtest.Body(`{"choices":[{"message":{"content":` + strconv.Quote(good) + `}}],` +
+			`"usage":{"prompt_tokens":900,"completion_tokens":100}}`))
 		cfg := llm.DefaultConfig()
 		cfg.BaseURL, cfg.Model, cfg.TokensPerMinute = "http://model.test/v1", "scripted", 600
 		c, err := llm.NewClient(cfg, llm.Deps{Transport: direct{handler}})

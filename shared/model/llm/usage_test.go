@@ -21,7 +21,8 @@ func TestUsageCountsEveryAnswer(t *testing.T) {
 			asked = llm.WithUsage(ctx, u)
 		}
 		parse := func(answer string) (string, error) { return answer, nil }
-		if _, err := llm.Ask(asked, c, llm.Request{Role: llm.RoleGenerator, Scope: memory.Scope{Tenant: "acme"}, System: "s", User: "u"}, parse); err != nil {
+		r := llm.Request{Role: llm.RoleGenerator, Scope: memory.Scope{Tenant: "acme"}, System: "s", User: "u"}
+		if _, err := llm.Ask(asked, c, r, parse); err != nil {
 			t.Fatal(err)
 		}
 	}

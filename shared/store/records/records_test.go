@@ -65,9 +65,11 @@ func kept(t *testing.T, addr string) {
 	}
 	b := formationtest.Bundle([]string{"Ana moved to Braga."}, formationtest.Stored("m-1", "Ana lives in Porto."))
 	b.Session.Scope = ines
-	server.Script(model.RoleManager, llmtest.Text("no JSON"), formationtest.Answer(t, formationtest.Object{"operations": []formationtest.Object{
-		{"candidate": "c1", "relation": "refines", "op": "UPDATE", "targets": []string{"m1"}, "content": "Ana lives in Braga, before that in Porto."},
-	}}))
+	update := formationtest.Object{
+		"candidate": "c1", "relation": "refines", "op": "UPDATE", "targets": []string{"m1"}, "content": "Ana lives in Braga.",
+	}
+	server.Script(model.RoleManager, llmtest.Text("no JSON"),
+		formationtest.Answer(t, formationtest.Object{"operations": []formationtest.Object{update}}))
 	verdict, err := former.Decide(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
@@ -81,8 +83,9 @@ func kept(t *testing.T, addr string) {
 		t.Fatalf("%d records, want 1", len(kept))
 	}
 	r := kept[0]
-	if r.Role != model.RoleManager || r.Strategy != "salimory" || !strings.HasPrefix(r.Prompt, "salimory-manager.v") || r.Model != "scripted" ||
-		r.Valid != model.ValidRepaired || len(r.Faults) != 1 || r.Scope != ines || r.InputTokens == 0 || r.Milliseconds <= 0 {
+	if r.Role != model.RoleManager || r.Strategy != "salimory" || !strings.HasPrefix(r.Prompt, "salimory-manager.v") ||
+		r.Model != "scripted" || r.Valid != model.ValidRepaired || len(r.Faults) != 1 || r.Scope != ines || r.InputTokens == 0 ||
+		r.Milliseconds <= 0 {
 		t.Errorf("record %+v", r)
 	}
 	var roles []string
