@@ -1,9 +1,11 @@
 package deltamem
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
@@ -43,6 +45,7 @@ type edit struct {
 type next struct {
 	step       step
 	operations []memory.Operation
+	failed     []formation.Failure
 }
 
 // Touched is what the operations are about; a step that searches touches nothing.
@@ -55,12 +58,12 @@ func (s *agentSession) take(a answer, version string) (next, error) {
 	if a.Action == "search" {
 		out.step.Searches, err = s.queries(a)
 	} else {
-		out.operations, err = s.finish(a, version)
+		out.operations, out.failed, err = s.finish(a, version)
 	}
-	if err != nil {
+	if err != nil && !structured.IsPartly(err) {
 		return next{}, err
 	}
-	return out, nil
+	return out, err
 }
 
 func (s *agentSession) queries(a answer) ([]search, error) {
@@ -97,18 +100,21 @@ func (s *agentSession) queries(a answer) ([]search, error) {
 	return out, nil
 }
 
-func (s *agentSession) finish(a answer, version string) ([]memory.Operation, error) {
+func (s *agentSession) finish(a answer, version string) ([]memory.Operation, []formation.Failure, error) {
 	if len(a.Queries) > 0 {
-		return nil, structured.Faultf("action is finish, yet there are queries")
+		return nil, nil, structured.Faultf("action is finish, yet there are queries")
 	}
 	if err := llm.CheckNothing(a.Nothing, len(a.Operations)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l := newOperationLog(s, version)
+	var refusals llm.Refusals
 	for i, e := range a.Operations {
 		if err := l.enter(e); err != nil {
-			return nil, structured.Faultf("operation %d: %v", i+1, err)
+			refusals.Refuse(fmt.Sprintf("operation %d", i+1), l.sources(e), err)
+			continue
 		}
+		refusals.Take()
 	}
-	return l.close(), nil
+	return l.close(), refusals.Failed, refusals.Err()
 }

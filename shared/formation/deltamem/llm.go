@@ -67,7 +67,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return formation.Verdict{}, err
 	}
 	if len(n.step.Searches) == 0 {
-		return formation.Verdict{Operations: n.operations}, nil
+		return formation.Verdict{Operations: n.operations, Failed: n.failed}, nil
 	}
 	memo, err := json.Marshal(s.trail)
 	if err != nil {

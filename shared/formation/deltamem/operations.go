@@ -76,6 +76,20 @@ func (l *operationLog) enter(e edit) error {
 	return nil
 }
 
+// sources are the turns of an operation that was not entered, which are decided on all the same; nil where it names others.
+func (l *operationLog) sources(e edit) []string {
+	said, err := llm.Positions(e.Sources, len(l.agent.turns))
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, i := range said {
+		out = append(out, l.agent.turns[i].ID)
+		l.decided[l.agent.turns[i].ID] = true
+	}
+	return out
+}
+
 // write appends an operation that makes an entry.
 func (l *operationLog) write(e edit, entry, target memory.Memory, words string) {
 	key := strings.Join(entry.Sources, "\x00")

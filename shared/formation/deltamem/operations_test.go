@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
@@ -18,7 +19,7 @@ func finished(t *testing.T, memories []memory.Memory, answers ...object) ([]memo
 	f := newFormer(t, s)
 	b := searched(t, s, f, bundle(t, f, "I moved to Porto.", "I rent.", "Nice weather."), memories...)
 	script(t, s, answers...)
-	v, err := f.Decide(t.Context(), b)
+	v, err := formationtest.DecideWhole(t.Context(), f, b)
 	if err != nil {
 		return v.Operations, memory.Write{}, err
 	}
@@ -136,5 +137,20 @@ func TestNothingSaidInSoManyWords(t *testing.T) {
 	out, w, err := finished(t, nil, finish())
 	if err != nil || !slices.Equal(kinds(out), []memory.OpKind{memory.OpNone}) || len(out[0].Sources) != 3 || len(w.Put) != 0 {
 		t.Errorf("got %+v, %v", out, err)
+	}
+}
+
+func TestOneWrongOperationFailsAlone(t *testing.T) {
+	s := llmtest.New(t)
+	f := newFormer(t, s)
+	bad := finish(op("ADD", "m9", "Ana left.", "t1"), op("ADD", "", "Ana rents.", "t2"))
+	script(t, s, bad, bad)
+	v, err := f.Decide(t.Context(), bundle(t, f, "I left.", "I rent.", "Ok."))
+	if err != nil || len(v.Failed) != 1 || !slices.Equal(v.Failed[0].Sources, []string{"turn-a"}) || s.Count(model.RoleAgent) != 2 {
+		t.Fatalf("failed %+v, %v after %d calls", v.Failed, err, s.Count(model.RoleAgent))
+	}
+	if len(v.Operations) != 2 || v.Operations[0].New == nil || v.Operations[0].New.Content != "Ana rents." ||
+		!slices.Equal(v.Operations[1].Sources, []string{"turn-c"}) {
+		t.Errorf("operations %+v", v.Operations)
 	}
 }

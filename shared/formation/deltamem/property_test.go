@@ -53,6 +53,11 @@ func TestAnyAnswerIsRefusedOrApplicable(t *testing.T) {
 				decided[id] = true
 			}
 		}
+		for _, f := range v.Failed {
+			for _, id := range f.Sources {
+				decided[id] = true
+			}
+		}
 		if len(decided) != 3 {
 			t.Fatalf("%s decides on %v", answer, decided)
 		}

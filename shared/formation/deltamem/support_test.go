@@ -92,7 +92,7 @@ func script(t *testing.T, s *llmtest.Server, answers ...object) {
 func searched(t *testing.T, s *llmtest.Server, f *deltamem.LLM, b formation.Bundle, memories ...memory.Memory) formation.Bundle {
 	t.Helper()
 	script(t, s, search("where Ana lives"))
-	v, err := f.Decide(t.Context(), b)
+	v, err := formationtest.DecideWhole(t.Context(), f, b)
 	if err != nil || len(v.Lookups) != 1 {
 		t.Fatalf("got %+v, %v, want a lookup", v, err)
 	}

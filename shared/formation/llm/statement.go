@@ -3,8 +3,8 @@ package llm
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -66,16 +66,14 @@ func candidates[S any](statements []S, read func(S) (formation.Candidate, int, e
 		formation.Candidate
 	}
 	var found []placed
-	var faults []string
-	right, lost := 0, false
+	var refusals Refusals
 	for i, s := range statements {
 		c, first, err := read(s)
 		if err != nil {
-			faults = append(faults, fmt.Sprintf("memory %d: %v", i+1, err))
-			lost = lost || len(c.Sources) == 0
+			refusals.Refuse("memory "+strconv.Itoa(i+1), c.Sources, err)
 			c = formation.Candidate{Sources: c.Sources, Fault: err.Error()}
 		} else {
-			right++
+			refusals.Take()
 		}
 		found = append(found, placed{first, c})
 	}
@@ -84,14 +82,11 @@ func candidates[S any](statements []S, read func(S) (formation.Candidate, int, e
 	for i, p := range found {
 		out[i] = p.Candidate
 	}
-	if len(faults) == 0 {
-		return out, nil
+	err := refusals.Err()
+	if err != nil && !structured.IsPartly(err) {
+		return nil, err
 	}
-	err := structured.Faultf("%s", strings.Join(faults, "; "))
-	if right > 0 && !lost {
-		return out, structured.Partly(err)
-	}
-	return nil, err
+	return out, err
 }
 
 // CheckNothing holds an extractor's claim that there is nothing worth keeping against the number of things it found.

@@ -51,9 +51,8 @@ type Writer struct {
 	closed  map[string]string        // target -> the candidate whose operation closed it
 	ended   map[string]bool          // target -> it was ended beside an operation
 
-	taken   int // decisions that became operations
-	faults  []string
-	refused []formation.Failure
+	refusals Refusals
+	unknown  []string // faults of operations of candidates that there are not
 }
 
 // NewWriter makes a writer of operations on what a decision input shows.
@@ -64,13 +63,13 @@ func NewWriter(b *DecisionInput, id Identity) *Writer {
 
 // Take turns one decision into operations: none where it is refused.
 func (w *Writer) Take(d Decision) []memory.Operation {
-	if i, known := w.input.indices[d.Candidate]; !known {
-		w.Refuse(d.Candidate, structured.Faultf("no such candidate; the ids are c1 to c%d", len(w.input.indices)))
+	if _, known := w.input.indices[d.Candidate]; !known {
+		w.unknown = append(w.unknown, fmt.Sprintf("operation of %s: no such candidate; the ids are c1 to c%d",
+			structured.Alias(d.Candidate), len(w.input.indices)))
 		return nil
-	} else if w.done[d.Candidate] {
-		why := structured.Faultf("it has an operation already")
-		w.faults = append(w.faults, fmt.Sprintf("operation of %s: %v", d.Candidate, why))
-		w.fail(i, why)
+	}
+	if w.done[d.Candidate] {
+		w.Refuse(d.Candidate, structured.Faultf("it has an operation already"))
 		return nil
 	}
 	ends, err := w.ends(d)
@@ -84,7 +83,7 @@ func (w *Writer) Take(d Decision) []memory.Operation {
 		return nil
 	}
 	w.done[d.Candidate] = true
-	w.taken++
+	w.refusals.Take()
 	if len(ends.Targets) == 0 {
 		return []memory.Operation{op}
 	}
@@ -94,18 +93,15 @@ func (w *Writer) Take(d Decision) []memory.Operation {
 	return []memory.Operation{ends, op}
 }
 
-// Refuse notes that there is no operation of a candidate, and why.
+// Refuse notes that there is no operation of a candidate, or not the one that was decided on, and why.
 func (w *Writer) Refuse(candidate string, why error) {
-	w.faults = append(w.faults, fmt.Sprintf("operation of %s: %v", structured.Alias(candidate), why))
-	if i, known := w.input.indices[candidate]; known && !w.done[candidate] {
-		w.done[candidate] = true
-		w.fail(i, why)
+	i, known := w.input.indices[candidate]
+	if !known {
+		w.unknown = append(w.unknown, fmt.Sprintf("operation of %s: %v", structured.Alias(candidate), why))
+		return
 	}
-}
-
-func (w *Writer) fail(i int, why error) {
-	c := w.input.bundle.Related[i].Candidate
-	w.refused = append(w.refused, formation.Failure{Sources: sorted(c.Sources), Reason: why.Error()})
+	w.done[candidate] = true
+	w.refusals.Refuse("operation of "+candidate, w.input.bundle.Related[i].Candidate.Sources, why)
 }
 
 // End returns the candidates that no operation came of, and what was wrong with the decisions; nil when nothing was. Every candidate must
@@ -114,19 +110,20 @@ func (w *Writer) fail(i int, why error) {
 func (w *Writer) End() ([]formation.Failure, error) {
 	for i := range w.input.bundle.Related {
 		if c := Alias("c", i); !w.done[c] {
-			why := structured.Faultf("%s has no operation; every candidate needs one", c)
-			w.faults = append(w.faults, why.Error())
-			w.fail(i, why)
+			w.Refuse(c, structured.Faultf("it has none; every candidate needs one"))
 		}
 	}
-	if len(w.faults) == 0 {
-		return nil, nil
+	err := w.refusals.Err()
+	if len(w.unknown) > 0 { // nothing is lost with an operation of what there is not
+		text := strings.Join(w.unknown, "; ")
+		if err != nil {
+			text = err.Error() + "; " + text
+		}
+		if err = structured.Faultf("%s", text); w.refusals.taken {
+			err = structured.Partly(err)
+		}
 	}
-	err := structured.Faultf("%s", strings.Join(w.faults, "; "))
-	if w.taken > 0 {
-		err = structured.Partly(err)
-	}
-	return w.refused, err
+	return w.refusals.Failed, err
 }
 
 func (w *Writer) operation(d Decision) (memory.Operation, error) {

@@ -33,16 +33,14 @@ type event struct {
 	Details string `json:"details" desc:"everything else that was said of it, or empty"`
 }
 
-func (a events) actions(d *roleInput) (bool, []action, error) {
+func (a events) actions(d *roleInput) (bool, []action) {
 	out := make([]action, 0, len(a.Operations))
-	for i, e := range a.Operations {
+	for _, e := range a.Operations {
 		act, err := e.action(d)
-		if err != nil {
-			return false, nil, structured.Faultf("operation %d: %v", i+1, err)
-		}
+		act.common, act.fault = e.common, err
 		out = append(out, act)
 	}
-	return a.Nothing, out, nil
+	return a.Nothing, out
 }
 
 func (e event) action(d *roleInput) (action, error) {
@@ -105,21 +103,19 @@ type concept struct {
 	Content string `json:"content" desc:"the statement; empty for SKIP"`
 }
 
-func (a concepts) actions(*roleInput) (bool, []action, error) {
+func (a concepts) actions(*roleInput) (bool, []action) {
 	out := make([]action, 0, len(a.Operations))
-	for i, c := range a.Operations {
-		if skip := c.Why == "common" || c.Why == "known"; skip != (c.Action == "SKIP") {
-			return false, nil, structured.Faultf("operation %d: what is common or known is skipped, and nothing else is", i+1)
+	for _, c := range a.Operations {
+		fault := c.check()
+		switch skip := c.Why == "common" || c.Why == "known"; {
+		case skip != (c.Action == "SKIP"):
+			fault = structured.Faultf("what is common or known is skipped, and nothing else is")
+		case skip && strings.TrimSpace(c.Content) != "":
+			fault = structured.Faultf("SKIP has content")
 		}
-		if c.Action == "SKIP" && strings.TrimSpace(c.Content) != "" {
-			return false, nil, structured.Faultf("operation %d: SKIP has content", i+1)
-		}
-		if err := c.check(); err != nil {
-			return false, nil, structured.Faultf("operation %d: %v", i+1, err)
-		}
-		out = append(out, action{common: c.common, kind: ops[c.Action], content: text.OneLine(c.Content), reason: c.Why})
+		out = append(out, action{common: c.common, kind: ops[c.Action], content: text.OneLine(c.Content), reason: c.Why, fault: fault})
 	}
-	return a.Nothing, out, nil
+	return a.Nothing, out
 }
 
 // procedures is the procedural role's answer.
@@ -136,19 +132,16 @@ type procedure struct {
 	Context     string   `json:"context" desc:"when, where and why, or empty"`
 }
 
-func (a procedures) actions(*roleInput) (bool, []action, error) {
+func (a procedures) actions(*roleInput) (bool, []action) {
 	out := make([]action, 0, len(a.Operations))
-	for i, p := range a.Operations {
-		content, err := p.content()
-		if err == nil {
-			err = p.check()
+	for _, p := range a.Operations {
+		content, fault := p.content()
+		if fault == nil {
+			fault = p.check()
 		}
-		if err != nil {
-			return false, nil, structured.Faultf("operation %d: %v", i+1, err)
-		}
-		out = append(out, action{common: p.common, kind: ops[p.Action], content: content, reason: strings.ToLower(p.Action)})
+		out = append(out, action{common: p.common, kind: ops[p.Action], content: content, reason: strings.ToLower(p.Action), fault: fault})
 	}
-	return a.Nothing, out, nil
+	return a.Nothing, out
 }
 
 // content is the procedure in one line: what it is for, its steps by number, and where it belongs.

@@ -3,8 +3,10 @@ package membuilder
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
@@ -12,8 +14,8 @@ import (
 
 // answer is what a role that keeps entries says.
 type answer interface {
-	// actions returns what is to be done. Errors are made with structured.Faultf.
-	actions(d *roleInput) (nothing bool, list []action, err error)
+	// actions returns what is to be done.
+	actions(d *roleInput) (nothing bool, list []action)
 }
 
 // common are the fields that the actions of all these roles have.
@@ -31,37 +33,54 @@ type action struct {
 	content string
 	when    memory.EventTime
 	reason  string
+	// fault is what is wrong with it, made with structured.Faultf; nil where nothing is.
+	fault error
 }
 
+// entries are what a role does to the bank, and what it could not say.
+type entries struct {
+	operations []memory.Operation
+	failed     []formation.Failure
+}
+
+// Touched is what the operations are about.
+func (e entries) Touched(scope memory.Scope) memory.Touch { return memory.Touched(scope, e.operations) }
+
 // askEntries asks a role once and turns its answer into operations, whose new entries have no ids yet.
-func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds []memory.Kind) ([]memory.Operation, error) {
+func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds []memory.Kind) (entries, error) {
 	v := d.view(kinds)
-	return llm.Ask(ctx, r, d.session.Scope, v, len(d.turns), func(a A) ([]memory.Operation, error) {
-		nothing, list, err := a.actions(d)
+	return llm.Ask(ctx, r, d.session.Scope, v, len(d.turns), func(a A) (entries, error) {
+		nothing, list := a.actions(d)
 		switch {
-		case err != nil:
-			return nil, err
 		case nothing && len(list) > 0:
-			return nil, structured.Faultf("\"nothing\" is true, yet there are operations")
+			return entries{}, structured.Faultf("\"nothing\" is true, yet there are operations")
 		case !nothing && len(list) == 0:
-			return nil, structured.Faultf("there are no operations; if there is nothing to do, set \"nothing\" to true")
+			return entries{}, structured.Faultf("there are no operations; if there is nothing to do, set \"nothing\" to true")
 		}
 		return d.operations(v, list)
 	})
 }
 
 // operations checks actions against what was shown. A memory can be acted on once: it is gone after that.
-func (d *roleInput) operations(v *view, list []action) ([]memory.Operation, error) {
+func (d *roleInput) operations(v *view, list []action) (entries, error) {
 	closed := map[string]bool{}
-	out := make([]memory.Operation, 0, len(list))
+	var out entries
+	var refusals llm.Refusals
 	for i, a := range list {
-		op, err := d.operation(v, a, closed)
-		if err != nil {
-			return nil, structured.Faultf("operation %d: %v", i+1, err)
+		op, err := memory.Operation{}, a.fault
+		if err == nil {
+			op, err = d.operation(v, a, closed)
 		}
-		out = append(out, op)
+		if err != nil {
+			sources, _, _ := d.sources(a.Sources) // none where they are what is wrong
+			refusals.Refuse("operation "+strconv.Itoa(i+1), sources, err)
+			continue
+		}
+		refusals.Take()
+		out.operations = append(out.operations, op)
 	}
-	return out, nil
+	out.failed = refusals.Failed
+	return out, refusals.Err()
 }
 
 func (d *roleInput) operation(v *view, a action, closed map[string]bool) (memory.Operation, error) {

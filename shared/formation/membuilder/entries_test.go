@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -201,5 +202,22 @@ func repairedOnce(t *testing.T, role model.Role, bad object) {
 	s = llmtest.New(t)
 	if _, _, err := decide(t, s, known(role), role, bad, operations(operation(role))); err != nil || s.Count(role) != 2 {
 		t.Errorf("repaired: %v after %d calls", err, s.Count(role))
+	}
+}
+
+func TestOneWrongActionFailsAlone(t *testing.T) {
+	for _, role := range entry {
+		s := llmtest.New(t)
+		wrong := operation(role, "sources", []string{"t2"}, "topic", strings.Repeat("x", 200))
+		bad := text(t, operations(operation(role), wrong))
+		quiet(t, s, role)
+		s.Script(role, bad, bad)
+		v, err := newFormer(t, s).Decide(t.Context(), known(role))
+		if err != nil || len(v.Failed) != 1 || !slices.Equal(v.Failed[0].Sources, []string{"turn-b"}) || s.Count(role) != 2 {
+			t.Errorf("%s: failed %+v, %v after %d calls", role, v.Failed, err, s.Count(role))
+		}
+		if !slices.ContainsFunc(v.Operations, func(o memory.Operation) bool { return slices.Equal(o.Sources, []string{"turn-a"}) }) {
+			t.Errorf("%s: operations %+v, want the right one among them", role, v.Operations)
+		}
 	}
 }

@@ -50,15 +50,15 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 }
 
 // Decide asks the four roles side by side. The operations are in a fixed order - episodic, semantic, procedural - whichever answered
-// first. When one role fails, the session fails: a session that is formed in part would not be formed again.
+// first. When one role fails as a whole, the session fails, and is asked again.
 func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
 	d, err := newRoleInput(in, f.Version())
 	if err != nil || len(d.turns) == 0 {
 		return formation.Verdict{}, err
 	}
 	var (
-		core    []memory.CoreOperation
-		entries [3][]memory.Operation
+		core []memory.CoreOperation
+		done [3]entries
 	)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
@@ -66,19 +66,25 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return err
 	})
 	g.Go(func() (err error) {
-		entries[0], err = askEntries[events](gctx, f.episodic, d, episodicKinds)
+		done[0], err = askEntries[events](gctx, f.episodic, d, episodicKinds)
 		return err
 	})
 	g.Go(func() (err error) {
-		entries[1], err = askEntries[concepts](gctx, f.semantic, d, semanticKinds)
+		done[1], err = askEntries[concepts](gctx, f.semantic, d, semanticKinds)
 		return err
 	})
 	g.Go(func() (err error) {
-		entries[2], err = askEntries[procedures](gctx, f.procedural, d, proceduralKinds)
+		done[2], err = askEntries[procedures](gctx, f.procedural, d, proceduralKinds)
 		return err
 	})
 	if err := g.Wait(); err != nil {
 		return formation.Verdict{}, err
 	}
-	return formation.Verdict{Operations: d.number(entries[:]), Core: core}, nil
+	verdict := formation.Verdict{Core: core}
+	var lists [][]memory.Operation
+	for _, e := range done {
+		lists, verdict.Failed = append(lists, e.operations), append(verdict.Failed, e.failed...)
+	}
+	verdict.Operations = d.number(lists)
+	return verdict, nil
 }

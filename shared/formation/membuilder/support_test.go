@@ -101,7 +101,7 @@ func decide(t *testing.T, s *llmtest.Server, b formation.Bundle, role model.Role
 	for _, a := range answers {
 		s.Script(role, text(t, a))
 	}
-	v, err := newFormer(t, s).Decide(t.Context(), b)
+	v, err := formationtest.DecideWhole(t.Context(), newFormer(t, s), b)
 	if err != nil {
 		return v, memory.Write{}, err
 	}

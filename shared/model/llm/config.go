@@ -49,7 +49,7 @@ type Config struct {
 	// Models are the models by role.
 	Models Models `envPrefix:"MODEL_"`
 	// Timeout bounds one attempt.
-	Timeout time.Duration `env:"TIMEOUT" envDefault:"60s" desc:"longest time one request may take"`
+	Timeout time.Duration `env:"TIMEOUT" envDefault:"2m" desc:"longest time one request may take"`
 	// Retry says how failed requests are repeated.
 	Retry Retry `envPrefix:"RETRY_"`
 	// TenantConcurrency is how many requests of one tenant run at once.

@@ -56,7 +56,7 @@ func TestSettingsOfRolesAreChecked(t *testing.T) {
 		}
 	}
 	cfg, err := config.Load[llm.Config](map[string]string{"TIMEOUT_BY_ROLE": "generator:20s,filter:2m", "WINDOW_BY_ROLE": "filter:8192"})
-	if err != nil || cfg.TimeoutFor(llm.RoleGenerator) != 20*time.Second || cfg.TimeoutFor(llm.RoleManager) != time.Minute ||
+	if err != nil || cfg.TimeoutFor(llm.RoleGenerator) != 20*time.Second || cfg.TimeoutFor(llm.RoleManager) != 2*time.Minute ||
 		cfg.WindowFor(llm.RoleFilter) != 8192 {
 		t.Errorf("%+v, %v", cfg.ByRole, err)
 	}
