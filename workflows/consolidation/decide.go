@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -22,15 +23,17 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	if err != nil {
 		return Decided{}, classify(err)
 	}
-	if len(in.Neighbourhood.Candidates) == 0 {
-		return Decided{}, nil
-	}
-	verdict, err := former.Decide(ctx, bundle(in))
-	if err != nil {
-		return Decided{}, classify(fmt.Errorf("decide: %w", err))
+	var verdict formation.Verdict
+	if len(in.Neighbourhood.Candidates) > 0 {
+		if verdict, err = former.Decide(ctx, bundle(in)); err != nil {
+			return Decided{}, classify(fmt.Errorf("decide: %w", err))
+		}
 	}
 	if len(verdict.Lookups) > 0 {
 		return a.ask(ctx, verdict)
+	}
+	if err := a.replaceStandIns(ctx, &in, &verdict); err != nil {
+		return Decided{}, classify(err)
 	}
 	if err := a.tellApart(ctx, in, verdict.Operations); err != nil {
 		return Decided{}, classify(err)
@@ -43,6 +46,62 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 		return Decided{}, classify(fmt.Errorf("plan: %w", err))
 	}
 	return decided, fits("what was decided", decided)
+}
+
+// reasonStandIn is kept with the operation that ends an entry which stood in for what a model made later.
+const reasonStandIn = "formed by the model"
+
+// replaceStandIns ends what the policy without a model made of turns that a budget kept from the model, and that the model forms now. An
+// entry that the model's operations are about stays what they make of it. What a decision cannot be shown of the bank it may still end.
+func (a *Activities) replaceStandIns(ctx context.Context, in *DecideInput, verdict *formation.Verdict) error {
+	var replayed []string
+	for _, t := range in.Batch.Turns {
+		if t.Replayed {
+			replayed = append(replayed, t.ID)
+		}
+	}
+	if len(replayed) == 0 || in.Batch.Policy == policyWithoutModel || in.Batch.Skip > 0 {
+		return nil
+	}
+	other, err := a.Formers(in.Batch.Strategy, policyWithoutModel)
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, op := range verdict.Operations {
+		for _, id := range op.Targets {
+			named[id] = true
+		}
+	}
+	failed := sourcesOf(verdict.Failed)
+	o := bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}, Sources: replayed}
+	for {
+		page, err := a.Bank.List(ctx, in.Batch.Scope, o)
+		if err != nil {
+			return fmt.Errorf("look for entries that stand in: %w", err)
+		}
+		for _, m := range page.Memories {
+			foreign := func(id string) bool { return !slices.Contains(replayed, id) || slices.Contains(failed, id) }
+			if named[m.ID] || policyName(m.PolicyVersion) != policyName(other.Version()) || slices.ContainsFunc(m.Sources, foreign) {
+				continue
+			}
+			verdict.Operations = append(verdict.Operations, memory.Operation{
+				Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: slices.Clone(m.Sources), Reason: reasonStandIn, At: m.ValidFrom,
+			})
+			if !slices.ContainsFunc(in.Neighbourhood.Pool, func(p memory.Memory) bool { return p.ID == m.ID }) {
+				in.Neighbourhood.Pool = append(in.Neighbourhood.Pool, m)
+			}
+		}
+		if o.Token = page.Next; o.Token == "" {
+			return nil
+		}
+	}
+}
+
+// policyName is a policy's version without what of it changes.
+func policyName(version string) string {
+	name, _, _ := strings.Cut(version, "/")
+	return name
 }
 
 // againFrom is where the ordinals of entries begin that are made of turns which something was made of before.

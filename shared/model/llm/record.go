@@ -107,7 +107,7 @@ func (r *recorder) asked(text string) {
 
 // end hands the record over.
 func (r *recorder) end(ctx context.Context, out any, err error) {
-	if r == nil || errors.Is(err, context.Canceled) {
+	if r == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrBudget) { // nobody was asked, or nobody waits
 		return
 	}
 	if err != nil {
