@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -39,6 +40,16 @@ func ask(ctx context.Context, c *llm.Client) (verdict, error) {
 	})
 }
 
+// endless sends more than anybody reads.
+func endless(w http.ResponseWriter, _ *http.Request, _ llmtest.Call) {
+	_, _ = w.Write([]byte(`{"choices":[{"message":{"content":"`))
+	for chunk := bytes.Repeat([]byte("again "), 1<<16); ; {
+		if _, err := w.Write(chunk); err != nil {
+			return // the client has had enough
+		}
+	}
+}
+
 func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 	never := make(chan struct{})
 	cases := []struct {
@@ -70,6 +81,11 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"429 once", []llmtest.Step{llmtest.RateLimited("0"), llmtest.Text(good)}, nil, 2},
 		{"500 and a dropped connection", []llmtest.Step{llmtest.Status(500), llmtest.Drop(), llmtest.Text(good)}, nil, 3},
 		{"body cut off", []llmtest.Step{llmtest.Body(`{"choices":[{`), llmtest.Text(good)}, nil, 2},
+		{"a stream nobody asked for", repeat(llmtest.Body("data: {\"choices\":[{\"delta\":{\"content\":\"yes\"}}]}\n\ndata: [DONE]\n\n"), 3),
+			llm.ErrUnavailable, 3},
+		{"bytes that are no text", []llmtest.Step{llmtest.Body("\xff\xfe\x00{"), llmtest.Text(good)}, nil, 2},
+		{"the same over and over", []llmtest.Step{llmtest.Text(strings.Repeat(good, 500)), llmtest.Text(good)}, nil, 1},
+		{"an answer without an end", repeat(endless, 3), llm.ErrUnavailable, 3},
 		{"502 of a proxy", []llmtest.Step{llmtest.PlainStatus(502, "<html>bad gateway"), llmtest.Text(good)}, nil, 2},
 		{"slow once", []llmtest.Step{llmtest.Hold(never, llmtest.FakeModel()), llmtest.Text(good)}, nil, 2},
 		{"429 for ever", repeat(llmtest.RateLimited("0"), 3), llm.ErrUnavailable, 3},

@@ -13,6 +13,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
+// maxAnswerBytes bounds what is read of an answer: the longest text and the largest batch of vectors have room.
+const maxAnswerBytes = 64 << 20
+
 // maxErrorBytes bounds how much of an error's body is read.
 const maxErrorBytes = 64 << 10
 
@@ -21,8 +24,12 @@ const maxErrorBytes = 64 << 10
 func statusAsError(key config.Secret) option.Middleware {
 	return func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 		res, err := next(req)
-		if err != nil || res.StatusCode < 300 {
+		if err != nil {
 			return res, err
+		}
+		if res.StatusCode < 300 {
+			res.Body = http.MaxBytesReader(nil, res.Body, maxAnswerBytes)
+			return res, nil
 		}
 		defer res.Body.Close()
 		body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes)) // what came is enough to tell the fault
