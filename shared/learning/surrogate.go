@@ -1,0 +1,95 @@
+package learning
+
+import (
+	"math"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+)
+
+// Weighing is where a weight of attribution stands, which MemBuilder's Eq. 12 prints in a way that few would build.
+type Weighing string
+
+// The readings.
+const (
+	// WeighUnclipped has it on the unclipped term alone, as printed: min(w rho A, clip(rho) A). With w above 1 and a positive advantage
+	// the clip then ends the gradient already at rho = (1+epsilon)/w, so that the weight mutes what it should amplify.
+	WeighUnclipped Weighing = "unclipped"
+	// WeighBoth has it on the whole: w min(rho A, clip(rho) A).
+	WeighBoth Weighing = "both"
+)
+
+// Credit is a choice with what it was worth.
+type Credit struct {
+	Choice
+	// Advantage is that of its group, Weight what attribution, or a mixture, multiplies it by; 0 counts as 1.
+	Advantage, Weight float64
+	// Reference are the log chances of its options by the reference policy.
+	Reference []float64
+}
+
+// SurrogateOptions are the clipped surrogate's (GRPO; SaliMory's Table 6 has 0.2 and 0.08).
+type SurrogateOptions struct {
+	// Clip is how far the ratio of chances counts, KL the weight of the divergence from the reference.
+	Clip, KL float64
+	Weighing Weighing
+}
+
+// SurrogateDefaults returns SaliMory's values.
+func SurrogateDefaults() SurrogateOptions {
+	return SurrogateOptions{Clip: 0.2, KL: 0.08, Weighing: WeighBoth}
+}
+
+// Validate reports a setting that is out of range.
+func (o SurrogateOptions) Validate() error {
+	switch {
+	case !(o.Clip > 0 && o.Clip < 1):
+		return fault.Terminal("clip", "is %v, want more than 0, less than 1", o.Clip)
+	case !(o.KL >= 0):
+		return fault.Terminal("kl", "is %v, want 0 or more", o.KL)
+	case o.Weighing != WeighUnclipped && o.Weighing != WeighBoth:
+		return fault.Terminal("weighing", "is %q, want %q or %q", o.Weighing, WeighUnclipped, WeighBoth)
+	}
+	return nil
+}
+
+// Surrogate is the loss of a choice under a head, the divergence of its options' chances from the reference, and the loss's derivative
+// by each option's log-odds.
+func (o SurrogateOptions) Surrogate(h Head, c Credit) (loss, divergence float64, byScore []float64) {
+	p := h.LogProbabilities(c.Options)
+	byScore = make([]float64, len(p))
+	weight := c.Weight
+	if weight == 0 {
+		weight = 1
+	}
+	ratio := math.Exp(p[c.Chosen] - c.LogProbability)
+	clipped := min(1+o.Clip, max(1-o.Clip, ratio))
+	inner, outer := 1.0, weight
+	if o.Weighing == WeighUnclipped {
+		inner, outer = weight, 1
+	}
+	free, bound := inner*ratio*c.Advantage, clipped*c.Advantage
+	loss = -outer * min(free, bound)
+	if free <= bound { // the clip does not hold: the loss moves with the ratio
+		byRatio := -outer * inner * c.Advantage
+		for i := range p { // d log p[chosen] / d score[i] = [i is chosen] - p[i]
+			byScore[i] -= byRatio * ratio * math.Exp(p[i])
+		}
+		byScore[c.Chosen] += byRatio * ratio
+	} else if ratio == clipped { // within the bounds, where the weight alone made the difference
+		byRatio := -outer * c.Advantage
+		for i := range p {
+			byScore[i] -= byRatio * ratio * math.Exp(p[i])
+		}
+		byScore[c.Chosen] += byRatio * ratio
+	}
+	if c.Reference == nil {
+		return loss, 0, byScore
+	}
+	for i := range p {
+		divergence += math.Exp(p[i]) * (p[i] - c.Reference[i])
+	}
+	for i := range p {
+		byScore[i] += o.KL * math.Exp(p[i]) * (p[i] - c.Reference[i] - divergence)
+	}
+	return loss + o.KL*divergence, divergence, byScore
+}
