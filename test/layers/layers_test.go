@@ -61,7 +61,7 @@ var order = []string{
 	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/directory",
 	"shared/store/transfer", "shared/bus",
 	// policies, learning, attribution
-	"shared/reward", "shared/learning", "shared/formation", "shared/ranking", "shared/recall", "shared/diagnosis",
+	"shared/reward", "shared/learning", "shared/decision", "shared/formation", "shared/ranking", "shared/recall", "shared/diagnosis",
 	// what every process is run with
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
 	// what is kept in Redis alone

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
@@ -165,12 +166,16 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			continue
 		}
 		r := does.each[c.Content][m.ID]
-		switch change := r.Change(); {
-		case turn.Time.Before(m.ValidFrom) && change >= d.former.links:
+		change := r.Change()
+		if turn.Time.Before(m.ValidFrom) && change >= d.former.links {
 			op.Reason = reasonOlder // a late turn changes nothing that was told after it
-		case whole >= d.former.closes && (change >= relation.LeastOwn || change >= alsoChanged && does.alone[m.ID] >= d.former.closes):
+			continue
+		}
+		may := change >= relation.LeastOwn || change >= alsoChanged && does.alone[m.ID] >= d.former.closes
+		switch d.former.choose.Choose(decision.Change, d.former.changes(c, m, r, whole, may)) {
+		case replaces:
 			changed = append(changed, judged{m, r})
-		case change >= d.former.links:
+		case links:
 			linked = append(linked, judged{m, r})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
@@ -34,6 +35,15 @@ type Former struct {
 	worth func(memory.Turn) float64
 	// closes is the probability of a change from which an entry is closed, links that from which it is named as uncertain.
 	closes, links float64
+	// choose decides where there is a choice.
+	choose decision.Chooser
+}
+
+// Deciding returns the former with another chooser, whose version takes the place of the former's.
+func (f *Former) Deciding(choose decision.Chooser, version string) *Former {
+	other := *f
+	other.choose, other.identity.PolicyVersion = choose, version
+	return &other
 }
 
 var _ formation.Former = (*Former)(nil)
@@ -55,7 +65,7 @@ func NewFormerWith(id Identity, judge Judge, closes, links float64) *Former {
 func newFormer(id Identity, judge func() Judge, closes, links float64) *Former {
 	return &Former{
 		identity: id, splitter: text.NewSplitter(), topics: newTopics(wordvector.Shipped()), judge: judge, closes: closes, links: links,
-		worth: saliency.NewTrained().Worth,
+		worth: saliency.NewTrained().Worth, choose: decision.Rules{},
 	}
 }
 

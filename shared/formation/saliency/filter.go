@@ -9,9 +9,14 @@ package saliency
 import (
 	"context"
 	"fmt"
+	"math"
+	"strings"
 	"sync"
+	"unicode"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -109,4 +114,52 @@ func (f *Filter) score(t memory.Turn) (score float64, unread bool) {
 	score = logistic(float64(p.Logit))
 	f.passes.Put(p)
 	return score, r.foreign() && t.Role != memory.RoleAssistant
+}
+
+// Deciding returns a filter that has each turn be decided on by a chooser, whose version is kept with what it decides: the threshold's odds
+// are what a turn's score is held against.
+func (f *Filter) Deciding(choose decision.Chooser, version string) formation.Filter {
+	return &deciding{f, choose, version}
+}
+
+type deciding struct {
+	scores  *Filter
+	choose  decision.Chooser
+	version string
+}
+
+// Filter implements formation.Filter.
+func (d *deciding) Filter(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
+	out, err := d.scores.Filter(ctx, scope, turns, before)
+	for i := range out {
+		keep := learning.Option{Features: describe(turns[i], out[i].Score), Base: odds(out[i].Score) - odds(out[i].Threshold) + nudge}
+		drop := learning.Option{Features: make([]float64, len(keep.Features))}
+		out[i].Salient = d.choose.Choose(decision.Filter, []learning.Option{drop, keep}) == 1
+		out[i].PolicyVersion = d.version
+	}
+	return out, err
+}
+
+// nudge has a score that is the threshold be kept, as it is without a chooser.
+const nudge = 1e-9
+
+// odds are the log-odds of a probability, within bounds.
+func odds(p float64) float64 {
+	p = min(1-1e-6, max(1e-6, p))
+	return math.Log(p / (1 - p))
+}
+
+// describe returns the features that decision.Features names.
+func describe(t memory.Turn, score float64) []float64 {
+	has := func(is bool) float64 {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	words := len(strings.Fields(t.Text))
+	return []float64{
+		1, odds(score) / 5, math.Log1p(float64(words)) / 5, has(strings.Contains(t.Text, "?")), has(t.Role == memory.RoleAssistant),
+		has(strings.ContainsFunc(t.Text, unicode.IsDigit)),
+	}
 }

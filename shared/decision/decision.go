@@ -1,0 +1,176 @@
+// Package decision is the seam between what the embedded policy decides and what decides it. Code that has a choice to make names its role,
+// describes the options by features, and gives each the log-odds that the rules and models of the program see for it; a Chooser picks one.
+// Without a policy that is the likeliest, so that nothing changes; a trained Policy moves the log-odds; in training a Sampler draws by them
+// and notes what it drew.
+package decision
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/learning"
+)
+
+// Role names a kind of decision.
+type Role string
+
+// The roles.
+const (
+	// Filter is whether a turn is kept: drop, keep.
+	Filter Role = "filter"
+	// Change is what a statement does to an entry: nothing, link, replace.
+	Change Role = "change"
+)
+
+// features names what options of a role are described by, in order.
+var features = map[Role][]string{
+	Filter: {"keep", "score", "words", "question", "assistant", "number"},
+	Change: {"link", "link_change", "link_same", "replace", "replace_change", "replace_ends", "replace_similar", "replace_slot"},
+}
+
+// Features returns the names of a role's features, in order.
+func Features(r Role) []string { return slices.Clone(features[r]) }
+
+// Roles returns the roles there are, in order of name.
+func Roles() []Role { return slices.Sorted(maps.Keys(features)) }
+
+// Chooser decides. Implementations are safe for concurrent use where they say so.
+type Chooser interface {
+	// Choose returns the place of the option that is taken; there is at least one.
+	Choose(r Role, options []learning.Option) int
+}
+
+// Rules is the chooser of a program without a policy: the option with the greatest log-odds, the first of several. It is safe for concurrent
+// use.
+type Rules struct{}
+
+// Choose implements Chooser.
+func (Rules) Choose(_ Role, options []learning.Option) int {
+	best := 0
+	for i, o := range options {
+		if o.Base > options[best].Base {
+			best = i
+		}
+	}
+	return best
+}
+
+// Policy moves log-odds by heads that were trained. A role without a head is decided by Rules. It is safe for concurrent use while nobody
+// changes it.
+type Policy struct {
+	// Version is kept with the memories that the policy made.
+	Version string
+	Heads   map[Role]learning.Head
+}
+
+// Choose implements Chooser.
+func (p *Policy) Choose(r Role, options []learning.Option) int {
+	h, ok := p.Heads[r]
+	if !ok {
+		return Rules{}.Choose(r, options)
+	}
+	return learning.Best(h.LogProbabilities(options))
+}
+
+// file is a policy as it is kept. The features' names say which program it is for.
+type file struct {
+	Format  int               `json:"format"`
+	Version string            `json:"version"`
+	Roles   map[Role]fileRole `json:"roles"`
+}
+
+type fileRole struct {
+	Features []string      `json:"features"`
+	Head     learning.Head `json:"head"`
+}
+
+const format = 1
+
+// Encode returns the policy's file.
+func (p *Policy) Encode() ([]byte, error) {
+	f := file{Format: format, Version: p.Version, Roles: map[Role]fileRole{}}
+	for r, h := range p.Heads {
+		f.Roles[r] = fileRole{Features: features[r], Head: h}
+	}
+	return json.MarshalIndent(f, "", "\t")
+}
+
+// Decode reads a policy's file. One of another format, or for other features than this program has, is a terminal error that names what is
+// wrong.
+func Decode(data []byte) (*Policy, error) {
+	var f file
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return nil, fault.Terminal("policy", "is no policy file: %w", err)
+	}
+	switch {
+	case f.Format != format:
+		return nil, fault.Terminal("policy.format", "is %d, want %d", f.Format, format)
+	case f.Version == "" || len(f.Version) > 128:
+		return nil, fault.Terminal("policy.version", "is %q, want 1 to 128 bytes", f.Version)
+	}
+	out := &Policy{Version: f.Version, Heads: map[Role]learning.Head{}}
+	for _, r := range slices.Sorted(maps.Keys(f.Roles)) {
+		role, known := f.Roles[r], features[r]
+		if known == nil {
+			return nil, fault.Terminal("policy.roles", "has %q, want roles among %q", r, Roles())
+		}
+		if !slices.Equal(role.Features, known) {
+			return nil, fault.Terminal(fmt.Sprintf("policy.roles.%s.features", r), "are %q, want %q", role.Features, known)
+		}
+		if role.Head.Features != len(known) {
+			return nil, fault.Terminal(fmt.Sprintf("policy.roles.%s.head.features", r), "are %d, want %d", role.Head.Features, len(known))
+		}
+		if err := role.Head.Validate(); err != nil {
+			return nil, fault.Terminal(fmt.Sprintf("policy.roles.%s.head", r), "%w", err)
+		}
+		out.Heads[r] = role.Head
+	}
+	return out, nil
+}
+
+// Sampler draws decisions by a policy's chances and notes them: what a rollout of training is. Decisions of roles that the policy has no head
+// for are those of the rules, and are not noted. It is safe for concurrent use, but the draws are the same again only where the decisions
+// come in the same order.
+type Sampler struct {
+	policy *Policy
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	choices map[Role][]learning.Choice
+}
+
+// NewSampler makes a sampler of its own randomness.
+func NewSampler(p *Policy, random *rand.Rand) *Sampler {
+	return &Sampler{policy: p, random: random, choices: map[Role][]learning.Choice{}}
+}
+
+// Choose implements Chooser.
+func (s *Sampler) Choose(r Role, options []learning.Option) int {
+	h, ok := s.policy.Heads[r]
+	if !ok {
+		return Rules{}.Choose(r, options)
+	}
+	p := h.LogProbabilities(options)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := learning.Draw(p, s.random)
+	s.choices[r] = append(s.choices[r], learning.Choice{Options: options, Chosen: i, LogProbability: p[i]})
+	return i
+}
+
+// Taken returns what was drawn since the last time, by role, and forgets it.
+func (s *Sampler) Taken() map[Role][]learning.Choice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.choices
+	s.choices = map[Role][]learning.Choice{}
+	return out
+}
