@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -63,42 +64,111 @@ func (f Formed) Complete() error {
 
 // Form runs the subject's sessions in order and returns what is left behind.
 func (p Pipeline) Form(ctx context.Context, s dataset.Subject) (Formed, error) {
-	win, err := windowinmem.New(window.DefaultLimits(), nil)
+	l, err := p.Begin(s)
 	if err != nil {
 		return Formed{}, err
 	}
-	if p.Bank == nil {
-		p.Bank = bankinmem.New(p.Embedder.Dimension())
-	}
-	r := run{pipeline: p, scope: s.Scope, formed: Formed{Decisions: map[string]bool{}}}
-	r.activities = &consolidation.Activities{
-		Formers:  func(string, string) (formation.Former, error) { return recorder{p.Former, &r.formed}, nil },
-		Embedder: p.Embedder, Bank: p.Bank, Window: win, Announce: announcer{&r.formed},
-	}
-	for _, session := range s.Sessions {
-		if err := r.session(ctx, session); err != nil {
-			return Formed{}, fmt.Errorf("form session %s: %w", session.ID, err)
-		}
-	}
-	for m, err := range bank.EachMemory(ctx, p.Bank, s.Scope, bank.ListOptions{Limit: bank.MaxLimit}) {
-		if err != nil {
+	for l.Next() != nil {
+		if err := l.Step(ctx); err != nil {
 			return Formed{}, err
 		}
-		r.formed.Entries = append(r.formed.Entries, m)
 	}
-	return r.formed, nil
+	return l.Formed(ctx)
 }
 
-// run is the state of one Form.
-type run struct {
+// Life is a subject's sessions on their way through a pipeline. It is not safe for concurrent use; forks of it do not share what changes.
+type Life struct {
 	pipeline   Pipeline
-	scope      memory.Scope
+	subject    dataset.Subject
+	at         int // the session that comes next
 	activities *consolidation.Activities
 	formed     Formed
 }
 
+// Begin makes a life of which no session has been formed.
+func (p Pipeline) Begin(s dataset.Subject) (*Life, error) {
+	win, err := windowinmem.New(window.DefaultLimits(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if p.Bank == nil {
+		p.Bank = bankinmem.New(p.Embedder.Dimension())
+	}
+	l := &Life{pipeline: p, subject: s, formed: Formed{Decisions: map[string]bool{}}}
+	l.wire(p.Bank, win)
+	return l, nil
+}
+
+func (r *Life) wire(b bank.Bank, w window.Window) {
+	r.activities = &consolidation.Activities{
+		Formers:  func(string, string) (formation.Former, error) { return recorder{r.pipeline.Former, &r.formed}, nil },
+		Embedder: r.pipeline.Embedder, Bank: b, Window: w, Announce: announcer{&r.formed},
+	}
+}
+
+// ErrNoFork says that a life's bank is one that cannot be copied.
+var ErrNoFork = errors.New("the life's bank is not one in the process's memory")
+
+// Fork returns a life that stands where this one does, and goes its own way from then on, by another filter and former where these are not
+// nil. Its cost is that of copying maps of what is remembered, not of what that says.
+func (r *Life) Fork(filter formation.Filter, former formation.Former) (*Life, error) {
+	held, ok := r.activities.Bank.(*bankinmem.Bank)
+	seen, ok2 := r.activities.Window.(*windowinmem.Window)
+	if !ok || !ok2 {
+		return nil, ErrNoFork
+	}
+	out := &Life{pipeline: r.pipeline, subject: r.subject, at: r.at, formed: r.formed}
+	out.formed.Decisions = maps.Clone(r.formed.Decisions)
+	out.formed.Operations, out.formed.DeadLetters = slices.Clip(r.formed.Operations), slices.Clip(r.formed.DeadLetters)
+	if filter != nil {
+		out.pipeline.Filter = filter
+	}
+	if former != nil {
+		out.pipeline.Former = former
+	}
+	out.wire(held.Fork(), seen.Fork())
+	return out, nil
+}
+
+// Next returns the session that comes next, nil at the end.
+func (r *Life) Next() *dataset.Session {
+	if r.at >= len(r.subject.Sessions) {
+		return nil
+	}
+	return &r.subject.Sessions[r.at]
+}
+
+// Step forms the next session; at the end it does nothing.
+func (r *Life) Step(ctx context.Context) error {
+	next := r.Next()
+	if next == nil {
+		return nil
+	}
+	if err := r.session(ctx, *next); err != nil {
+		return fmt.Errorf("form session %s: %w", next.ID, err)
+	}
+	r.at++
+	return nil
+}
+
+// Bank is what is remembered so far.
+func (r *Life) Bank() bank.Bank { return r.activities.Bank }
+
+// Formed returns what the sessions left behind so far.
+func (r *Life) Formed(ctx context.Context) (Formed, error) {
+	out := r.formed
+	out.Entries = nil
+	for m, err := range bank.EachMemory(ctx, r.activities.Bank, r.subject.Scope, bank.ListOptions{Limit: bank.MaxLimit}) {
+		if err != nil {
+			return Formed{}, err
+		}
+		out.Entries = append(out.Entries, m)
+	}
+	return out, nil
+}
+
 // session consolidates what passes the filter of a session that has ended; the rest is its context.
-func (r *run) session(ctx context.Context, session dataset.Session) error {
+func (r *Life) session(ctx context.Context, session dataset.Session) error {
 	turns, err := r.rated(ctx, session.Turns)
 	if err != nil {
 		return err
@@ -113,12 +183,12 @@ func (r *run) session(ctx context.Context, session dataset.Session) error {
 		})
 	}
 	events = append(events, consolidation.Event{ID: session.ID + " ends", SessionID: session.ID, ClosedAt: session.End()})
-	p := consolidation.Params{Scope: r.scope, Strategy: r.pipeline.Strategy, Tuning: tuning}
+	p := consolidation.Params{Scope: r.subject.Scope, Strategy: r.pipeline.Strategy, Tuning: tuning}
 	return consolidation.Form(ctx, r.activities, p, events, session.End())
 }
 
 // rated returns the turns with what the filter decided on them.
-func (r *run) rated(ctx context.Context, turns []memory.Turn) ([]memory.Turn, error) {
+func (r *Life) rated(ctx context.Context, turns []memory.Turn) ([]memory.Turn, error) {
 	out := slices.Clone(turns)
 	if r.pipeline.Filter == nil || r.pipeline.Saliency == memory.SaliencyOff {
 		for i := range out {
@@ -126,7 +196,7 @@ func (r *run) rated(ctx context.Context, turns []memory.Turn) ([]memory.Turn, er
 		}
 		return out, nil
 	}
-	decisions, err := r.pipeline.Filter.Filter(ctx, r.scope, turns, nil)
+	decisions, err := r.pipeline.Filter.Filter(ctx, r.subject.Scope, turns, nil)
 	if err != nil {
 		return nil, fmt.Errorf("filter: %w", err)
 	}
@@ -142,9 +212,9 @@ func (r *run) rated(ctx context.Context, turns []memory.Turn) ([]memory.Turn, er
 }
 
 // show puts what is salient into working memory.
-func (r *run) show(ctx context.Context, turns []memory.Turn) error {
+func (r *Life) show(ctx context.Context, turns []memory.Turn) error {
 	salient := slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return !t.Saliency.Salient })
-	if err := r.activities.Window.Append(ctx, r.scope, salient); err != nil {
+	if err := r.activities.Window.Append(ctx, r.subject.Scope, salient); err != nil {
 		return fmt.Errorf("append to window: %w", err)
 	}
 	return nil

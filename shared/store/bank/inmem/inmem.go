@@ -46,6 +46,20 @@ func New(dimension int) *Bank {
 	return &Bank{dimension: dimension, users: map[memory.Scope]*user{}}
 }
 
+// Fork returns a bank with the same contents, which goes its own way from then on. It shares all values: its cost is that of the maps.
+func (b *Bank) Fork() *Bank {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	out := New(b.dimension)
+	for scope, u := range b.users {
+		out.users[scope] = &user{
+			entries: maps.Clone(u.entries), terms: maps.Clone(u.terms), turns: maps.Clone(u.turns), sessions: maps.Clone(u.sessions),
+			core: u.core, dropped: maps.Clone(u.dropped),
+		}
+	}
+	return out
+}
+
 // System names the store for spans.
 func (b *Bank) System() string { return "inmem" }
 

@@ -4,6 +4,7 @@ package inmem
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,19 @@ func New(l window.Limits, now func() time.Time) (*Window, error) {
 		now = time.Now
 	}
 	return &Window{limits: l, now: now, users: map[memory.Scope]*user{}}, nil
+}
+
+// Fork returns a window with the same contents, which goes its own way from then on.
+func (w *Window) Fork() *Window {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := &Window{limits: w.limits, now: w.now, users: map[memory.Scope]*user{}, writes: w.writes}
+	for scope, u := range w.users {
+		other := *u
+		other.turns, other.retired = slices.Clone(u.turns), maps.Clone(u.retired)
+		out.users[scope] = &other
+	}
+	return out
 }
 
 // Append implements window.Window.
