@@ -3,6 +3,7 @@ package salimory
 import (
 	"context"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/moment"
@@ -15,6 +16,11 @@ var _ formation.Divisible = (*Embedded)(nil)
 
 // NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
+
+// Deciding returns the strategy with another chooser, whose version takes the place of its own.
+func (f *Embedded) Deciding(choose decision.Chooser, version string) *Embedded {
+	return &Embedded{f.Former.Deciding(choose, version)}
+}
 
 // Extract quotes what the session says, and routes to W what matters for the moment only.
 func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
