@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +48,25 @@ type recordLine struct {
 	Outcomes map[string]records.Outcome `json:"outcomes,omitempty"`
 }
 
-func (c *cli) runRecords(ctx context.Context, a recordsArgs) (err error) {
+func (c *cli) runRecords(ctx context.Context, a recordsArgs) error {
+	return c.withRecords(ctx, a, func(store *records.Store) error {
+		n, out := 0, json.NewEncoder(c.out)
+		for call, err := range calls(ctx, store, a) {
+			if err != nil {
+				return err
+			}
+			if err := out.Encode(recordLine(call)); err != nil {
+				return err
+			}
+			n++
+		}
+		fmt.Fprintf(c.err, "%d records\n", n)
+		return nil
+	})
+}
+
+// withRecords opens the records for a command.
+func (c *cli) withRecords(ctx context.Context, a recordsArgs, run func(*records.Store) error) (err error) {
 	if err := memory.ValidTenant(a.tenant); err != nil {
 		return usageError{err}
 	}
@@ -69,34 +86,5 @@ func (c *cli) runRecords(ctx context.Context, a recordsArgs) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, free()) }()
-	users, err := store.Users(ctx, a.tenant)
-	if err != nil {
-		return err
-	}
-	if a.user != "" {
-		users = slices.DeleteFunc(users, func(u string) bool { return u != a.user })
-	}
-	n, out := 0, json.NewEncoder(c.out)
-	for _, user := range users {
-		list, fared, err := store.Records(ctx, memory.Scope{Tenant: a.tenant, User: user})
-		if err != nil {
-			return err
-		}
-		for _, r := range list {
-			if a.role != "" && string(r.Role) != a.role {
-				continue
-			}
-			line := recordLine{Record: r, Outcomes: map[string]records.Outcome{}}
-			for _, id := range r.Memories {
-				line.Outcomes[id] = fared[id]
-			}
-			if err := out.Encode(line); err != nil {
-				return err
-			}
-			n++
-		}
-	}
-	fmt.Fprintf(c.err, "%d records of %d users\n", n, len(users))
-	return nil
+	return errors.Join(run(store), free())
 }
