@@ -1,5 +1,5 @@
-// Package export writes recorded calls of models as data sets that trainers of large models read: conversational JSON lines for TRL, Parquet
-// for veRL. What was recorded of users who were erased since is not among the records, and so not here.
+// Package export writes recorded calls of models as data sets that trainers of large models read: conversational JSON lines for TRL,
+// Parquet for veRL. What was recorded of users who were erased since is not among the records, and so not here.
 package export
 
 import (
@@ -189,8 +189,8 @@ func note(list *[]string, s string) {
 	}
 }
 
-// call writes what a call teaches: the accepted answer as a conversation, the question with its worth, and, where the answer had to be repaired,
-// the second beside the first.
+// call writes what a call teaches: the accepted answer as a conversation, the question with its worth, and, where the answer had to be
+// repaired, the second beside the first.
 func (w *writer) call(c Call) error {
 	if len(c.Messages) < 2 {
 		return nil

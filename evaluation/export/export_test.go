@@ -87,7 +87,8 @@ func TestConversationsForTRL(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := export.Manifest{
-		Format: export.TRL, CreatedAt: now, Records: 3, Users: 2, Files: map[string]int{"prompts.jsonl": 3, "sft.jsonl": 2, "preference.jsonl": 1},
+		Format: export.TRL, CreatedAt: now, Records: 3, Users: 2,
+		Files:   map[string]int{"prompts.jsonl": 3, "sft.jsonl": 2, "preference.jsonl": 1},
 		Prompts: []string{"salimory-manager.v4"}, Models: []string{"m"}, Roles: map[llm.Role]int{llm.RoleManager: 3},
 	}
 	if !reflect.DeepEqual(m, want) {

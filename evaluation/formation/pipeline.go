@@ -109,8 +109,8 @@ func (r *Life) wire(b bank.Bank, w window.Window) {
 // ErrNoFork says that a life's bank is one that cannot be copied.
 var ErrNoFork = errors.New("the life's bank is not one in the process's memory")
 
-// Fork returns a life that stands where this one does, and goes its own way from then on, by another filter and former where these are not
-// nil. Its cost is that of copying maps of what is remembered, not of what that says.
+// Fork returns a life that stands where this one does, and goes its own way from then on, by another filter and former where these are
+// not nil. Its cost is that of copying maps of what is remembered, not of what that says.
 func (r *Life) Fork(filter formation.Filter, former formation.Former) (*Life, error) {
 	held, ok := r.activities.Bank.(*bankinmem.Bank)
 	seen, ok2 := r.activities.Window.(*windowinmem.Window)

@@ -73,17 +73,18 @@ func (o PolicyOptions) Validate() error {
 // PolicyRecord says how a training went.
 type PolicyRecord struct {
 	Sessions int `json:"sessions"`
-	// Groups is how many groups of draws there were, SameReward the share of them whose rewards were all the same: nothing is learned of those.
+	// Groups is how many groups of draws there were, SameReward the share of them whose rewards were all the same: nothing is learned of
+	// those.
 	Groups     int     `json:"groups"`
 	SameReward float64 `json:"same_reward"`
 	// Rewards is the mean reward of the draws of each person, in order.
 	Rewards []float64 `json:"rewards"`
 }
 
-// Policy trains heads for the decisions of the embedded salimory strategy by DeltaMem's reward of the state's transition (3.3): each session
-// of made-up lives is drawn Group times from the same state, what each draw remembers is held against what the session should have led to, and
-// better draws are made likelier. The life goes on by the policy's own best decisions. The same options give the same policy on any number
-// of cores.
+// Policy trains heads for the decisions of the embedded salimory strategy by DeltaMem's reward of the state's transition (3.3): each
+// session of made-up lives is drawn Group times from the same state, what each draw remembers is held against what the session should
+// have led to, and better draws are made likelier. The life goes on by the policy's own best decisions. The same options give the same
+// policy on any number of cores.
 func Policy(ctx context.Context, o PolicyOptions) (*decision.Policy, PolicyRecord, error) {
 	if err := o.Validate(); err != nil {
 		return nil, PolicyRecord{}, err
@@ -92,8 +93,10 @@ func Policy(ctx context.Context, o PolicyOptions) (*decision.Policy, PolicyRecor
 	if err != nil {
 		return nil, PolicyRecord{}, err
 	}
-	t := policyTraining{o: o, embedder: embedding.Cached(builtin.New(), 50_000), policy: StartPolicy(o), adams: map[decision.Role]*learning.Adam{}}
-	t.reference = StartPolicy(o)
+	t := policyTraining{
+		o: o, embedder: embedding.Cached(builtin.New(), 50_000), policy: StartPolicy(o), reference: StartPolicy(o),
+		adams: map[decision.Role]*learning.Adam{},
+	}
 	for r := range t.policy.Heads {
 		t.adams[r] = &learning.Adam{}
 	}

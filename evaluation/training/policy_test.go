@@ -77,7 +77,8 @@ func TestSettingsOfATrainingAreChecked(t *testing.T) {
 	}
 }
 
-// The similarity from which a quotation counts as a statement is one that was measured, and has to be measured again with another embedding.
+// The similarity from which a quotation counts as a statement is one that was measured, and has to be measured again with another
+// embedding.
 func TestTheThresholdOfTheTransitionIsTheOneMeasured(t *testing.T) {
 	people, err := synthesis.Generate(synthesis.Options{Seed: 78, Persons: 3, Sessions: 4})
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package decision is the seam between what the embedded policy decides and what decides it. Code that has a choice to make names its role,
-// describes the options by features, and gives each the log-odds that the rules and models of the program see for it; a Chooser picks one.
-// Without a policy that is the likeliest, so that nothing changes; a trained Policy moves the log-odds; in training a Sampler draws by them
-// and notes what it drew.
+// Package decision is the seam between what the embedded policy decides and what decides it. Code that has a choice to make names its
+// role, describes the options by features, and gives each the log-odds that the rules and models of the program see for it; a Chooser
+// picks one. Without a policy that is the likeliest, so that nothing changes; a trained Policy moves the log-odds; in training a
+// Sampler draws by them and notes what it drew.
 package decision
 
 import (
@@ -46,8 +46,8 @@ type Chooser interface {
 	Choose(r Role, options []learning.Option) int
 }
 
-// Rules is the chooser of a program without a policy: the option with the greatest log-odds, the first of several. It is safe for concurrent
-// use.
+// Rules is the chooser of a program without a policy: the option with the greatest log-odds, the first of several. It is safe for
+// concurrent use.
 type Rules struct{}
 
 // Choose implements Chooser.
@@ -101,8 +101,8 @@ func (p *Policy) Encode() ([]byte, error) {
 	return json.MarshalIndent(f, "", "\t")
 }
 
-// Decode reads a policy's file. One of another format, or for other features than this program has, is a terminal error that names what is
-// wrong.
+// Decode reads a policy's file. One of another format, or for other features than this program has, is a terminal error that names what
+// is wrong.
 func Decode(data []byte) (*Policy, error) {
 	var f file
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -136,9 +136,9 @@ func Decode(data []byte) (*Policy, error) {
 	return out, nil
 }
 
-// Sampler draws decisions by a policy's chances and notes them: what a rollout of training is. Decisions of roles that the policy has no head
-// for are those of the rules, and are not noted. It is safe for concurrent use, but the draws are the same again only where the decisions
-// come in the same order.
+// Sampler draws decisions by a policy's chances and notes them: what a rollout of training is. Decisions of roles that the policy has
+// no head for are those of the rules, and are not noted. It is safe for concurrent use, but the draws are the same again only where the
+// decisions come in the same order.
 type Sampler struct {
 	policy *Policy
 

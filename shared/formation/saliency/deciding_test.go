@@ -13,7 +13,9 @@ import (
 func TestAChooserDecidesOnWhatTheModelScores(t *testing.T) {
 	f, scope := saliency.NewTrained(), memory.Scope{Tenant: "acme", User: "ana"}
 	var turns []memory.Turn
-	for _, text := range []string{"I moved to Porto with my two sons.", "ok", "Thanks!", "I am allergic to 3 sorts of nuts.", "Is it raining?", ":-)"} {
+	for _, text := range []string{
+		"I moved to Porto with my two sons.", "ok", "Thanks!", "I am allergic to 3 sorts of nuts.", "Is it raining?", ":-)",
+	} {
 		turns = append(turns, memory.Turn{ID: text, Speaker: "Ana", Role: memory.RoleUser, Text: text})
 	}
 	plain, err := f.Filter(t.Context(), scope, turns, nil)
