@@ -29,8 +29,9 @@ func (c *cli) trainPolicy() *cobra.Command {
 		Use:   "policy",
 		Short: "Train what the embedded policy decides, by what its decisions lead to",
 		Long: "policy trains the decisions of the embedded policy - which turns are kept, what a statement does to an entry - on made-up\n" +
-			"lives, by reinforcement: each session is drawn several times from the same state of memory, and better draws are made likelier. It prints\n" +
-			"what start and result do with other people, in words that were learned from and in others. The same options give the same file.",
+			"lives, by reinforcement: each session is drawn several times from the same state of memory, and better draws are made likelier.\n" +
+			"It prints what start and result do with other people, in words that were learned from and in others. The same\n" +
+			"options give the same file.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Progress = c.err

@@ -75,7 +75,9 @@ func TestWhatATransitionCounts(t *testing.T) {
 		"something made where nothing was wanted":          {list{tea, porto}, list{tea}, usual, 0},
 		"made by replacing what should have stayed":        {list{with(unexpected, "Ana lives in Porto now.")}, list{porto, tea}, usual, 0},
 		"made by replacing what should have gone":          {list{with(expected, "Ana lives in Porto now.")}, list{porto}, usual, 1},
-		"one that fits two is paired with one of them":     {list{entry("Porto!", towards(1))}, list{porto, with(porto, "Ana, Porto.")}, usual, 2.0 / 3},
+		"one that fits two is paired with one of them": {
+			list{entry("Porto!", towards(1))}, list{porto, with(porto, "Ana, Porto.")}, usual, 2.0 / 3,
+		},
 	} {
 		if got := reward.StateTransition(before, tc.made, tc.wanted, tc.o); !near(got.F1, tc.f1) {
 			t.Errorf("%s: %+v, want F1 %v", name, got, tc.f1)
