@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/guard"
 	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/formation/strategies"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
@@ -171,14 +175,39 @@ func (f Filters) Find(p tenant.Policy) (formation.Filter, error) {
 	return nil, missing(p)
 }
 
-// FormationOptions adapt the llm policy of formation.
+// FormationOptions adapt the policies of formation.
 type FormationOptions struct {
 	Options formationllm.Options `envPrefix:"MNEME_LLM_"`
+	// Decisions is a trained policy.
+	Decisions string `env:"MNEME_DECISION_POLICY" desc:"file of a policy that mneme train policy made, for the filter of tenants of policy embedded, and what is formed of those of strategy salimory; empty for the rules"`
+}
+
+// decisions reads the trained policy; nil where there is none.
+func (o FormationOptions) decisions() (*decision.Policy, error) {
+	if o.Decisions == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(o.Decisions)
+	if err != nil {
+		return nil, fault.Terminal("MNEME_DECISION_POLICY", "%w", err)
+	}
+	p, err := decision.Decode(data)
+	if err != nil {
+		return nil, fault.Terminal("MNEME_DECISION_POLICY", "%s: %w", o.Decisions, err)
+	}
+	return p, nil
 }
 
 // OpenFilters makes the filters of every policy there is.
 func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filters, func() error, error) {
+	trained, err := o.decisions()
+	if err != nil {
+		return nil, nil, err
+	}
 	filters := Filters{tenant.PolicyEmbedded: saliency.NewTrained()}
+	if trained != nil {
+		filters[tenant.PolicyEmbedded] = saliency.NewTrained().Deciding(trained, trained.Version)
+	}
 	client, free, err := m.open(tel)
 	if err != nil || client == nil {
 		return filters, free, err
@@ -231,6 +260,13 @@ func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Former
 	formers := Formers{}
 	for _, s := range strategies.All() {
 		formers[variant{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
+	}
+	trained, err := o.decisions()
+	if err != nil {
+		return nil, nil, err
+	}
+	if trained != nil {
+		formers[variant{tenant.StrategySalimory, tenant.PolicyEmbedded}] = guard.New(salimory.NewEmbedded().Deciding(trained, trained.Version))
 	}
 	client, free, err := m.open(tel)
 	if err != nil || client == nil {

@@ -2,6 +2,8 @@ package wiring_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +12,10 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -150,5 +155,55 @@ func TestWithoutAModelNothingIsCounted(t *testing.T) {
 	b := &wiring.Builder{}
 	if _, err := b.Account(&wiring.Model{}, wiring.Redis{}, telemetry.Discard()); err != nil || len(b.App.Background) > 0 {
 		t.Errorf("got %v, %d tasks", err, len(b.App.Background))
+	}
+}
+
+func TestATrainedPolicyIsReadWhereOneIsNamed(t *testing.T) {
+	p := &decision.Policy{Version: "salimory-embedded/trained-test", Heads: map[decision.Role]learning.Head{}}
+	for _, r := range decision.Roles() {
+		p.Heads[r] = learning.NewHead(len(decision.Features(r)), 0, nil)
+	}
+	data, err := p.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "policy.json")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: path}
+	formers, _, err := wiring.Model{}.OpenFormers(o, telemetry.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trained, err := formers.Find(string(tenant.StrategySalimory), string(tenant.PolicyEmbedded))
+	if err != nil || trained.Version() != p.Version {
+		t.Errorf("salimory is formed by %v, %v", trained, err)
+	}
+	other, err := formers.Find(string(tenant.StrategyRMM), string(tenant.PolicyEmbedded))
+	if err != nil || other.Version() == p.Version {
+		t.Errorf("rmm is formed by %v, %v", other, err)
+	}
+	filters, _, err := wiring.Model{}.OpenFilters(o, telemetry.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now(), Text: "I live in Porto"}
+	made, err := filters[tenant.PolicyEmbedded].Filter(t.Context(), memory.Scope{Tenant: "acme", User: "ana"}, []memory.Turn{turn}, nil)
+	if err != nil || made[0].PolicyVersion != p.Version {
+		t.Errorf("decided %+v, %v", made, err)
+	}
+	if err := os.WriteFile(path, []byte(`{"format":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, path + ".not"} {
+		o.Decisions = file
+		_, _, err1 := wiring.Model{}.OpenFormers(o, telemetry.Discard())
+		_, _, err2 := wiring.Model{}.OpenFilters(o, telemetry.Discard())
+		for _, err := range []error{err1, err2} {
+			if !fault.IsTerminal(err) || !strings.Contains(err.Error(), "MNEME_DECISION_POLICY") {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
 	}
 }

@@ -41,6 +41,16 @@ func (f former) Division() formation.Division {
 	return formation.Division{}
 }
 
+var _ formation.Reader = former{}
+
+// Reads implements formation.Reader: that of the former behind, 0 where it reads nothing.
+func (f former) Reads() int {
+	if r, ok := f.Former.(formation.Reader); ok {
+		return r.Reads()
+	}
+	return 0
+}
+
 // Extract implements formation.Former. What looks like an attack is extracted apart, so that nothing else is read in its light.
 func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	in.Context = without(in.Context, quarantine.Turns(in.Context)) // nothing is read in their light, either
@@ -54,9 +64,10 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 	if err != nil {
 		return nil, err
 	}
-	rest.Turns, rest.Context = only(in.Turns, odd), nil
+	rest.Turns, rest.Context, rest.Known = only(in.Turns, odd), nil, nil
 	apart, err := f.Former.Extract(ctx, rest)
-	if errors.Is(err, fault.ErrUnusableAnswer) { // an attack must not cost the rest of the session
+	wrong := slices.ContainsFunc(apart, func(c formation.Candidate) bool { return c.Fault != "" })
+	if wrong || errors.Is(err, fault.ErrUnusableAnswer) { // an attack must not cost the rest of the session
 		apart, err = spoken(rest.Turns), nil
 	}
 	if err != nil {
@@ -117,7 +128,7 @@ func (f former) apart(ctx context.Context, in formation.Bundle, odd map[string]s
 	b.Session.Turns, b.Session.Context = only(in.Session.Turns, sources), nil
 	for range maxAsked {
 		v, err := f.Former.Decide(ctx, b)
-		if errors.Is(err, fault.ErrUnusableAnswer) {
+		if errors.Is(err, fault.ErrUnusableAnswer) || len(v.Failed) > 0 {
 			return quarantined(f.asSpoken(b), odd), nil
 		}
 		if err != nil {
