@@ -89,3 +89,28 @@ func TestTheThresholdOfTheTransitionIsTheOneMeasured(t *testing.T) {
 		t.Errorf("measured %v (F1 %.2f), %v; the default is %v", tau, f1, err, training.TauOfQuotations)
 	}
 }
+
+func TestAnExperimentHasPairedSeedsAndIntervals(t *testing.T) {
+	o := training.ExperimentDefaults()
+	o.Seeds, o.Held, o.Policy.Persons, o.Policy.Sessions, o.Policy.Group = 2, 1, 1, 2, 2
+	arms, err := training.DeltaMem(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(arms) != 5 || arms[0].Name != "transition" || arms[0].Beside != nil || arms[len(arms)-1].Name != "start" {
+		t.Fatalf("arms %+v", arms)
+	}
+	for _, a := range arms {
+		kept, ok := a.Measures["kept_evidence/train"]
+		if !ok || a.Seeds != 2 || kept.Half < 0 || kept.Mean < 0 || kept.Mean > 1 {
+			t.Errorf("%s: %+v", a.Name, a)
+		}
+		if _, trained := a.Measures["same_reward"]; trained != (a.Name != "start") {
+			t.Errorf("%s: %+v", a.Name, a.Measures)
+		}
+	}
+	o.Seeds = 0
+	if _, err := training.DeltaMem(t.Context(), o); !fault.IsTerminal(err) {
+		t.Errorf("no seeds: %v", err)
+	}
+}
