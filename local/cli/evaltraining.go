@@ -15,8 +15,8 @@ func (c *cli) evalTraining() *cobra.Command {
 		Use:   "training",
 		Short: "Hold what papers claim of training against trainings of the embedded policy",
 		Long: "training trains policies of decisions on made-up lives in several ways, each with the same seeds, and prints what they do\n" +
-			"with other people: means with 95 % intervals over seeds, and the differences to the first way. There is DeltaMem's reward of the state's\n" +
-			"transition so far: as it is, without keyword coverage, and with other thresholds.",
+			"with other people: means with 95 % intervals over seeds, and the differences to the first way. There is DeltaMem's reward of\n" +
+			"the state's transition so far: as it is, without keyword coverage, and with other thresholds.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
