@@ -230,6 +230,8 @@ type DecideInput struct {
 	Neighbourhood Neighbourhood `json:"neighbourhood"`
 	// Now becomes the entries' recorded time: the workflow's clock, so that a retry decides alike.
 	Now time.Time `json:"now"`
+	// Failed is that of Extracted: what these turns say is not told by the candidates.
+	Failed []formation.Failure `json:"failed,omitempty"`
 	// Found answers the lookups of the decision before, a list each; nil at first.
 	Found [][]Neighbour `json:"found,omitempty"`
 	// Memo is that of the decision before.

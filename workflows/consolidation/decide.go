@@ -73,7 +73,7 @@ func (a *Activities) replaceStandIns(ctx context.Context, in *DecideInput, verdi
 			named[id] = true
 		}
 	}
-	failed := sourcesOf(verdict.Failed)
+	failed := sourcesOf(slices.Concat(in.Failed, verdict.Failed)) // these come again, and their stand-ins hold until then
 	o := bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}, Sources: replayed}
 	for {
 		page, err := a.Bank.List(ctx, in.Batch.Scope, o)

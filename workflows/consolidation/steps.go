@@ -143,7 +143,7 @@ func consolidate(do steps, b Batch) (extracted Extracted, failed []formation.Fai
 		if err != nil {
 			return extracted, nil, err
 		}
-		if decided, err = decide(do, b, near); err != nil {
+		if decided, err = decide(do, b, near, extracted.Failed); err != nil {
 			return extracted, nil, err
 		}
 	}
@@ -158,8 +158,8 @@ func consolidate(do steps, b Batch) (extracted Extracted, failed []formation.Fai
 }
 
 // decide asks for a decision, making the lookups that the former wants first.
-func decide(do steps, b Batch, near Neighbourhood) (Decided, error) {
-	in := DecideInput{Batch: b, Neighbourhood: near, Now: do.now()}
+func decide(do steps, b Batch, near Neighbourhood, failed []formation.Failure) (Decided, error) {
+	in := DecideInput{Batch: b, Neighbourhood: near, Failed: failed, Now: do.now()}
 	for range maxRounds {
 		decided, err := do.decide(in)
 		if err != nil || len(decided.Lookups) == 0 {
