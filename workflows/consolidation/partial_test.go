@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
@@ -102,6 +104,37 @@ func TestWhatFailsAloneIsPutAsideAndTheRestCounts(t *testing.T) {
 		t.Errorf("the former read %+v, want both entries that there were", former.known)
 	}
 }
+
+// measured notes the longest text that it embeds.
+type measured struct {
+	embedding.Embedder
+	longest int
+}
+
+func (m *measured) Embed(ctx context.Context, texts []string) ([]memory.Vector, error) {
+	for _, t := range texts {
+		m.longest = max(m.longest, len(t))
+	}
+	return m.Embedder.Embed(ctx, texts)
+}
+
+// What a turn is searched by is as much of it as embedding models read: one of them may refuse more.
+func TestLongTurnsAreSearchedForByTheirBeginning(t *testing.T) {
+	s := newShop(t)
+	former, m := &long{}, &measured{Embedder: s.Embedder}
+	s.Formers, s.Embedder = func(string, string) (formation.Former, error) { return former, nil }, m
+	if _, err := s.Extract(t.Context(), batchOf(1, strings.Repeat("I live in Porto. ", 1500))); err != nil {
+		t.Fatal(err)
+	}
+	if m.longest == 0 || m.longest > 2<<10 {
+		t.Errorf("a text of %d bytes was embedded", m.longest)
+	}
+}
+
+// long is a former that reads what is known and says nothing.
+type long struct{ partial }
+
+func (long) Extract(context.Context, formation.Session) ([]formation.Candidate, error) { return nil, nil }
 
 // rewording is a former that says the same of every turn, each time in other words, and that a model's budget may keep from it.
 type rewording struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // Bounds and weights of searches for what is near.
@@ -92,6 +93,9 @@ func (a *Activities) Search(ctx context.Context, in SearchInput) (SearchResult, 
 // nearTexts is in how many parts the turns are searched for that a former is to read what is known about.
 const nearTexts = 16
 
+// maxNearText is how much of a part is searched for, in bytes: about what embedding models read.
+const maxNearText = 2 << 10
+
 // near finds what the bank has near to a batch's turns, at most n entries, the nearest of every part of them first.
 func (a *Activities) near(ctx context.Context, b Batch, n int) ([]memory.Memory, error) {
 	var texts []string
@@ -100,15 +104,15 @@ func (a *Activities) near(ctx context.Context, b Batch, n int) ([]memory.Memory,
 		for _, t := range part {
 			said.WriteString(t.Text + "\n" + t.Caption + "\n")
 		}
-		texts = append(texts, strings.TrimSpace(said.String()))
+		texts = append(texts, text.Cut(text.OneLine(said.String()), maxNearText))
 	}
 	vectors, err := a.Embedder.Embed(ctx, texts)
 	if err != nil {
 		return nil, fmt.Errorf("embed turns: %w", err)
 	}
 	lookups := make([]formation.Lookup, len(texts))
-	for i, text := range texts {
-		lookups[i] = formation.Lookup{Text: text, Vector: vectors[i], K: n}
+	for i, said := range texts {
+		lookups[i] = formation.Lookup{Text: said, Vector: vectors[i], K: n}
 	}
 	found, err := a.search(ctx, b.Scope, lookups)
 	if err != nil {

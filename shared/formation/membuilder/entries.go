@@ -92,6 +92,11 @@ func (d *roleInput) operation(v *view, a action, closed map[string]bool) (memory
 	if err != nil {
 		return memory.Operation{}, err
 	}
+	closes := func() { // only what is right closes something
+		for _, alias := range a.Targets {
+			closed[alias] = closed[alias] || a.kind != memory.OpNone
+		}
+	}
 	op := memory.Operation{Kind: a.kind, Sources: sources, Reason: a.reason}
 	for _, t := range targets {
 		op.Targets = append(op.Targets, t.ID)
@@ -113,6 +118,7 @@ func (d *roleInput) operation(v *view, a action, closed map[string]bool) (memory
 	}
 	inherit(&m, targets)
 	op.New = &m
+	closes()
 	return op, nil
 }
 
@@ -140,7 +146,7 @@ func (v *view) says(content string) (id string, ok bool) {
 	return "", false
 }
 
-// targets looks up what an action acts on, and closes it.
+// targets looks up what an action acts on.
 func (v *view) targets(kind memory.OpKind, aliases []string, closed map[string]bool) ([]memory.Memory, error) {
 	least, most := 0, 0
 	switch kind {
@@ -167,7 +173,6 @@ func (v *view) targets(kind memory.OpKind, aliases []string, closed map[string]b
 		case closed[a] && kind != memory.OpNone:
 			return nil, structured.Faultf("target %s was acted on by an earlier operation; put both into one", a)
 		}
-		closed[a] = closed[a] || kind != memory.OpNone
 		out = append(out, m)
 	}
 	return out, nil

@@ -99,6 +99,9 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"401", []llmtest.Step{llmtest.Status(401)}, llm.ErrUnauthorized, 1},
 		{"403 without JSON", []llmtest.Step{llmtest.PlainStatus(403, "no")}, llm.ErrUnauthorized, 1},
 		{"quota used up", []llmtest.Step{llmtest.PlainStatus(429, `{"error":{"code":"insufficient_quota"}}`)}, llm.ErrUnauthorized, 1},
+		{"a prompt that is too long, in words", []llmtest.Step{llmtest.PlainStatus(400,
+			`{"message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","param":null,"code":400}`)},
+			llm.ErrTruncated, 1},
 		{"404", []llmtest.Step{llmtest.Status(404)}, llm.ErrNotFound, 1},
 	}
 	for _, tc := range cases {

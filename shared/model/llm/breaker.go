@@ -37,17 +37,27 @@ func newBreaker(cfg Breaker, log *slog.Logger) *breaker {
 	})}
 }
 
-// run makes an attempt, or returns errLeftAlone.
-func (b *breaker) run(attempt func() error) error {
+// run makes an attempt, or returns errLeftAlone. ctx is the caller's: an attempt that ends because nobody waits any more says nothing of the
+// endpoint.
+func (b *breaker) run(ctx context.Context, attempt func() error) error {
 	if b == nil {
 		return attempt()
 	}
-	_, err := b.circuit.Execute(func() (struct{}, error) { return struct{}{}, attempt() })
+	var made error
+	_, err := b.circuit.Execute(func() (struct{}, error) {
+		if made = attempt(); made != nil && ctx.Err() != nil {
+			return struct{}{}, errGivenUp
+		}
+		return struct{}{}, made
+	})
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return errLeftAlone
 	}
-	return err
+	return made
 }
+
+// errGivenUp stands for what became of an attempt whose caller went away.
+var errGivenUp = errors.New("given up by the caller")
 
 // present reports whether an attempt shows that the endpoint is there.
 func present(err error) bool {
@@ -59,6 +69,5 @@ func present(err error) bool {
 // saysNothing are the ends of attempts from which nothing follows: somebody who no longer waits, and a limit.
 func saysNothing(err error) bool {
 	var se *StatusError
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errTimeout) ||
-		errors.As(err, &se) && se.Status == http.StatusTooManyRequests
+	return errors.Is(err, errGivenUp) || errors.As(err, &se) && se.Status == http.StatusTooManyRequests
 }

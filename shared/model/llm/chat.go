@@ -55,9 +55,10 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 	op.span.SetAttributes(semconv.GenAIRequestMaxTokens(int(c.cfg.MaxOutputTokensFor(r.Role))), keyRepair.Bool(rejected != nil))
 	var text string
 	var attempts int
-	guess := c.length.guess(model, r, rejected)
+	guess, raw := c.length.guess(model, r, rejected)
 	if most := c.cfg.WindowFor(r.Role) - c.cfg.MaxOutputTokensFor(r.Role); guess > most {
 		err = fmt.Errorf("%w: a prompt of some %d tokens, in a window that has %d for it", ErrTruncated, guess, most)
+		c.length.refused(model)
 		op.end(ctx, 0, err)
 		return "", err
 	}
@@ -70,7 +71,7 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 			input, output := res.Usage.PromptTokens, res.Usage.CompletionTokens
 			op.used(ctx, input, output)
 			count(ctx, input, output)
-			c.length.learn(model, guess, input)
+			c.length.learn(model, raw, input)
 			c.rate.use(r.Scope.Tenant, cmp.Or(input+output, guess)) // some servers count nothing
 		}
 		text, err = readChoice(res)

@@ -14,7 +14,6 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/semaphore"
 )
 
 // Deps are what a client works with. Every field may be nil: then nothing is logged, measured or
@@ -40,7 +39,7 @@ type Client struct {
 	chat       openai.ChatCompletionService
 	embeddings openai.EmbeddingService
 	queue      *fairQueue
-	places     map[Role]*semaphore.Weighted // of roles that have a limit of their own
+	places     map[Role]*fairQueue // of roles that have a limit of their own
 	rate       *tokenRate
 	breaker    *breaker
 	length     *promptLength
@@ -71,9 +70,9 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
-	c.rate, c.length, c.places = newTokenRate(cfg.TokensPerMinute), newPromptLength(), map[Role]*semaphore.Weighted{}
+	c.rate, c.length, c.places = newTokenRate(cfg.TokensPerMinute), newPromptLength(), map[Role]*fairQueue{}
 	for role, n := range cfg.ByRole.Concurrency {
-		c.places[Role(role)] = semaphore.NewWeighted(int64(n))
+		c.places[Role(role)] = newFairQueue(n, n, cfg.TenantWeights)
 	}
 	c.breaker = newBreaker(cfg.Breaker, c.log)
 	if c.tel, err = newTelemetry(deps, server); err != nil {

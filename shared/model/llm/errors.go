@@ -81,7 +81,7 @@ func (e *StatusError) kind() error {
 		return ErrUnavailable
 	case e.Status == 401 || e.Status == 403 || e.Code == quotaUsedUp:
 		return ErrUnauthorized
-	case e.Code == contextExceeded:
+	case e.Code == contextExceeded || e.Status == 400 && strings.Contains(e.message, "context length"):
 		return ErrTruncated
 	case e.Status == 404:
 		return ErrNotFound
@@ -90,7 +90,8 @@ func (e *StatusError) kind() error {
 	}
 }
 
-// contextExceeded is the code of a 400 for a request that is too long for the model.
+// contextExceeded is the code of a 400 for a request that is too long for the model. Some servers give a
+// number for a code, and say it in words.
 const contextExceeded = "context_length_exceeded"
 
 // quotaUsedUp is the code of a 429 that no waiting repairs.

@@ -15,7 +15,7 @@ import (
 func (c *Client) try(ctx context.Context, role Role, tenant string, attempt func(context.Context) error) (attempts int, err error) {
 	once := func() (struct{}, error) {
 		attempts++
-		err = c.breaker.run(func() error { return c.attempt(ctx, role, tenant, attempt) })
+		err = c.attempt(ctx, role, tenant, attempt)
 		return struct{}{}, c.again(err)
 	}
 	r := c.cfg.Retry
@@ -59,28 +59,45 @@ func (c *Client) again(err error) error {
 
 // attempt runs one attempt within its own deadline, when it is the tenant's and the role's turn.
 func (c *Client) attempt(ctx context.Context, role Role, tenant string, attempt func(context.Context) error) error {
-	if err := c.rate.wait(ctx, tenant); err != nil {
-		return err
-	}
-	if places := c.places[base(role)]; places != nil {
-		if err := places.Acquire(ctx, 1); err != nil {
-			return context.Cause(ctx)
-		}
-		defer places.Release(1)
-	}
-	leave, err := c.queue.enter(ctx, tenant)
+	leave, err := c.enter(ctx, role, tenant)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	timeout := c.cfg.TimeoutFor(role)
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
-	defer cancel()
-	err = attempt(ctx)
-	if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
-		return fmt.Errorf("%w after %s", errTimeout, timeout)
+	return c.breaker.run(ctx, func() error {
+		ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+		defer cancel()
+		err := attempt(ctx)
+		if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
+			return fmt.Errorf("%w after %s", errTimeout, timeout)
+		}
+		return err
+	})
+}
+
+// enter waits until it is the tenant's and the role's turn, and returns how to give the place back. Who waited for one while others of the
+// tenant used up its tokens gives it back at once, and waits for these first.
+func (c *Client) enter(ctx context.Context, role Role, tenant string) (leave func(), err error) {
+	for {
+		if err := c.rate.wait(ctx, tenant); err != nil {
+			return nil, err
+		}
+		leave, err := c.places[base(role)].enter(ctx, tenant) // before the common one, so that nobody holds that while waiting here
+		if err != nil {
+			return nil, err
+		}
+		leaveCommon, err := c.queue.enter(ctx, tenant)
+		if err != nil {
+			leave()
+			return nil, err
+		}
+		both := func() { leaveCommon(); leave() }
+		if c.rate.over(tenant) < 0 {
+			return both, nil
+		}
+		both()
 	}
-	return err
 }
 
 var errTimeout = errors.New("request timed out")

@@ -120,6 +120,8 @@ func errorClass(err error) string {
 		return "timeout"
 	case errors.Is(err, errLeftAlone):
 		return "left_alone"
+	case errors.Is(err, ErrUnavailable): // also where connecting took too long, which is a deadline, too
+		return "unavailable"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "canceled"
 	case errors.Is(err, ErrTruncated):
@@ -132,8 +134,6 @@ func errorClass(err error) string {
 		return "budget"
 	case errors.Is(err, ErrMalformed):
 		return "malformed"
-	case errors.Is(err, ErrUnavailable):
-		return "unavailable"
 	default:
 		return "_OTHER"
 	}

@@ -29,7 +29,7 @@ func newTokenRate(perMinute int64) *tokenRate {
 
 // use notes what a call has used.
 func (t *tokenRate) use(tenant string, tokens int64) {
-	if t.perSecond == 0 || tokens <= 0 {
+	if t.perSecond == 0 || tokens <= 0 || tenant == "" {
 		return
 	}
 	t.mu.Lock()
@@ -50,12 +50,21 @@ func (t *tokenRate) left(tenant string) spent {
 	return s
 }
 
+// over is by how many tokens a tenant has used more than a minute's share; less than 0 where it may ask. What is asked for no tenant in
+// particular, as embeddings are, is nobody's debt.
+func (t *tokenRate) over(tenant string) float64 {
+	if t.perSecond == 0 || tenant == "" {
+		return -1
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.left(tenant).tokens - t.perSecond*time.Minute.Seconds()
+}
+
 // wait returns when the tenant has used less than a minute's share. It looks again after a wait, because others may have used more.
 func (t *tokenRate) wait(ctx context.Context, tenant string) error {
-	for t.perSecond > 0 {
-		t.mu.Lock()
-		over := t.left(tenant).tokens - t.perSecond*time.Minute.Seconds()
-		t.mu.Unlock()
+	for {
+		over := t.over(tenant)
 		if over < 0 {
 			return nil
 		}
@@ -67,7 +76,6 @@ func (t *tokenRate) wait(ctx context.Context, tenant string) error {
 			return context.Cause(ctx)
 		}
 	}
-	return nil
 }
 
 // promptLength guesses how many tokens a prompt has. Tokenizers differ by model, so the guess is held against what the server counts.
@@ -85,8 +93,8 @@ const (
 	factorDecay             = 0.1
 )
 
-// guess is the prompt's length, in tokens.
-func (p *promptLength) guess(model string, r Request, rejected *exchange) int64 {
+// guess is the prompt's length, in tokens, and the same before it was held against what the server counts, which learn wants.
+func (p *promptLength) guess(model string, r Request, rejected *exchange) (tokens int64, raw float64) {
 	n := tokensOf(r.System) + tokensOf(r.User)
 	if r.Schema != nil {
 		n += tokensOf(r.Schema.String()) // some servers put it into the prompt, as the client does for those that take none
@@ -97,14 +105,14 @@ func (p *promptLength) guess(model string, r Request, rejected *exchange) int64 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f, ok := p.factor[model]; ok {
-		n *= f
+		return int64(n * f), n
 	}
-	return int64(n)
+	return int64(n), n
 }
 
-// learn holds a guess against what the server counted; 0 where it counts nothing.
-func (p *promptLength) learn(model string, guess, counted int64) {
-	if counted <= 0 || guess <= 0 {
+// learn holds a raw guess against what the server counted; 0 where it counts nothing.
+func (p *promptLength) learn(model string, raw float64, counted int64) {
+	if counted <= 0 || raw <= 0 {
 		return
 	}
 	p.mu.Lock()
@@ -113,8 +121,17 @@ func (p *promptLength) learn(model string, guess, counted int64) {
 	if !ok {
 		f = 1
 	}
-	seen := f * float64(counted) / float64(guess)
+	seen := float64(counted) / raw
 	p.factor[model] = min(mostFactor, max(leastFactor, seen, f+(seen-f)*factorDecay))
+}
+
+// refused makes a factor less sure of itself: of prompts that are not sent nothing is learned, so one odd count must not refuse them for ever.
+func (p *promptLength) refused(model string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f, ok := p.factor[model]; ok && f > 1 {
+		p.factor[model] = f + (1-f)*factorDecay
+	}
 }
 
 // tokensOf is about how many tokens a text has: one for every four bytes of ASCII, one for every other character.
