@@ -111,7 +111,7 @@ type measured struct {
 	longest int
 }
 
-func (m *measured) Embed(ctx context.Context, texts []string) ([]memory.Vector, error) {
+func (m *measured) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	for _, t := range texts {
 		m.longest = max(m.longest, len(t))
 	}
@@ -134,7 +134,9 @@ func TestLongTurnsAreSearchedForByTheirBeginning(t *testing.T) {
 // long is a former that reads what is known and says nothing.
 type long struct{ partial }
 
-func (long) Extract(context.Context, formation.Session) ([]formation.Candidate, error) { return nil, nil }
+func (long) Extract(context.Context, formation.Session) ([]formation.Candidate, error) {
+	return nil, nil
+}
 
 // rewording is a former that says the same of every turn, each time in other words, and that a model's budget may keep from it.
 type rewording struct {

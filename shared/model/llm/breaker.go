@@ -37,8 +37,8 @@ func newBreaker(cfg Breaker, log *slog.Logger) *breaker {
 	})}
 }
 
-// run makes an attempt, or returns errLeftAlone. ctx is the caller's: an attempt that ends because nobody waits any more says nothing of the
-// endpoint.
+// run makes an attempt, or returns errLeftAlone. ctx is the caller's: an attempt that ends because nobody waits any more says nothing
+// of the endpoint.
 func (b *breaker) run(ctx context.Context, attempt func() error) error {
 	if b == nil {
 		return attempt()

@@ -125,7 +125,8 @@ func (p *promptLength) learn(model string, raw float64, counted int64) {
 	p.factor[model] = min(mostFactor, max(leastFactor, seen, f+(seen-f)*factorDecay))
 }
 
-// refused makes a factor less sure of itself: of prompts that are not sent nothing is learned, so one odd count must not refuse them for ever.
+// refused makes a factor less sure of itself: of prompts that are not sent nothing is learned, so one odd count must not refuse them
+// for ever.
 func (p *promptLength) refused(model string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
