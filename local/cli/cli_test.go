@@ -400,4 +400,11 @@ func TestAnotherTenantOfTheLocalMnemeIsServedWithItsKey(t *testing.T) {
 	if code != cli.ExitOK || !strings.Contains(out, "Porto") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
+	t.Setenv("MNEME_API_KEY", "mneme_of_local")
+	for _, args := range [][]string{{"erase", "--user", "ana", "--yes"}, {"memories", "--user", "ana"}} {
+		code, out, errOut := run(t, append(args, "--data", dir, "--tenant", "acme")...)
+		if code != cli.ExitUsage || out != "" || !strings.Contains(errOut, `"local"`) {
+			t.Errorf("%s with the key of another tenant: exit code %d, %q, %q", args[0], code, out, errOut)
+		}
+	}
 }

@@ -76,8 +76,8 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 		return c, fmt.Errorf("no address: %w (looked for --addr with --key, %s with %s, and in the folder %q)", err, envAddr, envKey, dir)
 	}
 	if c.Tenant != "" && c.Tenant != local.Tenant {
-		// The folder's key is that of its own tenant.
-		if c.APIKey == "" {
+		// The folder's key is that of its own tenant, also where the environment names it: nothing may happen to that one's users instead.
+		if c.APIKey == "" || c.APIKey == local.APIKey {
 			return c, usageError{fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's key is of the tenant %q: give --key (or %s), too",
 				envTenant, c.Tenant, local.Tenant, envKey)}
 		}
