@@ -2,12 +2,15 @@ package mem0_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -313,12 +316,16 @@ func (g *gateway) remember(user string, texts ...string) string {
 	return out
 }
 
-// formAll forms memories of all that waits, as the ends of sessions do.
+// formAll forms memories of all that waits, as the ends of sessions do, the oldest session first.
 func (g *gateway) formAll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for s, b := range g.banks {
-		for session := range b.waiting {
+		began := func(session string) time.Time { return b.turns[b.waiting[session][0]].GetTime().AsTime() }
+		sessions := slices.SortedFunc(maps.Keys(b.waiting), func(a, b string) int {
+			return cmp.Or(began(a).Compare(began(b)), cmp.Compare(a, b))
+		})
+		for _, session := range sessions {
 			g.form(s, session)
 		}
 	}
