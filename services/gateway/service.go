@@ -164,7 +164,7 @@ func (b *builder) reach() error {
 	b.OnClose("clients of services", free)
 	b.limits.Stored = b.stored
 	b.services = upstream.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
-		Forgetting(b.repeatable, b.mem0, b.verbatim, b.webhooks)
+		Forgetting(b.repeatable, b.repeatable, b.mem0, b.verbatim, b.webhooks)
 	return nil
 }
 
