@@ -56,7 +56,10 @@ func (c *cli) mcp() *cobra.Command {
 
 // gateway finds the gateway to talk to. The local folder's key is for the local address alone.
 func (t target) gateway(flag, dir string) (standalone.Connection, error) {
-	c := standalone.Connection{Gateway: strings.TrimSuffix(first(flag, os.Getenv(envGateway)), "/"), APIKey: first(t.key, os.Getenv(envKey))}
+	c := standalone.Connection{
+		Gateway: strings.TrimSuffix(first(flag, os.Getenv(envGateway)), "/"), APIKey: first(t.key, os.Getenv(envKey)),
+		Tenant: first(t.tenant, os.Getenv(envTenant)),
+	}
 	if c.Gateway == "" {
 		local, err := standalone.LoadConnection(dir)
 		if err != nil {
@@ -81,7 +84,7 @@ func (c *cli) runMCP(ctx context.Context, conn standalone.Connection, user strin
 		return err
 	}
 	defer s.close(ctx)
-	gateway, err := client.New(conn.Gateway, conn.APIKey, nil)
+	gateway, err := client.New(conn.Gateway, conn.APIKey, naming(conn.Tenant))
 	if err != nil {
 		return usageError{err}
 	}
