@@ -43,9 +43,10 @@ type Config struct {
 	Inside      wiring.Inside
 	Limits      quota.Limits
 	Webhooks    WebhookConfig
-	UtilizerURL string   `env:"MNEME_UTILIZER_URL" envDefault:"http://127.0.0.1:8403" desc:"base URL of the utilizer"`
-	RerankerURL string   `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
-	Origins     []string `env:"MNEME_GATEWAY_ORIGINS" desc:"origins of web pages that may call the gateway from browsers, such as https://app.example.com, comma-separated"`
+	UtilizerURL string `env:"MNEME_UTILIZER_URL" envDefault:"http://127.0.0.1:8403" desc:"base URL of the utilizer"`
+	RerankerURL string `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
+
+	Origins []string `env:"MNEME_GATEWAY_ORIGINS" desc:"origins of web pages that may call the gateway from browsers, such as https://app.example.com, comma-separated"`
 }
 
 // WebhookConfig says how webhooks are told.
