@@ -205,7 +205,8 @@ func TestLinesThatAreNoMessageAreAnsweredAndCallsBeforeTheEndOfTheInputToo(t *te
 		return `{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"` + tool + `","arguments":` + args + `}}`
 	}
 	got := converse(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=" + key},
-		`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},`+
+			`"clientInfo":{"name":"x","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", "{bad", "[1]", strings.Repeat("x", 5<<20),
 		call("r", "recall", `{"query":"home"}`), call("g", "get_memory", `{"memory_id":"`+memID+`"}`), call("a", "add_memory", `{"text":"x"}`),
 		`{"jsonrpc":"2.0","id":"u","method":"tools/burn","params":{}}`)
