@@ -250,7 +250,7 @@ func unreachable(err error) error {
 type Problem struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is for programs: invalid, unauthenticated, forbidden, not_found, conflict, too_large, rate_limited, unsupported, internal or
+	// Code is for programs: invalid, unauthenticated, forbidden, not_found, conflict, too_large, rate_limited, over_quota, unsupported, internal or
 	// unavailable; empty where it was not the gateway that answered.
 	Code string
 	// Detail is for people.

@@ -39,6 +39,7 @@ const (
 	CodeConflict        = "conflict"
 	CodeTooLarge        = "too_large"
 	CodeRateLimited     = "rate_limited"
+	CodeOverQuota       = "over_quota" // of a quantity, which waiting for does not give back soon
 	CodeUnsupported     = "unsupported"
 	CodeInternal        = "internal"
 	CodeUnavailable     = "unavailable"

@@ -79,15 +79,15 @@ func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 		{quotaTurns, key(q.prefix, p.Tenant.ID, "turns"), q.limits.TurnsPerMinute, time.Minute},
 	})
 	if err == nil && a.RetryAfter > 0 {
-		return over(a.Quota, a.RetryAfter)
+		return over(door.CodeRateLimited, a.Quota, a.RetryAfter)
 	}
 	return err
 }
 
 // over is the problem of a call over a limit.
-func over(quota string, retryAfter time.Duration) error {
+func over(code, quota string, retryAfter time.Duration) error {
 	return door.Problem{
-		Status: http.StatusTooManyRequests, Code: door.CodeRateLimited, RetryAfter: retryAfter, Detail: "over the limit of " + quota,
+		Status: http.StatusTooManyRequests, Code: code, RetryAfter: retryAfter, Detail: "over the limit of " + quota,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
@@ -75,7 +76,7 @@ func (s *Streams) Acquire(ctx context.Context, p access.Principal) (release func
 	}
 	if full > 0 {
 		count(ctx, s.limited, p, quotas[full-1])
-		return nil, over(quotas[full-1], streamRetry)
+		return nil, over(door.CodeRateLimited, quotas[full-1], streamRetry)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,6 +21,9 @@ const Memories = "memories"
 // memoriesFresh is how long a number of stored memories is gone by: they are formed offline, so that the newest are not counted anyway.
 const memoriesFresh = 10 * time.Second
 
+// retryStored is when a client is told to try again what would store more memories than may be: somebody has to delete some first.
+const retryStored = time.Hour
+
 // Count counts n of what a principal did (usage.Turns, ...).
 func (q *Quota) Count(ctx context.Context, p access.Principal, what string, n int) {
 	q.usage.Count(ctx, p.Tenant.ID, what, int64(n))
@@ -79,7 +82,7 @@ func (q *Quota) tokens(ctx context.Context, p access.Principal) error {
 	}
 	count(ctx, q.limited, p, quotaTokens)
 	now := q.link.now().UTC()
-	return over(quotaTokens, now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
+	return over(door.CodeOverQuota, quotaTokens, now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now))
 }
 
 // memories returns a problem where as many memories of the tenant are stored as may be.
@@ -95,7 +98,7 @@ func (q *Quota) memories(ctx context.Context, p access.Principal) error {
 		return nil
 	}
 	count(ctx, q.limited, p, quotaMemories)
-	return over(quotaMemories, memoriesFresh)
+	return over(door.CodeOverQuota, quotaMemories, retryStored)
 }
 
 // stored is how many memories of a tenant are stored. All replicas go by a number for a while.

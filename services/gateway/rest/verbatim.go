@@ -42,8 +42,8 @@ type Verbatim interface {
 	Append(ctx context.Context, scope memory.Scope, c verbatim.Call, items []verbatim.Object) (int, error)
 	// Pop takes the last item off a session, if there is one.
 	Pop(ctx context.Context, scope memory.Scope, c verbatim.Call) (verbatim.Object, bool, error)
-	// Latest returns the last items of a session, oldest first.
-	Latest(ctx context.Context, scope memory.Scope, session string, limit int) ([]verbatim.Object, error)
+	// Latest returns the last items of a session before a place, oldest first, and the place of the first of them.
+	Latest(ctx context.Context, scope memory.Scope, session string, limit, before int) ([]verbatim.Object, int, error)
 	// Clear removes all items of a session.
 	Clear(ctx context.Context, scope memory.Scope, session string) error
 }
@@ -137,11 +137,13 @@ type readSession struct {
 	User    userID `path:"user"`
 	Session textID `path:"session" doc:"The session."`
 	Limit   int    `query:"limit" minimum:"1" maximum:"10000" default:"10000" doc:"Items at most."`
+	Before  int    `query:"before" minimum:"1" maximum:"10000" doc:"Only items before this place; without it those before the end."`
 }
 
 type sessionItems struct {
 	Body struct {
 		Items []freeObject `json:"items" nullable:"false" doc:"The latest ones, oldest first."`
+		First int          `json:"first" doc:"The place of the first of them in the session, counted from 0. Those before it are read with it as before."`
 	}
 }
 
@@ -184,8 +186,9 @@ func (a *API) verbatim() {
 	}, a.batchItems)
 	register(a, operation{
 		id: "list-session-items", method: http.MethodGet, path: items, tag: tagVerbatim, scope: access.Read, status: http.StatusOK,
-		errors: []int{http.StatusRequestEntityTooLarge}, summary: "List items of a session",
-		description: "Lists the latest items of a session, as they came. An answer has 16 MiB at most.",
+		summary: "List items of a session",
+		description: "Lists the latest items of a session, as they came. An answer has 16 MiB at most, so that there may be fewer than " +
+			"the limit although `first` is not 0: the others are read with it as `before`.",
 	}, a.listSessionItems)
 	register(a, operation{
 		id: "append-session-items", method: http.MethodPost, path: items, tag: tagVerbatim, scope: access.Ingest, keyed: true,
@@ -435,12 +438,12 @@ func storeItemOf(i verbatim.Item) StoreItem {
 func objectOf(o verbatim.Object) freeObject { return freeObject{json.RawMessage(o)} }
 
 func (a *API) listSessionItems(ctx context.Context, in *readSession) (*sessionItems, error) {
-	items, err := a.Verbatim.Latest(ctx, scopeOf(ctx, string(in.User)), string(in.Session), in.Limit)
+	items, first, err := a.Verbatim.Latest(ctx, scopeOf(ctx, string(in.User)), string(in.Session), in.Limit, in.Before)
 	if err != nil {
 		return nil, err
 	}
 	out := &sessionItems{}
-	out.Body.Items = each(items, objectOf)
+	out.Body.Items, out.Body.First = each(items, objectOf), first
 	return out, nil
 }
 

@@ -194,12 +194,16 @@ func TestItemsOfASession(t *testing.T) {
 	post(sessionItems, `{"items":[{"n":3}]}`, "k2").expect(t, 201, map[string]any{"count": 3})
 	post(sessionItems, `{"items":[{"n":4}]}`, "k2").expect(t, 422, nil)
 	a := g.call(http.MethodGet, sessionItems, "")
-	if want := `{"items":[{"role":"user","n":1.50},{"content":[null,{"x":"<"}]},{"n":3}]}`; strings.TrimSpace(a.text) != want {
+	if want := `{"items":[{"role":"user","n":1.50},{"content":[null,{"x":"<"}]},{"n":3}],"first":0}`; strings.TrimSpace(a.text) != want {
 		t.Errorf("got %s, want %s", a.text, want)
 	}
 	a = g.call(http.MethodGet, sessionItems+"?limit=1", "")
-	if want := `{"items":[{"n":3}]}`; strings.TrimSpace(a.text) != want {
+	if want := `{"items":[{"n":3}],"first":2}`; strings.TrimSpace(a.text) != want {
 		t.Errorf("the latest is %s", a.text)
+	}
+	a = g.call(http.MethodGet, sessionItems+"?limit=1&before=2", "")
+	if want := `{"items":[{"content":[null,{"x":"<"}]}],"first":1}`; strings.TrimSpace(a.text) != want {
+		t.Errorf("the one before is %s", a.text)
 	}
 	for range 2 {
 		post(sessionItems+"/pop", "", "k1").expect(t, 200, map[string]any{"item": map[string]any{"n": 3}})

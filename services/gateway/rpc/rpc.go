@@ -120,6 +120,7 @@ var codes = map[string]connect.Code{
 	door.CodeInvalid: connect.CodeInvalidArgument, door.CodeUnauthenticated: connect.CodeUnauthenticated,
 	door.CodeForbidden: connect.CodePermissionDenied, door.CodeNotFound: connect.CodeNotFound,
 	door.CodeConflict: connect.CodeFailedPrecondition, door.CodeTooLarge: connect.CodeResourceExhausted,
-	door.CodeRateLimited: connect.CodeResourceExhausted, door.CodeUnsupported: connect.CodeUnimplemented,
-	door.CodeInternal: connect.CodeInternal, door.CodeUnavailable: connect.CodeUnavailable,
+	door.CodeRateLimited: connect.CodeResourceExhausted, door.CodeOverQuota: connect.CodeResourceExhausted,
+	door.CodeUnsupported: connect.CodeUnimplemented,
+	door.CodeInternal:    connect.CodeInternal, door.CodeUnavailable: connect.CodeUnavailable,
 }

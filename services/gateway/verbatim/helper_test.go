@@ -173,7 +173,7 @@ func (k *kept) pop(scope memory.Scope, session, once string) string {
 
 func (k *kept) latest(scope memory.Scope, session string, limit int) string {
 	k.t.Helper()
-	items, err := k.Latest(k.t.Context(), scope, session, limit)
+	items, _, err := k.Latest(k.t.Context(), scope, session, limit, 0)
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -381,7 +381,7 @@ func TestWithoutRedis(t *testing.T) {
 		"namespaces": func() error { _, err := k.Namespaces(ctx, ines, Listing{Limit: 1}); return err },
 		"append":     func() error { _, err := k.Append(ctx, ines, call, items); return err },
 		"pop":        func() error { _, _, err := k.Pop(ctx, ines, call); return err },
-		"latest":     func() error { _, err := k.Latest(ctx, ines, "s", 1); return err },
+		"latest":     func() error { _, _, err := k.Latest(ctx, ines, "s", 1, 0); return err },
 		"clear":      func() error { return k.Clear(ctx, ines, "s") },
 		"forget":     func() error { return k.Forget(ctx, ines) },
 	} {

@@ -103,7 +103,7 @@ func realSessions(k *kept) {
 	if n := k.append(ines, "s", "0.0", `{}`); n < 2 || n > 160 {
 		t.Errorf("a call that comes again is answered %d", n)
 	}
-	if items, err := k.Latest(t.Context(), ines, "s", 1000); err != nil || len(items) != 160 {
+	if items, _, err := k.Latest(t.Context(), ines, "s", 1000, 0); err != nil || len(items) != 160 {
 		t.Errorf("%d items, %v", len(items), err)
 	}
 	for range 2 {

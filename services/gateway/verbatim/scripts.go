@@ -141,17 +141,22 @@ if redis.call('LLEN', KEYS[1]) == 0 then redis.call('SREM', KEYS[2], ARGV[1]) en
 if not item then return done('0') end
 return done('1' .. item)`),
 
-		// last returns the last ARGV[1] items, unless they are larger than ARGV[2] bytes, and before them whether they are.
+		// last returns the last ARGV[1] items before the place ARGV[3], 0 for the end, as far as they have no more than ARGV[2] bytes: the place
+		// of the first of them, counted from 0, and then the items, the last one first.
 		last: goredis.NewScript(`
-local length = redis.call('LLEN', KEYS[1])
-local out, room = {'fits'}, tonumber(ARGV[2])
-for at = math.max(0, length - tonumber(ARGV[1])), length - 1, 100 do
-  for _, item in ipairs(redis.call('LRANGE', KEYS[1], at, at + 99)) do
-    room = room - #item
-    if room < 0 then return {'too large'} end
-    out[#out + 1] = item
+local first, room, before = redis.call('LLEN', KEYS[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+if before > 0 then first = math.min(first, before) end
+local least, out = math.max(0, first - tonumber(ARGV[1])), {''}
+while first > least do
+  local items = redis.call('LRANGE', KEYS[1], math.max(least, first - 100), first - 1)
+  for at = #items, 1, -1 do
+    room = room - #items[at]
+    if room < 0 then least = first break end
+    first = first - 1
+    out[#out + 1] = items[at]
   end
 end
+out[1] = string.format('%d', first)
 return out`),
 
 		// clear removes the session ARGV[1].

@@ -81,27 +81,32 @@ func (s *Store) Pop(ctx context.Context, scope memory.Scope, c Call) (item Objec
 	return Object(out[1:]), out[0] == '1', nil
 }
 
-// Latest returns the last items of a session, up to limit, in the order in which they were appended.
-func (s *Store) Latest(ctx context.Context, scope memory.Scope, session string, limit int) ([]Object, error) {
+// Latest returns the last items of a session, up to limit, in the order in which they were appended, and the place of the first of them,
+// counted from 0. They are those before a place; before the end where it is 0. They have MaxAnswer bytes at most: there may be fewer than
+// the limit although first is not 0.
+func (s *Store) Latest(ctx context.Context, scope memory.Scope, session string, limit, before int) (items []Object, first int, err error) {
 	if limit < 1 || limit > MaxLatest {
-		return nil, door.Invalid("limit", fmt.Sprintf("is %d, want 1 to %d", limit, MaxLatest))
+		return nil, 0, door.Invalid("limit", fmt.Sprintf("is %d, want 1 to %d", limit, MaxLatest))
 	}
-	out, err := s.run(ctx, "read a session", s.scripts.last, s.sessionKeys(scope, session)[:1], limit, MaxAnswer)
+	if before < 0 || before > MaxSessionItems {
+		return nil, 0, door.Invalid("before", fmt.Sprintf("is %d, want 0 to %d", before, MaxSessionItems))
+	}
+	out, err := s.run(ctx, "read a session", s.scripts.last, s.sessionKeys(scope, session)[:1], limit, MaxAnswer, before)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	texts, err := out.StringSlice()
+	if err == nil && len(texts) > 0 {
+		first, err = strconv.Atoi(texts[0])
+	}
 	if err != nil || len(texts) == 0 {
-		return nil, s.unreadable(ctx, "read a session", err)
+		return nil, 0, s.unreadable(ctx, "read a session", err)
 	}
-	if texts[0] != "fits" {
-		return nil, tooLarge(fmt.Sprintf("the items are larger than %d MiB: give a lower limit", MaxAnswer>>20))
-	}
-	items := make([]Object, len(texts)-1)
+	items = make([]Object, len(texts)-1)
 	for i, text := range texts[1:] {
-		items[i] = Object(text)
+		items[len(items)-1-i] = Object(text)
 	}
-	return items, nil
+	return items, first, nil
 }
 
 // Clear removes all items of a session.

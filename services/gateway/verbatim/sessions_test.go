@@ -123,7 +123,7 @@ func TestItemsOfOneAppendStayTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	items, err := k.Latest(t.Context(), ines, "s", MaxLatest)
+	items, _, err := k.Latest(t.Context(), ines, "s", MaxLatest, 0)
 	if err != nil || len(items) != 160 {
 		t.Fatal(len(items), err)
 	}
@@ -162,8 +162,12 @@ func TestLimitsOfSessions(t *testing.T) {
 		t.Error(err) // what was refused may come again
 	}
 	for _, limit := range []int{0, 10_001} {
-		_, err := k.Latest(t.Context(), ines, "s", limit)
+		_, _, err := k.Latest(t.Context(), ines, "s", limit, 0)
 		refused(t, err, 400, "limit", "want 1 to 10000")
+	}
+	for _, before := range []int{-1, 10_001} {
+		_, _, err := k.Latest(t.Context(), ines, "s", 1, before)
+		refused(t, err, 400, "before", "want 0 to 10000")
 	}
 	for i := range MaxSessions - 1 {
 		k.append(ines, fmt.Sprint("s", i), "1", `{}`)
@@ -180,15 +184,23 @@ func TestLimitsOfSessions(t *testing.T) {
 	k.append(ines, "a third", "1", `{}`)
 }
 
-func TestASessionThatIsTooLargeForOneAnswer(t *testing.T) {
+func TestASessionThatIsTooLargeForOneAnswerIsReadInParts(t *testing.T) {
 	k := open(t)
-	large := `{"a":"` + strings.Repeat("x", MaxObject-8) + `"}`
-	for i := range MaxAnswer/MaxObject + 1 {
-		k.append(ines, "s", fmt.Sprint(i), large)
+	const fit = MaxAnswer / MaxObject
+	large := strings.Repeat("x", MaxObject-16)
+	for i := range fit + 3 {
+		k.append(ines, "s", fmt.Sprint(i), fmt.Sprintf(`{"n":%d,"a":"%s"}`, 100+i, large))
 	}
-	if items, err := k.Latest(t.Context(), ines, "s", MaxAnswer/MaxObject); err != nil || len(items) != MaxAnswer/MaxObject {
-		t.Error(len(items), err)
+	items, first, err := k.Latest(t.Context(), ines, "s", MaxLatest, 0)
+	if err != nil || len(items) != fit || first != 3 || !strings.HasPrefix(string(items[0]), `{"n":103,`) {
+		t.Fatalf("%d items from %d, %v", len(items), first, err)
 	}
-	_, err := k.Latest(t.Context(), ines, "s", MaxLatest)
-	refused(t, err, 413, "", "give a lower limit")
+	items, first, err = k.Latest(t.Context(), ines, "s", 2, first)
+	if err != nil || len(items) != 2 || first != 1 || !strings.HasPrefix(string(items[0]), `{"n":101,`) {
+		t.Fatalf("%d items from %d, %v", len(items), first, err)
+	}
+	items, first, err = k.Latest(t.Context(), ines, "s", MaxLatest, first)
+	if err != nil || len(items) != 1 || first != 0 || !strings.HasPrefix(string(items[0]), `{"n":100,`) {
+		t.Errorf("%d items from %d, %v", len(items), first, err)
+	}
 }

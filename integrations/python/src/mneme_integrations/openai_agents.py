@@ -56,9 +56,16 @@ class MnemeSession:
         limit = resolve_session_limit(limit, self.session_settings)
         if limit is not None and limit <= 0:
             return []
-        params = {"limit": min(limit or _MAX_LATEST, _MAX_LATEST)}
-        answer = await self._gateway.acall(Call("GET", self._path + "/items", params=params))
-        return cast("list[TResponseInputItem]", answer["items"])
+        wanted = min(limit or _MAX_LATEST, _MAX_LATEST)
+        params: dict[str, int] = {}
+        items: list[Any] = []
+        while True:  # an answer is bounded in bytes, too
+            params["limit"] = wanted - len(items)
+            answer = await self._gateway.acall(Call("GET", self._path + "/items", params=params))
+            items = [*answer["items"], *items]
+            params["before"] = answer["first"]
+            if not answer["first"] or len(items) >= wanted:
+                return cast("list[TResponseInputItem]", items)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Adds items, in order."""
