@@ -69,7 +69,7 @@ const name = "gateway"
 
 // Service is the gateway.
 var Service = runner.Define(name, "is the public door: REST, mem0's API, MCP, RPC and streams, with API keys", build,
-	runner.Default(runner.AddrVariable, "127.0.0.1:8400"))
+	runner.Default(runner.AddrVariable, "127.0.0.1:8400"), runner.Default(runner.MetricsAddrVariable, "127.0.0.1:0"))
 
 func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App, error) {
 	b := &builder{cfg: cfg, tel: tel}

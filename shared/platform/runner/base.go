@@ -13,10 +13,15 @@ import (
 // AddrVariable is the variable of the listening address; most services give it a Default.
 const AddrVariable = "MNEME_HTTP_ADDR"
 
+// MetricsAddrVariable is the variable of the address of /metrics; a service that the world reaches gives it a Default.
+const MetricsAddrVariable = "MNEME_METRICS_ADDR"
+
 // Base is the configuration that every service has beside its own.
 type Base struct {
 	// Addr is where the one HTTP server listens.
 	Addr string `env:"MNEME_HTTP_ADDR" envDefault:"127.0.0.1:0" desc:"host:port of the HTTP server (RPC, /healthz, /readyz, /metrics); port 0 takes a free one"`
+	// MetricsAddr is where /metrics is served, where it is not to be by the one that all can reach; empty for that.
+	MetricsAddr string `env:"MNEME_METRICS_ADDR" envDefault:"" desc:"host:port of an HTTP server for /metrics alone, which MNEME_HTTP_ADDR does not serve then; port 0 takes a free one; empty for none"`
 	// MaxBody bounds a request.
 	MaxBody config.Size `env:"MNEME_HTTP_MAX_BODY" envDefault:"4MiB" desc:"largest request body"`
 	// HeaderTimeout bounds how long a client may take to send the headers.
@@ -37,6 +42,7 @@ type Base struct {
 func (b Base) Validate() error {
 	return errors.Join(
 		config.Require(isAddr(b.Addr), AddrVariable, b.Addr, "host:port"),
+		config.Require(b.MetricsAddr == "" || isAddr(b.MetricsAddr), MetricsAddrVariable, b.MetricsAddr, "host:port, or nothing"),
 		config.Require(b.MaxBody > 0, "MNEME_HTTP_MAX_BODY", b.MaxBody, "more than zero"),
 		config.Require(b.HeaderTimeout > 0, "MNEME_HTTP_HEADER_TIMEOUT", b.HeaderTimeout, "more than zero"),
 		config.Require(b.BodyTimeout > 0, "MNEME_HTTP_BODY_TIMEOUT", b.BodyTimeout, "more than zero"),

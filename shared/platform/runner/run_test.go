@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -32,6 +33,32 @@ func TestServiceAnswersForHealthMetricsAndItsRoutes(t *testing.T) {
 	}
 	if status, _ := i.get("/healthz"); status != 0 {
 		t.Errorf("answers %d after its end", status)
+	}
+}
+
+func TestMetricsAreServedElsewhereWhereTheyHaveAnAddress(t *testing.T) {
+	i := launch(t, serving(&runner.App{}), map[string]string{runner.MetricsAddrVariable: "127.0.0.1:0"})
+	i.awaitStatus("/readyz", http.StatusOK)
+	if status, body := i.get("/metrics"); status != http.StatusNotFound || strings.Contains(body, "go_goroutines") {
+		t.Errorf("the service's address answers %d %q", status, body)
+	}
+	_, after, _ := strings.Cut(i.log.String(), `"listening for metrics"`)
+	line, _, _ := strings.Cut(after, "\n")
+	addr := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line)
+	res, err := i.client.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil || !strings.Contains(string(body), "go_goroutines") {
+		t.Errorf("%d %q, %v", res.StatusCode, body, err)
+	}
+	if err := i.end(); err != nil {
+		t.Error(err)
+	}
+	if res, err := i.client.Get("http://" + addr + "/metrics"); err == nil {
+		_ = res.Body.Close()
+		t.Error("metrics are served after the end")
 	}
 }
 

@@ -16,39 +16,63 @@ import (
 const idleTimeout = 2 * time.Minute
 
 // server is the service's one HTTP server. From the start it answers for health and metrics; the
-// service's own routes answer 503 until they are opened.
+// service's own routes answer 503 until they are opened. Metrics may have a server of their own.
 type server struct {
-	http   *http.Server
-	addr   string
-	routes atomic.Pointer[http.Handler]
-	failed chan error
+	http    *http.Server
+	addr    string
+	metrics *http.Server // nil where http serves them
+	routes  atomic.Pointer[http.Handler]
+	failed  chan error
 }
 
-// listen takes the port and begins to serve.
+// listen takes the ports and begins to serve.
 func listen(ctx context.Context, base Base, h *health, tel *telemetry.Telemetry) (*server, error) {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", base.Addr)
+	listener, err := take(ctx, base.Addr, AddrVariable)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s (%s): %w", base.Addr, AddrVariable, err)
+		return nil, err
 	}
-	s := &server{addr: listener.Addr().String(), failed: make(chan error, 1)}
+	s := &server{addr: listener.Addr().String(), failed: make(chan error, 2)}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true) // gRPC clients speak HTTP/2 without TLS to us
-	s.http = &http.Server{
-		Handler:           timeBodies(base.BodyTimeout, s.mux(base, h, tel)),
-		Protocols:         &protocols,
-		ReadHeaderTimeout: base.HeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		ErrorLog:          slog.NewLogLogger(tel.Log.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-	}
-	go func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serve HTTP: %w", err)
+	serve := func(on net.Listener, handler http.Handler) *http.Server {
+		out := &http.Server{
+			Handler:           timeBodies(base.BodyTimeout, handler),
+			Protocols:         &protocols,
+			ReadHeaderTimeout: base.HeaderTimeout,
+			IdleTimeout:       idleTimeout,
+			ErrorLog:          slog.NewLogLogger(tel.Log.Handler(), slog.LevelWarn),
+			BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		}
-	}()
+		go func() {
+			if err := out.Serve(on); !errors.Is(err, http.ErrServerClosed) {
+				s.failed <- fmt.Errorf("serve HTTP: %w", err)
+			}
+		}()
+		return out
+	}
+	if base.MetricsAddr != "" {
+		own, err := take(ctx, base.MetricsAddr, MetricsAddrVariable)
+		if err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+		tel.Log.Info("listening for metrics", "addr", own.Addr().String())
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", tel.Metrics)
+		s.metrics = serve(own, mux)
+	}
+	s.http = serve(listener, s.mux(base, h, tel))
 	return s, nil
+}
+
+// take takes a port, which a variable names.
+func take(ctx context.Context, addr, variable string) (net.Listener, error) {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s (%s): %w", addr, variable, err)
+	}
+	return listener, nil
 }
 
 // mux serves health and metrics at their own paths, and the service's routes at all others, as they come: http.ServeMux alone would
@@ -57,7 +81,9 @@ func (s *server) mux(base Base, h *health, tel *telemetry.Telemetry) http.Handle
 	own := http.NewServeMux()
 	own.HandleFunc("GET /healthz", h.serveAlive)
 	own.HandleFunc("GET /readyz", h.serveReady)
-	own.Handle("GET /metrics", tel.Metrics)
+	if base.MetricsAddr == "" {
+		own.Handle("GET /metrics", tel.Metrics)
+	}
 	routes := http.MaxBytesHandler(http.HandlerFunc(s.serveRoutes), int64(base.MaxBody))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -89,8 +115,12 @@ func (s *server) open(routes http.Handler) {
 
 // stop takes no more requests and lets the open ones finish until ctx ends; then it cuts them off.
 func (s *server) stop(ctx context.Context) error {
-	if err := s.http.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("finish open requests: %w", err), s.http.Close())
+	var metrics error
+	if s.metrics != nil {
+		metrics = s.metrics.Close()
 	}
-	return nil
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("finish open requests: %w", err), s.http.Close(), metrics)
+	}
+	return metrics
 }
