@@ -81,8 +81,6 @@ type Event struct {
 	Turn      *memory.Turn `json:"turn,omitempty"`
 	// Context says that the turn is not to be formed, only to be read beside those of its session that are.
 	Context bool `json:"context,omitempty"`
-	// Replayed says that the event comes from the dead letters: something may have been formed of its turn already.
-	Replayed bool `json:"replayed,omitempty"`
 	// DecidedAt is when the filter decided that the turn passes; zero where that is not known.
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 	ClosedAt  time.Time `json:"closed_at,omitzero"`
@@ -111,7 +109,6 @@ type Turn struct {
 	memory.Turn
 	EventID   string    `json:"event_id"`
 	DecidedAt time.Time `json:"decided_at,omitzero"`
-	Replayed  bool      `json:"replayed,omitempty"`
 }
 
 // Batch is the turns one consolidation works on.
