@@ -267,6 +267,8 @@ type ApplyInput struct {
 	Now     time.Time `json:"now"`
 	// More is that of Extracted: the turns are not done with.
 	More bool `json:"more,omitempty"`
+	// Again are turns that were decided on and come again, so that they do not count as formed: W holds them where that was decided.
+	Again []Turn `json:"again,omitempty"`
 }
 
 // RetractInput is the argument of Retract.
