@@ -42,7 +42,7 @@ func (in *Intake) Handle(ctx context.Context, batch []bus.Message) error {
 			return err
 		}
 		scope = e.Scope
-		taken.add(e, traceParent(ctx, m), bus.HeaderCarrier{Headers: &m.Headers}.Get(bus.ReplayedHeader) != "")
+		taken.add(e, traceParent(ctx, m))
 	}
 	t, err := in.Tenants.Lookup(scope.Tenant)
 	if err != nil {
@@ -76,7 +76,7 @@ type taken struct {
 }
 
 // add takes an event in. An erasure leaves of what came before it in the batch only other erasures: the rest need not go anywhere.
-func (t *taken) add(e contract.SalientEvent, traceParent string, replayed bool) {
+func (t *taken) add(e contract.SalientEvent, traceParent string) {
 	switch {
 	case e.Dropped != nil:
 		t.addContext(e, traceParent)
@@ -94,7 +94,7 @@ func (t *taken) add(e contract.SalientEvent, traceParent string, replayed bool) 
 	}
 	t.events = append(t.events, consolidation.Event{
 		ID: e.EventID, SessionID: e.SessionID, Turn: e.Turn, DecidedAt: e.Decision.DecidedAt, ClosedAt: e.ClosedAt,
-		Erase: !e.ErasedAt.IsZero(), TraceParent: traceParent, Replayed: replayed,
+		Erase: !e.ErasedAt.IsZero(), TraceParent: traceParent,
 	})
 }
 

@@ -1,6 +1,7 @@
 package utilizer
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 
@@ -13,10 +14,15 @@ import (
 // RetractWait is how long DeleteMemory waits.
 const RetractWait = retractWait
 
+// Fared is told how memories fared.
+type Fared func(ctx context.Context, scope memory.Scope, recallID string, shown, cited []string, byCaller bool)
+
 // Handler serves both services for tests, as build does.
-func Handler(r *Recaller, feedback bus.Publisher, writer Writer, log *slog.Logger, auth rpcauth.Authenticator) http.Handler {
+func Handler(
+	r *Recaller, feedback bus.Publisher, writer Writer, fared Fared, log *slog.Logger, auth rpcauth.Authenticator,
+) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: r, feedback: feedback, log: log}))
+	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(&server{recaller: r, feedback: feedback, fared: fared, log: log}))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(NewMemoryServer(r, writer, log)))
 	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(&diagnosisServer{answers: &server{recaller: r, log: log}}))
 	return rpcauth.Require(auth, rpcauth.Inside{}, mux, nil)

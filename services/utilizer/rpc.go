@@ -35,8 +35,8 @@ type server struct {
 	recaller *Recaller
 	feedback bus.Publisher
 	log      *slog.Logger
-	// fared is told which memories were shown, and which of them cited, where calls of models are recorded; nil where they are not.
-	fared func(ctx context.Context, scope memory.Scope, shown, cited []string, byCaller bool)
+	// fared is told which memories a recall showed, and which of them were cited, where calls of models are recorded; nil where they are not.
+	fared func(ctx context.Context, scope memory.Scope, recallID string, shown, cited []string, byCaller bool)
 }
 
 // Recall implements the RPC.
@@ -48,7 +48,7 @@ func (s *server) Recall(
 		return nil, err
 	}
 	if s.fared != nil {
-		s.fared(ctx, memory.Scope{Tenant: t.ID, User: req.Msg.GetUserId()}, ids(result.Profile.Cited), nil, false)
+		s.fared(ctx, memory.Scope{Tenant: t.ID, User: req.Msg.GetUserId()}, result.ID, ids(result.Profile.Cited), nil, false)
 	}
 	return connect.NewResponse(response(result)), nil
 }
@@ -146,7 +146,7 @@ func (s *server) publish(ctx context.Context, scope memory.Scope, f contract.Fee
 		return err
 	}
 	if s.fared != nil {
-		s.fared(ctx, scope, f.Shown, f.Cited, f.Source == contract.CitationCaller)
+		s.fared(ctx, scope, f.RecallID, f.Shown, f.Cited, f.Source == contract.CitationCaller)
 	}
 	ctx, cancel := context.WithTimeout(ctx, feedbackTimeout)
 	defer cancel()

@@ -101,6 +101,9 @@ type fixture struct {
 	writer *writer
 	web    *httptest.Server
 	log    *bytes.Buffer
+
+	mu    sync.Mutex
+	fared []string
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -113,7 +116,7 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	r := &fixture{Recaller: newRecaller(t), out: &outbox{}, writer: &writer{}, log: &bytes.Buffer{}}
-	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, slog.New(slog.NewTextHandler(r.log, nil)), tenants))
+	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, r.noteFared, slog.New(slog.NewTextHandler(r.log, nil)), tenants))
 	t.Cleanup(r.web.Close)
 	return r
 }
@@ -441,6 +444,32 @@ func TestARecallIsToldInTextAndParts(t *testing.T) {
 	}
 }
 
+// noteFared notes by which recall it is told how memories fared, and how many were shown and cited.
+func (r *fixture) noteFared(_ context.Context, _ memory.Scope, recallID string, shown, cited []string, byCaller bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fared = append(r.fared, fmt.Sprintf("%s: %d shown, %d cited, %t", recallID, len(shown), len(cited), byCaller))
+}
+
+// What is told of one recall bears its id, so that it counts once.
+func TestHowMemoriesFaredIsToldOfTheirRecall(t *testing.T) {
+	r := newFixture(t)
+	c := r.as(acmeKey)
+	recall, err := c.Recall(t.Context(), ask(&mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, shown := recall.Msg.GetRecallId(), len(recall.Msg.GetCited())
+	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: id, ShownIds: []string{"a", "b"}, CitedIds: []string{"b"}}
+	if _, err := c.ReportCitations(t.Context(), ask(report)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{fmt.Sprintf("%s: %d shown, 0 cited, false", id, shown), id + ": 2 shown, 1 cited, true"}
+	if shown == 0 || !slices.Equal(r.fared, want) {
+		t.Errorf("told %q, want %q", r.fared, want)
+	}
+}
+
 func TestCitationsBecomeFeedback(t *testing.T) {
 	r := newFixture(t)
 	c := r.as(acmeKey)
@@ -482,7 +511,7 @@ func (r *fixture) asksModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, slog.New(slog.NewTextHandler(r.log, nil)), modelled))
+	r.web = httptest.NewServer(utilizer.Handler(r.Recaller, r.out, r.writer, r.noteFared, slog.New(slog.NewTextHandler(r.log, nil)), modelled))
 	t.Cleanup(r.web.Close)
 }
 

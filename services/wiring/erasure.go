@@ -69,7 +69,11 @@ func (r Redis) OpenRecords(o records.Options, tel *telemetry.Telemetry) (*record
 	if err != nil {
 		return nil, nil, err
 	}
-	return records.New(client, o), client.Close, nil
+	store, err := records.New(client, o)
+	if err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return store, client.Close, nil
 }
 
 // ModelRecords are what is kept of calls of models, as a store to be erased. They are erased also where nothing is recorded by now.

@@ -60,12 +60,14 @@ func (b *Builder) Account(m *Model, r Redis, tel *telemetry.Telemetry) (*records
 		return nil, err
 	}
 	o := m.Records
-	o.Log = tel.Log
+	o.Log, o.Meter = tel.Log, tel.Meter.Meter(Scope)
 	store, free, err := r.OpenRecords(o, tel)
 	if err != nil {
 		return nil, err
 	}
 	b.OnClose("redis of records", free)
+	b.OnClose("records", func() error { store.Flush(context.Background()); return nil }) // after what uses models has stopped
+	b.Background(runner.Task{Name: "records", Run: store.Run})
 	m.record = store.Keep
 	return store, nil
 }

@@ -14,43 +14,26 @@ import (
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/records"
 	"github.com/mneme-memory/mneme/shared/store/usage"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 func TestTokensOfModelsAreCountedForTheirTenants(t *testing.T) {
 	server, redis := llmtest.New(t), miniredis.RunT(t)
-	m := wiring.Model{Endpoint: server.Config()}
-	b := &wiring.Builder{}
-	if _, err := b.Account(&m, wiring.Redis{Addrs: []string{redis.Addr()}}, telemetry.Discard()); err != nil {
-		t.Fatal(err)
-	}
-	filters, free, err := m.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions()}, telemetry.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	filter, err := filters.Find(tenant.PolicyLLM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filter, _, end := accounted(t, wiring.Model{Endpoint: server.Config()}, redis.Addr())
 	for of, words := range map[string]int{"acme": 700, "globex": 30} {
-		turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now()}
-		turn.Text = strings.Repeat("word ", words)
-		if _, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, []memory.Turn{turn}, nil); err != nil {
+		if _, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, said(strings.Repeat("word ", words)), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := free(); err != nil {
-		t.Error(err)
-	}
-	if _, err := b.Abandon(context.Background(), nil); err != nil { // what is left is written at the end
-		t.Error(err)
-	}
+	end() // what is left is written then
 	client := goredis.NewClient(&goredis.Options{Addr: redis.Addr()})
 	defer func() { _ = client.Close() }()
 	counter, err := usage.New(client, usage.Options{})
@@ -79,22 +62,9 @@ func TestATenantWhoseBudgetIsUsedUpIsServedWithoutAModel(t *testing.T) {
 	counter.Count(t.Context(), "acme", usage.Tokens, 1000)
 	counter.Close(t.Context())
 
-	m := wiring.Model{Endpoint: server.Config(), DayTokens: 1000}
-	b := &wiring.Builder{}
-	if _, err := b.Account(&m, wiring.Redis{Addrs: []string{redis.Addr()}}, telemetry.Discard()); err != nil {
-		t.Fatal(err)
-	}
-	filters, free, err := m.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions()}, telemetry.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	filter, err := filters.Find(tenant.PolicyLLM)
-	if err != nil {
-		t.Fatal(err)
-	}
-	turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now(), Text: "I live in Porto"}
+	filter, _, end := accounted(t, wiring.Model{Endpoint: server.Config(), DayTokens: 1000}, redis.Addr())
 	for of, policy := range map[string]string{"acme": "embedded-filter/", "globex": "llm/"} {
-		out, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, []memory.Turn{turn}, nil)
+		out, err := filter.Filter(t.Context(), memory.Scope{Tenant: of, User: "ana"}, said("I live in Porto"), nil)
 		if err != nil || !strings.HasPrefix(out[0].PolicyVersion, policy) {
 			t.Errorf("%s: decided %+v, %v", of, out, err)
 		}
@@ -103,16 +73,14 @@ func TestATenantWhoseBudgetIsUsedUpIsServedWithoutAModel(t *testing.T) {
 		t.Errorf("%d calls, want that of the other tenant", n)
 	}
 	redis.Close() // what cannot be told is no reason to stop
-	_, err = filter.Filter(t.Context(), memory.Scope{Tenant: "third", User: "ana"}, []memory.Turn{turn}, nil)
+	_, err = filter.Filter(t.Context(), memory.Scope{Tenant: "third", User: "ana"}, said("I live in Porto"), nil)
 	if err != nil || server.Total() != 2 {
 		t.Errorf("with Redis away: %v after %d calls", err, server.Total())
 	}
 	if err := redis.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Abandon(context.Background(), free()); err != nil {
-		t.Error(err)
-	}
+	end()
 	if n, err := counter.Today(t.Context(), "acme", usage.Degraded); err != nil || n != 1 {
 		t.Errorf("%d calls are counted as degraded, %v", n, err)
 	}
@@ -120,35 +88,54 @@ func TestATenantWhoseBudgetIsUsedUpIsServedWithoutAModel(t *testing.T) {
 
 func TestCallsOfModelsAreRecordedWhereThatIsWanted(t *testing.T) {
 	server, redis := llmtest.New(t), miniredis.RunT(t)
+	ana := memory.Scope{Tenant: "acme", User: "ana"}
 	for _, wanted := range []bool{false, true} {
-		m := wiring.Model{Endpoint: server.Config(), Record: wanted}
-		b := &wiring.Builder{}
-		store, err := b.Account(&m, wiring.Redis{Addrs: []string{redis.Addr()}}, telemetry.Discard())
-		if err != nil || (store != nil) != wanted {
-			t.Fatalf("wanted %t: %v, %v", wanted, store, err)
+		filter, store, end := accounted(t, wiring.Model{Endpoint: server.Config(), Record: wanted}, redis.Addr())
+		if (store != nil) != wanted {
+			t.Fatalf("wanted %t: %v", wanted, store)
 		}
-		filters, free, err := m.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions()}, telemetry.Discard())
-		if err != nil {
+		if _, err := filter.Filter(t.Context(), ana, said("I live in Porto"), nil); err != nil {
 			t.Fatal(err)
 		}
-		filter, err := filters.Find(tenant.PolicyLLM)
-		if err != nil {
-			t.Fatal(err)
-		}
-		turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now(), Text: "I live in Porto"}
-		ana := memory.Scope{Tenant: "acme", User: "ana"}
-		if _, err := filter.Filter(t.Context(), ana, []memory.Turn{turn}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if store != nil {
-			if n, err := store.Count(t.Context(), ana); err != nil || n != 1 {
-				t.Errorf("%d records, %v; want that of the second call", n, err)
-			}
-		}
+		end() // what is left is written then
+	}
+	client := goredis.NewClient(&goredis.Options{Addr: redis.Addr()})
+	defer func() { _ = client.Close() }()
+	store, err := records.New(client, records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := store.Count(t.Context(), ana); err != nil || n != 1 {
+		t.Errorf("%d records, %v; want that of the second call", n, err)
+	}
+}
+
+// accounted returns the filter of tenants with a model whose use is accounted in a Redis, where its calls are recorded, nil where they are
+// not, and what ends all that.
+func accounted(t *testing.T, m wiring.Model, redis string) (filter formation.Filter, store *records.Store, end func()) {
+	t.Helper()
+	b := &wiring.Builder{}
+	store, err := b.Account(&m, wiring.Redis{Addrs: []string{redis}}, telemetry.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	filters, free, err := m.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions()}, telemetry.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filter, err = filters.Find(tenant.PolicyLLM); err != nil {
+		t.Fatal(err)
+	}
+	return filter, store, func() {
 		if _, err := b.Abandon(context.Background(), free()); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// said is one turn of a user.
+func said(text string) []memory.Turn {
+	return []memory.Turn{{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now(), Text: text}}
 }
 
 func TestWithoutAModelNothingIsCounted(t *testing.T) {
@@ -188,8 +175,8 @@ func TestATrainedPolicyIsReadWhereOneIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := memory.Turn{ID: "t", SessionID: "s", Speaker: "Ana", Role: memory.RoleUser, Time: time.Now(), Text: "I live in Porto"}
-	made, err := filters[tenant.PolicyEmbedded].Filter(t.Context(), memory.Scope{Tenant: "acme", User: "ana"}, []memory.Turn{turn}, nil)
+	ana := memory.Scope{Tenant: "acme", User: "ana"}
+	made, err := filters[tenant.PolicyEmbedded].Filter(t.Context(), ana, said("I live in Porto"), nil)
 	if err != nil || made[0].PolicyVersion != p.Version {
 		t.Errorf("decided %+v, %v", made, err)
 	}

@@ -193,10 +193,10 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) error {
 func passing(in ApplyInput) []window.Kept {
 	var out []window.Kept
 	for _, p := range in.Decided.Passing {
-		for _, t := range in.Batch.turns() {
+		for _, t := range slices.Concat(in.Batch.Turns, in.Again) {
 			if t.ID == p.TurnID {
 				t.Saliency = memory.SaliencyDecision{} // W shows what was said
-				out = append(out, window.Kept{Turn: t, Until: p.Until})
+				out = append(out, window.Kept{Turn: t.Turn, Until: p.Until})
 			}
 		}
 	}

@@ -81,8 +81,6 @@ type Event struct {
 	Turn      *memory.Turn `json:"turn,omitempty"`
 	// Context says that the turn is not to be formed, only to be read beside those of its session that are.
 	Context bool `json:"context,omitempty"`
-	// Replayed says that the event comes from the dead letters: something may have been formed of its turn already.
-	Replayed bool `json:"replayed,omitempty"`
 	// DecidedAt is when the filter decided that the turn passes; zero where that is not known.
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 	ClosedAt  time.Time `json:"closed_at,omitzero"`
@@ -111,7 +109,6 @@ type Turn struct {
 	memory.Turn
 	EventID   string    `json:"event_id"`
 	DecidedAt time.Time `json:"decided_at,omitzero"`
-	Replayed  bool      `json:"replayed,omitempty"`
 }
 
 // Batch is the turns one consolidation works on.
@@ -270,6 +267,8 @@ type ApplyInput struct {
 	Now     time.Time `json:"now"`
 	// More is that of Extracted: the turns are not done with.
 	More bool `json:"more,omitempty"`
+	// Again are turns that were decided on and come again, so that they do not count as formed: W holds them where that was decided.
+	Again []Turn `json:"again,omitempty"`
 }
 
 // RetractInput is the argument of Retract.

@@ -32,10 +32,14 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	if len(verdict.Lookups) > 0 {
 		return a.ask(ctx, verdict)
 	}
-	if err := a.replaceStandIns(ctx, &in, &verdict); err != nil {
+	before, err := a.madeBefore(ctx, in.Batch)
+	if err != nil {
 		return Decided{}, classify(err)
 	}
-	if err := a.tellApart(ctx, in, verdict.Operations); err != nil {
+	if err := a.replaceStandIns(before, &in, &verdict); err != nil {
+		return Decided{}, classify(err)
+	}
+	if err := a.tellApart(ctx, before, in, verdict.Operations); err != nil {
 		return Decided{}, classify(err)
 	}
 	if err := a.complete(ctx, in, verdict.Operations); err != nil {
@@ -48,19 +52,32 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	return decided, fits("what was decided", decided)
 }
 
+// madeBefore returns the entries, of every state, that the bank has of the turns of a batch. There are some where the turns come again, from
+// the dead letters or because the bus delivers them twice, and where one turn is worked off in parts.
+func (a *Activities) madeBefore(ctx context.Context, b Batch) (made []memory.Memory, err error) {
+	if len(b.Turns) == 0 {
+		return nil, nil
+	}
+	o := bank.ListOptions{Sources: b.turnIDs()}
+	for {
+		page, err := a.Bank.List(ctx, b.Scope, o)
+		if err != nil {
+			return nil, fmt.Errorf("look for what was made of the turns before: %w", err)
+		}
+		made = append(made, page.Memories...)
+		if o.Token = page.Next; o.Token == "" {
+			return made, nil
+		}
+	}
+}
+
 // reasonStandIn is kept with the operation that ends an entry which stood in for what a model made later.
 const reasonStandIn = "formed by the model"
 
 // replaceStandIns ends what the policy without a model made of turns that a budget kept from the model, and that the model forms now. An
 // entry that the model's operations are about stays what they make of it. What a decision cannot be shown of the bank it may still end.
-func (a *Activities) replaceStandIns(ctx context.Context, in *DecideInput, verdict *formation.Verdict) error {
-	var replayed []string
-	for _, t := range in.Batch.Turns {
-		if t.Replayed {
-			replayed = append(replayed, t.ID)
-		}
-	}
-	if len(replayed) == 0 || in.Batch.Policy == policyWithoutModel || in.Batch.Skip > 0 {
+func (a *Activities) replaceStandIns(before []memory.Memory, in *DecideInput, verdict *formation.Verdict) error {
+	if len(before) == 0 || in.Batch.Policy == policyWithoutModel || in.Batch.Skip > 0 {
 		return nil
 	}
 	other, err := a.Formers(in.Batch.Strategy, policyWithoutModel)
@@ -73,29 +90,22 @@ func (a *Activities) replaceStandIns(ctx context.Context, in *DecideInput, verdi
 			named[id] = true
 		}
 	}
+	own := in.Batch.turnIDs()
 	failed := sourcesOf(slices.Concat(in.Failed, verdict.Failed)) // these come again, and their stand-ins hold until then
-	o := bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}, Sources: replayed}
-	for {
-		page, err := a.Bank.List(ctx, in.Batch.Scope, o)
-		if err != nil {
-			return fmt.Errorf("look for entries that stand in: %w", err)
+	foreign := func(id string) bool { return !slices.Contains(own, id) || slices.Contains(failed, id) }
+	for _, m := range before {
+		if m.Status != memory.StatusActive || named[m.ID] || policyName(m.PolicyVersion) != policyName(other.Version()) ||
+			slices.ContainsFunc(m.Sources, foreign) {
+			continue
 		}
-		for _, m := range page.Memories {
-			foreign := func(id string) bool { return !slices.Contains(replayed, id) || slices.Contains(failed, id) }
-			if named[m.ID] || policyName(m.PolicyVersion) != policyName(other.Version()) || slices.ContainsFunc(m.Sources, foreign) {
-				continue
-			}
-			verdict.Operations = append(verdict.Operations, memory.Operation{
-				Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: slices.Clone(m.Sources), Reason: reasonStandIn, At: m.ValidFrom,
-			})
-			if !slices.ContainsFunc(in.Neighbourhood.Pool, func(p memory.Memory) bool { return p.ID == m.ID }) {
-				in.Neighbourhood.Pool = append(in.Neighbourhood.Pool, m)
-			}
-		}
-		if o.Token = page.Next; o.Token == "" {
-			return nil
+		verdict.Operations = append(verdict.Operations, memory.Operation{
+			Kind: memory.OpDelete, Targets: []string{m.ID}, Sources: slices.Clone(m.Sources), Reason: reasonStandIn, At: m.ValidFrom,
+		})
+		if !slices.ContainsFunc(in.Neighbourhood.Pool, func(p memory.Memory) bool { return p.ID == m.ID }) {
+			in.Neighbourhood.Pool = append(in.Neighbourhood.Pool, m)
 		}
 	}
+	return nil
 }
 
 // policyName is a policy's version without what of it changes.
@@ -107,13 +117,13 @@ func policyName(version string) string {
 // againFrom is where the ordinals of entries begin that are made of turns which something was made of before.
 const againFrom = 1000
 
-// tellApart gives the entries of replayed turns other ids where the bank has something else by theirs: ids come of turns and of the order
-// of what these say, and something was made of the turns before. Nothing in the bank would be overwritten; the new entry would be lost.
-func (a *Activities) tellApart(ctx context.Context, in DecideInput, ops []memory.Operation) error {
-	b := in.Batch
-	if !slices.ContainsFunc(b.Turns, func(t Turn) bool { return t.Replayed }) {
+// tellApart gives the entries of turns of which something was made before other ids where the bank has something else by theirs: ids come
+// of turns and of the order of what these say. Nothing in the bank would be overwritten; the new entry would be lost.
+func (a *Activities) tellApart(ctx context.Context, before []memory.Memory, in DecideInput, ops []memory.Operation) error {
+	if len(before) == 0 {
 		return nil
 	}
+	b := in.Batch
 	taken := map[string]bool{}
 	free := func(id, content string) (bool, error) {
 		if taken[id] {
@@ -146,7 +156,7 @@ func (a *Activities) tellApart(ctx context.Context, in DecideInput, ops []memory
 		for n := againFrom; ; n++ {
 			ok, err := free(id, m.Content)
 			if err != nil {
-				return fmt.Errorf("look for entries of replayed turns: %w", err)
+				return fmt.Errorf("look for entries of turns that come again: %w", err)
 			}
 			if ok {
 				break

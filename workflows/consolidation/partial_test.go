@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
@@ -162,8 +163,9 @@ func (r *rewording) Extract(ctx context.Context, in formation.Session) ([]format
 	return out, err
 }
 
-// A turn of which something was formed is formed again when it comes from the dead letters, and what is made of it then is kept.
-func TestWhatIsMadeOfAReplayedTurnIsNotLost(t *testing.T) {
+// A turn of which something was formed is formed again when it comes again, from the dead letters or because the bus delivers it twice, and
+// what is made of it then is kept.
+func TestWhatIsMadeOfATurnThatComesAgainIsNotLost(t *testing.T) {
 	s := newShop(t)
 	former := &rewording{}
 	s.Formers = func(string, string) (formation.Former, error) { return former, nil }
@@ -176,9 +178,6 @@ func TestWhatIsMadeOfAReplayedTurnIsNotLost(t *testing.T) {
 	once.Batch.Turns = nil // put aside, however much was made of them
 	if err := s.Apply(t.Context(), once); err != nil {
 		t.Fatal(err)
-	}
-	for i := range b.Turns {
-		b.Turns[i].Replayed = true
 	}
 	replayed := s.decide(t.Context(), t, b, start)
 	repeated := s.decide(t.Context(), t, b, start)
@@ -234,9 +233,6 @@ func TestABudgetThatIsUsedUpIsMadeUpForLater(t *testing.T) {
 		t.Fatalf("dead letters %+v, want the session", dead)
 	}
 	model.err = nil
-	for i := range events {
-		events[i].Replayed = true
-	}
 	model.faulty = "s1:1" // what a turn says cannot be extracted: what stood in for it stays
 	if got := form(); !slices.Contains(got, "partial") || len(got) != 2 || len(s.announced.deadLetters) != 2 {
 		t.Errorf("with a turn that fails what holds is formed by %q, dead letters %d", got, len(s.announced.deadLetters))
@@ -247,5 +243,47 @@ func TestABudgetThatIsUsedUpIsMadeUpForLater(t *testing.T) {
 	}
 	if kept, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0", "s1:1"}); err != nil || len(kept) != 2 {
 		t.Errorf("%d turns count as formed, %v", len(kept), err)
+	}
+}
+
+// fleeting is a former that leaves every turn to working memory, and beside that cannot make anything of what the second says.
+type fleeting struct{ partial }
+
+func (*fleeting) Decide(_ context.Context, in formation.Bundle) (v formation.Verdict, err error) {
+	for _, turn := range in.Session.Turns {
+		v.Passing = append(v.Passing, formation.Passing{TurnID: turn.ID, Until: start.Add(time.Hour)})
+	}
+	v.Failed = []formation.Failure{{Sources: []string{in.Session.Turns[1].ID}, Reason: "target m9 is not there"}}
+	return v, nil
+}
+
+// What is for working memory alone is held there although its turn comes again.
+func TestWorkingMemoryHoldsTurnsThatComeAgain(t *testing.T) {
+	for name, model := range map[string]formation.Former{
+		"in place of a model without a budget": &rewording{err: llm.ErrBudget}, "beside what failed": &fleeting{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			s.Formers = func(_, policy string) (formation.Former, error) {
+				if policy == "llm" {
+					return model, nil
+				}
+				return salimory.NewEmbedded(), nil
+			}
+			b := batchOf(10, "My head hurts today.", "I'm making soup tonight.")
+			var events []consolidation.Event
+			for _, held := range b.Turns {
+				events = append(events, consolidation.Event{ID: held.EventID, SessionID: b.SessionID, Turn: &held.Turn})
+			}
+			p := params()
+			p.Scope, p.Policy = owner, "llm"
+			if err := consolidation.Form(t.Context(), s.Activities, p, append(events, closed(b.SessionID)), start); err != nil {
+				t.Fatal(err)
+			}
+			held, err := s.Window.Recent(t.Context(), owner, b.Turns[1].Time)
+			if err != nil || len(held) != 2 || len(s.announced.deadLetters) != 1 {
+				t.Errorf("working memory holds %+v, %v, and there are %d dead letters; want both turns", held, err, len(s.announced.deadLetters))
+			}
+		})
 	}
 }

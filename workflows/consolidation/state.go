@@ -142,7 +142,7 @@ func (s *State) addTurn(e Event, now time.Time) {
 		return
 	}
 	session := s.open(e, now)
-	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID, e.DecidedAt, e.Replayed})
+	session.Turns = append(session.Turns, Turn{*e.Turn, e.ID, e.DecidedAt})
 }
 
 // addContext keeps a turn that is only to be read. What comes after its session has ended is of no use.

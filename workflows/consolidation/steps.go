@@ -151,10 +151,11 @@ func consolidate(do steps, b Batch) (extracted Extracted, failed []formation.Fai
 	if len(failed) > 0 && extracted.More {
 		return extracted, nil, temporal.NewApplicationError(reasonFailed(failed), errorMalformed) // a turn is not formed in part and put aside
 	}
-	if b.Instead != "" { // all turns come again
-		b.Turns = nil
+	again := sourcesOf(failed)
+	if b.Instead != "" {
+		again = b.turnIDs()
 	}
-	return extracted, failed, do.apply(ApplyInput{b.without(sourcesOf(failed)), decided, do.now(), extracted.More})
+	return extracted, failed, do.apply(ApplyInput{b.without(again), decided, do.now(), extracted.More, b.only(again).Turns})
 }
 
 // decide asks for a decision, making the lookups that the former wants first.

@@ -46,8 +46,8 @@ type entries struct {
 // Touched is what the operations are about.
 func (e entries) Touched(scope memory.Scope) memory.Touch { return memory.Touched(scope, e.operations) }
 
-// askEntries asks a role once and turns its answer into operations, whose new entries have no ids yet.
-func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds []memory.Kind) (entries, error) {
+// askEntries asks a role, the i-th of so many, once and turns its answer into operations.
+func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds []memory.Kind, i, roles int) (entries, error) {
 	v := d.view(kinds)
 	return llm.Ask(ctx, r, d.session.Scope, v, len(d.turns), func(a A) (entries, error) {
 		nothing, list := a.actions(d)
@@ -57,7 +57,9 @@ func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds [
 		case !nothing && len(list) == 0:
 			return entries{}, structured.Faultf("there are no operations; if there is nothing to do, set \"nothing\" to true")
 		}
-		return d.operations(v, list)
+		out, err := d.operations(v, list)
+		d.number(out.operations, i, roles) // here, because what is recorded of the call names the entries
+		return out, err
 	})
 }
 

@@ -1,14 +1,18 @@
 package membuilder_test
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/llm"
+	"github.com/mneme-memory/mneme/shared/formation/membuilder"
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
@@ -219,5 +223,60 @@ func TestOneWrongActionFailsAlone(t *testing.T) {
 		if !slices.ContainsFunc(v.Operations, func(o memory.Operation) bool { return slices.Equal(o.Sources, []string{"turn-a"}) }) {
 			t.Errorf("%s: operations %+v, want the right one among them", role, v.Operations)
 		}
+	}
+}
+
+// What is recorded of a call names the entries by the ids under which they will be recalled.
+func TestRecordsNameTheEntriesThatWereWritten(t *testing.T) {
+	s := llmtest.New(t)
+	var mu sync.Mutex
+	recorded := map[model.Role]memory.Touch{}
+	client, err := model.NewClient(s.Config(), model.Deps{Record: func(_ context.Context, r model.Record) {
+		mu.Lock()
+		defer mu.Unlock()
+		recorded[r.Role] = r.Touch
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	former, err := membuilder.NewLLM(client, llm.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Script(model.RoleCore, text(t, none()))
+	for _, role := range entry {
+		other := operation(role, "summary", "Ana won it.", "content", "Eva lives in Porto.", "description", "How Ana serves coffee")
+		s.Script(role, text(t, operations(operation(role), other)))
+	}
+	b := bundle([]string{"I ran a race with Eva, and brewed coffee."})
+	v, err := former.Decide(t.Context(), b)
+	if err != nil || len(v.Operations) != 2*len(entry) {
+		t.Fatalf("operations %+v, %v", v.Operations, err)
+	}
+	apply(t, b, v) // refuses an id that comes twice
+	for i, role := range entry {
+		if want := memory.Touched(scope, v.Operations[2*i:2*i+2]); !reflect.DeepEqual(recorded[role], want) {
+			t.Errorf("%s: recorded %+v, want %+v", role, recorded[role], want)
+		}
+	}
+}
+
+// What a refused action names is still there for a right one that comes after it.
+func TestAnActionThatIsWrongClosesNothing(t *testing.T) {
+	s := llmtest.New(t)
+	wrong := operation(model.RoleSemantic, "action", "UPDATE", "why", "more", "targets", []string{"m1"}, "content", " ")
+	right := operation(model.RoleSemantic, "action", "UPDATE", "why", "changed", "targets", []string{"m1"}, "sources", []string{"t2"})
+	answer := text(t, operations(wrong, with(right, "content", "Eva is Ana's aunt.")))
+	quiet(t, s, model.RoleSemantic)
+	s.Script(model.RoleSemantic, answer, answer)
+	b := known(model.RoleSemantic)
+	v, err := newFormer(t, s).Decide(t.Context(), b)
+	if err != nil || len(v.Failed) != 1 || !slices.Equal(v.Failed[0].Sources, []string{"turn-a"}) {
+		t.Fatalf("failed %+v, %v, want the first alone", v.Failed, err)
+	}
+	w := apply(t, b, v)
+	if len(w.Put) != 1 || w.Put[0].Content != "Eva is Ana's aunt." || len(w.Close) != 1 || w.Close[0].ID != "s-1" {
+		t.Errorf("write %+v, want the second action's", w)
 	}
 }

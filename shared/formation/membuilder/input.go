@@ -130,18 +130,16 @@ func (d *roleInput) sources(aliases []string) (ids []string, newest memory.Turn,
 	return ids, newest, err
 }
 
-// number puts the roles' operations into one list and gives the new entries their ids: roles that cite the same turns must not
-// give theirs the same one.
-func (d *roleInput) number(lists [][]memory.Operation) []memory.Operation {
-	out := slices.Concat(lists...)
+// number gives the new entries of the i-th of so many roles their ids: roles that cite the same turns, and do not know of each other, must
+// not give theirs the same one.
+func (d *roleInput) number(list []memory.Operation, i, roles int) {
 	next := map[string]int{}
-	for _, op := range out {
+	for _, op := range list {
 		if op.New == nil {
 			continue
 		}
 		key := strings.Join(op.Sources, "\x00")
-		op.New.ID = memory.DeriveID(d.session.Scope, op.Sources, next[key])
+		op.New.ID = memory.DeriveID(d.session.Scope, op.Sources, next[key]*roles+i)
 		next[key]++
 	}
-	return out
 }

@@ -66,25 +66,23 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		return err
 	})
 	g.Go(func() (err error) {
-		done[0], err = askEntries[events](gctx, f.episodic, d, episodicKinds)
+		done[0], err = askEntries[events](gctx, f.episodic, d, episodicKinds, 0, len(done))
 		return err
 	})
 	g.Go(func() (err error) {
-		done[1], err = askEntries[concepts](gctx, f.semantic, d, semanticKinds)
+		done[1], err = askEntries[concepts](gctx, f.semantic, d, semanticKinds, 1, len(done))
 		return err
 	})
 	g.Go(func() (err error) {
-		done[2], err = askEntries[procedures](gctx, f.procedural, d, proceduralKinds)
+		done[2], err = askEntries[procedures](gctx, f.procedural, d, proceduralKinds, 2, len(done))
 		return err
 	})
 	if err := g.Wait(); err != nil {
 		return formation.Verdict{}, err
 	}
 	verdict := formation.Verdict{Core: core}
-	var lists [][]memory.Operation
 	for _, e := range done {
-		lists, verdict.Failed = append(lists, e.operations), append(verdict.Failed, e.failed...)
+		verdict.Operations, verdict.Failed = append(verdict.Operations, e.operations...), append(verdict.Failed, e.failed...)
 	}
-	verdict.Operations = d.number(lists)
 	return verdict, nil
 }

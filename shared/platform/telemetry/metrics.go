@@ -44,6 +44,7 @@ const (
 	MetricLimited           Metric = "mneme.gateway.limited"
 	MetricLimitsUnavailable Metric = "mneme.gateway.limits_unavailable"
 	MetricUsageLost         Metric = "mneme.usage.lost"
+	MetricRecordsLost       Metric = "mneme.records.lost"
 	MetricWebhooks          Metric = "mneme.gateway.webhooks"
 )
 
@@ -76,6 +77,7 @@ func meanings() map[Metric]meaning {
 		MetricLimitsUnavailable: {"{call}", "calls whose limits could not be told, Redis being away: served or refused"},
 		MetricWebhooks:          {"{attempt}", "attempts to deliver webhooks, by result: delivered, failed (tried again) or dead"},
 		MetricUsageLost:         {"{count}", "counts of usage not written: too many waited for Redis, or it was away"},
+		MetricRecordsLost:       {"{record}", "calls of models and outcomes not recorded: too many waited for Redis, or it was away"},
 	}
 }
 

@@ -19,10 +19,12 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
 // Defaults of Options.
@@ -45,6 +47,8 @@ type Options struct {
 	Calls int64 `env:"CALLS" envDefault:"1000" desc:"records kept of a user at most, the newest"`
 	// Log is told of records that could not be kept, without what is in them; nil for nobody.
 	Log *slog.Logger
+	// Meter makes the metric of what is lost; nil makes none.
+	Meter metric.Meter
 }
 
 // Validate checks what the types do not.
@@ -55,14 +59,21 @@ func (o Options) Validate() error {
 	)
 }
 
-// Store keeps records. It is safe for concurrent use, and for several replicas.
+// maxWaiting bounds what waits to be written; a record is as long as a prompt.
+const maxWaiting = 256
+
+// Store keeps records. It is safe for concurrent use, and for several replicas. Run has to run beside what is to be kept.
 type Store struct {
-	redis goredis.UniversalClient
-	o     Options
+	redis        goredis.UniversalClient
+	o            Options
+	append, fare *goredis.Script
+	waiting      chan write
+	lost         metric.Int64Counter
 }
 
-// New makes a Store over a Redis, which stays the caller's to close. It does not wait for it.
-func New(redis goredis.UniversalClient, o Options) *Store {
+// New makes a Store over a Redis, which stays the caller's to close. It does not wait for it. Its error says that a metric cannot be
+// made.
+func New(redis goredis.UniversalClient, o Options) (*Store, error) {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
 	}
@@ -78,7 +89,17 @@ func New(redis goredis.UniversalClient, o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{redis: redis, o: o}
+	if o.Meter == nil {
+		o.Meter = telemetry.Discard().Meter.Meter("")
+	}
+	lost, err := telemetry.MetricRecordsLost.Counter(o.Meter)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{
+		redis: redis, o: o, append: goredis.NewScript(appendSource), fare: goredis.NewScript(fareSource), waiting: make(chan write, maxWaiting),
+		lost: lost,
+	}, nil
 }
 
 // Outcome is how a memory that a call touched has fared.
@@ -111,11 +132,84 @@ func hashed(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
-// Keep keeps a record. It never fails a call of a model: what cannot be kept is logged.
+// Keep has a record be kept. It returns at once and never fails a call of a model: what cannot be kept is lost, and told.
 func (s *Store) Keep(ctx context.Context, r llm.Record) {
-	if err := s.keep(ctx, r); err != nil {
-		s.o.Log.WarnContext(ctx, "a call of a model is not recorded", "tenant", r.Scope.Tenant, "role", string(r.Role), "error", err)
+	s.enqueue(ctx, write{"a call of a model", r.Scope, func(ctx context.Context) error { return s.keep(ctx, r) }})
+}
+
+// Fared has it be noted that memories were shown for a query, and that an answer cited some of them; byCaller says that the caller reported
+// it. Each of that counts once for a recall, however often it is told within a day. It returns at once, as Keep does, and notes nothing of
+// users without records.
+func (s *Store) Fared(ctx context.Context, scope memory.Scope, recallID string, shown, citedIDs []string, byCaller bool) {
+	at := time.Now()
+	fields := make([]any, 0, len(shown)+2*len(citedIDs))
+	for _, id := range shown {
+		fields = append(fields, id+":"+recalled)
 	}
+	for _, id := range citedIDs {
+		if fields = append(fields, id+":"+cited); byCaller {
+			fields = append(fields, id+":"+reported)
+		}
+	}
+	s.enqueue(ctx, write{"how memories fared", scope, func(ctx context.Context) error {
+		args := append([]any{at.UnixMilli(), s.o.Keep.Milliseconds(), min(s.o.Keep, onceWithin).Milliseconds(), hashed(recallID)}, fields...)
+		return s.run(ctx, s.fare, []string{
+			s.key(scope, "erased"), s.key(scope, "calls"), s.key(scope, "outcomes"), s.key(scope, "counted"),
+		}, args...)
+	}})
+}
+
+// write is what waits to be written: what of, whose, and how.
+type write struct {
+	what  string
+	scope memory.Scope
+	run   func(ctx context.Context) error
+}
+
+func (s *Store) enqueue(ctx context.Context, w write) {
+	select {
+	case s.waiting <- w:
+	default:
+		s.lost.Add(ctx, 1)
+	}
+}
+
+// Run writes what is to be kept until ctx ends, and then what is left. It returns nil.
+func (s *Store) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			s.Flush(context.WithoutCancel(ctx))
+			return nil
+		case w := <-s.waiting:
+			s.write(ctx, w)
+		}
+	}
+}
+
+// Flush writes what waits. When Redis does not take one, all that wait are lost, so that the end of a service does not wait long.
+func (s *Store) Flush(ctx context.Context) {
+	for failed := false; ; {
+		select {
+		case w := <-s.waiting:
+			if failed {
+				s.lost.Add(ctx, 1)
+			} else {
+				failed = !s.write(ctx, w)
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (s *Store) write(ctx context.Context, w write) (written bool) {
+	err := w.run(context.WithoutCancel(ctx)) // what is begun is ended, within the timeout
+	if err != nil {
+		s.lost.Add(ctx, 1)
+		s.o.Log.WarnContext(ctx, w.what+" is not recorded", "tenant", w.scope.Tenant, "error", err)
+	}
+	return err == nil
 }
 
 func (s *Store) keep(ctx context.Context, r llm.Record) error {
@@ -128,61 +222,15 @@ func (s *Store) keep(ctx context.Context, r llm.Record) error {
 	if err != nil {
 		return err
 	}
-	if erased, err := s.erasedAt(ctx, r.Scope); err != nil || !r.At.After(erased) {
-		return err
-	}
-	calls, users, systems := s.key(r.Scope, "calls"), s.tenantKey(r.Scope.Tenant, "users"), s.tenantKey(r.Scope.Tenant, "systems")
-	return s.pipelined(ctx, "keep a record", func(p goredis.Pipeliner) {
-		p.RPush(ctx, calls, body)
-		p.LTrim(ctx, calls, -s.o.Calls, -1)
-		p.PExpire(ctx, calls, s.o.Keep)
-		p.HSet(ctx, users, hashed(r.Scope.User), r.Scope.User)
-		p.PExpire(ctx, users, s.o.Keep)
-		p.HSetNX(ctx, systems, hashed(system), system)
-		p.PExpire(ctx, systems, s.o.Keep)
-	})
+	return s.run(ctx, s.append, []string{
+		s.key(r.Scope, "erased"), s.key(r.Scope, "calls"), s.tenantKey(r.Scope.Tenant, "users"), s.tenantKey(r.Scope.Tenant, "systems"),
+	}, r.At.UnixMilli(), s.o.Keep.Milliseconds(), s.o.Calls, body, hashed(r.Scope.User), r.Scope.User, hashed(system), system)
 }
 
-// erasedAt is when a user was erased lately; zero where that was not.
-func (s *Store) erasedAt(ctx context.Context, scope memory.Scope) (time.Time, error) {
-	within, cancel := context.WithTimeout(ctx, s.o.Timeout)
+func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	ms, err := s.redis.Get(within, s.key(scope, "erased")).Int64()
-	if errors.Is(err, goredis.Nil) {
-		return time.Time{}, nil
-	}
-	if err != nil {
-		return time.Time{}, fmt.Errorf("look up an erasure: %w", err)
-	}
-	return time.UnixMilli(ms), nil
-}
-
-// Fared notes that memories were shown for a query, and that an answer cited some of them; byCaller says that the caller reported it. It
-// notes nothing of users without records, and never fails.
-func (s *Store) Fared(ctx context.Context, scope memory.Scope, shown, citedIDs []string, byCaller bool) {
-	at := s.key(scope, "outcomes")
-	err := func() error {
-		within, cancel := context.WithTimeout(ctx, s.o.Timeout)
-		defer cancel()
-		if n, err := s.redis.Exists(within, s.key(scope, "calls")).Result(); err != nil || n == 0 {
-			return err
-		}
-		return s.pipelined(ctx, "keep outcomes", func(p goredis.Pipeliner) {
-			for _, id := range shown {
-				p.HIncrBy(ctx, at, id+":"+recalled, 1)
-			}
-			for _, id := range citedIDs {
-				p.HIncrBy(ctx, at, id+":"+cited, 1)
-				if byCaller {
-					p.HIncrBy(ctx, at, id+":"+reported, 1)
-				}
-			}
-			p.PExpire(ctx, at, s.o.Keep)
-		})
-	}()
-	if err != nil {
-		s.o.Log.WarnContext(ctx, "how memories fared is not recorded", "tenant", scope.Tenant, "error", err)
-	}
+	return script.Run(ctx, s.redis, keys, args...).Err()
 }
 
 // Users returns the users of a tenant that there are records of, in order.
@@ -265,7 +313,7 @@ const underWay = time.Hour
 func (s *Store) Forget(ctx context.Context, scope memory.Scope) error {
 	return s.pipelined(ctx, "forget records", func(p goredis.Pipeliner) {
 		p.Set(ctx, s.key(scope, "erased"), time.Now().UnixMilli(), underWay)
-		p.Del(ctx, s.key(scope, "calls"), s.key(scope, "outcomes"))
+		p.Del(ctx, s.key(scope, "calls"), s.key(scope, "outcomes"), s.key(scope, "counted"))
 		p.HDel(ctx, s.tenantKey(scope.Tenant, "users"), hashed(scope.User))
 	})
 }

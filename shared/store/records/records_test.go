@@ -10,6 +10,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
@@ -36,12 +38,17 @@ func open(t *testing.T, addr string, o records.Options) *records.Store {
 	t.Helper()
 	client := goredis.NewClient(&goredis.Options{Addr: addr})
 	t.Cleanup(func() { _ = client.Close() })
-	return records.New(client, o)
+	s, err := records.New(client, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
-// read returns a user's records, which must be readable.
+// read returns a user's records, which must be readable, when what waits is written.
 func read(t *testing.T, s *records.Store, scope memory.Scope) ([]model.Record, map[string]records.Outcome) {
 	t.Helper()
+	s.Flush(t.Context())
 	out, fared, err := s.Records(t.Context(), scope)
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +82,12 @@ func kept(t *testing.T, addr string) {
 		t.Fatal(err)
 	}
 	fresh := verdict.Operations[0].New.ID
-	s.Fared(t.Context(), ines, []string{fresh, "m-1"}, []string{fresh}, true)
-	s.Fared(t.Context(), ines, []string{fresh}, nil, false)
+	s.Fared(t.Context(), ines, "recall-1", []string{fresh, "m-1"}, nil, false)
+	s.Fared(t.Context(), ines, "recall-1", []string{fresh, "m-1"}, []string{fresh}, false)
+	for range 2 { // the caller says of the same recall what it saw, and says it again
+		s.Fared(t.Context(), ines, "recall-1", []string{fresh, "m-1"}, []string{fresh}, true)
+	}
+	s.Fared(t.Context(), ines, "recall-2", []string{fresh}, nil, false)
 
 	kept, fared := read(t, s, ines)
 	if len(kept) != 1 {
@@ -155,6 +166,7 @@ func TestRecordsAreBoundedAgeAndAreErased(t *testing.T) {
 	}
 	keep("ines", 5, began)
 	keep("otto", 1, began)
+	s.Fared(t.Context(), ines, "recall-0", []string{"m-1"}, nil, false)
 	if kept, _ := read(t, s, ines); len(kept) != 3 || kept[0].Messages[0].Content != "rules" {
 		t.Errorf("%d records of three that may be: %+v", len(kept), kept)
 	}
@@ -167,13 +179,14 @@ func TestRecordsAreBoundedAgeAndAreErased(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep("ines", 1, began) // a call that began before the erasure
-	s.Fared(t.Context(), ines, []string{"m-1"}, nil, false)
+	s.Fared(t.Context(), ines, "recall-1", []string{"m-1"}, nil, false)
 	kept, fared := read(t, s, ines)
 	users, err := s.Users(t.Context(), "acme")
 	if err != nil || len(kept)+len(fared) != 0 || !slices.Equal(users, []string{"otto"}) {
 		t.Errorf("after the erasure: %d records, %v, users %q, %v", len(kept), fared, users, err)
 	}
 	keep("ines", 1, time.Now().Add(time.Second))
+	s.Flush(t.Context())
 	if n, err := s.Count(t.Context(), ines); err != nil || n != 1 {
 		t.Errorf("after the erasure %d records of what is new, %v", n, err)
 	}
@@ -187,11 +200,83 @@ func TestARedisThatIsAwayFailsNoCall(t *testing.T) {
 	s, server := newStore(t, records.Options{Timeout: time.Second})
 	server.Close()
 	s.Keep(t.Context(), model.Record{Scope: ines, At: time.Now()})
-	s.Fared(t.Context(), ines, []string{"m-1"}, nil, false)
+	s.Fared(t.Context(), ines, "recall-1", []string{"m-1"}, nil, false)
+	s.Flush(t.Context())
 	if _, err := s.Users(context.Background(), "acme"); err == nil {
 		t.Error("no error of a read")
 	}
 	if _, _, err := s.Records(t.Context(), ines); err == nil {
 		t.Error("no error of a read")
+	}
+}
+
+// An erasure that comes between two commands of a write finds none of it afterwards.
+func TestAnErasureComesBeforeOrAfterAWrite(t *testing.T) {
+	s, server := newStore(t, records.Options{})
+	eraser := open(t, server.Addr(), records.Options{})
+	client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
+	defer func() { _ = client.Close() }()
+	client.AddHook(afterEach(func() {
+		if err := eraser.Forget(t.Context(), ines); err != nil {
+			t.Error(err)
+		}
+	}))
+	interrupted, err := records.New(client, records.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first of them also loads the scripts
+		began := time.Now()
+		interrupted.Keep(t.Context(), model.Record{Scope: ines, At: began, Role: model.RoleFilter})
+		interrupted.Fared(t.Context(), ines, "recall-1", []string{"m-1"}, nil, false)
+		interrupted.Flush(t.Context())
+		if kept, fared := read(t, s, ines); len(kept)+len(fared) != 0 {
+			t.Fatalf("%d records, %v, want none: an erasure came after the first command of each", len(kept), fared)
+		}
+	}
+}
+
+// afterEach is called after every command but before its caller goes on.
+type afterEach func()
+
+func (afterEach) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (a afterEach) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		defer a()
+		return next(ctx, cmd)
+	}
+}
+
+func (a afterEach) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+// Nobody waits for a Redis that does not answer; what is more than can wait is dropped and counted, and the rest written at the end.
+func TestWhatIsKeptWaitsForNobody(t *testing.T) {
+	reader := metric.NewManualReader()
+	provider := metric.NewMeterProvider(metric.WithReader(reader))
+	s, _ := newStore(t, records.Options{Meter: provider.Meter("test")})
+	const told, room = 300, 256
+	for range told {
+		s.Keep(t.Context(), model.Record{Scope: ines, At: time.Now(), Role: model.RoleFilter})
+	}
+	if n, err := s.Count(t.Context(), ines); err != nil || n != 0 {
+		t.Errorf("%d records written in line, %v", n, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Count(t.Context(), ines); err != nil || n != room {
+		t.Errorf("%d records after the end, %v, want %d", n, err, room)
+	}
+	var found metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &found); err != nil {
+		t.Fatal(err)
+	}
+	if lost := found.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints[0].Value; lost != told-room {
+		t.Errorf("%d are counted as lost, want %d", lost, told-room)
 	}
 }
