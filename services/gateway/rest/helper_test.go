@@ -51,6 +51,7 @@ func callers() map[string]access.Principal {
 		"BETA":   {Tenant: tenant.Tenant{ID: "beta"}, KeyID: "beta", Scopes: access.Scopes()},
 		"BEN":    {Tenant: acme, KeyID: "ben", User: "ben", Scopes: []access.Scope{access.Ingest, access.Recall, access.Read, access.Erase}},
 		"INGEST": {Tenant: acme, KeyID: "ingest", Scopes: []access.Scope{access.Ingest}},
+		"ADMIN":  {Tenant: acme, KeyID: "admin", Scopes: []access.Scope{access.Admin}},
 		"READ":   {Tenant: acme, KeyID: "read", Scopes: []access.Scope{access.Read}},
 	}
 }
