@@ -22,6 +22,7 @@ import (
 	"github.com/mneme-memory/mneme/local/standalone"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -136,6 +137,12 @@ func serve(t *testing.T, f fake) string {
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(f))
 	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(f))
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if named := r.Header.Get(tenant.Header); named == "globex" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"code":"permission_denied","message":"the API key is not of the tenant that is named"}`))
+			return
+		}
 		if r.Header.Get("Authorization") != "Bearer "+key {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnauthorized)
@@ -399,6 +406,13 @@ func TestAnotherTenantOfTheLocalMnemeIsServedWithItsKey(t *testing.T) {
 	code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--tenant", "acme", "--key", key)
 	if code != cli.ExitOK || !strings.Contains(out, "Porto") {
 		t.Errorf("exit code %d, %q", code, errOut)
+	}
+	if code, out, errOut := run(t, "memories", "--user", "ana", "--data", dir, "--key", key); code != cli.ExitOK {
+		t.Errorf("a key of a tenant that is not named: exit code %d, %q, %q", code, out, errOut)
+	}
+	code, out, errOut = run(t, "memories", "--user", "ana", "--data", dir, "--tenant", "globex", "--key", key)
+	if code != cli.ExitFailed || out != "" || !strings.Contains(errOut, "not of the tenant") {
+		t.Errorf("a key of another tenant than is named: exit code %d, %q, %q", code, out, errOut)
 	}
 	t.Setenv("MNEME_API_KEY", "mneme_of_local")
 	for _, args := range [][]string{{"erase", "--user", "ana", "--yes"}, {"memories", "--user", "ana"}} {

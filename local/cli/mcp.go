@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/client"
@@ -22,9 +21,6 @@ import (
 
 // envGateway names a gateway elsewhere.
 const envGateway = "MNEME_GATEWAY_URL"
-
-// maxLine is how long a message of an MCP client may be, as over HTTP.
-const maxLine = 4 << 20
 
 func (c *cli) mcp() *cobra.Command {
 	var gateway, user string
@@ -56,7 +52,10 @@ func (c *cli) mcp() *cobra.Command {
 
 // gateway finds the gateway to talk to. The local folder's key is for the local address alone.
 func (t target) gateway(flag, dir string) (standalone.Connection, error) {
-	c := standalone.Connection{Gateway: strings.TrimSuffix(first(flag, os.Getenv(envGateway)), "/"), APIKey: first(t.key, os.Getenv(envKey))}
+	c := standalone.Connection{
+		Gateway: strings.TrimSuffix(first(flag, os.Getenv(envGateway)), "/"), APIKey: first(t.key, os.Getenv(envKey)),
+		Tenant: first(t.tenant, os.Getenv(envTenant)),
+	}
 	if c.Gateway == "" {
 		local, err := standalone.LoadConnection(dir)
 		if err != nil {
@@ -81,7 +80,7 @@ func (c *cli) runMCP(ctx context.Context, conn standalone.Connection, user strin
 		return err
 	}
 	defer s.close(ctx)
-	gateway, err := client.New(conn.Gateway, conn.APIKey, nil)
+	gateway, err := client.New(conn.Gateway, conn.APIKey, naming(conn.Tenant))
 	if err != nil {
 		return usageError{err}
 	}
@@ -93,23 +92,9 @@ func (c *cli) runMCP(ctx context.Context, conn standalone.Connection, user strin
 		Ingest: gatewayIngest{gateway},
 		Now:    time.Now, Log: s.tel.Log, Version: runner.Version(), User: user,
 	})
-	err = server.Run(ctx, &sdk.IOTransport{Reader: closable(in), Writer: writeCloser{c.out}, MaxLineLength: maxLine})
+	err = server.Run(ctx, mcp.Stdio{In: in, Out: c.out})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("serve MCP: %w", err)
 	}
 	return nil
 }
-
-// closable is an input that is closed to end a waiting read, where that is possible.
-func closable(in io.Reader) io.ReadCloser {
-	if c, ok := in.(io.ReadCloser); ok {
-		return c
-	}
-	return io.NopCloser(in)
-}
-
-// writeCloser is the output, which is not ours to close.
-type writeCloser struct{ io.Writer }
-
-// Close implements io.Closer.
-func (writeCloser) Close() error { return nil }

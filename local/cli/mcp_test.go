@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -174,6 +175,49 @@ func checkRESTCalls(t *testing.T, calls []restCall) {
 	}
 	if more.path != "/v1/tenants/self/users/a%2Fb%20c/sessions/%2E/turns" || more.idempotencyKey == turns.idempotencyKey {
 		t.Errorf("turns: %+v", more)
+	}
+}
+
+// converse runs `mneme mcp` as a process that is told lines and then the end of its input, and returns what it answers, by the id.
+func converse(t *testing.T, env []string, lines ...string) map[string]string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMCPOverStandardInputAndOutput$")
+	cmd.Env = append(os.Environ(), append(env, childArgs+`=["mcp","--user","ana"]`)...)
+	cmd.Stdin, cmd.Stderr = strings.NewReader(strings.Join(lines, "\n")), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("the command ends with %v", err)
+	}
+	answers := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		var m struct{ ID any }
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%v: %q", err, line)
+		}
+		answers[fmt.Sprint(m.ID)] += line
+	}
+	return answers
+}
+
+func TestLinesThatAreNoMessageAreAnsweredAndCallsBeforeTheEndOfTheInputToo(t *testing.T) {
+	_, addr := newGateway(t, 0)
+	call := func(id, tool, args string) string {
+		return `{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"` + tool + `","arguments":` + args + `}}`
+	}
+	got := converse(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=" + key},
+		`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", "{bad", "[1]", strings.Repeat("x", 5<<20),
+		call("r", "recall", `{"query":"home"}`), call("g", "get_memory", `{"memory_id":"`+memID+`"}`), call("a", "add_memory", `{"text":"x"}`),
+		`{"jsonrpc":"2.0","id":"u","method":"tools/burn","params":{}}`)
+	for id, want := range map[string]string{
+		"i": "protocolVersion", "r": "recall_id: r1", "g": memID, "a": "formed now", "u": `"code":-32601`, "<nil>": `"code":-32700`,
+	} {
+		if !strings.Contains(got[id], want) {
+			t.Errorf("%s: %.300q, want %q", id, got[id], want)
+		}
+	}
+	if n := strings.Count(got["<nil>"], `"id":null`); n != 3 || strings.Count(got["<nil>"], `"code":-32600`) != 2 {
+		t.Errorf("three lines are no messages: %q", got["<nil>"])
 	}
 }
 

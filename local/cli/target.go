@@ -15,6 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 const defaultDir = "data"
@@ -81,7 +82,12 @@ func (t target) resolve(dir string) (standalone.Connection, error) {
 			return c, usageError{fmt.Errorf("--tenant (or %s) is %q, but the local Mneme's key is of the tenant %q: give --key (or %s), too",
 				envTenant, c.Tenant, local.Tenant, envKey)}
 		}
-		local.Tenant = c.Tenant
+	}
+	if c.APIKey != "" && c.APIKey != local.APIKey {
+		local.Tenant = c.Tenant  // whose key it is, the command line cannot tell
+		if local.Gateway != "" { // which knows keys that were made at run time, too
+			local.Utilizer, local.Reranker = local.Gateway, local.Gateway
+		}
 	}
 	local.APIKey = first(c.APIKey, local.APIKey)
 	if len(c.Brokers) > 0 {
@@ -109,14 +115,29 @@ func newClients(c standalone.Connection, tel *telemetry.Telemetry) (clients, err
 		return clients{}, fmt.Errorf("trace calls: %w", err)
 	}
 	// An erasure through the gateway takes what the gateway itself keeps of the user, too.
-	o := connect.WithInterceptors(traces, bearer{config.Secret(c.APIKey)})
+	o, over := connect.WithInterceptors(traces, bearer{config.Secret(c.APIKey)}), naming(c.Tenant)
 	return clients{
-		mnemev1connect.NewUtilizerServiceClient(http.DefaultClient, c.Utilizer, o),
-		mnemev1connect.NewMemoryServiceClient(http.DefaultClient, c.Utilizer, o),
-		mnemev1connect.NewUserDataServiceClient(http.DefaultClient, first(c.Gateway, c.Utilizer), o),
-		mnemev1connect.NewRerankerServiceClient(http.DefaultClient, c.Reranker, o),
-		mnemev1connect.NewDiagnosisServiceClient(http.DefaultClient, c.Utilizer, o),
+		mnemev1connect.NewUtilizerServiceClient(over, c.Utilizer, o),
+		mnemev1connect.NewMemoryServiceClient(over, c.Utilizer, o),
+		mnemev1connect.NewUserDataServiceClient(over, first(c.Gateway, c.Utilizer), o),
+		mnemev1connect.NewRerankerServiceClient(over, c.Reranker, o),
+		mnemev1connect.NewDiagnosisServiceClient(over, c.Utilizer, o),
 	}, nil
+}
+
+// naming is a client whose calls name the tenant that the user of the command line speaks of, empty where none is: a key of another is
+// refused, rather than used on that one's users.
+func naming(tenantID string) *http.Client { return &http.Client{Transport: named(tenantID)} }
+
+type named string
+
+// RoundTrip implements http.RoundTripper.
+func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
+	if n != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set(tenant.Header, string(n))
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // bearer puts the API key on calls.

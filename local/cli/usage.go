@@ -27,7 +27,7 @@ func (c *cli) usage() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			gateway, err := client.New(conn.Gateway, conn.APIKey, nil)
+			gateway, err := client.New(conn.Gateway, conn.APIKey, naming(conn.Tenant))
 			if err != nil {
 				return usageError{err}
 			}

@@ -45,6 +45,8 @@ type Config struct {
 	Webhooks    WebhookConfig
 	UtilizerURL string `env:"MNEME_UTILIZER_URL" envDefault:"http://127.0.0.1:8403" desc:"base URL of the utilizer"`
 	RerankerURL string `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
+
+	Origins []string `env:"MNEME_GATEWAY_ORIGINS" desc:"origins of web pages that may call the gateway from browsers, such as https://app.example.com, comma-separated"`
 }
 
 // WebhookConfig says how webhooks are told.
@@ -164,7 +166,7 @@ func (b *builder) reach() error {
 	b.OnClose("clients of services", free)
 	b.limits.Stored = b.stored
 	b.services = upstream.New(client, b.cfg.UtilizerURL, b.cfg.RerankerURL, b.cfg.Inside.Secret, traces, b.limits.Counting()).
-		Forgetting(b.repeatable, b.mem0, b.verbatim, b.webhooks)
+		Forgetting(b.repeatable, b.repeatable, b.mem0, b.verbatim, b.webhooks)
 	return nil
 }
 
@@ -208,7 +210,8 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 		rest: api, rpc: rpc.New(b.services, maxMessage),
 		mem0: mem0.New(mem0.Parts{
 			Services: b.services, Ingest: b.ingest, State: b.mem0, Webhooks: b.webhooks.ForMem0(), Now: time.Now, Log: b.tel.Log}),
-		mcp: mcp.New(mcp.Parts{Services: b.services, Ingest: b.ingest, Now: time.Now, Log: b.tel.Log, Version: runner.Version()}),
+		mcp: mcp.New(mcp.Parts{
+			Services: b.services, Ingest: b.ingest, Now: time.Now, Log: b.tel.Log, Version: runner.Version(), Origins: b.cfg.Origins}),
 	}, nil
 }
 

@@ -156,8 +156,8 @@ func (s *server) publish(ctx context.Context, scope memory.Scope, f contract.Fee
 func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
 	q := Request{User: req.GetUserId(), Query: req.GetQuery(), Unranked: req.GetRetrievalOrder()}
 	if asOf := req.GetAsOf(); asOf != nil {
-		if q.AsOf = asOf.AsTime(); !asOf.IsValid() {
-			return q, fault.Terminal("as_of", "is no valid time")
+		if q.AsOf = asOf.AsTime(); !asOf.IsValid() || q.AsOf.Before(time.Unix(0, 0)) {
+			return q, fault.Terminal("as_of", "is no time between 1970-01-01 and the end of the year 9999")
 		}
 	}
 	if err := memory.ValidUser(q.User); err != nil {

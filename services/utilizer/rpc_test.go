@@ -17,6 +17,7 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
@@ -207,6 +208,7 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 		{"a user that is too long", everywhere, "user_id", set("UserId", long(memory.MaxUserBytes))},
 		{"a user with a NUL", everywhere, "user_id", set("UserId", "a\x00b")},
 		{"no query", recalls, "query", set("Query", "")},
+		{"a time before all", recalls, "as_of", set("AsOf", &timestamppb.Timestamp{Seconds: -62135596800})}, // the year 1, Go's zero
 		{"a query that is too long", recalls, "query", set("Query", long(memory.MaxQueryBytes))},
 		{"too many candidates", recalls, "candidates", set("Candidates", 201)},
 		{"too many memories", recalls, "memories", set("Memories", 101)},

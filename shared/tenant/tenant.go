@@ -107,6 +107,18 @@ type Tenant struct {
 	Suspended bool
 }
 
+// Header names a tenant: between services the one that is called for, beside a tenant's own key the one that the caller takes it for.
+const Header = "Mneme-Tenant"
+
+// CheckNamed checks what came in Header beside a key of the tenant. It may be left out; a caller that names another tenant than its key's
+// is mistaken about whose users it is going to act on.
+func (t Tenant) CheckNamed(named string) error {
+	if named != "" && named != t.ID {
+		return errors.New("the API key is not of the tenant that " + Header + " names")
+	}
+	return nil
+}
+
 // Entry is a tenant with its credentials, as the file holds them.
 type Entry struct {
 	Tenant

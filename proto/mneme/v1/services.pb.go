@@ -1059,7 +1059,7 @@ func (*CountMemoriesRequest) Descriptor() ([]byte, []int) {
 // CountMemoriesResponse says how many there are.
 type CountMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Entries of all users and of every state.
+	// Entries of all users that hold or are in quarantine; versions before and what was retracted do not count.
 	Memories      int64 `protobuf:"varint,1,opt,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

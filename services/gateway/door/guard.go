@@ -135,7 +135,10 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (access.Pri
 	if err == nil {
 		var p access.Principal
 		if p, err = g.Auth.Authenticate(r.Context(), key); err == nil {
-			return p, nil
+			if err = p.Tenant.CheckNamed(r.Header.Get(tenant.Header)); err == nil {
+				return p, nil
+			}
+			err = Problem{Status: http.StatusForbidden, Code: CodeForbidden, Field: tenant.Header, Detail: err.Error()}
 		}
 	}
 	var known Problem

@@ -17,6 +17,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // Header is the header that carries the key.
@@ -78,20 +79,22 @@ func (o Options) filled() Options {
 
 // Store keeps what became of requests. It is safe for concurrent use.
 type Store struct {
-	redis                  goredis.UniversalClient
-	o                      Options
-	begin, finish, release *goredis.Script
+	redis                        goredis.UniversalClient
+	o                            Options
+	begin, finish, release, drop *goredis.Script
 }
 
 // New makes a store over a Redis, which stays the caller's to close. It does not wait for it.
 func New(redis goredis.UniversalClient, o Options) *Store {
-	return &Store{redis: redis, o: o.filled(), begin: beginScript(), finish: finishScript(), release: releaseScript()}
+	return &Store{redis: redis, o: o.filled(), begin: beginScript(), finish: finishScript(), release: releaseScript(), drop: dropScript()}
 }
 
 // Scope is where a key counts: the same key in another scope is another key.
 type Scope struct {
 	// Tenant is whose request it is.
 	Tenant string
+	// User is whom the request is about, whose erasure takes the answer; empty where it is about no user. It is part of the route.
+	User string
 	// Route is the method and the path.
 	Route string
 	// Credential is the caller's API key. It does not tell scopes apart: it seals the answer, which is read with the same one only.
@@ -114,14 +117,18 @@ type Claim struct {
 
 // Begin asks for the right to carry out a request; body is all of it that the scope does not say. It returns a claim, or the answer where
 // the request was carried out before. Its errors are problems: 409 while the request is being carried out, or was by another API key, 422
-// where the key came with another body, 503 where that cannot be told.
+// where the key came with another body, 503 where that cannot be told, 410 where the user whom it was about was erased since.
 func (s *Store) Begin(ctx context.Context, scope Scope, key string, body []byte) (*Stored, *Claim, error) {
 	r, err := newRecord(s.o.Prefix, scope, key)
 	if err != nil {
 		return nil, nil, s.fail(ctx, "seal", err)
 	}
 	c := &Claim{store: s, record: r, token: uuid.NewString()}
-	answer, err := s.run(ctx, s.begin, r.name, c.token, r.fingerprint(body), s.o.Lease.Milliseconds())
+	keys := []string{r.name}
+	if scope.User != "" {
+		keys = append(keys, s.daySet("answers", memory.Scope{Tenant: scope.Tenant, User: scope.User}, s.o.Now()))
+	}
+	answer, err := s.run(ctx, s.begin, keys, c.token, r.fingerprint(body), s.o.Lease.Milliseconds(), (s.o.Keep + day).Milliseconds())
 	if err != nil {
 		return nil, nil, s.fail(ctx, "begin", err)
 	}
@@ -136,6 +143,11 @@ func (s *Store) Begin(ctx context.Context, scope Scope, key string, body []byte)
 		return nil, nil, door.Problem{
 			Status: http.StatusConflict, Code: door.CodeConflict, Field: Header, RetryAfter: retryInFlight,
 			Detail: "is of a request that is being carried out",
+		}
+	case erased:
+		return nil, nil, door.Problem{
+			Status: http.StatusGone, Code: door.CodeConflict, Field: Header,
+			Detail: "is of a request that was carried out before the user was erased, its answer with it; a new request needs a new key",
 		}
 	}
 	stored, err := r.open(answer[1])
@@ -154,7 +166,7 @@ func (c *Claim) Finish(ctx context.Context, answer Stored) error {
 	if err != nil {
 		return err
 	}
-	kept, err := c.store.run(ctx, c.store.finish, c.record.name, c.token, sealed, c.store.o.Keep.Milliseconds())
+	kept, err := c.store.run(ctx, c.store.finish, []string{c.record.name}, c.token, sealed, c.store.o.Keep.Milliseconds())
 	if err == nil && kept[0] != claimed {
 		err = errors.New("the lease is over")
 	}
@@ -166,17 +178,17 @@ func (c *Claim) Finish(ctx context.Context, answer Stored) error {
 
 // Release gives the claim back: the request was not carried out, and may be repeated.
 func (c *Claim) Release(ctx context.Context) error {
-	if _, err := c.store.run(ctx, c.store.release, c.record.name, c.token); err != nil {
+	if _, err := c.store.run(ctx, c.store.release, []string{c.record.name}, c.token); err != nil {
 		return fmt.Errorf("release the key: %w", err)
 	}
 	return nil
 }
 
-// run runs a script about one key, in time.
-func (s *Store) run(ctx context.Context, script *goredis.Script, key string, args ...any) ([]string, error) {
+// run runs a script about keys of a tenant, in time.
+func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	return script.Run(ctx, s.redis, []string{key}, args...).StringSlice()
+	return script.Run(ctx, s.redis, keys, args...).StringSlice()
 }
 
 // fail logs an error and returns what callers are told of it.

@@ -225,10 +225,10 @@ func TestWithoutRedisNothingIsCarriedOut(t *testing.T) {
 	if w := first.do(h); w.Code != 503 || next.calls != 0 || w.Header().Get("Retry-After") != "1" {
 		t.Errorf("%d %s, %d calls", w.Code, w.Body, next.calls)
 	}
-	if _, err := store.KnowsTurn(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, "t1"); door.ProblemOf(err).Status != 503 {
+	if _, err := store.Knows(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, idempotency.Turn, "t1"); door.ProblemOf(err).Status != 503 {
 		t.Errorf("got %v", err)
 	}
-	if err := store.NoteTurns(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, "t1"); err == nil {
+	if err := store.Note(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, idempotency.Turn, "t1"); err == nil {
 		t.Error("noted without Redis")
 	}
 }
@@ -239,7 +239,7 @@ func TestRedisHoldsNothingThatCanBeRead(t *testing.T) {
 	c := first
 	c.key, c.path = "IDEMPOTENT", "users/ines/turns"
 	c.do(h)
-	if err := store.NoteTurns(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, "TURN"); err != nil {
+	if err := store.Note(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, idempotency.Turn, "TURN"); err != nil {
 		t.Fatal(err)
 	}
 	dump := redis.Dump()
@@ -300,25 +300,84 @@ func TestAcceptedTurnsAreKnown(t *testing.T) {
 	ines, ben := memory.Scope{Tenant: "acme", User: "ines"}, memory.Scope{Tenant: "acme", User: "ben"}
 	knows := func(s memory.Scope, id string, want bool) {
 		t.Helper()
-		if got, err := store.KnowsTurn(t.Context(), s, id); err != nil || got != want {
+		if got, err := store.Knows(t.Context(), s, idempotency.Turn, id); err != nil || got != want {
 			t.Errorf("%v knows %s: %t, %v", s, id, got, err)
 		}
 	}
-	if err := store.NoteTurns(t.Context(), ines, "t1", "t2"); err != nil {
+	if err := store.Note(t.Context(), ines, idempotency.Turn, "t1", "t2"); err != nil {
 		t.Fatal(err)
 	}
 	at = at.Add(23 * time.Hour)
 	knows(ines, "t1", true)
 	knows(ines, "t3", false)
 	knows(ben, "t1", false)
-	if err := errors.Join(store.NoteTurns(t.Context(), ines, "t3"), store.Forget(t.Context(), ines)); err != nil {
+	if got, err := store.Knows(t.Context(), ines, idempotency.Session, "t1"); err != nil || got {
+		t.Errorf("a turn is taken for a session: %v", err)
+	}
+	if err := errors.Join(store.Note(t.Context(), ines, idempotency.Turn, "t3"), store.Forget(t.Context(), ines)); err != nil {
 		t.Fatal(err)
 	}
 	knows(ines, "t1", false)
 	knows(ines, "t3", false)
-	if err := store.NoteTurns(t.Context(), ines, "t1"); err != nil {
+	if err := store.Note(t.Context(), ines, idempotency.Turn, "t1"); err != nil {
 		t.Fatal(err)
 	}
 	redis.FastForward(2 * idempotency.DefaultKeep)
 	knows(ines, "t1", false)
+}
+
+// about is a request about a user.
+func about(h http.Handler, user string) *httptest.ResponseRecorder {
+	r := first.request()
+	r.SetPathValue("user", user)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestAnErasureTakesAnswers(t *testing.T) {
+	store, redis := open(t, idempotency.Options{})
+	ines := memory.Scope{Tenant: first.tenant, User: "ines"}
+	next := &counter{}
+	h := store.Wrap(write, next)
+	about(h, "ines")
+	other := first
+	other.key = "twice"
+	r := other.request()
+	r.SetPathValue("user", "ben")
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	before := redis.Dump()
+	if err := store.Forget(t.Context(), ines); err != nil {
+		t.Fatal(err)
+	}
+	if after := redis.Dump(); len(after) >= len(before) {
+		t.Errorf("Redis holds as much as before: %s", after)
+	}
+	if w := about(h, "ines"); w.Code != http.StatusGone || next.calls != 2 || !strings.HasPrefix(w.Body.String(), idempotency.Header) {
+		t.Errorf("%d calls; the same request is answered %d %s", next.calls, w.Code, w.Body)
+	}
+	again := httptest.NewRecorder()
+	r = other.request()
+	r.SetPathValue("user", "ben")
+	if h.ServeHTTP(again, r); again.Header().Get(idempotency.Replayed) != "true" {
+		t.Errorf("another user's is answered %d %s", again.Code, again.Body)
+	}
+}
+
+func TestAnErasureTakesAnswersThatAreOnTheirWay(t *testing.T) {
+	store, _ := open(t, idempotency.Options{})
+	ines := memory.Scope{Tenant: first.tenant, User: "ines"}
+	next := &counter{}
+	h := store.Wrap(write, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := store.Forget(r.Context(), ines); err != nil {
+			t.Error(err)
+		}
+		next.ServeHTTP(w, r)
+	}))
+	if w := about(h, "ines"); w.Code != http.StatusAccepted {
+		t.Errorf("answered %d %s", w.Code, w.Body)
+	}
+	if w := about(h, "ines"); w.Code != http.StatusGone || next.calls != 1 {
+		t.Errorf("%d calls; the same request is answered %d %s", next.calls, w.Code, w.Body)
+	}
 }

@@ -8,30 +8,38 @@ const (
 	otherBody = "other"
 	inFlight  = "in flight"
 	answered  = "answered"
+	erased    = "erased"
 )
 
 // A record is a hash: token is who carries the request out, request is what it was, answer is there once it was. Until then the record
-// lives as long as the lease.
+// lives as long as the lease. Where the user was erased, erased is there in the answer's place.
 
-// beginScript claims a record for the token ARGV[1] and the request ARGV[2], for ARGV[3] ms, or says why not.
+// beginScript claims a record for the token ARGV[1] and the request ARGV[2], for ARGV[3] ms, or says why not. KEYS[2], where there is one,
+// is the set of records of the user and day, which is kept for ARGV[4] ms.
 func beginScript() *goredis.Script {
 	return goredis.NewScript(`
-local known = redis.call('HMGET', KEYS[1], 'request', 'answer')
+local known = redis.call('HMGET', KEYS[1], 'request', 'answer', 'erased')
 if known[1] then
   if known[1] ~= ARGV[2] then return {'` + otherBody + `'} end
+  if known[3] then return {'` + erased + `'} end
   if known[2] then return {'` + answered + `', known[2]} end
   return {'` + inFlight + `'}
 end
 redis.call('HSET', KEYS[1], 'token', ARGV[1], 'request', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
+if KEYS[2] then
+  redis.call('SADD', KEYS[2], KEYS[1])
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
+end
 return {'` + claimed + `'}`)
 }
 
-// finishScript keeps the answer ARGV[2] for ARGV[3] ms where the record is still the token's.
+// finishScript keeps the answer ARGV[2] for ARGV[3] ms where the record is still the token's; of a user who was erased meanwhile it keeps
+// that the request was carried out.
 func finishScript() *goredis.Script {
 	return goredis.NewScript(`
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return {'` + otherBody + `'} end
-redis.call('HSET', KEYS[1], 'answer', ARGV[2])
+if redis.call('HEXISTS', KEYS[1], 'erased') == 0 then redis.call('HSET', KEYS[1], 'answer', ARGV[2]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {'` + claimed + `'}`)
 }
@@ -40,5 +48,18 @@ return {'` + claimed + `'}`)
 func releaseScript() *goredis.Script {
 	return goredis.NewScript(`
 if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return {'` + claimed + `'}`)
+}
+
+// dropScript takes the answers from the records KEYS[2] and on, and the records from the set KEYS[1].
+func dropScript() *goredis.Script {
+	return goredis.NewScript(`
+for i = 2, #KEYS do
+  if redis.call('EXISTS', KEYS[i]) == 1 then
+    redis.call('HDEL', KEYS[i], 'answer')
+    redis.call('HSET', KEYS[i], 'erased', '1')
+  end
+  redis.call('SREM', KEYS[1], KEYS[i])
+end
 return {'` + claimed + `'}`)
 }

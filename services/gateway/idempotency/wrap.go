@@ -31,7 +31,7 @@ func KeyOf(h http.Header) (string, error) {
 
 // Wrap has requests with an Idempotency-Key carried out once by next, and answered as then when they are repeated; requests without one are
 // refused. Who calls, and that they may, is known before (access.FromContext). Only answers below 400 are kept: what was refused, or went
-// wrong, may be repeated. The body is read here; who limits it does so before.
+// wrong, may be repeated. The body is read here; who limits it does so before. Whom a request is about is its path's "user".
 func (s *Store) Wrap(write door.Writer, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.serve(w, r, next); err != nil {
@@ -59,7 +59,9 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	if err != nil {
 		credential = p.KeyID // whoever let the call in knew it by other means
 	}
-	scope := Scope{Tenant: p.Tenant.ID, Route: r.Method + " " + r.URL.EscapedPath(), Credential: credential}
+	scope := Scope{
+		Tenant: p.Tenant.ID, User: r.PathValue("user"), Route: r.Method + " " + r.URL.EscapedPath(), Credential: credential,
+	}
 	stored, claim, err := s.Begin(r.Context(), scope, key, append([]byte(r.URL.RawQuery+"\n"), body...))
 	switch {
 	case err != nil:

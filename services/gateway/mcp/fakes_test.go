@@ -252,7 +252,11 @@ func (l *logs) String() string {
 	return l.out.String()
 }
 
-const maxBody = 4 << 20
+const (
+	maxBody = 4 << 20
+	// appOrigin is of a page that may call.
+	appOrigin = "https://app.example.com"
+)
 
 func open(t *testing.T) *gateway {
 	t.Helper()
@@ -268,6 +272,7 @@ func open(t *testing.T) *gateway {
 		Services: upstream.New(g.client, inner.URL, inner.URL, "a secret of services"),
 		Ingest:   &upstream.Ingester{Out: g.topic, Now: func() time.Time { return now }},
 		Now:      func() time.Time { return now }, Log: log, Version: "v1",
+		Origins: []string{appOrigin},
 	}
 	guard := &door.Guard{Auth: keys{}, Log: log}
 	outer := httptest.NewServer(http.MaxBytesHandler(guard.Wrap(mcp.WriteProblem, mcp.New(parts)), maxBody))

@@ -2,10 +2,12 @@ package mcp
 
 import (
 	"bytes"
-	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
@@ -21,30 +23,86 @@ func New(p Parts) http.Handler {
 		DisableLocalhostProtection: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			body, err := message(r)
-			if err != nil {
-				WriteProblem(w, r, door.ProblemOf(err))
-				return
-			}
-			r = withRequest(r)
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		if err := checkOrigin(r, p.Origins); err != nil {
+			WriteProblem(w, r, door.ProblemOf(err))
+			return
 		}
-		next.ServeHTTP(w, r)
+		if r.Method != http.MethodPost {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, err := door.ReadAll(r)
+		if err != nil {
+			WriteProblem(w, r, door.ProblemOf(err))
+			return
+		}
+		msg, wrong := parse(body)
+		if wrong != nil {
+			writeError(w, http.StatusBadRequest, nil, wrong)
+			return
+		}
+		r = withRequest(r)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		inner := &plainless{ResponseWriter: w}
+		next.ServeHTTP(inner, r)
+		inner.finish(msg)
 	})
 }
 
-// message reads the one message of a request. A batch, which versions of the protocol until 2025-03-26 had, would be many calls that
-// count as one.
-func message(r *http.Request) ([]byte, error) {
-	body, err := door.ReadBody(r)
-	if err != nil {
-		return nil, err
+// plainless holds back what the SDK refuses in plain text, so that it becomes an error of JSON-RPC.
+type plainless struct {
+	http.ResponseWriter
+	refused int // the status; 0 where the SDK answers in JSON
+	text    []byte
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *plainless) WriteHeader(status int) {
+	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		w.refused = status
+		return
 	}
-	if body = bytes.TrimSpace(body); len(body) == 0 || body[0] != '{' {
-		return nil, door.Invalid("", "the body is not one JSON-RPC message, want a JSON object and no batch")
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *plainless) Write(b []byte) (int, error) {
+	if w.refused == 0 {
+		return w.ResponseWriter.Write(b)
 	}
-	return body, nil
+	w.text = append(w.text, b...)
+	return len(b), nil
+}
+
+// Unwrap is for http.ResponseController.
+func (w *plainless) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// notHandled begins what the SDK says of a method that it does not know; it exports no error for it.
+const notHandled = "JSON RPC not handled"
+
+// finish answers a message that the SDK has refused. A call of an unknown method is a good request of HTTP, and is answered as a call.
+func (w *plainless) finish(msg jsonrpc.Message) {
+	if w.refused == 0 {
+		return
+	}
+	var id any
+	req, _ := msg.(*jsonrpc.Request)
+	if req != nil {
+		id = req.ID.Raw()
+	}
+	switch text := string(bytes.TrimSpace(w.text)); {
+	case req != nil && strings.HasPrefix(text, notHandled):
+		if req.IsCall() {
+			w.refused = http.StatusOK
+		}
+		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{
+			Code: door.CodeUnsupported, Field: "method", Detail: fmt.Sprintf("%q is not known here", shortened(req.Method)),
+		}))
+	case w.refused >= http.StatusInternalServerError:
+		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{Code: door.CodeInternal, Detail: text}))
+	default:
+		writeError(w.ResponseWriter, w.refused, id, invalid(jsonrpc.CodeInvalidRequest, text))
+	}
 }
 
 // WriteProblem writes a problem as an error of JSON-RPC that answers no message in particular.
@@ -56,14 +114,20 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", door.Seconds(p.RetryAfter))
 	}
+	e := protocolError(p)
+	if e.Code == jsonrpc.CodeInvalidParams { // what is wrong is the request itself
+		e.Code = jsonrpc.CodeInvalidRequest
+	}
+	writeError(w, p.Status, nil, e)
+}
+
+// writeError answers the message of an id.
+func writeError(w http.ResponseWriter, status int, id any, e *jsonrpc.Error) {
+	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": protocolError(p)})
-	if err != nil { // strings and numbers always encode
-		body = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"an internal error"}}`)
-	}
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(body) // the caller has gone
+	w.WriteHeader(status)
+	_, _ = w.Write(answer(id, e)) // the caller may have gone
 }
 
 // challenge tells a caller without a key that it needs one, and one with a wrong key that it is wrong (RFC 6750, section 3).

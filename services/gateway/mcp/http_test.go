@@ -90,13 +90,20 @@ func TestBodiesThatAreNoMessageAreRefused(t *testing.T) {
 		status int
 		want   string
 	}{
-		"nothing":         {"", 400, "not one JSON-RPC message"},
-		"no JSON":         {"{", 400, "not valid JSON"},
-		"a batch":         {"[" + listTools + "," + listTools + "]", 400, "no batch"},
-		"a string":        {`"x"`, 400, "not one JSON-RPC message"},
+		"nothing":         {"", 400, `"code":-32700`},
+		"no JSON":         {"{", 400, `"code":-32700,"message":"the body is not valid JSON"`},
+		"a batch":         {"[" + listTools + "," + listTools + "]", 400, `"code":-32600,"message":"the body is not one JSON-RPC message`},
+		"a string":        {`"x"`, 400, `"code":-32600`},
+		"no version":      {`{"id":1,"method":"tools/list"}`, 400, `"code":-32600`},
+		"no method":       {`{"jsonrpc":"2.0"}`, 400, `"code":-32600`},
+		"a number":        {`{"jsonrpc":"2.0","id":1,"method":7}`, 400, `"code":-32600`},
+		"no parameters":   {`{"jsonrpc":"2.0","id":"a","method":"tools/call"}`, 400, `"code":-32600`},
+		"no id":           {`{"jsonrpc":"2.0","method":"tools/list"}`, 400, `"code":-32600`},
 		"no UTF-8":        {`{"jsonrpc":"2.0","id":1,"method":"` + "\xff" + `"}`, 400, "not valid UTF-8"},
 		"deep":            {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + deep, 400, "nested too deep"},
-		"another method":  {`{"jsonrpc":"2.0","id":1,"method":"tools/burn"}`, 400, ""},
+		"another method":  {`{"jsonrpc":"2.0","id":"a","method":"tools/burn"}`, 200, `"code":-32601,"message":"method: \"tools/burn\" is not`},
+		"a long method":   {`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 5000) + `"}`, 200, `"code":-32601`},
+		"other news":      {`{"jsonrpc":"2.0","method":"notifications/burnt"}`, 400, `"code":-32601`},
 		"larger than may": {`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", maxBody) + `"}`, 413, "too large"},
 		"ids that are no UTF-8": {
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":{"user_id":"` + "\xc3\x28" + `","query":"q"}}}`,
@@ -108,8 +115,12 @@ func TestBodiesThatAreNoMessageAreRefused(t *testing.T) {
 		},
 	} {
 		res, body := g.post(t, keyOfAll, c.body)
-		if res.StatusCode != c.status || !strings.Contains(body, c.want) || len(body) > 1000 {
+		if res.StatusCode != c.status || !strings.Contains(body, c.want) || len(body) > 1000 ||
+			res.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %.300s, want %d %q", name, res.StatusCode, body, c.status, c.want)
+		}
+		if named := strings.Contains(c.body, `"id":"a"`); named != strings.Contains(body, `"id":"a"`) {
+			t.Errorf("%s: the id is told: %t: %.300s", name, !named, body)
 		}
 	}
 	if g.behind.count() > 0 {
@@ -256,4 +267,38 @@ func TestAPanicEndsOneCallOnly(t *testing.T) {
 		t.Error(err)
 	}
 	_ = serving.Wait() // the client has gone
+}
+
+func TestPagesOfForeignSitesAreRefused(t *testing.T) {
+	g := open(t)
+	itself := strings.TrimSuffix(g.url, "/mcp")
+	for _, c := range []struct {
+		host, origin string
+		status       int
+	}{
+		{"", "", 200}, {"", itself, 200}, {"", appOrigin, 200},
+		{"", "https://evil.example", 403}, {"", "null", 403}, {"", "http://localhost:1", 403}, {"", appOrigin + ".evil.example", 403},
+		{"rebound.example:80", "http://rebound.example:80", 403}, // the name that the attacker has led here is the page's own
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url, strings.NewReader(listTools))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = c.host
+		req.Header = http.Header{
+			"Authorization": {"Bearer " + keyOfAll}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		}
+		if c.origin != "" {
+			req.Header.Set("Origin", c.origin)
+		}
+		res, err := g.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		_ = res.Body.Close() // all is read
+		if refused := strings.Contains(string(body), "Origin: "); err != nil || res.StatusCode != c.status || refused != (c.status == 403) {
+			t.Errorf("%+v: %d %.300s, %v", c, res.StatusCode, body, err)
+		}
+	}
 }

@@ -116,7 +116,7 @@ func (s *server) addReadTools(to *sdk.Server, takes schemas) {
 	}, s.history)
 	add(s, to, takes, tool{
 		name: "list_entities", title: "List users", effect: reads,
-		does:  "Returns the one user whom this connection is for. Where it is for all users of a tenant, there is no list of them.",
+		does:  "Returns the one user whom this connection is for. Where it is for all users of a tenant, there is no list, and it says why.",
 		costs: "nothing.", input: object(),
 	}, s.entities)
 }
@@ -171,7 +171,8 @@ func (s *server) history(ctx context.Context, in entryInput) (out historyOutput,
 func (s *server) entities(ctx context.Context, _ noInput) (out entitiesOutput, _ string, err error) {
 	user := s.bound(ctx)
 	if user == "" {
-		return out, "", door.Unsupported("Mneme keeps no list of users, which are names that the tenant gives and knows: ask for one by user_id")
+		return out, "", door.Unsupported("Mneme keeps no list of users, which are names that the tenant gives and knows: name one by the " +
+			"user_id of the other tools; GET /v1/entities/ of mem0's API lists those who were given something over that API alone")
 	}
 	return entitiesOutput{Entities: []entityView{{Type: "user", ID: user}}}, "", nil
 }

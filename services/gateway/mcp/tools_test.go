@@ -304,7 +304,7 @@ func TestErrorsOfServicesAreToldByTheTool(t *testing.T) {
 func TestEntitiesAreTheKeysOwnUser(t *testing.T) {
 	g := open(t)
 	res := call(t, g.session(t, keyOfAll), "list_entities", object{})
-	if !res.IsError || !strings.Contains(textOf(res), "no list of users") {
+	if !res.IsError || !strings.Contains(textOf(res), "no list of users") || !strings.Contains(textOf(res), "GET /v1/entities/") {
 		t.Errorf("got %q", textOf(res))
 	}
 	res = call(t, g.session(t, keyOfBen), "list_entities", nil)

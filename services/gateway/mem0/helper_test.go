@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/services/gateway/mem0"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
@@ -156,8 +157,8 @@ func open(t *testing.T) *gateway {
 	g.ingest = &upstream.Ingester{Out: g.mneme, Now: g.clock.Now}
 	g.state = mem0.NewState(g.store, g.ingest, mem0.Options{Poll: time.Millisecond, Now: g.clock.Now, Log: log})
 	api := mem0.New(mem0.Parts{
-		Services: upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(g.state), Ingest: g.ingest, State: g.state, Webhooks: g.hooks, Now: g.clock.Now,
-		Log: log,
+		Services: upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(idempotency.New(g.store, idempotency.Options{}), g.state),
+		Ingest:   g.ingest, State: g.state, Webhooks: g.hooks, Now: g.clock.Now, Log: log,
 	})
 	g.url = g.serve(api, log)
 	t.Cleanup(func() {

@@ -3,6 +3,7 @@ package mem0
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -58,10 +59,11 @@ func (a *api) history(r *http.Request, _ fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	memory := items[slices.IndexFunc(f.versions, func(m *mnemev1.Memory) bool { return m.GetId() == f.newest.GetId() })].ID
 	out, contents := []past{}, map[string]string{}
 	for i, m := range f.versions {
 		contents[m.GetId()] = m.GetContent()
-		change := pastOf(f, items[i], inputs[i])
+		change := pastOf(memory, items[i], inputs[i])
 		change.Event, change.New = eventOf(m), &items[i].Memory
 		if replaced := contentsOf(contents, m.GetPredecessorIds()); replaced != "" {
 			change.Old = &replaced
@@ -71,24 +73,24 @@ func (a *api) history(r *http.Request, _ fields) (any, error) {
 	if m := f.newest; m.GetStatus() == mnemev1.Status_STATUS_RETRACTED {
 		for i, v := range f.versions {
 			if v.GetId() == m.GetId() {
-				out = append(out, deleted(f, items[i], m))
+				out = append(out, deleted(memory, items[i], m))
 			}
 		}
 	}
 	return out, nil
 }
 
-func pastOf(f found, m *item, input []message) past {
+func pastOf(memory string, m *item, input []message) past {
 	return past{
-		ID: m.ID, MemoryID: f.id, Input: input, UserID: m.UserID, Metadata: m.Metadata, Categories: m.Categories,
+		ID: m.VersionID, MemoryID: memory, Input: input, UserID: m.UserID, Metadata: m.Metadata, Categories: m.Categories,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt,
 	}
 }
 
 // deleted is the end of a memory.
-func deleted(f found, m *item, last *mnemev1.Memory) past {
-	out := pastOf(f, m, []message{})
-	out.ID, out.Event, out.Old = uuid.NewSHA1(uuid.NameSpaceOID, []byte(m.ID+"\n"+eventDelete)).String(), eventDelete, &m.Memory
+func deleted(memory string, m *item, last *mnemev1.Memory) past {
+	out := pastOf(memory, m, []message{})
+	out.ID, out.Event, out.Old = uuid.NewSHA1(uuid.NameSpaceOID, []byte(m.VersionID+"\n"+eventDelete)).String(), eventDelete, &m.Memory
 	if until := timeOf(last.GetValidTo()); !until.IsZero() {
 		out.UpdatedAt = stamp(until)
 	}

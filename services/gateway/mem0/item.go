@@ -31,12 +31,12 @@ type item struct {
 	// Metadata is what came with what was said, and who said it where the memory is a quotation.
 	Metadata   map[string]any `json:"metadata"`
 	Categories []string       `json:"categories"`
-	// CreatedAt is when it was said, UpdatedAt when it was written.
+	// CreatedAt is when it was said, and stays through updates; UpdatedAt is when it was written.
 	CreatedAt string   `json:"created_at"`
 	UpdatedAt string   `json:"updated_at"`
 	Expires   *string  `json:"expiration_date"`
 	Score     *float64 `json:"score,omitempty"`
-	// VersionID is the id of the version that holds, where ID is that of an older one.
+	// VersionID is the id of the version that holds, where ID is that of the memory before it was updated.
 	VersionID string `json:"version_id"`
 	Version   uint32 `json:"version"`
 
@@ -63,6 +63,12 @@ func itemOf(user string, m *mnemev1.Memory, n note) *item {
 	}
 	if out.happened.IsZero() {
 		out.happened = out.created
+	}
+	if n.ID != "" {
+		out.ID, out.created = n.ID, n.Created
+	}
+	if n.Updated.After(out.updated) {
+		out.updated = n.Updated
 	}
 	out.CreatedAt, out.UpdatedAt = stamp(out.created), stamp(out.updated)
 	out.AgentID, out.AppID = optional(n.Agent), optional(n.App)

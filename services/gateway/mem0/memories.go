@@ -107,7 +107,7 @@ func (a *api) scan(ctx context.Context, f filter, each func(*item) error) error 
 
 // found is a memory that was asked for by id.
 type found struct {
-	// id is the one that was asked for.
+	// id is the one that was asked for: of any version.
 	id, user string
 	// newest is what became of it: the version that took its place, or the memory itself.
 	newest *mnemev1.Memory
@@ -160,13 +160,12 @@ func (a *api) standing(ctx context.Context, id string) (found, error) {
 
 func noMemory() error { return notFound("there is no such memory") }
 
-// item is what was found, under the id that was asked for.
+// item is what was found, as it is listed.
 func (a *api) item(ctx context.Context, f found) (*item, error) {
 	items, err := a.items(ctx, f.user, []*mnemev1.Memory{f.newest})
 	if err != nil {
 		return nil, err
 	}
-	items[0].ID = f.id
 	return items[0], nil
 }
 

@@ -29,7 +29,7 @@ func TestUpdateKeepsTheOldID(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	listed := g.do("POST", "/v3/memories/", object{"user_id": "ines"}).results()
-	if len(listed) != 1 || listed[0]["id"] != got["version_id"] {
+	if len(listed) != 1 || listed[0]["id"] != id || listed[0]["version_id"] != got["version_id"] {
 		t.Errorf("listed %v", listed)
 	}
 	asked := last[*mnemev1.UpdateMemoryRequest](g)
@@ -42,6 +42,55 @@ func TestUpdateKeepsTheOldID(t *testing.T) {
 	g.call("ALL", "DELETE", path, nil).refused(http.StatusNotFound, "deleted")
 	if said := g.do("POST", "/v3/memories/", object{"user_id": "ines"}).said(); said != "" {
 		t.Errorf("left is %q", said)
+	}
+}
+
+func TestUpdatesKeepTheIDAndWhenItWasCreated(t *testing.T) {
+	g := open(t)
+	id := g.remember("ines", "I live in Porto.")
+	before := g.do("GET", "/v1/memories/"+id+"/", nil).object()
+	versions := []string{id}
+	ines := object{"user_id": "ines"}
+	check := func(what string, m object, text string, updated time.Time) {
+		t.Helper()
+		if m["id"] != id || m["created_at"] != before["created_at"] || m["memory"] != text || m["updated_at"] != updated.Format(time.RFC3339) {
+			t.Errorf("%s: %v, want %s of %v", what, m, id, before["created_at"])
+		}
+	}
+	now := start
+	for i, text := range []string{"I live in Lisbon.", "I live in Faro."} {
+		now = start.Add(time.Duration(i+1) * time.Hour)
+		g.clock.set(now)
+		updated := g.do("PUT", "/v1/memories/"+versions[i]+"/", object{"text": text}).object() // by any id that it has had
+		check("update", updated, text, now)
+		version, _ := updated["version_id"].(string)
+		versions = append(versions, version)
+	}
+	for _, known := range versions {
+		check("get", g.do("GET", "/v1/memories/"+known+"/", nil).object(), "I live in Faro.", now)
+		if got := g.do("GET", "/v1/memories/"+known+"/history/", nil).body; strings.Count(got, `"memory_id":"`+id+`"`) != 3 {
+			t.Errorf("history: %s", got)
+		}
+	}
+	for what, found := range map[string][]object{
+		"list":       g.do("POST", "/v3/memories/", ines).results(),
+		"list by id": g.do("POST", "/v3/memories/", object{"filters": object{"user_id": "ines", "memory_ids": []string{id}}}).results(),
+		"search":     g.do("POST", "/v3/memories/search/", object{"query": "Faro", "filters": ines}).results(),
+	} {
+		if len(found) != 1 {
+			t.Fatalf("%s: %v", what, found)
+		}
+		check(what, found[0], "I live in Faro.", now)
+	}
+	now = now.Add(time.Hour)
+	g.clock.set(now)
+	check("metadata", g.do("PUT", "/v1/memories/"+id+"/", object{"metadata": object{"a": "b"}}).object(), "I live in Faro.", now)
+	if learned := g.do("POST", "/v1/feedback/", object{"memory_id": id, "feedback": "POSITIVE"}).body; !strings.Contains(learned, "learns from it") {
+		t.Errorf("feedback: %s", learned)
+	}
+	g.do("DELETE", "/v1/memories/"+id+"/", nil)
+	for _, known := range versions {
+		g.call("ALL", "GET", "/v1/memories/"+known+"/", nil).refused(http.StatusNotFound, "deleted")
 	}
 }
 

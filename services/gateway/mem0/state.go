@@ -95,9 +95,14 @@ type note struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 	Agent    string         `json:"agent_id,omitempty"`
 	App      string         `json:"app_id,omitempty"`
+	// ID and Created are those of the memory of which an update wrote a version: clients know it by them, whatever version holds.
+	ID      string    `json:"memory_id,omitempty"`
+	Created time.Time `json:"created_at,omitzero"`
+	// Updated is when metadata was changed without a new version.
+	Updated time.Time `json:"updated_at,omitzero"`
 }
 
-func (n note) empty() bool { return len(n.Metadata) == 0 && n.Agent == "" && n.App == "" }
+func (n note) empty() bool { return len(n.Metadata) == 0 && n.Agent == "" && n.App == "" && n.ID == "" }
 
 // event is an addition. Its turns are turnID(ID, 0) and so on.
 type event struct {

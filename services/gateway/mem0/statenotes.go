@@ -38,7 +38,7 @@ func (s *State) note(ctx context.Context, scope memory.Scope, id string, n note)
 
 // annotate has metadata take the place of what was noted of a memory.
 func (s *State) annotate(ctx context.Context, scope memory.Scope, id string, metadata map[string]any) error {
-	body, err := encoded(note{Metadata: metadata})
+	body, err := encoded(note{Metadata: metadata, Updated: s.o.Now().UTC()})
 	if err != nil {
 		return err
 	}
@@ -68,10 +68,13 @@ func (s *State) notesOf(ctx context.Context, scope memory.Scope, ms []*mnemev1.M
 		for _, turn := range m.GetSourceTurnIds() {
 			if id, ok := eventOfTurn(turn); ok {
 				out[i] = out[i].with(kept[id])
+				if m.GetId() == memory.DeriveID(scope, []string{turn}, 0) { // and not what was formed of the turn later
+					out[i].ID, out[i].Created = kept[id].ID, kept[id].Created
+				}
 			}
 		}
 		if own, ok := kept[ofMemory+m.GetId()]; ok {
-			out[i].Metadata = own.Metadata
+			out[i].Metadata, out[i].Updated = own.Metadata, own.Updated
 		}
 	}
 	return out, nil

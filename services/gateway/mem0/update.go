@@ -73,41 +73,41 @@ func (a *api) update(r *http.Request, in fields) (any, error) {
 
 // change writes a new version where the text or its time changes, and notes metadata. f is what was found, with what became of it.
 func (a *api) change(ctx context.Context, f *found, c change) error {
-	if c.text == "" {
-		c.text = f.newest.GetContent()
+	if err := upstream.Check(ctx, access.Erase, f.user); err != nil {
+		return err
 	}
-	if c.text != f.newest.GetContent() || !c.at.IsZero() && !c.at.Equal(timeOf(f.newest.GetValidFrom())) {
-		return a.rewrite(ctx, f, c)
+	notes, err := a.State.notesOf(ctx, scopeOf(ctx, f.user), []*mnemev1.Memory{f.newest})
+	if err != nil {
+		return err
+	}
+	shown := itemOf(f.user, f.newest, notes[0])
+	if c.text == "" {
+		c.text = shown.Memory
+	}
+	if c.text != shown.Memory || !c.at.IsZero() && !c.at.Equal(shown.created) {
+		n := note{Metadata: notes[0].Metadata, Agent: notes[0].Agent, App: notes[0].App, ID: shown.ID, Created: shown.created}
+		return a.rewrite(ctx, f, c, n)
 	}
 	if c.metadata == nil {
 		return nil
-	}
-	if err := upstream.Check(ctx, access.Erase, f.user); err != nil {
-		return err
 	}
 	return a.State.annotate(ctx, scopeOf(ctx, f.user), f.newest.GetId(), c.metadata)
 }
 
 // rewrite writes a new version, by a turn whose id is made of what is written in place of what: a call that comes again writes nothing
 // more. What was noted of the version before is noted of this one, too, before it is there.
-func (a *api) rewrite(ctx context.Context, f *found, c change) error {
-	scope := scopeOf(ctx, f.user)
+func (a *api) rewrite(ctx context.Context, f *found, c change, n note) error {
+	if c.metadata != nil {
+		n.Metadata = c.metadata
+	}
 	if c.at.IsZero() {
 		c.at = a.Now()
-	}
-	if err := upstream.Check(ctx, access.Erase, f.user); err != nil {
-		return err
-	}
-	notes, err := a.State.notesOf(ctx, scope, []*mnemev1.Memory{f.newest})
-	if err != nil {
-		return err
-	}
-	if c.metadata != nil {
-		notes[0].Metadata = c.metadata
+	} else {
+		n.Created = c.at
 	}
 	what := f.newest.GetId() + "\n" + c.text
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(what)).String()
-	if err := a.State.note(ctx, scope, id, notes[0]); err != nil {
+	if err := a.State.note(ctx, scopeOf(ctx, f.user), id, n); err != nil {
 		return err
 	}
 	res, err := a.Services.Memories.UpdateMemory(ctx, connect.NewRequest(&mnemev1.UpdateMemoryRequest{

@@ -84,7 +84,8 @@ func (o Options) filled() Options {
 type Quota struct {
 	// Streams bounds concurrent streams.
 	Streams *Streams
-	// Stored says how many memories of a tenant are stored, of every state. It is set before the Quota is used.
+	// Stored says how many memories of a tenant are stored, without what they were before and what was deleted. It is set before the Quota
+	// is used.
 	Stored func(ctx context.Context, t tenant.Tenant) (int64, error)
 
 	limits    Limits

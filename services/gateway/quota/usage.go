@@ -119,7 +119,7 @@ func (q *Quota) stored(ctx context.Context, p access.Principal) (int64, error) {
 }
 
 // Usage returns what the tenant of ctx did and used on a day ("2026-11-25", in UTC; empty for today), 0 for what it did not; of today also
-// how many of its memories are stored, of every state, where that can be told. Other replicas and services may not have written the last
+// how many of its memories are stored, where that can be told. Other replicas and services may not have written the last
 // second. It needs access.Admin. Its errors are problems, or those of upstream.Check.
 func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error) {
 	if err := upstream.Check(ctx, access.Admin, ""); err != nil {

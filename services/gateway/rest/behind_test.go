@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"connectrpc.com/connect"
@@ -19,6 +20,7 @@ const (
 	first  = "00000000-0000-5000-8000-000000000001"
 	second = "00000000-0000-5000-8000-000000000002"
 	other  = "00000000-0000-5000-8000-00000000000f"
+	waits  = "waits" // a session or an erasure of which nothing is done yet, and who is erased by such a one
 )
 
 // behind is the services behind the gateway, which remember what they were asked for.
@@ -207,6 +209,9 @@ func (b *behind) GetWorkingMemory(
 func (b *behind) GetSession(
 	_ context.Context, r *connect.Request[mnemev1.GetSessionRequest],
 ) (*connect.Response[mnemev1.GetSessionResponse], error) {
+	if r.Msg.GetSessionId() == waits {
+		return reply(&mnemev1.GetSessionResponse{State: mnemev1.FormationState_FORMATION_STATE_PENDING}, b.take(r.Msg))
+	}
 	return reply(&mnemev1.GetSessionResponse{
 		State: mnemev1.FormationState_FORMATION_STATE_FORMED, FormedAt: timestamppb.New(now), Turns: 4, Operations: 2,
 	}, b.take(r.Msg))
@@ -228,12 +233,18 @@ func (b *behind) EraseUser(
 	if id == "" {
 		id = "a new one"
 	}
+	if r.Msg.GetUserId() == waits {
+		id = waits
+	}
 	return reply(&mnemev1.EraseUserResponse{ErasureId: id}, b.take(r.Msg))
 }
 
 func (b *behind) GetErasure(
 	_ context.Context, r *connect.Request[mnemev1.GetErasureRequest],
 ) (*connect.Response[mnemev1.GetErasureResponse], error) {
+	if strings.Contains(r.Msg.GetErasureId(), waits) {
+		return reply(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_PENDING}, b.take(r.Msg))
+	}
 	return reply(&mnemev1.GetErasureResponse{
 		State: mnemev1.ErasureState_ERASURE_STATE_DONE, DoneAt: timestamppb.New(now), Rounds: 1,
 	}, b.take(r.Msg))

@@ -109,7 +109,13 @@ func TestAUsersKeyReachesThatUser(t *testing.T) {
 func TestAnotherTenantIsAskedForAsItself(t *testing.T) {
 	g := open(t)
 	for _, o := range g.operations() {
-		g.call(o.method, o.path, `{"query":"q","recall_id":"r"}`, "Authorization: Bearer BETA", "Mneme-Tenant: acme")
+		a := g.call(o.method, o.path, `{"query":"q","recall_id":"r"}`, "Authorization: Bearer BETA", "Mneme-Tenant: acme")
+		if a.status != http.StatusForbidden || len(g.behind.calls) > 0 {
+			t.Errorf("%s %s: a key of another tenant than is named: %d, asked %v", o.method, o.path, a.status, g.behind.calls)
+		}
+	}
+	for _, o := range g.operations() {
+		g.call(o.method, o.path, `{"query":"q","recall_id":"r"}`, "Authorization: Bearer BETA", "Mneme-Tenant: beta")
 	}
 	if len(g.behind.calls) < 10 || slices.ContainsFunc(g.behind.calls, func(c string) bool { return !strings.HasSuffix(c, " beta") }) {
 		t.Errorf("asked %v", g.behind.calls)

@@ -166,7 +166,7 @@ func open(t testing.TB, publishers ...bus.Publisher) *gateway {
 		t.Fatal(err)
 	}
 	api, err := rest.New(rest.Parts{
-		Services:    upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(repeatable, kept),
+		Services:    upstream.New(g.client, inner.URL, inner.URL, secret).Forgetting(repeatable, repeatable, kept),
 		Ingest:      &upstream.Ingester{Out: out, Now: clock, Accepted: repeatable, Log: log},
 		Idempotency: repeatable, Verbatim: kept, Webhooks: hooks,
 		Keys: &keys.Manager{Directory: directory.New(), Now: clock}, DeadLetters: g.letters, Usage: usage{}, Now: clock, Log: log,

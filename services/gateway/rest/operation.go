@@ -78,7 +78,7 @@ func register[I, O any](a *API, o operation, handle func(context.Context, *I) (*
 		a.problems(registered, []int{http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType})
 	}
 	if o.keyed {
-		a.problems(registered, []int{http.StatusConflict, http.StatusUnprocessableEntity})
+		a.problems(registered, []int{http.StatusConflict, http.StatusGone, http.StatusUnprocessableEntity})
 	}
 }
 

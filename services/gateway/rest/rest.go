@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -31,8 +32,8 @@ const MaxBody = 4 << 20
 type Idempotency interface {
 	// Wrap has requests with an Idempotency-Key carried out once by next.
 	Wrap(write door.Writer, next http.Handler) http.Handler
-	// KnowsTurn reports whether a turn was accepted.
-	KnowsTurn(ctx context.Context, scope memory.Scope, turnID string) (bool, error)
+	// Knows reports whether something of a user was accepted.
+	Knows(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, id string) (bool, error)
 }
 
 // Keys manages the API keys of the caller's tenant; keys.Manager is one. It holds the caller against access.Admin.

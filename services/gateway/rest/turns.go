@@ -14,6 +14,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -120,8 +121,9 @@ func (a *API) turns() {
 	}, a.closeSession)
 	register(a, operation{
 		id: "get-session", method: http.MethodGet, path: "/users/{user}/sessions/{session}", tag: tagTurns, scope: access.Read,
-		status: http.StatusOK, summary: "Get how far a session is",
-		description: "Says whether the memories of a session are formed. A session that nobody knows is pending.",
+		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get how far a session is",
+		description: "Says whether the memories of a session are formed. One of which nothing is formed yet is `pending` where " +
+			"something was put in within the last 24 hours, else not found.",
 	}, a.getSession)
 	register(a, operation{
 		id: "get-turn", method: http.MethodGet, path: "/users/{user}/turns/{turn}", tag: tagTurns, scope: access.Read,
@@ -198,6 +200,9 @@ func (a *API) getSession(ctx context.Context, in *sessionRequest) (*sessionState
 	out := &sessionState{}
 	out.Body.State, out.Body.FormedAt = word(res.Msg.GetState(), "FORMATION_STATE_"), timeOf(res.Msg.GetFormedAt())
 	out.Body.Turns, out.Body.Operations = res.Msg.GetTurns(), res.Msg.GetOperations()
+	if out.Body.State == "pending" && out.Body.FormedAt == nil {
+		return out, a.wasAccepted(ctx, string(in.User), idempotency.Session, string(in.Session))
+	}
 	return out, nil
 }
 
@@ -230,13 +235,15 @@ func (a *API) pending(ctx context.Context, user string, t *TurnStatus) error {
 		t.Status, t.DeadLetter = "dead_letter", new(deadLetterOf(letter))
 		return nil
 	}
-	known, err := a.Idempotency.KnowsTurn(ctx, scopeOf(ctx, user), t.ID)
-	if err != nil {
-		return err
-	}
-	if !known {
-		return door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "nothing is known of this turn"}
-	}
 	t.Status = "accepted"
-	return nil
+	return a.wasAccepted(ctx, user, idempotency.Turn, t.ID)
+}
+
+// wasAccepted returns an error, not found, where what waits, as far as the services behind know, was never accepted.
+func (a *API) wasAccepted(ctx context.Context, user string, kind idempotency.Accepted, id string) error {
+	known, err := a.Idempotency.Knows(ctx, scopeOf(ctx, user), kind, id)
+	if err == nil && !known {
+		err = door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "nothing is known of this " + string(kind)}
+	}
+	return err
 }

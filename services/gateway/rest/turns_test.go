@@ -263,3 +263,23 @@ func TestABusErrorThatNoRetryMendsIsOurs(t *testing.T) {
 		t.Errorf("%s", a.text)
 	}
 }
+
+func TestWhatWaitsIsToldFromWhatNeverWas(t *testing.T) {
+	g := open(t)
+	path, erasure := ines+"/sessions/"+waits, self+"/users/"+waits+"/erasures/"+waits
+	for _, p := range []string{path, erasure} {
+		if a := g.call(http.MethodGet, p, ""); a.status != http.StatusNotFound {
+			t.Errorf("%s: nobody put anything in: %d %s", p, a.status, a.text)
+		}
+	}
+	g.call(http.MethodPost, path+"/close", "")
+	g.call(http.MethodDelete, self+"/users/"+waits, "")
+	for _, p := range []string{path, erasure} {
+		if a := g.call(http.MethodGet, p, ""); a.status != http.StatusOK || a.field("state") != "pending" {
+			t.Errorf("%s: accepted: %d %s", p, a.status, a.text)
+		}
+	}
+	if a := g.call(http.MethodGet, self+"/users/ben/sessions/"+waits, ""); a.status != http.StatusNotFound {
+		t.Errorf("another user's: %d %s", a.status, a.text)
+	}
+}

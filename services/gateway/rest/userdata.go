@@ -15,6 +15,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
@@ -128,7 +129,8 @@ func (a *API) userData() {
 	}, a.eraseUser)
 	register(a, operation{
 		id: "get-erasure", method: http.MethodGet, path: user + "/erasures/{erasure}", tag: tagUsers, scope: access.Erase, status: http.StatusOK,
-		errors: []int{http.StatusConflict}, summary: "Get how far an erasure is", description: "Says how far an erasure is.",
+		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Get how far an erasure is",
+		description: "Says how far an erasure is. One that was never asked for, or was done long ago, is not found.",
 	}, a.getErasure)
 	register(a, operation{
 		id: "scan-user", method: http.MethodGet, path: user + "/scan", tag: tagUsers, scope: access.Erase, status: http.StatusOK,
@@ -241,6 +243,9 @@ func (a *API) getErasure(ctx context.Context, in *getErasure) (*erasureState, er
 	out := &erasureState{}
 	out.Body.State, out.Body.DoneAt = word(res.Msg.GetState(), "ERASURE_STATE_"), timeOf(res.Msg.GetDoneAt())
 	out.Body.Rounds = res.Msg.GetRounds()
+	if out.Body.State == "pending" {
+		return out, a.wasAccepted(ctx, string(in.User), idempotency.Erasure, string(in.Erasure))
+	}
 	return out, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -19,15 +20,17 @@ type Forgetter interface {
 }
 
 // Forgetting are the services with an erasure that, over whatever door it is asked for, also forgets what the gateway itself keeps of the
-// user. Where that fails after the services have accepted the erasure, the caller is told that it is to be asked for again.
-func (s Services) Forgetting(stores ...Forgetter) Services {
-	s.UserData = forgetting{s.UserData, stores}
+// user, and is then noted as accepted. Where that fails after the services have accepted the erasure, the caller is told that it is to be
+// asked for again.
+func (s Services) Forgetting(accepted Accepted, stores ...Forgetter) Services {
+	s.UserData = forgetting{s.UserData, accepted, stores}
 	return s
 }
 
 type forgetting struct {
 	mnemev1connect.UserDataServiceClient
-	stores []Forgetter
+	accepted Accepted
+	stores   []Forgetter
 }
 
 // EraseUser implements the RPC.
@@ -39,10 +42,12 @@ func (f forgetting) EraseUser(
 		return nil, err
 	}
 	p, _ := access.FromContext(ctx) // the call was let through
+	scope := memory.Scope{Tenant: p.Tenant.ID, User: req.Msg.GetUserId()}
 	var failed []error
 	for _, store := range f.stores {
-		failed = append(failed, store.Forget(ctx, memory.Scope{Tenant: p.Tenant.ID, User: req.Msg.GetUserId()}))
+		failed = append(failed, store.Forget(ctx, scope))
 	}
+	failed = append(failed, f.accepted.Note(ctx, scope, idempotency.Erasure, res.Msg.GetErasureId()))
 	if errors.Join(failed...) != nil {
 		return nil, connect.NewError(connect.CodeUnavailable,
 			errors.New("the erasure is accepted, but not all that is kept beside memories could be removed: ask for it again"))

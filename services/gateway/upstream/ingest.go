@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
@@ -33,17 +34,16 @@ type Ingester struct {
 	Now func() time.Time
 	// Quota is asked before turns are published, and told of those that were; nil for no limit.
 	Quota TurnQuota
-	// Accepted is told of turns that were published, so that one that is on its way can be told from one that was never put in; nil for
-	// nobody.
-	Accepted AcceptedTurns
+	// Accepted is told of turns and sessions that were published; nil for nobody.
+	Accepted Accepted
 	// Log is told where Accepted could not be; nil for nobody.
 	Log *slog.Logger
 }
 
-// AcceptedTurns knows the turns that are on their way; *idempotency.Store is one.
-type AcceptedTurns interface {
-	// NoteTurns notes that turns of a user were accepted. An error says that it is not known.
-	NoteTurns(ctx context.Context, scope memory.Scope, turnIDs ...string) error
+// Accepted is told what is on its way, so that it can be told from what never was; *idempotency.Store is one.
+type Accepted interface {
+	// Note notes that something of a user was accepted. An error says that it is not known.
+	Note(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, ids ...string) error
 }
 
 // Turns publishes turns of a session in their order, all or none as far as their form goes: what breaks the contract is a terminal error
@@ -57,8 +57,12 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 	if len(turns) == 0 || len(turns) > MaxTurns {
 		return fault.Terminal("turns", "has %d turns, want 1 to %d", len(turns), MaxTurns)
 	}
-	msgs := make([]bus.Message, len(turns))
+	msgs, seen := make([]bus.Message, len(turns)), make(map[string]int, len(turns))
 	for n, t := range turns {
+		if first, ok := seen[t.ID]; ok {
+			return fault.Terminal(fmt.Sprintf("turns[%d].id", n), "is that of turns[%d], want one of its own", first)
+		}
+		seen[t.ID] = n
 		t.SessionID = session
 		e := contract.SessionEvent{
 			Envelope: contract.Envelope{EventID: memory.DeriveTurnID(scope, t.ID), Scope: scope, SessionID: session}, Turn: &t,
@@ -70,21 +74,22 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 	if err := i.publishTurns(ctx, msgs); err != nil {
 		return err
 	}
-	i.note(ctx, scope, turns)
-	return nil
-}
-
-// note tells Accepted. Turns that are not noted are not found until something becomes of them.
-func (i *Ingester) note(ctx context.Context, scope memory.Scope, turns []memory.Turn) {
-	if i.Accepted == nil {
-		return
-	}
 	ids := make([]string, len(turns))
 	for n, t := range turns {
 		ids[n] = t.ID
 	}
-	if err := i.Accepted.NoteTurns(ctx, scope, ids...); err != nil && i.Log != nil {
-		i.Log.WarnContext(ctx, "accepted turns are not noted: they are not found until something becomes of them", "error", err)
+	i.note(ctx, scope, idempotency.Turn, ids...)
+	i.note(ctx, scope, idempotency.Session, session)
+	return nil
+}
+
+// note tells Accepted. What is not noted is not found until something becomes of it.
+func (i *Ingester) note(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, ids ...string) {
+	if i.Accepted == nil {
+		return
+	}
+	if err := i.Accepted.Note(ctx, scope, kind, ids...); err != nil && i.Log != nil {
+		i.Log.WarnContext(ctx, "what was accepted is not noted: it is not found until something becomes of it", "kind", kind, "error", err)
 	}
 }
 
@@ -117,7 +122,11 @@ func (i *Ingester) CloseSession(ctx context.Context, user, session, last string,
 	if err != nil {
 		return err
 	}
-	return i.Out.Publish(ctx, m)
+	if err := i.Out.Publish(ctx, m); err != nil {
+		return err
+	}
+	i.note(ctx, scope, idempotency.Session, session)
+	return nil
 }
 
 // inTurn says of an error about a turn which of them it is. One about what turns have in common, such as the session, stays.

@@ -60,6 +60,9 @@ func TestTurnsArePublishedWithinTheQuotaAndCounted(t *testing.T) {
 			t.Errorf("got %v, want it to name %s", err, field)
 		}
 	}
+	if err := in.Turns(ctx, "ines", "s", []memory.Turn{turn("t5", "I like tea."), turn("t5", "I like coffee.")}); fault.Field(err) != "turns[1].id" {
+		t.Errorf("two turns of one id: %v", err)
+	}
 	in.Out = &away{}
 	if err := in.Turns(ctx, "ines", "s", two[:1]); err == nil || q.counted != 2 {
 		t.Errorf("what is not published is not counted: %v, %d", err, q.counted)

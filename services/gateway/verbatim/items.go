@@ -94,7 +94,12 @@ func (s *Store) Search(ctx context.Context, scope memory.Scope, q Search) ([]Ite
 	if len(q.Filter.conditions) == 0 && q.Query == "" {
 		return search.read(ctx, page(names, q.Offset, q.Limit))
 	}
+	leave, err := s.scans.enter(ctx, scope.Tenant)
+	if err != nil {
+		return nil, err
+	}
 	matching, err := search.scan(ctx, names)
+	leave()
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -139,6 +142,43 @@ func TestASearchThatIsTooLarge(t *testing.T) {
 	refused(t, err, 413, "", "give a longer namespace_prefix")
 	if got := k.search(ines, Search{Prefix: Namespace{"a", "1"}, Filter: none}); got != "" {
 		t.Errorf("found %s", got)
+	}
+}
+
+func TestScansOfATenantWaitForEachOther(t *testing.T) {
+	k := open(t)
+	k.put(ines, "a/1", `{"text":"tea"}`)
+	k.put(beta, "a/1", `{"text":"tea"}`)
+	leave, err := k.scans.enter(t.Context(), ines.Tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = k.Search(soon, ben, Search{Limit: 1, Query: "tea"})
+	refused(t, err, 429, "", "send fewer at a time")
+	if got := k.search(beta, Search{Query: "tea"}) + k.search(ines, Search{}); got != "1 1.001" {
+		t.Errorf("another tenant's search, and one that scans nothing, find %q", got)
+	}
+	leave()
+	if got := k.search(ines, Search{Query: "tea"}); got != "1 1.00" || len(k.scans.tenants) != 0 {
+		t.Errorf("afterwards: %q, %d tenants", got, len(k.scans.tenants))
+	}
+}
+
+func BenchmarkSearchOf3000Items(b *testing.B) {
+	store := New(goredis.NewClient(&goredis.Options{Addr: miniredis.RunT(b).Addr()}), Options{Timeout: time.Minute})
+	defer func() { _ = store.redis.Close() }()
+	for i := range 3000 {
+		value := Object(fmt.Sprintf(`{"text":"Ines told that she went to place %d with friend %d."}`, i, i%7))
+		if err := store.Put(b.Context(), ines, Put{Name: Name{Namespace{"a"}, fmt.Sprint(i)}, Value: value}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if _, err := store.Search(b.Context(), ines, Search{Query: "Where did Ines go with friend 3?", Limit: 10}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

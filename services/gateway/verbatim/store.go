@@ -63,11 +63,12 @@ type Store struct {
 	o       Options
 	scripts scripts
 	scan    int // MaxScan
+	scans   gate
 }
 
 // New makes a store over a Redis, which stays the caller's to close; it does not wait for it.
 func New(redis goredis.UniversalClient, o Options) *Store {
-	return &Store{redis: redis, o: o.filled(), scripts: newScripts(), scan: MaxScan}
+	return &Store{redis: redis, o: o.filled(), scripts: newScripts(), scan: MaxScan, scans: gate{tenants: map[string]*turnstile{}}}
 }
 
 // hashed names something in a key.

@@ -14,12 +14,12 @@ type Refusals struct {
 	Failed []formation.Failure
 
 	faults []string
-	taken  bool // some part is right
+	taken  int  // parts that are right
 	lost   bool // something is wrong whose turns are not known
 }
 
 // Take notes a part that is right.
-func (r *Refusals) Take() { r.taken = true }
+func (r *Refusals) Take() { r.taken++ }
 
 // Refuse notes one that is not: which it is ("operation 2"), the turns it comes from, none where they are not known, and what is wrong.
 func (r *Refusals) Refuse(which string, sources []string, why error) {
@@ -38,8 +38,8 @@ func (r *Refusals) Err() error {
 		return nil
 	}
 	err := structured.Faultf("%s", strings.Join(r.faults, "; "))
-	if r.taken && !r.lost {
-		return structured.Partly(err)
+	if r.taken > 0 && !r.lost {
+		return structured.Partly(err, r.taken)
 	}
 	return err
 }

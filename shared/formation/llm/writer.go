@@ -52,7 +52,7 @@ type Writer struct {
 	ended   map[string]bool          // target -> it was ended beside an operation
 
 	refusals Refusals
-	unknown  []string // faults of operations of candidates that there are not
+	harmless []string // faults with which nothing is lost, such as an operation of a candidate that there is not
 }
 
 // NewWriter makes a writer of operations on what a decision input shows.
@@ -64,7 +64,7 @@ func NewWriter(b *DecisionInput, id Identity) *Writer {
 // Take turns one decision into operations: none where it is refused.
 func (w *Writer) Take(d Decision) []memory.Operation {
 	if _, known := w.input.indices[d.Candidate]; !known {
-		w.unknown = append(w.unknown, fmt.Sprintf("operation of %s: no such candidate; the ids are c1 to c%d",
+		w.harmless = append(w.harmless, fmt.Sprintf("operation of %s: no such candidate; the ids are c1 to c%d",
 			structured.Alias(d.Candidate), len(w.input.indices)))
 		return nil
 	}
@@ -97,12 +97,15 @@ func (w *Writer) Take(d Decision) []memory.Operation {
 func (w *Writer) Refuse(candidate string, why error) {
 	i, known := w.input.indices[candidate]
 	if !known {
-		w.unknown = append(w.unknown, fmt.Sprintf("operation of %s: %v", structured.Alias(candidate), why))
+		w.harmless = append(w.harmless, fmt.Sprintf("operation of %s: %v", structured.Alias(candidate), why))
 		return
 	}
 	w.done[candidate] = true
 	w.refusals.Refuse("operation of "+candidate, w.input.bundle.Related[i].Candidate.Sources, why)
 }
+
+// RefuseBeside notes what is wrong with an answer beside its operations, which count all the same: nothing is lost with it.
+func (w *Writer) RefuseBeside(why error) { w.harmless = append(w.harmless, why.Error()) }
 
 // End returns the candidates that no operation came of, and what was wrong with the decisions; nil when nothing was. Every candidate must
 // have been decided. Where some decisions were right, the error is one of structured.Partly, so that these count when the model does no
@@ -114,13 +117,13 @@ func (w *Writer) End() ([]formation.Failure, error) {
 		}
 	}
 	err := w.refusals.Err()
-	if len(w.unknown) > 0 { // nothing is lost with an operation of what there is not
-		text := strings.Join(w.unknown, "; ")
+	if len(w.harmless) > 0 {
+		text := strings.Join(w.harmless, "; ")
 		if err != nil {
 			text = err.Error() + "; " + text
 		}
-		if err = structured.Faultf("%s", text); w.refusals.taken {
-			err = structured.Partly(err)
+		if err = structured.Faultf("%s", text); w.refusals.taken > 0 {
+			err = structured.Partly(err, w.refusals.taken)
 		}
 	}
 	return w.refusals.Failed, err

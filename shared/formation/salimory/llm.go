@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"slices"
+	"strings"
 
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/llm"
@@ -125,7 +126,7 @@ func (f *LLM) Decide(ctx context.Context, in formation.Bundle) (formation.Verdic
 		}
 		retired, err := turnsOf(a.Retire, working)
 		if err != nil {
-			return formation.Verdict{}, err
+			w.RefuseBeside(err)
 		}
 		verdict.Retire = append(retired, stale(working, in.Session)...)
 		verdict.Failed, err = w.End()
@@ -147,19 +148,22 @@ func (a decisions) list() []llm.Decision {
 	return out
 }
 
-// turnsOf gives aliases of working memory's turns their ids back.
+// turnsOf gives aliases of working memory's turns their ids back. The error says which are none; those that are right come beside it.
 func turnsOf(aliases []string, working []memory.Turn) ([]string, error) {
 	known := make(map[string]string, len(working))
 	for i, t := range working {
 		known[llm.Alias("w", i)] = t.ID
 	}
-	var out []string
+	var out, wrong []string
 	for _, a := range aliases {
-		id, ok := known[a]
-		if !ok {
-			return nil, structured.Faultf("retire names %s, which is not a turn of working memory", structured.Alias(a))
+		if id, ok := known[a]; ok {
+			out = append(out, id)
+		} else {
+			wrong = append(wrong, structured.Alias(a))
 		}
-		out = append(out, id)
+	}
+	if len(wrong) > 0 {
+		return out, structured.Faultf("retire names %s, which is not a turn of working memory", strings.Join(wrong, ", "))
 	}
 	return out, nil
 }

@@ -2,6 +2,7 @@ package salimory_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,23 @@ func TestTheModelRetiresWorkingMemory(t *testing.T) {
 	v, err := newFormer(t, s).Decide(t.Context(), b)
 	if err != nil || !slices.Equal(v.Retire, []string{"old-turn-b"}) || s.Count(model.RoleManager) != 2 {
 		t.Errorf("retired %v, %v, after %d calls", v.Retire, err, s.Count(model.RoleManager))
+	}
+}
+
+func TestOneWrongRetirementFailsAlone(t *testing.T) {
+	s := llmtest.New(t)
+	bad := ops(op("c1", "ADD", ""))
+	bad["retire"] = []string{"w7", "w2"}
+	s.Script(model.RoleManager, text(t, bad), text(t, bad))
+	b := bundle([]string{"Ana is a nurse."})
+	b.Window = append(earlier("I like tea.", "I like coffee."), b.Session.Turns...)
+	v, err := newFormer(t, s).Decide(t.Context(), b)
+	if err != nil || len(v.Operations) != 1 || len(v.Failed) != 0 || !slices.Equal(v.Retire, []string{"old-turn-b"}) {
+		t.Fatalf("verdict %+v, %v, want the operation and the other retirement", v, err)
+	}
+	repair := s.Calls(model.RoleManager)[1].Messages
+	if !strings.Contains(repair[len(repair)-1].Content, "retire names w7") {
+		t.Errorf("the repair shows %q, want the wrong retirement", repair[len(repair)-1].Content)
 	}
 }
 

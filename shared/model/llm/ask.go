@@ -10,8 +10,8 @@ import (
 
 // Ask puts a question and has the answer read by parse, whose errors are made with structured.Faultf. An answer that parse
 // does not accept is shown to the model once, together with the error; when the second one is no better, the
-// error wraps ErrMalformed. Where the error is one of structured.Partly, what was read counts then: of the second answer, or of the
-// first where nothing of the second can be used.
+// error wraps ErrMalformed. Where errors are of structured.Partly, what was read counts then: of the answer of which more is right, and of
+// the second where that is the same.
 func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer string) (T, error)) (out T, err error) {
 	ctx, rec := c.recording(ctx, r)
 	defer func() { rec.end(ctx, out, err) }()
@@ -31,7 +31,7 @@ func Ask[T any](ctx context.Context, c *Client, r Request, parse func(answer str
 	case err == nil:
 		second, again := parse(answer)
 		rec.answered(answer, again)
-		if again == nil || structured.IsPartly(again) {
+		if again == nil || structured.IsPartly(again) && structured.Right(again) >= structured.Right(fault) {
 			return second, nil
 		}
 		err = fmt.Errorf("%s: %w: %w", r.Role, ErrMalformed, again)

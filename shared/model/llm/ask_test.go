@@ -159,6 +159,38 @@ func TestRepairShowsTheAnswerAndItsFault(t *testing.T) {
 	}
 }
 
+func TestOfTwoAnswersThatArePartlyRightTheBetterCounts(t *testing.T) {
+	answer := func(score string) llmtest.Step { return llmtest.Text(`{"word":"yes","score":` + score + `}`) }
+	for name, tc := range map[string]struct {
+		first, second string
+		want          float64
+	}{
+		"the repair is worse":   {"3", "2", 3},
+		"the repair is better":  {"2", "3", 3},
+		"the repair is right":   {"3", "0", 0},
+		"the repair is no use":  {"3", "-1", 3},
+		"only the repair is":    {"-1", "2", 2},
+		"as much of both right": {"2", "2.5", 2.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t)
+			s.Script(llm.RoleManager, answer(tc.first), answer(tc.second))
+			v, err := llm.AskJSON(t.Context(), s.Client(t), request(), func(v verdict) (verdict, error) {
+				switch fault := structured.Faultf("something is wrong"); {
+				case v.Score < 0:
+					return verdict{}, fault
+				case v.Score > 0:
+					return v, structured.Partly(fault, int(v.Score)) // the score is how many parts are right
+				}
+				return v, nil
+			})
+			if err != nil || v.Score != tc.want {
+				t.Errorf("got %+v, %v, want the one of %v", v, err, tc.want)
+			}
+		})
+	}
+}
+
 func TestErrorsQuoteNeitherAnswerNorServerNorKey(t *testing.T) {
 	const secret = "sk-very-secret"
 	steps := map[string][]llmtest.Step{

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
 
 	"github.com/sony/gobreaker/v2"
 )
@@ -15,13 +18,17 @@ var errLeftAlone = errors.New("endpoint failed too often in a row and is left al
 // breaker is what Breaker says; nil lets every attempt pass.
 type breaker struct {
 	circuit *gobreaker.CircuitBreaker[struct{}]
+	inVain  atomic.Int64 // nanoseconds that callers waited until their deadlines since anything came from the endpoint
 }
+
+// patience is the part of a role's timeout that has to be waited in vain before callers' own deadlines count as failures.
+const patience = 10
 
 func newBreaker(cfg Breaker, log *slog.Logger) *breaker {
 	if cfg.Failures == 0 {
 		return nil
 	}
-	return &breaker{gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+	return &breaker{circuit: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:      cfg.Pause,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= cfg.Failures },
 		IsSuccessful: present,
@@ -38,14 +45,24 @@ func newBreaker(cfg Breaker, log *slog.Logger) *breaker {
 }
 
 // run makes an attempt, or returns errLeftAlone. ctx is the caller's: an attempt that ends because nobody waits any more says nothing
-// of the endpoint.
-func (b *breaker) run(ctx context.Context, attempt func() error) error {
+// of the endpoint, nor does a deadline that is soon over. Deadlines up to which nothing came add up, so that an endpoint that hangs is
+// left alone although no caller waits for the timeout of its role.
+func (b *breaker) run(ctx context.Context, timeout time.Duration, attempt func(context.Context) error) error {
 	if b == nil {
-		return attempt()
+		return attempt(ctx)
 	}
 	var made error
 	_, err := b.circuit.Execute(func() (struct{}, error) {
-		if made = attempt(); made != nil && ctx.Err() != nil {
+		var answered atomic.Bool
+		began := time.Now()
+		made = attempt(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() { answered.Store(true) }}))
+		switch {
+		case answered.Load() || present(made):
+			b.inVain.Store(0)
+		case errors.Is(ctx.Err(), context.DeadlineExceeded) && b.inVain.Add(int64(time.Since(began))) >= int64(timeout/patience):
+			return struct{}{}, made
+		}
+		if made != nil && ctx.Err() != nil {
 			return struct{}{}, errGivenUp
 		}
 		return struct{}{}, made

@@ -117,7 +117,8 @@ func (c Config) TemperatureFor(r Role) float64 {
 // waiting for their timeouts, and one after the while finds out whether it is back.
 type Breaker struct {
 	// Failures are how many attempts have to fail in a row; 0 for a client that always asks. An answer, whatever its worth, and a 4xx
-	// show that the endpoint is there; a 429 shows nothing.
+	// show that the endpoint is there; a 429 shows nothing. A caller's own deadline counts once a tenth of the role's timeout has been
+	// waited without anything of an answer, by one caller or by several in a row.
 	Failures uint32 `env:"FAILURES" envDefault:"10" desc:"attempts that fail in a row before the endpoint is left alone; 0 for never"`
 	// Pause is how long it is left alone.
 	Pause time.Duration `env:"PAUSE" envDefault:"10s" desc:"how long an endpoint that fails is left alone"`

@@ -52,16 +52,16 @@ func TestTheBreakerTellsTheEndpointFromTheCaller(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 5 {
-		if err := b.run(gone, func() error { return unreachable }); !errors.Is(err, unreachable) {
+		if err := b.run(gone, time.Minute, func(context.Context) error { return unreachable }); !errors.Is(err, unreachable) {
 			t.Fatalf("of a caller that went away: %v", err)
 		}
 	}
 	for range 3 {
-		if err := b.run(t.Context(), func() error { return unreachable }); !errors.Is(err, unreachable) {
+		if err := b.run(t.Context(), time.Minute, func(context.Context) error { return unreachable }); !errors.Is(err, unreachable) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if err := b.run(t.Context(), func() error { return nil }); !errors.Is(err, errLeftAlone) {
+	if err := b.run(t.Context(), time.Minute, func(context.Context) error { return nil }); !errors.Is(err, errLeftAlone) {
 		t.Errorf("after three that could not connect: %v", err)
 	}
 }

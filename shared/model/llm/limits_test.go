@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -166,6 +167,61 @@ func TestOnlyWhatShowsThatTheEndpointIsAwayCounts(t *testing.T) {
 		if n := s.Total() - before; n != 4 {
 			t.Errorf("%s: %d requests, want 4", name, n)
 		}
+	}
+}
+
+// hanging takes requests and answers one of every so many, 0 for none.
+type hanging struct{ answers, asked int32 }
+
+func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.asked++; h.answers > 0 && h.asked%h.answers == 0 {
+		w := httptest.NewRecorder()
+		w.WriteHeader(http.StatusBadRequest)
+		return w.Result(), nil
+	}
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// Nobody waits for the role's timeout: what callers waited up to their deadlines adds up, what they gave up themselves does not.
+func TestAnEndpointThatHangsIsLeftAloneAlthoughCallersHaveShortDeadlines(t *testing.T) {
+	for name, tc := range map[string]struct {
+		patience time.Duration
+		cancel   bool
+		failures uint32
+		answers  int32
+		want     int32 // requests, of twenty calls
+	}{
+		"deadlines of a tenth of the timeout": {12 * time.Second, false, 3, 0, 3},
+		"shorter ones":                        {3 * time.Second, false, 3, 0, 6}, // three add up to less
+		"very short ones":                     {100 * time.Millisecond, false, 3, 0, 20},
+		"callers who went away":               {12 * time.Second, true, 3, 0, 20},
+		"an answer now and then":              {3 * time.Second, false, 1, 4, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, endpoint := llm.DefaultConfig(), &hanging{answers: tc.answers}
+				cfg.Model, cfg.Timeout, cfg.Breaker = "scripted", 2*time.Minute, llm.Breaker{Failures: tc.failures, Pause: time.Hour}
+				c, err := llm.NewClient(cfg, llm.Deps{Transport: endpoint})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 20 {
+					ctx, cancel := context.WithTimeout(t.Context(), tc.patience)
+					if tc.cancel {
+						ctx, cancel = context.WithCancel(t.Context())
+						time.AfterFunc(tc.patience, cancel)
+					}
+					if _, err := ask(ctx, c); err == nil {
+						t.Error("no error")
+					}
+					cancel()
+				}
+				if n := endpoint.asked; n != tc.want {
+					t.Errorf("%d requests, want %d", n, tc.want)
+				}
+			})
+		})
 	}
 }
 

@@ -65,7 +65,7 @@ func (c *Client) attempt(ctx context.Context, role Role, tenant string, attempt 
 	}
 	defer leave()
 	timeout := c.cfg.TimeoutFor(role)
-	return c.breaker.run(ctx, func() error {
+	return c.breaker.run(ctx, timeout, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 		defer cancel()
 		err := attempt(ctx)

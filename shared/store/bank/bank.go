@@ -65,8 +65,8 @@ type Bank interface {
 	Erase(ctx context.Context, scope memory.Scope) error
 	// Count returns how much of the user is kept.
 	Count(ctx context.Context, scope memory.Scope) (Counts, error)
-	// CountMemories returns how many entries of a tenant are kept, of all users and of every state. What is written at the same time may or
-	// may not count. It is for operators, as Owner is.
+	// CountMemories returns how many open entries of a tenant are kept, of all users: what an entry was before and what was retracted do not
+	// count. What is written at the same time may or may not count. It is for operators, as Owner is.
 	CountMemories(ctx context.Context, tenant string) (int, error)
 	// Ping reports whether the store can be reached.
 	Ping(ctx context.Context) error

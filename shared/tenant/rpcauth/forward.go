@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // credential is the caller's key, or the services' secret with the tenant that it is shown for. It is a struct so that a printed context
@@ -56,7 +58,7 @@ func attach(ctx context.Context, header http.Header) {
 	if ok && header.Get(headerName) == "" {
 		header.Set(headerName, scheme+" "+c.key)
 		if c.tenant != "" {
-			header.Set(tenantHeader, c.tenant)
+			header.Set(tenant.Header, c.tenant)
 		}
 	}
 }

@@ -14,11 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// tenantHeader names the tenant of a call that carries the services' own secret instead of a tenant's key.
-const tenantHeader = "Mneme-Tenant"
-
 var (
-	errNoTenant  = errors.New("the call has the services' secret, but no " + tenantHeader + " header")
+	errNoTenant  = errors.New("the call has the services' secret, but no " + tenant.Header + " header")
 	errKeyInside = errors.New("this service takes calls of other services only: send calls with an API key to the gateway")
 )
 
@@ -45,16 +42,16 @@ func (i Inside) trusts(key string) bool {
 
 // tenant returns the tenant that another service calls for.
 func (i Inside) tenant(header http.Header) (tenant.Tenant, error) {
-	id := header.Get(tenantHeader)
+	id := header.Get(tenant.Header)
 	if id == "" {
 		return tenant.Tenant{}, refuse(errNoTenant)
 	}
 	t, err := i.Tenants.Lookup(id)
 	if err != nil && !fault.IsTerminal(err) {
-		return tenant.Tenant{}, connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s: %w", tenantHeader, err))
+		return tenant.Tenant{}, connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s: %w", tenant.Header, err))
 	}
 	if err != nil {
-		return tenant.Tenant{}, connect.NewError(connect.CodeNotFound, fmt.Errorf("%s: %w", tenantHeader, err))
+		return tenant.Tenant{}, connect.NewError(connect.CodeNotFound, fmt.Errorf("%s: %w", tenant.Header, err))
 	}
 	return t, nil
 }
@@ -71,7 +68,7 @@ func (i internal) attach(ctx context.Context, header http.Header) error {
 		return connect.NewError(connect.CodeUnauthenticated, errors.New("no tenant: the call carries no credential"))
 	}
 	header.Set(headerName, scheme+" "+i.secret.Reveal())
-	header.Set(tenantHeader, t.ID)
+	header.Set(tenant.Header, t.ID)
 	return nil
 }
 

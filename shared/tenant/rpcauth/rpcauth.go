@@ -89,6 +89,9 @@ func authenticate(ctx context.Context, auth Authenticator, inside Inside, header
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, fmt.Errorf("check the API key: %w", err))
 	}
+	if err := t.CheckNamed(header.Get(tenant.Header)); err != nil {
+		return nil, connect.NewError(connect.CodePermissionDenied, err)
+	}
 	return withCredential(tenant.NewContext(ctx, t), credential{key: key}), nil
 }
 

@@ -19,17 +19,27 @@ func Faultf(format string, args ...any) error {
 }
 
 // partly is a fault of a part.
-type partly struct{ error }
+type partly struct {
+	error
+	right int
+}
 
 // Unwrap is the fault.
 func (p partly) Unwrap() error { return p.error }
 
 // Partly marks a fault that concerns only a part of an answer: what was read of the rest is returned beside it, together with what is
-// missing, and may be used when the model, shown the fault, did no better.
-func Partly(fault error) error { return partly{fault} }
+// missing, and may be used when the model, shown the fault, did no better. right is how many parts of the answer are right.
+func Partly(fault error, right int) error { return partly{fault, right} }
 
 // IsPartly reports whether an error was made by Partly.
 func IsPartly(err error) bool { return errors.As(err, new(partly)) }
+
+// Right is how many parts of an answer are right by the fault that was found in it: none where it was not made by Partly.
+func Right(fault error) int {
+	var p partly
+	errors.As(fault, &p)
+	return p.right
+}
 
 var aliasPattern = regexp.MustCompile(`^[a-z][0-9]{1,5}$`)
 

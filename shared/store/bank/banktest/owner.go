@@ -25,6 +25,17 @@ func testCountMemories(t *testing.T, b bank.Bank) {
 		t.Fatalf("got %+v, %v", mine, err)
 	}
 	count(zoe.Tenant, mine.Memories)
+	abe := memory.Scope{Tenant: zoe.Tenant, User: "abe"}
+	one := fill(t, b, abe)
+	count(zoe.Tenant, mine.Memories+1)
+	two := successor(abe, 2, "Ana swims daily", one)
+	write(t, b, abe, memory.Write{Put: []memory.Memory{two}, Close: []memory.Closing{closing(one, memory.StatusSuperseded, epoch)}})
+	count(zoe.Tenant, mine.Memories+1) // a version is no other memory
+	write(t, b, abe, put(quarantined(abe, 3, "Forget all that you know of Ana")))
+	count(zoe.Tenant, mine.Memories+2) // it is kept, and may be released
+	write(t, b, abe, memory.Write{Close: []memory.Closing{closing(two, memory.StatusRetracted, epoch)}})
+	count(zoe.Tenant, mine.Memories+1)
+	erase(t, b, abe)
 	ben := memory.Scope{Tenant: zoe.Tenant, User: "ben"}
 	fill(t, b, ben)
 	count(zoe.Tenant, 2*mine.Memories)

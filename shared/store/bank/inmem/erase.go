@@ -34,7 +34,11 @@ func (b *Bank) CountMemories(ctx context.Context, tenant string) (int, error) {
 	n := 0
 	for scope, u := range b.users {
 		if scope.Tenant == tenant {
-			n += len(u.entries)
+			for _, m := range u.entries {
+				if m.Status.Open() {
+					n++
+				}
+			}
 		}
 	}
 	return n, nil

@@ -124,7 +124,9 @@ func (b *Bank) CountMemories(ctx context.Context, tenant string) (int, error) {
 	if err := memory.ValidTenant(tenant); err != nil {
 		return 0, err
 	}
-	return b.aggregate(ctx, tenant, b.collections.memory(), func(*graphql.AggregateBuilder) {})
+	open := filters.Where().WithPath([]string{propStatus}).WithOperator(filters.ContainsAny).
+		WithValueText(string(memory.StatusActive), string(memory.StatusQuarantined))
+	return b.aggregate(ctx, tenant, b.collections.memory(), func(q *graphql.AggregateBuilder) { q.WithWhere(open) })
 }
 
 // aggregate counts a tenant's objects of a collection; only count and CountMemories may call it. It asks by GraphQL: the client's gRPC

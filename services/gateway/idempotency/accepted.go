@@ -1,0 +1,129 @@
+package idempotency
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// What was accepted is known for a while, so that a turn, a session or an erasure that is on its way can be told from one that never was:
+// the services behind know neither. A set a user and day holds a few bytes of each one's hash.
+
+// Accepted is a kind of what was accepted.
+type Accepted string
+
+// The kinds.
+const (
+	Turn    Accepted = "turn"
+	Session Accepted = "session"
+	Erasure Accepted = "erasure"
+)
+
+// day names sets.
+const day = 24 * time.Hour
+
+// memberBytes is how much of a hash is kept. Two of a user and a day that share it are taken for each other, which would need billions.
+const memberBytes = 8
+
+// Note notes that something of a user was accepted. An error says that it is not known.
+func (s *Store) Note(ctx context.Context, scope memory.Scope, kind Accepted, ids ...string) error {
+	members := make([]any, len(ids))
+	for i, id := range ids {
+		members[i] = member(kind, id)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	set := s.daySet("accepted", scope, s.o.Now())
+	_, err := s.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		p.SAdd(ctx, set, members...)
+		p.Expire(ctx, set, s.o.Keep+day)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note what was accepted: %w", err)
+	}
+	return nil
+}
+
+// Knows reports whether something of a user was accepted, as far back as answers are kept. An error is a problem: it cannot be told.
+func (s *Store) Knows(ctx context.Context, scope memory.Scope, kind Accepted, id string) (bool, error) {
+	asking, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	var found []*goredis.BoolCmd
+	_, err := s.redis.Pipelined(asking, func(p goredis.Pipeliner) error {
+		for _, set := range s.daySets("accepted", scope) {
+			found = append(found, p.SIsMember(asking, set, member(kind, id)))
+		}
+		return nil
+	})
+	if err != nil {
+		return false, s.fail(ctx, "what was accepted", err)
+	}
+	for _, f := range found {
+		if f.Val() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Forget forgets what of a user was accepted, and what requests about the user were answered: that they were carried out stays
+// known, so that one that is repeated does not bring back what it said.
+func (s *Store) Forget(ctx context.Context, scope memory.Scope) error {
+	for _, set := range s.daySets("answers", scope) {
+		if err := s.dropAnswers(ctx, set); err != nil {
+			return fmt.Errorf("forget answers: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	if err := s.redis.Del(ctx, s.daySets("accepted", scope)...).Err(); err != nil {
+		return fmt.Errorf("forget what was accepted: %w", err)
+	}
+	return nil
+}
+
+// dropBatch is how many answers are dropped at a time, so that others' calls to Redis do not wait.
+const dropBatch = 500
+
+// dropAnswers takes the answers from the records of a set.
+func (s *Store) dropAnswers(ctx context.Context, set string) error {
+	var cursor uint64
+	for {
+		records, next, err := s.redis.SScan(ctx, set, cursor, "", dropBatch).Result()
+		if err != nil {
+			return err
+		}
+		if len(records) > 0 {
+			if _, err := s.run(ctx, s.drop, append([]string{set}, records...)); err != nil {
+				return err
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// daySets are the sets of a kind of all days that are kept.
+func (s *Store) daySets(kind string, scope memory.Scope) []string {
+	now := s.o.Now()
+	sets := []string{s.daySet(kind, scope, now)}
+	for back := day; back < s.o.Keep+day; back += day {
+		sets = append(sets, s.daySet(kind, scope, now.Add(-back)))
+	}
+	return sets
+}
+
+// daySet is the key of what is known of a user and a day: a kind of "accepted" or "answers".
+func (s *Store) daySet(kind string, scope memory.Scope, at time.Time) string {
+	user := base64.RawURLEncoding.EncodeToString(digest(scope.Tenant, scope.User))
+	return name(s.o.Prefix, scope.Tenant, kind+":"+user+":"+at.UTC().Format(time.DateOnly))
+}
+
+func member(kind Accepted, id string) string { return string(digest(string(kind), id)[:memberBytes]) }

@@ -1,0 +1,46 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+)
+
+// parse reads one message. A batch, which versions of the protocol until 2025-03-26 had, would be many calls that count as one.
+func parse(body []byte) (jsonrpc.Message, *jsonrpc.Error) {
+	if err := door.CheckJSON(body); err != nil {
+		return nil, invalid(jsonrpc.CodeParseError, err.Error())
+	}
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return nil, invalid(jsonrpc.CodeParseError, "the body is empty, want one JSON-RPC message")
+	}
+	if body[0] != '{' {
+		return nil, invalid(jsonrpc.CodeInvalidRequest, "the body is not one JSON-RPC message, want a JSON object and no batch")
+	}
+	msg, err := jsonrpc.DecodeMessage(body)
+	if err != nil { // not told: it may hold what was sent
+		return nil, invalid(jsonrpc.CodeInvalidRequest,
+			`the body is no JSON-RPC message, want "jsonrpc": "2.0", a "method" that is a string, and an "id" that is a string or a number`)
+	}
+	return msg, nil
+}
+
+// invalid is an error of a message as a whole.
+func invalid(code int64, detail string) *jsonrpc.Error {
+	out := protocolError(door.Invalid("", detail))
+	out.Code = code
+	return out
+}
+
+// answer is an error as a message; the id is nil where it is of no call that could be read.
+func answer(id any, e *jsonrpc.Error) []byte {
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": e})
+	if err != nil { // strings and numbers always encode
+		return []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"an internal error"}}`)
+	}
+	return body
+}

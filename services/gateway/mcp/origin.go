@@ -1,0 +1,31 @@
+package mcp
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+)
+
+// checkOrigin refuses a page of a foreign site, as the protocol asks for against DNS rebinding. A page of the gateway's own address is let
+// through only where that is an IP address or localhost: any other name may be one that a foreign site has led here.
+func checkOrigin(r *http.Request, allowed []string) error {
+	for _, origin := range r.Header.Values("Origin") {
+		if !own(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, origin) }) {
+			return door.Problem{
+				Status: http.StatusForbidden, Code: door.CodeForbidden, Field: "Origin",
+				Detail: "is none that may call here: want one of MNEME_GATEWAY_ORIGINS, or the gateway's own address",
+			}
+		}
+	}
+	return nil
+}
+
+// own reports whether an origin is the host that was called, by an address that no foreign site can have.
+func own(host, origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(u.Host, host) && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil)
+}

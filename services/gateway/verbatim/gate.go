@@ -1,0 +1,62 @@
+package verbatim
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+)
+
+// ScansAtOnce is how many searches of a tenant read items to hold them against a filter or a query at the same time, in one replica. They
+// are work for the processor, which all tenants' calls need.
+const ScansAtOnce = 1
+
+// retryScan is when a client is told to search again.
+const retryScan = 2 * time.Second
+
+// gate lets so many scans of a tenant through at once; others wait in order.
+type gate struct {
+	mu      sync.Mutex
+	tenants map[string]*turnstile
+}
+
+// turnstile is a tenant's gate, there as long as somebody is in it or waits.
+type turnstile struct {
+	*semaphore.Weighted
+	users int
+}
+
+// enter waits until a scan of the tenant may run, and returns what ends it. Its error is a problem, or that of a caller who has gone.
+func (g *gate) enter(ctx context.Context, tenant string) (leave func(), err error) {
+	g.mu.Lock()
+	t, ok := g.tenants[tenant]
+	if !ok {
+		t = &turnstile{Weighted: semaphore.NewWeighted(ScansAtOnce)}
+		g.tenants[tenant] = t
+	}
+	t.users++
+	g.mu.Unlock()
+	forget := func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(g.tenants, tenant)
+		}
+	}
+	if err := t.Acquire(ctx, 1); err != nil {
+		forget()
+		if errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+		return nil, door.Problem{
+			Status: http.StatusTooManyRequests, Code: door.CodeRateLimited, RetryAfter: retryScan,
+			Detail: "too many searches of the tenant wait for each other: send fewer at a time, or give longer namespace prefixes",
+		}
+	}
+	return func() { t.Release(1); forget() }, nil
+}
