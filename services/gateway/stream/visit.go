@@ -19,7 +19,7 @@ import (
 const (
 	gapRetention = "retention" // they are not kept any more
 	gapTooMany   = "too_many"  // too many came since
-	gapUnknown   = "unknown"   // the position is none of this topic, which may have been made anew
+	gapUnknown   = "unknown"   // the position is none of this stream; the topic, or the secret, may have been made anew
 )
 
 // Why streams end.
@@ -34,14 +34,14 @@ var (
 type visit struct {
 	*Server
 	client    *client
+	ids       seal
 	principal access.Principal
 	key       string
 	w         http.ResponseWriter
 	control   *http.ResponseController
 
 	// next is how far the client is, and told what it was told of that last.
-	next position
-	told string
+	next, told position
 	// gap is what the client is told first; empty for nothing.
 	gap       string
 	checked   time.Time // when the key was checked last
@@ -62,7 +62,7 @@ func (v *visit) begin(ctx context.Context, since position) error {
 	if since == nil {
 		return nil
 	}
-	if _, ok := since[c.partition]; !c.ofTenant() && !ok {
+	if _, ok := since[c.partition]; len(since) == 0 || !c.ofTenant() && !ok {
 		v.gap = gapUnknown
 		return nil
 	}
@@ -265,24 +265,16 @@ func (v *visit) beat() error {
 		v.next[p] = max(v.next[p], next)
 	}
 	out := []byte(":\n")
-	if before := v.told; v.id() != before {
+	if !maps.Equal(v.next, v.told) {
 		out = append(out, v.idLine()...)
 	}
 	return v.write(append(out, '\n'))
 }
 
-// id is how far the client is, as the id of an event.
-func (v *visit) id() string {
-	if v.client.ofTenant() {
-		return v.next.String()
-	}
-	return single(v.client.partition, v.next[v.client.partition])
-}
-
 // idLine is the line that tells the client how far it is.
 func (v *visit) idLine() []byte {
-	v.told = v.id()
-	return []byte("id: " + v.told + "\n")
+	v.told = maps.Clone(v.next)
+	return []byte("id: " + v.ids.id(v.next) + "\n")
 }
 
 // confirm checks the key where it is time to.
