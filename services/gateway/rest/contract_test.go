@@ -238,7 +238,7 @@ func TestPathsAndMethodsThatAreNone(t *testing.T) {
 			t.Errorf("%s %s: no Allow", method, path)
 		}
 	}
-	if allow := g.call(http.MethodPut, ines+"/memories/"+first, "").header.Get("Allow"); allow != "DELETE, GET, PATCH" {
+	if allow := g.call(http.MethodPut, ines+"/memories/"+first, "").header.Get("Allow"); allow != "DELETE, GET, HEAD, PATCH" {
 		t.Errorf("Allow is %q", allow)
 	}
 }

@@ -263,7 +263,7 @@ func (g *gateway) do(r *http.Request) answer {
 		g.t.Fatalf("%s %s: %v", r.Method, r.URL, err)
 	}
 	out := answer{status: res.StatusCode, header: res.Header, text: string(text)}
-	if strings.Contains(res.Header.Get("Content-Type"), "json") && !strings.Contains(res.Header.Get("Content-Type"), "ndjson") {
+	if r.Method != http.MethodHead && strings.Contains(res.Header.Get("Content-Type"), "json") && !strings.Contains(res.Header.Get("Content-Type"), "ndjson") {
 		if err := json.Unmarshal(text, &out.body); err != nil {
 			g.t.Fatalf("%s %s: %v in %s", r.Method, r.URL, err, text)
 		}

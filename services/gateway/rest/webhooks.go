@@ -45,7 +45,7 @@ type (
 const maxWebhookURL = 2 << 10
 
 // Schema implements huma.SchemaProvider, as do the others.
-func (webhookID) Schema(huma.Registry) *huma.Schema { return text(memory.MaxIDBytes, "The webhook.") }
+func (webhookID) Schema(huma.Registry) *huma.Schema { return uuidOf("The webhook.") }
 func (webhookName) Schema(huma.Registry) *huma.Schema {
 	return text(access.MaxNameBytes, "A name, for people.")
 }
@@ -242,7 +242,8 @@ func (a *API) rotateSecret(ctx context.Context, in *rotateSecret) (*oneWebhook, 
 }
 
 func (a *API) listUndelivered(ctx context.Context, in *listUndelivered) (*undeliveredPage, error) {
-	place, err := openCursor(in.Cursor)
+	all := listOf(ctx, "dead letters of a webhook", string(in.ID))
+	place, err := all.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +252,7 @@ func (a *API) listUndelivered(ctx context.Context, in *listUndelivered) (*undeli
 		return nil, err
 	}
 	out := &undeliveredPage{}
-	out.Body.Letters, out.Body.Next = each(dead, undeliveredOf), newCursor([]byte(next))
+	out.Body.Letters, out.Body.Next = each(dead, undeliveredOf), all.cursor([]byte(next))
 	return out, nil
 }
 

@@ -29,6 +29,7 @@ func TestAWebhookFromItsMakingToItsEnd(t *testing.T) {
 	if rotated.status != 200 || strings.Contains(rotated.text, w.Secret) || !strings.Contains(rotated.text, "whsec_") {
 		t.Errorf("rotated: %d %s", rotated.status, rotated.text)
 	}
+	g.call(http.MethodGet, hooks+"/"+strings.ToUpper(w.ID), "").expect(t, 200, map[string]any{"id": w.ID})
 	g.call(http.MethodPatch, one, `{"event_types":[]}`).expect(t, 200, map[string]any{"event_types.0": nil})
 	g.call(http.MethodPatch, one, `{"url":"https://localhost"}`).expect(t, 400, map[string]any{"errors.0.field": "url"})
 	g.call(http.MethodPatch, one, `{"active":true}`, "Authorization: Bearer ADMIN").expect(t, 403, map[string]any{"code": "forbidden"})

@@ -164,6 +164,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if r.Method == http.MethodHead {
+		describe(w.Header())
+		return nil
+	}
 	if err := s.ready(r.Context()); err != nil {
 		return err
 	}
@@ -189,8 +193,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (memory.Scope, er
 	if !ok {
 		return memory.Scope{}, door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "there is no stream at this path"}
 	}
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
 		return memory.Scope{}, door.Problem{
 			Status: http.StatusMethodNotAllowed, Code: door.CodeInvalid, Detail: "the method is not allowed here, want GET",
 		}

@@ -466,6 +466,28 @@ func TestStreamsOfOthersAreRefused(t *testing.T) {
 	}
 }
 
+func TestHEADOfAStream(t *testing.T) {
+	s := open(t)
+	for path, want := range map[string]int{"/users/ines/events": 200, "/users/ben/events": 403} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodHead, s.url+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer INES")
+		res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != want || want == 200 && res.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%s: %s, %s", path, res.Status, res.Header.Get("Content-Type"))
+		}
+	}
+	if n := s.open.Load(); n != 0 {
+		t.Errorf("%d streams are open", n)
+	}
+}
+
 func TestWhyStreamsEnd(t *testing.T) {
 	for reason, end := range map[string]func(*system){
 		"unauthorized": func(s *system) { s.keys.revoked.Store(true) },

@@ -95,9 +95,7 @@ func (v *visit) resume(ctx context.Context, since position) error {
 // run tells the client what came since it was here, then what comes. It returns an error where nothing has been answered.
 func (v *visit) run(r *http.Request) error {
 	h := v.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
+	describe(h)
 	if r.ProtoMajor == 1 {
 		h.Set("Connection", "close") // a client that does not read must not hold the connection when the stream has ended
 	}
@@ -118,6 +116,13 @@ func (v *visit) run(r *http.Request) error {
 		v.p.Log.WarnContext(ctx, "stream ends", "error", err)
 	}
 	return nil
+}
+
+// describe says in headers what a stream is.
+func describe(h http.Header) {
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
 }
 
 // until ends the stream when the server ends. The function it returns frees what that takes.
