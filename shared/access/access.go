@@ -34,7 +34,7 @@ const (
 	Read Scope = "read"
 	// Erase changes and removes memories, and erases, exports and imports users.
 	Erase Scope = "erase"
-	// Admin manages the tenant's keys, webhooks, dead letters and weights.
+	// Admin manages the tenant's keys, webhooks (with Read), dead letters and weights.
 	Admin Scope = "admin"
 )
 

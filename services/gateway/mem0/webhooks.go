@@ -34,8 +34,8 @@ const (
 	eventCategorize = "memory_categorize"
 )
 
-// Webhooks manages the webhooks of the caller's tenant. The caller has been held against access.Admin before. Errors are what
-// door.ProblemOf tells clients: an id that the tenant does not have is not found.
+// Webhooks manages the webhooks of the caller's tenant. The caller has been held against access.Admin before; Create and Update want
+// access.Read, too. Errors are what door.ProblemOf tells clients: an id that the tenant does not have is not found.
 type Webhooks interface {
 	// List returns all, oldest first.
 	List(ctx context.Context) ([]Webhook, error)

@@ -56,8 +56,8 @@ func mediaOf(h http.Header, want *huma.RequestBody) (string, error) {
 	return media, nil
 }
 
-// checkParameters holds a request's path, query and headers against an operation's description. Its errors are problems that name the
-// parameter.
+// checkParameters holds a request's path, query and headers against an operation's description, and has UUIDs of the path in lower case.
+// Its errors are problems that name the parameter.
 func checkParameters(op *huma.Operation, r *http.Request) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -73,6 +73,9 @@ func checkParameters(op *huma.Operation, r *http.Request) error {
 		switch p.In {
 		case inPath:
 			given = []string{r.PathValue(p.Name)}
+			if p.Schema.Format == "uuid" {
+				r.SetPathValue(p.Name, strings.ToLower(given[0])) // as they are made here
+			}
 		case inQuery:
 			given = values[p.Name]
 		case inHeader:

@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -8,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/access"
 )
 
 // conditional is an answer of a single thing, without a body where the client has it already.
@@ -34,14 +38,38 @@ func has(list, etag string) bool {
 	return false
 }
 
-// newCursor is a place to go on from, as clients are told it; an empty one stays empty.
-func newCursor(place []byte) string { return base64.RawURLEncoding.EncodeToString(place) }
+// list is what cursors go on in: a hash of whose list it is, and of what it is to hold. It makes sure that a cursor is taken for the list it
+// was made for; it is no secret.
+type list [6]byte
 
-// openCursor is the place that a cursor stands for.
-func openCursor(c cursor) ([]byte, error) {
-	place, err := base64.RawURLEncoding.Strict().DecodeString(string(c))
-	if err != nil || !utf8.Valid(place) {
-		return nil, invalid(inQuery, "cursor", "is not a cursor of an answer")
+// listOf is a list of the caller's tenant, by its name and what else tells it from others.
+func listOf(ctx context.Context, name string, of ...string) (l list) {
+	p, _ := access.FromContext(ctx) // admit has checked
+	sum := sha256.New()
+	for _, part := range append([]string{p.Tenant.ID, name}, of...) {
+		_, _ = fmt.Fprintf(sum, "%d %s", len(part), part) // never fails
+	}
+	copy(l[:], sum.Sum(nil))
+	return l
+}
+
+// cursor is a place to go on from, as clients are told it; an empty one stays empty.
+func (l list) cursor(place []byte) string {
+	if len(place) == 0 {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append(l[:], place...))
+}
+
+// place is what a cursor stands for; an empty one stands for the beginning.
+func (l list) place(c cursor) ([]byte, error) {
+	if c == "" {
+		return nil, nil
+	}
+	text, err := base64.RawURLEncoding.Strict().DecodeString(string(c))
+	place, ours := bytes.CutPrefix(text, l[:])
+	if err != nil || !ours || len(place) == 0 || !utf8.Valid(place) {
+		return nil, invalid(inQuery, "cursor", "is not a cursor of an answer to such a request: want the same user and filters")
 	}
 	return place, nil
 }

@@ -51,6 +51,7 @@ func callers() map[string]access.Principal {
 		"BETA":   {Tenant: tenant.Tenant{ID: "beta"}, KeyID: "beta", Scopes: access.Scopes()},
 		"BEN":    {Tenant: acme, KeyID: "ben", User: "ben", Scopes: []access.Scope{access.Ingest, access.Recall, access.Read, access.Erase}},
 		"INGEST": {Tenant: acme, KeyID: "ingest", Scopes: []access.Scope{access.Ingest}},
+		"ADMIN":  {Tenant: acme, KeyID: "admin", Scopes: []access.Scope{access.Admin}},
 		"READ":   {Tenant: acme, KeyID: "read", Scopes: []access.Scope{access.Read}},
 	}
 }
@@ -262,7 +263,7 @@ func (g *gateway) do(r *http.Request) answer {
 		g.t.Fatalf("%s %s: %v", r.Method, r.URL, err)
 	}
 	out := answer{status: res.StatusCode, header: res.Header, text: string(text)}
-	if strings.Contains(res.Header.Get("Content-Type"), "json") && !strings.Contains(res.Header.Get("Content-Type"), "ndjson") {
+	if r.Method != http.MethodHead && strings.Contains(res.Header.Get("Content-Type"), "json") && !strings.Contains(res.Header.Get("Content-Type"), "ndjson") {
 		if err := json.Unmarshal(text, &out.body); err != nil {
 			g.t.Fatalf("%s %s: %v in %s", r.Method, r.URL, err, text)
 		}

@@ -173,7 +173,8 @@ func (a *API) revokeKey(ctx context.Context, in *revokeKey) (*nothing, error) {
 }
 
 func (a *API) listLetters(ctx context.Context, in *listLetters) (*letterPage, error) {
-	place, err := openCursor(in.Cursor)
+	all := listOf(ctx, "dead letters")
+	place, err := all.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +183,7 @@ func (a *API) listLetters(ctx context.Context, in *listLetters) (*letterPage, er
 		return nil, err
 	}
 	out := &letterPage{}
-	out.Body.Letters, out.Body.Next = each(letters, deadLetterOf), newCursor([]byte(next))
+	out.Body.Letters, out.Body.Next = each(letters, deadLetterOf), all.cursor([]byte(next))
 	return out, nil
 }
 

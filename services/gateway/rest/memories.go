@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,7 +150,8 @@ func (a *API) memories() {
 }
 
 func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, error) {
-	token, err := openCursor(in.Cursor)
+	all := listOf(ctx, "memories", append([]string{string(in.User)}, slices.Compact(slices.Sorted(slices.Values(in.Status)))...)...)
+	token, err := all.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +165,7 @@ func (a *API) listMemories(ctx context.Context, in *listMemories) (*memoryPage, 
 		return nil, err
 	}
 	out := &memoryPage{}
-	out.Body.Memories, out.Body.Next = each(res.Msg.GetMemories(), memoryOf), newCursor([]byte(res.Msg.GetNextPageToken()))
+	out.Body.Memories, out.Body.Next = each(res.Msg.GetMemories(), memoryOf), all.cursor([]byte(res.Msg.GetNextPageToken()))
 	return out, nil
 }
 

@@ -27,6 +27,62 @@ func TestMemoriesAreListedInPages(t *testing.T) {
 	}
 }
 
+func TestACursorIsOfTheListThatItWasMadeFor(t *testing.T) {
+	g := open(t)
+	g.letters.all = letterList(3)
+	filtered := ines + "/memories?limit=1&status=active&status=retracted"
+	next := func(path string) string {
+		t.Helper()
+		cursor, _ := g.call(http.MethodGet, path, "").field("next_cursor").(string)
+		if cursor == "" {
+			t.Fatalf("%s has one page", path)
+		}
+		return cursor
+	}
+	all, some, dead := next(ines+"/memories?limit=1"), next(filtered), next(self+"/dead-letters?limit=1")
+	for path, key := range map[string]string{
+		ines + "/memories?cursor=" + all: "BETA", self + "/users/ben/memories?cursor=" + all: "ALL", ines + "/memories?status=active&cursor=" + all: "ALL",
+		ines + "/memories?cursor=" + some: "ALL", ines + "/memories?status=active&cursor=" + some: "ALL", ines + "/memories?cursor=" + dead: "ALL",
+		self + "/dead-letters?cursor=" + all: "ALL", self + "/dead-letters?cursor=" + dead: "BETA",
+	} {
+		a := g.call(http.MethodGet, path, "", "Authorization: Bearer "+key)
+		a.expect(t, 400, map[string]any{"errors.0.field": "cursor", "errors.0.location": "query"})
+	}
+	g.call(http.MethodPost, ines+"/import?cursor="+all, "{}\n", "Content-Type: application/x-ndjson").expect(t, 400, map[string]any{
+		"errors.0.field": "cursor",
+	})
+	g.call(http.MethodGet, ines+"/memories?limit=2&status=retracted&status=active&cursor="+some, "").expect(t, 200, nil)
+}
+
+func TestIDsOfMemoriesInUpperCase(t *testing.T) {
+	g := open(t)
+	g.call(http.MethodGet, ines+"/memories/"+strings.ToUpper(first), "").expect(t, 200, map[string]any{"id": first})
+	if asked := g.behind.asked.(*mnemev1.GetMemoryRequest); asked.GetMemoryId() != first {
+		t.Errorf("asked for %v", asked)
+	}
+}
+
+func TestHEADIsAnsweredAsGETIsWithoutABody(t *testing.T) {
+	g := open(t)
+	for _, path := range []string{ines + "/memories", ines + "/memories/" + first, ines + "/memories/x", self + "/keys", "/openapi.json", "/docs"} {
+		get, head := g.call(http.MethodGet, path, ""), g.call(http.MethodHead, path, "")
+		if head.status != get.status || head.text != "" {
+			t.Errorf("%s is answered %d %q, GET %d", path, head.status, head.text, get.status)
+		}
+		for _, name := range []string{"Content-Type", "ETag"} {
+			if head.header.Get(name) != get.header.Get(name) {
+				t.Errorf("%s has %s %q, GET %q", path, name, head.header.Get(name), get.header.Get(name))
+			}
+		}
+	}
+	if a := g.call(http.MethodHead, ines+"/recall", ""); a.status != 405 || a.header.Get("Allow") != "POST" {
+		t.Errorf("a path without GET is answered %d, allowed %q", a.status, a.header.Get("Allow"))
+	}
+	if a := g.call(http.MethodPut, ines+"/core", ""); a.status != 405 || a.header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("PUT is answered %d, allowed %q", a.status, a.header.Get("Allow"))
+	}
+}
+
 func TestListsOfEveryFormThatIsNone(t *testing.T) {
 	g := open(t)
 	for query, field := range map[string]string{
@@ -140,7 +196,7 @@ func TestAMemoryThatIsNone(t *testing.T) {
 	g := open(t)
 	for _, m := range []string{http.MethodGet, http.MethodDelete} {
 		g.call(m, ines+"/memories/"+other, "").expect(t, 404, map[string]any{"code": "not_found"})
-		for _, id := range []string{"", "x", strings.ToUpper(other), other + "0", "%FF", "..%2F" + first, strings.Repeat("x", 10<<10)} {
+		for _, id := range []string{"", "x", other + "0", "%FF", "..%2F" + first, strings.Repeat("x", 10<<10)} {
 			g.call(m, ines+"/memories/"+id, "").expect(t, 400, map[string]any{"errors.0.field": "memory", "errors.0.location": "path"})
 		}
 	}

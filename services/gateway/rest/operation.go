@@ -21,6 +21,8 @@ type operation struct {
 	id, method, path, tag string
 	summary, description  string
 	scope                 access.Scope
+	// also is a scope that is needed beside; empty for none.
+	also access.Scope
 	// keyed says that an Idempotency-Key is wanted.
 	keyed bool
 	// status is that of the answer.
@@ -39,9 +41,13 @@ var commonErrors = []int{
 
 // register adds an operation to the API.
 func register[I, O any](a *API, o operation, handle func(context.Context, *I) (*O, error)) {
+	needs := "Needs the scope `" + string(o.scope) + "`."
+	if o.also != "" {
+		needs = "Needs the scopes `" + string(o.scope) + "` and `" + string(o.also) + "`."
+	}
 	op := &huma.Operation{
 		OperationID: o.id, Method: o.method, Path: base + o.path, Tags: []string{o.tag}, Summary: o.summary,
-		Description:   o.description + "\n\nNeeds the scope `" + string(o.scope) + "`.",
+		Description:   o.description + "\n\n" + needs,
 		DefaultStatus: o.status, Responses: map[string]*huma.Response{}, Security: []map[string][]string{{"key": {}}},
 		SkipValidateParams: true, SkipValidateBody: true, // check does, with the same schemas
 		MaxBodyBytes: MaxBody + 1, BodyReadTimeout: -1, // the body has been read
@@ -106,6 +112,9 @@ func (a *API) problems(op *huma.Operation, statuses []int) {
 // admit holds a request against its caller and the operation's description before next sees it.
 func (a *API) admit(w http.ResponseWriter, r *http.Request, o operation, op *huma.Operation, next http.Handler) {
 	err := upstream.Check(r.Context(), o.scope, r.PathValue("user"))
+	if err == nil && o.also != "" {
+		err = upstream.Check(r.Context(), o.also, r.PathValue("user"))
+	}
 	if err == nil {
 		err = checkParameters(op, r)
 	}

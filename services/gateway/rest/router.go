@@ -38,11 +38,14 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !c.matches(segments) {
 			continue
 		}
-		if c.method == r.Method {
+		if c.method == r.Method || c.method == http.MethodGet && r.Method == http.MethodHead { // whose body net/http leaves out
 			c.open(w, r, segments)
 			return
 		}
 		allowed = append(allowed, c.method)
+		if c.method == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
 	}
 	if len(allowed) > 0 {
 		slices.Sort(allowed)

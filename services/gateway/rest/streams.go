@@ -18,7 +18,7 @@ func (a *API) streams() {
 func (a *API) stream(id, path, summary string) {
 	parameters := []*huma.Param{{
 		Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
-		Description: "The id of the last event that the client had, which browsers send by themselves: what came since is told first.",
+		Description: "The id of the last event that the client had, which is opaque: what came since is told first.",
 	}}
 	if strings.Contains(path, "{user}") {
 		parameters = append(parameters, &huma.Param{Name: "user", In: "path", Required: true, Schema: schemaOf[userID](a.huma, "")})

@@ -59,7 +59,7 @@ const maxBytes = "x-max-bytes"
 
 // patterns of texts; whatever has a pattern is ASCII.
 const (
-	patternMemory = `^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
+	patternUUID   = `^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`
 	patternCursor = `^[A-Za-z0-9_-]+$`
 	patternHeader = `^[!-~]+$`
 	// patternText is of texts that are held against memory.ValidText: something that is no space, and no NUL.
@@ -67,7 +67,7 @@ const (
 )
 
 var compiled = map[string]*regexp.Regexp{
-	patternMemory: regexp.MustCompile(patternMemory), patternCursor: regexp.MustCompile(patternCursor),
+	patternUUID: regexp.MustCompile(patternUUID), patternCursor: regexp.MustCompile(patternCursor),
 	patternHeader: regexp.MustCompile(patternHeader),
 }
 
@@ -102,11 +102,12 @@ func (keyID) Schema(huma.Registry) *huma.Schema {
 	return text(memory.MaxIDBytes, "The id of the API key, which is no secret.")
 }
 
-func (memoryID) Schema(huma.Registry) *huma.Schema {
+func (memoryID) Schema(huma.Registry) *huma.Schema { return uuidOf("The memory.") }
+
+// uuidOf is the schema of a UUID.
+func uuidOf(doc string) *huma.Schema {
 	length := len("00000000-0000-0000-0000-000000000000")
-	return &huma.Schema{
-		Type: huma.TypeString, Format: "uuid", MinLength: &length, MaxLength: &length, Pattern: patternMemory, Description: "The memory.",
-	}
+	return &huma.Schema{Type: huma.TypeString, Format: "uuid", MinLength: &length, MaxLength: &length, Pattern: patternUUID, Description: doc}
 }
 
 func (cursor) Schema(huma.Registry) *huma.Schema {

@@ -173,8 +173,9 @@ func (a *API) copyLines(ctx context.Context, w http.ResponseWriter, stream *conn
 
 func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error) {
 	place := importPlace{Line: firstLine}
+	pages := listOf(ctx, "import", string(in.User))
 	if in.Cursor != "" {
-		text, err := openCursor(in.Cursor)
+		text, err := pages.place(in.Cursor)
 		if err == nil {
 			err = json.Unmarshal(text, &place)
 		}
@@ -204,7 +205,7 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 	out.Body.SoFar = BankCounts{c.GetMemories(), c.GetTurns(), c.GetSessions(), c.GetCore()}
 	out.Body.EmbeddedAnew = res.Msg.GetEmbeddedAnew()
 	next, err := json.Marshal(importPlace{place.Line + uint64(countLines(lines)), out.Body.SoFar}) //nolint:gosec // not negative
-	out.Body.Next = newCursor(next)
+	out.Body.Next = pages.cursor(next)
 	return out, err
 }
 

@@ -225,7 +225,7 @@ func TestItemsOfASessionAreBesideItsTurns(t *testing.T) {
 	if len(g.out.msgs) != 1 {
 		t.Errorf("published %d events", len(g.out.msgs))
 	}
-	if a := g.call(http.MethodPut, session+"/items", ""); a.header.Get("Allow") != "DELETE, GET, POST" {
+	if a := g.call(http.MethodPut, session+"/items", ""); a.header.Get("Allow") != "DELETE, GET, HEAD, POST" {
 		t.Errorf("%d, Allow is %q", a.status, a.header.Get("Allow"))
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Webhooks manages the webhooks of the caller's tenant; *webhook.Webhooks does. It holds the caller against access.Admin.
+// Webhooks manages the webhooks of the caller's tenant; *webhook.Webhooks does. It holds the caller against access.Admin, and against
+// access.Read where one is made or changed.
 type Webhooks interface {
 	// Create makes one, and returns it with its secret.
 	Create(ctx context.Context, e webhook.Endpoint) (webhook.Endpoint, error)
@@ -44,12 +45,12 @@ type (
 const maxWebhookURL = 2 << 10
 
 // Schema implements huma.SchemaProvider, as do the others.
-func (webhookID) Schema(huma.Registry) *huma.Schema { return text(memory.MaxIDBytes, "The webhook.") }
+func (webhookID) Schema(huma.Registry) *huma.Schema { return uuidOf("The webhook.") }
 func (webhookName) Schema(huma.Registry) *huma.Schema {
 	return text(access.MaxNameBytes, "A name, for people.")
 }
 func (webhookURL) Schema(huma.Registry) *huma.Schema {
-	return text(maxWebhookURL, "Where to tell: https, without user and password.")
+	return text(maxWebhookURL, "Where to tell: https, a public address, without user, password and fragment.")
 }
 func (eventID) Schema(huma.Registry) *huma.Schema { return text(memory.MaxIDBytes, "The event.") }
 
@@ -85,7 +86,7 @@ type createWebhook struct {
 	Keyed
 	Body struct {
 		Name  webhookName `json:"name,omitempty" doc:"For people. At most 128 bytes."`
-		URL   webhookURL  `json:"url" doc:"Where to tell: https, without user and password. At most 2048 bytes."`
+		URL   webhookURL  `json:"url" doc:"Where to tell: https, a public address, without user, password and fragment. At most 2048 bytes."`
 		Types []string    `json:"event_types,omitempty" enum:"memory.added,memory.updated,memory.merged,memory.deleted,memory.released,user.erased,core.changed" minItems:"1" maxItems:"7" uniqueItems:"true" nullable:"false" doc:"The events to tell; without it all."`
 		User  userID      `json:"user,omitempty" doc:"The one end user whose events are told; without it all users'. At most 256 bytes."`
 	}
@@ -99,8 +100,8 @@ type updateWebhook struct {
 	ID   webhookID `path:"webhook"`
 	Body struct {
 		Name   webhookName `json:"name,omitempty" doc:"For people. At most 128 bytes."`
-		URL    webhookURL  `json:"url,omitempty" doc:"Where to tell: https, without user and password. At most 2048 bytes."`
-		Types  []string    `json:"event_types,omitempty" enum:"memory.added,memory.updated,memory.merged,memory.deleted,memory.released,user.erased,core.changed" minItems:"1" maxItems:"7" uniqueItems:"true" nullable:"false" doc:"The events to tell."`
+		URL    webhookURL  `json:"url,omitempty" doc:"Where to tell: https, a public address, without user, password and fragment. At most 2048 bytes."`
+		Types  []string    `json:"event_types,omitempty" enum:"memory.added,memory.updated,memory.merged,memory.deleted,memory.released,user.erased,core.changed" maxItems:"7" uniqueItems:"true" nullable:"false" doc:"The events to tell; an empty list for all."`
 		Active *bool       `json:"active,omitempty" doc:"Whether to tell anything."`
 	}
 }
@@ -154,7 +155,7 @@ func (a *API) webhooks() {
 		description: "Lists the tenant's webhooks.",
 	}), a.listWebhooks)
 	register(a, add(operation{
-		id: "create-webhook", method: http.MethodPost, path: "/webhooks", keyed: true, status: http.StatusCreated, summary: "Make a webhook",
+		id: "create-webhook", method: http.MethodPost, path: "/webhooks", also: access.Read, keyed: true, status: http.StatusCreated, summary: "Make a webhook",
 		description: "Makes a webhook: changes of memory are told to its URL by POST, as `{type, timestamp, data}` with ids and no texts, " +
 			"signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). What is not answered with 2xx is told " +
 			"again, over some three days. The order of events, and that each comes once, is not promised: `webhook-id` is the same each time.",
@@ -164,8 +165,8 @@ func (a *API) webhooks() {
 		description: "Gets a webhook, without its secret.",
 	}), a.getWebhook)
 	register(a, add(operation{
-		id: "update-webhook", method: http.MethodPatch, path: one, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict},
-		summary: "Change a webhook", description: "Changes what is given. What waits for a webhook that is switched off becomes a dead letter.",
+		id: "update-webhook", method: http.MethodPatch, path: one, also: access.Read, status: http.StatusOK,
+		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Change a webhook", description: "Changes what is given. What waits for a webhook that is switched off becomes a dead letter.",
 	}), a.updateWebhook)
 	register(a, add(operation{
 		id: "delete-webhook", method: http.MethodDelete, path: one, status: http.StatusNoContent, errors: []int{http.StatusNotFound},
@@ -226,7 +227,7 @@ func (a *API) updateWebhook(ctx context.Context, in *updateWebhook) (*oneWebhook
 	if in.Body.URL != "" {
 		c.URL = new(string(in.Body.URL))
 	}
-	if len(in.Body.Types) > 0 {
+	if in.Body.Types != nil {
 		c.Types = new(typesOf(in.Body.Types))
 	}
 	return told(a.Webhooks.Update(ctx, string(in.ID), c))
@@ -241,7 +242,8 @@ func (a *API) rotateSecret(ctx context.Context, in *rotateSecret) (*oneWebhook, 
 }
 
 func (a *API) listUndelivered(ctx context.Context, in *listUndelivered) (*undeliveredPage, error) {
-	place, err := openCursor(in.Cursor)
+	all := listOf(ctx, "dead letters of a webhook", string(in.ID))
+	place, err := all.place(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +252,7 @@ func (a *API) listUndelivered(ctx context.Context, in *listUndelivered) (*undeli
 		return nil, err
 	}
 	out := &undeliveredPage{}
-	out.Body.Letters, out.Body.Next = each(dead, undeliveredOf), newCursor([]byte(next))
+	out.Body.Letters, out.Body.Next = each(dead, undeliveredOf), all.cursor([]byte(next))
 	return out, nil
 }
 

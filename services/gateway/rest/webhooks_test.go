@@ -29,6 +29,12 @@ func TestAWebhookFromItsMakingToItsEnd(t *testing.T) {
 	if rotated.status != 200 || strings.Contains(rotated.text, w.Secret) || !strings.Contains(rotated.text, "whsec_") {
 		t.Errorf("rotated: %d %s", rotated.status, rotated.text)
 	}
+	g.call(http.MethodGet, hooks+"/"+strings.ToUpper(w.ID), "").expect(t, 200, map[string]any{"id": w.ID})
+	g.call(http.MethodPatch, one, `{"event_types":[]}`).expect(t, 200, map[string]any{"event_types.0": nil})
+	g.call(http.MethodPatch, one, `{"url":"https://localhost"}`).expect(t, 400, map[string]any{"errors.0.field": "url"})
+	g.call(http.MethodPatch, one, `{"active":true}`, "Authorization: Bearer ADMIN").expect(t, 403, map[string]any{"code": "forbidden"})
+	g.call(http.MethodPost, hooks, `{"url":"https://example.com"}`, "Authorization: Bearer ADMIN", "Idempotency-Key: k3").expect(t, 403, nil)
+	g.call(http.MethodGet, one, "", "Authorization: Bearer ADMIN").expect(t, 200, nil)
 	g.call(http.MethodGet, one+"/dead-letters?limit=2", "").expect(t, 200, map[string]any{"dead_letters.0": nil})
 	g.call(http.MethodPost, one+"/dead-letters/e/replay", "").expect(t, 404, nil)
 	g.call(http.MethodGet, one, "", "Authorization: Bearer BETA").expect(t, 404, nil)
@@ -40,6 +46,7 @@ func TestWebhooksThatAreNone(t *testing.T) {
 	g := open(t)
 	for body, field := range map[string]string{
 		`{}`: "url", `{"url":"http://example.com"}`: "url", `{"url":"https://u:p@example.com"}`: "url",
+		`{"url":"https://127.0.0.1/hook"}`:                  "url",
 		`{"url":"https://example.com","event_types":["x"]}`: "event_types[0]", `{"url":"https://example.com","secret":"x"}`: "secret",
 	} {
 		a := g.call(http.MethodPost, self+"/webhooks", body, "Idempotency-Key: of-"+strconv.Itoa(len(body)))

@@ -1,50 +1,88 @@
 package stream
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // lastEventID is the header with which a client says what it had last.
 const lastEventID = "Last-Event-ID"
 
 const (
-	maxPosition   = 32 << 10 // of the header, in bytes
+	maxID         = 32 << 10 // of the header, in bytes
 	maxPartitions = 2048     // of a position
 )
 
 // position says how far a client is: by partition, the offset of the next record that it has not passed. A client is told of it as the id
-// of an event, with the offset of the last record in place of the next: "partition-offset" for a user, whose changes are in one partition,
-// and "partition:offset,partition:offset" for a tenant.
+// of an event, sealed: offsets say how much other tenants do.
 type position map[int]int64
 
-// String is the position as the id of an event.
-func (p position) String() string {
-	var out strings.Builder
+// encode writes pairs of numbers, by partition: how far it is from the one before, and the offset.
+func (p position) encode() []byte {
+	var out []byte
+	before := 0
 	for _, partition := range slices.Sorted(maps.Keys(p)) {
-		if out.Len() > 0 {
-			out.WriteByte(',')
-		}
-		out.WriteString(strconv.Itoa(partition))
-		out.WriteByte(':')
-		out.WriteString(strconv.FormatInt(p[partition]-1, 10))
+		out = binary.AppendUvarint(out, uint64(partition-before)) //nolint:gosec // sorted
+		out = binary.AppendUvarint(out, uint64(p[partition]))     //nolint:gosec // offsets are 0 or more
+		before = partition
 	}
-	return out.String()
+	return out
 }
 
-// single is a position in one partition as the id of an event.
-func single(partition int, next int64) string {
-	return strconv.Itoa(partition) + "-" + strconv.FormatInt(next-1, 10)
+func decodePosition(text []byte) (position, bool) {
+	p := position{}
+	partition := uint64(0)
+	for len(text) > 0 {
+		step, n := binary.Uvarint(text)
+		next, m := binary.Uvarint(text[max(n, 0):])
+		if partition += step; n <= 0 || m <= 0 || partition > math.MaxInt32 || next > math.MaxInt64 || len(p) == maxPartitions {
+			return nil, false
+		}
+		p[int(partition)] = int64(next) //nolint:gosec // checked, as is the partition
+		text = text[n+m:]
+	}
+	return p, true
 }
 
-// parsePosition reads the position of a request; nil where it has none. single says that it is one in one partition.
-func parsePosition(h http.Header, single bool) (position, error) {
+// seal makes ids of the positions of a stream, and reads them, in any replica that has the same secret.
+type seal struct{ cipher.AEAD }
+
+// newSeal makes the seal of whom a stream is of: an id is of no use for another's.
+func newSeal(secret string, scope memory.Scope) (seal, error) {
+	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "mneme: ids of events of "+scope.Key(), sha256.Size)
+	if err != nil {
+		return seal{}, fmt.Errorf("key of the ids of events: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return seal{}, fmt.Errorf("cipher of the ids of events: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return seal{}, fmt.Errorf("cipher of the ids of events: %w", err)
+	}
+	return seal{aead}, nil
+}
+
+// id is a position as a client is told it.
+func (s seal) id(p position) string {
+	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, p.encode(), nil))
+}
+
+// position reads that of a request; nil where it has none. One that was sealed with another secret, or for another stream, is empty.
+func (s seal) position(h http.Header) (position, error) {
 	values := h.Values(lastEventID)
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return nil, nil
@@ -52,30 +90,20 @@ func parsePosition(h http.Header, single bool) (position, error) {
 	if len(values) > 1 {
 		return nil, door.Invalid(lastEventID, "is there several times, want one")
 	}
-	if len(values[0]) > maxPosition {
-		return nil, door.Invalid(lastEventID, fmt.Sprintf("is of %d bytes, want at most %d", len(values[0]), maxPosition))
+	if len(values[0]) > maxID {
+		return nil, door.Invalid(lastEventID, fmt.Sprintf("is of %d bytes, want at most %d", len(values[0]), maxID))
 	}
-	entries, between := strings.Split(values[0], ","), ":"
-	if single {
-		entries, between = values[:1], "-"
+	sealed, err := base64.RawURLEncoding.DecodeString(values[0])
+	if err != nil || len(sealed) < s.Overhead() {
+		return nil, door.Invalid(lastEventID, "is none of an event of this stream")
 	}
-	p := position{}
-	for _, e := range entries {
-		partition, next, ok := parseEntry(e, between)
-		if _, again := p[partition]; !ok || again || len(p) == maxPartitions {
-			return nil, door.Invalid(lastEventID, "is none of an event of this stream")
-		}
-		p[partition] = next
+	text, err := s.Open(nil, nil, sealed, nil)
+	if err != nil {
+		return position{}, nil //nolint:nilerr // the client is told of a gap: the secret may be another by now
+	}
+	p, ok := decodePosition(text)
+	if !ok {
+		return nil, door.Invalid(lastEventID, "is none of an event of this stream")
 	}
 	return p, nil
-}
-
-func parseEntry(text, between string) (partition int, next int64, ok bool) {
-	before, after, ok := strings.Cut(text, between)
-	id, err1 := strconv.ParseUint(before, 10, 31)
-	last, err2 := strconv.ParseInt(after, 10, 64)
-	if !ok || err1 != nil || err2 != nil || last < -1 || last+1 < 0 {
-		return 0, 0, false
-	}
-	return int(id), last + 1, true //nolint:gosec // of 31 bits
 }

@@ -2,7 +2,7 @@
 // /v1/tenants/self/users/{user}/events, those of a whole tenant at /v1/tenants/self/events. Events hold ids, and no texts.
 //
 // The topic of changes is read once for all clients of a replica, from its end on. A client that comes with the id of the last event that
-// it had (Last-Event-ID) is told first what came since, from Kafka: the id is a position there. Where that is not kept any more, or too
+// it had (Last-Event-ID) is told first what came since, from Kafka: the id is a position there, sealed. Where that is not kept any more, or too
 // much came since, the first event is "gap", and the client has to read memories anew.
 //
 // The last event of a stream that is ended here is "end", with the reason: slow_client, unauthorized (the key was revoked, has expired, or
@@ -56,6 +56,8 @@ type Parts struct {
 	// Auth says whether a key is still good.
 	Auth    door.Authenticator
 	Streams Streams
+	// Secret seals the ids of events; it is the same in all replicas.
+	Secret string
 	// Write writes problems.
 	Write door.Writer
 	// Stopping is closed when the service begins to stop; nil for one that does not.
@@ -87,7 +89,7 @@ type Server struct {
 // New makes a server. Its error says which part is missing.
 func New(p Parts) (*Server, error) {
 	for name, missing := range map[string]bool{
-		"Changes": p.Changes == nil, "Auth": p.Auth == nil, "Streams": p.Streams == nil, "Write": p.Write == nil,
+		"Changes": p.Changes == nil, "Auth": p.Auth == nil, "Streams": p.Streams == nil, "Secret": p.Secret == "", "Write": p.Write == nil,
 	} {
 		if missing {
 			return nil, errors.New("streams without " + name)
@@ -150,7 +152,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	since, err := parsePosition(r.Header, scope.User != "")
+	ids, err := newSeal(s.p.Secret, scope)
+	if err != nil {
+		return err
+	}
+	since, err := ids.position(r.Header)
 	if err != nil {
 		return err
 	}
@@ -158,12 +164,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if r.Method == http.MethodHead {
+		describe(w.Header())
+		return nil
+	}
 	if err := s.ready(r.Context()); err != nil {
 		return err
 	}
 	v := &visit{
 		Server: s, client: &client{scope: scope, queue: make(chan item, s.p.Buffer), cut: make(chan struct{})},
-		w: w, control: http.NewResponseController(w), key: key, confirmed: time.Now(),
+		ids: ids, w: w, control: http.NewResponseController(w), key: key, confirmed: time.Now(),
 	}
 	v.principal, _ = access.FromContext(r.Context()) // admitted
 	if err := v.begin(r.Context(), since); err != nil {
@@ -183,8 +193,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (memory.Scope, er
 	if !ok {
 		return memory.Scope{}, door.Problem{Status: http.StatusNotFound, Code: door.CodeNotFound, Detail: "there is no stream at this path"}
 	}
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
 		return memory.Scope{}, door.Problem{
 			Status: http.StatusMethodNotAllowed, Code: door.CodeInvalid, Detail: "the method is not allowed here, want GET",
 		}

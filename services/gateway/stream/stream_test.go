@@ -3,6 +3,7 @@ package stream_test
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -70,12 +71,17 @@ type system struct {
 // open starts a server, with what options change of its parts.
 func open(t *testing.T, options ...func(*stream.Parts)) *system {
 	t.Helper()
-	broker := bustest.StartBroker(t, 4, contract.TopicMemoryChanges)
+	return openOn(t, bustest.StartBroker(t, 4, contract.TopicMemoryChanges), options...)
+}
+
+// openOn starts a server, as one of several replicas may be.
+func openOn(t *testing.T, broker *bustest.Broker, options ...func(*stream.Parts)) *system {
+	t.Helper()
 	s := &system{
 		t: t, out: broker.Publisher(), changes: broker.Log(contract.TopicMemoryChanges), keys: &keys{}, stopping: make(chan struct{}),
 	}
 	parts := stream.Parts{
-		Changes: s.changes, Auth: s.keys, Streams: &s.open, Write: rest.WriteProblem, Stopping: s.stopping,
+		Changes: s.changes, Auth: s.keys, Streams: &s.open, Secret: "a secret of replicas", Write: rest.WriteProblem, Stopping: s.stopping,
 		Check: 20 * time.Millisecond, Heartbeat: 50 * time.Millisecond,
 	}
 	for _, o := range options {
@@ -302,8 +308,7 @@ func TestWhoWasAwayForTooLongIsToldThatSomethingMayBeMissing(t *testing.T) {
 			}
 			s.wants(present, "m0", "m1", "m2", "m3", "m4", "m5") // who is there misses nothing
 			leave()
-			number, _, _ := strings.Cut(last.id, "-")
-			partition, err := strconv.Atoi(number)
+			partition, err := s.changes.PartitionOf(t.Context(), []byte("acme/ines"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,22 +382,69 @@ func TestASlowClientIsLeft(t *testing.T) {
 	s.wants(quick, "theirs")
 }
 
+// The offsets of a topic say how much other tenants do.
+func TestIDsOfEventsSayNothing(t *testing.T) {
+	s := open(t)
+	for _, path := range []string{"/users/ines/events", "/events"} {
+		events, leave := s.listen(path, "ALL", "")
+		seen := map[string]bool{}
+		for n := range 3 {
+			s.change("acme", "ines", strconv.Itoa(n))
+			id := s.wants(events, strconv.Itoa(n)).id
+			sealed, err := base64.RawURLEncoding.DecodeString(id)
+			if err != nil || len(id) > 80 || len(sealed) < 28 || seen[string(sealed[:6])] { // it differs from its beginning on
+				t.Errorf("%s: the id is %q", path, id)
+			}
+			seen[string(sealed[:6])] = true
+		}
+		leave()
+	}
+}
+
+func TestAReplicaGoesOnWhereAnotherWas(t *testing.T) {
+	broker := bustest.StartBroker(t, 4, contract.TopicMemoryChanges)
+	one, two := openOn(t, broker), openOn(t, broker)
+	other := openOn(t, broker, func(p *stream.Parts) { p.Secret = "another secret" })
+	for _, path := range []string{"/users/ines/events", "/events"} {
+		events, leave := one.listen(path, "ALL", "")
+		one.change("acme", "ines", "before")
+		last := one.wants(events, "before")
+		leave()
+		one.change("acme", "ines", "missed")
+		events, leave = two.listen(path, "ALL", last.id)
+		two.wants(events, "missed")
+		leave()
+		events, leave = other.listen(path, "ALL", last.id)
+		if e := other.next(events); e.name != "gap" || !strings.Contains(e.data, "unknown") {
+			t.Errorf("%s with another secret: told %+v", path, e)
+		}
+		leave()
+		events, leave = one.listen("/users/ben/events", "ALL", last.id)
+		if e := one.next(events); e.name != "gap" || !strings.Contains(e.data, "unknown") {
+			t.Errorf("another stream with the id of %s: told %+v", path, e)
+		}
+		leave()
+	}
+}
+
 func TestAPositionThatIsNone(t *testing.T) {
 	s := open(t)
-	known, leave := s.listen("/users/ines/events", "ALL", "")
-	s.change("acme", "ines", "one")
-	partition, _, _ := strings.Cut(s.wants(known, "one").id, "-")
-	leave()
-	events, _ := s.listen("/users/ines/events", "ALL", partition+"-999999")
-	if e := s.next(events); e.name != "gap" || !strings.Contains(e.data, "unknown") {
-		t.Errorf("told %+v", e)
+	for _, path := range []string{"/users/ines/events", "/events"} {
+		known, leave := s.listen(path, "ALL", "")
+		s.change("acme", "ines", "one")
+		last := s.wants(known, "one").id
+		leave()
+		events, _ := open(t).listen(path, "ALL", last) // of a topic that was made anew
+		if e := s.next(events); e.name != "gap" || !strings.Contains(e.data, "unknown") {
+			t.Errorf("%s: told %+v", path, e)
+		}
 	}
-	for _, id := range []string{"x", "1", "-1-2", "0-1,1-2", strings.Repeat("9", 100)} {
+	for _, id := range []string{"x", "1", "-1-2", "0-1", "0:1,1:2", "0-1,1-2", strings.Repeat("A", 33<<10)} {
 		res := s.ask(t.Context(), "/users/ines/events", "ALL", id)
 		said, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if err != nil || res.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), `"field":"Last-Event-ID"`) {
-			t.Errorf("%s: %s %s", id, res.Status, said)
+			t.Errorf("%.40s: %s %s", id, res.Status, said)
 		}
 	}
 }
@@ -411,6 +463,28 @@ func TestStreamsOfOthersAreRefused(t *testing.T) {
 		if res.StatusCode != c.want {
 			t.Errorf("%s with %s: %s, want %d", c.path, c.key, res.Status, c.want)
 		}
+	}
+}
+
+func TestHEADOfAStream(t *testing.T) {
+	s := open(t)
+	for path, want := range map[string]int{"/users/ines/events": 200, "/users/ben/events": 403} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodHead, s.url+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer INES")
+		res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != want || want == 200 && res.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%s: %s, %s", path, res.Status, res.Header.Get("Content-Type"))
+		}
+	}
+	if n := s.open.Load(); n != 0 {
+		t.Errorf("%d streams are open", n)
 	}
 }
 
@@ -434,7 +508,7 @@ func TestWhyStreamsEnd(t *testing.T) {
 }
 
 func TestAServerWithoutItsPartsIsNone(t *testing.T) {
-	if _, err := stream.New(stream.Parts{Auth: &keys{}, Streams: &unlimited{}, Write: rest.WriteProblem}); err == nil ||
+	if _, err := stream.New(stream.Parts{Auth: &keys{}, Streams: &unlimited{}, Secret: "s", Write: rest.WriteProblem}); err == nil ||
 		!strings.Contains(err.Error(), "Changes") {
 		t.Errorf("got %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 const (
 	gapRetention = "retention" // they are not kept any more
 	gapTooMany   = "too_many"  // too many came since
-	gapUnknown   = "unknown"   // the position is none of this topic, which may have been made anew
+	gapUnknown   = "unknown"   // the position is none of this stream; the topic, or the secret, may have been made anew
 )
 
 // Why streams end.
@@ -34,14 +34,14 @@ var (
 type visit struct {
 	*Server
 	client    *client
+	ids       seal
 	principal access.Principal
 	key       string
 	w         http.ResponseWriter
 	control   *http.ResponseController
 
 	// next is how far the client is, and told what it was told of that last.
-	next position
-	told string
+	next, told position
 	// gap is what the client is told first; empty for nothing.
 	gap       string
 	checked   time.Time // when the key was checked last
@@ -62,7 +62,7 @@ func (v *visit) begin(ctx context.Context, since position) error {
 	if since == nil {
 		return nil
 	}
-	if _, ok := since[c.partition]; !c.ofTenant() && !ok {
+	if _, ok := since[c.partition]; len(since) == 0 || !c.ofTenant() && !ok {
 		v.gap = gapUnknown
 		return nil
 	}
@@ -95,9 +95,7 @@ func (v *visit) resume(ctx context.Context, since position) error {
 // run tells the client what came since it was here, then what comes. It returns an error where nothing has been answered.
 func (v *visit) run(r *http.Request) error {
 	h := v.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
+	describe(h)
 	if r.ProtoMajor == 1 {
 		h.Set("Connection", "close") // a client that does not read must not hold the connection when the stream has ended
 	}
@@ -118,6 +116,13 @@ func (v *visit) run(r *http.Request) error {
 		v.p.Log.WarnContext(ctx, "stream ends", "error", err)
 	}
 	return nil
+}
+
+// describe says in headers what a stream is.
+func describe(h http.Header) {
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
 }
 
 // until ends the stream when the server ends. The function it returns frees what that takes.
@@ -265,24 +270,16 @@ func (v *visit) beat() error {
 		v.next[p] = max(v.next[p], next)
 	}
 	out := []byte(":\n")
-	if before := v.told; v.id() != before {
+	if !maps.Equal(v.next, v.told) {
 		out = append(out, v.idLine()...)
 	}
 	return v.write(append(out, '\n'))
 }
 
-// id is how far the client is, as the id of an event.
-func (v *visit) id() string {
-	if v.client.ofTenant() {
-		return v.next.String()
-	}
-	return single(v.client.partition, v.next[v.client.partition])
-}
-
 // idLine is the line that tells the client how far it is.
 func (v *visit) idLine() []byte {
-	v.told = v.id()
-	return []byte("id: " + v.told + "\n")
+	v.told = maps.Clone(v.next)
+	return []byte("id: " + v.ids.id(v.next) + "\n")
 }
 
 // confirm checks the key where it is time to.

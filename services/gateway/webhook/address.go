@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -39,6 +41,18 @@ func public(ip netip.Addr) bool {
 		}
 	}
 	return true
+}
+
+// mayBePublic reports whether a host of a URL is a public address, or a name that may lead to one. What ends in a number but is no address
+// is refused: resolvers read many of those as addresses ("127.1", "0x7f000001").
+func mayBePublic(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return public(ip)
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	_, err := strconv.ParseUint(last, 0, 64)
+	return last != "" && last != "localhost" && errors.Is(err, strconv.ErrSyntax)
 }
 
 // clientOf is the client of attempts. It looks at addresses when it connects, so that no name can lead elsewhere in between, follows no

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -55,8 +56,8 @@ func (e Endpoint) wants(what event.Event) bool {
 	return e.Active && (len(e.Types) == 0 || slices.Contains(e.Types, what.Type)) && (e.User == "" || e.User == what.Scope.User)
 }
 
-// check returns an error that names the field where an endpoint cannot be.
-func (e Endpoint) check(private bool) error {
+// check returns an error that names the field where an endpoint cannot be; checkURL looks at its URL.
+func (e Endpoint) check() error {
 	if e.Name != "" {
 		if err := memory.ValidText("name", e.Name, maxName); err != nil {
 			return err
@@ -72,9 +73,11 @@ func (e Endpoint) check(private bool) error {
 			return door.Invalid("event_types", "has something that is no type of event")
 		}
 	}
-	return checkURL(e.URL, private)
+	return nil
 }
 
+// checkURL returns an error that says what of a URL cannot be; private addresses are refused unless private. What a name leads to is looked
+// at when it is connected to.
 func checkURL(address string, private bool) error {
 	if err := memory.ValidText("url", address, maxURL); err != nil {
 		return err
@@ -87,8 +90,23 @@ func checkURL(address string, private bool) error {
 		return door.Invalid("url", "does not begin with https://")
 	case u.User != nil:
 		return door.Invalid("url", "holds a user or password")
+	case strings.Contains(address, "#"):
+		return door.Invalid("url", "holds a fragment, which is never sent")
+	case !isPort(u):
+		return door.Invalid("url", "has a port that is none, want 1 to 65535")
+	case !private && !mayBePublic(u.Hostname()):
+		return door.Invalid("url", "leads to an address that is not public")
 	}
 	return nil
+}
+
+// isPort reports whether the port of a URL is one; without one it is that of the scheme.
+func isPort(u *url.URL) bool {
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && n > 0
 }
 
 // newSecret makes a secret. It never fails: without randomness the process ends.

@@ -24,7 +24,7 @@ import (
 // changes is how often a change is tried while others change the same endpoint.
 const changes = 8
 
-// Change is what is to be another of an endpoint; what is nil stays.
+// Change is what is to be another of an endpoint; what is nil stays. Types of no entries are all.
 type Change struct {
 	Name, URL *string
 	Types     *[]event.Type
@@ -44,10 +44,12 @@ type Dead struct {
 	Reason string
 }
 
-// caller is the tenant that calls, with access.Admin.
-func caller(ctx context.Context) (tenant string, err error) {
-	if err := upstream.Check(ctx, access.Admin, ""); err != nil {
-		return "", err
+// caller is the tenant that calls, with access.Admin and all other scopes that are wanted.
+func caller(ctx context.Context, others ...access.Scope) (tenant string, err error) {
+	for _, s := range append(others, access.Admin) {
+		if err := upstream.Check(ctx, s, ""); err != nil {
+			return "", err
+		}
 	}
 	p, _ := access.FromContext(ctx) // checked
 	return p.Tenant.ID, nil
@@ -76,13 +78,17 @@ func (h *Webhooks) endpoints(ctx context.Context, tenant string) (map[string]End
 }
 
 // Create makes an endpoint by its Name, URL, Types and User, and returns it with its secret, which is shown this once and when it is
-// rotated. It needs access.Admin, as all that follow. Errors are what door.ProblemOf tells clients.
+// rotated. It needs access.Admin, as all that follow, and access.Read, since what is told is what streams tell. Errors are what
+// door.ProblemOf tells clients.
 func (h *Webhooks) Create(ctx context.Context, e Endpoint) (Endpoint, error) {
-	tenant, err := caller(ctx)
+	tenant, err := caller(ctx, access.Read)
 	if err != nil {
 		return Endpoint{}, err
 	}
-	if err := e.check(h.o.Private); err != nil {
+	if err := e.check(); err != nil {
+		return Endpoint{}, err
+	}
+	if err := checkURL(e.URL, h.o.Private); err != nil {
 		return Endpoint{}, err
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
@@ -138,18 +144,23 @@ func (h *Webhooks) Get(ctx context.Context, id string) (Endpoint, error) {
 	return e.shown(), h.told(ctx, err)
 }
 
-// Update changes an endpoint, and returns it without its secret.
+// Update changes an endpoint, and returns it without its secret. It needs access.Read, too.
 func (h *Webhooks) Update(ctx context.Context, id string, c Change) (Endpoint, error) {
-	tenant, err := caller(ctx)
+	tenant, err := caller(ctx, access.Read)
 	if err != nil {
 		return Endpoint{}, err
+	}
+	if c.URL != nil { // one that stays may have been made when more was allowed: it can still be switched off
+		if err := checkURL(*c.URL, h.o.Private); err != nil {
+			return Endpoint{}, err
+		}
 	}
 	e, err := h.change(ctx, tenant, id, func(e *Endpoint) error {
 		set(&e.Name, c.Name)
 		set(&e.URL, c.URL)
 		set(&e.Types, c.Types)
 		set(&e.Active, c.Active)
-		return e.check(h.o.Private)
+		return e.check()
 	})
 	return e.shown(), h.told(ctx, err)
 }

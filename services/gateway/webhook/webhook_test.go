@@ -133,7 +133,7 @@ func (w *world) run(h *webhook.Webhooks) {
 }
 
 func by(tenantID string) context.Context {
-	return access.NewContext(context.Background(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, Scopes: []access.Scope{access.Admin}})
+	return access.NewContext(context.Background(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, Scopes: []access.Scope{access.Admin, access.Read}})
 }
 
 func (w *world) create(tenantID string, e webhook.Endpoint) webhook.Endpoint {
@@ -356,8 +356,13 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 	r := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it is asked") }))
 	defer r.Close()
 	var all []webhook.Endpoint
+	private := w.replica(webhook.Options{Private: true}) // as w was when they were made
 	for _, address := range []string{r.URL, strings.Replace(r.URL, "127.0.0.1", "localhost", 1), "https://[::ffff:127.0.0.1]:1/", "https://169.254.169.254/"} {
-		all = append(all, w.create("acme", webhook.Endpoint{URL: address}))
+		e, err := private.Create(by("acme"), webhook.Endpoint{URL: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
 	}
 	w.run(w.Webhooks)
 	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd))
@@ -373,7 +378,11 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 	w := open(t, webhook.Options{})
 	for address, field := range map[string]string{
 		"": "url", "x": "url", "http://example.com": "url", "https://user:pw@example.com": "url", "ftp://example.com": "url", "https://": "url",
-		"https://example.com/" + strings.Repeat("x", 2<<10): "url",
+		"https://example.com/" + strings.Repeat("x", 2<<10): "url", "https://example.com/#part": "url", "https://example.com/#": "url",
+		"https://example.com:0": "url", "https://example.com:65536": "url", "https://example.com:": "url",
+		"https://localhost/": "url", "https://LOCALHOST.:443": "url", "https://of.localhost": "url", "https://127.0.0.1": "url",
+		"https://10.0.0.1:443": "url", "https://169.254.169.254": "url", "https://[::1]": "url", "https://[::ffff:10.0.0.1]": "url",
+		"https://[fe80::1%25eth0]": "url", "https://127.1": "url", "https://0x7f000001": "url", "https://2130706433": "url",
 	} {
 		_, err := w.Create(by("acme"), webhook.Endpoint{URL: address})
 		if door.ProblemOf(err).Status != 400 || door.ProblemOf(err).Field != field {
@@ -396,6 +405,20 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 	}
 	if all, err := w.List(by("globex")); err != nil || len(all) != 0 {
 		t.Errorf("another tenant has %v, %v", all, err)
+	}
+}
+
+func TestAnEndpointWhoseAddressIsRefusedByNowIsSwitchedOff(t *testing.T) {
+	w := open(t, webhook.Options{})
+	e, err := w.replica(webhook.Options{Private: true}).Create(by("acme"), webhook.Endpoint{URL: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Update(by("acme"), e.ID, webhook.Change{URL: &e.URL}); door.ProblemOf(err).Field != "url" {
+		t.Errorf("its address given anew: %v", err)
+	}
+	if e, err := w.Update(by("acme"), e.ID, webhook.Change{Active: new(false)}); err != nil || e.Active {
+		t.Errorf("switched off: %v, %v", e.Active, err)
 	}
 }
 
