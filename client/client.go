@@ -47,8 +47,8 @@ type Client struct {
 	http connect.HTTPClient
 }
 
-// New makes a client of the gateway at a base URL, with an API key, over an HTTP client; nil is http.DefaultClient. Its error says what is
-// wrong with the URL or the key.
+// New makes a client of the gateway at a base URL, with an API key, over an HTTP client; nil is http.DefaultClient. Its error says what
+// is wrong with the URL or the key.
 func New(baseURL, apiKey string, over connect.HTTPClient) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {
@@ -250,8 +250,8 @@ func unreachable(err error) error {
 type Problem struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is for programs: invalid, unauthenticated, forbidden, not_found, conflict, too_large, rate_limited, over_quota, unsupported, internal or
-	// unavailable; empty where it was not the gateway that answered.
+	// Code is for programs: invalid, unauthenticated, forbidden, not_found, conflict, too_large, rate_limited, over_quota, unsupported,
+	// internal or unavailable; empty where it was not the gateway that answered.
 	Code string
 	// Detail is for people.
 	Detail string

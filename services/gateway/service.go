@@ -192,7 +192,8 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 	}
 	b.OnClose("memory changes", changes.Close)
 	streams, err := stream.New(stream.Parts{
-		Changes: changes, Auth: b.auth, Streams: b.limits.Streams, Secret: string(b.cfg.Inside.Secret), Write: rest.WriteProblem, Stopping: ctx.Done(), Log: b.tel.Log,
+		Changes: changes, Auth: b.auth, Streams: b.limits.Streams, Secret: string(b.cfg.Inside.Secret), Write: rest.WriteProblem,
+		Stopping: ctx.Done(), Log: b.tel.Log,
 	})
 	if err != nil {
 		return doors{}, err

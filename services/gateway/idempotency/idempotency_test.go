@@ -225,10 +225,11 @@ func TestWithoutRedisNothingIsCarriedOut(t *testing.T) {
 	if w := first.do(h); w.Code != 503 || next.calls != 0 || w.Header().Get("Retry-After") != "1" {
 		t.Errorf("%d %s, %d calls", w.Code, w.Body, next.calls)
 	}
-	if _, err := store.Knows(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, idempotency.Turn, "t1"); door.ProblemOf(err).Status != 503 {
+	ines := memory.Scope{Tenant: "acme", User: "ines"}
+	if _, err := store.Knows(t.Context(), ines, idempotency.Turn, "t1"); door.ProblemOf(err).Status != 503 {
 		t.Errorf("got %v", err)
 	}
-	if err := store.Note(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}, idempotency.Turn, "t1"); err == nil {
+	if err := store.Note(t.Context(), ines, idempotency.Turn, "t1"); err == nil {
 		t.Error("noted without Redis")
 	}
 }

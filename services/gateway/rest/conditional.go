@@ -38,8 +38,8 @@ func has(list, etag string) bool {
 	return false
 }
 
-// list is what cursors go on in: a hash of whose list it is, and of what it is to hold. It makes sure that a cursor is taken for the list it
-// was made for; it is no secret.
+// list is what cursors go on in: a hash of whose list it is, and of what it is to hold. It makes sure that a cursor is taken for the
+// list it was made for; it is no secret.
 type list [6]byte
 
 // listOf is a list of the caller's tenant, by its name and what else tells it from others.

@@ -155,7 +155,8 @@ func (a *API) webhooks() {
 		description: "Lists the tenant's webhooks.",
 	}), a.listWebhooks)
 	register(a, add(operation{
-		id: "create-webhook", method: http.MethodPost, path: "/webhooks", also: access.Read, keyed: true, status: http.StatusCreated, summary: "Make a webhook",
+		id: "create-webhook", method: http.MethodPost, path: "/webhooks", also: access.Read, keyed: true, status: http.StatusCreated,
+		summary: "Make a webhook",
 		description: "Makes a webhook: changes of memory are told to its URL by POST, as `{type, timestamp, data}` with ids and no texts, " +
 			"signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). What is not answered with 2xx is told " +
 			"again, over some three days. The order of events, and that each comes once, is not promised: `webhook-id` is the same each time.",
@@ -166,7 +167,8 @@ func (a *API) webhooks() {
 	}), a.getWebhook)
 	register(a, add(operation{
 		id: "update-webhook", method: http.MethodPatch, path: one, also: access.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Change a webhook", description: "Changes what is given. What waits for a webhook that is switched off becomes a dead letter.",
+		errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Change a webhook",
+		description: "Changes what is given. What waits for a webhook that is switched off becomes a dead letter.",
 	}), a.updateWebhook)
 	register(a, add(operation{
 		id: "delete-webhook", method: http.MethodDelete, path: one, status: http.StatusNoContent, errors: []int{http.StatusNotFound},

@@ -2,11 +2,11 @@
 // /v1/tenants/self/users/{user}/events, those of a whole tenant at /v1/tenants/self/events. Events hold ids, and no texts.
 //
 // The topic of changes is read once for all clients of a replica, from its end on. A client that comes with the id of the last event that
-// it had (Last-Event-ID) is told first what came since, from Kafka: the id is a position there, sealed. Where that is not kept any more, or too
-// much came since, the first event is "gap", and the client has to read memories anew.
+// it had (Last-Event-ID) is told first what came since, from Kafka: the id is a position there, sealed. Where that is not kept any
+// more, or too much came since, the first event is "gap", and the client has to read memories anew.
 //
-// The last event of a stream that is ended here is "end", with the reason: slow_client, unauthorized (the key was revoked, has expired, or
-// cannot be checked), stopping, or unavailable. What a client was told before is complete: it goes on with Last-Event-ID.
+// The last event of a stream that is ended here is "end", with the reason: slow_client, unauthorized (the key was revoked, has expired,
+// or cannot be checked), stopping, or unavailable. What a client was told before is complete: it goes on with Last-Event-ID.
 package stream
 
 import (

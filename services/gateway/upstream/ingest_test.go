@@ -60,7 +60,8 @@ func TestTurnsArePublishedWithinTheQuotaAndCounted(t *testing.T) {
 			t.Errorf("got %v, want it to name %s", err, field)
 		}
 	}
-	if err := in.Turns(ctx, "ines", "s", []memory.Turn{turn("t5", "I like tea."), turn("t5", "I like coffee.")}); fault.Field(err) != "turns[1].id" {
+	same := []memory.Turn{turn("t5", "I like tea."), turn("t5", "I like coffee.")}
+	if err := in.Turns(ctx, "ines", "s", same); fault.Field(err) != "turns[1].id" {
 		t.Errorf("two turns of one id: %v", err)
 	}
 	in.Out = &away{}

@@ -133,7 +133,8 @@ func (w *world) run(h *webhook.Webhooks) {
 }
 
 func by(tenantID string) context.Context {
-	return access.NewContext(context.Background(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, Scopes: []access.Scope{access.Admin, access.Read}})
+	scopes := []access.Scope{access.Admin, access.Read}
+	return access.NewContext(context.Background(), access.Principal{Tenant: tenant.Tenant{ID: tenantID}, Scopes: scopes})
 }
 
 func (w *world) create(tenantID string, e webhook.Endpoint) webhook.Endpoint {
