@@ -52,8 +52,8 @@ func (a *Activities) Decide(ctx context.Context, in DecideInput) (Decided, error
 	return decided, fits("what was decided", decided)
 }
 
-// madeBefore returns the entries, of every state, that the bank has of the turns of a batch. There are some where the turns come again, from
-// the dead letters or because the bus delivers them twice, and where one turn is worked off in parts.
+// madeBefore returns the entries, of every state, that the bank has of the turns of a batch. There are some where the turns come again,
+// from the dead letters or because the bus delivers them twice, and where one turn is worked off in parts.
 func (a *Activities) madeBefore(ctx context.Context, b Batch) (made []memory.Memory, err error) {
 	if len(b.Turns) == 0 {
 		return nil, nil
