@@ -197,8 +197,8 @@ func (w *writer) call(c Call) error {
 	}
 	question := messages(c.Messages[:2])
 	answers := slices.DeleteFunc(slices.Clone(c.Messages), func(m llm.Message) bool { return m.Role != "assistant" })
-	accepted := ""
-	if c.Valid != llm.Invalid && len(answers) > 0 {
+	accepted, right := "", c.Valid == llm.ValidFirst || c.Valid == llm.ValidRepaired
+	if right && len(answers) > 0 { // of what is partly right, the first answer may be the one that counted, and neither is to be learned
 		accepted = answers[len(answers)-1].Content
 	}
 	var of worth
@@ -218,7 +218,7 @@ func (w *writer) call(c Call) error {
 		return nil
 	}
 	err := w.line("prompts.jsonl", prompt{question, c.Role, c.Strategy, c.Prompt, accepted, c.Valid, of})
-	if err == nil && (c.Valid == llm.ValidFirst || c.Valid == llm.ValidRepaired) {
+	if err == nil && right {
 		err = w.line("sft.jsonl", sft{append(slices.Clone(question), message{"assistant", accepted}), c.Role})
 	}
 	if err == nil && c.Valid == llm.ValidRepaired && len(answers) > 1 {

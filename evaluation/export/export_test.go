@@ -117,6 +117,19 @@ func TestConversationsForTRL(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatIsPartlyRightIsNoAnswerToLearn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	partly := recorded()[1]
+	partly.Valid = llm.ValidPartly
+	m, err := export.Write(dir, export.TRL, each([]export.Call{partly}, nil), now)
+	if err != nil || m.Files["prompts.jsonl"] != 1 || m.Files["sft.jsonl"] != 0 || m.Files["preference.jsonl"] != 0 {
+		t.Fatalf("manifest %+v, %v", m, err)
+	}
+	if p := read(t, filepath.Join(dir, "prompts.jsonl"))[0]; p["valid"] != "partly" || p["answer"] != "" {
+		t.Errorf("prompt %v", p)
+	}
+}
+
 func TestParquetForVeRL(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	m, err := export.Write(dir, export.VeRL, each(recorded(), nil), now)
