@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mneme-memory/mneme/shared/formation/quarantine"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -26,7 +27,8 @@ type Importer struct {
 }
 
 // Page imports whole lines that follow the header; first is the number of the first of them. soFar is what the page before
-// returned, the zero Counts at the beginning. Nothing is written when a line is wrong. anew says that vectors were made anew, since the
+// returned, the zero Counts at the beginning. Nothing is written when a line is wrong. What
+// holds and looks like an attack on the memory comes into quarantine. anew says that vectors were made anew, since the
 // export is of another embedding model.
 func (im Importer) Page(
 	ctx context.Context, scope memory.Scope, h Header, lines []byte, first int, soFar bank.Counts,
@@ -39,6 +41,9 @@ func (im Importer) Page(
 		return soFar, false, err
 	}
 	if now, err = counted(h, records, soFar); err != nil {
+		return soFar, false, err
+	}
+	if err := guard(records); err != nil {
 		return soFar, false, err
 	}
 	anew = h.Model != im.Embedder.Model() || h.Dimension != im.Embedder.Dimension()
@@ -86,6 +91,24 @@ func parseAll(lines []byte, first int) ([]Record, error) {
 		number++
 	}
 	return records, nil
+}
+
+// guard puts entries that hold and look like an attack on the memory into quarantine, whoever wrote into the file that they are none. A
+// core block has no quarantine, and is in view of every prompt: one that looks like that is refused.
+func guard(records []Record) error {
+	for _, r := range records {
+		switch {
+		case r.Memory != nil && r.Memory.Status == memory.StatusActive:
+			if why := quarantine.Entry(*r.Memory); why != "" {
+				r.Memory.Status, r.Memory.Quarantine = memory.StatusQuarantined, why
+			}
+		case r.Core != nil:
+			if why := quarantine.Entry(memory.Memory{Content: r.Core.Content}); why != "" {
+				return at(r.Line, "core.content", "looks like an attack on the memory (%s), want a core block without it", why)
+			}
+		}
+	}
+	return nil
 }
 
 // identity is the field that no other record of a bank has the same value in, and the value; a bank has one core block.
