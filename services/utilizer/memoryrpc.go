@@ -297,7 +297,7 @@ func entryOf(ctx context.Context, req entryRequest) (memory.Scope, error) {
 	if err != nil {
 		return scope, err
 	}
-	return scope, checkMemoryID(req.GetMemoryId())
+	return scope, memory.ValidID("memory_id", req.GetMemoryId())
 }
 
 // ownedEntry is entryOf for a request that may leave the user out.
@@ -309,7 +309,7 @@ func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (memory
 	if err != nil {
 		return memory.Scope{}, err
 	}
-	if err := checkMemoryID(req.GetMemoryId()); err != nil {
+	if err := memory.ValidID("memory_id", req.GetMemoryId()); err != nil {
 		return memory.Scope{}, err
 	}
 	user, err := s.bank.Owner(ctx, t.ID, req.GetMemoryId())
@@ -317,14 +317,6 @@ func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (memory
 		return memory.Scope{}, fault.Terminal("user_id", "is not set, but several users have the memory: name the one that is meant")
 	}
 	return memory.Scope{Tenant: t.ID, User: user}, err
-}
-
-func checkMemoryID(id string) error {
-	// Stores compare identifiers as text, so other spellings of a UUID are no identifiers of ours.
-	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
-		return fault.Terminal("memory_id", "is not a UUID, want 32 lower-case hexadecimal digits in five groups")
-	}
-	return nil
 }
 
 func protos(ms []memory.Memory) []*mnemev1.Memory {

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"github.com/mneme-memory/mneme/shared/fault"
 )
 
@@ -53,6 +55,14 @@ func ValidText(field, s string, limit int) error {
 		return fault.Terminal(field, "contains a NUL character")
 	case strings.TrimSpace(s) == "":
 		return fault.Terminal(field, "is empty, want 1 to %d bytes", limit)
+	}
+	return nil
+}
+
+// ValidID checks an identifier as DeriveID makes it. Stores compare identifiers as text, so other spellings of a UUID are none.
+func ValidID(field, id string) error {
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+		return fault.Terminal(field, "is not a UUID, want 32 lower-case hexadecimal digits in five groups")
 	}
 	return nil
 }

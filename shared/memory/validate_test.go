@@ -75,3 +75,14 @@ func FuzzValidTenant(f *testing.F) {
 		}
 	})
 }
+
+func TestValidID(t *testing.T) {
+	if err := memory.ValidID("memory_id", "0f8fad5b-d9cb-469f-a165-70867728950e"); err != nil {
+		t.Error(err)
+	}
+	for _, id := range []string{"", "../../x", "0F8FAD5B-D9CB-469F-A165-70867728950E", "{0f8fad5b-d9cb-469f-a165-70867728950e}"} {
+		if err := memory.ValidID("memory_id", id); fault.Field(err) != "memory_id" {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}

@@ -58,10 +58,11 @@ var order = []string{
 	// who calls
 	"shared/access", "shared/tenant/rpcauth",
 	// ports of the stores and the bus, with their adapters
-	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/directory",
-	"shared/store/transfer", "shared/bus",
+	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/directory", "shared/bus",
 	// policies, learning, attribution
 	"shared/reward", "shared/learning", "shared/decision", "shared/formation", "shared/ranking", "shared/recall", "shared/diagnosis",
+	// what comes in ready-made is held against what formation keeps out
+	"shared/store/transfer",
 	// what every process is run with
 	"shared/platform/telemetry", "shared/platform/rpcerror", "shared/platform/runner",
 	// what is kept in Redis alone

@@ -132,6 +132,24 @@ func Turns(turns []memory.Turn) map[string]string {
 	return out
 }
 
+// Entry returns why an entry that came in ready-made looks like an attack, by its content and each turn of the dialogue behind it; empty
+// where it does not.
+func Entry(m memory.Memory) string {
+	said := []string{m.Content}
+	for line := range strings.Lines(m.Value) {
+		if _, turn, found := strings.Cut(line, "): "); found { // behind speaker and day
+			line = turn
+		}
+		said = append(said, line)
+	}
+	for _, s := range said {
+		if why := reasonOf(s); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
 // Parts of an order that is spread over turns are few and short, and all but the last break off.
 const splitTurns, splitWords = 3, 12
 

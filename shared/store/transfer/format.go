@@ -11,8 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -92,49 +91,7 @@ func ParseRecord(number int, text []byte) (Record, error) {
 		return Record{}, at(number, "header", "comes again, want it on line 1 only")
 	}
 	r := Record{Line: number, Memory: l.Memory, Turn: l.Turn, Session: l.Session, Core: l.Core}
-	return r, r.check()
-}
-
-// check refuses what no bank would have exported.
-func (r Record) check() error {
-	switch {
-	case r.Memory != nil:
-		return r.checkMemory()
-	case r.Turn != nil:
-		if err := memory.ValidText("id", r.Turn.ID, memory.MaxIDBytes); err != nil {
-			return within(r.Line, "turn", err)
-		}
-		if r.Turn.Time.IsZero() {
-			return at(r.Line, "turn.time", "is not set")
-		}
-		return within(r.Line, "turn", memory.ValidText("text", r.Turn.Text, memory.MaxTextBytes))
-	case r.Session != nil:
-		if r.Session.Turns < 0 || r.Session.Operations < 0 {
-			return at(r.Line, "session", "has negative counts")
-		}
-		return within(r.Line, "session", memory.ValidText("session_id", r.Session.SessionID, memory.MaxIDBytes))
-	case !r.Core.Valid():
-		return at(r.Line, "core", "has version %d and %d characters, want at least 1 and at most %d, and lines with their evidence",
-			r.Core.Version, r.Core.Length(), memory.CoreCapacity)
-	}
-	return nil
-}
-
-// kinds are what an entry can be about.
-func kinds() []memory.Kind {
-	return []memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural}
-}
-
-// checkMemory asks of an entry what every former sees to, and what a bank does.
-func (r Record) checkMemory() error {
-	m := *r.Memory
-	if !slices.Contains(kinds(), m.Kind) {
-		return at(r.Line, "memory.kind", "is %q, want one of %q", m.Kind, kinds())
-	}
-	if len(m.Sources) == 0 || slices.Contains(m.Sources, "") {
-		return at(r.Line, "memory.sources", "are missing or empty, want the id of at least one turn")
-	}
-	return within(r.Line, "memory", bank.CheckWrite(memory.Write{Put: []memory.Memory{m}}, len(m.Vector)))
+	return r, onLine(number, r.check(time.Now()))
 }
 
 func parse(number int, text []byte) (line, error) {
@@ -183,15 +140,19 @@ func at(number int, field, format string, args ...any) error {
 	return fault.Terminal(place, format, args...)
 }
 
-// within puts line and sort before the field of a terminal error.
-func within(number int, sort string, err error) error {
+// onLine puts the line before the field of a terminal error.
+func onLine(number int, err error) error {
 	if err == nil {
 		return nil
 	}
+	return at(number, fault.Field(err), "%w", cause(err))
+}
+
+// cause is a terminal error without its field.
+func cause(err error) error {
 	var t *fault.TerminalError
 	if errors.As(err, &t) {
-		// Only the last part of the field: the path before it ("write.put") leads to it elsewhere.
-		return at(number, sort+"."+t.Field[strings.LastIndexByte(t.Field, '.')+1:], "%w", t.Err)
+		return t.Err
 	}
-	return at(number, sort, "%w", err)
+	return err
 }

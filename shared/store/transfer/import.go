@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mneme-memory/mneme/shared/formation/quarantine"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/store/bank"
@@ -26,7 +27,8 @@ type Importer struct {
 }
 
 // Page imports whole lines that follow the header; first is the number of the first of them. soFar is what the page before
-// returned, the zero Counts at the beginning. Nothing is written when a line is wrong. anew says that vectors were made anew, since the
+// returned, the zero Counts at the beginning. Nothing is written when a line is wrong. What
+// holds and looks like an attack on the memory comes into quarantine. anew says that vectors were made anew, since the
 // export is of another embedding model.
 func (im Importer) Page(
 	ctx context.Context, scope memory.Scope, h Header, lines []byte, first int, soFar bank.Counts,
@@ -41,8 +43,11 @@ func (im Importer) Page(
 	if now, err = counted(h, records, soFar); err != nil {
 		return soFar, false, err
 	}
+	if err := guard(records); err != nil {
+		return soFar, false, err
+	}
 	anew = h.Model != im.Embedder.Model() || h.Dimension != im.Embedder.Dimension()
-	if err := im.vectors(ctx, records, anew); err != nil {
+	if err := im.vectors(ctx, records, h.Dimension, anew); err != nil {
 		return soFar, false, err
 	}
 	for _, w := range writes(records) {
@@ -71,16 +76,53 @@ func (im Importer) inStep(ctx context.Context, scope memory.Scope, want bank.Cou
 
 func parseAll(lines []byte, first int) ([]Record, error) {
 	var records []Record
-	number := first
+	number, known := first, map[string]int{}
 	for text := range bytes.Lines(lines) {
 		r, err := ParseRecord(number, bytes.TrimRight(text, "\r\n"))
 		if err != nil {
 			return nil, err
 		}
+		name, id := r.identity()
+		if before, twice := known[name+id]; twice {
+			return nil, at(number, name, "is that of line %d, too", before)
+		}
+		known[name+id] = number
 		records = append(records, r)
 		number++
 	}
 	return records, nil
+}
+
+// guard puts entries that hold and look like an attack on the memory into quarantine, whoever wrote into the file that they are none. A
+// core block has no quarantine, and is in view of every prompt: one that looks like that is refused.
+func guard(records []Record) error {
+	for _, r := range records {
+		switch {
+		case r.Memory != nil && r.Memory.Status == memory.StatusActive:
+			if why := quarantine.Entry(*r.Memory); why != "" {
+				r.Memory.Status, r.Memory.Quarantine = memory.StatusQuarantined, why
+			}
+		case r.Core != nil:
+			if why := quarantine.Entry(memory.Memory{Content: r.Core.Content}); why != "" {
+				return at(r.Line, "core.content", "looks like an attack on the memory (%s), want a core block without it", why)
+			}
+		}
+	}
+	return nil
+}
+
+// identity is the field that no other record of a bank has the same value in, and the value; a bank has one core block.
+func (r Record) identity() (name, id string) {
+	switch {
+	case r.Memory != nil:
+		return "memory.id", r.Memory.ID
+	case r.Turn != nil:
+		return "turn.id", r.Turn.ID
+	case r.Session != nil:
+		return "session.session_id", r.Session.SessionID
+	default:
+		return "core", ""
+	}
 }
 
 // counted adds records to what was imported, and refuses more of a sort than the header says.
@@ -102,16 +144,16 @@ func counted(h Header, records []Record, soFar bank.Counts) (bank.Counts, error)
 	return soFar, nil
 }
 
-// vectors checks the entries' vectors, or makes them anew.
-func (im Importer) vectors(ctx context.Context, records []Record, anew bool) error {
+// vectors checks the entries' vectors, and makes them anew where they are another model's.
+func (im Importer) vectors(ctx context.Context, records []Record, dimension int, anew bool) error {
 	var entries []*memory.Memory
 	var texts []string
 	for _, r := range records {
 		if r.Memory == nil {
 			continue
 		}
-		if n := len(r.Memory.Vector); !anew && n != im.Embedder.Dimension() {
-			return at(r.Line, "memory.vector", "has %d dimensions, want %d", n, im.Embedder.Dimension())
+		if n := len(r.Memory.Vector); n != dimension {
+			return at(r.Line, "memory.vector", "has %d dimensions, want %d", n, dimension)
 		}
 		entries, texts = append(entries, r.Memory), append(texts, r.Memory.Content)
 	}
