@@ -5,6 +5,8 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -46,7 +48,7 @@ type Config struct {
 	UtilizerURL string `env:"MNEME_UTILIZER_URL" envDefault:"http://127.0.0.1:8403" desc:"base URL of the utilizer"`
 	RerankerURL string `env:"MNEME_RERANKER_URL" envDefault:"http://127.0.0.1:8404" desc:"base URL of the reranker"`
 
-	Origins []string `env:"MNEME_GATEWAY_ORIGINS" desc:"origins of web pages that may call the gateway from browsers, such as https://app.example.com, comma-separated"`
+	Origins []string `env:"MNEME_GATEWAY_ORIGINS" desc:"origins of web pages that may call the gateway from browsers, such as https://app.example.com, comma-separated; * for any; empty for none"`
 }
 
 // WebhookConfig says how webhooks are told.
@@ -62,6 +64,8 @@ func (c Config) Validate() error {
 		config.Require(c.RerankerURL != "", "MNEME_RERANKER_URL", c.RerankerURL, "a URL such as http://127.0.0.1:8404"),
 		config.Require(c.Webhooks.Group != "", "MNEME_WEBHOOK_GROUP", c.Webhooks.Group, "a name"),
 		config.Require(c.Inside.Secret != "", "MNEME_INTERNAL_SECRET", c.Inside.Secret, "a secret that the services behind know, too"),
+		config.Require(!slices.ContainsFunc(c.Origins, func(o string) bool { return !isOrigin(o) }), "MNEME_GATEWAY_ORIGINS",
+			strings.Join(c.Origins, ","), "origins such as https://app.example.com, without path or spaces, or *"),
 	)
 }
 
@@ -84,7 +88,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 	if err != nil {
 		return b.Abandon(ctx, err)
 	}
-	b.App.Handler = d.behind(&door.Guard{Auth: b.auth, Limits: b.limits, Log: tel.Log}, tel)
+	b.App.Handler = withOrigins(cfg.Origins, d.behind(&door.Guard{Auth: b.auth, Limits: b.limits, Log: tel.Log}, tel))
 	return &b.App, nil
 }
 

@@ -36,7 +36,7 @@ type Parts struct {
 	Version string
 	// User is meant where neither a call nor its key names one; may be empty.
 	User string
-	// Origins are those of pages in browsers that may call over HTTP, beside the gateway's own address.
+	// Origins are those of pages in browsers that may call over HTTP, beside the gateway's own address; "*" is any.
 	Origins []string
 }
 

@@ -14,7 +14,7 @@ import (
 // through only where that is an IP address or localhost: any other name may be one that a foreign site has led here.
 func checkOrigin(r *http.Request, allowed []string) error {
 	for _, origin := range r.Header.Values("Origin") {
-		if !own(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, origin) }) {
+		if !own(r.Host, origin) && !slices.ContainsFunc(allowed, func(a string) bool { return a == "*" || strings.EqualFold(a, origin) }) {
 			return door.Problem{
 				Status: http.StatusForbidden, Code: door.CodeForbidden, Field: "Origin",
 				Detail: "is none that may call here: want one of MNEME_GATEWAY_ORIGINS, or the gateway's own address",

@@ -1,0 +1,40 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/rs/cors"
+
+	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
+)
+
+// preflightAge is how long browsers may keep what they were told of what may be called, in seconds.
+const preflightAge = 600
+
+// isOrigin reports whether a text is an origin as browsers send it, or "*" for any.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return text == "*" || err == nil && u.Scheme != "" && u.Host != "" && u.Scheme+"://"+u.Host == text && !strings.Contains(text, "*")
+}
+
+// withOrigins lets web pages of origins read what next answers (CORS). What browsers ask before they call (preflight) is answered before
+// anybody is authenticated: they send no key with it. Keys come in a header, never in cookies, so credentials of browsers are not allowed.
+func withOrigins(origins []string, next http.Handler) http.Handler {
+	if len(origins) == 0 { // which the library takes for all
+		return next
+	}
+	return cors.New(cors.Options{
+		AllowedOrigins: slices.Clone(origins),
+		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
+		AllowedHeaders: []string{"*"}, // clients of others send headers of their own; the answer repeats what is asked for
+		ExposedHeaders: []string{
+			"ETag", door.RequestIDHeader, "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+			door.RateLimitStatus, "traceparent", idempotency.Replayed,
+		},
+		MaxAge: preflightAge,
+	}).Handler(next)
+}
