@@ -225,7 +225,7 @@ func (s *userDataServer) ImportUser(
 	case err != nil:
 		return nil, rpcerror.Logged(ctx, s.log, "import user", err)
 	}
-	return connect.NewResponse(&mnemev1.ImportUserResponse{SoFar: countsTo(now), EmbeddedAnew: anew}), nil
+	return connect.NewResponse(&mnemev1.ImportUserResponse{SoFar: countsTo(now), EmbeddedAnew: anew, Complete: now == header.Counts}), nil
 }
 
 func countsFrom(c *mnemev1.BankCounts) bank.Counts {

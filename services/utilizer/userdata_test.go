@@ -225,6 +225,9 @@ func (r *dataFixture) load(ctx context.Context, key, user string, data []byte) e
 			return err
 		}
 		now = res.Msg.GetSoFar()
+		if last := bytes.HasSuffix(data, page.Lines); res.Msg.GetComplete() != last {
+			return fmt.Errorf("the last page: %t, complete: %t", last, res.Msg.GetComplete())
+		}
 	}
 }
 
