@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -20,6 +22,7 @@ type UserData struct {
 	Out      bus.Publisher
 	Erasures asker
 	Busy     func(context.Context, memory.Scope) (bool, error)
+	Redis    goredis.UniversalClient
 	Log      *slog.Logger
 	Auth     rpcauth.Authenticator
 }
@@ -31,7 +34,8 @@ func UserDataHandler(r *Recaller, d UserData) http.Handler {
 	}
 	_, handler := mnemev1connect.NewUserDataServiceHandler(&userDataServer{
 		out: d.Out, erasures: d.Erasures, scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window}, transport: topics,
-		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: d.Busy, indexes: r.Indexes, now: time.Now, log: d.Log,
+		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: d.Busy, claims: importClaims{d.Redis},
+		indexes: r.Indexes, now: time.Now, log: d.Log,
 	})
 	return rpcauth.Require(d.Auth, rpcauth.Inside{}, handler, nil)
 }

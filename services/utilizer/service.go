@@ -151,11 +151,16 @@ func (c Config) userData(
 		return nil, err
 	}
 	b.OnClose("erasure stores", free)
+	claims, err := c.Window.Redis.Open(tel)
+	if err != nil {
+		return nil, err
+	}
+	b.OnClose("claims of imports", claims.Close)
 	return &userDataServer{
 		out: busClient.Publisher, erasures: erasure.Starter{Client: temporal},
 		scanner: erasure.Scanner{Bank: r.Bank, Window: r.Window, Stores: stores}, transport: busClient.TransportTopics,
 		importer: transfer.Importer{Bank: r.Bank, Embedder: r.Embedder}, writes: c.Workflows.Starter(temporal).Runs,
-		indexes: r.Indexes, now: time.Now, log: tel.Log,
+		claims: importClaims{claims}, indexes: r.Indexes, now: time.Now, log: tel.Log,
 	}, nil
 }
 

@@ -40,6 +40,7 @@ type userDataServer struct {
 	scanner   erasure.Scanner
 	transport func(context.Context) ([]wiring.TransportTopic, error)
 	importer  transfer.Importer
+	claims    importClaims
 	// writes reports whether the user's writer is at work.
 	writes  func(context.Context, memory.Scope) (bool, error)
 	indexes *IndexCache
@@ -217,15 +218,35 @@ func (s *userDataServer) ImportUser(
 		return nil, connect.NewError(connect.CodeFailedPrecondition, errWriting)
 	}
 	first, before := int(req.Msg.GetFirstLine()), countsFrom(req.Msg.GetSoFar()) //nolint:gosec // a line's number
-	now, anew, err := s.importer.Page(ctx, scope, header, req.Msg.GetLines(), first, before)
-	s.indexes.Drop(scope)
+	now, anew, err := s.importPage(ctx, scope, func(within context.Context) (bank.Counts, bool, error) {
+		return s.importer.Page(within, scope, header, req.Msg.GetLines(), first, before)
+	})
 	switch {
-	case errors.Is(err, transfer.ErrNotEmpty), errors.Is(err, transfer.ErrOutOfStep):
+	case errors.Is(err, transfer.ErrNotEmpty), errors.Is(err, transfer.ErrOutOfStep), errors.Is(err, errImporting):
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	case err != nil:
 		return nil, rpcerror.Logged(ctx, s.log, "import user", err)
 	}
-	return connect.NewResponse(&mnemev1.ImportUserResponse{SoFar: countsTo(now), EmbeddedAnew: anew}), nil
+	return connect.NewResponse(&mnemev1.ImportUserResponse{SoFar: countsTo(now), EmbeddedAnew: anew, Complete: now == header.Counts}), nil
+}
+
+// importPage imports a page while nobody else imports into the bank.
+func (s *userDataServer) importPage(
+	ctx context.Context, scope memory.Scope, page func(context.Context) (bank.Counts, bool, error),
+) (now bank.Counts, anew bool, err error) {
+	within, cancel := context.WithTimeout(ctx, importLease)
+	defer cancel()
+	free, err := s.claims.claim(within, scope)
+	if err != nil {
+		return now, false, err
+	}
+	defer func() {
+		if err := free(); err != nil { // the page stands; the claim ends with its lease
+			s.log.WarnContext(ctx, "import user", "error", err)
+		}
+	}()
+	defer s.indexes.Drop(scope)
+	return page(within)
 }
 
 func countsFrom(c *mnemev1.BankCounts) bank.Counts {

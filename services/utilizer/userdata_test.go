@@ -10,17 +10,21 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/store/transfer"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/workflows/erasure"
@@ -47,6 +51,36 @@ type dataFixture struct {
 	busy bool
 	log  *bytes.Buffer
 	web  *httptest.Server
+	// hold has the next count of the bank wait until proceed is called; counting is closed when it waits.
+	hold func() (counting <-chan struct{}, proceed func())
+}
+
+// heldBank is a bank whose next count can be made to wait before it answers what it found.
+type heldBank struct {
+	bank.Bank
+	mu       sync.Mutex
+	counting chan struct{}
+	proceed  chan struct{}
+}
+
+func (b *heldBank) hold() (<-chan struct{}, func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counting, b.proceed = make(chan struct{}), make(chan struct{})
+	return b.counting, sync.OnceFunc(func() { close(b.proceed) })
+}
+
+func (b *heldBank) Count(ctx context.Context, scope memory.Scope) (bank.Counts, error) {
+	n, err := b.Bank.Count(ctx, scope)
+	b.mu.Lock()
+	counting, proceed := b.counting, b.proceed
+	b.counting = nil
+	b.mu.Unlock()
+	if counting != nil {
+		close(counting)
+		<-proceed
+	}
+	return n, err
 }
 
 func newDataFixture(t *testing.T) *dataFixture {
@@ -59,8 +93,12 @@ func newDataFixture(t *testing.T) *dataFixture {
 		t.Fatal(err)
 	}
 	r := &dataFixture{Recaller: newRecaller(t), out: &outbox{}, asks: &asked{}, log: &bytes.Buffer{}}
+	redis := goredis.NewClient(&goredis.Options{Addr: miniredis.RunT(t).Addr()})
+	t.Cleanup(func() { _ = redis.Close() })
+	held := &heldBank{Bank: r.Bank}
+	r.Bank, r.hold = held, held.hold
 	r.web = httptest.NewServer(utilizer.UserDataHandler(r.Recaller, utilizer.UserData{
-		Out: r.out, Erasures: r.asks, Log: slog.New(slog.NewTextHandler(r.log, nil)), Auth: tenants,
+		Out: r.out, Erasures: r.asks, Log: slog.New(slog.NewTextHandler(r.log, nil)), Auth: tenants, Redis: redis,
 		Busy: func(context.Context, memory.Scope) (bool, error) { return r.busy, nil },
 	}))
 	t.Cleanup(r.web.Close)
@@ -225,6 +263,9 @@ func (r *dataFixture) load(ctx context.Context, key, user string, data []byte) e
 			return err
 		}
 		now = res.Msg.GetSoFar()
+		if last := bytes.HasSuffix(data, page.Lines); res.Msg.GetComplete() != last {
+			return fmt.Errorf("the last page: %t, complete: %t", last, res.Msg.GetComplete())
+		}
 	}
 }
 
@@ -243,6 +284,30 @@ func TestWhatWasExportedIsImportedElsewhere(t *testing.T) {
 	if err := r.load(t.Context(), betaKey, "ana", data); connect.CodeOf(err) != connect.CodeFailedPrecondition ||
 		!strings.Contains(err.Error(), "not empty") {
 		t.Errorf("a second import gave %v", err)
+	}
+}
+
+func TestOneOfTwoImportsAtATimeWins(t *testing.T) {
+	r := newDataFixture(t)
+	data := r.export(t, acmeKey, "ana")
+	counting, proceed := r.hold()
+	defer proceed()
+	first := make(chan error, 1)
+	go func() { first <- r.load(t.Context(), acmeKey, "new", data) }()
+	<-counting // it has found the bank empty
+	if err := r.load(t.Context(), acmeKey, "new", data); connect.CodeOf(err) != connect.CodeFailedPrecondition ||
+		!strings.Contains(err.Error(), "another import") {
+		t.Errorf("the second one, beside the first: %v", err)
+	}
+	if err := r.load(t.Context(), acmeKey, "other", data); err != nil {
+		t.Errorf("an import into another user's bank: %v", err)
+	}
+	proceed()
+	if err := <-first; err != nil {
+		t.Errorf("the first one: %v", err)
+	}
+	if err := r.load(t.Context(), acmeKey, "new", data); !strings.Contains(fmt.Sprint(err), "not empty") {
+		t.Errorf("a third one, after the first: %v", err)
 	}
 }
 

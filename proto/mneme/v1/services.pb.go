@@ -3630,7 +3630,9 @@ type ImportUserResponse struct {
 	// What the bank holds now.
 	SoFar *BankCounts `protobuf:"bytes,1,opt,name=so_far,json=soFar,proto3" json:"so_far,omitempty"`
 	// Whether vectors were made anew, because the export comes from another embedding model.
-	EmbeddedAnew  bool `protobuf:"varint,2,opt,name=embedded_anew,json=embeddedAnew,proto3" json:"embedded_anew,omitempty"`
+	EmbeddedAnew bool `protobuf:"varint,2,opt,name=embedded_anew,json=embeddedAnew,proto3" json:"embedded_anew,omitempty"`
+	// Whether that is all that the header speaks of: there is no further page.
+	Complete      bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3675,6 +3677,13 @@ func (x *ImportUserResponse) GetSoFar() *BankCounts {
 func (x *ImportUserResponse) GetEmbeddedAnew() bool {
 	if x != nil {
 		return x.EmbeddedAnew
+	}
+	return false
+}
+
+func (x *ImportUserResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
 	}
 	return false
 }
@@ -4348,10 +4357,11 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x05lines\x18\x03 \x01(\fR\x05lines\x12\x1d\n" +
 	"\n" +
 	"first_line\x18\x04 \x01(\x04R\tfirstLine\x12+\n" +
-	"\x06so_far\x18\x05 \x01(\v2\x14.mneme.v1.BankCountsR\x05soFar\"f\n" +
+	"\x06so_far\x18\x05 \x01(\v2\x14.mneme.v1.BankCountsR\x05soFar\"\x82\x01\n" +
 	"\x12ImportUserResponse\x12+\n" +
 	"\x06so_far\x18\x01 \x01(\v2\x14.mneme.v1.BankCountsR\x05soFar\x12#\n" +
-	"\rembedded_anew\x18\x02 \x01(\bR\fembeddedAnew\")\n" +
+	"\rembedded_anew\x18\x02 \x01(\bR\fembeddedAnew\x12\x1a\n" +
+	"\bcomplete\x18\x03 \x01(\bR\bcomplete\")\n" +
 	"\x0eGetCoreRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\":\n" +
 	"\x0fGetCoreResponse\x12'\n" +

@@ -273,5 +273,6 @@ func (b *behind) ExportUser(
 func (b *behind) ImportUser(
 	_ context.Context, r *connect.Request[mnemev1.ImportUserRequest],
 ) (*connect.Response[mnemev1.ImportUserResponse], error) {
-	return reply(&mnemev1.ImportUserResponse{SoFar: &mnemev1.BankCounts{Memories: r.Msg.GetSoFar().GetMemories() + 2}}, b.take(r.Msg))
+	n := r.Msg.GetSoFar().GetMemories() + 2
+	return reply(&mnemev1.ImportUserResponse{SoFar: &mnemev1.BankCounts{Memories: n}, Complete: n == 4}, b.take(r.Msg))
 }

@@ -80,7 +80,7 @@ type imported struct {
 	Body struct {
 		SoFar        BankCounts `json:"so_far" doc:"What the bank holds now."`
 		EmbeddedAnew bool       `json:"embedded_anew" doc:"Whether vectors were made anew, because the export comes from another embedding model."`
-		Next         string     `json:"next_cursor" doc:"For the next page, if there is one."`
+		Next         string     `json:"next_cursor,omitempty" doc:"For the next page; absent after the last, when all that the header counts is there."`
 	}
 }
 
@@ -118,7 +118,7 @@ func (a *API) userData() {
 		description: "Writes an export into an empty memory. A larger export than 4 MiB is sent in pages, one after the other: " +
 			"each has the export's first " +
 			"line, and then the whole lines that follow those of the page before; and each but the first has `next_cursor` of the " +
-			"answer before as `cursor`. " +
+			"answer before as `cursor`; the answer to the last has none. " +
 			"Nothing else may be written meanwhile. A page that comes again is refused as a conflict.",
 	}, a.importUser)
 	register(a, operation{
@@ -204,6 +204,9 @@ func (a *API) importUser(ctx context.Context, in *importUser) (*imported, error)
 	out := &imported{}
 	out.Body.SoFar = BankCounts{c.GetMemories(), c.GetTurns(), c.GetSessions(), c.GetCore()}
 	out.Body.EmbeddedAnew = res.Msg.GetEmbeddedAnew()
+	if res.Msg.GetComplete() {
+		return out, nil
+	}
 	next, err := json.Marshal(importPlace{place.Line + uint64(countLines(lines)), out.Body.SoFar}) //nolint:gosec // not negative
 	out.Body.Next = pages.cursor(next)
 	return out, err

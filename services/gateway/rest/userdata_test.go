@@ -53,9 +53,11 @@ func TestAnImportInPages(t *testing.T) {
 		t.Errorf("asked for %v", asked)
 	}
 	next, _ := a.field("next_cursor").(string)
-	g.call(http.MethodPost, ines+"/import?cursor="+next, "{\"header\":1}\n{\"memory\":3}", lines).expect(t, 200, map[string]any{
-		"so_far.memories": 4,
-	})
+	last := g.call(http.MethodPost, ines+"/import?cursor="+next, "{\"header\":1}\n{\"memory\":3}", lines)
+	last.expect(t, 200, map[string]any{"so_far.memories": 4})
+	if next == "" || strings.Contains(last.text, "next_cursor") {
+		t.Errorf("the first page answers the cursor %q, the last %s", next, last.text)
+	}
 	if asked := g.behind.asked.(*mnemev1.ImportUserRequest); asked.GetFirstLine() != 4 || asked.GetSoFar().GetMemories() != 2 {
 		t.Errorf("asked for %v", asked)
 	}
