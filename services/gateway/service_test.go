@@ -130,6 +130,15 @@ func ask(t *testing.T, method, url, key, body string) (int, string) {
 	return res.StatusCode, out.String()
 }
 
+func TestCallersAreShownNoMetrics(t *testing.T) {
+	url := start(t)
+	for path, want := range map[string]int{"/metrics": http.StatusNotFound, "/healthz": http.StatusOK, "/readyz": http.StatusOK} {
+		if status, body := ask(t, http.MethodGet, url+path, "", ""); status != want || strings.Contains(body, "go_goroutines") {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
 func TestTheDoorsStandBehindTheGuard(t *testing.T) {
 	url := start(t)
 	recall := url + mnemev1connect.UtilizerServiceRecallProcedure
