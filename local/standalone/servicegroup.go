@@ -100,6 +100,7 @@ func (c *serviceGroup) settings(of string) map[string]string {
 	if addr := c.wanted[of]; addr != "" {
 		env[runner.AddrVariable] = addr
 	}
+	delete(env, runner.MetricsAddrVariable) // one address is not for several services
 	for name, variable := range map[string]string{
 		reranker.Service.Name(): "MNEME_RERANKER_URL", utilizer.Service.Name(): "MNEME_UTILIZER_URL",
 	} {
