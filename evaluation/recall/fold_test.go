@@ -40,9 +40,9 @@ func (e *eager) Recall(_ context.Context, req *connect.Request[mnemev1.RecallReq
 	e.mu.Unlock()
 	res := &mnemev1.RecallResponse{RecallId: req.Msg.GetUserId() + " asks " + req.Msg.GetQuery()}
 	// Five memories of nothing come before the one that tells, until it is known better.
-	order := []string{"weather", "weather", "weather", "weather", "weather", "bought"}
+	order := []string{weather, weather, weather, weather, weather, bought}
 	if trained {
-		order = []string{"bought"}
+		order = []string{bought}
 	}
 	for i, id := range order {
 		m := contract.MemoryToProto(e.memories[id])

@@ -115,13 +115,19 @@ func (s *scripted) ExportUser(
 	return out.Send(&mnemev1.ExportUserResponse{Data: all.Bytes()})
 }
 
+// The memories of a script.
+const (
+	bought  = "00000000-0000-5000-8000-000000000001"
+	weather = "00000000-0000-5000-8000-000000000002"
+)
+
 // script is a bank with one memory of each turn of Iris's, and one of nothing that is asked.
 func script(t *testing.T) *scripted {
 	t.Helper()
 	s := &scripted{
 		bank: bankinmem.New(2), memories: map[string]memory.Memory{}, published: map[string]bool{"session_2": true},
 		order: map[string][]string{
-			"What did Iris buy?": {"bought", "weather"}, "Which tandem was sold?": {"weather", "bought"}, "What did Bo buy?": {"bought"},
+			"What did Iris buy?": {bought, weather}, "Which tandem was sold?": {weather, bought}, "What did Bo buy?": {bought},
 		},
 		found: map[string][]mnemev1.Stage{
 			"What did Iris buy?":       {mnemev1.Stage_STAGE_ANSWERED},
@@ -130,11 +136,11 @@ func script(t *testing.T) *scripted {
 		},
 		abstains: map[string]bool{"What did Bo buy?": true, "Who bought it from Iris?": true},
 	}
-	for id, content := range map[string]string{"bought": "Iris bought a green tandem.", "weather": "It rains in Bergen."} {
+	for id, content := range map[string]string{bought: "Iris bought a green tandem.", weather: "It rains in Bergen."} {
 		m := memory.Memory{
 			ID: id, Kind: memory.KindFact, Content: content, Status: memory.StatusActive, Version: 1, RecordedAt: began, ValidFrom: began,
-			Vector:  memory.Vector{1, 0},
-			Sources: map[string][]string{"bought": {"D1:1"}, "weather": {"D1:2"}}[id],
+			Vector: memory.Vector{1, 0}, SessionID: "session_1",
+			Sources: map[string][]string{bought: {"D1:1"}, weather: {"D1:2"}}[id],
 		}
 		s.memories[id] = m
 		if err := s.bank.Write(t.Context(), memory.Scope{Tenant: "acme", User: "iris"}, memory.Write{Put: []memory.Memory{m}}); err != nil {
@@ -271,7 +277,7 @@ func (s *scripted) beside(t *testing.T, name string, stopped *int) recall.Varian
 func TestVariantsAreMeasuredOnTheSameMemories(t *testing.T) {
 	cold, stopped := script(t), 0
 	cold.unindexed = true
-	cold.order["What did Iris buy?"] = []string{"bought", "weather", "weather", "weather", "weather", "weather"}
+	cold.order["What did Iris buy?"] = []string{bought, weather, weather, weather, weather, weather}
 	o := script(t).options(t, talkFile)
 	o.LatencySample, o.Variants, o.Sweep = -1, []recall.Variant{cold.beside(t, "cold", &stopped)}, "as it is"
 	r, err := recall.Evaluate(t.Context(), o)
