@@ -153,14 +153,27 @@ func TestScansOfATenantWaitForEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	late, cancel := context.WithDeadline(t.Context(), start)
 	defer cancel()
-	_, err = k.Search(soon, ben, Search{Limit: 1, Query: "tea"})
+	_, err = k.scans.enter(late, ben.Tenant)
 	refused(t, err, 429, "", "send fewer at a time")
+	waited := make(chan error, 1)
+	go func() {
+		_, err := k.Search(t.Context(), ben, Search{Limit: 1, Query: "tea"})
+		waited <- err
+	}()
+	eventually(t.Context(), t, func() bool {
+		k.scans.mu.Lock()
+		defer k.scans.mu.Unlock()
+		return k.scans.tenants[ben.Tenant].users == 2
+	})
 	if got := k.search(beta, Search{Query: "tea"}) + k.search(ines, Search{}); got != "1 1.001" {
 		t.Errorf("another tenant's search, and one that scans nothing, find %q", got)
 	}
 	leave()
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
 	if got := k.search(ines, Search{Query: "tea"}); got != "1 1.00" || len(k.scans.tenants) != 0 {
 		t.Errorf("afterwards: %q, %d tenants", got, len(k.scans.tenants))
 	}

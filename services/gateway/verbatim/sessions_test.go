@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestASessionIsInOrder(t *testing.T) {
@@ -186,6 +187,7 @@ func TestLimitsOfSessions(t *testing.T) {
 
 func TestASessionThatIsTooLargeForOneAnswerIsReadInParts(t *testing.T) {
 	k := open(t)
+	k.o.Timeout = time.Minute // the Redis of tests is slow with so much
 	const fit = MaxAnswer / MaxObject
 	large := strings.Repeat("x", MaxObject-16)
 	for i := range fit + 3 {
