@@ -44,7 +44,7 @@ type getErasure struct {
 
 type erasureState struct {
 	Body struct {
-		State  string     `json:"state" enum:"pending,running,done" doc:"pending: it waits for what the user said before, or is not known. running: stores are being erased and scanned. done: a scan found nothing that came before the request."`
+		State  string     `json:"state" enum:"pending,running,done" doc:"pending: it waits for what the user said before. running: stores are being erased and scanned. done: a scan found nothing that came before the request."`
 		DoneAt *time.Time `json:"done_at,omitempty"`
 		Rounds uint32     `json:"rounds" doc:"How often the stores were erased and scanned until nothing was left."`
 	}
