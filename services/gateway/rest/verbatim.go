@@ -34,8 +34,10 @@ type Verbatim interface {
 	Get(ctx context.Context, scope memory.Scope, n verbatim.Name) (verbatim.Item, bool, error)
 	// Refresh is Get, and has the item live as long again.
 	Refresh(ctx context.Context, scope memory.Scope, n verbatim.Name) (verbatim.Item, bool, error)
-	// Search returns items that are asked for.
-	Search(ctx context.Context, scope memory.Scope, q verbatim.Search) ([]verbatim.Item, error)
+	// Search carries out searches, for all of which items are read once.
+	Search(ctx context.Context, scope memory.Scope, searches ...verbatim.Search) ([]verbatim.Found, error)
+	// Read returns the items that a search has found.
+	Read(ctx context.Context, scope memory.Scope, f verbatim.Found) ([]verbatim.Item, error)
 	// Namespaces returns namespaces that are asked for.
 	Namespaces(ctx context.Context, scope memory.Scope, l verbatim.Listing) ([]verbatim.Namespace, error)
 	// Append appends items to a session, and returns how many it has then.
@@ -180,8 +182,8 @@ func (a *API) verbatim() {
 		id: "batch-items", method: http.MethodPost, path: "/users/{user}/items/batch", tag: tagVerbatim, scope: access.Read,
 		status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Put, get and search items",
 		description: "Carries out operations on the items of a user, which have namespaces and keys, in order. Each sees what was done before " +
-			"it, in this batch or any other. Operations are held against the limits before the first is carried out; where one then fails, what " +
-			"was done before it stays done. A user has 10,000 items at most, and an answer 16 MiB. A key without `ingest` may neither put " +
+			"it in this batch; searches between which it changes nothing see what the first of them sees. Operations are held against the " +
+			"limits before the first is carried out; where one then fails, what was done before it stays done. A user has 10,000 items at most, and an answer 16 MiB. A key without `ingest` may neither put " +
 			"nor delete. All may be repeated.",
 	}, a.batchItems)
 	register(a, operation{
@@ -231,6 +233,9 @@ func (o StoreOperation) given() []string {
 	return out
 }
 
+// changes reports whether an operation changes items.
+func (o StoreOperation) changes() bool { return o.Op == "put" || o.Op == "delete" }
+
 // check holds the fields of an operation against its name.
 func (o StoreOperation) check() error {
 	of, given := storeFields[o.Op], o.given()
@@ -250,18 +255,27 @@ func (o StoreOperation) check() error {
 // step is an operation that was found to be within limits.
 type step func(context.Context, memory.Scope) (StoreResult, error)
 
+// searches are those of a batch between which it changes nothing: they are carried out together when the first of them is.
+type searches struct {
+	wanted []verbatim.Search
+	found  []verbatim.Found
+}
+
 func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, error) {
 	user, operations := string(in.User), in.Body.Operations
-	if slices.ContainsFunc(operations, func(o StoreOperation) bool { return o.Op == "put" || o.Op == "delete" }) {
+	if slices.ContainsFunc(operations, StoreOperation.changes) {
 		if err := upstream.Check(ctx, access.Ingest, user); err != nil {
 			return nil, err
 		}
 	}
-	steps := make([]step, len(operations))
+	steps, together := make([]step, len(operations)), &searches{}
 	for i, o := range operations {
+		if o.changes() {
+			together = &searches{}
+		}
 		err := o.check()
 		if err == nil {
-			steps[i], err = a.stepOf(o)
+			steps[i], err = a.stepOf(o, together)
 		}
 		if err != nil {
 			return nil, inEntry("operations", i, err)
@@ -337,7 +351,7 @@ func inField(field string, err error) error {
 }
 
 // stepOf is an operation, whose fields are those of its name. Its errors are problems.
-func (a *API) stepOf(o StoreOperation) (step, error) {
+func (a *API) stepOf(o StoreOperation, together *searches) (step, error) {
 	name := verbatim.Name{Namespace: texts(o.Namespace), Key: string(o.Key)}
 	switch o.Op {
 	case "put":
@@ -353,7 +367,7 @@ func (a *API) stepOf(o StoreOperation) (step, error) {
 		}
 		return stepOfGet(get, name), name.Check()
 	case "search":
-		return a.stepOfSearch(o)
+		return a.stepOfSearch(o, together)
 	}
 	return a.stepOfListing(o)
 }
@@ -381,7 +395,7 @@ func stepOfGet(
 	}
 }
 
-func (a *API) stepOfSearch(o StoreOperation) (step, error) {
+func (a *API) stepOfSearch(o StoreOperation, together *searches) (step, error) {
 	q := verbatim.Search{Prefix: texts(o.Prefix), Limit: number(o.Limit, 10), Offset: number(o.Offset, 0)}
 	if o.Query != nil {
 		q.Query = *o.Query
@@ -392,8 +406,16 @@ func (a *API) stepOfSearch(o StoreOperation) (step, error) {
 			return nil, err
 		}
 	}
+	at := len(together.wanted)
+	together.wanted = append(together.wanted, q)
 	return func(ctx context.Context, scope memory.Scope) (StoreResult, error) {
-		found, err := a.Verbatim.Search(ctx, scope, q)
+		if together.found == nil {
+			var err error
+			if together.found, err = a.Verbatim.Search(ctx, scope, together.wanted...); err != nil {
+				return StoreResult{}, err
+			}
+		}
+		found, err := a.Verbatim.Read(ctx, scope, together.found[at])
 		if o.Refresh != nil && *o.Refresh {
 			for _, item := range found {
 				_, _, refreshed := a.Verbatim.Refresh(ctx, scope, item.Name)

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +57,29 @@ func TestABatchIsCarriedOutInOrder(t *testing.T) {
 	if got := strings.TrimSpace(a.text); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
+}
+
+func TestSearchesOfABatchReadItemsOnceUntilSomethingChanges(t *testing.T) {
+	g := open(t)
+	puts := make([]string, 50)
+	for i := range puts {
+		puts[i] = putOf("a", fmt.Sprint(i), fmt.Sprintf(`{"text":"tea %d","large":"%s"}`, i, strings.Repeat("x", 1000)))
+	}
+	g.batch(puts...).expect(t, 200, nil)
+	asked := func(operations ...string) int {
+		before := g.redis.CommandCount()
+		g.batch(operations...).expect(t, 200, nil)
+		return g.redis.CommandCount() - before
+	}
+	search, get := `{"op":"search","namespace_prefix":["a"],"query":"tea","limit":1}`, `{"op":"get","namespace":["a"],"key":"1"}`
+	one := asked(search)
+	if many := asked(slices.Repeat([]string{search}, 40)...); many > 4*one {
+		t.Errorf("one search asks Redis %d times, forty %d", one, many)
+	}
+	g.batch(search, get, putOf("b", "new", `{"text":"Porto"}`), `{"op":"search","namespace_prefix":[],"query":"Porto"}`,
+		`{"op":"delete","namespace":["b"],"key":"new"}`, `{"op":"search","namespace_prefix":[],"query":"Porto"}`).expect(t, 200, map[string]any{
+		"results.0.items.0.key": "49", "results.3.items.0.key": "new", "results.5.items": []any{},
+	})
 }
 
 func TestWhatABatchMayDo(t *testing.T) {

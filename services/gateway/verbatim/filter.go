@@ -73,26 +73,15 @@ func conditionsOf(key string, wanted any) ([]condition, error) {
 }
 
 // matches reports whether a value has what the filter says.
-func (f Filter) matches(value Object) (bool, error) {
+func (f Filter) matches(value *content) (bool, error) {
 	if len(f.conditions) == 0 {
 		return true, nil
 	}
-	var fields map[string]json.RawMessage
-	if err := decoded(value, &fields); err != nil {
+	fields, err := value.decode()
+	if err != nil {
 		return false, err
 	}
-	for _, c := range f.conditions {
-		var has any
-		if raw := fields[c.key]; raw != nil {
-			if err := decoded(raw, &has); err != nil {
-				return false, err
-			}
-		}
-		if !c.holds(has) {
-			return false, nil
-		}
-	}
-	return true, nil
+	return !slices.ContainsFunc(f.conditions, func(c condition) bool { return !c.holds(fields[c.key]) }), nil
 }
 
 func (c condition) holds(has any) bool {

@@ -21,9 +21,12 @@ const retryScan = 2 * time.Second
 
 // gate lets so many scans of a tenant through at once; others wait in order.
 type gate struct {
+	wait    time.Duration
 	mu      sync.Mutex
 	tenants map[string]*turnstile
 }
+
+func newGate(wait time.Duration) *gate { return &gate{wait: wait, tenants: map[string]*turnstile{}} }
 
 // turnstile is a tenant's gate, there as long as somebody is in it or waits.
 type turnstile struct {
@@ -48,7 +51,9 @@ func (g *gate) enter(ctx context.Context, tenant string) (leave func(), err erro
 			delete(g.tenants, tenant)
 		}
 	}
-	if err := t.Acquire(ctx, 1); err != nil {
+	waiting, cancel := context.WithTimeout(ctx, g.wait)
+	defer cancel()
+	if err := t.Acquire(waiting, 1); err != nil {
 		forget()
 		if errors.Is(err, context.Canceled) {
 			return nil, err

@@ -116,13 +116,22 @@ func (k *kept) value(scope memory.Scope, name string) string {
 	return string(item.Value)
 }
 
+// find returns what one search finds.
+func (k *kept) find(ctx context.Context, scope memory.Scope, q Search) ([]Item, error) {
+	found, err := k.Search(ctx, scope, q)
+	if err != nil {
+		return nil, err
+	}
+	return k.Read(ctx, scope, found[0])
+}
+
 // search returns the keys of what is found, with scores of a query.
 func (k *kept) search(scope memory.Scope, q Search) string {
 	k.t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 10
 	}
-	items, err := k.Search(k.t.Context(), scope, q)
+	items, err := k.find(k.t.Context(), scope, q)
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ const (
 	MaxFound  = 100
 	MaxListed = 1000
 	MaxOffset = 1_000_000
-	// MaxScan bounds the items that a search reads, in bytes.
+	// MaxScan bounds the items that a search holds against a filter or a query, in bytes.
 	MaxScan = 64 << 20
 	// MaxSessionItems bounds the items of a session, MaxSessions the sessions of a user, MaxAppended what is appended, and MaxLatest what is
 	// read of a session at once.

@@ -10,9 +10,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// readAtOnce is how many items a search reads from Redis at once.
-const readAtOnce = 100
-
 // Put keeps an item in the place of what has its name: it was created when that was, if there is one.
 func (s *Store) Put(ctx context.Context, scope memory.Scope, p Put) error {
 	if err := p.Check(); err != nil {
@@ -78,121 +75,6 @@ func (s *Store) get(ctx context.Context, scope memory.Scope, n Name, refresh str
 		}
 	}
 	return Item{}, false, s.unreadable(ctx, "get", err)
-}
-
-// Search returns items that are asked for.
-func (s *Store) Search(ctx context.Context, scope memory.Scope, q Search) ([]Item, error) {
-	if err := q.Check(); err != nil {
-		return nil, err
-	}
-	names, err := s.names(ctx, scope)
-	if err != nil {
-		return nil, err
-	}
-	names = slices.DeleteFunc(names, func(member string) bool { return !under(nameOf(member).Namespace, q.Prefix) })
-	search := &searching{store: s, scope: scope, Search: q, question: newQuestion(q.Query)}
-	if len(q.Filter.conditions) == 0 && q.Query == "" {
-		return search.read(ctx, page(names, q.Offset, q.Limit))
-	}
-	leave, err := s.scans.enter(ctx, scope.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	matching, err := search.scan(ctx, names)
-	leave()
-	if err != nil {
-		return nil, err
-	}
-	rank(matching)
-	var shown []string
-	for _, f := range page(matching, q.Offset, q.Limit) {
-		shown = append(shown, f.member)
-	}
-	return search.read(ctx, shown)
-}
-
-// under reports whether a namespace is that of a prefix, or in it.
-func under(n, prefix Namespace) bool {
-	return len(n) >= len(prefix) && slices.Equal(n[:len(prefix)], prefix)
-}
-
-// searching is a search that goes on.
-type searching struct {
-	Search
-	store    *Store
-	scope    memory.Scope
-	question question
-	scanned  int
-}
-
-// scan finds what matches among items, which are in order; without a query no more than the page needs. Values are not kept, and read again
-// for the page: all of a user would be too much.
-func (q *searching) scan(ctx context.Context, names []string) ([]found, error) {
-	var out []found
-	for members := range slices.Chunk(names, readAtOnce) {
-		items, err := q.read(ctx, members)
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range items {
-			out = append(out, found{item.member(), item.Score})
-		}
-		if q.Query == "" && len(out) >= q.Offset+q.Limit {
-			break
-		}
-	}
-	return out, nil
-}
-
-// read reads items, and leaves out those that are not there or do not match.
-func (q *searching) read(ctx context.Context, members []string) ([]Item, error) {
-	if len(members) == 0 {
-		return nil, nil
-	}
-	args := make([]any, len(members))
-	for i, member := range members {
-		args[i] = member
-	}
-	kept, err := q.store.run(ctx, "read items", q.store.scripts.read, q.store.itemKeys(q.scope.Tenant, hashed(q.scope.User)), args...)
-	if err != nil {
-		return nil, err
-	}
-	fields, err := kept.StringSlice()
-	if err != nil || len(fields) != 2*len(members) {
-		return nil, q.store.unreadable(ctx, "read items", err)
-	}
-	var out []Item
-	for i, member := range members {
-		updated, text := fields[2*i], fields[2*i+1]
-		if q.scanned += len(text); q.scanned > q.store.scan {
-			return nil, tooLarge(fmt.Sprintf("more than %d MiB would have to be read: give a longer namespace_prefix", MaxScan>>20))
-		}
-		if updated == "" {
-			continue
-		}
-		item, matches, err := q.match(nameOf(member), updated, text)
-		if err != nil {
-			return nil, q.store.unreadable(ctx, "read items", err)
-		}
-		if matches {
-			out = append(out, item)
-		}
-	}
-	return out, nil
-}
-
-// match reads an item, and says whether it is asked for.
-func (q *searching) match(name Name, updated, kept string) (Item, bool, error) {
-	item, err := itemOf(name, updated, kept)
-	if err != nil {
-		return item, false, err
-	}
-	matches, err := q.Filter.matches(item.Value)
-	if err != nil || !matches || q.Query == "" {
-		return item, matches, err
-	}
-	item.Score, err = q.question.score(item.Value)
-	return item, item.Score > 0, err
 }
 
 // Namespaces returns the namespaces of items that are asked for, in order.

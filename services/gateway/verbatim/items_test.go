@@ -129,7 +129,7 @@ func TestASearchOfManyReadsInParts(t *testing.T) {
 
 func TestASearchThatIsTooLarge(t *testing.T) {
 	k := open(t)
-	k.scan = 4 * MaxObject
+	k.most = 4 * MaxObject
 	large := `{"a":"` + strings.Repeat("x", MaxObject-8) + `"}`
 	for i := range 4 {
 		k.place(ines, fmt.Sprintf("a.%d/%d", i%2, i), large)
@@ -138,7 +138,7 @@ func TestASearchThatIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = k.Search(t.Context(), ines, Search{Limit: 1, Filter: none})
+	_, err = k.find(t.Context(), ines, Search{Limit: 1, Filter: none})
 	refused(t, err, 413, "", "give a longer namespace_prefix")
 	if got := k.search(ines, Search{Prefix: Namespace{"a", "1"}, Filter: none}); got != "" {
 		t.Errorf("found %s", got)
@@ -179,7 +179,91 @@ func TestScansOfATenantWaitForEachOther(t *testing.T) {
 	}
 }
 
-func BenchmarkSearchOf3000Items(b *testing.B) {
+func TestASearchThatWaitsTooLongIsRefused(t *testing.T) {
+	k := open(t)
+	k.scans.wait = 20 * time.Millisecond
+	leave, err := k.scans.enter(t.Context(), ines.Tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	_, err = k.find(t.Context(), ines, Search{Limit: 1, Query: "tea"})
+	refused(t, err, 429, "", "send fewer at a time")
+}
+
+func TestSearchesThatComeTogetherReadItemsOnce(t *testing.T) {
+	k := open(t)
+	for i := range 2*readAtOnce + 7 {
+		k.put(ines, fmt.Sprintf("a.%d/%d", i%3, i), fmt.Sprintf(`{"third":%d,"text":"word%d of all"}`, i%3, i))
+	}
+	second, err := ParseFilter([]byte(`{"third":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	searches := []Search{{Limit: 2}, {Limit: 3, Query: "word7 word8 all", Offset: 1}, {Limit: 2, Filter: second, Prefix: Namespace{"a", "1"}},
+		{Limit: 5, Query: "palabra word9"}, {Limit: 100, Query: "all", Filter: second}, {Limit: 1, Prefix: Namespace{"b"}, Query: "all"}}
+	for i := range 50 {
+		searches = append(searches, Search{Limit: 10, Query: fmt.Sprintf("word%d", i)})
+	}
+	calls := func(q ...Search) (int, []Found) {
+		before := k.redis.CommandCount()
+		found, err := k.Search(t.Context(), ines, q...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k.redis.CommandCount() - before, found
+	}
+	calls(searches...) // connects
+	one, _ := calls(searches[1])
+	all, found := calls(searches...)
+	if all > one {
+		t.Errorf("%d searches ask Redis %d times, one does %d times", len(searches), all, one)
+	}
+	for i, q := range searches {
+		items, err := k.Read(t.Context(), ines, found[i])
+		alone, err2 := k.find(t.Context(), ines, q)
+		if err != nil || err2 != nil || fmt.Sprint(items) != fmt.Sprint(alone) {
+			t.Errorf("search %d finds %v (%v), alone %v (%v)", i, items, err, alone, err2)
+		}
+	}
+}
+
+func TestOfSearchesThatComeTogetherOneThatIsTooLargeFailsAlone(t *testing.T) {
+	k := open(t)
+	k.most = 2 * MaxObject
+	for i := range 4 {
+		k.place(ines, fmt.Sprintf("a.%d/%d", i%2, i), `{"a":"`+strings.Repeat("x", MaxObject-40)+` tea"}`)
+	}
+	found, err := k.Search(t.Context(), ines, Search{Limit: 1, Query: "tea"}, Search{Limit: 9, Query: "tea", Prefix: Namespace{"a", "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Read(t.Context(), ines, found[0])
+	refused(t, err, 413, "", "give a longer namespace_prefix")
+	if items, err := k.Read(t.Context(), ines, found[1]); err != nil || len(items) != 2 {
+		t.Errorf("the other finds %d items, %v", len(items), err)
+	}
+}
+
+func TestWhatHasChangedSinceItWasFoundIsReadAsItIs(t *testing.T) {
+	k := open(t)
+	for _, name := range []string{"a/1", "a/2", "a/3"} {
+		k.put(ines, name, `{"text":"tea"}`)
+	}
+	found, err := k.Search(t.Context(), ines, Search{Limit: 10, Query: "tea Porto"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.put(ines, "a/1", `{"text":"coffee"}`)
+	k.put(ines, "a/2", `{"text":"tea in Porto"}`)
+	items, err := k.Read(t.Context(), ines, found[0])
+	if err != nil || len(items) != 2 || items[0].Key != "3" || items[0].Score != 0.5 || items[1].Score != 1 {
+		t.Errorf("read %v, %v", items, err)
+	}
+}
+
+// BenchmarkABatchOfSearches is 100 searches over 3,000 items, Redis included.
+func BenchmarkABatchOfSearches(b *testing.B) {
 	store := New(goredis.NewClient(&goredis.Options{Addr: miniredis.RunT(b).Addr()}), Options{Timeout: time.Minute})
 	defer func() { _ = store.redis.Close() }()
 	for i := range 3000 {
@@ -188,8 +272,18 @@ func BenchmarkSearchOf3000Items(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	searches := make([]Search, 100)
+	for i := range searches {
+		searches[i] = Search{Query: fmt.Sprintf("Where did Ines go with friend %d?", i), Limit: 10}
+	}
 	for b.Loop() {
-		if _, err := store.Search(b.Context(), ines, Search{Query: "Where did Ines go with friend 3?", Limit: 10}); err != nil {
+		found, err := store.Search(b.Context(), ines, searches...)
+		for _, f := range found {
+			if err == nil {
+				_, err = store.Read(b.Context(), ines, f)
+			}
+		}
+		if err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -360,7 +454,7 @@ func TestLimits(t *testing.T) {
 		{Search{Limit: 1, Offset: MaxOffset + 1}, "offset"}, {Search{Limit: 1, Prefix: labels(17)}, "namespace_prefix"},
 		{Search{Limit: 1, Query: x(memory.MaxQueryBytes + 1)}, "query"},
 	} {
-		_, err := k.Search(t.Context(), ines, c.search)
+		_, err := k.find(t.Context(), ines, c.search)
 		refused(t, err, 400, c.field, "")
 	}
 	for _, c := range []struct {
@@ -390,7 +484,7 @@ func TestWithoutRedis(t *testing.T) {
 		"a TTL":      func() error { return k.Put(ctx, ines, Put{Name: name, Value: items[0], TTL: time.Hour}) },
 		"delete":     func() error { return k.Delete(ctx, ines, name) },
 		"get":        func() error { _, _, err := k.Get(ctx, ines, name); return err },
-		"search":     func() error { _, err := k.Search(ctx, ines, Search{Limit: 1}); return err },
+		"search":     func() error { _, err := k.find(ctx, ines, Search{Limit: 1}); return err },
 		"namespaces": func() error { _, err := k.Namespaces(ctx, ines, Listing{Limit: 1}); return err },
 		"append":     func() error { _, err := k.Append(ctx, ines, call, items); return err },
 		"pop":        func() error { _, _, err := k.Pop(ctx, ines, call); return err },
@@ -422,7 +516,7 @@ func TestWhatNoStoreWroteIsUnavailable(t *testing.T) {
 		k.redis.HSet(items, "a..k", record)
 		_, _, err := k.Get(t.Context(), ines, named("a/k"))
 		refused(t, err, 503, "", "")
-		_, err = k.Search(t.Context(), ines, Search{Limit: 1})
+		_, err = k.find(t.Context(), ines, Search{Limit: 1})
 		refused(t, err, 503, "", "")
 	}
 }

@@ -54,7 +54,7 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: %v", filter, err)
 			continue
 		}
-		if got, err := f.matches(value); got != want || err != nil {
+		if got, err := f.matches(&content{value: value}); got != want || err != nil {
 			t.Errorf("%s: %v, %v", filter, got, err)
 		}
 	}
@@ -142,14 +142,14 @@ func TestScores(t *testing.T) {
 		{"東京", `{"text":"私は東京に住んでいます"}`, 1},
 		{"tea", `{"text":"teapot"}`, 0},
 	} {
-		if got, err := newQuestion(c.query).score(object(t, c.value)); got != c.want || err != nil {
+		if got, err := newQuestion(c.query).score(&content{value: object(t, c.value)}); got != c.want || err != nil {
 			t.Errorf("%s in %s: %v, want %v (%v)", c.query, c.value, got, c.want, err)
 		}
 	}
 }
 
 func TestRankKeepsTheOrderOfWhatIsEqual(t *testing.T) {
-	all := []found{{"a", 0.5}, {"b", 1}, {"c", 0.5}, {"d", 1}}
+	all := []match{{"a", "", 0.5}, {"b", "", 1}, {"c", "", 0.5}, {"d", "", 1}}
 	rank(all)
 	var got string
 	for _, f := range all {

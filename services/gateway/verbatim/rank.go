@@ -1,75 +1,95 @@
 package verbatim
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
-// question is a query by its words: stemmed, without stop words, in the language that it is in.
-type question struct {
-	language text.Language
-	terms    map[string]bool
+// content is a value as searches look at it: what one of them has made of it, the others need not make again.
+type content struct {
+	value  Object
+	fields map[string]any
+	terms  map[text.Language]map[string]bool
 }
 
-func newQuestion(query string) question {
-	q := question{text.Detect(query, text.English), map[string]bool{}}
-	for _, term := range q.language.SearchTerms(query) {
-		q.terms[term] = true
+// decode returns the fields of the value.
+func (c *content) decode() (map[string]any, error) {
+	if c.fields != nil {
+		return c.fields, nil
 	}
-	return q
+	return c.fields, decoded(c.value, &c.fields)
 }
 
-// score is the part of the question's words that strings of a value have, from 0 to 1.
-func (q question) score(value Object) (float64, error) {
-	var of any
-	if err := decoded(value, &of); err != nil {
-		return 0, err
+// termsIn returns the search terms of all strings of the value, in a language.
+func (c *content) termsIn(l text.Language) (map[string]bool, error) {
+	if terms, ok := c.terms[l]; ok {
+		return terms, nil
 	}
-	missing := make(map[string]bool, len(q.terms))
-	for term := range q.terms {
-		missing[term] = true
+	fields, err := c.decode()
+	if err != nil {
+		return nil, err
 	}
-	q.strike(missing, of)
-	if len(q.terms) == 0 {
-		return 0, nil
+	terms := map[string]bool{}
+	collect(terms, l, fields)
+	if c.terms == nil {
+		c.terms = map[text.Language]map[string]bool{}
 	}
-	return 1 - float64(len(missing))/float64(len(q.terms)), nil
+	c.terms[l] = terms
+	return terms, nil
 }
 
-// strike removes the words that a value has from those that are missing.
-func (q question) strike(missing map[string]bool, value any) {
+// collect adds the search terms of the strings of a value.
+func collect(terms map[string]bool, l text.Language, value any) {
 	switch v := value.(type) {
 	case string:
-		for _, term := range q.language.SearchTerms(v) {
-			delete(missing, term)
+		for _, term := range l.SearchTerms(v) {
+			terms[term] = true
 		}
 	case []any:
 		for _, entry := range v {
-			q.strike(missing, entry)
+			collect(terms, l, entry)
 		}
 	case map[string]any:
 		for _, field := range v {
-			q.strike(missing, field)
+			collect(terms, l, field)
 		}
 	}
 }
 
-// found is an item that a search has found.
-type found struct {
-	member string
-	score  float64
+// question is a query by its words: stemmed, without stop words, each once, in the language that it is in.
+type question struct {
+	language text.Language
+	terms    []string
+}
+
+func newQuestion(query string) question {
+	language := text.Detect(query, text.English)
+	terms := language.SearchTerms(query)
+	slices.Sort(terms)
+	return question{language, slices.Compact(terms)}
+}
+
+// score is the part of the question's words that strings of a value have, from 0 to 1.
+func (q question) score(c *content) (float64, error) {
+	if len(q.terms) == 0 {
+		return 0, nil
+	}
+	terms, err := c.termsIn(q.language)
+	if err != nil {
+		return 0, err
+	}
+	has := 0
+	for _, term := range q.terms {
+		if terms[term] {
+			has++
+		}
+	}
+	return float64(has) / float64(len(q.terms)), nil
 }
 
 // rank sorts by score, the highest first; what has the same one stays in order.
-func rank(all []found) {
-	slices.SortStableFunc(all, func(a, b found) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+func rank(all []match) {
+	slices.SortStableFunc(all, func(a, b match) int { return cmp.Compare(b.score, a.score) })
 }

@@ -25,6 +25,7 @@ const (
 	DefaultPrefix  = "mneme:verbatim:"
 	DefaultTimeout = 2 * time.Second
 	DefaultSweep   = time.Minute
+	DefaultWait    = 5 * time.Second
 )
 
 // Options are what a Store is run with. Zero values have defaults.
@@ -35,6 +36,8 @@ type Options struct {
 	Timeout time.Duration
 	// Sweep is how often Run removes what has expired.
 	Sweep time.Duration
+	// Wait is how long a search waits for others of its tenant until it is refused.
+	Wait time.Duration
 	// Log is told what callers are not; nil tells nobody.
 	Log *slog.Logger
 }
@@ -49,6 +52,9 @@ func (o Options) filled() Options {
 	if o.Sweep <= 0 {
 		o.Sweep = DefaultSweep
 	}
+	if o.Wait <= 0 {
+		o.Wait = DefaultWait
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -62,13 +68,13 @@ type Store struct {
 	redis   goredis.UniversalClient
 	o       Options
 	scripts scripts
-	scan    int // MaxScan
-	scans   gate
+	most    int // MaxScan
+	scans   *gate
 }
 
 // New makes a store over a Redis, which stays the caller's to close; it does not wait for it.
 func New(redis goredis.UniversalClient, o Options) *Store {
-	return &Store{redis: redis, o: o.filled(), scripts: newScripts(), scan: MaxScan, scans: gate{tenants: map[string]*turnstile{}}}
+	return &Store{redis: redis, o: o.filled(), scripts: newScripts(), most: MaxScan, scans: newGate(o.filled().Wait)}
 }
 
 // hashed names something in a key.

@@ -1,0 +1,217 @@
+package verbatim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// readAtOnce is how many items a search reads from Redis at once.
+const readAtOnce = 100
+
+// Found is what a search has found. Its values are read by Read: those of many searches would be too much to hold.
+type Found struct {
+	search   Search
+	question question
+	matching []match
+	scanned  int
+	err      error
+}
+
+// match is an item that a search has found, as it was at a moment; that of an item which was not read is empty.
+type match struct {
+	member, updated string
+	score           float64
+}
+
+// Search carries out searches of a user's items, which are read once for all of them. What one of them cannot find is the error of Read.
+func (s *Store) Search(ctx context.Context, scope memory.Scope, searches ...Search) ([]Found, error) {
+	for _, q := range searches {
+		if err := q.Check(); err != nil {
+			return nil, err
+		}
+	}
+	members, err := s.names(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Found, len(searches))
+	var scans []*Found
+	for i, q := range searches {
+		out[i] = Found{search: q, question: newQuestion(q.Query)}
+		if q.reads() {
+			scans = append(scans, &out[i])
+		} else {
+			out[i].matching = first(members, q)
+		}
+	}
+	if len(scans) == 0 {
+		return out, nil
+	}
+	leave, err := s.scans.enter(ctx, scope.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := s.scan(ctx, scope, members, scans); err != nil {
+		return nil, err
+	}
+	for _, f := range scans {
+		rank(f.matching)
+		f.matching = page(f.matching, f.search.Offset, f.search.Limit)
+	}
+	return out, nil
+}
+
+// reads reports whether values tell what is asked for, and not names alone.
+func (q Search) reads() bool { return len(q.Filter.conditions) > 0 || q.Query != "" }
+
+// first returns the page of a search that names alone tell.
+func first(members []string, q Search) []match {
+	var out []match
+	skip := q.Offset
+	for _, member := range members {
+		if !under(nameOf(member).Namespace, q.Prefix) {
+			continue
+		}
+		if skip--; skip >= 0 {
+			continue
+		}
+		if out = append(out, match{member: member}); len(out) == q.Limit {
+			break
+		}
+	}
+	return out
+}
+
+// under reports whether a namespace is that of a prefix, or in it.
+func under(n, prefix Namespace) bool {
+	return len(n) >= len(prefix) && slices.Equal(n[:len(prefix)], prefix)
+}
+
+// scan holds items against searches, in order, and reads those that any of them needs.
+func (s *Store) scan(ctx context.Context, scope memory.Scope, members []string, searches []*Found) error {
+	some := make([]string, 0, readAtOnce)
+	for i, member := range members {
+		namespace := nameOf(member).Namespace
+		if slices.ContainsFunc(searches, func(f *Found) bool { return f.needs(namespace) }) {
+			some = append(some, member)
+		}
+		if len(some) < readAtOnce && i+1 < len(members) || len(some) == 0 {
+			continue
+		}
+		err := s.read(ctx, scope, some, func(item Item, updated string, size int) error {
+			c := &content{value: item.Value}
+			for _, f := range searches {
+				if err := f.hold(item, updated, size, c, s.most); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		some = some[:0]
+	}
+	return nil
+}
+
+// needs reports whether an item of a namespace may be among what is looked for; without a query no more than the page needs.
+func (f *Found) needs(n Namespace) bool {
+	enough := f.search.Query == "" && len(f.matching) >= f.most()
+	return f.err == nil && !enough && under(n, f.search.Prefix)
+}
+
+// most is how many of the best matches tell the page.
+func (f *Found) most() int { return f.search.Offset + f.search.Limit }
+
+// hold holds an item against the search.
+func (f *Found) hold(item Item, updated string, size int, c *content, most int) error {
+	if !f.needs(item.Namespace) {
+		return nil
+	}
+	if f.scanned += size; f.scanned > most {
+		f.err = tooLarge(fmt.Sprintf("more than %d MiB would have to be read: give a longer namespace_prefix", MaxScan>>20))
+		return nil
+	}
+	score, matches, err := f.match(c)
+	if err != nil || !matches {
+		return err
+	}
+	f.matching = append(f.matching, match{item.member(), updated, score})
+	if len(f.matching) >= 2*f.most() {
+		rank(f.matching)
+		f.matching = f.matching[:f.most()]
+	}
+	return nil
+}
+
+// match says whether a value is asked for, and how much of the query it has.
+func (f *Found) match(c *content) (score float64, matches bool, err error) {
+	matches, err = f.search.Filter.matches(c)
+	if err != nil || !matches || f.search.Query == "" {
+		return 0, matches, err
+	}
+	score, err = f.question.score(c)
+	return score, score > 0, err
+}
+
+// Read reads what a search has found. What has been changed since is left out where it does not match any more.
+func (s *Store) Read(ctx context.Context, scope memory.Scope, f Found) ([]Item, error) {
+	if f.err != nil || len(f.matching) == 0 {
+		return nil, f.err
+	}
+	at := make(map[string]match, len(f.matching))
+	members := make([]string, len(f.matching))
+	for i, m := range f.matching {
+		members[i], at[m.member] = m.member, m
+	}
+	var out []Item
+	err := s.read(ctx, scope, members, func(item Item, updated string, _ int) error {
+		m, matches, err := at[item.member()], true, error(nil)
+		if m.updated != updated { // of what was not read, too
+			m.score, matches, err = f.match(&content{value: item.Value})
+		}
+		if item.Score = m.score; matches {
+			out = append(out, item)
+		}
+		return err
+	})
+	return out, err
+}
+
+// read reads items, and passes on those that are there: when they were updated, and how large what is kept is. An error of what it is
+// passed to is that of a value that no store wrote.
+func (s *Store) read(
+	ctx context.Context, scope memory.Scope, members []string, pass func(item Item, updated string, size int) error,
+) error {
+	args := make([]any, len(members))
+	for i, member := range members {
+		args[i] = member
+	}
+	kept, err := s.run(ctx, "read items", s.scripts.read, s.itemKeys(scope.Tenant, hashed(scope.User)), args...)
+	if err != nil {
+		return err
+	}
+	fields, err := kept.StringSlice()
+	if err != nil || len(fields) != 2*len(members) {
+		return s.unreadable(ctx, "read items", err)
+	}
+	for i, member := range members {
+		updated, text := fields[2*i], fields[2*i+1]
+		if updated == "" {
+			continue
+		}
+		item, err := itemOf(nameOf(member), updated, text)
+		if err == nil {
+			err = pass(item, updated, len(text))
+		}
+		if err != nil {
+			return s.unreadable(ctx, "read items", err)
+		}
+	}
+	return nil
+}
