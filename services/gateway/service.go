@@ -130,7 +130,10 @@ func (b *builder) open() (err error) {
 	b.auth = keys.New(b.tenants, b.directory, time.Now, b.tel.Log)
 	b.repeatable = idempotency.New(b.redis, idempotency.Options{Log: b.tel.Log})
 	b.ingest = &upstream.Ingester{Out: b.bus.Publisher, Now: time.Now, Quota: b.limits, Accepted: b.repeatable, Log: b.tel.Log}
-	b.verbatim = verbatim.New(b.redis, verbatim.Options{Log: b.tel.Log})
+	b.verbatim = verbatim.New(b.redis, verbatim.Options{
+		Items: b.cfg.Limits.Items, Over: b.limits.OverItems, Log: b.tel.Log,
+	})
+	b.limits.Kept = b.verbatim.Count
 	b.mem0 = mem0.NewState(b.redis, b.ingest, mem0.Options{Log: b.tel.Log})
 	b.Background(
 		runner.Task{Name: "last use of keys", Run: b.auth.Run}, runner.Task{Name: "quotas", Run: b.limits.Run},

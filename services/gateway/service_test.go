@@ -173,6 +173,35 @@ func TestTheDoorsStandBehindTheGuard(t *testing.T) {
 	}
 }
 
+func TestItemsOfATenantAreBounded(t *testing.T) {
+	url, _ := startBefore(t, http.NotFoundHandler(), map[string]string{"MNEME_GATEWAY_ITEMS": "1"})
+	self := url + "/v1/tenants/self"
+	put := func(key, user, operation string) (int, string) {
+		return ask(t, http.MethodPost, self+"/users/"+user+"/items/batch", key, `{"operations":[{"namespace":["a"],"key":"k",`+operation+`}]}`)
+	}
+	for i, c := range []struct {
+		key, user, operation string
+		status               int
+		want                 string
+	}{
+		{key, "ines", `"op":"put","value":{}`, 200, ""},
+		{key, "ben", `"op":"put","value":{}`, 429, `"code":"over_quota"`},
+		{"KEY-of-globex", "ben", `"op":"put","value":{}`, 200, ""},
+		{key, "ines", `"op":"delete"`, 200, ""},
+		{key, "ben", `"op":"put","value":{}`, 200, ""},
+	} {
+		if status, body := put(c.key, c.user, c.operation); status != c.status || !strings.Contains(body, c.want) {
+			t.Errorf("%d: %d %s", i, status, body)
+		}
+	}
+	if status, body := ask(t, http.MethodPost, self+"/users/ines/sessions/s/items", key, `{"items":[{}]}`); status != 429 {
+		t.Errorf("items of a session: %d %s", status, body)
+	}
+	if _, body := ask(t, http.MethodGet, self+"/usage", key, ""); !strings.Contains(body, `"items":1`) {
+		t.Errorf("usage is %s", body)
+	}
+}
+
 func TestAGatewayWithoutASecretDoesNotStart(t *testing.T) {
 	err := runner.Run(t.Context(), gateway.Service, runner.Options{Environ: map[string]string{}, Stderr: &bytes.Buffer{}})
 	if !errors.Is(err, config.ErrInvalid) || !strings.Contains(err.Error(), "MNEME_INTERNAL_SECRET") {

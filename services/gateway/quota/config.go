@@ -28,6 +28,7 @@ type Limits struct {
 	TurnsPerMinute          int    `env:"MNEME_GATEWAY_TURNS_PER_MINUTE" envDefault:"6000" desc:"turns a minute that a tenant may put in, as many of which may come at once; 0 for no limit"`
 	TokensPerDay            int    `env:"MNEME_GATEWAY_TOKENS_PER_DAY" envDefault:"0" desc:"tokens of models that a tenant may use a day, in UTC; then turns, recalls and answers are refused until the next; 0 for no limit"`
 	Memories                int    `env:"MNEME_GATEWAY_MEMORIES" envDefault:"0" desc:"memories of a tenant that may hold or be in quarantine; then turns, and memories as they are told, are refused until some are deleted or erased; an update adds none; 0 for no limit"`
+	Items                   int    `env:"MNEME_GATEWAY_ITEMS" envDefault:"0" desc:"items kept word for word of a tenant, those of sessions included, of up to 256 KiB each; then more are refused until some are deleted, cleared, taken off or erased, or expire; 0 for no limit"`
 	Streams                 int    `env:"MNEME_GATEWAY_STREAMS" envDefault:"10" desc:"streams that one API key may have open at a time; 0 for no limit"`
 	TenantStreams           int    `env:"MNEME_GATEWAY_TENANT_STREAMS" envDefault:"200" desc:"streams that all API keys of a tenant may have open at a time; 0 for no limit"`
 	Fail                    string `env:"MNEME_GATEWAY_LIMITS_FAIL" envDefault:"open" oneof:"open|closed" desc:"what happens to calls while Redis is away: open serves them without limits, and says so in X-RateLimit-Status; closed refuses them"`
@@ -43,6 +44,7 @@ func (l Limits) Validate() error {
 		config.Require(within(l.TurnsPerMinute, maxRate), "MNEME_GATEWAY_TURNS_PER_MINUTE", l.TurnsPerMinute, rate),
 		config.Require(l.TokensPerDay >= 0, "MNEME_GATEWAY_TOKENS_PER_DAY", l.TokensPerDay, "zero or more"),
 		config.Require(l.Memories >= 0, "MNEME_GATEWAY_MEMORIES", l.Memories, "zero or more"),
+		config.Require(l.Items >= 0, "MNEME_GATEWAY_ITEMS", l.Items, "zero or more"),
 		config.Require(within(l.Streams, maxStreams), "MNEME_GATEWAY_STREAMS", l.Streams, streams),
 		config.Require(within(l.TenantStreams, maxStreams), "MNEME_GATEWAY_TENANT_STREAMS", l.TenantStreams, streams),
 	)

@@ -95,6 +95,7 @@ func open(t *testing.T, addr string, l quota.Limits, o quota.Options) *quota.Quo
 		t.Fatal(err)
 	}
 	q.Stored = func(context.Context, tenant.Tenant) (int64, error) { return 0, nil }
+	q.Kept = func(context.Context, string) (int64, error) { return 0, nil }
 	return q
 }
 

@@ -87,6 +87,8 @@ type Quota struct {
 	// Stored says how many memories of a tenant are stored, without what they were before and what was deleted. It is set before the Quota
 	// is used.
 	Stored func(ctx context.Context, t tenant.Tenant) (int64, error)
+	// Kept says how many items are kept word for word of a tenant. It is set before the Quota is used.
+	Kept func(ctx context.Context, tenantID string) (int64, error)
 
 	limits    Limits
 	prefix    string

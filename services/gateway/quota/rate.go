@@ -17,6 +17,7 @@ const (
 	quotaTurns          = "turns per minute of a tenant"
 	quotaTokens         = "tokens of models a day of a tenant"
 	quotaMemories       = "stored memories of a tenant"
+	quotaItems          = "items kept word for word of a tenant"
 	quotaStreams        = "concurrent streams of an API key"
 	quotaTenantStreams  = "concurrent streams of a tenant"
 )

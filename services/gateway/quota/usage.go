@@ -15,13 +15,16 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/usage"
 )
 
-// Memories is what of usage is no count of a day: how many memories of the tenant are stored.
-const Memories = "memories"
+// What of usage is no count of a day: how many memories of the tenant are stored, and how many items kept word for word.
+const (
+	Memories = "memories"
+	Items    = "items"
+)
 
 // memoriesFresh is how long a number of stored memories is gone by: they are formed offline, so that the newest are not counted anyway.
 const memoriesFresh = 10 * time.Second
 
-// retryStored is when a client is told to try again what would store more memories than may be: somebody has to delete some first.
+// retryStored is when a client is told to try again what would store more than may be: somebody has to delete some first.
 const retryStored = time.Hour
 
 // Count counts n of what a principal did (usage.Turns, ...).
@@ -101,6 +104,14 @@ func (q *Quota) memories(ctx context.Context, p access.Principal) error {
 	return over(door.CodeOverQuota, quotaMemories, retryStored)
 }
 
+// OverItems counts, and is the problem of, what would keep more items word for word than the tenant of ctx may have.
+func (q *Quota) OverItems(ctx context.Context) error {
+	if p, ok := access.FromContext(ctx); ok {
+		count(ctx, q.limited, p, quotaItems)
+	}
+	return over(door.CodeOverQuota, quotaItems, retryStored)
+}
+
 // stored is how many memories of a tenant are stored. All replicas go by a number for a while.
 func (q *Quota) stored(ctx context.Context, p access.Principal) (int64, error) {
 	at := key(q.prefix, p.Tenant.ID, Memories)
@@ -122,7 +133,7 @@ func (q *Quota) stored(ctx context.Context, p access.Principal) (int64, error) {
 }
 
 // Usage returns what the tenant of ctx did and used on a day ("2026-11-25", in UTC; empty for today), 0 for what it did not; of today also
-// how many of its memories are stored, where that can be told. Other replicas and services may not have written the last
+// how many memories and items are stored of it, where that can be told. Other replicas and services may not have written the last
 // second. It needs access.Admin. Its errors are problems, or those of upstream.Check.
 func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error) {
 	if err := upstream.Check(ctx, access.Admin, ""); err != nil {
@@ -141,12 +152,16 @@ func (q *Quota) Usage(ctx context.Context, date string) (map[string]int64, error
 		out[what] = n
 	}
 	if date == "" || date == q.link.now().UTC().Format(time.DateOnly) {
-		n, err := q.stored(ctx, p)
-		if err != nil {
-			q.link.log.WarnContext(ctx, "how many memories are stored cannot be told", "error", err)
-			return out, nil
+		for what, stored := range map[string]func() (int64, error){
+			Memories: func() (int64, error) { return q.stored(ctx, p) }, Items: func() (int64, error) { return q.Kept(ctx, p.Tenant.ID) },
+		} {
+			n, err := stored()
+			if err != nil {
+				q.link.log.WarnContext(ctx, "how many "+what+" are stored cannot be told", "error", err)
+				continue
+			}
+			out[what] = n
 		}
-		out[Memories] = n
 	}
 	return out, nil
 }

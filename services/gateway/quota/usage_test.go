@@ -15,6 +15,7 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/quota"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
@@ -42,6 +43,7 @@ func (r *replica) expectUsage(t *testing.T, tenantID, day string, want map[strin
 	t.Helper()
 	got := used(t, r.Quota, tenantID, day)
 	delete(got, quota.Memories) // of today only
+	delete(got, quota.Items)
 	if !maps.Equal(got, want) {
 		t.Errorf("%s, %q: got %v, want %v", tenantID, day, got, want)
 	}
@@ -278,6 +280,29 @@ func TestStoredMemories(t *testing.T) {
 		if _, ok := used(t, r.Quota, "acme", day)[quota.Memories]; ok {
 			t.Errorf("%q has memories", day)
 		}
+	}
+}
+
+func TestItemsKeptWordForWord(t *testing.T) {
+	r := start(t, quota.Limits{})
+	away := error(nil)
+	r.Kept = func(_ context.Context, tenantID string) (int64, error) { return int64(len(tenantID)), away }
+	if got := used(t, r.Quota, "globex", "")[quota.Items]; got != 6 {
+		t.Errorf("%d items are told", got)
+	}
+	away = errors.New("Redis is away")
+	for _, day := range []string{"", "2026-11-24"} {
+		got := used(t, r.Quota, "globex", day)
+		if _, ok := got[quota.Items]; ok || day == "" && len(got) != 6 {
+			t.Errorf("%q has %v", day, got)
+		}
+	}
+	p := problem(t, r.OverItems(access.NewContext(t.Context(), by("acme", "k"))))
+	if p.Status != http.StatusTooManyRequests || p.Code != door.CodeOverQuota || p.RetryAfter != time.Hour {
+		t.Errorf("got %+v", p)
+	}
+	if n := r.counted(t, "mneme.gateway.limited", "items kept word for word of a tenant"); n != 1 {
+		t.Errorf("counted %d times", n)
 	}
 }
 

@@ -107,7 +107,7 @@ type getUsage struct {
 type usageOfDay struct {
 	Body struct {
 		Day    string           `json:"day" format:"date"`
-		Counts map[string]int64 `json:"counts" doc:"requests, turns, recalls, answers and tokens of models; of today also memories, which is how many are stored, without former versions and what was deleted, where that can be told."`
+		Counts map[string]int64 `json:"counts" doc:"requests, turns, recalls, answers and tokens of models; of today also memories, which is how many are stored, without former versions and what was deleted, and items, which is how many are kept word for word, those of sessions included, where that can be told."`
 	}
 }
 

@@ -183,8 +183,9 @@ func (a *API) verbatim() {
 		status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Put, get and search items",
 		description: "Carries out operations on the items of a user, which have namespaces and keys, in order. Each sees what was done before " +
 			"it in this batch; searches between which it changes nothing see what the first of them sees. Operations are held against the " +
-			"limits before the first is carried out; where one then fails, what was done before it stays done. A user has 10,000 items at most, and an answer 16 MiB. A key without `ingest` may neither put " +
-			"nor delete. All may be repeated.",
+			"limits before the first is carried out; where one then fails, what was done before it stays done. A user has 10,000 items at " +
+			"most, and an answer 16 MiB; the operator may bound the items of a tenant, too. A key without `ingest` may neither put nor " +
+			"delete. All may be repeated.",
 	}, a.batchItems)
 	register(a, operation{
 		id: "list-session-items", method: http.MethodGet, path: items, tag: tagVerbatim, scope: access.Read, status: http.StatusOK,

@@ -51,6 +51,22 @@ func open(t *testing.T, sweep ...time.Duration) *kept {
 	return k
 }
 
+// bound has tenants keep so many items; what would be more is a problem of its own.
+func (k *kept) bound(items int) {
+	k.o.Items = items
+	k.o.Over = func(context.Context) error {
+		return door.Problem{Status: 429, Code: door.CodeOverQuota, Detail: "over the quota"}
+	}
+}
+
+// counts fails the test unless so many items of acme are kept.
+func (k *kept) counts(want int64) {
+	k.t.Helper()
+	if n, err := k.Count(k.t.Context(), "acme"); err != nil || n != want {
+		k.t.Errorf("%d items are counted, want %d (%v)", n, want, err)
+	}
+}
+
 // at moves the clock to some time after the start.
 func (k *kept) at(after time.Duration) { k.redis.SetTime(start.Add(after)) }
 

@@ -25,12 +25,15 @@ func (s *Store) Put(ctx context.Context, scope memory.Scope, p Put) error {
 	}
 	user := hashed(scope.User)
 	ttl := strconv.FormatInt(p.TTL.Microseconds(), 10)
-	kept, err := s.run(ctx, "put", s.scripts.put, s.itemKeys(scope.Tenant, user), p.member(), []byte(p.Value), ttl, MaxItems, user)
+	kept, err := s.run(ctx, "put", s.scripts.put, s.itemKeys(scope.Tenant, user), p.member(), []byte(p.Value), ttl, MaxItems, user, s.o.Items)
 	if err != nil {
 		return err
 	}
-	if n, _ := kept.Int(); n == 0 {
+	switch n, _ := kept.Int(); n {
+	case 0:
 		return full(fmt.Sprintf("the user has %d items, which is the most: delete some", MaxItems))
+	case -1:
+		return s.o.Over(ctx)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -289,6 +290,86 @@ func BenchmarkABatchOfSearches(b *testing.B) {
 	}
 }
 
+func TestItemsOfATenantAreBounded(t *testing.T) {
+	k := open(t)
+	boundedItems(k)
+	k.put(ines, "a/short", `{}`, time.Minute)
+	k.at(time.Minute)
+	k.counts(1)
+	k.sweep(t.Context())
+	k.counts(0)
+	k.put(ines, "a/short", `{}`, time.Minute)
+	k.at(3 * time.Minute)
+	k.put(ines, "a/other", `{}`) // which sweeps
+	k.counts(1)
+}
+
+// boundedItems holds a store against a quota of tenants, and leaves nothing there.
+func boundedItems(k *kept) {
+	t := k.t
+	k.bound(6)
+	putting := func(scope memory.Scope, name string) error {
+		return k.Put(t.Context(), scope, Put{Name: named(name), Value: object(t, `{}`)})
+	}
+	appending := func(once string, items ...Object) error {
+		_, err := k.Append(t.Context(), ben, Call{"s", once}, items)
+		return err
+	}
+	one := object(t, `{}`)
+	k.put(ines, "a/1", `{}`)
+	k.put(ben, "a/1", `{}`)
+	k.append(ben, "s", "1", `{}`, `{}`, `{}`)
+	k.append(ben, "s", "1", `{}`, `{}`, `{}`) // the same call
+	k.put(ines, "a/1", `{"n":2}`)             // in the place of one
+	refused(t, appending("2", one, one), 429, "", "over the quota")
+	k.append(ben, "s", "2", `{}`) // what was refused may come again
+	k.counts(6)
+	refused(t, putting(ines, "a/2"), 429, "", "over the quota")
+	refused(t, appending("3", one), 429, "", "over the quota")
+	k.put(ines, "a/1", `{"n":3}`)
+	k.put(beta, "a/1", `{}`)
+	if err := k.Forget(t.Context(), beta); err != nil {
+		t.Error(err)
+	}
+	for range 2 { // deletes once
+		if err := k.Delete(t.Context(), ines, named("a/1")); err != nil {
+			t.Fatal(err)
+		}
+		k.counts(5)
+	}
+	k.put(ines, "a/2", `{}`)
+	k.pop(ben, "s", "p")
+	k.pop(ben, "s", "p")
+	k.counts(5)
+	if err := k.Clear(t.Context(), ben, "s"); err != nil {
+		t.Fatal(err)
+	}
+	k.counts(2)
+	k.append(ines, "s", "1", `{}`, `{}`)
+	k.append(ines, "t", "1", `{}`)
+	if err := k.Forget(t.Context(), ines); err != nil {
+		t.Fatal(err)
+	}
+	k.counts(1)
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			for i := range 10 {
+				_, _ = putting(ines, fmt.Sprintf("w/%d.%d", w, i)), appending(fmt.Sprintf("w%d.%d", w, i), one)
+			}
+		})
+	}
+	all.Wait()
+	k.counts(6)
+	for _, scope := range []memory.Scope{ines, ben} {
+		if err := k.Forget(t.Context(), scope); err != nil {
+			t.Error(err)
+		}
+	}
+	k.counts(0)
+	k.bound(0)
+}
+
 func TestItemsExpire(t *testing.T) {
 	k := open(t)
 	k.put(ines, "a/short", `{"text":"tea"}`, time.Minute)
@@ -490,6 +571,7 @@ func TestWithoutRedis(t *testing.T) {
 		"pop":        func() error { _, _, err := k.Pop(ctx, ines, call); return err },
 		"latest":     func() error { _, _, err := k.Latest(ctx, ines, "s", 1, 0); return err },
 		"clear":      func() error { return k.Clear(ctx, ines, "s") },
+		"count":      func() error { _, err := k.Count(ctx, "acme"); return err },
 		"forget":     func() error { return k.Forget(ctx, ines) },
 	} {
 		logged := len(k.log.String())

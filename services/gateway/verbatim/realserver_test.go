@@ -31,6 +31,7 @@ func TestOnRedisServer(t *testing.T) {
 	}()
 	k := &kept{t: t, log: &lockedBuffer{}}
 	k.Store = New(client, Options{Sweep: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(k.log, nil))})
+	boundedItems(k)
 	realItems(k)
 	realSessions(k)
 	if err := k.Forget(t.Context(), ines); err != nil {

@@ -21,10 +21,12 @@ type Call struct {
 	Once string
 }
 
-// sessionKeys are where a session is: its items, and the sessions of the user.
+// sessionKeys are where a session is: its items, the sessions of the user, and the number of items of the tenant.
 func (s *Store) sessionKeys(scope memory.Scope, session string) []string {
 	user := hashed(scope.User)
-	return []string{s.key(scope.Tenant, "session:"+user+":"+hashed(session)), s.key(scope.Tenant, "sessions:"+user)}
+	return []string{
+		s.key(scope.Tenant, "session:"+user+":"+hashed(session)), s.key(scope.Tenant, "sessions:"+user), s.countKey(scope.Tenant),
+	}
 }
 
 // once runs a script of scripts.repeatable, and returns what the call came to.
@@ -47,7 +49,7 @@ func (s *Store) Append(ctx context.Context, scope memory.Scope, c Call, items []
 	if n := len(items); n < 1 || n > MaxAppended {
 		return 0, door.Invalid("items", fmt.Sprintf("has %d entries, want 1 to %d", n, MaxAppended))
 	}
-	args := []any{MaxSessionItems, MaxSessions}
+	args := []any{MaxSessionItems, MaxSessions, s.o.Items}
 	for _, item := range items {
 		args = append(args, []byte(item))
 	}
@@ -58,6 +60,8 @@ func (s *Store) Append(ctx context.Context, scope memory.Scope, c Call, items []
 	switch out {
 	case "sessions":
 		return 0, full(fmt.Sprintf("the user has %d sessions, which is the most: clear some", MaxSessions))
+	case "tenant":
+		return 0, s.o.Over(ctx)
 	case "items":
 		return 0, full(fmt.Sprintf("the session would have more than %d items, which is the most: clear it, or begin another one",
 			MaxSessionItems))

@@ -38,6 +38,9 @@ type Options struct {
 	Sweep time.Duration
 	// Wait is how long a search waits for others of its tenant until it is refused.
 	Wait time.Duration
+	// Items bounds the items of a tenant, those of sessions included; 0 is no limit. Over makes the error of what would be more.
+	Items int
+	Over  func(context.Context) error
 	// Log is told what callers are not; nil tells nobody.
 	Log *slog.Logger
 }
@@ -89,11 +92,26 @@ func (s *Store) key(tenant, rest string) string { return s.o.Prefix + "{" + tena
 // tenantsKey holds the tenants that have items which expire.
 func (s *Store) tenantsKey() string { return s.o.Prefix + "tenants" }
 
-// itemKeys are where a user's items are, as scripts take them: when each was updated and when each expires, in µs, what they are, and the
-// users of the tenant by when something of them expires first.
+// countKey holds how many items a tenant has, those of sessions included.
+func (s *Store) countKey(tenant string) string { return s.key(tenant, "count") }
+
+// Count returns how many items are kept of a tenant, those of sessions included. One that has expired counts until it is removed.
+func (s *Store) Count(ctx context.Context, tenant string) (n int64, err error) {
+	err = s.in(ctx, "count", func(ctx context.Context) (err error) {
+		if n, err = s.redis.Get(ctx, s.countKey(tenant)).Int64(); errors.Is(err, goredis.Nil) {
+			err = nil
+		}
+		return err
+	})
+	return n, err
+}
+
+// itemKeys are where a user's items are, as scripts take them: when each was updated and when each expires, in µs, what they are, the
+// users of the tenant by when something of them expires first, and the number of items of the tenant.
 func (s *Store) itemKeys(tenant, userHash string) []string {
 	return []string{
 		s.key(tenant, "updated:"+userHash), s.key(tenant, "expires:"+userHash), s.key(tenant, "items:"+userHash), s.key(tenant, "due"),
+		s.countKey(tenant),
 	}
 }
 
@@ -156,17 +174,15 @@ func (s *Store) Forget(ctx context.Context, scope memory.Scope) error {
 	if err != nil {
 		return err
 	}
-	items := s.itemKeys(scope.Tenant, user)
-	return s.in(ctx, "forget a user", func(ctx context.Context) error {
+	keys, args := append(s.itemKeys(scope.Tenant, user), sessions), []any{user}
+	for _, name := range ofSessions { // one that is begun meanwhile stays known
+		keys, args = append(keys, s.key(scope.Tenant, "session:"+user+":"+name)), append(args, name)
+	}
+	if _, err := s.run(ctx, "forget a user", s.scripts.forget, keys, args...); err != nil {
+		return err
+	}
+	return s.in(ctx, "forget the calls of a user", func(ctx context.Context) error {
 		_, err := s.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
-			for _, key := range items[:3] {
-				p.Unlink(ctx, key)
-			}
-			p.ZRem(ctx, items[3], user)
-			for _, name := range ofSessions { // one that is begun meanwhile stays known
-				p.Unlink(ctx, s.key(scope.Tenant, "session:"+user+":"+name))
-				p.SRem(ctx, sessions, name)
-			}
 			for _, name := range ofDone {
 				p.Unlink(ctx, s.key(scope.Tenant, "done:"+user+":"+name))
 				p.ZRem(ctx, done, name)
