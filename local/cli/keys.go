@@ -59,6 +59,9 @@ func (c *cli) keysCreate(redis *[]string) *cobra.Command {
 			"Without --scopes it has all but admin, and with --user all but admin and erase.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("user") && w.user == "" { // as of a script's variable that is not set
+				return usageError{errors.New("--user is empty, want a user; without --user the key is for all of the tenant")}
+			}
 			expires, err := w.expiry(time.Now())
 			if err != nil {
 				return err
@@ -73,7 +76,7 @@ func (c *cli) keysCreate(redis *[]string) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&w.user, "user", "", "the one end user whom the key is for; empty for all of the tenant")
+	f.StringVar(&w.user, "user", "", "the one end user whom the key is for; without it for all of the tenant")
 	f.StringVar(&w.name, "name", "", "what people call the key")
 	f.StringSliceVar(&w.scopes, "scopes", nil, "what it may do: some of ingest, recall, read, erase, admin")
 	f.DurationVar(&w.expiresIn, "expires-in", 0, "how long it is good for, such as 720h; 0 for ever")

@@ -157,6 +157,7 @@ func TestOperatorsCommandsThatFail(t *testing.T) {
 		{"an unknown command", []string{"keys", "steal"}, cli.ExitUsage, "mneme keys --help"},
 		{"a tenant that is missing", []string{"keys", "list"}, cli.ExitUsage, "--tenant"},
 		{"a tenant that is none", []string{"keys", "list", "--tenant", "A"}, cli.ExitUsage, "tenant_id"},
+		{"a user who is empty", []string{"keys", "create", "--tenant", "acme", "--user", ""}, cli.ExitUsage, "--user is empty"},
 		{"a scope that is none", []string{"keys", "create", "--tenant", "acme", "--scopes", "root"}, cli.ExitUsage, "scopes"},
 		{"a user's key that may all", []string{"keys", "create", "--tenant", "acme", "--user", "ana", "--scopes", "admin"}, cli.ExitUsage,
 			"single user"},

@@ -95,7 +95,9 @@ const dropBatch = 500
 func (s *Store) dropAnswers(ctx context.Context, set string) error {
 	var cursor uint64
 	for {
-		records, next, err := s.redis.SScan(ctx, set, cursor, "", dropBatch).Result()
+		asking, cancel := context.WithTimeout(ctx, s.o.Timeout)
+		records, next, err := s.redis.SScan(asking, set, cursor, "", dropBatch).Result()
+		cancel()
 		if err != nil {
 			return err
 		}

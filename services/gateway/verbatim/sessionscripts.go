@@ -1,0 +1,71 @@
+package verbatim
+
+import goredis "github.com/redis/go-redis/v9"
+
+// sessionScripts are about the items of sessions.
+type sessionScripts struct {
+	push, pop, last, clear *goredis.Script
+}
+
+// repeatable is of scripts whose KEYS[1] is a session, KEYS[2] the sessions of its user, KEYS[3] the number of items of the tenant, KEYS[4]
+// what a call came to and KEYS[5] the calls of the user; ARGV[1] is the session, ARGV[2] the call and ARGV[3] how long it is known, in ms.
+const repeatable = clock + counting + `
+local known = redis.call('GET', KEYS[4])
+if known then return known end
+local function done(outcome)
+  local keep = tonumber(ARGV[3])
+  redis.call('SET', KEYS[4], outcome, 'PX', whole(keep))
+  redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', whole(now))
+  redis.call('ZADD', KEYS[5], whole(now + keep * 1000), ARGV[2])
+  redis.call('PEXPIRE', KEYS[5], whole(keep))
+  return outcome
+end
+`
+
+func newSessionScripts() sessionScripts {
+	return sessionScripts{
+		// push appends the ARGV from the seventh on, and returns how many items the session has then: unless that would be over ARGV[4], or it
+		// would be a session over ARGV[5] of the user, or the tenant would have items over ARGV[6], where that is not 0.
+		push: goredis.NewScript(repeatable + `
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 0 and redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[5]) then return 'sessions' end
+if redis.call('LLEN', KEYS[1]) + #ARGV - 6 > tonumber(ARGV[4]) then return 'items' end
+if over(KEYS[3], #ARGV - 6, ARGV[6]) then return 'tenant' end
+for i = 7, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[i]) end
+counted(KEYS[3], #ARGV - 6)
+redis.call('SADD', KEYS[2], ARGV[1])
+return done(whole(redis.call('LLEN', KEYS[1])))`),
+
+		// pop takes the last item off, and returns it after a 1; 0 where there is none.
+		pop: goredis.NewScript(repeatable + `
+local item = redis.call('RPOP', KEYS[1])
+if redis.call('LLEN', KEYS[1]) == 0 then redis.call('SREM', KEYS[2], ARGV[1]) end
+if not item then return done('0') end
+counted(KEYS[3], -1)
+return done('1' .. item)`),
+
+		// last returns the last ARGV[1] items before the place ARGV[3], 0 for the end, as far as they have no more than ARGV[2] bytes: the place
+		// of the first of them, counted from 0, and then the items, the last one first.
+		last: goredis.NewScript(`
+local first, room, before = redis.call('LLEN', KEYS[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+if before > 0 then first = math.min(first, before) end
+local least, out = math.max(0, first - tonumber(ARGV[1])), {''}
+while first > least do
+  local items = redis.call('LRANGE', KEYS[1], math.max(least, first - 100), first - 1)
+  for at = #items, 1, -1 do
+    room = room - #items[at]
+    if room < 0 then least = first break end
+    first = first - 1
+    out[#out + 1] = items[at]
+  end
+end
+out[1] = string.format('%d', first)
+return out`),
+
+		// clear removes the session ARGV[1].
+		clear: goredis.NewScript(counting + `
+counted(KEYS[3], -redis.call('LLEN', KEYS[1]))
+redis.call('UNLINK', KEYS[1])
+redis.call('SREM', KEYS[2], ARGV[1])
+return 1`),
+	}
+}
