@@ -77,7 +77,8 @@ type Store struct {
 
 // New makes a store over a Redis, which stays the caller's to close; it does not wait for it.
 func New(redis goredis.UniversalClient, o Options) *Store {
-	return &Store{redis: redis, o: o.filled(), scripts: scripts{newItemScripts(), newSessionScripts()}, most: MaxScan, scans: newGate(o.filled().Wait)}
+	o = o.filled()
+	return &Store{redis: redis, o: o, scripts: scripts{newItemScripts(), newSessionScripts()}, most: MaxScan, scans: newGate(o.Wait)}
 }
 
 // hashed names something in a key.
