@@ -37,6 +37,8 @@ type Options struct {
 	Seeds int
 	// Reranker are the settings of the reranker. Whole orders are not drawn, and rates are not limited, whatever they say.
 	Reranker reranker.Settings
+	// Generated has citations be those of the embedded generator's answers, and not of what rests on evidence.
+	Generated bool
 	// Progress takes lines for people; nil for nobody.
 	Progress io.Writer
 }
@@ -250,6 +252,45 @@ func apart(ctx context.Context, o Options, prior ranking.Prior, tenants []*pract
 		}
 	}
 	return true, nil
+}
+
+// Prepared are tenants whose questions can be learned from again and again, from weights of nothing but the embeddings' cosine.
+type Prepared struct {
+	tenants []*practice
+	prior   ranking.Prior
+}
+
+// Prepare forms the memories of the options' tenants.
+func Prepare(ctx context.Context, o Options) (*Prepared, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	prior, err := features.Prior()
+	if err != nil {
+		return nil, err
+	}
+	tenants, err := practise(ctx, o, prior.Weights)
+	return &Prepared{tenants, starts(prior)[1].prior}, err
+}
+
+// Learn has the tenants learn by options, and returns by tenant what the weights are worth then on held-out questions. No steps leave them
+// as they were.
+func (p *Prepared) Learn(ctx context.Context, o Options) (map[string]Quality, error) {
+	o.Every, o.Reranker.UserRate, o.Reranker.TenantRate = max(1, o.Steps), math.MaxInt, math.MaxInt
+	final, err := finals(ctx, o, p.prior, p.tenants)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]Quality{}
+	for i, t := range p.tenants {
+		if out[t.name], err = quality(t.held, final[i], o.Shown); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // finals are the tenants' weights at the end of a run.

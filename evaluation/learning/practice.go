@@ -11,6 +11,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/evaluation/synthesis/questions"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
 )
@@ -37,6 +38,9 @@ type exercise struct {
 	// covers has, by memory, the turns of evidence that it rests on, as places in the question's evidence.
 	covers   map[string][]int
 	evidence int
+	// question is what is asked, memories are those of the candidates.
+	question string
+	memories map[string]memory.Memory
 }
 
 // audience is a made-up tenant.
@@ -145,7 +149,9 @@ func exercises(ctx context.Context, o Options, prior ranking.Weights, subjects [
 
 func newExercise(user string, r formation.Rehearsed, p *ranking.Projector) (e exercise, err error) {
 	evidence := r.Question.Evidence
-	e = exercise{user: user, covers: map[string][]int{}, evidence: len(evidence)}
+	e = exercise{
+		user: user, covers: map[string][]int{}, evidence: len(evidence), question: r.Question.Text, memories: map[string]memory.Memory{},
+	}
 	if e.query, e.asked, err = packed(p, r.Vector); err != nil {
 		return e, err
 	}
@@ -155,6 +161,7 @@ func newExercise(user string, r formation.Rehearsed, p *ranking.Projector) (e ex
 		if err != nil {
 			return e, err
 		}
+		e.memories[m.ID] = m
 		sent := &mnemev1.RerankCandidate{MemoryId: m.ID, Features: c.Features, Cosine: c.Cosine, Vector: encoded}
 		e.candidates = append(e.candidates, sent)
 		e.read = append(e.read, ranking.Candidate{ID: m.ID, Features: c.Features, Cosine: c.Cosine, Projected: projected})

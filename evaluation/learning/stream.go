@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/recall/embedded"
 	"github.com/mneme-memory/mneme/shared/store/weights"
 	weightsinmem "github.com/mneme-memory/mneme/shared/store/weights/inmem"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -194,8 +197,29 @@ func (r *experiment) update(ctx context.Context, p *simulatedTenant) error {
 	for i, m := range res.Msg.GetRanked() {
 		shown[i] = m.GetMemoryId()
 	}
-	return r.report(ctx, p, e.user, id, shown, p.cite(e, shown, r.wrong))
+	cited := p.cite(e, shown, r.wrong)
+	if r.Generated {
+		if cited, err = generated(ctx, e, shown); err != nil {
+			return err
+		}
+	}
+	return r.report(ctx, p, e.user, id, shown, cited)
 }
+
+// generated are the memories that the embedded generator's answer cites.
+func generated(ctx context.Context, e exercise, shown []string) ([]string, error) {
+	evidence := recall.Evidence{Query: e.question, WordBudget: math.MaxInt}
+	for _, id := range shown {
+		evidence.Memories = append(evidence.Memories, e.memories[id])
+	}
+	answer, err := generator.Answer(ctx, memory.Scope{}, evidence, recall.Profile{Cited: evidence.Memories})
+	if err != nil {
+		return nil, fmt.Errorf("answer: %w", err)
+	}
+	return answer.Cited, nil
+}
+
+var generator = embedded.NewGenerator()
 
 // cite names the memories that rest on evidence. A citation that is wrong names another memory of those shown in its place.
 func (p *simulatedTenant) cite(e exercise, shown []string, wrong float64) []string {

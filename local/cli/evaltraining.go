@@ -3,64 +3,151 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mneme-memory/mneme/evaluation/training"
+	"github.com/mneme-memory/mneme/evaluation/reinforcement"
 )
 
+// trainingReport is what eval training finds: ceilings have the truth in place of decisions, experiments are by paper.
+type trainingReport struct {
+	Ceilings    []reinforcement.Arm                 `json:"ceilings"`
+	Experiments map[string]reinforcement.Experiment `json:"experiments"`
+}
+
+// experiments are those there are, in order.
+var experiments = []struct {
+	paper string
+	run   func(context.Context, reinforcement.ExperimentOptions) (reinforcement.Experiment, error)
+	// measures are shown, of people in both kinds of words where they are of people.
+	measures []string
+}{
+	{"deltamem", reinforcement.DeltaMem, []string{"update_hits", "wrong_updates", "answered", "searches_per_memory", "same_reward"}},
+	{"membuilder", reinforcement.MemBuilder, []string{"answered", "update_hits", "words_per_user", "same_reward"}},
+	{"memory-r2", reinforcement.MemoryR2, []string{"rank_correlation", "error_variance", "gradient_cosine", "answered", "update_hits", "same_reward"}},
+	{"salimory", reinforcement.SaliMory, []string{"lost_memory", "lost_profile", "lost_answer", "vague", "kappa", "same_reward"}},
+	{"rmm", reinforcement.RMM, []string{"recall@5", "useful"}},
+}
+
 func (c *cli) evalTraining() *cobra.Command {
-	o, quick := training.ExperimentDefaults(), false
+	o, quick, papers, plots := reinforcement.ExperimentDefaults(), false, []string(nil), ""
+	var all []string
+	for _, e := range experiments {
+		all = append(all, e.paper)
+	}
 	cmd := &cobra.Command{
 		Use:   "training",
 		Short: "Hold what papers claim of training against trainings of the embedded policy",
-		Long: "training trains policies of decisions on made-up lives in several ways, each with the same seeds, and prints what they do\n" +
-			"with other people: means with 95 % intervals over seeds, and the differences to the first way. There is DeltaMem's reward of\n" +
-			"the state's transition so far: as it is, without keyword coverage, and with other thresholds.",
+		Long: "training first measures what there is to gain, with the truth in place of decisions. Then it trains policies on made-up lives in\n" +
+			"several ways, each with the same seeds, from a weak start and from the shipped models, and prints what they do with other people:\n" +
+			"means with 95 % intervals over seeds, in words that were learned from and in others. --json has all measures, and the\n" +
+			"differences to the first way.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
-				o.Seeds, o.Policy.Persons, o.Policy.Sessions = 3, 4, 6
+				o = o.Quick()
 			}
-			return c.runEvalTraining(cmd.Context(), o)
+			for _, p := range papers {
+				if !slices.Contains(all, p) {
+					return usageError{fmt.Errorf("--papers has %q, want some of %s", p, strings.Join(all, ", "))}
+				}
+			}
+			return c.runEvalTraining(cmd.Context(), o, papers, plots)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&quick, "quick", false, "three seeds of small trainings: rough, within ten minutes on two cores")
+	f.BoolVar(&quick, "quick", false, "three seeds of small trainings from the weak start, whatever else is set: rough, in some minutes on two cores")
+	f.StringSliceVar(&papers, "papers", all, "papers whose claims are tried")
+	f.StringVar(&plots, "plots", "", "folder for the curves of rewards, an SVG a paper")
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "paired seeds")
 	f.IntVar(&o.Held, "held", o.Held, "other people to measure on, of each kind of words")
-	f.IntVar(&o.Policy.Persons, "persons", o.Policy.Persons, "made-up people to learn from")
-	f.IntVar(&o.Policy.Sessions, "sessions", o.Policy.Sessions, "sessions of each")
-	f.IntVar(&o.Policy.Group, "group", o.Policy.Group, "times that each session is drawn")
-	f.BoolVar(&o.Policy.Weak, "weak", o.Policy.Weak, "start from a policy that keeps and replaces too little, and not from the shipped models")
+	f.IntVar(&o.Continuations, "continuations", o.Continuations, "ways on from a state that tell what a draw was worth")
+	f.StringSliceVar(&o.Starts, "starts", o.Starts, "what trainings begin from: weak, shipped")
+	f.IntVar(&o.Options.Persons, "persons", o.Options.Persons, "made-up people to learn from")
+	f.IntVar(&o.Options.Sessions, "sessions", o.Options.Sessions, "sessions of each")
+	f.IntVar(&o.Options.Group, "group", o.Options.Group, "times that each session is drawn")
 	return cmd
 }
 
-func (c *cli) runEvalTraining(ctx context.Context, o training.ExperimentOptions) error {
+func (c *cli) runEvalTraining(ctx context.Context, o reinforcement.ExperimentOptions, papers []string, plots string) error {
 	if err := o.Validate(); err != nil {
 		return usageError{err}
 	}
-	o.Progress = c.err
-	arms, err := training.DeltaMem(ctx, o)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		return writeJSON(c.out, map[string]any{"experiments": map[string]any{"deltamem": arms}})
-	}
-	t := c.table("arm", "words", "updates hit %", "beside the first", "wrong %", "beside the first", "evidence kept %", "same reward %")
-	for _, a := range arms {
-		for _, words := range []string{"train", "heldout"} {
-			t.AppendRow([]any{
-				a.Name, words, percent(a.Measures["update_hits/"+words]), percent(a.Beside["update_hits/"+words]),
-				percent(a.Measures["wrong_updates/"+words]), percent(a.Beside["wrong_updates/"+words]),
-				percent(a.Measures["kept_evidence/"+words]), percent(a.Measures["same_reward"]),
-			})
+	if plots != "" {
+		if err := os.MkdirAll(plots, 0o750); err != nil {
+			return usageError{err}
 		}
 	}
-	t.Render()
+	step := func(what string) {
+		bar := c.bar(-1, what)
+		total := 0
+		o.Total = func(n int) { total += n; bar.ChangeMax(total) }
+		o.Progress = func() { _ = bar.Add(1) } // a bar that cannot be drawn is no reason to stop
+	}
+	report := trainingReport{Experiments: map[string]reinforcement.Experiment{}}
+	step("ceilings")
+	var err error
+	if report.Ceilings, err = reinforcement.Ceilings(ctx, o); err != nil {
+		return err
+	}
+	if !c.json {
+		fmt.Fprintln(c.out, "what there is to gain")
+		c.printArms(report.Ceilings, []string{"update_hits", "wrong_updates", "answered", "kappa", "lost_memory", "lost_profile", "lost_answer"})
+	}
+	for _, e := range experiments {
+		if !slices.Contains(papers, e.paper) {
+			continue
+		}
+		step(e.paper)
+		x, err := e.run(ctx, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.paper, err)
+		}
+		report.Experiments[e.paper] = x
+		if plots != "" {
+			if err := x.Plot(filepath.Join(plots, e.paper+".svg")); err != nil {
+				return err
+			}
+		}
+		if !c.json {
+			fmt.Fprintf(c.out, "\n%s: %s?\n", x.Paper, x.Claim)
+			c.printArms(x.Arms, e.measures)
+		}
+	}
+	if c.json {
+		return writeJSON(c.out, report)
+	}
 	return nil
 }
 
+// printArms prints measures of arms, in percent: of people's with words that were learned from before those with others.
+func (c *cli) printArms(arms []reinforcement.Arm, measures []string) {
+	header := []any{"arm", "start"}
+	for _, m := range measures {
+		header = append(header, strings.ReplaceAll(m, "_", " ")+" %")
+	}
+	t := c.table(header...)
+	for _, a := range arms {
+		row := []any{a.Name, a.Start}
+		for _, m := range measures {
+			var cells []string
+			for _, name := range []string{m, m + "/train", m + "/heldout"} {
+				if e, ok := a.Measures[name]; ok {
+					cells = append(cells, percent(e))
+				}
+			}
+			row = append(row, strings.Join(cells, "; "))
+		}
+		t.AppendRow(row)
+	}
+	t.Render()
+}
+
 // percent is an estimate as people read it.
-func percent(e training.Estimate) string { return fmt.Sprintf("%.1f ± %.1f", 100*e.Mean, 100*e.Half) }
+func percent(e reinforcement.Estimate) string {
+	return fmt.Sprintf("%.1f ± %.1f", 100*e.Mean, 100*e.Half)
+}

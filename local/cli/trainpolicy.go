@@ -4,19 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/evaluation/reinforcement"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
-	"github.com/mneme-memory/mneme/evaluation/training"
 	"github.com/mneme-memory/mneme/shared/decision"
 )
 
 // policyArgs are the flags of train policy beside its options.
 type policyArgs struct {
 	file, reward, strategy string
+	roles                  []string
 	held                   int
 }
 
@@ -24,22 +25,28 @@ type policyArgs struct {
 const heldSeed = 4001
 
 func (c *cli) trainPolicy() *cobra.Command {
-	o, a := training.PolicyDefaults(), policyArgs{}
+	o, a := reinforcement.Defaults(), policyArgs{}
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Train what the embedded policy decides, by what its decisions lead to",
-		Long: "policy trains the decisions of the embedded policy - which turns are kept, what a statement does to an entry - on made-up\n" +
-			"lives, by reinforcement: each session is drawn several times from the same state of memory, and better draws are made likelier.\n" +
+		Long: "policy trains the decisions of the embedded policy - which turns are kept, what is looked up, what a statement does to an\n" +
+			"entry, what a profile shows - on made-up lives, by reinforcement: each session is drawn several times from the same state of\n" +
+			"memory, and better draws are made likelier.\n" +
 			"It prints what start and result do with other people, in words that were learned from and in others. The same\n" +
 			"options give the same file.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Progress = c.err
+			o.Reward = reinforcement.Reward(a.reward)
+			for _, r := range a.roles {
+				o.Roles = append(o.Roles, decision.Role(r))
+			}
 			return c.runTrainPolicy(cmd.Context(), o, a)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.reward, "reward", "transition", "what decisions are worth: transition (DeltaMem)")
+	f.StringVar(&a.reward, "reward", string(o.Reward), "what decisions are worth: transition (DeltaMem), outcome (questions about all that was told), "+
+		"dense (MemBuilder), stages (SaliMory) or horizon (Memory-R2)")
+	f.StringSliceVar(&a.roles, "roles", nil, "decisions that learn, of "+roleNames()+" (all)")
 	f.StringVar(&a.strategy, "strategy", "salimory", "whose decisions: salimory")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses people and draws")
 	f.IntVar(&o.Persons, "persons", o.Persons, "made-up people to learn from")
@@ -47,8 +54,13 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.IntVar(&o.Group, "group", o.Group, "times that each session is drawn")
 	f.IntVar(&o.Hidden, "hidden", o.Hidden, "width of the heads' layer; 0 for none")
 	f.BoolVar(&o.Weak, "weak", o.Weak, "start from a policy that keeps and replaces too little, and not from the shipped models")
-	f.Float64Var(&o.Reward.Tau, "tau", o.Reward.Tau, "least similarity of two entries that say the same, -1 to 1")
-	f.BoolVar(&o.Reward.Keywords, "keywords", o.Reward.Keywords, "whether a pair counts for the keywords that it tells")
+	f.Float64Var(&o.Transition.Tau, "tau", o.Transition.Tau, "transition: least similarity of two entries that say the same, -1 to 1")
+	f.BoolVar(&o.Transition.Keywords, "keywords", o.Transition.Keywords, "transition: whether a pair counts for the keywords that it tells")
+	f.IntVar(&o.Every, "every", o.Every, "sessions that one reward is for; not of horizon, which rewards each")
+	f.Float64Var(&o.Attribution, "attribution", o.Attribution, "dense: weight of decisions about the kind of memory that answered most")
+	f.IntVar(&o.Parts, "parts", o.Parts, "stages: how many of R1, R2 and R3 count")
+	f.BoolVar(&o.Contrast, "contrast", o.Contrast, "stages: learn from the best beside the worst of a group, too")
+	f.Float64Var(&o.Local, "local", o.Local, "horizon: share of credit of groups that begin at one state")
 	f.Float64Var(&o.Update.Adam.Rate, "rate", o.Update.Adam.Rate, "size of the optimizer's steps")
 	f.IntVar(&a.held, "held", 20, "other people to measure on, in words that were learned from and in others; 0 for none")
 	outFlag(f, &a.file)
@@ -57,15 +69,20 @@ func (c *cli) trainPolicy() *cobra.Command {
 
 // policyMeasures are what start and result do.
 type policyMeasures struct {
-	Words string             `json:"words"`
-	Start formation.Measures `json:"start"`
-	Now   formation.Measures `json:"now"`
+	Words string                 `json:"words"`
+	Start reinforcement.Measured `json:"start"`
+	Now   reinforcement.Measured `json:"now"`
 }
 
-func (c *cli) runTrainPolicy(ctx context.Context, o training.PolicyOptions, a policyArgs) error {
-	if a.reward != "transition" {
-		return usageError{fmt.Errorf("--reward is %q, want transition", a.reward)}
+func roleNames() string {
+	var names []string
+	for _, r := range decision.Roles() {
+		names = append(names, string(r))
 	}
+	return strings.Join(names, ", ")
+}
+
+func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a policyArgs) error {
 	if a.strategy != "salimory" {
 		return usageError{fmt.Errorf("--strategy is %q, want salimory", a.strategy)}
 	}
@@ -75,10 +92,12 @@ func (c *cli) runTrainPolicy(ctx context.Context, o training.PolicyOptions, a po
 	if err := o.Validate(); err != nil {
 		return usageError{err}
 	}
-	policy, record, err := training.Policy(ctx, o)
+	bar := c.bar(o.Persons, "people")
+	s, err := reinforcement.Train(ctx, o, reinforcement.Start(o), func(reinforcement.State) error { return bar.Add(1) })
 	if err != nil {
 		return err
 	}
+	policy, record := s.Policy, s.Record
 	if err := writeModel(a.file, policy.Encode); err != nil {
 		return err
 	}
@@ -94,9 +113,9 @@ func (c *cli) runTrainPolicy(ctx context.Context, o training.PolicyOptions, a po
 		m := policyMeasures{Words: string(split)}
 		for _, of := range []struct {
 			choose decision.Chooser
-			to     *formation.Measures
-		}{{training.StartPolicy(o), &m.Start}, {policy, &m.Now}} {
-			if *of.to, err = training.MeasurePolicy(ctx, of.choose, people); err != nil {
+			to     *reinforcement.Measured
+		}{{reinforcement.StartPolicy(o), &m.Start}, {policy, &m.Now}} {
+			if *of.to, err = reinforcement.Measure(ctx, of.choose, people); err != nil {
 				return err
 			}
 		}
@@ -104,18 +123,19 @@ func (c *cli) runTrainPolicy(ctx context.Context, o training.PolicyOptions, a po
 	}
 	if c.json {
 		return json.NewEncoder(c.out).Encode(struct {
-			training.PolicyRecord
+			reinforcement.Record
 			Measured []policyMeasures `json:"measured"`
 		}{record, measured})
 	}
-	fmt.Fprintf(c.out, "learned from %d sessions; rewards of %.1f %% of the groups were all the same; mean reward of the first person %.3f, "+
-		"of the last %.3f\n", record.Sessions, 100*record.SameReward, record.Rewards[0], record.Rewards[len(record.Rewards)-1])
+	fmt.Fprintf(c.out, "learned from %d sessions, for which %d were formed; rewards of %.1f %% of the groups were all the same; mean reward of "+
+		"the first person %.3f, of the last %.3f\n", record.Sessions, record.Steps, 100*record.SameReward(), record.Rewards[0],
+		record.Rewards[len(record.Rewards)-1])
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "words\tpolicy\tupdates hit %\twrong %\tevidence kept %\tdropped %\tcontained %\tmemories a user")
+	fmt.Fprintln(w, "words\tpolicy\tupdates hit %\twrong %\tevidence kept %\tdropped %\tanswered %\tvague %\tmemories a user")
 	for _, m := range measured {
-		for i, x := range []formation.Measures{m.Start, m.Now} {
-			fmt.Fprintf(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\n", m.Words, []string{"start", "trained"}[i], 100*x.UpdateHits,
-				100*x.WrongUpdates, 100*x.KeptEvidence, 100*x.DroppedShare, 100*x.Containment, x.MemoriesPerUser)
+		for i, x := range []reinforcement.Measured{m.Start, m.Now} {
+			fmt.Fprintf(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\n", m.Words, []string{"start", "trained"}[i], 100*x.UpdateHits,
+				100*x.WrongUpdates, 100*x.KeptEvidence, 100*x.DroppedShare, 100*x.Answered, 100*x.Vague, x.MemoriesPerUser)
 		}
 	}
 	return w.Flush()

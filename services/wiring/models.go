@@ -177,32 +177,36 @@ func (f Filters) Find(p tenant.Policy) (formation.Filter, error) {
 	return nil, missing(p)
 }
 
-// FormationOptions adapt the policies of formation.
-type FormationOptions struct {
-	Options formationllm.Options `envPrefix:"MNEME_LLM_"`
-	// Decisions is a trained policy.
-	Decisions string `env:"MNEME_DECISION_POLICY" desc:"file of a policy that mneme train policy made, for the filter of tenants of policy embedded, and what is formed of those of strategy salimory; empty for the rules"`
+// Decisions is a trained policy of decisions.
+type Decisions struct {
+	File string `env:"MNEME_DECISION_POLICY" desc:"file of a policy that mneme train policy made, for tenants of policy embedded: their filter, their profiles, and what is formed of those of strategy salimory; empty for the rules"`
 }
 
-// decisions reads the trained policy; nil where there is none.
-func (o FormationOptions) decisions() (*decision.Policy, error) {
-	if o.Decisions == "" {
+// FormationOptions adapt the policies of formation.
+type FormationOptions struct {
+	Options   formationllm.Options `envPrefix:"MNEME_LLM_"`
+	Decisions Decisions
+}
+
+// read returns the trained policy; nil where there is none.
+func (d Decisions) read() (*decision.Policy, error) {
+	if d.File == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(o.Decisions)
+	data, err := os.ReadFile(d.File)
 	if err != nil {
 		return nil, fault.Terminal("MNEME_DECISION_POLICY", "%w", err)
 	}
 	p, err := decision.Decode(data)
 	if err != nil {
-		return nil, fault.Terminal("MNEME_DECISION_POLICY", "%s: %w", o.Decisions, err)
+		return nil, fault.Terminal("MNEME_DECISION_POLICY", "%s: %w", d.File, err)
 	}
 	return p, nil
 }
 
 // OpenFilters makes the filters of every policy there is.
 func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filters, func() error, error) {
-	trained, err := o.decisions()
+	trained, err := o.Decisions.read()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -263,7 +267,7 @@ func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Former
 	for _, s := range strategies.All() {
 		formers[variant{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
 	}
-	trained, err := o.decisions()
+	trained, err := o.Decisions.read()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -303,21 +307,30 @@ func (r RecallPolicies) Find(p tenant.Policy) (recall.Profiler, recall.Generator
 
 // RecallOptions adapt the llm policy of recall.
 type RecallOptions struct {
-	Options recallllm.Options `envPrefix:"MNEME_LLM_"`
+	Options   recallllm.Options `envPrefix:"MNEME_LLM_"`
+	Decisions Decisions
 }
 
 // OpenRecallPolicies makes the query-time policies of every policy there is.
 func (m Model) OpenRecallPolicies(o RecallOptions, tel *telemetry.Telemetry) (RecallPolicies, func() error, error) {
-	out := RecallPolicies{tenant.PolicyEmbedded: {recallembedded.NewProfiler(), recallembedded.NewGenerator()}}
+	trained, err := o.Decisions.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	profiler := recallembedded.NewProfiler()
+	if trained != nil {
+		profiler = profiler.Deciding(trained)
+	}
+	out := RecallPolicies{tenant.PolicyEmbedded: {profiler, recallembedded.NewGenerator()}}
 	client, free, err := m.open(tel)
 	if err != nil || client == nil {
 		return out, free, err
 	}
-	profiler, err1 := recallllm.NewProfiler(client, o.Options)
+	byModel, err1 := recallllm.NewProfiler(client, o.Options)
 	generator, err2 := recallllm.NewGenerator(client, o.Options)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, nil, errors.Join(invalidModel(err), free())
 	}
-	out[tenant.PolicyLLM] = RecallPolicy{profiler, generator}
+	out[tenant.PolicyLLM] = RecallPolicy{byModel, generator}
 	return out, free, nil
 }

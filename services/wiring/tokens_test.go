@@ -158,7 +158,7 @@ func TestATrainedPolicyIsReadWhereOneIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: path}
+	o := wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: wiring.Decisions{File: path}}
 	formers, _, err := wiring.Model{}.OpenFormers(o, telemetry.Discard())
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestATrainedPolicyIsReadWhereOneIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{path, path + ".not"} {
-		o.Decisions = file
+		o.Decisions .File = file
 		_, _, err1 := wiring.Model{}.OpenFormers(o, telemetry.Discard())
 		_, _, err2 := wiring.Model{}.OpenFilters(o, telemetry.Discard())
 		for _, err := range []error{err1, err2} {

@@ -24,14 +24,20 @@ type Role string
 const (
 	// Filter is whether a turn is kept: drop, keep.
 	Filter Role = "filter"
+	// Lookup is whether the bank is searched for what a statement may change: none, own.
+	Lookup Role = "lookup"
 	// Change is what a statement does to an entry: nothing, link, replace.
 	Change Role = "change"
+	// Profile is whether what was found for a query has a line in the profile: leave, show.
+	Profile Role = "profile"
 )
 
 // features names what options of a role are described by, in order.
 var features = map[Role][]string{
-	Filter: {"keep", "score", "words", "question", "assistant", "number"},
-	Change: {"link", "link_change", "link_same", "replace", "replace_change", "replace_ends", "replace_similar", "replace_slot"},
+	Filter:  {"keep", "score", "words", "question", "assistant", "number"},
+	Lookup:  {"own", "worth", "words", "episodic", "number", "slot"},
+	Change:  {"link", "link_change", "link_same", "replace", "replace_change", "replace_ends", "replace_similar", "replace_slot"},
+	Profile: {"show", "rank", "support", "words", "episodic", "preference"},
 }
 
 // Features returns the names of a role's features, in order.

@@ -13,6 +13,8 @@ type Option struct {
 	Features []float64
 	// Base are the log-odds that it has without a head: those of the rules or models that decide so far.
 	Base float64
+	// About is the kind of memory that the decision is about, for rewards that weigh kinds; empty where it is about none.
+	About string
 }
 
 // Head scores options: linearly, or through one hidden layer of tanh. Its zero weights change nothing of the log-odds that options have.

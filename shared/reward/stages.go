@@ -122,15 +122,15 @@ func Attribute(keywords []string, bank, profile []string, answer string, least f
 		stage Stage
 		texts []string
 	}{{StageMemory, bank}, {StageProfile, profile}, {StageAnswer, []string{answer}}} {
-		if coverage(keywords, at.texts) < least {
+		if Coverage(keywords, at.texts) < least {
 			return at.stage
 		}
 	}
 	return StageNone
 }
 
-// coverage is the greatest share of keywords that one of the texts tells.
-func coverage(keywords, texts []string) float64 {
+// Coverage is the greatest share of keywords that one of the texts tells, in whatever inflection.
+func Coverage(keywords, texts []string) float64 {
 	best := 0.0
 	for _, t := range texts {
 		best = max(best, fidelity(Entry{Text: t}, Entry{Keywords: keywords}, TransitionOptions{Keywords: true}))

@@ -41,7 +41,7 @@ func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Rela
 		slot = 1
 	}
 	similar := memory.Cosine(c.Vector, m.Vector)
-	out[0].Features = make([]float64, len(decision.Features(decision.Change)))
+	out[0].Features, out[0].About = make([]float64, len(decision.Features(decision.Change))), string(c.Kind)
 	out[links].Features = []float64{1, odds(change) / 5, odds(r[relation.Same]) / 5, 0, 0, 0, 0, 0}
 	out[replaces].Features = []float64{0, 0, 0, 1, odds(change) / 5, odds(r[relation.Ends]) / 5, similar, slot}
 	return out

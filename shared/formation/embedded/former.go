@@ -3,12 +3,16 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"math"
+	"strings"
+	"unicode"
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
+	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -94,7 +98,30 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 			out = append(out, f.candidate(quotation{said: clean(said), sources: []string{turn.ID}}, turn))
 		}
 	}
+	f.lookUp(out)
 	return out, nil
+}
+
+// lookUpOdds are the log-odds of a search without a policy: every statement has its own.
+const lookUpOdds = 3
+
+// lookUp decides which candidates are held against what the bank has.
+func (f *Former) lookUp(candidates []formation.Candidate) {
+	if _, plain := f.choose.(decision.Rules); plain {
+		return
+	}
+	has := map[bool]float64{true: 1}
+	for i, c := range candidates {
+		worth := f.worth(memory.Turn{Role: memory.RoleUser, Speaker: c.Speaker, Text: c.Content})
+		own := learning.Option{Base: lookUpOdds, Features: []float64{
+			1, odds(worth) / 5, math.Log1p(float64(text.CountWords(c.Content))) / 5, has[c.Kind == memory.KindEpisodic],
+			has[strings.ContainsFunc(c.Content, unicode.IsDigit)], has[c.Slot != ""],
+		}}
+		none := learning.Option{Features: make([]float64, len(own.Features)), About: string(c.Kind)}
+		if f.choose.Choose(decision.Lookup, []learning.Option{none, own}) == 0 {
+			candidates[i].Neighbours = formation.NoNeighbours
+		}
+	}
 }
 
 // before is the turn before another.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/conversation"
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -24,12 +26,18 @@ const (
 )
 
 // Profiler writes profiles. It is safe for concurrent use.
-type Profiler struct{ splitter *text.Splitter }
+type Profiler struct {
+	splitter *text.Splitter
+	choose   decision.Chooser
+}
 
 var _ recall.Profiler = (*Profiler)(nil)
 
 // NewProfiler returns the profiler.
-func NewProfiler() *Profiler { return &Profiler{splitter: text.NewSplitter()} }
+func NewProfiler() *Profiler { return &Profiler{text.NewSplitter(), decision.Rules{}} }
+
+// Deciding returns the profiler with a chooser of what has a line. What stands in the core block has one always.
+func (p *Profiler) Deciding(choose decision.Chooser) *Profiler { return &Profiler{p.splitter, choose} }
 
 // Profile gives the budget to what is worth most a word. First comes the core block, with at most a third of it; then what was said
 // just now and no memory tells; then each turn's best memory by rank, a long one with the sentences that the question asks for; then older
@@ -45,7 +53,7 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	w.addCore()
 	w.addRecent(justSaid)
 	for i := range w.units {
-		if w.units[i].head == nil { // nor is it in the core block
+		if w.units[i].head == nil && p.shows(&w.units[i], e) { // nor is it in the core block
 			w.addHead(&w.units[i])
 		}
 	}
@@ -58,6 +66,23 @@ func (p *Profiler) Profile(ctx context.Context, _ memory.Scope, e recall.Evidenc
 	}
 	w.number()
 	return recall.Profile{Sections: w.sections(), Cited: w.cited}, nil
+}
+
+// showOdds are the log-odds of a line without a policy: everything that fits has one.
+const showOdds = 3
+
+// shows reports whether a turn's memories have lines.
+func (p *Profiler) shows(u *unit, e recall.Evidence) bool {
+	if _, plain := p.choose.(decision.Rules); plain {
+		return true
+	}
+	m, has := u.members[0], map[bool]float64{true: 1}
+	show := learning.Option{Base: showOdds, Features: []float64{
+		1, float64(u.rank) / 10, e.Support / 5, float64(countWords(m.Content)) / 20, has[m.Kind == memory.KindEpisodic],
+		has[m.Kind == memory.KindPreference],
+	}}
+	leave := learning.Option{Features: make([]float64, len(show.Features)), About: string(m.Kind)}
+	return p.choose.Choose(decision.Profile, []learning.Option{leave, show}) == 1
 }
 
 // number numbers the best memories of all turns first, by rank, and then the others, so that the first numbers are one a turn.

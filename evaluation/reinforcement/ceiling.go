@@ -1,0 +1,173 @@
+package reinforcement
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/evaluation/synthesis"
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+)
+
+// Ceilings measures what there is to gain: the shipped models, and the truth in place of the filter, of the relation of statements, and of
+// both, with people in words that were learned from and in others. What a profile could do at best is in each arm's "best_utilization":
+// the share of questions for which the value is among what was found.
+func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	arms := []struct {
+		name           string
+		filter, relate bool
+	}{{"shipped models", false, false}, {"true filter", true, false}, {"true relations", false, true}, {"both true", true, true}}
+	trials := make([]trial, len(arms)*o.Seeds)
+	done := o.told(len(trials))
+	e := embedding.Cached(builtin.New(), 50_000)
+	err := each(ctx, len(trials), func(ctx context.Context, i int) error {
+		arm, seed := arms[i/o.Seeds], i%o.Seeds
+		trials[i].measures = map[string]float64{}
+		for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
+			people, err := o.held(seed, split)
+			if err != nil {
+				return err
+			}
+			m, err := measure(ctx, decision.Rules{}, people, e, func(p *person) formation.Pipeline {
+				out := newMaker(e).by(decision.Rules{}, "ceiling")
+				if arm.filter {
+					out.Filter = trueFilter{p}
+				}
+				if arm.relate {
+					out.Former = &salimory.Embedded{Former: embedded.NewFormerWith(embedded.IdentityOf(salimory.Name), trueJudge{p, p.byTime()}, 0.5, 0.5)}
+				}
+				return out
+			})
+			if err != nil {
+				return fmt.Errorf("%s, seed %d: %w", arm.name, seed+1, err)
+			}
+			for name, v := range m.Shares() {
+				trials[i].measures[name+"/"+string(split)] = v
+			}
+		}
+		done()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []Arm
+	for a, arm := range arms {
+		r := report(arm.name, trials[a*o.Seeds:][:o.Seeds], trials[:o.Seeds])
+		if a == 0 {
+			r.Beside = nil
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// trueFilter keeps what is worth keeping.
+type trueFilter struct{ *person }
+
+// Filter implements formation.Filter.
+func (f trueFilter) Filter(_ context.Context, _ memory.Scope, turns, _ []memory.Turn) ([]memory.SaliencyDecision, error) {
+	out := make([]memory.SaliencyDecision, len(turns))
+	for i, t := range turns {
+		out[i] = memory.SaliencyDecision{Salient: f.salient[t.ID], Threshold: 0.5, PolicyVersion: "truth"}
+		if out[i].Salient {
+			out[i].Score = 1
+		}
+	}
+	return out, nil
+}
+
+// spoken is what a turn is known by to a judge of statements.
+type spoken struct {
+	at      time.Time
+	speaker string
+}
+
+// byTime are the targets of turns by when they were said, and by whom.
+func (p *person) byTime() map[spoken][]int {
+	out := map[spoken][]int{}
+	for _, s := range p.Sessions {
+		for _, t := range s.Turns {
+			out[spoken{t.Time.UTC(), t.Speaker}] = p.told[t.ID]
+		}
+	}
+	return out
+}
+
+// trueJudge knows what statements do to each other.
+type trueJudge struct {
+	*person
+	targets map[spoken][]int
+}
+
+// of are the targets of the turn that a statement is of.
+func (j trueJudge) of(s relation.Statement) []int { return j.targets[spoken{s.Time.UTC(), s.Speaker}] }
+
+// Judge implements embedded.Judge.
+func (j trueJudge) Judge(later relation.Statement, stored []relation.Statement) []relation.Relation {
+	out := make([]relation.Relation, len(stored))
+	for i, s := range stored {
+		out[i] = j.Between(later, s)
+	}
+	return out
+}
+
+// Between implements embedded.Judge.
+func (j trueJudge) Between(later, stored relation.Statement) (out relation.Relation) {
+	label := relation.Unrelated
+	for _, i := range j.of(later) {
+		target := j.Targets[i]
+		if target.Predecessor < 0 || !j.tells(stored, target.Predecessor) {
+			continue
+		}
+		switch target.Evolution {
+		case synthesis.EvolutionAgain:
+			label = max(label, relation.Same)
+		case synthesis.EvolutionExpand:
+			label = max(label, relation.Adds)
+		case synthesis.EvolutionEnd:
+			label = max(label, relation.Ends)
+		default:
+			label = max(label, relation.Replaces)
+		}
+	}
+	out[label] = 1
+	return out
+}
+
+// tells reports whether a statement is of a turn that tells a target, or tells it again.
+func (j trueJudge) tells(s relation.Statement, target int) bool {
+	for _, i := range j.of(s) {
+		if i == target || j.Targets[i].Operation == memory.OpNone && j.Targets[i].Predecessor == target {
+			return true
+		}
+	}
+	return false
+}
+
+// Gone implements embedded.Judge: parts go that tell the value that was replaced.
+func (j trueJudge) Gone(later relation.Statement, parts []string) []float64 {
+	out := make([]float64, len(parts))
+	for _, i := range j.of(later) {
+		before := j.Targets[i].Predecessor
+		if before < 0 || j.Targets[i].Evolution == synthesis.EvolutionExpand || j.Targets[i].Evolution == synthesis.EvolutionAgain {
+			continue
+		}
+		for k, p := range parts {
+			if tells(p, j.Targets[before].Value) || tells(p, j.Targets[before].Keywords[0]) {
+				out[k] = 1
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,272 @@
+package reinforcement
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/mneme-memory/mneme/evaluation/synthesis"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/learning"
+)
+
+// Estimate is a mean over seeds with the half of its interval, 95 % by Student's t.
+type Estimate struct {
+	Mean float64 `json:"mean"`
+	Half float64 `json:"half"`
+}
+
+// estimate is that of values; of fewer than two there is no interval, and Half is 0.
+func estimate(values []float64) Estimate {
+	n := float64(len(values))
+	if len(values) < 2 {
+		return Estimate{Mean: stat.Mean(values, nil)}
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
+	return Estimate{stat.Mean(values, nil), t * stat.StdDev(values, nil) / math.Sqrt(n)}
+}
+
+// Experiment is a paper's claim with what was found.
+type Experiment struct {
+	// Paper names it, Claim is what it says in our words.
+	Paper string `json:"paper"`
+	Claim string `json:"claim"`
+	Arms  []Arm  `json:"arms"`
+}
+
+// Arm is one way of doing it. Measures have the estimates over Seeds by name, and, where they are of people, by the words these use:
+// "update_hits/train" are words that were learned from, "update_hits/heldout" others. Beside has the differences to the first arm of the
+// same start, seed by seed.
+type Arm struct {
+	Name string `json:"name"`
+	// Start is what trainings begin from: weak or shipped; empty where nothing is trained.
+	Start    string              `json:"start,omitempty"`
+	Seeds    int                 `json:"seeds"`
+	Measures map[string]Estimate `json:"measures"`
+	Beside   map[string]Estimate `json:"beside_first,omitempty"`
+	// Curve are the mean rewards of the people learned from, in order, Steps how many sessions were formed until then.
+	Curve []Estimate `json:"curve,omitempty"`
+	Steps []float64  `json:"steps,omitempty"`
+}
+
+// Starts of trainings.
+const (
+	StartWeak    = "weak"
+	StartShipped = "shipped"
+)
+
+// ExperimentOptions are how experiments are made.
+type ExperimentOptions struct {
+	// Seeds is how many paired seeds each arm is tried with, Held how many other people each is measured on, of each kind of words.
+	Seeds, Held int
+	// Starts are what trainings begin from.
+	Starts []string
+	// Continuations is how many ways a life goes on from a state to know what a draw was worth.
+	Continuations int
+	// Options are what all trainings have in common.
+	Options Options
+	// Total is told how many tries there are, Progress of each that is over; nil for nobody.
+	Total    func(int)
+	Progress func()
+}
+
+// ExperimentDefaults returns ten paired seeds of small trainings, from both starts.
+func ExperimentDefaults() ExperimentOptions {
+	o := ExperimentOptions{
+		Seeds: 10, Held: 4, Continuations: 64, Starts: []string{StartWeak, StartShipped}, Options: Defaults(),
+	}
+	o.Options.Persons, o.Options.Sessions = 8, 8
+	return o
+}
+
+// Quick returns settings that take some minutes, and whose intervals are wide.
+func (o ExperimentOptions) Quick() ExperimentOptions {
+	o.Seeds, o.Held, o.Continuations, o.Starts = 3, 2, 16, []string{StartWeak}
+	o.Options.Persons, o.Options.Sessions, o.Options.Group = 3, 6, 4
+	return o
+}
+
+// Validate reports a setting that is out of range.
+func (o ExperimentOptions) Validate() error {
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"seeds", o.Seeds}, {"held", o.Held}, {"continuations", o.Continuations}, {"starts", len(o.Starts)}} {
+		if n.value < 1 || n.value > 1000 {
+			return fault.Terminal(n.field, "is %d, want 1 to 1000", n.value)
+		}
+	}
+	for _, s := range o.Starts {
+		if s != StartWeak && s != StartShipped {
+			return fault.Terminal("starts", "have %q, want %q or %q", s, StartWeak, StartShipped)
+		}
+	}
+	return o.Options.Validate()
+}
+
+func (o ExperimentOptions) told(total int) func() {
+	if o.Total != nil {
+		o.Total(total)
+	}
+	if o.Progress != nil {
+		return o.Progress
+	}
+	return func() {}
+}
+
+// trial is what one try of an arm came to.
+type trial struct {
+	measures map[string]float64
+	record   Record
+}
+
+// training is an arm that trains; without a change it is the start, untrained.
+type training struct {
+	name   string
+	change func(*Options)
+}
+
+// trained tries trainings with all starts and seeds, on all cores.
+func (o ExperimentOptions) trained(ctx context.Context, arms []training) ([]Arm, error) {
+	trials := make([]trial, len(o.Starts)*len(arms)*o.Seeds)
+	done := o.told(len(trials))
+	err := each(ctx, len(trials), func(ctx context.Context, i int) (err error) {
+		seed, arm, start := i%o.Seeds, arms[i/o.Seeds%len(arms)], o.Starts[i/o.Seeds/len(arms)]
+		if trials[i], err = o.train(ctx, arm, start, seed); err != nil {
+			return fmt.Errorf("arm %q, seed %d: %w", arm.name, seed+1, err)
+		}
+		done()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []Arm
+	for s, start := range o.Starts {
+		first := trials[s*len(arms)*o.Seeds:][:o.Seeds]
+		for a, arm := range arms {
+			of := trials[(s*len(arms)+a)*o.Seeds:][:o.Seeds]
+			r := report(arm.name, of, first)
+			if r.Start = start; a == 0 {
+				r.Beside = nil
+			}
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// report has the estimates of an arm's tries.
+func report(name string, of, first []trial) Arm {
+	out := Arm{Name: name, Seeds: len(of), Measures: map[string]Estimate{}, Beside: map[string]Estimate{}}
+	for measure := range of[0].measures {
+		var values, differences []float64
+		for i, t := range of {
+			values = append(values, t.measures[measure])
+			if base, ok := first[i].measures[measure]; ok {
+				differences = append(differences, t.measures[measure]-base)
+			}
+		}
+		out.Measures[measure] = estimate(values)
+		if len(differences) == len(values) {
+			out.Beside[measure] = estimate(differences)
+		}
+	}
+	for i := range of[0].record.Rewards {
+		values := make([]float64, len(of))
+		for j, t := range of {
+			values[j] = t.record.Rewards[i]
+		}
+		out.Curve = append(out.Curve, estimate(values))
+		out.Steps = append(out.Steps, float64(of[0].record.Steps)*float64(i+1)/float64(len(of[0].record.Rewards)))
+	}
+	return out
+}
+
+// heldSeeds are where the seeds of people begin that arms are measured on.
+const heldSeeds = 50_000
+
+func (o ExperimentOptions) train(ctx context.Context, arm training, start string, seed int) (trial, error) {
+	p := o.Options
+	p.Seed, p.Weak = uint64(seed)+1, start == StartWeak //nolint:gosec // not negative
+	s := Start(p)
+	if arm.change != nil {
+		arm.change(&p)
+		var err error
+		if s, err = Train(ctx, p, Start(p), nil); err != nil {
+			return trial{}, err
+		}
+	}
+	out := trial{measures: map[string]float64{}, record: s.Record}
+	if arm.change != nil {
+		out.measures["same_reward"] = s.Record.SameReward()
+	}
+	for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
+		people, err := o.held(seed, split)
+		if err != nil {
+			return trial{}, err
+		}
+		m, err := Measure(ctx, s.Policy, people)
+		if err != nil {
+			return trial{}, err
+		}
+		for name, v := range m.Shares() {
+			out.measures[name+"/"+string(split)] = v
+		}
+	}
+	return out, nil
+}
+
+// held are the people that a seed is measured on.
+func (o ExperimentOptions) held(seed int, split synthesis.Split) ([]synthesis.Person, error) {
+	return synthesis.Generate(synthesis.Options{
+		Seed: heldSeeds + uint64(seed), Persons: o.Held, Sessions: o.Options.Sessions, Split: split, //nolint:gosec // not negative
+	})
+}
+
+// DeltaMem tries its reward of the state's transition (arXiv 2604.01560, 3.3) and changes of it.
+func DeltaMem(ctx context.Context, o ExperimentOptions) (Experiment, error) {
+	tau := func(t float64) func(*Options) { return func(o *Options) { o.Transition.Tau = t } }
+	arms, err := o.trained(ctx, []training{
+		{"transition", func(*Options) {}},
+		{"questions alone", func(o *Options) { o.Reward = RewardOutcome }},
+		{"without keyword coverage", func(o *Options) { o.Transition.Keywords = false }},
+		{"tau 0", tau(0)}, {"tau 0.5", tau(0.5)}, {"tau 0.75", tau(0.75)}, {"tau 0.9", tau(0.9)},
+		{"untrained", nil},
+	})
+	return Experiment{"deltamem", "a reward of the change of memory teaches more than questions alone; keywords and a threshold help", arms}, err
+}
+
+// MemBuilder tries rewards of each session and of several, and weights of what answered (3.4).
+func MemBuilder(ctx context.Context, o ExperimentOptions) (Experiment, error) {
+	every := func(n int) func(*Options) {
+		return func(o *Options) { o.Reward, o.Every = RewardDense, n }
+	}
+	weighed := func(by learning.Weighing) func(*Options) {
+		return func(o *Options) {
+			o.Reward, o.Attribution, o.Update.Surrogate.Weighing = RewardDense, 4, by
+		}
+	}
+	arms, err := o.trained(ctx, []training{
+		{"every session", every(1)}, {"every 2nd", every(2)}, {"every 4th", every(4)}, {"every 8th", every(8)},
+		{"weight 4 as printed", weighed(learning.WeighUnclipped)}, {"weight 4 on both terms", weighed(learning.WeighBoth)},
+		{"no free length", func(o *Options) { o.Reward, o.Dense.Difference = RewardDense, 0 }},
+		{"untrained", nil},
+	})
+	return Experiment{"membuilder", "rewards of each session teach more than sparse ones, and so does weighing what answered", arms}, err
+}
+
+// SaliMory tries the parts of its reward, and contrast pairs (3.3, 3.4).
+func SaliMory(ctx context.Context, o ExperimentOptions) (Experiment, error) {
+	parts := func(n int, contrast bool) func(*Options) {
+		return func(o *Options) { o.Reward, o.Parts, o.Contrast = RewardStages, n, contrast }
+	}
+	arms, err := o.trained(ctx, []training{
+		{"R1", parts(1, false)}, {"R1 + R2", parts(2, false)}, {"R1 + R2 + R3", parts(3, false)}, {"with contrast", parts(3, true)},
+		{"untrained", nil},
+	})
+	return Experiment{"salimory", "each stage's own reward, and contrast pairs, lose less on the way from memory to answer", arms}, err
+}

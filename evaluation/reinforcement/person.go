@@ -1,0 +1,227 @@
+package reinforcement
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/evaluation/synthesis"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/reward"
+	"github.com/mneme-memory/mneme/shared/text"
+)
+
+// person is a made-up life with what its sessions should lead to.
+type person struct {
+	synthesis.Person
+	subject  dataset.Subject
+	embedder embedding.Embedder
+	// wants are what the targets' statements say, with their vectors, in the order of the targets.
+	wants []reward.Entry
+	// told are the targets that a turn tells, salient the turns that are worth keeping.
+	told    map[string][]int
+	salient map[string]bool
+	// questions ask for what each target told; those of targets that set nothing have no text.
+	questions []question
+}
+
+func newPerson(ctx context.Context, p synthesis.Person, e embedding.Embedder) (*person, error) {
+	out := &person{Person: p, subject: p.Subject("training"), embedder: e, told: map[string][]int{}, salient: map[string]bool{}}
+	for i, target := range p.Targets {
+		out.wants = append(out.wants, reward.Entry{Text: target.Statement, Keywords: target.Keywords})
+		for _, turn := range target.Turns {
+			out.told[turn] = append(out.told[turn], i)
+		}
+	}
+	for _, s := range p.Sessions {
+		for _, t := range s.Turns {
+			out.salient[t.ID] = t.Salient
+		}
+	}
+	if err := embed(ctx, e, out.wants); err != nil {
+		return nil, err
+	}
+	return out, out.makeQuestions(ctx)
+}
+
+// said is what the turns of sessions say, up to the one given.
+func (p *person) said(session int) string {
+	var out strings.Builder
+	for _, s := range p.Sessions[:session+1] {
+		for _, turn := range s.Turns {
+			out.WriteString(turn.Text + "\n")
+		}
+	}
+	return out.String()
+}
+
+// holds are the targets whose statements hold when a session is over.
+func (p *person) holds(session int) map[int]bool {
+	out := map[int]bool{}
+	for i, target := range p.Targets {
+		if target.Session > session {
+			continue
+		}
+		ends := target.Operation == memory.OpUpdate || target.Operation == memory.OpMerge || target.Operation == memory.OpDelete
+		if ends && target.Evolution != synthesis.EvolutionExpand && target.Predecessor >= 0 {
+			delete(out, target.Predecessor)
+		}
+		if target.Operation != memory.OpDelete && target.Operation != memory.OpNone {
+			out[i] = true
+		}
+	}
+	return out
+}
+
+// wanted is what should be remembered when a session is over.
+func (p *person) wanted(session int) (out []reward.Entry) {
+	holds := p.holds(session)
+	for i := range p.Targets {
+		if holds[i] {
+			out = append(out, p.wants[i])
+		}
+	}
+	return out
+}
+
+// made is what a life remembers: the active entries, with the statements of what each replaced.
+func (p *person) made(ctx context.Context, formed formation.Formed) ([]reward.Entry, error) {
+	entries := map[string]memory.Memory{}
+	for _, m := range formed.Entries {
+		entries[m.ID] = m
+	}
+	var out []reward.Entry
+	for _, m := range formed.Entries {
+		if m.Status != memory.StatusActive {
+			continue
+		}
+		e := reward.Entry{Text: m.Content}
+		for _, id := range m.Predecessors {
+			for _, turn := range entries[id].Sources {
+				for _, i := range p.told[turn] {
+					e.Replaced = append(e.Replaced, p.Targets[i].Statement)
+				}
+			}
+		}
+		out = append(out, e)
+	}
+	return out, embed(ctx, p.embedder, out)
+}
+
+// judged says of what is remembered when a session is over what is faithful and what is vague (SaliMory, E.2): an entry is not faithful
+// that tells only what no longer holds; one is vague that tells less than half of the keywords of whatever its turns told, or rests on
+// turns that told nothing.
+func (p *person) judged(formed formation.Formed, session int) (out reward.Entries) {
+	holds := p.holds(session)
+	for _, m := range formed.Entries {
+		if m.Status != memory.StatusActive {
+			continue
+		}
+		out.All++
+		var tells []int
+		salient := false
+		for _, turn := range m.Sources {
+			salient = salient || p.salient[turn]
+			tells = append(tells, p.told[turn]...)
+		}
+		if len(tells) == 0 || slices.ContainsFunc(tells, func(i int) bool { return holds[i] || p.Targets[i].Operation == memory.OpNone }) {
+			out.Factual++
+		}
+		clear := slices.ContainsFunc(tells, func(i int) bool {
+			return reward.Coverage(p.Targets[i].Keywords, []string{m.Content}) >= leastClear
+		})
+		if len(tells) > 0 && !clear || len(tells) == 0 && !salient {
+			out.Vague++
+		}
+	}
+	return out
+}
+
+// leastClear is the share of a statement's keywords that an entry tells which is not vague.
+const leastClear = 0.5
+
+// gating is what became of the turns of sessions, the last not among them.
+func (p *person) gating(formed formation.Formed, from, to int) (out reward.Gating) {
+	for _, s := range p.Sessions[from:to] {
+		for _, t := range s.Turns {
+			kept, decided := formed.Decisions[t.ID]
+			kept = kept || !decided
+			if kept {
+				out.Kept++
+			}
+			if t.Salient {
+				out.Salient++
+				if kept {
+					out.KeptRight++
+				}
+			}
+		}
+	}
+	return out
+}
+
+func embed(ctx context.Context, e embedding.Embedder, entries []reward.Entry) error {
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = e.Text
+	}
+	vectors, err := e.Embed(ctx, texts)
+	if err != nil {
+		return fmt.Errorf("embed: %w", err)
+	}
+	for i := range entries {
+		entries[i].Vector = vectors[i]
+	}
+	return nil
+}
+
+// written is how many words each kind of memory was given in sessions beside how many the statements have that are wanted of them.
+func (p *person) written(formed formation.Formed, from, to int) (out []reward.Written) {
+	in := map[string]bool{}
+	for _, s := range p.Sessions[from:to] {
+		for _, t := range s.Turns {
+			in[t.ID] = true
+		}
+	}
+	kinds := map[memory.Kind]*reward.Written{}
+	kind := func(k memory.Kind) *reward.Written {
+		if kinds[k] == nil {
+			kinds[k] = &reward.Written{}
+		}
+		return kinds[k]
+	}
+	for _, m := range formed.Entries {
+		if m.Status == memory.StatusActive && slices.ContainsFunc(m.Sources, func(id string) bool { return in[id] }) {
+			kind(m.Kind).Tokens += float64(text.CountWords(m.Content))
+		}
+	}
+	for _, t := range p.Targets {
+		if t.Session >= from && t.Session < to && t.Operation != memory.OpNone && t.Operation != memory.OpDelete {
+			kind(t.Kind).Expert += float64(text.CountWords(t.Statement))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		out = append(out, *kinds[k])
+	}
+	return out
+}
+
+// words are how many all that is active has, and how many were said.
+func (p *person) words(formed formation.Formed) (remembered, said int) {
+	for _, m := range formed.Entries {
+		if m.Status == memory.StatusActive {
+			remembered += text.CountWords(m.Content)
+		}
+	}
+	for _, s := range p.Sessions {
+		for _, t := range s.Turns {
+			said += text.CountWords(t.Text)
+		}
+	}
+	return remembered, said
+}

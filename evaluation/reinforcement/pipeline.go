@@ -1,0 +1,66 @@
+package reinforcement
+
+import (
+	"sync"
+
+	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/formation/embedded"
+	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
+	"github.com/mneme-memory/mneme/shared/formation/saliency"
+	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/embedding"
+)
+
+// maker makes the pipelines of one person's rollouts: the production formers, whose models read nothing twice. What two statements have to
+// do with each other is most of a session's time, and most of it is the same in all draws.
+type maker struct {
+	embedder embedding.Embedder
+	filter   *saliency.Filter
+	former   *salimory.Embedded
+}
+
+func newMaker(e embedding.Embedder) maker {
+	t := crossencoder.ShippedJudge().Thresholds()
+	judge := &remembering{session: crossencoder.ShippedJudge().Session()}
+	return maker{e, saliency.NewTrained(), &salimory.Embedded{
+		Former: embedded.NewFormerWith(embedded.IdentityOf(salimory.Name), judge, t.Certain, t.Possible),
+	}}
+}
+
+// by is a pipeline whose decisions a chooser makes.
+func (m maker) by(choose decision.Chooser, version string) formation.Pipeline {
+	return formation.Pipeline{
+		Filter: m.filter.Deciding(choose, version), Saliency: memory.SaliencyGate,
+		Former: m.former.Deciding(choose, version), Strategy: salimory.Name, Embedder: m.embedder,
+	}
+}
+
+// remembering is a judge whose draws share what it has read. It is safe for concurrent use.
+type remembering struct {
+	mu      sync.Mutex
+	session *crossencoder.Session
+}
+
+// Judge implements embedded.Judge.
+func (r *remembering) Judge(later relation.Statement, stored []relation.Statement) []relation.Relation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session.Judge(later, stored)
+}
+
+// Between implements embedded.Judge.
+func (r *remembering) Between(later, stored relation.Statement) relation.Relation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session.Between(later, stored)
+}
+
+// Gone implements embedded.Judge.
+func (r *remembering) Gone(later relation.Statement, parts []string) []float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session.Gone(later, parts)
+}

@@ -1,0 +1,43 @@
+package reinforcement
+
+import (
+	"fmt"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+)
+
+// Plot draws the curves of the arms' rewards to a file, as SVG or PNG by its name: by sessions formed, with a line for each arm and start.
+// Where no arm has a curve the axes are empty.
+func (x Experiment) Plot(path string) error {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = x.Paper, "sessions formed", "mean reward"
+	p.Add(plotter.NewGrid())
+	drawn := 0
+	for _, a := range x.Arms {
+		if len(a.Curve) == 0 {
+			continue
+		}
+		at := make(plotter.XYs, len(a.Curve))
+		for i, e := range a.Curve {
+			at[i] = plotter.XY{X: a.Steps[i], Y: e.Mean}
+		}
+		line, err := plotter.NewLine(at)
+		if err != nil {
+			return fmt.Errorf("line: %w", err)
+		}
+		line.Color, line.Width = plotutil.Color(drawn), vg.Points(1.5)
+		if a.Start == StartShipped {
+			line.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+		}
+		p.Add(line)
+		p.Legend.Add(a.Name+", "+a.Start, line)
+		drawn++
+	}
+	if err := p.Save(20*vg.Centimeter, 12*vg.Centimeter, path); err != nil {
+		return fmt.Errorf("draw %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package reinforcement
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/evaluation/synthesis"
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/recall"
+	"github.com/mneme-memory/mneme/shared/recall/embedded"
+	"github.com/mneme-memory/mneme/shared/reward"
+	"github.com/mneme-memory/mneme/shared/store/bank"
+)
+
+// question asks for what a target set. It is made of the target's subject and slot, so that it can be asked as soon as that was told.
+type question struct {
+	text   string
+	vector memory.Vector
+	// value is what is right, stale what the target took the place of.
+	value string
+	stale []string
+	// session is when it was told.
+	session int
+}
+
+const (
+	// found is how many entries an answer is read from, best first.
+	found = 5
+	// profileWords is how long a profile may be.
+	profileWords = 120
+	// perSession is how many questions are asked of a session (MemBuilder, 3.4.1).
+	perSession = 5
+)
+
+// makeQuestions makes a question for each target that set something that its turns tell.
+func (p *person) makeQuestions(ctx context.Context) error {
+	said := map[string]string{}
+	for _, s := range p.Sessions {
+		for _, t := range s.Turns {
+			said[t.ID] = t.Text
+		}
+	}
+	p.questions = make([]question, len(p.Targets))
+	var texts []string
+	var at []int
+	for i, target := range p.Targets {
+		switch target.Evolution {
+		case synthesis.EvolutionAgain, synthesis.EvolutionNear, synthesis.EvolutionWish, synthesis.EvolutionEnd:
+			continue
+		}
+		var turns strings.Builder
+		for _, id := range target.Turns {
+			turns.WriteString(said[id] + "\n")
+		}
+		value := target.Value
+		if !tells(turns.String(), value) {
+			value = target.Keywords[0]
+		}
+		if !tells(turns.String(), value) {
+			continue // nobody could know
+		}
+		_, attribute, _ := strings.Cut(target.Slot, "/")
+		q := question{
+			text:    fmt.Sprintf("What about %s: %s?", target.Subject, strings.NewReplacer("/", " ", "_", " ", "-", " ").Replace(attribute)),
+			value:   value,
+			session: target.Session,
+		}
+		if target.Evolution != synthesis.EvolutionExpand {
+			for j := target.Predecessor; j >= 0; j = p.Targets[j].Predecessor {
+				if !tells(value, p.Targets[j].Value) {
+					q.stale = append(q.stale, p.Targets[j].Value)
+				}
+			}
+		}
+		p.questions[i] = q
+		texts, at = append(texts, q.text), append(at, i)
+	}
+	vectors, err := p.embedder.Embed(ctx, texts)
+	if err != nil {
+		return fmt.Errorf("embed questions: %w", err)
+	}
+	for i, v := range vectors {
+		p.questions[at[i]].vector = v
+	}
+	return nil
+}
+
+func tells(text, value string) bool { return reward.Coverage([]string{value}, []string{text}) > 0.99 }
+
+// about are the questions about what was told in some sessions and holds when the last of them is over, at most so many a session.
+func (p *person) about(from, to, most int) (out []int) {
+	holds, asked := p.holds(to-1), map[int]int{}
+	for i, q := range p.questions {
+		if q.text != "" && q.session >= from && q.session < to && holds[i] && asked[q.session] < most {
+			asked[q.session]++
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// answers is what a bank says to questions.
+type answers struct {
+	// score of each question, 0 or 1.
+	scores []float64
+	// kinds are how often memories of a kind gave a right answer.
+	kinds map[string]int
+}
+
+func (a answers) right() (n int) {
+	for _, s := range a.scores {
+		n += int(s)
+	}
+	return n
+}
+
+// ask asks what a life remembers: a question is answered by the first of the entries found that tells the value, or one that it took the
+// place of.
+func (p *person) ask(ctx context.Context, l *formation.Life, questions []int) (answers, error) {
+	out := answers{kinds: map[string]int{}}
+	for _, i := range questions {
+		hits, err := p.search(ctx, l, i)
+		if err != nil {
+			return out, err
+		}
+		score := 0.0
+		for _, h := range hits {
+			if tells(h.Content, p.questions[i].value) {
+				score = 1
+				out.kinds[string(h.Kind)]++
+				break
+			}
+			if p.isStale(i, h.Content) {
+				break
+			}
+		}
+		out.scores = append(out.scores, score)
+	}
+	return out, nil
+}
+
+func (p *person) isStale(question int, text string) bool {
+	for _, v := range p.questions[question].stale {
+		if tells(text, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// search finds what is remembered for a question, the active entries, best first.
+func (p *person) search(ctx context.Context, l *formation.Life, question int) ([]memory.Memory, error) {
+	q := p.questions[question]
+	hits, err := l.Bank().Search(ctx, p.subject.Scope, bank.Query{Text: q.text, Vector: q.vector, K: found, Alpha: 0.5})
+	if err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	out := make([]memory.Memory, len(hits))
+	for i, h := range hits {
+		out[i] = h.Memory
+	}
+	return out, nil
+}
+
+// shown is what a profile for a question comes to.
+type shown struct {
+	// lost is the first stage at which the value is missing.
+	lost reward.Stage
+	// useful is the share of the memories shown that tell it, 0 where it is not shown.
+	useful float64
+}
+
+// utilization is how well the profile serves, 0 to 1 (SaliMory, E.3): nothing where the value is not in it; else half, and the more, the
+// less else is.
+func (s shown) utilization() float64 {
+	if s.useful == 0 {
+		return 0
+	}
+	return 0.5 + 0.5*s.useful
+}
+
+// show writes profile and answer for a question, as a service does by a chooser.
+func (p *person) show(
+	ctx context.Context, l *formation.Life, formed formation.Formed, choose decision.Chooser, question int,
+) (shown, error) {
+	q := p.questions[question]
+	hits, err := p.search(ctx, l, question)
+	if err != nil {
+		return shown{}, err
+	}
+	e := recall.Evidence{Query: q.text, Now: p.subject.End(), Memories: hits, WordBudget: profileWords}
+	profile, err := profiler.Deciding(choose).Profile(ctx, p.subject.Scope, e)
+	if err != nil {
+		return shown{}, fmt.Errorf("profile: %w", err)
+	}
+	answer, err := generator.Answer(ctx, p.subject.Scope, e, profile)
+	if err != nil {
+		return shown{}, fmt.Errorf("answer: %w", err)
+	}
+	var all, cited []string
+	for _, m := range formed.Entries {
+		if m.Status == memory.StatusActive {
+			all = append(all, m.Content)
+		}
+	}
+	useful := 0
+	for _, m := range profile.Cited {
+		cited = append(cited, m.Content)
+		if tells(m.Content, q.value) {
+			useful++
+		}
+	}
+	out := shown{lost: reward.Attribute([]string{q.value}, all, cited, answer.Text, 0.99)}
+	if len(cited) > 0 {
+		out.useful = float64(useful) / float64(len(cited))
+	}
+	return out, nil
+}
+
+var (
+	profiler  = embedded.NewProfiler()
+	generator = embedded.NewGenerator()
+)
