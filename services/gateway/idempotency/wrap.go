@@ -32,8 +32,8 @@ func KeyOf(h http.Header) (string, error) {
 
 // Wrap has requests with an Idempotency-Key carried out once by next, and answered as then when they are repeated; requests without one are
 // refused. Who calls, and that they may, is known before (access.FromContext). Only answers below 400 are kept: what was refused, or went
-// wrong, may be repeated. The body is read here; who limits it does so before. Whom a request is about is its path's "user". Secrets are fields
-// of the answer's body that are shown once: they are not kept, and lack where it is given again.
+// wrong, may be repeated. The body is read here; who limits it does so before. Whom a request is about is its path's "user". Secrets are
+// fields of the answer's body that are shown once: they are not kept, and lack where it is given again.
 func (s *Store) Wrap(write door.Writer, next http.Handler, secrets ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.serve(w, r, next, secrets); err != nil {

@@ -65,8 +65,8 @@ func (q *Quota) Request(ctx context.Context, p access.Principal) (door.Allowance
 }
 
 // Turns counts n turns that are about to be put in against the limit of their tenant. Its error is a problem: that the limit is reached,
-// which takes nothing of it, that there are more turns than the limit, which can never come at once, that the limit of tokens or memories is,
-// which turns would use, or that limits cannot be told.
+// which takes nothing of it, that there are more turns than the limit, which can never come at once, that the limit of tokens or
+// memories is, which turns would use, or that limits cannot be told.
 func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 	if n <= 0 {
 		return nil

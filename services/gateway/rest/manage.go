@@ -120,7 +120,8 @@ func (a *API) manage() {
 		id: "create-key", method: http.MethodPost, path: "/keys", tag: tagTenant, scope: access.Admin, keyed: true, status: http.StatusCreated,
 		secrets: []string{"api_key"}, summary: "Make an API key",
 		description: "Makes an API key of the tenant. The key itself is in the first answer only: a request that is repeated with its " +
-			"Idempotency-Key is answered with `key` and without `api_key`. Where that answer was lost, revoke the key by its id, and make another one.",
+			"Idempotency-Key is answered with `key` and without `api_key`. Where that answer was lost, revoke the key by its id, and " +
+			"make another one.",
 	}, a.createKey)
 	register(a, operation{
 		id: "revoke-key", method: http.MethodDelete, path: "/keys/{key}", tag: tagTenant, scope: access.Admin, status: http.StatusNoContent,

@@ -107,7 +107,8 @@ type workingMemory struct {
 
 func (a *API) memories() {
 	const all, one = "/users/{user}/memories", "/users/{user}/memories/{memory}"
-	conditional, changed := []int{http.StatusNotFound, http.StatusNotModified}, []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}
+	conditional := []int{http.StatusNotFound, http.StatusNotModified}
+	changed := []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}
 	register(a, operation{
 		id: "list-memories", method: http.MethodGet, path: all, tag: tagMemories, scope: access.Read, status: http.StatusOK,
 		summary: "List memories", description: "Lists a user's memories, oldest first.",

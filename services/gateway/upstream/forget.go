@@ -24,8 +24,8 @@ type Forgetter interface {
 }
 
 // Forgetting are the services with an erasure that, over whatever door it is asked for, also forgets what the gateway itself keeps of the
-// user, and is then noted as accepted; and with a scan that counts that, too. Where that fails after the services have accepted the erasure, the caller is told that it is to be
-// asked for again.
+// user, and is then noted as accepted; and with a scan that counts that, too. Where forgetting fails after the services have accepted the
+// erasure, the caller is told that it is to be asked for again.
 func (s Services) Forgetting(accepted Accepted, stores ...Forgetter) Services {
 	s.UserData = forgetting{s.UserData, accepted, stores}
 	return s
