@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -199,6 +200,35 @@ func TestItemsOfATenantAreBounded(t *testing.T) {
 	}
 	if _, body := ask(t, http.MethodGet, self+"/usage", key, ""); !strings.Contains(body, `"items":1`) {
 		t.Errorf("usage is %s", body)
+	}
+}
+
+func TestTurnsOfATenantAreBounded(t *testing.T) {
+	url, _ := startBefore(t, http.NotFoundHandler(), map[string]string{"MNEME_GATEWAY_TURNS_PER_MINUTE": "10"})
+	put := func(name string, turns int) *http.Response {
+		t.Helper()
+		body := `{"turns":[` + strings.Repeat(`{"role":"user","text":"I live in Porto."},`, turns)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/tenants/self/users/ines/sessions/s/turns",
+			strings.NewReader(strings.TrimSuffix(body, ",")+"]}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Authorization": {"Bearer " + key}, "Idempotency-Key": {name}}
+		res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		return res
+	}
+	for i, c := range []struct{ turns, status int }{{11, 413}, {10, 202}, {10, 429}} {
+		res := put(fmt.Sprint(i), c.turns)
+		limit, left, later := res.Header.Values("X-RateLimit-Limit"), res.Header.Get("X-RateLimit-Remaining"), res.Header.Get("Retry-After")
+		refused := c.status != 202
+		if res.StatusCode != c.status || len(limit) != 1 || (limit[0] == "10") != refused || (left == "10") != (c.status == 413) ||
+			(later != "") != (c.status == 429) {
+			t.Errorf("%d turns: %s, limit %q, left %q, Retry-After %q", c.turns, res.Status, limit, left, later)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package consolidation_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -387,6 +389,50 @@ func TestDeadLettersAreHandedOn(t *testing.T) {
 	s.announced.err = errors.New("brokers are unavailable")
 	if _, err := env.ExecuteActivity(s.DeadLetter, consolidation.DeadLetterInput{Batch: b, Reason: "why", Now: start}); err == nil {
 		t.Error("a dead letter that cannot be published is no error")
+	}
+}
+
+func TestFailuresThatNoRetryRepairsAreLoggedAsWarnings(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I live in Porto."), start)
+	entry := s.list(t)[0]
+	w := memory.Write{Close: []memory.Closing{{ID: entry.ID, Status: memory.StatusSuperseded, ValidTo: start, OperationID: "op1"}}}
+	if err := s.Bank.Write(t.Context(), owner, w); err != nil {
+		t.Fatal(err)
+	}
+	s.announced.err = errors.New("brokers are unavailable")
+	var out bytes.Buffer
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(consolidation.ClientOptions(client.Options{
+		Logger: log.With(log.NewStructuredLogger(slog.New(slog.NewTextHandler(&out, nil))), "service", "booster"),
+	}).Logger)
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(s.Retract)
+	env.RegisterActivity(s.DeadLetter)
+	for _, c := range []struct {
+		activity, in any
+		want         []string
+	}{
+		{
+			s.Retract, consolidation.RetractInput{Scope: owner, Retraction: consolidation.Retraction{ID: "d1", MemoryID: entry.ID}, Now: start},
+			[]string{"level=WARN", "the memory is superseded", "service=booster"},
+		},
+		{
+			s.DeadLetter, consolidation.DeadLetterInput{Batch: batchOf(1, "I live in Porto."), Reason: "why", Now: start},
+			[]string{"level=ERROR", "brokers are unavailable", "service=booster"},
+		},
+	} {
+		out.Reset()
+		if _, err := env.ExecuteActivity(c.activity, c.in); err == nil {
+			t.Error("it does not fail")
+		}
+		lines := strings.Split(out.String(), "\n")
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "Activity error.") })
+		for _, want := range c.want {
+			if i < 0 || !strings.Contains(lines[i], want) {
+				t.Errorf("logged %s, want %s", out.String(), want)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package consolidation
 import (
 	"errors"
 
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/mneme-memory/mneme/shared/fault"
@@ -34,4 +35,22 @@ func classify(err error) error {
 	default:
 		return err
 	}
+}
+
+// logger is a log in which failures that no retry repairs are warnings, since callers are told of them, or a dead letter is: the SDK logs
+// all activities that fail as errors.
+type logger struct{ log.Logger }
+
+// With implements log.WithLogger.
+func (l logger) With(keyvals ...any) log.Logger { return logger{log.With(l.Logger, keyvals...)} }
+
+// Error implements log.Logger.
+func (l logger) Error(msg string, keyvals ...any) {
+	for _, v := range keyvals {
+		if err, ok := v.(error); ok && (fault.IsTerminal(err) || errors.Is(err, fault.ErrBudget) || errors.Is(err, fault.ErrAnswerTooLong)) {
+			l.Warn(msg, keyvals...)
+			return
+		}
+	}
+	l.Logger.Error(msg, keyvals...)
 }

@@ -22,10 +22,13 @@ const stopTimeout = 5 * time.Second
 const deadlockAfter = 10 * time.Second
 
 // ClientOptions adds what this workflow needs of a client: the trace in headers, and compressed
-// payloads, because batches of turns and vectors repeat themselves.
+// payloads, because batches of turns and vectors repeat themselves. Of its logger, failures that no retry repairs are warnings.
 func ClientOptions(o client.Options) client.Options {
 	o.ContextPropagators = append(o.ContextPropagators, TracePropagator{})
 	o.DataConverter = DataConverter()
+	if o.Logger != nil {
+		o.Logger = logger{o.Logger}
+	}
 	return o
 }
 

@@ -93,7 +93,7 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (access.Principal,
 		return p, err
 	}
 	a, err := g.Limits.Request(r.Context(), p)
-	ShowAllowance(w, a)
+	a.setHeaders(w.Header())
 	var known Problem
 	if errors.As(err, &known) {
 		return p, known
@@ -115,15 +115,15 @@ func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (access.Principal,
 // RateLimitStatus is the header that says that limits cannot be told at the moment.
 const RateLimitStatus = "X-RateLimit-Status"
 
-// ShowAllowance says in headers what is left.
-func ShowAllowance(w http.ResponseWriter, a Allowance) {
+// setHeaders says in headers what is left.
+func (a Allowance) setHeaders(h http.Header) {
 	if a.Unavailable {
-		w.Header().Set(RateLimitStatus, "unavailable")
+		h.Set(RateLimitStatus, "unavailable")
 	}
 	if a.Limit > 0 {
-		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(a.Limit))
-		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(a.Remaining))
-		w.Header().Set("X-RateLimit-Reset", Seconds(a.Reset))
+		h.Set("X-RateLimit-Limit", strconv.Itoa(a.Limit))
+		h.Set("X-RateLimit-Remaining", strconv.Itoa(a.Remaining))
+		h.Set("X-RateLimit-Reset", Seconds(a.Reset))
 	}
 }
 

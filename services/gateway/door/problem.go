@@ -28,6 +28,16 @@ type Problem struct {
 	Field string
 	// RetryAfter is when it is worth trying again; zero where that does not help.
 	RetryAfter time.Duration
+	// Allowance is that of the limit that the call is over, where it is another one than those of requests.
+	Allowance Allowance
+}
+
+// SetHeaders says in headers when it is worth trying again, and what is left of the limit that the call is over.
+func (p Problem) SetHeaders(h http.Header) {
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", Seconds(p.RetryAfter))
+	}
+	p.Allowance.setHeaders(h)
 }
 
 // Codes of problems.

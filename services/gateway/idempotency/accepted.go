@@ -72,6 +72,24 @@ func (s *Store) Knows(ctx context.Context, scope memory.Scope, kind Accepted, id
 	return false, nil
 }
 
+// Name says what is counted by Kept.
+func (*Store) Name() string { return "answers of requests" }
+
+// Kept counts the answers to requests about a user, and those under way. What was accepted is not counted: hashes of ids, which an erasure
+// is among.
+func (s *Store) Kept(ctx context.Context, scope memory.Scope) (n int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	for _, set := range s.daySets("answers", scope) {
+		of, err := s.redis.SCard(ctx, set).Result()
+		if err != nil {
+			return 0, s.fail(ctx, "count answers", err)
+		}
+		n += of
+	}
+	return n, nil
+}
+
 // Forget forgets what of a user was accepted, and what requests about the user were answered: that they were carried out stays
 // known, so that one that is repeated does not bring back what it said.
 func (s *Store) Forget(ctx context.Context, scope memory.Scope) error {

@@ -2,7 +2,7 @@
 // and answered as it was the first time. Records are in Redis, so that all replicas of the gateway know them, by tenant, route and key.
 //
 // What is kept of an answer is sealed with a key that is made of the caller's API key and the Idempotency-Key, neither of which is kept:
-// answers may hold what users said, or an API key that was just made, and nobody who reads Redis learns them.
+// answers may hold what users said, and nobody who reads Redis learns it. A secret that was just made is not kept at all.
 package idempotency
 
 import (

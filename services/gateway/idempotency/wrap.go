@@ -3,6 +3,7 @@ package idempotency
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -31,17 +32,18 @@ func KeyOf(h http.Header) (string, error) {
 
 // Wrap has requests with an Idempotency-Key carried out once by next, and answered as then when they are repeated; requests without one are
 // refused. Who calls, and that they may, is known before (access.FromContext). Only answers below 400 are kept: what was refused, or went
-// wrong, may be repeated. The body is read here; who limits it does so before. Whom a request is about is its path's "user".
-func (s *Store) Wrap(write door.Writer, next http.Handler) http.Handler {
+// wrong, may be repeated. The body is read here; who limits it does so before. Whom a request is about is its path's "user". Secrets are
+// fields of the answer's body that are shown once: they are not kept, and lack where it is given again.
+func (s *Store) Wrap(write door.Writer, next http.Handler, secrets ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.serve(w, r, next); err != nil {
+		if err := s.serve(w, r, next, secrets); err != nil {
 			write(w, r, door.ProblemOf(err))
 		}
 	})
 }
 
 // serve returns an error where nothing has been answered.
-func (s *Store) serve(w http.ResponseWriter, r *http.Request, next http.Handler) error {
+func (s *Store) serve(w http.ResponseWriter, r *http.Request, next http.Handler, secrets []string) error {
 	p, ok := access.FromContext(r.Context())
 	if !ok {
 		return errors.New("idempotency: nobody is known to call")
@@ -70,13 +72,13 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 		stored.Header.Set(Replayed, "true")
 		stored.write(w)
 	default:
-		s.carryOut(w, r, claim, next)
+		s.carryOut(w, r, claim, next, secrets)
 	}
 	return nil
 }
 
-// carryOut answers, and keeps the answer first: a client that has it never sees another one.
-func (s *Store) carryOut(w http.ResponseWriter, r *http.Request, claim *Claim, next http.Handler) {
+// carryOut answers, and keeps the answer first: a client that has it never sees another one, but for secrets.
+func (s *Store) carryOut(w http.ResponseWriter, r *http.Request, claim *Claim, next http.Handler, secrets []string) {
 	after := context.WithoutCancel(r.Context()) // the client may go; what was done has to be noted all the same
 	finished := false
 	defer func() {
@@ -93,7 +95,7 @@ func (s *Store) carryOut(w http.ResponseWriter, r *http.Request, claim *Claim, n
 	if out.Status >= http.StatusBadRequest {
 		s.note(after, claim.Release(after))
 	} else {
-		s.note(after, claim.Finish(after, out))
+		s.note(after, claim.Finish(after, out.without(secrets)))
 	}
 	out.write(w)
 }
@@ -102,6 +104,20 @@ func (s *Store) note(ctx context.Context, err error) {
 	if err != nil {
 		s.o.Log.ErrorContext(ctx, "idempotency", "error", err)
 	}
+}
+
+// without is the answer without fields of its body. Of a body that is no object nothing is left.
+func (a Stored) without(fields []string) Stored {
+	if len(fields) == 0 {
+		return a
+	}
+	body := map[string]json.RawMessage{}
+	_ = json.Unmarshal(a.Body, &body)
+	for _, name := range fields {
+		delete(body, name)
+	}
+	a.Body, _ = json.Marshal(body) // what was read can be written
+	return a
 }
 
 func (a Stored) write(w http.ResponseWriter) {

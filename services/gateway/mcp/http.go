@@ -111,9 +111,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", challenge(r))
 	}
-	if p.RetryAfter > 0 {
-		h.Set("Retry-After", door.Seconds(p.RetryAfter))
-	}
+	p.SetHeaders(h)
 	e := protocolError(p)
 	if e.Code == jsonrpc.CodeInvalidParams { // what is wrong is the request itself
 		e.Code = jsonrpc.CodeInvalidRequest

@@ -108,9 +108,7 @@ func (a *api) ping(r *http.Request, _ fields) (any, error) {
 
 // WriteProblem writes a problem as mem0's clients read it: {"detail": ...} as application/json.
 func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
-	if p.RetryAfter > 0 {
-		w.Header().Set("Retry-After", door.Seconds(p.RetryAfter))
-	}
+	p.SetHeaders(w.Header())
 	said := map[string]string{"detail": p.Error(), "code": p.Code}
 	if p.Field != "" {
 		said["field"] = p.Field

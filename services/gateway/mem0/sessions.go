@@ -130,6 +130,25 @@ func (s *State) close(ctx context.Context, tenantID, name, lastTurn string) erro
 	return s.closed.Run(ctx, s.redis, s.idleKeys(memory.Scope{Tenant: tenantID, User: user}), name, lastTurn).Err()
 }
 
+// Name says what is counted by Kept.
+func (*State) Name() string { return "what mem0's API keeps" }
+
+// Kept counts what is kept of a user. Its error is a problem.
+func (s *State) Kept(ctx context.Context, scope memory.Scope) (int64, error) {
+	var counts []*goredis.IntCmd
+	err := s.pipelined(ctx, "count what is kept of a user", func(ctx context.Context, p goredis.Pipeliner) {
+		counts = []*goredis.IntCmd{
+			p.ZCard(ctx, s.of(scope, "events")), p.SCard(ctx, s.of(scope, "sessions")), p.SCard(ctx, s.of(scope, "exports")),
+			p.HLen(ctx, s.of(scope, "notes")), p.Exists(ctx, s.of(scope, "recall")),
+		}
+	})
+	var n int64
+	for _, c := range counts {
+		n += c.Val()
+	}
+	return n, err
+}
+
 // Forget removes all that is kept of a user. What the user is given to remember from then on is new. Its error is a problem.
 func (s *State) Forget(ctx context.Context, scope memory.Scope) error {
 	var events, sessions, exports *goredis.StringSliceCmd

@@ -129,7 +129,14 @@ func TestErasingForgets(t *testing.T) {
 	g.add(object{"messages": says("x"), "user_id": "ben"})
 	export, _ := g.do("POST", "/v1/exports/", object{"schema": "x", "user_id": "ines"}).object()["id"].(string)
 	g.do("POST", "/v3/memories/search/", object{"query": "x", "user_id": "ines"})
+	ines := memory.Scope{Tenant: "acme", User: "ines"}
+	if n, err := g.state.Kept(t.Context(), ines); err != nil || n < 4 { // the event, its metadata, the export and what the search showed
+		t.Errorf("%d are kept, %v", n, err)
+	}
 	g.do("DELETE", "/v1/memories/?user_id=ines", nil)
+	if n, err := g.state.Kept(t.Context(), ines); err != nil || n != 0 {
+		t.Errorf("%d are left, %v", n, err)
+	}
 	for _, k := range g.redis.Keys() {
 		if dump := g.redis.Dump(); strings.Contains(dump, "ines") {
 			t.Fatalf("something is left of ines, at %s: %s", k, dump)

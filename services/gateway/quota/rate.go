@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -36,7 +37,7 @@ func (r rate) interval() int64 { return max(1, r.period.Microseconds()/int64(r.l
 func (r rate) full() int64 { return r.interval() * int64(r.limit) }
 
 // need is what has to be free in µs for n to come.
-func (r rate) need(n int) int64 { return r.interval() * int64(min(n, r.limit)) }
+func (r rate) need(n int) int64 { return r.interval() * int64(n) }
 
 // allowance is what is left of the limit.
 func (r rate) allowance(free int64) door.Allowance {
@@ -64,8 +65,8 @@ func (q *Quota) Request(ctx context.Context, p access.Principal) (door.Allowance
 }
 
 // Turns counts n turns that are about to be put in against the limit of their tenant. Its error is a problem: that the limit is reached,
-// which takes nothing of it, or that of tokens or memories, which turns would use, or that limits cannot be told. More turns than the limit
-// of a minute are let through where none of it is used, and then take that many minutes.
+// which takes nothing of it, that there are more turns than the limit, which can never come at once, that the limit of tokens or
+// memories is, which turns would use, or that limits cannot be told.
 func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 	if n <= 0 {
 		return nil
@@ -79,14 +80,22 @@ func (q *Quota) Turns(ctx context.Context, p access.Principal, n int) error {
 	a, err := q.admit(ctx, p, n, []rate{
 		{quotaTurns, key(q.prefix, p.Tenant.ID, "turns"), q.limits.TurnsPerMinute, time.Minute},
 	})
-	if err == nil && a.RetryAfter > 0 {
-		return over(door.CodeRateLimited, a.Quota, a.RetryAfter)
+	switch {
+	case err != nil || a.RetryAfter == 0:
+		return err
+	case n > a.Limit:
+		return door.Problem{
+			Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Allowance: a,
+			Detail: fmt.Sprintf("%d turns at once are over the limit of %s, want at most %d", n, a.Quota, a.Limit),
+		}
 	}
-	return err
+	refused := over(door.CodeRateLimited, a.Quota, a.RetryAfter)
+	refused.Allowance = a
+	return refused
 }
 
 // over is the problem of a call over a limit.
-func over(code, quota string, retryAfter time.Duration) error {
+func over(code, quota string, retryAfter time.Duration) door.Problem {
 	return door.Problem{
 		Status: http.StatusTooManyRequests, Code: code, RetryAfter: retryAfter, Detail: "over the limit of " + quota,
 	}

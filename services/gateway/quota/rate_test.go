@@ -168,12 +168,14 @@ func TestTurns(t *testing.T) {
 		t.Errorf("what was refused took something: %+v", p)
 	}
 	r.advance(time.Minute)
-	if p := ask(200); p.Status != 0 {
+	if p := ask(61); p.Status != http.StatusRequestEntityTooLarge || p.RetryAfter != 0 || !strings.Contains(p.Detail, "at most 60") {
 		t.Errorf("more than a minute's: %+v", p)
 	}
-	r.advance(2 * time.Minute)
-	if p := ask(1); p.RetryAfter != 21*time.Second {
-		t.Errorf("afterwards: %+v, want that 200 turns take 200 seconds, of which 141 are passed when the next may come", p)
+	if p := ask(60); p.Status != 0 {
+		t.Errorf("all of a minute's: %+v", p)
+	}
+	if p := ask(1); p.RetryAfter != time.Second || p.Allowance.Limit != 60 || p.Allowance.Remaining != 0 {
+		t.Errorf("one more: %+v", p)
 	}
 	if p := ask(0); p.Status != 0 {
 		t.Errorf("no turns: %+v", p)

@@ -9,7 +9,7 @@ import goredis "github.com/redis/go-redis/v9"
 // admitScript is the generic cell rate algorithm over several limits, all or none: a call that one limit refuses takes nothing from the
 // others. KEYS hold the limits' theoretical arrival times, in µs. ARGV are the cost of the call, then interval in µs and burst of each
 // limit. It returns 1 where the call is within all limits, else 0, and how many µs worth of each limit are free afterwards. A cost beyond
-// a burst is let through where all of the burst is free, and waited for afterwards. Keys stay for longer than they are needed, because one
+// a burst is never let through. Keys stay for longer than they are needed, because one
 // that expires is written to the append-only file, too.
 func admitScript() *goredis.Script {
 	return goredis.NewScript(`
@@ -22,7 +22,7 @@ for i, key in ipairs(KEYS) do
   local interval, burst = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
   local arrival = math.max(tonumber(redis.call('GET', key) or 0), now)
   free[i] = now + interval * burst - arrival
-  if free[i] < math.min(cost, burst) * interval then
+  if free[i] < cost * interval then
     within = 0
   end
 end

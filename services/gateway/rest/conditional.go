@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
@@ -22,20 +23,36 @@ func conditional[T any](body T, ifNone etagHeader) (*read[T], error) {
 	}
 	sum := sha256.Sum256(text)
 	out := &read[T]{Status: http.StatusOK, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`, Body: body}
-	if has(string(ifNone), out.ETag) {
+	if has(string(ifNone), out.ETag, true) {
 		out.Status = http.StatusNotModified
 	}
 	return out, nil
 }
 
-// has reports whether a list of ETags has one, weak or not.
-func has(list, etag string) bool {
+// has reports whether a list of ETags has one; weak says that a weak one counts, too.
+func has(list, etag string, weak bool) bool {
 	for tag := range strings.SplitSeq(list, ",") {
-		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+		if tag = strings.TrimSpace(tag); tag == "*" || tag == etag || weak && tag == "W/"+etag {
 			return true
 		}
 	}
 	return false
+}
+
+// unchanged returns a problem unless a memory's ETag is one that the client wants to change; with none any is. What changes a memory
+// meanwhile is the user's writer, which refuses what cannot be done to what it is by then.
+func (a *API) unchanged(ctx context.Context, user userID, id memoryID, wanted matchHeader) error {
+	if wanted == "" {
+		return nil
+	}
+	is, err := a.getMemory(ctx, &readMemory{User: user, Memory: id})
+	if err == nil && !has(string(wanted), is.ETag, false) {
+		return located{door.Problem{
+			Status: http.StatusPreconditionFailed, Code: door.CodeConflict, Field: "If-Match",
+			Detail: "is not the ETag of the memory: it was changed, read it again",
+		}, inHeader}
+	}
+	return err
 }
 
 // list is what cursors go on in: a hash of whose list it is, and of what it is to hold. It makes sure that a cursor is taken for the

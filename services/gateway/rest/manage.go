@@ -53,7 +53,7 @@ type createKey struct {
 type createdKey struct {
 	Body struct {
 		Key    APIKey `json:"key"`
-		Secret string `json:"api_key" doc:"The key itself, which is shown this once and not kept."`
+		Secret string `json:"api_key,omitempty" doc:"The key itself, which is shown once and not kept: absent from the answer to a repeated request."`
 	}
 }
 
@@ -118,8 +118,10 @@ func (a *API) manage() {
 	}, a.listKeys)
 	register(a, operation{
 		id: "create-key", method: http.MethodPost, path: "/keys", tag: tagTenant, scope: access.Admin, keyed: true, status: http.StatusCreated,
-		summary: "Make an API key", description: "Makes an API key of the tenant. A repeated request is shown the key once more, " +
-			"for 24 hours, but only to the API key that made it.",
+		secrets: []string{"api_key"}, summary: "Make an API key",
+		description: "Makes an API key of the tenant. The key itself is in the first answer only: a request that is repeated with its " +
+			"Idempotency-Key is answered with `key` and without `api_key`. Where that answer was lost, revoke the key by its id, and " +
+			"make another one.",
 	}, a.createKey)
 	register(a, operation{
 		id: "revoke-key", method: http.MethodDelete, path: "/keys/{key}", tag: tagTenant, scope: access.Admin, status: http.StatusNoContent,

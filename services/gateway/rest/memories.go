@@ -52,14 +52,16 @@ type addMemory struct {
 
 type updateMemory struct {
 	Keyed
-	User   userID   `path:"user"`
-	Memory memoryID `path:"memory"`
+	User   userID      `path:"user"`
+	Memory memoryID    `path:"memory"`
+	Match  matchHeader `header:"If-Match"`
 	Body   NewMemory
 }
 
-type memoryRequest struct {
-	User   userID   `path:"user"`
-	Memory memoryID `path:"memory"`
+type changeMemory struct {
+	User   userID      `path:"user"`
+	Memory memoryID    `path:"memory"`
+	Match  matchHeader `header:"If-Match"`
 }
 
 type readMemory struct {
@@ -80,7 +82,7 @@ type userRequest struct {
 // read is an answer that a client may have already.
 type read[T any] struct {
 	Status int
-	ETag   string `header:"ETag" doc:"Of this answer; send it in If-None-Match."`
+	ETag   string `header:"ETag" doc:"Of this answer; send it in If-None-Match, or in If-Match to change what this is."`
 	Body   T
 }
 
@@ -105,7 +107,8 @@ type workingMemory struct {
 
 func (a *API) memories() {
 	const all, one = "/users/{user}/memories", "/users/{user}/memories/{memory}"
-	conditional, changed := []int{http.StatusNotFound, http.StatusNotModified}, []int{http.StatusNotFound, http.StatusConflict}
+	conditional := []int{http.StatusNotFound, http.StatusNotModified}
+	changed := []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}
 	register(a, operation{
 		id: "list-memories", method: http.MethodGet, path: all, tag: tagMemories, scope: access.Read, status: http.StatusOK,
 		summary: "List memories", description: "Lists a user's memories, oldest first.",
@@ -207,6 +210,9 @@ func (a *API) addMemory(ctx context.Context, in *addMemory) (*oneMemory, error) 
 }
 
 func (a *API) updateMemory(ctx context.Context, in *updateMemory) (*oneMemory, error) {
+	if err := a.unchanged(ctx, in.User, in.Memory, in.Match); err != nil {
+		return nil, err
+	}
 	res, err := a.Services.Memories.UpdateMemory(ctx, connect.NewRequest(&mnemev1.UpdateMemoryRequest{
 		UserId: string(in.User), MemoryId: string(in.Memory), Turn: a.turn(in.Body, in.Key, "version of "+string(in.Memory)),
 	}))
@@ -216,7 +222,10 @@ func (a *API) updateMemory(ctx context.Context, in *updateMemory) (*oneMemory, e
 	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
 }
 
-func (a *API) deleteMemory(ctx context.Context, in *memoryRequest) (*oneMemory, error) {
+func (a *API) deleteMemory(ctx context.Context, in *changeMemory) (*oneMemory, error) {
+	if err := a.unchanged(ctx, in.User, in.Memory, in.Match); err != nil {
+		return nil, err
+	}
 	res, err := a.Services.Memories.DeleteMemory(ctx, connect.NewRequest(&mnemev1.DeleteMemoryRequest{
 		UserId: string(in.User), MemoryId: string(in.Memory),
 	}))
@@ -226,7 +235,10 @@ func (a *API) deleteMemory(ctx context.Context, in *memoryRequest) (*oneMemory, 
 	return &oneMemory{memoryOf(res.Msg.GetMemory())}, nil
 }
 
-func (a *API) releaseMemory(ctx context.Context, in *memoryRequest) (*oneMemory, error) {
+func (a *API) releaseMemory(ctx context.Context, in *changeMemory) (*oneMemory, error) {
+	if err := a.unchanged(ctx, in.User, in.Memory, in.Match); err != nil {
+		return nil, err
+	}
 	res, err := a.Services.Memories.ReleaseMemory(ctx, connect.NewRequest(&mnemev1.ReleaseMemoryRequest{
 		UserId: string(in.User), MemoryId: string(in.Memory),
 	}))

@@ -2,7 +2,9 @@ package rest_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -122,6 +124,38 @@ func TestAMemoryIsSentOnce(t *testing.T) {
 	if after.header.Get("ETag") == before {
 		t.Error("the ETag of another state is the same")
 	}
+}
+
+func TestAChangeOfWhatWasReadOnly(t *testing.T) {
+	g := open(t)
+	one := ines + "/memories/" + first
+	tag := g.call(http.MethodGet, one, "").header.Get("ETag")
+	changes := []struct {
+		method, path, body string
+		asked              any
+	}{
+		{http.MethodPatch, one, `{"content":"I live in Lisbon."}`, &mnemev1.UpdateMemoryRequest{}},
+		{http.MethodDelete, one, "", &mnemev1.DeleteMemoryRequest{}},
+		{http.MethodPost, one + "/release", "", &mnemev1.ReleaseMemoryRequest{}},
+	}
+	for i, c := range changes {
+		for header, want := range map[string]int{
+			tag: 200, `"other", ` + tag: 200, "*": 200, `"other"`: 412, "W/" + tag: 412, "x": 412,
+		} {
+			a := g.call(c.method, c.path, c.body, "If-Match: "+header, fmt.Sprintf("Idempotency-Key: %d/%x", i, header))
+			if a.expect(t, want, nil); want == 412 {
+				a.expect(t, 412, map[string]any{"code": "conflict", "errors.0.field": "If-Match", "errors.0.location": "header"})
+			}
+			if done := reflect.TypeOf(g.behind.asked) == reflect.TypeOf(c.asked); done != (want == 200) {
+				t.Errorf("%s %s with %s: asked for %T", c.method, c.path, header, g.behind.asked)
+			}
+		}
+	}
+	g.behind.memories[0].Status = mnemev1.Status_STATUS_SUPERSEDED
+	for _, c := range changes {
+		g.call(c.method, c.path, c.body, "If-Match: "+tag, "Idempotency-Key: later").expect(t, 412, nil)
+	}
+	g.call(http.MethodDelete, ines+"/memories/"+other, "", "If-Match: *").expect(t, 404, nil)
 }
 
 func TestHistoryWorkingMemoryAndCore(t *testing.T) {

@@ -25,6 +25,8 @@ type operation struct {
 	also access.Scope
 	// keyed says that an Idempotency-Key is wanted.
 	keyed bool
+	// secrets are fields of the answer that are shown once: not where a request is repeated.
+	secrets []string
 	// status is that of the answer.
 	status int
 	// errors are the statuses of problems beside those that every operation may answer with.
@@ -125,7 +127,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, o operation, op *hum
 	case err != nil:
 		a.told(r.Context(), op, err).write(w)
 	case o.keyed:
-		a.Idempotency.Wrap(WriteProblem, next).ServeHTTP(w, r)
+		a.Idempotency.Wrap(WriteProblem, next, o.secrets...).ServeHTTP(w, r)
 	default:
 		next.ServeHTTP(w, r)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -26,7 +25,7 @@ type Problem struct {
 	Code   string       `json:"code" doc:"What is wrong, for programs: invalid, unauthenticated, forbidden, not_found, conflict, too_large, rate_limited, unsupported, internal or unavailable."`
 	Errors []FieldError `json:"errors,omitempty" nullable:"false" doc:"The fields at fault."`
 
-	retryAfter time.Duration
+	header http.Header
 }
 
 // FieldError is what is wrong with a field of a request.
@@ -60,8 +59,9 @@ func invalid(location, field, message string) error {
 // newProblem is a problem in the form of this API; location is where its field is, if it has one.
 func newProblem(p door.Problem, location string) *Problem {
 	out := &Problem{
-		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Detail: p.Detail, Code: p.Code, retryAfter: p.RetryAfter,
+		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Detail: p.Detail, Code: p.Code, header: http.Header{},
 	}
+	p.SetHeaders(out.header)
 	if p.Field != "" {
 		out.Errors = []FieldError{{Location: location, Field: p.Field, Message: p.Detail}}
 		out.Detail = p.Field + ": " + p.Detail
@@ -79,12 +79,7 @@ func (p *Problem) GetStatus() int { return p.Status }
 func (*Problem) ContentType(string) string { return problemType }
 
 // GetHeaders implements huma.HeadersError.
-func (p *Problem) GetHeaders() http.Header {
-	if p.retryAfter == 0 {
-		return nil
-	}
-	return http.Header{"Retry-After": {door.Seconds(p.retryAfter)}}
-}
+func (p *Problem) GetHeaders() http.Header { return p.header }
 
 // write answers with the problem.
 func (p *Problem) write(w http.ResponseWriter) {

@@ -30,8 +30,8 @@ const MaxBody = 4 << 20
 
 // Idempotency makes requests repeatable; idempotency.Store is one.
 type Idempotency interface {
-	// Wrap has requests with an Idempotency-Key carried out once by next.
-	Wrap(write door.Writer, next http.Handler) http.Handler
+	// Wrap has requests with an Idempotency-Key carried out once by next. Secrets are fields of the answer that are not kept.
+	Wrap(write door.Writer, next http.Handler, secrets ...string) http.Handler
 	// Knows reports whether something of a user was accepted.
 	Knows(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, id string) (bool, error)
 }

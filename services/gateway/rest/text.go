@@ -16,20 +16,21 @@ import (
 
 // The texts of requests. Their limits are of bytes; a schema can only bound characters, and says the rest in words.
 type (
-	userID     string // an end user
-	textID     string // a session, a turn, a recall, an erasure
-	letterID   string
-	keyID      string
-	memoryID   string
-	cursor     string
-	utterance  string
-	caption    string
-	query      string
-	message    string
-	keyName    string
-	speaker    string
-	keyHeader  string
-	etagHeader string
+	userID      string // an end user
+	textID      string // a session, a turn, a recall, an erasure
+	letterID    string
+	keyID       string
+	memoryID    string
+	cursor      string
+	utterance   string
+	caption     string
+	query       string
+	message     string
+	keyName     string
+	speaker     string
+	keyHeader   string
+	etagHeader  string
+	matchHeader string
 )
 
 // count is a whole number of JSON, which may be written as 14.0.
@@ -135,7 +136,12 @@ func (speaker) Schema(huma.Registry) *huma.Schema {
 
 func (keyHeader) Schema(huma.Registry) *huma.Schema {
 	return ascii(idempotency.MaxKey, patternHeader, "A new text of your own for each new request; the same one when you repeat it. "+
-		"A repeated request is answered as it was the first time, with the header "+idempotency.Replayed+", for 24 hours.")
+		"A repeated request is answered as it was the first time, but for secrets, with the header "+idempotency.Replayed+", for 24 hours.")
+}
+
+func (matchHeader) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Description: "ETags of the memory as it was read; where none of them is the current one, " +
+		"nothing is changed, and the answer is 412. `*` is any. Needs the scope `read`, too."}
 }
 
 func (etagHeader) Schema(huma.Registry) *huma.Schema {

@@ -64,7 +64,7 @@ type Webhook struct {
 	Active    bool      `json:"active" doc:"false where nothing is told: it was switched off, or it has answered 410."`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	Secret    string    `json:"secret,omitempty" doc:"What messages are signed with, after Standard Webhooks. It is shown when it is made."`
+	Secret    string    `json:"secret,omitempty" doc:"What messages are signed with, after Standard Webhooks. It is shown once, when it is made: absent from the answer to a repeated request."`
 }
 
 func webhookOf(e webhook.Endpoint) Webhook {
@@ -156,10 +156,11 @@ func (a *API) webhooks() {
 	}), a.listWebhooks)
 	register(a, add(operation{
 		id: "create-webhook", method: http.MethodPost, path: "/webhooks", also: access.Read, keyed: true, status: http.StatusCreated,
-		summary: "Make a webhook",
+		secrets: []string{"secret"}, summary: "Make a webhook",
 		description: "Makes a webhook: changes of memory are told to its URL by POST, as `{type, timestamp, data}` with ids and no texts, " +
 			"signed after Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). What is not answered with 2xx is told " +
-			"again, over some three days. The order of events, and that each comes once, is not promised: `webhook-id` is the same each time.",
+			"again, over some three days. The order of events, and that each comes once, is not promised: `webhook-id` is the same each time. " +
+			"A repeated request is answered without the secret: where the first answer was lost, rotate it.",
 	}), a.createWebhook)
 	register(a, add(operation{
 		id: "get-webhook", method: http.MethodGet, path: one, status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Get a webhook",
@@ -176,8 +177,9 @@ func (a *API) webhooks() {
 	}), a.deleteWebhook)
 	register(a, add(operation{
 		id: "rotate-webhook-secret", method: http.MethodPost, path: one + "/rotate-secret", keyed: true, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Rotate a webhook's secret",
-		description: "Gives a webhook another secret. Messages are signed with the one before, too, for 24 hours.",
+		secrets: []string{"secret"}, errors: []int{http.StatusNotFound}, summary: "Rotate a webhook's secret",
+		description: "Gives a webhook another secret. Messages are signed with the one before, too, for 24 hours. A repeated request is " +
+			"answered without the secret: where the first answer was lost, rotate again with another Idempotency-Key.",
 	}), a.rotateSecret)
 	register(a, add(operation{
 		id: "list-webhook-dead-letters", method: http.MethodGet, path: one + "/dead-letters", status: http.StatusOK,

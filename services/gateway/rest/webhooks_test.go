@@ -19,9 +19,7 @@ func TestAWebhookFromItsMakingToItsEnd(t *testing.T) {
 	}
 	one := hooks + "/" + w.ID
 	again := g.call(http.MethodPost, hooks, `{"name":"mine","url":"https://example.com/hook","event_types":["memory.added"]}`, "Idempotency-Key: k")
-	if again.text != made.text {
-		t.Errorf("repeated: %s", again.text)
-	}
+	again.expect(t, 201, map[string]any{"id": w.ID, "name": "mine", "secret": nil})
 	g.call(http.MethodGet, hooks, "").expect(t, 200, map[string]any{"webhooks.0.id": w.ID, "webhooks.0.secret": nil, "webhooks.1": nil})
 	g.call(http.MethodGet, one, "").expect(t, 200, map[string]any{"url": "https://example.com/hook", "secret": nil})
 	g.call(http.MethodPatch, one, `{"active":false,"name":"yours"}`).expect(t, 200, map[string]any{"active": false, "name": "yours"})
@@ -29,6 +27,8 @@ func TestAWebhookFromItsMakingToItsEnd(t *testing.T) {
 	if rotated.status != 200 || strings.Contains(rotated.text, w.Secret) || !strings.Contains(rotated.text, "whsec_") {
 		t.Errorf("rotated: %d %s", rotated.status, rotated.text)
 	}
+	again = g.call(http.MethodPost, one+"/rotate-secret", "", "Idempotency-Key: k2")
+	again.expect(t, 200, map[string]any{"id": w.ID, "secret": nil})
 	g.call(http.MethodGet, hooks+"/"+strings.ToUpper(w.ID), "").expect(t, 200, map[string]any{"id": w.ID})
 	g.call(http.MethodPatch, one, `{"event_types":[]}`).expect(t, 200, map[string]any{"event_types.0": nil})
 	g.call(http.MethodPatch, one, `{"url":"https://localhost"}`).expect(t, 400, map[string]any{"errors.0.field": "url"})

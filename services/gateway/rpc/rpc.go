@@ -109,9 +109,7 @@ func (s userData) ExportUser(
 
 // WriteProblem answers in the protocol of the caller.
 func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
-	if p.RetryAfter > 0 {
-		w.Header().Set("Retry-After", door.Seconds(p.RetryAfter))
-	}
+	p.SetHeaders(w.Header())
 	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(codes[p.Code], p)) // the caller has gone
 }
 

@@ -161,6 +161,34 @@ func tooLarge(detail string) error {
 	return door.Problem{Status: http.StatusRequestEntityTooLarge, Code: door.CodeTooLarge, Detail: detail}
 }
 
+// Name says what is counted by Kept.
+func (*Store) Name() string { return "verbatim items" }
+
+// Kept counts what is kept of a user: items, those of sessions included, and what calls came to. One that has expired counts until it is
+// removed.
+func (s *Store) Kept(ctx context.Context, scope memory.Scope) (n int64, err error) {
+	user := hashed(scope.User)
+	err = s.in(ctx, "count what is kept of a user", func(ctx context.Context) error {
+		sessions, err := s.redis.SMembers(ctx, s.key(scope.Tenant, "sessions:"+user)).Result()
+		if err != nil {
+			return err
+		}
+		counts, err := s.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
+			p.HLen(ctx, s.key(scope.Tenant, "items:"+user))
+			p.ZCard(ctx, s.key(scope.Tenant, "done:"+user))
+			for _, name := range sessions {
+				p.LLen(ctx, s.key(scope.Tenant, "session:"+user+":"+name))
+			}
+			return nil
+		})
+		for _, c := range counts {
+			n += c.(*goredis.IntCmd).Val()
+		}
+		return err
+	})
+	return n, err
+}
+
 // Forget removes all that is kept of a user. What is kept of the user from then on is new.
 func (s *Store) Forget(ctx context.Context, scope memory.Scope) error {
 	user := hashed(scope.User)

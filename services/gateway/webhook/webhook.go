@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/event"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
@@ -155,39 +156,57 @@ func hashed(user string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
+// Name says what is counted by Kept.
+func (*Webhooks) Name() string { return "deliveries of webhooks" }
+
+// Kept counts deliveries and dead letters about a user, but for those that tell of an erasure.
+func (h *Webhooks) Kept(ctx context.Context, scope memory.Scope) (n int64, err error) {
+	err = h.about(ctx, scope, func(_ context.Context, _, _, _ string, d delivery) error {
+		if d.Type != event.UserErased {
+			n++
+		}
+		return nil
+	})
+	return n, h.told(ctx, err)
+}
+
 // Forget removes deliveries and dead letters about a user.
 func (h *Webhooks) Forget(ctx context.Context, scope memory.Scope) error {
+	return h.about(ctx, scope, func(ctx context.Context, hash, set, name string, _ delivery) error {
+		return errors.Join(h.redis.HDel(ctx, hash, name).Err(), h.redis.ZRem(ctx, set, name).Err())
+	})
+}
+
+// about calls do for each delivery and dead letter about a user, with the hash that holds it, the sorted set that holds when, and its name.
+func (h *Webhooks) about(
+	ctx context.Context, scope memory.Scope, do func(ctx context.Context, hash, set, name string, d delivery) error,
+) error {
 	endpoints, err := h.endpoints(ctx, scope.Tenant)
 	if err != nil {
 		return err
 	}
-	waiting, due := h.key(scope.Tenant, "waiting"), h.key(scope.Tenant, "due")
-	if err := h.forget(ctx, scope.User, waiting, due); err != nil {
-		return err
+	sets := map[string]string{h.key(scope.Tenant, "waiting"): h.key(scope.Tenant, "due")} // by hash
+	for id := range endpoints {
+		sets[h.key(scope.Tenant, "dead:"+id)] = h.key(scope.Tenant, "died:"+id)
 	}
-	for _, e := range endpoints {
-		if err := h.forget(ctx, scope.User, h.key(scope.Tenant, "dead:"+e.ID), h.key(scope.Tenant, "died:"+e.ID)); err != nil {
+	for hash, set := range sets {
+		err := h.in(ctx, "find what is about a user", func(ctx context.Context) error {
+			all, err := h.redis.HGetAll(ctx, hash).Result()
+			if err != nil {
+				return err
+			}
+			for name, body := range all {
+				if d, err := parse(body); err != nil || d.User != hashed(scope.User) {
+					continue
+				} else if err := do(ctx, hash, set, name, d); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// forget removes deliveries about a user from a hash, and from the sorted set that holds when.
-func (h *Webhooks) forget(ctx context.Context, user, hash, set string) error {
-	return h.in(ctx, "forget a user", func(ctx context.Context) error {
-		all, err := h.redis.HGetAll(ctx, hash).Result()
-		if err != nil {
-			return err
-		}
-		for name, body := range all {
-			if d, err := parse(body); err != nil || d.User != hashed(user) {
-				continue
-			}
-			if err := errors.Join(h.redis.HDel(ctx, hash, name).Err(), h.redis.ZRem(ctx, set, name).Err()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

@@ -469,7 +469,8 @@ func TestAUserIsForgotten(t *testing.T) {
 	w, r := open(t, webhook.Options{Private: true, Backoff: []time.Duration{}}), receive(t, 500)
 	e := w.create("acme", webhook.Endpoint{URL: r.URL})
 	w.run(w.Webhooks)
-	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ben", "e2", memory.OpAdd))
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ben", "e2", memory.OpAdd),
+		change(t, "acme", "ines", "e3", memory.OpErase))
 	dead := func() (ids []string) {
 		all, _, err := w.Dead(by("acme"), e.ID, 10, "")
 		if err != nil {
@@ -480,13 +481,21 @@ func TestAUserIsForgotten(t *testing.T) {
 		}
 		return ids
 	}
-	eventually(t, "dead letters", func() bool { return len(dead()) == 2 })
+	eventually(t, "dead letters", func() bool { return len(dead()) == 3 })
+	kept := func(want int64) {
+		t.Helper()
+		if n, err := w.Kept(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}); err != nil || n != want {
+			t.Errorf("kept: %d, %v, want %d", n, err, want)
+		}
+	}
+	kept(1)
 	if err := w.Forget(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := dead(); !slices.Equal(got, []string{"e2"}) {
 		t.Errorf("left: %v", got)
 	}
+	kept(0)
 }
 
 func TestADeletedEndpointIsToldNothing(t *testing.T) {
