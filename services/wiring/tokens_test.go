@@ -184,7 +184,7 @@ func TestATrainedPolicyIsReadWhereOneIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{path, path + ".not"} {
-		o.Decisions .File = file
+		o.Decisions.File = file
 		_, _, err1 := wiring.Model{}.OpenFormers(o, telemetry.Discard())
 		_, _, err2 := wiring.Model{}.OpenFilters(o, telemetry.Discard())
 		for _, err := range []error{err1, err2} {
