@@ -45,6 +45,8 @@ type Options struct {
 	Persons  int   `json:"persons"`
 	Sessions int   `json:"sessions"`
 	Lengths  []int `json:"lengths,omitempty"`
+	// Together is how many people's rollouts, all by one policy, make an update.
+	Together int `json:"together"`
 	// Group is how many times each session is drawn from the same state; of RewardHorizon how many times a whole life is.
 	Group int `json:"group"`
 	// Hidden is the width of the heads' layer; 0 for none.
@@ -79,7 +81,7 @@ type Options struct {
 // Defaults returns settings that take some minutes on two cores.
 func Defaults() Options {
 	o := Options{
-		Seed: 1, Persons: 16, Sessions: 12, Group: 8, Every: 1, Attribution: 1, Parts: 3, Local: 0.5, Rerolls: 4, Chance: 0.5,
+		Seed: 1, Persons: 16, Sessions: 12, Together: 1, Group: 8, Every: 1, Attribution: 1, Parts: 3, Local: 0.5, Rerolls: 4, Chance: 0.5,
 		Reward: RewardTransition, Transition: reward.TransitionDefaults(), Dense: reward.DenseDefaults(), Stages: reward.StageDefaults(),
 		Horizon: reward.HorizonDefaults(), Update: learning.UpdateDefaults(),
 	}
@@ -96,7 +98,7 @@ func (o Options) Validate() error {
 		field              string
 		value, least, most int
 	}{
-		{"persons", o.Persons, 1, 10_000}, {"sessions", o.Sessions, 1, 200}, {"group", o.Group, 2, 256}, {"hidden", o.Hidden, 0, 1024},
+		{"persons", o.Persons, 1, 10_000}, {"sessions", o.Sessions, 1, 200}, {"together", o.Together, 1, 10_000}, {"group", o.Group, 2, 256}, {"hidden", o.Hidden, 0, 1024},
 		{"every", o.Every, 1, 200}, {"parts", o.Parts, 1, 3}, {"rerolls", o.Rerolls, 2, 256},
 	} {
 		if n.value < n.least || n.value > n.most {
@@ -210,20 +212,24 @@ type Rolled struct {
 	Record  Record
 }
 
-// Roll makes the rollouts of the state's next person by its policy.
-func Roll(ctx context.Context, o Options, s State) (Rolled, error) {
-	length := o.lengths()[s.Next]
-	g, err := synthesis.New(synthesis.Options{Seed: o.Seed, Persons: s.Next + 1, Sessions: length, Clean: true})
+// Roll makes the rollouts of a person by the state's policy. Those of different people depend on nothing of each other.
+func Roll(ctx context.Context, o Options, s State, number int) (Rolled, error) {
+	lengths := o.lengths()
+	if number < 0 || number >= len(lengths) {
+		return Rolled{}, fault.Terminal("person", "is %d, want 0 to %d", number, len(lengths)-1)
+	}
+	length := lengths[number]
+	g, err := synthesis.New(synthesis.Options{Seed: o.Seed, Persons: number + 1, Sessions: length, Clean: true})
 	if err != nil {
 		return Rolled{}, err
 	}
 	e := embedding.Cached(builtin.New(), 50_000)
-	p, err := newPerson(ctx, g.Person(s.Next), e)
+	p, err := newPerson(ctx, g.Person(number), e)
 	if err != nil {
 		return Rolled{}, err
 	}
 	r := roller{
-		o: o, person: p, number: uint64(s.Next), policy: s.Policy, reference: StartPolicy(o), maker: newMaker(e),
+		o: o, person: p, number: uint64(number), policy: s.Policy, reference: StartPolicy(o), maker: newMaker(e),
 		out: Rolled{Batches: map[decision.Role]*learning.Batch{}},
 	}
 	r.out.Record.Sessions = length
@@ -233,7 +239,7 @@ func Roll(ctx context.Context, o Options, s State) (Rolled, error) {
 		err = r.local(ctx)
 	}
 	if err != nil {
-		return Rolled{}, fmt.Errorf("person %d: %w", s.Next+1, err)
+		return Rolled{}, fmt.Errorf("person %d: %w", number+1, err)
 	}
 	mean := 0.0
 	for _, reward := range r.rewards {
@@ -243,28 +249,44 @@ func Roll(ctx context.Context, o Options, s State) (Rolled, error) {
 	return r.out, nil
 }
 
-// Learn returns the state after an update by what the rollouts of its next person brought. The state itself stays.
-func (s State) Learn(o Options, rolled Rolled) State {
+// Learn returns the state after an update by what the rollouts of its next people brought, in order. The state itself stays.
+func (s State) Learn(o Options, rolled ...Rolled) State {
 	policy := &decision.Policy{Version: s.Policy.Version, Heads: map[decision.Role]learning.Head{}}
-	out := State{Policy: policy, Adam: map[decision.Role]*learning.Adam{}, Next: s.Next + 1, Record: s.Record}
+	out := State{Policy: policy, Adam: map[decision.Role]*learning.Adam{}, Next: s.Next + len(rolled), Record: s.Record}
+	out.Record.Rewards = slices.Clip(out.Record.Rewards)
+	batches := map[decision.Role]*learning.Batch{}
+	for _, from := range rolled {
+		for role, b := range from.Batches {
+			if batches[role] == nil {
+				batches[role] = &learning.Batch{}
+			}
+			to := batches[role]
+			to.Credits, to.Pairs, to.Contrast = append(to.Credits, b.Credits...), append(to.Pairs, b.Pairs...), b.Contrast
+		}
+		out.Record.Sessions += from.Record.Sessions
+		out.Record.Steps += from.Record.Steps
+		out.Record.Groups += from.Record.Groups
+		out.Record.Same += from.Record.Same
+		out.Record.Rewards = append(out.Record.Rewards, from.Record.Rewards...)
+	}
 	for r, before := range s.Policy.Heads {
 		h, adam := before.Clone(), *s.Adam[r]
 		adam.First, adam.Second = slices.Clone(adam.First), slices.Clone(adam.Second)
-		if b := rolled.Batches[r]; b != nil && slices.Contains(o.roles(), r) {
+		if b := batches[r]; b != nil && slices.Contains(o.roles(), r) {
 			learning.Update(&h, &adam, *b, o.Update)
 		}
 		policy.Heads[r], out.Adam[r] = h, &adam
 	}
-	out.Record.Sessions += rolled.Record.Sessions
-	out.Record.Steps += rolled.Record.Steps
-	out.Record.Groups += rolled.Record.Groups
-	out.Record.Same += rolled.Record.Same
-	out.Record.Rewards = append(slices.Clip(out.Record.Rewards), rolled.Record.Rewards...)
 	return out
 }
 
-// Done reports whether there is nobody left to learn from.
-func (s State) Done(o Options) bool { return s.Next >= len(o.lengths()) }
+// Next are the people whose rollouts make the state's next update; none where there is nobody left.
+func (o Options) Next(s State) (people []int) {
+	for i := s.Next; i < min(s.Next+o.Together, len(o.lengths())); i++ {
+		people = append(people, i)
+	}
+	return people
+}
 
 // Train trains heads for the decisions of the embedded salimory strategy: of each made-up life, what is drawn from the same state is held
 // against each other, and better draws are made likelier. The same options give the same policy on any number of cores. told, where it is
@@ -273,15 +295,17 @@ func Train(ctx context.Context, o Options, from State, told func(State) error) (
 	if err := o.Validate(); err != nil {
 		return State{}, err
 	}
-	for s := from; ; {
-		if s.Done(o) {
-			return s, nil
-		}
-		rolled, err := Roll(ctx, o, s)
+	s := from
+	for people := o.Next(s); len(people) > 0; people = o.Next(s) {
+		rolled := make([]Rolled, len(people))
+		err := each(ctx, len(people), func(ctx context.Context, i int) (err error) {
+			rolled[i], err = Roll(ctx, o, s, people[i])
+			return err
+		})
 		if err != nil {
 			return State{}, err
 		}
-		s = s.Learn(o, rolled)
+		s = s.Learn(o, rolled...)
 		if told == nil {
 			continue
 		}
@@ -289,6 +313,7 @@ func Train(ctx context.Context, o Options, from State, told func(State) error) (
 			return State{}, err
 		}
 	}
+	return s, nil
 }
 
 // roller makes the rollouts of one person.

@@ -51,6 +51,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses people and draws")
 	f.IntVar(&o.Persons, "persons", o.Persons, "made-up people to learn from")
 	f.IntVar(&o.Sessions, "sessions", o.Sessions, "sessions of each")
+	f.IntVar(&o.Together, "together", o.Together, "people whose rollouts make one update")
 	f.IntVar(&o.Group, "group", o.Group, "times that each session is drawn")
 	f.IntVar(&o.Hidden, "hidden", o.Hidden, "width of the heads' layer; 0 for none")
 	f.BoolVar(&o.Weak, "weak", o.Weak, "start from a policy that keeps and replaces too little, and not from the shipped models")
@@ -93,7 +94,7 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 		return usageError{err}
 	}
 	bar := c.bar(o.Persons, "people")
-	s, err := reinforcement.Train(ctx, o, reinforcement.Start(o), func(reinforcement.State) error { return bar.Add(1) })
+	s, err := reinforcement.Train(ctx, o, reinforcement.Start(o), func(s reinforcement.State) error { return bar.Set(s.Next) })
 	if err != nil {
 		return err
 	}
