@@ -123,6 +123,10 @@ func New(redis goredis.UniversalClient, o Options) (*Webhooks, error) {
 // key is a key of a tenant. All keys of a tenant are in one slot of a cluster.
 func (h *Webhooks) key(tenant, rest string) string { return h.o.Prefix + "{" + tenant + "}:" + rest }
 
+func (h *Webhooks) healthKey(tenant, endpoint string) string {
+	return h.key(tenant, "health:"+endpoint)
+}
+
 func (h *Webhooks) tenantsKey() string { return h.o.Prefix + "tenants" }
 
 // in does something in Redis, in time. Its error is retryable.
@@ -161,20 +165,26 @@ func (h *Webhooks) Forget(ctx context.Context, scope memory.Scope) error {
 	if err != nil {
 		return err
 	}
-	waiting, due := h.key(scope.Tenant, "waiting"), h.key(scope.Tenant, "due")
-	if err := h.forget(ctx, scope.User, waiting, due); err != nil {
+	err = h.forget(ctx, scope.User, h.key(scope.Tenant, "waiting"), func(ctx context.Context, name string) error {
+		return h.settle(ctx, scope.Tenant, name, "done", delivery{}, 0)
+	})
+	if err != nil {
 		return err
 	}
 	for _, e := range endpoints {
-		if err := h.forget(ctx, scope.User, h.key(scope.Tenant, "dead:"+e.ID), h.key(scope.Tenant, "died:"+e.ID)); err != nil {
+		dead, died := h.key(scope.Tenant, "dead:"+e.ID), h.key(scope.Tenant, "died:"+e.ID)
+		err := h.forget(ctx, scope.User, dead, func(ctx context.Context, name string) error {
+			return errors.Join(h.redis.HDel(ctx, dead, name).Err(), h.redis.ZRem(ctx, died, name).Err())
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forget removes deliveries about a user from a hash, and from the sorted set that holds when.
-func (h *Webhooks) forget(ctx context.Context, user, hash, set string) error {
+// forget removes deliveries about a user that are in a hash.
+func (h *Webhooks) forget(ctx context.Context, user, hash string, remove func(ctx context.Context, name string) error) error {
 	return h.in(ctx, "forget a user", func(ctx context.Context) error {
 		all, err := h.redis.HGetAll(ctx, hash).Result()
 		if err != nil {
@@ -184,7 +194,7 @@ func (h *Webhooks) forget(ctx context.Context, user, hash, set string) error {
 			if d, err := parse(body); err != nil || d.User != hashed(user) {
 				continue
 			}
-			if err := errors.Join(h.redis.HDel(ctx, hash, name).Err(), h.redis.ZRem(ctx, set, name).Err()); err != nil {
+			if err := remove(ctx, name); err != nil {
 				return err
 			}
 		}
