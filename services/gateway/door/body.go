@@ -43,9 +43,9 @@ func ReadAll(r *http.Request) ([]byte, error) {
 	case errors.As(err, &tooLarge):
 		return nil, ProblemOf(err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, Problem{Status: http.StatusRequestTimeout, Code: CodeInvalid, Detail: "the body did not arrive in time"}
+		return nil, Problem{Status: http.StatusRequestTimeout, Code: CodeBodyTimeout, Detail: "the body did not arrive in time"}
 	case err != nil:
-		return nil, Invalid("", "the body could not be read")
+		return nil, Malformed("", "the body could not be read")
 	}
 	return body, nil
 }
@@ -56,13 +56,13 @@ func CheckJSON(body []byte) error {
 		return nil
 	}
 	if !utf8.Valid(body) {
-		return Invalid("", "the body is not valid UTF-8")
+		return Malformed("", "the body is not valid UTF-8")
 	}
 	if deep(body) {
-		return Invalid("", "the body is nested too deep")
+		return Malformed("", "the body is nested too deep")
 	}
 	if !json.Valid(body) {
-		return Invalid("", "the body is not valid JSON")
+		return Malformed("", "the body is not valid JSON")
 	}
 	return nil
 }

@@ -96,10 +96,11 @@ func (w *plainless) finish(msg jsonrpc.Message) {
 			w.refused = http.StatusOK
 		}
 		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{
-			Code: door.CodeUnsupported, Field: "method", Detail: fmt.Sprintf("%q is not known here", shortened(req.Method)),
+			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "method",
+			Detail: fmt.Sprintf("%q is not known here", shortened(req.Method)),
 		}))
 	case w.refused >= http.StatusInternalServerError:
-		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{Code: door.CodeInternal, Detail: text}))
+		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{Status: w.refused, Code: door.CodeInternal, Detail: text}))
 	default:
 		writeError(w.ResponseWriter, w.refused, id, invalid(jsonrpc.CodeInvalidRequest, text))
 	}

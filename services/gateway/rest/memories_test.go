@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
 func TestMemoriesAreListedInPages(t *testing.T) {
@@ -93,8 +94,9 @@ func TestListsOfEveryFormThatIsNone(t *testing.T) {
 		"cursor=" + strings.Repeat("A", 2000): "cursor", "user=ben": "user", "Limit=5": "Limit", "limit=%FF": "limit", "a%": "query",
 		"a;b": "query",
 	} {
+		code := map[bool]string{true: "invalid_cursor", false: "invalid"}[field == "cursor"]
 		g.call(http.MethodGet, ines+"/memories?"+query, "").expect(t, 400, map[string]any{
-			"errors.0.field": field, "errors.0.location": "query", "code": "invalid",
+			"errors.0.field": field, "errors.0.location": "query", "code": code,
 		})
 	}
 }
@@ -187,8 +189,8 @@ func TestAMemoryIsChanged(t *testing.T) {
 	})
 	g.call(http.MethodDelete, one, "").expect(t, 200, map[string]any{"id": first})
 	g.call(http.MethodPost, one+"/release", "").expect(t, 200, map[string]any{"id": first})
-	g.behind.fail = connect.NewError(connect.CodeFailedPrecondition, errors.New("the memory is superseded"))
-	g.call(http.MethodDelete, one, "").expect(t, 409, map[string]any{"code": "conflict", "detail": "the memory is superseded"})
+	g.behind.fail = rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonSuperseded, errors.New("the memory is superseded"))
+	g.call(http.MethodDelete, one, "").expect(t, 409, map[string]any{"code": "memory_superseded", "detail": "the memory is superseded"})
 	g.call(http.MethodPost, one+"/release", "").expect(t, 409, nil)
 }
 

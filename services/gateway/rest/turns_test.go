@@ -106,6 +106,22 @@ func TestTheSameKeyMakesTheSameIDsAfterAFailure(t *testing.T) {
 	}
 }
 
+func TestWhatAClientHandlesOtherwiseHasACodeOfItsOwn(t *testing.T) {
+	g := open(t)
+	put := func(body string) answer {
+		return g.call(http.MethodPost, session+"/turns", body, "Idempotency-Key: k1")
+	}
+	put(`{"turns":[{"id":"t","role":"user","text":"a"},{"id":"t","role":"user","text":"b"}]}`).expect(t, 400,
+		map[string]any{"code": "duplicate_turn", "errors.0.field": "turns[1].id", "errors.0.location": "body"})
+	put(`{"turns":`).expect(t, 400, map[string]any{"code": "malformed_body"})
+	put(oneTurn).expect(t, 202, nil)
+	put(`{"turns":[{"role":"user","text":"another"}]}`).expect(t, 422, map[string]any{"code": "idempotency_key_reused"})
+	g.call(http.MethodPut, session+"/turns", "").expect(t, 405, map[string]any{"code": "method_not_allowed"})
+	g.call(http.MethodPost, session+"/turns", oneTurn, "Idempotency-Key: k2", "Content-Type: text/plain").expect(t, 415,
+		map[string]any{"code": "unsupported_media_type"})
+	g.call(http.MethodGet, self+"/users/ines/memories?cursor=x", "").expect(t, 400, map[string]any{"code": "invalid_cursor"})
+}
+
 func TestWithoutRedisNoTurnIsTaken(t *testing.T) {
 	g := open(t)
 	g.redis.Close()

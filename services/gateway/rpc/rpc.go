@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
 // Prefixes are the paths of New's handler.
@@ -43,7 +44,7 @@ func New(services upstream.Services, maxMessage int) http.Handler {
 }
 
 // bare passes a request's message on with nothing of its headers, which name the caller's key, and an error without the headers that the
-// service behind answered with.
+// service behind answered with, but for its reason.
 func bare(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		clear(req.Header())
@@ -60,13 +61,13 @@ func bare(next connect.UnaryFunc) connect.UnaryFunc {
 func plain(err error) error {
 	var p door.Problem // of a limit that holds for calls of every door
 	if errors.As(err, &p) {
-		return connect.NewError(codes[p.Code], p)
+		return connect.NewError(codes[p.Status], p)
 	}
 	var known *connect.Error
 	if !errors.As(err, &known) {
 		return connect.NewError(connect.CodeInternal, errors.New("an internal error"))
 	}
-	return connect.NewError(known.Code(), errors.New(known.Message()))
+	return rpcerror.Because(known.Code(), rpcerror.Reason(known), errors.New(known.Message()))
 }
 
 // ListWeights implements the RPC.
@@ -112,15 +113,14 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
 	if p.RetryAfter > 0 {
 		w.Header().Set("Retry-After", door.Seconds(p.RetryAfter))
 	}
-	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(codes[p.Code], p)) // the caller has gone
+	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(codes[p.Status], p)) // the caller has gone
 }
 
-// codes are what problems are to RPC clients.
-var codes = map[string]connect.Code{
-	door.CodeInvalid: connect.CodeInvalidArgument, door.CodeUnauthenticated: connect.CodeUnauthenticated,
-	door.CodeForbidden: connect.CodePermissionDenied, door.CodeNotFound: connect.CodeNotFound,
-	door.CodeConflict: connect.CodeFailedPrecondition, door.CodeTooLarge: connect.CodeResourceExhausted,
-	door.CodeRateLimited: connect.CodeResourceExhausted, door.CodeOverQuota: connect.CodeResourceExhausted,
-	door.CodeUnsupported: connect.CodeUnimplemented,
-	door.CodeInternal:    connect.CodeInternal, door.CodeUnavailable: connect.CodeUnavailable,
+// codes are what problems of a status are to RPC clients.
+var codes = map[int]connect.Code{
+	http.StatusBadRequest: connect.CodeInvalidArgument, http.StatusUnauthorized: connect.CodeUnauthenticated,
+	http.StatusForbidden: connect.CodePermissionDenied, http.StatusNotFound: connect.CodeNotFound,
+	http.StatusConflict: connect.CodeFailedPrecondition, http.StatusRequestEntityTooLarge: connect.CodeResourceExhausted,
+	http.StatusTooManyRequests: connect.CodeResourceExhausted, http.StatusNotImplemented: connect.CodeUnimplemented,
+	http.StatusInternalServerError: connect.CodeInternal, http.StatusServiceUnavailable: connect.CodeUnavailable,
 }

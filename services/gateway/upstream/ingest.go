@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -60,7 +62,10 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 	msgs, seen := make([]bus.Message, len(turns)), make(map[string]int, len(turns))
 	for n, t := range turns {
 		if first, ok := seen[t.ID]; ok {
-			return fault.Terminal(fmt.Sprintf("turns[%d].id", n), "is that of turns[%d], want one of its own", first)
+			return door.Problem{
+				Status: http.StatusBadRequest, Code: door.CodeDuplicateTurn, Field: fmt.Sprintf("turns[%d].id", n),
+				Detail: fmt.Sprintf("is that of turns[%d], want one of its own", first),
+			}
 		}
 		seen[t.ID] = n
 		t.SessionID = session

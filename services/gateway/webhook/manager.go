@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/event"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
 // changes is how often a change is tried while others change the same endpoint.
@@ -109,7 +111,10 @@ func (h *Webhooks) Create(ctx context.Context, e Endpoint) (Endpoint, error) {
 		return err
 	})
 	if err == nil && made == 0 {
-		err = connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("the tenant has %d webhooks, the most there may be", MaxEndpoints))
+		err = door.Problem{
+			Status: http.StatusConflict, Code: door.CodeManyWebhooks,
+			Detail: fmt.Sprintf("the tenant has %d webhooks, the most there may be", MaxEndpoints),
+		}
 	}
 	return e, h.told(ctx, err)
 }
@@ -231,7 +236,7 @@ func (h *Webhooks) change(ctx context.Context, tenant, id string, change func(*E
 			return e, err
 		}
 	}
-	return Endpoint{}, connect.NewError(connect.CodeAborted, errors.New("the webhook is being changed by others, try again"))
+	return Endpoint{}, rpcerror.Because(connect.CodeAborted, rpcerror.ReasonChanged, errors.New("the webhook is being changed by others, try again"))
 }
 
 // deactivate has an endpoint told nothing any more.
