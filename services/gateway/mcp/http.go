@@ -27,8 +27,9 @@ func New(p Parts) http.Handler {
 			WriteProblem(w, r, door.ProblemOf(err))
 			return
 		}
-		if r.Method != http.MethodPost {
-			next.ServeHTTP(w, r)
+		if r.Method != http.MethodPost { // without sessions there is no stream to open, and none to end
+			w.Header().Set("Allow", http.MethodPost)
+			WriteProblem(w, r, door.Method(http.MethodPost))
 			return
 		}
 		body, err := door.ReadAll(r)

@@ -40,7 +40,19 @@ func New(services upstream.Services, maxMessage int) http.Handler {
 	mux.Handle(mnemev1connect.NewUserDataServiceHandler(userData{services.UserData}, o))
 	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(services.Diagnosis, o))
 	mux.Handle(mnemev1connect.NewRerankerServiceHandler(&ordered{next: services.Reranker}, o))
-	return mux
+	procedures := map[string]bool{}
+	for services, i := mnemev1.File_mneme_v1_services_proto.Services(), 0; i < services.Len(); i++ {
+		for of, j := services.Get(i), 0; j < of.Methods().Len(); j++ {
+			procedures["/"+string(of.FullName())+"/"+string(of.Methods().Get(j).Name())] = true
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !procedures[r.URL.Path] { // the generated handlers say so in plain text
+			WriteProblem(w, r, door.Unsupported("there is no such procedure"))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // bare passes a request's message on with nothing of its headers, which name the caller's key, and an error without the headers that the
