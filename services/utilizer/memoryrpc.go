@@ -206,7 +206,8 @@ func (s *memoryServer) write(
 		return memory.Memory{}, connect.NewError(connect.CodeUnavailable,
 			fmt.Errorf("the %s is accepted, but not done yet: ask for it again later to see how it ended", what))
 	case fault.IsTerminal(err):
-		return memory.Memory{}, rpcerror.Because(connect.CodeFailedPrecondition, refusal(err, was), fmt.Errorf("the %s is refused: %w", what, err))
+		return memory.Memory{}, rpcerror.Because(connect.CodeFailedPrecondition, refusal(err, was),
+			fmt.Errorf("the %s is refused: %w", what, err))
 	case err != nil:
 		return memory.Memory{}, err
 	}

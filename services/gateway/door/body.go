@@ -50,7 +50,7 @@ func ReadAll(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// CheckJSON returns a problem where a body is not empty and no single JSON value in UTF-8 of bounded depth.
+// CheckJSON returns a problem where a body is not empty and no single JSON value of characters in UTF-8 of bounded depth.
 func CheckJSON(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func CheckJSON(body []byte) error {
 	if !json.Valid(body) {
 		return Malformed("", "the body is not valid JSON")
 	}
-	return nil
+	return CheckEscapes(body)
 }
 
 // deep reports whether brackets outside of strings are nested deeper than maxDepth, whether or not they make JSON.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -77,7 +78,7 @@ func (s *server) recovered(next sdk.MethodHandler) sdk.MethodHandler {
 		defer func() {
 			if r := recover(); r != nil {
 				s.Log.ErrorContext(ctx, "MCP: panic", "method", method, "type", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
-				res, err = nil, protocolError(door.Problem{Status: http.StatusInternalServerError, Code: door.CodeInternal, Detail: "an internal error"})
+				res, err = nil, protocolError(door.ProblemOf(errors.New("MCP: panic")))
 			}
 		}()
 		return next(ctx, method, req)

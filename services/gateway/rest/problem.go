@@ -34,7 +34,9 @@ type code string
 
 // Schema implements huma.SchemaProvider. More codes may come: it says so, for programs that are generated from it.
 func (code) Schema(huma.Registry) *huma.Schema {
-	s := &huma.Schema{Type: huma.TypeString, Description: "What is wrong, for programs. More codes may come: take one that you do not know by its status."}
+	s := &huma.Schema{
+		Type: huma.TypeString, Description: "What is wrong, for programs. More codes may come: take one that you do not know by its status.",
+	}
 	for _, c := range door.Codes() {
 		s.Enum = append(s.Enum, c)
 	}

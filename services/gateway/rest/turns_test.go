@@ -114,6 +114,8 @@ func TestWhatAClientHandlesOtherwiseHasACodeOfItsOwn(t *testing.T) {
 	put(`{"turns":[{"id":"t","role":"user","text":"a"},{"id":"t","role":"user","text":"b"}]}`).expect(t, 400,
 		map[string]any{"code": "duplicate_turn", "errors.0.field": "turns[1].id", "errors.0.location": "body"})
 	put(`{"turns":`).expect(t, 400, map[string]any{"code": "malformed_body"})
+	put(`{"turns":[{"role":"user","text":"ok \ud83d\ude00"},{"role":"user","text":"cut \ud83d"}]}`).expect(t, 400,
+		map[string]any{"code": "malformed_body", "errors.0.field": "turns[1].text", "errors.0.location": "body"})
 	put(oneTurn).expect(t, 202, nil)
 	put(`{"turns":[{"role":"user","text":"another"}]}`).expect(t, 422, map[string]any{"code": "idempotency_key_reused"})
 	g.call(http.MethodPut, session+"/turns", "").expect(t, 405, map[string]any{"code": "method_not_allowed"})

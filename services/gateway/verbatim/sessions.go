@@ -63,7 +63,8 @@ func (s *Store) Append(ctx context.Context, scope memory.Scope, c Call, items []
 	case "tenant":
 		return 0, s.o.Over(ctx)
 	case "items":
-		return 0, full(door.CodeManyItems, fmt.Sprintf("the session would have more than %d items, which is the most: clear it, or begin another one",
+		return 0, full(door.CodeManyItems, fmt.Sprintf(
+			"the session would have more than %d items, which is the most: clear it, or begin another one",
 			MaxSessionItems))
 	}
 	count, err := strconv.Atoi(out)

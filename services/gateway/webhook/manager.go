@@ -236,7 +236,8 @@ func (h *Webhooks) change(ctx context.Context, tenant, id string, change func(*E
 			return e, err
 		}
 	}
-	return Endpoint{}, rpcerror.Because(connect.CodeAborted, rpcerror.ReasonChanged, errors.New("the webhook is being changed by others, try again"))
+	return Endpoint{}, rpcerror.Because(connect.CodeAborted, rpcerror.ReasonChanged,
+		errors.New("the webhook is being changed by others, try again"))
 }
 
 // deactivate has an endpoint told nothing any more.
