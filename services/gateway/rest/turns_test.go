@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
@@ -282,6 +283,15 @@ func TestABusErrorThatNoRetryMendsIsOurs(t *testing.T) {
 	}
 }
 
+func TestASessionOfWhichNothingCanBeToldIsClosed(t *testing.T) {
+	g := open(t)
+	g.behind.fail = connect.NewError(connect.CodeUnavailable, errors.New("the bank is away"))
+	g.call(http.MethodPost, ines+"/sessions/"+waits+"/close", "").expect(t, 202, nil)
+	g.redis.Close()
+	g.behind.fail = nil
+	g.call(http.MethodPost, ines+"/sessions/"+waits+"/close", "").expect(t, 202, nil)
+}
+
 func TestWhatWaitsIsToldFromWhatNeverWas(t *testing.T) {
 	g := open(t)
 	path, erasure := ines+"/sessions/"+waits, self+"/users/"+waits+"/erasures/"+waits
@@ -290,7 +300,13 @@ func TestWhatWaitsIsToldFromWhatNeverWas(t *testing.T) {
 			t.Errorf("%s: nobody put anything in: %d %s", p, a.status, a.text)
 		}
 	}
-	g.call(http.MethodPost, path+"/close", "")
+	g.call(http.MethodPost, path+"/close", "").expect(t, 404, map[string]any{"code": "not_found"})
+	if len(g.out.msgs) > 0 {
+		t.Errorf("closing what never was published %d events", len(g.out.msgs))
+	}
+	g.call(http.MethodGet, path, "").expect(t, 404, nil)
+	g.call(http.MethodPost, path+"/turns", oneTurn, "Idempotency-Key: k1").expect(t, 202, nil)
+	g.call(http.MethodPost, path+"/close", "").expect(t, 202, nil)
 	g.call(http.MethodDelete, self+"/users/"+waits, "")
 	for _, p := range []string{path, erasure} {
 		if a := g.call(http.MethodGet, p, ""); a.status != http.StatusOK || a.field("state") != "pending" {

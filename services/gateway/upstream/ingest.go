@@ -36,7 +36,7 @@ type Ingester struct {
 	Now func() time.Time
 	// Quota is asked before turns are published, and told of those that were; nil for no limit.
 	Quota TurnQuota
-	// Accepted is told of turns and sessions that were published; nil for nobody.
+	// Accepted is told of turns that were published, and of their sessions; nil for nobody.
 	Accepted Accepted
 	// Log is told where Accepted could not be; nil for nobody.
 	Log *slog.Logger
@@ -127,11 +127,7 @@ func (i *Ingester) CloseSession(ctx context.Context, user, session, last string,
 	if err != nil {
 		return err
 	}
-	if err := i.Out.Publish(ctx, m); err != nil {
-		return err
-	}
-	i.note(ctx, scope, idempotency.Session, session)
-	return nil
+	return i.Out.Publish(ctx, m) // not noted: turns make a session, and its end does not
 }
 
 // inTurn says of an error about a turn which of them it is. One about what turns have in common, such as the session, stays.
