@@ -292,6 +292,18 @@ func TestASessionOfWhichNothingCanBeToldIsClosed(t *testing.T) {
 	g.call(http.MethodPost, ines+"/sessions/"+waits+"/close", "").expect(t, 202, nil)
 }
 
+func TestATimeOutOfRangeIsToldTheRange(t *testing.T) {
+	g := open(t)
+	for _, at := range []string{"0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"} {
+		body := `{"turns":[{"role":"user","text":"a","time":"` + at + `"}]}`
+		a := g.call(http.MethodPost, session+"/turns", body, "Idempotency-Key: k")
+		a.expect(t, 400, map[string]any{"code": "invalid", "errors.0.field": "turns[0].time"})
+		if !strings.Contains(a.text, "want between 1970-01-01 and one day from now") {
+			t.Errorf("%s: %s", at, a.text)
+		}
+	}
+}
+
 func TestWhatWaitsIsToldFromWhatNeverWas(t *testing.T) {
 	g := open(t)
 	path, erasure := ines+"/sessions/"+waits, self+"/users/"+waits+"/erasures/"+waits

@@ -68,6 +68,9 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 			}
 		}
 		seen[t.ID] = n
+		if t.Time.IsZero() { // which would be encoded as a time that is missing
+			return memory.ValidTime(fmt.Sprintf("turns[%d].time", n), t.Time, i.Now())
+		}
 		t.SessionID = session
 		e := contract.SessionEvent{
 			Envelope: contract.Envelope{EventID: memory.DeriveTurnID(scope, t.ID), Scope: scope, SessionID: session}, Turn: &t,
