@@ -87,7 +87,8 @@ func webhookViewOf(r *http.Request, w Webhook) webhookView {
 	return webhookView{
 		ID: w.ID, Name: w.Name, URL: w.URL, Project: caller(r).Tenant.ID, Events: orEmpty(w.Events), Active: w.Active,
 		CreatedAt: stamp(w.CreatedAt), UpdatedAt: stamp(w.UpdatedAt), Secret: w.Secret, LastSuccess: stampIf(w.LastSuccess),
-		LastFailure: stampIf(w.LastFailure), LastError: w.LastError, FailingSince: stampIf(w.FailingSince), Failures: w.Failures, Pending: w.Pending,
+		LastFailure: stampIf(w.LastFailure), LastError: w.LastError, FailingSince: stampIf(w.FailingSince),
+		Failures: w.Failures, Pending: w.Pending,
 	}
 }
 

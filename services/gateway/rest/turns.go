@@ -194,8 +194,8 @@ func (a *API) closeSession(ctx context.Context, in *closeSession) (*closedSessio
 	return out, nil
 }
 
-// begun returns an error, not found, where nothing was ever said in a session: nothing was put in lately, and nothing was formed. What cannot
-// be told, or not to a key that may not read, is no reason not to close it.
+// begun returns an error, not found, where nothing was ever said in a session: nothing was put in lately, and nothing was formed. What
+// cannot be told, or not to a key that may not read, is no reason not to close it.
 func (a *API) begun(ctx context.Context, user, session string) error {
 	missing := a.wasAccepted(ctx, user, idempotency.Session, session)
 	if missing == nil || door.ProblemOf(missing).Status != http.StatusNotFound {

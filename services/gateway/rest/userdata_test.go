@@ -66,7 +66,8 @@ func TestAnImportInPages(t *testing.T) {
 		g.call(http.MethodPost, ines+"/import?cursor="+bad, "{}\n", lines).expect(t, 400, map[string]any{"errors.0.field": "cursor"})
 	}
 	g.call(http.MethodPost, ines+"/import", "", lines).expect(t, 400, nil)
-	g.call(http.MethodPost, ines+"/import", "{}\n{\"turn\":{\"text\":\"\\ud800\"}}\n", lines).expect(t, 400, map[string]any{"errors.0.field": "turn.text"})
+	g.call(http.MethodPost, ines+"/import", "{}\n{\"turn\":{\"text\":\"\\ud800\"}}\n", lines).expect(t, 400,
+		map[string]any{"errors.0.field": "turn.text"})
 	g.call(http.MethodPost, ines+"/import", strings.Repeat("[", 1000)+`"\ud800`, lines).expect(t, 400, map[string]any{"code": "malformed_body"})
 	g.call(http.MethodPost, ines+"/import", "{}", "Content-Type: application/json").expect(t, 415, nil)
 	g.call(http.MethodPost, ines+"/import", "\xff\n", lines).expect(t, 400, nil)

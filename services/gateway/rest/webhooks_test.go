@@ -23,7 +23,8 @@ func TestAWebhookFromItsMakingToItsEnd(t *testing.T) {
 		t.Errorf("repeated: %s", again.text)
 	}
 	g.call(http.MethodGet, hooks, "").expect(t, 200, map[string]any{"webhooks.0.id": w.ID, "webhooks.0.secret": nil, "webhooks.1": nil})
-	g.call(http.MethodGet, one, "").expect(t, 200, map[string]any{"url": "https://example.com/hook", "secret": nil, "pending": 0.0, "consecutive_failures": 0.0, "failing_since": nil})
+	g.call(http.MethodGet, one, "").expect(t, 200, map[string]any{"url": "https://example.com/hook", "secret": nil,
+		"pending": 0.0, "consecutive_failures": 0.0, "failing_since": nil})
 	g.call(http.MethodPatch, one, `{"active":false,"name":"yours"}`).expect(t, 200, map[string]any{"active": false, "name": "yours"})
 	rotated := g.call(http.MethodPost, one+"/rotate-secret", "", "Idempotency-Key: k2")
 	if rotated.status != 200 || strings.Contains(rotated.text, w.Secret) || !strings.Contains(rotated.text, "whsec_") {

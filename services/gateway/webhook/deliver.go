@@ -244,7 +244,8 @@ func (h *Webhooks) attempt(ctx context.Context, tenant, name string, to Endpoint
 	h.attempts.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(tenant), attrResult.String(result)))
 	h.heard(ctx, tenant, to, d.Reason)
 	if result == "dead" {
-		h.o.Log.WarnContext(ctx, "a change is not told to a webhook any more", "tenant", tenant, "endpoint", to.ID, "at", shownURL(to.URL), "status", status, "reason", d.Reason)
+		h.o.Log.WarnContext(ctx, "a change is not told to a webhook any more", "tenant", tenant, "endpoint", to.ID,
+			"at", shownURL(to.URL), "status", status, "reason", d.Reason)
 	}
 	if err := h.settle(ctx, tenant, name, becomes, d, pause); err != nil {
 		h.o.Log.ErrorContext(ctx, "what became of a webhook is not kept", "error", err)
@@ -349,7 +350,8 @@ func (h *Webhooks) settle(ctx context.Context, tenant, name, becomes string, d d
 		return err
 	}
 	id, _, _ := strings.Cut(name, "/")
-	keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "dead:"+id), h.key(tenant, "died:"+id), h.healthKey(tenant, id)}
+	keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "dead:"+id), h.key(tenant, "died:"+id),
+		h.healthKey(tenant, id)}
 	return h.in(ctx, "keep what became of a delivery", func(ctx context.Context) error {
 		return h.scripts.settle.Run(ctx, h.redis, keys, name, becomes, body, pause.Milliseconds(), MaxDead).Err()
 	})

@@ -46,8 +46,8 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format
   end
 end
 return out`),
-		// KEYS: waiting, due, dead, died, health. ARGV: name, what becomes of it (done, again, dead), delivery, ms until the next attempt or for which
-		// it is kept dead, how many are kept dead. Nothing where it was taken away in between.
+		// KEYS: waiting, due, dead, died, health. ARGV: name, what becomes of it (done, again, dead), delivery, ms until the next attempt or for
+		// which it is kept dead, how many are kept dead. Nothing where it was taken away in between.
 		settle: goredis.NewScript(scriptNow + `
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 if ARGV[2] == 'again' then
