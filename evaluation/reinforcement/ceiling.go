@@ -12,8 +12,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/shared/model/embedding"
-	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
 // Ceilings measures what there is to gain: the shipped models, and the truth in place of the filter, of the relation of statements, and of
@@ -29,7 +27,10 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 	}{{"shipped models", false, false}, {"true filter", true, false}, {"true relations", false, true}, {"both true", true, true}}
 	trials := make([]trial, len(arms)*o.Seeds)
 	done := o.told(len(trials))
-	e := embedding.Cached(builtin.New(), 50_000)
+	known := make([]*known, o.Seeds)
+	for i := range known {
+		known[i] = newKnown()
+	}
 	err := each(ctx, len(trials), func(ctx context.Context, i int) error {
 		arm, seed := arms[i/o.Seeds], i%o.Seeds
 		trials[i].measures = map[string]float64{}
@@ -38,8 +39,8 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 			if err != nil {
 				return err
 			}
-			m, err := measure(ctx, decision.Rules{}, people, e, func(p *person) formation.Pipeline {
-				out := newMaker(e).by(decision.Rules{}, "ceiling")
+			m, err := measure(ctx, decision.Rules{}, people, known[seed], func(p *person, m maker) formation.Pipeline {
+				out := m.by(decision.Rules{}, "ceiling")
 				if arm.filter {
 					out.Filter = trueFilter{p}
 				}

@@ -129,16 +129,19 @@ type training struct {
 	change func(*Options)
 }
 
-// trained tries trainings with all starts and seeds, on all cores.
+// trained tries trainings with all starts and seeds, a seed a core.
 func (o ExperimentOptions) trained(ctx context.Context, arms []training) ([]Arm, error) {
 	trials := make([]trial, len(o.Starts)*len(arms)*o.Seeds)
 	done := o.told(len(trials))
-	err := each(ctx, len(trials), func(ctx context.Context, i int) (err error) {
-		seed, arm, start := i%o.Seeds, arms[i/o.Seeds%len(arms)], o.Starts[i/o.Seeds/len(arms)]
-		if trials[i], err = o.train(ctx, arm, start, seed); err != nil {
-			return fmt.Errorf("arm %q, seed %d: %w", arm.name, seed+1, err)
+	err := each(ctx, o.Seeds, func(ctx context.Context, seed int) (err error) {
+		known := newKnown()
+		for i := seed; i < len(trials); i += o.Seeds {
+			arm, start := arms[i/o.Seeds%len(arms)], o.Starts[i/o.Seeds/len(arms)]
+			if trials[i], err = o.train(ctx, arm, start, seed, known); err != nil {
+				return fmt.Errorf("arm %q, seed %d: %w", arm.name, seed+1, err)
+			}
+			done()
 		}
-		done()
 		return nil
 	})
 	if err != nil {
@@ -189,14 +192,14 @@ func report(name string, of, first []trial) Arm {
 // heldSeeds are where the seeds of people begin that arms are measured on.
 const heldSeeds = 50_000
 
-func (o ExperimentOptions) train(ctx context.Context, arm training, start string, seed int) (trial, error) {
+func (o ExperimentOptions) train(ctx context.Context, arm training, start string, seed int, known *known) (trial, error) {
 	p := o.Options
 	p.Seed, p.Weak = uint64(seed)+1, start == StartWeak //nolint:gosec // not negative
 	s := Start(p)
 	if arm.change != nil {
 		arm.change(&p)
 		var err error
-		if s, err = Train(ctx, p, Start(p), nil); err != nil {
+		if s, err = train(ctx, p, Start(p), nil, known); err != nil {
 			return trial{}, err
 		}
 	}
@@ -209,7 +212,7 @@ func (o ExperimentOptions) train(ctx context.Context, arm training, start string
 		if err != nil {
 			return trial{}, err
 		}
-		m, err := Measure(ctx, s.Policy, people)
+		m, err := measure(ctx, s.Policy, people, known, decided(s.Policy))
 		if err != nil {
 			return trial{}, err
 		}

@@ -41,8 +41,12 @@ func (m Measured) Shares() map[string]float64 {
 
 // Measure forms the lives of people by a chooser and measures what is remembered and shown.
 func Measure(ctx context.Context, choose decision.Chooser, people []synthesis.Person) (Measured, error) {
-	e := embedding.Cached(builtin.New(), 50_000)
-	return measure(ctx, choose, people, e, func(*person) formation.Pipeline { return newMaker(e).by(choose, "measured") })
+	return measure(ctx, choose, people, newKnown(), decided(choose))
+}
+
+// decided makes pipelines whose decisions a chooser makes.
+func decided(choose decision.Chooser) func(*person, maker) formation.Pipeline {
+	return func(_ *person, m maker) formation.Pipeline { return m.by(choose, "measured") }
 }
 
 // life is what a person's life came to.
@@ -54,15 +58,15 @@ type life struct {
 }
 
 func measure(
-	ctx context.Context, choose decision.Chooser, people []synthesis.Person, e embedding.Embedder, by func(*person) formation.Pipeline,
+	ctx context.Context, choose decision.Chooser, people []synthesis.Person, known *known, by func(*person, maker) formation.Pipeline,
 ) (Measured, error) {
 	lives := make([]life, len(people))
 	err := each(ctx, len(people), func(ctx context.Context, i int) (err error) {
-		p, err := newPerson(ctx, people[i], e)
+		p, m, err := known.person(ctx, people[i])
 		if err != nil {
 			return err
 		}
-		lives[i], err = live(ctx, p, by(p), choose)
+		lives[i], err = live(ctx, p, by(p, m), choose)
 		return err
 	})
 	if err != nil {

@@ -13,8 +13,6 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/learning"
-	"github.com/mneme-memory/mneme/shared/model/embedding"
-	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
 // MemoryR2 tries local groups beside global ones (arXiv 2605.21768): first without any training, how near the advantages of each come to
@@ -105,12 +103,11 @@ func (o ExperimentOptions) creditsOf(ctx context.Context, seed int) ([]map[strin
 	if err != nil {
 		return nil, err
 	}
-	e := embedding.Cached(builtin.New(), 50_000)
-	someone, err := newPerson(ctx, made.Person(0), e)
+	someone, m, err := newKnown().person(ctx, made.Person(0))
 	if err != nil {
 		return nil, err
 	}
-	r := &roller{o: p, person: someone, policy: StartPolicy(p), reference: StartPolicy(p), maker: newMaker(e)}
+	r := &roller{o: p, person: someone, policy: StartPolicy(p), reference: StartPolicy(p), maker: m}
 	wholes := make([]whole, p.Group)
 	for i := range wholes {
 		if wholes[i], err = r.wholeLife(ctx, i); err != nil {

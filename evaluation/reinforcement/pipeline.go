@@ -1,9 +1,12 @@
 package reinforcement
 
 import (
+	"context"
+	"strconv"
 	"sync"
 
 	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
@@ -12,6 +15,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
+	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 )
 
 // maker makes the pipelines of one person's rollouts: the production formers, whose models read nothing twice. What two statements have to
@@ -36,6 +40,38 @@ func (m maker) by(choose decision.Chooser, version string) formation.Pipeline {
 		Filter: m.filter.Deciding(choose, version), Saliency: memory.SaliencyGate,
 		Former: m.former.Deciding(choose, version), Strategy: salimory.Name, Embedder: m.embedder,
 	}
+}
+
+// known are people with their makers, so that several trainings by the same lives read these once. It is safe for concurrent use.
+type known struct {
+	mu sync.Mutex
+	of map[string]*familiar
+}
+
+type familiar struct {
+	once   sync.Once
+	person *person
+	maker  maker
+	err    error
+}
+
+func newKnown() *known { return &known{of: map[string]*familiar{}} }
+
+// person returns somebody of as many sessions, with a maker.
+func (k *known) person(ctx context.Context, p synthesis.Person) (*person, maker, error) {
+	k.mu.Lock()
+	f := k.of[p.ID+"/"+strconv.Itoa(len(p.Sessions))]
+	if f == nil {
+		f = &familiar{}
+		k.of[p.ID+"/"+strconv.Itoa(len(p.Sessions))] = f
+	}
+	k.mu.Unlock()
+	f.once.Do(func() {
+		e := embedding.Cached(builtin.New(), 50_000)
+		f.maker = newMaker(e)
+		f.person, f.err = newPerson(ctx, p, e)
+	})
+	return f.person, f.maker, f.err
 }
 
 // remembering is a judge whose draws share what it has read. It is safe for concurrent use.

@@ -14,8 +14,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/learning"
-	"github.com/mneme-memory/mneme/shared/model/embedding"
-	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/reward"
 )
 
@@ -214,6 +212,10 @@ type Rolled struct {
 
 // Roll makes the rollouts of a person by the state's policy. Those of different people depend on nothing of each other.
 func Roll(ctx context.Context, o Options, s State, number int) (Rolled, error) {
+	return roll(ctx, o, s, number, newKnown())
+}
+
+func roll(ctx context.Context, o Options, s State, number int, people *known) (Rolled, error) {
 	lengths := o.lengths()
 	if number < 0 || number >= len(lengths) {
 		return Rolled{}, fault.Terminal("person", "is %d, want 0 to %d", number, len(lengths)-1)
@@ -223,13 +225,12 @@ func Roll(ctx context.Context, o Options, s State, number int) (Rolled, error) {
 	if err != nil {
 		return Rolled{}, err
 	}
-	e := embedding.Cached(builtin.New(), 50_000)
-	p, err := newPerson(ctx, g.Person(number), e)
+	p, m, err := people.person(ctx, g.Person(number))
 	if err != nil {
 		return Rolled{}, err
 	}
 	r := roller{
-		o: o, person: p, number: uint64(number), policy: s.Policy, reference: StartPolicy(o), maker: newMaker(e),
+		o: o, person: p, number: uint64(number), policy: s.Policy, reference: StartPolicy(o), maker: m,
 		out: Rolled{Batches: map[decision.Role]*learning.Batch{}},
 	}
 	r.out.Record.Sessions = length
@@ -292,6 +293,10 @@ func (o Options) Next(s State) (people []int) {
 // against each other, and better draws are made likelier. The same options give the same policy on any number of cores. told, where it is
 // not nil, is told of each state on the way: what was told of goes on from there to the same end.
 func Train(ctx context.Context, o Options, from State, told func(State) error) (State, error) {
+	return train(ctx, o, from, told, newKnown())
+}
+
+func train(ctx context.Context, o Options, from State, told func(State) error, known *known) (State, error) {
 	if err := o.Validate(); err != nil {
 		return State{}, err
 	}
@@ -299,7 +304,7 @@ func Train(ctx context.Context, o Options, from State, told func(State) error) (
 	for people := o.Next(s); len(people) > 0; people = o.Next(s) {
 		rolled := make([]Rolled, len(people))
 		err := each(ctx, len(people), func(ctx context.Context, i int) (err error) {
-			rolled[i], err = Roll(ctx, o, s, people[i])
+			rolled[i], err = roll(ctx, o, s, people[i], known)
 			return err
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -136,6 +137,44 @@ func TestCallersAreShownNoMetrics(t *testing.T) {
 	for path, want := range map[string]int{"/metrics": http.StatusNotFound, "/healthz": http.StatusOK, "/readyz": http.StatusOK} {
 		if status, body := ask(t, http.MethodGet, url+path, "", ""); status != want || strings.Contains(body, "go_goroutines") {
 			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
+func TestNothingIsRefusedInPlainText(t *testing.T) {
+	url := start(t)
+	const problem = "application/problem+json"
+	for _, c := range []struct {
+		method, path string
+		status       int
+		media        string
+	}{
+		{http.MethodGet, "/nope", 404, problem}, {http.MethodGet, "/", 404, problem}, {http.MethodGet, "/metrics", 404, problem},
+		{http.MethodPost, "/healthz", 404, problem}, {http.MethodGet, "/healthz/..", 404, problem}, {http.MethodPut, "/docs", 405, problem},
+		{http.MethodGet, "/v1/tenants/nope", 404, problem}, {http.MethodGet, "/v1/nope", 404, problem},
+		{"BREW", "/v1/tenants/self/usage", 405, problem}, {http.MethodPost, "/v1/tenants/self/events", 405, problem},
+		{http.MethodGet, "/v2/nope", 404, "application/json"}, {http.MethodPatch, "/v1/memories/", 405, "application/json"},
+		{http.MethodGet, "/mcp", 405, "application/json"}, {http.MethodDelete, "/mcp", 405, "application/json"},
+		{http.MethodPost, "/" + mnemev1connect.MemoryServiceName + "/Nope", 501, "application/json"},
+		{http.MethodGet, "/" + mnemev1connect.MemoryServiceName, 501, "application/json"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err := errors.Join(err, res.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != c.status || res.Header.Get("Content-Type") != c.media || !json.Valid(body) ||
+			c.status == 405 && res.Header.Get("Allow") == "" {
+			t.Errorf("%s %s: %d %v %s", c.method, c.path, res.StatusCode, res.Header, body)
 		}
 	}
 }

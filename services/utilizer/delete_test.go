@@ -16,6 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
@@ -80,7 +81,8 @@ func TestADeletionThatIsRefusedSaysWhy(t *testing.T) {
 	w := &writer{err: fault.Terminal("", "embedding mismatch")}
 	server := utilizer.NewMemoryServer(newRecaller(t), w, slog.New(slog.DiscardHandler))
 	_, err := server.DeleteMemory(tenant.NewContext(t.Context(), acme), deletion(someID()))
-	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "refused: embedding mismatch") {
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "refused: embedding mismatch") ||
+		rpcerror.Reason(err) != rpcerror.ReasonRefused {
 		t.Errorf("got %v, want a refusal that says why", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/services/utilizer"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
 
@@ -117,7 +118,8 @@ func TestAnUpdateWritesANewVersion(t *testing.T) {
 		t.Errorf("the history is %v, %v", h, err)
 	}
 	_, err = r.as(acmeKey).UpdateMemory(t.Context(), connect.NewRequest(update(someID(), saying("u2", "I live in Faro."))))
-	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "update is refused: the memory is superseded") {
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "update is refused: the memory is superseded") ||
+		rpcerror.Reason(err) != rpcerror.ReasonSuperseded {
 		t.Errorf("another version of what is superseded gives %v", err)
 	}
 }
@@ -192,7 +194,8 @@ func TestHowAWriteEnds(t *testing.T) {
 			_, add := r.as(acmeKey).AddMemory(t.Context(), connect.NewRequest(addition(saying("a1", "I drink tea."))))
 			_, change := r.as(acmeKey).UpdateMemory(t.Context(), connect.NewRequest(update(someID(), saying("u1", "I live in Braga."))))
 			for _, err := range []error{add, change} {
-				if connect.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "10.1.2.3") {
+				if connect.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "10.1.2.3") ||
+					name == "refused" && rpcerror.Reason(err) != rpcerror.ReasonTurnUsed {
 					t.Errorf("got %v", err)
 				}
 			}

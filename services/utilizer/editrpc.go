@@ -27,7 +27,7 @@ func (s *memoryServer) AddMemory(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	m, err := s.edit(ctx, scope, "addition", in)
+	m, err := s.edit(ctx, scope, "addition", "", in)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "add memory", err)
 	}
@@ -52,7 +52,7 @@ func (s *memoryServer) UpdateMemory(
 		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
 	}
 	turn.SessionID = m.SessionID
-	next, err := s.edit(ctx, scope, "update", consolidation.Edit{MemoryID: m.ID, Turn: turn})
+	next, err := s.edit(ctx, scope, "update", m.Status, consolidation.Edit{MemoryID: m.ID, Turn: turn})
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "update memory", err)
 	}
@@ -77,8 +77,10 @@ func additionFrom(req *mnemev1.AddMemoryRequest, now time.Time) (in consolidatio
 }
 
 // edit has the user's writer write an entry, and returns the entry as it is then; what names the request to the caller.
-func (s *memoryServer) edit(ctx context.Context, scope memory.Scope, what string, in consolidation.Edit) (memory.Memory, error) {
-	return s.write(ctx, scope, what, in.EntryID(scope), func(ctx context.Context, p consolidation.Params, id string) error {
+func (s *memoryServer) edit(
+	ctx context.Context, scope memory.Scope, what string, was memory.Status, in consolidation.Edit,
+) (memory.Memory, error) {
+	return s.write(ctx, scope, what, in.EntryID(scope), was, func(ctx context.Context, p consolidation.Params, id string) error {
 		in.ID, in.Strategy, in.TraceParent = id, p.Strategy, consolidation.TraceParent(ctx)
 		return s.writer.Edit(ctx, p, in)
 	})

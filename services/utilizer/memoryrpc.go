@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -139,7 +140,7 @@ func (s *memoryServer) DeleteMemory(
 		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
 	}
 	if m.Status == memory.StatusSuperseded {
-		return nil, connect.NewError(connect.CodeFailedPrecondition,
+		return nil, rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonSuperseded,
 			errors.New("the memory is superseded: a newer version took its place; delete that one, or erase the user"))
 	}
 	if m.Status.Open() {
@@ -163,7 +164,8 @@ func (s *memoryServer) ReleaseMemory(
 		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
 	}
 	if m.Status == memory.StatusRetracted {
-		return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New("the memory is retracted: it cannot be released any more"))
+		return nil, rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonRetracted,
+			errors.New("the memory is retracted: it cannot be released any more"))
 	}
 	if m.Status == memory.StatusQuarantined {
 		if m, err = s.change(ctx, scope, consolidation.Retraction{MemoryID: m.ID, Release: true}); err != nil {
@@ -179,16 +181,17 @@ func (s *memoryServer) change(ctx context.Context, scope memory.Scope, in consol
 	if in.Release {
 		what = "release"
 	}
-	return s.write(ctx, scope, what, in.MemoryID, func(ctx context.Context, p consolidation.Params, id string) error {
+	return s.write(ctx, scope, what, in.MemoryID, "", func(ctx context.Context, p consolidation.Params, id string) error {
 		in.ID, in.Strategy, in.TraceParent = id, p.Strategy, consolidation.TraceParent(ctx)
 		return s.writer.Retract(ctx, p, in)
 	})
 }
 
 // write asks the user's writer for something under a new id, waits until it is done, and returns the entry that it is about as it is then;
-// what names the request to the caller.
+// what names the request to the caller, and was is how an entry was that is to get another version.
 func (s *memoryServer) write(
-	ctx context.Context, scope memory.Scope, what, memoryID string, ask func(context.Context, consolidation.Params, string) error,
+	ctx context.Context, scope memory.Scope, what, memoryID string, was memory.Status,
+	ask func(context.Context, consolidation.Params, string) error,
 ) (memory.Memory, error) {
 	t, err := tenantOf(ctx)
 	if err != nil {
@@ -203,12 +206,28 @@ func (s *memoryServer) write(
 		return memory.Memory{}, connect.NewError(connect.CodeUnavailable,
 			fmt.Errorf("the %s is accepted, but not done yet: ask for it again later to see how it ended", what))
 	case fault.IsTerminal(err):
-		return memory.Memory{}, connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("the %s is refused: %w", what, err))
+		return memory.Memory{}, rpcerror.Because(connect.CodeFailedPrecondition, refusal(err, was),
+			fmt.Errorf("the %s is refused: %w", what, err))
 	case err != nil:
 		return memory.Memory{}, err
 	}
 	s.indexes.Drop(scope) // the announcement may be on its way still
 	return s.bank.Get(ctx, scope, memoryID)
+}
+
+// refusal is the reason why the writer, which says it in words, refused a request about an entry that was in a status.
+func refusal(err error, was memory.Status) string {
+	switch {
+	case strings.HasPrefix(err.Error(), "turn.turn_id: "):
+		return rpcerror.ReasonTurnUsed
+	case was == memory.StatusSuperseded:
+		return rpcerror.ReasonSuperseded
+	case was == memory.StatusRetracted:
+		return rpcerror.ReasonRetracted
+	case was == memory.StatusQuarantined:
+		return rpcerror.ReasonQuarantined
+	}
+	return rpcerror.ReasonRefused
 }
 
 // GetCore implements the RPC.

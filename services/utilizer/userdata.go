@@ -95,7 +95,7 @@ func (s *userDataServer) known(ctx context.Context, scope memory.Scope, id strin
 func (s *userDataServer) ask(ctx context.Context, scope memory.Scope, id string) (erasure.State, erasure.Report, error) {
 	state, report, err := s.erasures.Ask(ctx, scope, id)
 	if errors.Is(err, erasure.ErrEnded) {
-		return state, report, connect.NewError(connect.CodeAborted, erasure.ErrEnded)
+		return state, report, rpcerror.Because(connect.CodeAborted, rpcerror.ReasonErasureEnded, erasure.ErrEnded)
 	}
 	return state, report, rpcerror.Logged(ctx, s.log, "ask for erasure", err)
 }
@@ -167,7 +167,7 @@ func (s *userDataServer) ExportUser(
 		err = out.flush()
 	}
 	if errors.Is(err, transfer.ErrChanged) {
-		return connect.NewError(connect.CodeAborted, transfer.ErrChanged)
+		return rpcerror.Because(connect.CodeAborted, rpcerror.ReasonChanged, transfer.ErrChanged)
 	}
 	return rpcerror.Logged(ctx, s.log, "export user", err)
 }
@@ -215,15 +215,19 @@ func (s *userDataServer) ImportUser(
 		return nil, rpcerror.Logged(ctx, s.log, "look up writer", err)
 	}
 	if busy {
-		return nil, connect.NewError(connect.CodeFailedPrecondition, errWriting)
+		return nil, rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonForming, errWriting)
 	}
 	first, before := int(req.Msg.GetFirstLine()), countsFrom(req.Msg.GetSoFar()) //nolint:gosec // a line's number
 	now, anew, err := s.importPage(ctx, scope, func(within context.Context) (bank.Counts, bool, error) {
 		return s.importer.Page(within, scope, header, req.Msg.GetLines(), first, before)
 	})
 	switch {
-	case errors.Is(err, transfer.ErrNotEmpty), errors.Is(err, transfer.ErrOutOfStep), errors.Is(err, errImporting):
-		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	case errors.Is(err, transfer.ErrNotEmpty):
+		return nil, rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonNotEmpty, err)
+	case errors.Is(err, transfer.ErrOutOfStep):
+		return nil, rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonOutOfStep, err)
+	case errors.Is(err, errImporting):
+		return nil, rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonImporting, err)
 	case err != nil:
 		return nil, rpcerror.Logged(ctx, s.log, "import user", err)
 	}

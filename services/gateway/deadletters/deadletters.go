@@ -231,7 +231,9 @@ func (l *Letters) replay(ctx context.Context, p access.Principal, id string, at 
 	case err != nil:
 		return false, err
 	case result.Refused > 0:
-		return true, connect.NewError(connect.CodeFailedPrecondition, errors.New("the topic that the record came from does not take it"))
+		return true, door.Problem{
+			Status: http.StatusConflict, Code: door.CodeLetterRefused, Detail: "the topic that the record came from does not take it",
+		}
 	}
 	return false, nil
 }

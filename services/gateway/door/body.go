@@ -43,28 +43,28 @@ func ReadAll(r *http.Request) ([]byte, error) {
 	case errors.As(err, &tooLarge):
 		return nil, ProblemOf(err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, Problem{Status: http.StatusRequestTimeout, Code: CodeInvalid, Detail: "the body did not arrive in time"}
+		return nil, Problem{Status: http.StatusRequestTimeout, Code: CodeBodyTimeout, Detail: "the body did not arrive in time"}
 	case err != nil:
-		return nil, Invalid("", "the body could not be read")
+		return nil, Malformed("", "the body could not be read")
 	}
 	return body, nil
 }
 
-// CheckJSON returns a problem where a body is not empty and no single JSON value in UTF-8 of bounded depth.
+// CheckJSON returns a problem where a body is not empty and no single JSON value of characters in UTF-8 of bounded depth.
 func CheckJSON(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
 	if !utf8.Valid(body) {
-		return Invalid("", "the body is not valid UTF-8")
+		return Malformed("", "the body is not valid UTF-8")
 	}
 	if deep(body) {
-		return Invalid("", "the body is nested too deep")
+		return Malformed("", "the body is nested too deep")
 	}
 	if !json.Valid(body) {
-		return Invalid("", "the body is not valid JSON")
+		return Malformed("", "the body is not valid JSON")
 	}
-	return nil
+	return CheckEscapes(body)
 }
 
 // deep reports whether brackets outside of strings are nested deeper than maxDepth, whether or not they make JSON.

@@ -1,8 +1,11 @@
 package door_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -161,7 +164,41 @@ func TestCheckJSON(t *testing.T) {
 	}
 }
 
+func TestHalvesOfSurrogatePairsAreRefused(t *testing.T) {
+	for body, field := range map[string]string{
+		`"\ud800"`: "", `{"a":"\uDFFF"}`: "a", `{"a":"\ud83d\ude00"}`: "-", `{"a":"\ud83d \ude00"}`: "a", `{"a":"\ude00\ud83d"}`: "a",
+		`{"a":"\\ud800"}`: "-", `{"a":"\\\ud800"}`: "a", `{"a":"\"\ud83d"}`: "a", `{"a":"\ud83d\ud83d\ude00"}`: "a", `{"a":"\ud7ff\ue000"}`: "-",
+		`{"turns":[{"x":1,"y":[1,2]},{"role":"user","text":"\ud800"}]}`: "turns[1].text", `[[],["",{"b\u0063":{},"d":["\udc00"]}]]`: "[1][1].d[0]",
+		`{"a":{"\ud800":1}}`: "a", `{"a\u0062":"\ud800"}`: "ab", `{"a":"\ud83d\ude00","b":"]}\ud83d\n"}`: "b",
+		"{\"a\":1}\n{\"b\":\"\\ud800\"}": "b", `{"` + strings.Repeat("n", 100) + `":"\ud800"}`: strings.Repeat("n", 64),
+	} {
+		var p door.Problem
+		errors.As(door.CheckEscapes([]byte(body)), &p)
+		if refused := p.Status == 400; refused != (field != "-") || refused && p.Field != field {
+			t.Errorf("%s: got %q, %v", body, p.Field, p)
+		}
+	}
+}
+
+func TestLookingForHalvesCopiesNothing(t *testing.T) {
+	body := []byte(`{"a":[` + strings.Repeat(`{"text":"\ud83d\ude00"},`, 1000) + `0]}`)
+	if n := testing.AllocsPerRun(10, func() { _ = door.CheckEscapes(body) }); n > 8 {
+		t.Errorf("%.0f allocations", n)
+	}
+}
+
+// FuzzCheckJSON finds what a decoder would replace.
 func FuzzCheckJSON(f *testing.F) {
 	f.Add([]byte(`{"a":["\\"]}`))
-	f.Fuzz(func(_ *testing.T, body []byte) { _ = door.CheckJSON(body) })
+	f.Add([]byte(`"\ud83d\ude00\ud800"`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		_ = door.CheckEscapes(body) // whatever it is
+		if door.CheckJSON(body) != nil || bytes.Contains(bytes.ToLower(body), []byte(`\ufffd`)) || bytes.ContainsRune(body, '\uFFFD') {
+			return
+		}
+		var value any
+		if err := json.Unmarshal(body, &value); err == nil && strings.ContainsRune(fmt.Sprint(value), '\uFFFD') {
+			t.Errorf("%q has something replaced", body)
+		}
+	})
 }

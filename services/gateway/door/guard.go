@@ -147,7 +147,7 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (access.Pri
 	case errors.Is(err, tenant.ErrUnknownKey):
 		known = unauthenticated("the API key is not known: check that it is complete, and neither expired nor revoked")
 	case errors.Is(err, tenant.ErrSuspended):
-		known = Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: tenant.ErrSuspended.Error()}
+		known = Problem{Status: http.StatusForbidden, Code: CodeSuspended, Detail: tenant.ErrSuspended.Error()}
 	default:
 		g.Log.ErrorContext(r.Context(), "authenticate", "error", err)
 		known = Problem{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,13 +41,30 @@ func (p Problem) SetHeaders(h http.Header) {
 	p.Allowance.setHeaders(h)
 }
 
-// Codes of problems.
+// Codes of problems, beside those that are reasons of the services behind (rpcerror.Reasons).
 const (
-	CodeInvalid         = "invalid"
+	CodeInvalid         = "invalid" // a field or parameter
+	CodeInvalidCursor   = "invalid_cursor"
+	CodeMalformed       = "malformed_body"
+	CodeDuplicateTurn   = "duplicate_turn"
+	CodeMethod          = "method_not_allowed"
+	CodeBodyTimeout     = "body_timeout"
+	CodeMediaType       = "unsupported_media_type"
 	CodeUnauthenticated = "unauthenticated"
 	CodeForbidden       = "forbidden"
+	CodeSuspended       = "tenant_suspended"
 	CodeNotFound        = "not_found"
-	CodeConflict        = "conflict"
+	CodeConflict        = "conflict" // of no other code
+	CodeKeyReused       = "idempotency_key_reused"
+	CodeKeyInFlight     = "idempotency_key_in_flight"
+	CodeKeyErased       = "idempotency_key_erased"
+	CodeKeyForeign      = "idempotency_key_of_another_api_key"
+	CodeManyItems       = "too_many_items"
+	CodeManySessions    = "too_many_sessions"
+	CodeManyKeys        = "too_many_api_keys"
+	CodeManyWebhooks    = "too_many_webhooks"
+	CodeLetterRefused   = "dead_letter_refused"
+	CodePrecondition    = "precondition_failed"
 	CodeTooLarge        = "too_large"
 	CodeRateLimited     = "rate_limited"
 	CodeOverQuota       = "over_quota" // of a quantity, which waiting for does not give back soon
@@ -54,6 +72,17 @@ const (
 	CodeInternal        = "internal"
 	CodeUnavailable     = "unavailable"
 )
+
+// Codes lists every code that a problem may have.
+func Codes() []string {
+	return append([]string{
+		CodeInvalid, CodeInvalidCursor, CodeMalformed, CodeDuplicateTurn, CodeMethod, CodeBodyTimeout, CodeMediaType, CodeUnauthenticated,
+		CodeForbidden, CodeSuspended, CodeNotFound, CodeConflict, CodeKeyReused, CodeKeyInFlight, CodeKeyErased, CodeKeyForeign,
+		CodeManyItems, CodeManySessions, CodeManyKeys, CodeManyWebhooks, CodeLetterRefused, CodePrecondition, CodeTooLarge, CodeRateLimited,
+		CodeOverQuota,
+		CodeUnsupported, CodeInternal, CodeUnavailable,
+	}, rpcerror.Reasons()...)
+}
 
 // retryLater is when a client is told to try again where something is down.
 const retryLater = time.Second
@@ -68,7 +97,27 @@ func (p Problem) Error() string {
 
 // Invalid is a problem with a field of the request.
 func Invalid(field, detail string) Problem {
-	return Problem{Status: http.StatusBadRequest, Code: CodeInvalid, Field: field, Detail: detail}
+	return Problem{Status: http.StatusBadRequest, Code: codeOf(field), Field: field, Detail: detail}
+}
+
+// codeOf is the code of a problem with a field: a list may be begun anew where its cursor is none.
+func codeOf(field string) string {
+	if field == "cursor" || field == "page_token" {
+		return CodeInvalidCursor
+	}
+	return CodeInvalid
+}
+
+// Malformed is a problem with a body that is no JSON of the form that is taken, whatever it says.
+func Malformed(field, detail string) Problem {
+	return Problem{Status: http.StatusBadRequest, Code: CodeMalformed, Field: field, Detail: detail}
+}
+
+// Method is the problem of a method that a path does not have.
+func Method(allowed ...string) Problem {
+	return Problem{
+		Status: http.StatusMethodNotAllowed, Code: CodeMethod, Detail: "the method is not allowed here, want " + strings.Join(allowed, ", "),
+	}
 }
 
 // Unsupported says that something has no meaning here, and why.
@@ -120,6 +169,12 @@ func ProblemOf(err error) Problem {
 	p.Field, p.Detail = field, strings.TrimPrefix(rpc.Message(), field+": ")
 	if p.Field == "" && p.Status == http.StatusBadRequest {
 		p.Field, p.Detail = splitField(rpc.Message())
+	}
+	if p.Code == CodeInvalid {
+		p.Code = codeOf(p.Field)
+	}
+	if reason := rpcerror.Reason(rpc); slices.Contains(Codes(), reason) {
+		p.Code = reason
 	}
 	return p
 }

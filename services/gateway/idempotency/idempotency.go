@@ -137,23 +137,23 @@ func (s *Store) Begin(ctx context.Context, scope Scope, key string, body []byte)
 		return nil, c, nil
 	case otherBody:
 		return nil, nil, door.Problem{
-			Status: http.StatusUnprocessableEntity, Code: door.CodeConflict, Field: Header, Detail: "was used before for another request",
+			Status: http.StatusUnprocessableEntity, Code: door.CodeKeyReused, Field: Header, Detail: "was used before for another request",
 		}
 	case inFlight:
 		return nil, nil, door.Problem{
-			Status: http.StatusConflict, Code: door.CodeConflict, Field: Header, RetryAfter: retryInFlight,
+			Status: http.StatusConflict, Code: door.CodeKeyInFlight, Field: Header, RetryAfter: retryInFlight,
 			Detail: "is of a request that is being carried out",
 		}
 	case erased:
 		return nil, nil, door.Problem{
-			Status: http.StatusGone, Code: door.CodeConflict, Field: Header,
+			Status: http.StatusGone, Code: door.CodeKeyErased, Field: Header,
 			Detail: "is of a request that was carried out before the user was erased, its answer with it; a new request needs a new key",
 		}
 	}
 	stored, err := r.open(answer[1])
 	if err != nil {
 		return nil, nil, door.Problem{
-			Status: http.StatusConflict, Code: door.CodeConflict, Field: Header,
+			Status: http.StatusConflict, Code: door.CodeKeyForeign, Field: Header,
 			Detail: "is of a request that was carried out for another API key, which alone is shown the answer",
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"connectrpc.com/connect"
 
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/store/directory"
@@ -78,8 +80,10 @@ func told(what string, err error) error {
 	case errors.Is(err, directory.ErrExists):
 		return connect.NewError(connect.CodeAlreadyExists, fmt.Errorf("there is such a %s already", what))
 	case errors.Is(err, directory.ErrTooMany):
-		return connect.NewError(connect.CodeFailedPrecondition,
-			fmt.Errorf("the tenant has %d keys, the most there may be: revoke some", directory.MaxKeys))
+		return door.Problem{
+			Status: http.StatusConflict, Code: door.CodeManyKeys,
+			Detail: fmt.Sprintf("the tenant has %d keys, the most there may be: revoke some", directory.MaxKeys),
+		}
 	}
 	return err
 }

@@ -27,8 +27,9 @@ func New(p Parts) http.Handler {
 			WriteProblem(w, r, door.ProblemOf(err))
 			return
 		}
-		if r.Method != http.MethodPost {
-			next.ServeHTTP(w, r)
+		if r.Method != http.MethodPost { // without sessions there is no stream to open, and none to end
+			w.Header().Set("Allow", http.MethodPost)
+			WriteProblem(w, r, door.Method(http.MethodPost))
 			return
 		}
 		body, err := door.ReadAll(r)
@@ -96,10 +97,11 @@ func (w *plainless) finish(msg jsonrpc.Message) {
 			w.refused = http.StatusOK
 		}
 		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{
-			Code: door.CodeUnsupported, Field: "method", Detail: fmt.Sprintf("%q is not known here", shortened(req.Method)),
+			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "method",
+			Detail: fmt.Sprintf("%q is not known here", shortened(req.Method)),
 		}))
 	case w.refused >= http.StatusInternalServerError:
-		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{Code: door.CodeInternal, Detail: text}))
+		writeError(w.ResponseWriter, w.refused, id, protocolError(door.Problem{Status: w.refused, Code: door.CodeInternal, Detail: text}))
 	default:
 		writeError(w.ResponseWriter, w.refused, id, invalid(jsonrpc.CodeInvalidRequest, text))
 	}

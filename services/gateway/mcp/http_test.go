@@ -111,7 +111,7 @@ func TestBodiesThatAreNoMessageAreRefused(t *testing.T) {
 		},
 		"half a character": {
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_memory","arguments":{"user_id":"\ud800","memory_id":""}}}`,
-			200, "memory_id: is empty",
+			400, `"message":"params.arguments.user_id: has an escaped half of a surrogate pair`,
 		},
 	} {
 		res, body := g.post(t, keyOfAll, c.body)

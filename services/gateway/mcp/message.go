@@ -12,7 +12,7 @@ import (
 // parse reads one message. A batch, which versions of the protocol until 2025-03-26 had, would be many calls that count as one.
 func parse(body []byte) (jsonrpc.Message, *jsonrpc.Error) {
 	if err := door.CheckJSON(body); err != nil {
-		return nil, invalid(jsonrpc.CodeParseError, err.Error())
+		return nil, coded(jsonrpc.CodeParseError, door.ProblemOf(err))
 	}
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 {
@@ -31,7 +31,12 @@ func parse(body []byte) (jsonrpc.Message, *jsonrpc.Error) {
 
 // invalid is an error of a message as a whole.
 func invalid(code int64, detail string) *jsonrpc.Error {
-	out := protocolError(door.Invalid("", detail))
+	return coded(code, door.Invalid("", detail))
+}
+
+// coded is a problem as an error of a code.
+func coded(code int64, p door.Problem) *jsonrpc.Error {
+	out := protocolError(p)
 	out.Code = code
 	return out
 }

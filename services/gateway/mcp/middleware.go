@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -31,15 +32,17 @@ type errorData struct {
 // protocolError is a problem as an error of JSON-RPC.
 func protocolError(p door.Problem) *jsonrpc.Error {
 	code := int64(jsonrpc.CodeInternalError)
-	switch p.Code {
-	case door.CodeInvalid, door.CodeNotFound, door.CodeTooLarge, door.CodeConflict:
-		code = jsonrpc.CodeInvalidParams
-	case door.CodeUnauthenticated, door.CodeForbidden:
+	switch p.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
 		code = codeRefused
-	case door.CodeUnavailable, door.CodeRateLimited:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		code = codeUnavailable
-	case door.CodeUnsupported:
+	case http.StatusNotImplemented:
 		code = jsonrpc.CodeMethodNotFound
+	default:
+		if p.Status/100 == 4 {
+			code = jsonrpc.CodeInvalidParams
+		}
 	}
 	about := errorData{Code: p.Code, Field: p.Field}
 	if p.RetryAfter > 0 {
@@ -75,7 +78,7 @@ func (s *server) recovered(next sdk.MethodHandler) sdk.MethodHandler {
 		defer func() {
 			if r := recover(); r != nil {
 				s.Log.ErrorContext(ctx, "MCP: panic", "method", method, "type", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
-				res, err = nil, protocolError(door.Problem{Code: door.CodeInternal, Detail: "an internal error"})
+				res, err = nil, protocolError(door.ProblemOf(errors.New("MCP: panic")))
 			}
 		}()
 		return next(ctx, method, req)

@@ -79,6 +79,7 @@ func TestAddRefuses(t *testing.T) {
 	}{
 		{"no body", nil, 400, "user_id: is missing"},
 		{"no JSON", "{", 400, "not valid JSON"},
+		{"half a character", `{"messages":[{"role":"user","content":"cut \ud83d"}]}`, 400, "messages[0].content: has an escaped half"},
 		{"two values", "{} {}", 400, "not valid JSON"},
 		{"a list", "[]", 400, "the body is a list, want an object"},
 		{"bytes", "{\"user_id\":\"\xff\"}", 400, "UTF-8"},

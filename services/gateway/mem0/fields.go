@@ -29,7 +29,7 @@ func readFields(r *http.Request) (fields, error) {
 	from := json.NewDecoder(bytes.NewReader(body))
 	from.UseNumber()
 	if err := from.Decode(&value); err != nil { // it has been found to be valid
-		return nil, door.Invalid("", "the body is not valid JSON")
+		return nil, door.Malformed("", "the body is not valid JSON")
 	}
 	object, ok := value.(map[string]any)
 	if !ok {

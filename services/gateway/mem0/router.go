@@ -61,10 +61,7 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(allowed)
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	WriteProblem(w, r, door.Problem{
-		Status: http.StatusMethodNotAllowed, Code: door.CodeInvalid,
-		Detail: "the method is not allowed here, want " + strings.Join(allowed, ", "),
-	})
+	WriteProblem(w, r, door.Method(allowed...))
 }
 
 // matches reports whether a path is the route's. What is spelt out wins over what stands for any where it is listed first.

@@ -23,6 +23,12 @@ type Webhook struct {
 	CreatedAt, UpdatedAt time.Time
 	// Secret is what messages are signed with; empty where it is not shown.
 	Secret string
+	// LastSuccess and LastFailure are when it answered with 2xx last, and when it did not, FailingSince when it began to fail; zero where it
+	// did not. LastError says why it failed last.
+	LastSuccess, LastFailure, FailingSince time.Time
+	LastError                              string
+	// Failures are attempts that failed since FailingSince, Pending events that wait for an attempt.
+	Failures, Pending int
 }
 
 // Events that webhooks are told of.
@@ -68,13 +74,30 @@ type webhookView struct {
 	UpdatedAt string   `json:"updated_at"`
 	Secret    string   `json:"secret,omitempty"`
 	Message   string   `json:"message,omitempty"`
+	// mem0 has none of these.
+	LastSuccess  string `json:"last_success_at,omitempty"`
+	LastFailure  string `json:"last_failure_at,omitempty"`
+	LastError    string `json:"last_error,omitempty"`
+	FailingSince string `json:"failing_since,omitempty"`
+	Failures     int    `json:"consecutive_failures"`
+	Pending      int    `json:"pending"`
 }
 
 func webhookViewOf(r *http.Request, w Webhook) webhookView {
 	return webhookView{
 		ID: w.ID, Name: w.Name, URL: w.URL, Project: caller(r).Tenant.ID, Events: orEmpty(w.Events), Active: w.Active,
-		CreatedAt: stamp(w.CreatedAt), UpdatedAt: stamp(w.UpdatedAt), Secret: w.Secret,
+		CreatedAt: stamp(w.CreatedAt), UpdatedAt: stamp(w.UpdatedAt), Secret: w.Secret, LastSuccess: stampIf(w.LastSuccess),
+		LastFailure: stampIf(w.LastFailure), LastError: w.LastError, FailingSince: stampIf(w.FailingSince),
+		Failures: w.Failures, Pending: w.Pending,
 	}
+}
+
+// stampIf is the stamp of a time that may be zero: then it is empty.
+func stampIf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return stamp(t)
 }
 
 // manages returns an error where webhooks are not the caller's to manage.

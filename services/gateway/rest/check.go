@@ -38,7 +38,7 @@ func mediaOf(h http.Header, want *huma.RequestBody) (string, error) {
 	slices.Sort(known)
 	unsupported := func(field string) error {
 		return located{door.Problem{
-			Status: http.StatusUnsupportedMediaType, Code: door.CodeInvalid, Field: field,
+			Status: http.StatusUnsupportedMediaType, Code: door.CodeMediaType, Field: field,
 			Detail: "is not supported, want " + strings.Join(known, ", "),
 		}, inHeader}
 	}
@@ -139,7 +139,7 @@ func (c *bodyCheck) value(s *huma.Schema, place string) error {
 	}
 	token, err := c.tokens.Token()
 	if err != nil {
-		return invalid(inBody, place, "is not valid JSON")
+		return located{door.Malformed(place, "is not valid JSON"), inBody}
 	}
 	switch {
 	case isFree(s) && token == json.Delim('{'):
@@ -165,7 +165,7 @@ func (c *bodyCheck) object(s *huma.Schema, place string) error {
 		token, err := c.tokens.Token()
 		name, _ := token.(string)
 		if err != nil {
-			return invalid(inBody, place, "is not valid JSON")
+			return located{door.Malformed(place, "is not valid JSON"), inBody}
 		}
 		of, ok := s.Properties[name]
 		if !ok {
@@ -193,7 +193,7 @@ func (c *bodyCheck) rest(place string) error {
 	for depth := 1; depth > 0; {
 		token, err := c.tokens.Token()
 		if err != nil {
-			return invalid(inBody, place, "is not valid JSON")
+			return located{door.Malformed(place, "is not valid JSON"), inBody}
 		}
 		switch token {
 		case json.Delim('{'), json.Delim('['):

@@ -48,7 +48,7 @@ func (a *API) unchanged(ctx context.Context, user userID, id memoryID, wanted ma
 	is, err := a.getMemory(ctx, &readMemory{User: user, Memory: id})
 	if err == nil && !has(string(wanted), is.ETag, false) {
 		return located{door.Problem{
-			Status: http.StatusPreconditionFailed, Code: door.CodeConflict, Field: "If-Match",
+			Status: http.StatusPreconditionFailed, Code: door.CodePrecondition, Field: "If-Match",
 			Detail: "is not the ETag of the memory: it was changed, read it again",
 		}, inHeader}
 	}

@@ -283,6 +283,25 @@ func TestTheDocumentation(t *testing.T) {
 	}
 }
 
+func TestTheDescriptionListsTheCodesOfProblems(t *testing.T) {
+	g := open(t)
+	var said struct {
+		Components struct {
+			Schemas struct {
+				Problem struct {
+					Properties struct{ Code struct{ Enum []string } }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(g.call(http.MethodGet, "/openapi.json", "").text), &said); err != nil {
+		t.Fatal(err)
+	}
+	if got := said.Components.Schemas.Problem.Properties.Code.Enum; !slices.Equal(got, door.Codes()) {
+		t.Errorf("codes: %v", got)
+	}
+}
+
 func TestPartsAreNeeded(t *testing.T) {
 	if _, err := rest.New(rest.Parts{}); err == nil {
 		t.Error("an API of nothing")

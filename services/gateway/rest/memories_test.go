@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
 func TestMemoriesAreListedInPages(t *testing.T) {
@@ -95,8 +96,9 @@ func TestListsOfEveryFormThatIsNone(t *testing.T) {
 		"cursor=" + strings.Repeat("A", 2000): "cursor", "user=ben": "user", "Limit=5": "Limit", "limit=%FF": "limit", "a%": "query",
 		"a;b": "query",
 	} {
+		code := map[bool]string{true: "invalid_cursor", false: "invalid"}[field == "cursor"]
 		g.call(http.MethodGet, ines+"/memories?"+query, "").expect(t, 400, map[string]any{
-			"errors.0.field": field, "errors.0.location": "query", "code": "invalid",
+			"errors.0.field": field, "errors.0.location": "query", "code": code,
 		})
 	}
 }
@@ -144,7 +146,7 @@ func TestAChangeOfWhatWasReadOnly(t *testing.T) {
 		} {
 			a := g.call(c.method, c.path, c.body, "If-Match: "+header, fmt.Sprintf("Idempotency-Key: %d/%x", i, header))
 			if a.expect(t, want, nil); want == 412 {
-				a.expect(t, 412, map[string]any{"code": "conflict", "errors.0.field": "If-Match", "errors.0.location": "header"})
+				a.expect(t, 412, map[string]any{"code": "precondition_failed", "errors.0.field": "If-Match", "errors.0.location": "header"})
 			}
 			if done := reflect.TypeOf(g.behind.asked) == reflect.TypeOf(c.asked); done != (want == 200) {
 				t.Errorf("%s %s with %s: asked for %T", c.method, c.path, header, g.behind.asked)
@@ -221,8 +223,8 @@ func TestAMemoryIsChanged(t *testing.T) {
 	})
 	g.call(http.MethodDelete, one, "").expect(t, 200, map[string]any{"id": first})
 	g.call(http.MethodPost, one+"/release", "").expect(t, 200, map[string]any{"id": first})
-	g.behind.fail = connect.NewError(connect.CodeFailedPrecondition, errors.New("the memory is superseded"))
-	g.call(http.MethodDelete, one, "").expect(t, 409, map[string]any{"code": "conflict", "detail": "the memory is superseded"})
+	g.behind.fail = rpcerror.Because(connect.CodeFailedPrecondition, rpcerror.ReasonSuperseded, errors.New("the memory is superseded"))
+	g.call(http.MethodDelete, one, "").expect(t, 409, map[string]any{"code": "memory_superseded", "detail": "the memory is superseded"})
 	g.call(http.MethodPost, one+"/release", "").expect(t, 409, nil)
 }
 

@@ -142,12 +142,14 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request, want *huma.Reques
 	}
 	var body []byte
 	if media == linesType {
-		body, err = door.ReadAll(r)
+		if body, err = door.ReadAll(r); err == nil {
+			err = door.CheckEscapes(body)
+		}
 	} else {
 		body, err = door.ReadBody(r)
 	}
 	if err != nil {
-		return err
+		return located{door.ProblemOf(err), inBody}
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		if want.Required {

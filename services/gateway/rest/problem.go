@@ -22,10 +22,24 @@ type Problem struct {
 	Title  string       `json:"title" doc:"The status in words."`
 	Status int          `json:"status" minimum:"400" maximum:"599" doc:"The HTTP status."`
 	Detail string       `json:"detail" doc:"What is wrong, for people."`
-	Code   string       `json:"code" doc:"What is wrong, for programs: invalid, unauthenticated, forbidden, not_found, conflict, too_large, rate_limited, unsupported, internal or unavailable."`
+	Code   code         `json:"code"`
 	Errors []FieldError `json:"errors,omitempty" nullable:"false" doc:"The fields at fault."`
 
 	header http.Header
+}
+
+// code is one of door.Codes.
+type code string
+
+// Schema implements huma.SchemaProvider. More codes may come: it says so, for programs that are generated from it.
+func (code) Schema(huma.Registry) *huma.Schema {
+	s := &huma.Schema{
+		Type: huma.TypeString, Description: "What is wrong, for programs. More codes may come: take one that you do not know by its status.",
+	}
+	for _, c := range door.Codes() {
+		s.Enum = append(s.Enum, c)
+	}
+	return s
 }
 
 // FieldError is what is wrong with a field of a request.
@@ -59,7 +73,7 @@ func invalid(location, field, message string) error {
 // newProblem is a problem in the form of this API; location is where its field is, if it has one.
 func newProblem(p door.Problem, location string) *Problem {
 	out := &Problem{
-		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Detail: p.Detail, Code: p.Code, header: http.Header{},
+		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Detail: p.Detail, Code: code(p.Code), header: http.Header{},
 	}
 	p.SetHeaders(out.header)
 	if p.Field != "" {

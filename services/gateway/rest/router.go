@@ -50,10 +50,7 @@ func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(allowed) > 0 {
 		slices.Sort(allowed)
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		WriteProblem(w, r, door.Problem{
-			Status: http.StatusMethodNotAllowed, Code: door.CodeInvalid,
-			Detail: "the method is not allowed here, want " + strings.Join(allowed, ", "),
-		})
+		WriteProblem(w, r, door.Method(allowed...))
 		return
 	}
 	detail := "there is nothing at this path; /docs lists what there is"

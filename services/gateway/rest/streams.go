@@ -18,7 +18,8 @@ func (a *API) streams() {
 func (a *API) stream(id, path, summary string) {
 	parameters := []*huma.Param{{
 		Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
-		Description: "The id of the last event that the client had, which is opaque: what came since is told first.",
+		Description: "The id of the last event that the client had, which is opaque: what came since is told first. A client sends it when it " +
+			"comes back: `EventSource` of browsers, which does so by itself, cannot send the `Authorization` that is needed.",
 	}}
 	if strings.Contains(path, "{user}") {
 		parameters = append(parameters, &huma.Param{Name: "user", In: "path", Required: true, Schema: schemaOf[userID](a.huma, "")})
@@ -27,7 +28,8 @@ func (a *API) stream(id, path, summary string) {
 		OperationID: id, Method: http.MethodGet, Path: base + path, Tags: []string{tagMemories}, Summary: summary,
 		Description: "Server-sent events, one for each change: `memory.added`, `memory.updated`, `memory.merged`, `memory.deleted`, " +
 			"`memory.released`, `core.changed` and `user.erased`, with ids and no texts. `gap` says that changes may be missing, and `end` " +
-			"why the stream ends.\n\nNeeds the scope `" + string(access.Read) + "`.",
+			"why the stream ends. In browsers, read it with `fetch(url, {headers: {Authorization: \"Bearer KEY\", \"Last-Event-ID\": last}})` and " +
+			"its `body`, since `EventSource` cannot send the key.\n\nNeeds the scope `" + string(access.Read) + "`.",
 		Parameters: parameters, Security: []map[string][]string{{"key": {}}},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "Events, until one side ends",

@@ -116,8 +116,9 @@ func (a *API) turns() {
 	}, a.putTurns)
 	register(a, operation{
 		id: "close-session", method: http.MethodPost, path: "/users/{user}/sessions/{session}/close", tag: tagTurns, scope: access.Ingest,
-		status: http.StatusAccepted, summary: "Close a session",
-		description: "Says that no further turn of the session is expected: its memories are formed now. May be repeated.",
+		status: http.StatusAccepted, errors: []int{http.StatusNotFound}, summary: "Close a session",
+		description: "Says that no further turn of the session is expected: its memories are formed now. May be repeated. One in which " +
+			"nothing was put in within the last 24 hours, and of which nothing is formed, is not found, as far as the key may read.",
 	}, a.closeSession)
 	register(a, operation{
 		id: "get-session", method: http.MethodGet, path: "/users/{user}/sessions/{session}", tag: tagTurns, scope: access.Read,
@@ -182,12 +183,29 @@ func (a *API) closeSession(ctx context.Context, in *closeSession) (*closedSessio
 	if in.Body != nil && in.Body.LastTurn != "" {
 		last = string(in.Body.LastTurn)
 	}
+	if err := a.begun(ctx, user, session); err != nil {
+		return nil, err
+	}
 	if err := a.Ingest.CloseSession(ctx, user, session, last, a.Now()); err != nil {
 		return nil, err
 	}
 	out := &closedSession{}
 	out.Body.StatusURL = pathOf("users", user, "sessions", session)
 	return out, nil
+}
+
+// begun returns an error, not found, where nothing was ever said in a session: nothing was put in lately, and nothing was formed. What
+// cannot be told, or not to a key that may not read, is no reason not to close it.
+func (a *API) begun(ctx context.Context, user, session string) error {
+	missing := a.wasAccepted(ctx, user, idempotency.Session, session)
+	if missing == nil || door.ProblemOf(missing).Status != http.StatusNotFound {
+		return nil
+	}
+	res, err := a.Services.Memories.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: user, SessionId: session}))
+	if err != nil || res.Msg.GetFormedAt() != nil || res.Msg.GetState() == mnemev1.FormationState_FORMATION_STATE_FORMED {
+		return nil //nolint:nilerr // it cannot be told
+	}
+	return missing
 }
 
 func (a *API) getSession(ctx context.Context, in *sessionRequest) (*sessionState, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
@@ -104,6 +105,24 @@ func TestTheSameKeyMakesTheSameIDsAfterAFailure(t *testing.T) {
 	if e := events(t, g.out.msgs); e[0].Turn.ID != b.field("turns.0.id") {
 		t.Errorf("published %s, answered %v", e[0].Turn.ID, b.field("turns.0.id"))
 	}
+}
+
+func TestWhatAClientHandlesOtherwiseHasACodeOfItsOwn(t *testing.T) {
+	g := open(t)
+	put := func(body string) answer {
+		return g.call(http.MethodPost, session+"/turns", body, "Idempotency-Key: k1")
+	}
+	put(`{"turns":[{"id":"t","role":"user","text":"a"},{"id":"t","role":"user","text":"b"}]}`).expect(t, 400,
+		map[string]any{"code": "duplicate_turn", "errors.0.field": "turns[1].id", "errors.0.location": "body"})
+	put(`{"turns":`).expect(t, 400, map[string]any{"code": "malformed_body"})
+	put(`{"turns":[{"role":"user","text":"ok \ud83d\ude00"},{"role":"user","text":"cut \ud83d"}]}`).expect(t, 400,
+		map[string]any{"code": "malformed_body", "errors.0.field": "turns[1].text", "errors.0.location": "body"})
+	put(oneTurn).expect(t, 202, nil)
+	put(`{"turns":[{"role":"user","text":"another"}]}`).expect(t, 422, map[string]any{"code": "idempotency_key_reused"})
+	g.call(http.MethodPut, session+"/turns", "").expect(t, 405, map[string]any{"code": "method_not_allowed"})
+	g.call(http.MethodPost, session+"/turns", oneTurn, "Idempotency-Key: k2", "Content-Type: text/plain").expect(t, 415,
+		map[string]any{"code": "unsupported_media_type"})
+	g.call(http.MethodGet, self+"/users/ines/memories?cursor=x", "").expect(t, 400, map[string]any{"code": "invalid_cursor"})
 }
 
 func TestWithoutRedisNoTurnIsTaken(t *testing.T) {
@@ -264,6 +283,27 @@ func TestABusErrorThatNoRetryMendsIsOurs(t *testing.T) {
 	}
 }
 
+func TestASessionOfWhichNothingCanBeToldIsClosed(t *testing.T) {
+	g := open(t)
+	g.behind.fail = connect.NewError(connect.CodeUnavailable, errors.New("the bank is away"))
+	g.call(http.MethodPost, ines+"/sessions/"+waits+"/close", "").expect(t, 202, nil)
+	g.redis.Close()
+	g.behind.fail = nil
+	g.call(http.MethodPost, ines+"/sessions/"+waits+"/close", "").expect(t, 202, nil)
+}
+
+func TestATimeOutOfRangeIsToldTheRange(t *testing.T) {
+	g := open(t)
+	for _, at := range []string{"0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"} {
+		body := `{"turns":[{"role":"user","text":"a","time":"` + at + `"}]}`
+		a := g.call(http.MethodPost, session+"/turns", body, "Idempotency-Key: k")
+		a.expect(t, 400, map[string]any{"code": "invalid", "errors.0.field": "turns[0].time"})
+		if !strings.Contains(a.text, "want between 1970-01-01 and one day from now") {
+			t.Errorf("%s: %s", at, a.text)
+		}
+	}
+}
+
 func TestWhatWaitsIsToldFromWhatNeverWas(t *testing.T) {
 	g := open(t)
 	path, erasure := ines+"/sessions/"+waits, self+"/users/"+waits+"/erasures/"+waits
@@ -272,7 +312,13 @@ func TestWhatWaitsIsToldFromWhatNeverWas(t *testing.T) {
 			t.Errorf("%s: nobody put anything in: %d %s", p, a.status, a.text)
 		}
 	}
-	g.call(http.MethodPost, path+"/close", "")
+	g.call(http.MethodPost, path+"/close", "").expect(t, 404, map[string]any{"code": "not_found"})
+	if len(g.out.msgs) > 0 {
+		t.Errorf("closing what never was published %d events", len(g.out.msgs))
+	}
+	g.call(http.MethodGet, path, "").expect(t, 404, nil)
+	g.call(http.MethodPost, path+"/turns", oneTurn, "Idempotency-Key: k1").expect(t, 202, nil)
+	g.call(http.MethodPost, path+"/close", "").expect(t, 202, nil)
 	g.call(http.MethodDelete, self+"/users/"+waits, "")
 	for _, p := range []string{path, erasure} {
 		if a := g.call(http.MethodGet, p, ""); a.status != http.StatusOK || a.field("state") != "pending" {

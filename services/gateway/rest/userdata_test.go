@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
 const lines = "Content-Type: application/x-ndjson"
@@ -25,7 +26,7 @@ func TestAnExportIsJSONLines(t *testing.T) {
 
 func TestAnExportThatFails(t *testing.T) {
 	g := open(t)
-	g.behind.fail = connect.NewError(connect.CodeAborted, errors.New("the memory was written meanwhile"))
+	g.behind.fail = rpcerror.Because(connect.CodeAborted, rpcerror.ReasonChanged, errors.New("the memory was written meanwhile"))
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.url+ines+"/export", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,7 @@ func TestAnExportThatFails(t *testing.T) {
 		t.Errorf("half an export looks like a whole one: %q", text)
 	}
 	g.behind.export = nil
-	g.call(http.MethodGet, ines+"/export", "").expect(t, 409, map[string]any{"code": "conflict"})
+	g.call(http.MethodGet, ines+"/export", "").expect(t, 409, map[string]any{"code": "changed_meanwhile"})
 }
 
 func TestAnImportInPages(t *testing.T) {
@@ -65,6 +66,9 @@ func TestAnImportInPages(t *testing.T) {
 		g.call(http.MethodPost, ines+"/import?cursor="+bad, "{}\n", lines).expect(t, 400, map[string]any{"errors.0.field": "cursor"})
 	}
 	g.call(http.MethodPost, ines+"/import", "", lines).expect(t, 400, nil)
+	g.call(http.MethodPost, ines+"/import", "{}\n{\"turn\":{\"text\":\"\\ud800\"}}\n", lines).expect(t, 400,
+		map[string]any{"errors.0.field": "turn.text"})
+	g.call(http.MethodPost, ines+"/import", strings.Repeat("[", 1000)+`"\ud800`, lines).expect(t, 400, map[string]any{"code": "malformed_body"})
 	g.call(http.MethodPost, ines+"/import", "{}", "Content-Type: application/json").expect(t, 415, nil)
 	g.call(http.MethodPost, ines+"/import", "\xff\n", lines).expect(t, 400, nil)
 	g.call(http.MethodPost, ines+"/import", strings.Repeat("x", 4<<20), lines).expect(t, 413, map[string]any{"code": "too_large"})

@@ -148,7 +148,7 @@ func TestABatchIsHeldAgainstLimitsBeforeAnythingIsDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := &gateway{t: t, url: g.url, client: g.client}
 			a := g.batch(putOf("a", "before", `{}`), c.operation)
-			a.expect(t, 400, map[string]any{"code": "invalid"})
+			a.expect(t, 400, map[string]any{"code": map[bool]string{true: "malformed_body", false: "invalid"}[c.field == ""]})
 			field, _ := a.field("errors.0.field").(string)
 			if detail, _ := a.field("detail").(string); field != c.field || !strings.Contains(detail, c.message) {
 				t.Errorf("got %.300s", a.text)

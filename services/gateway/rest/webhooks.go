@@ -65,13 +65,29 @@ type Webhook struct {
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	Secret    string    `json:"secret,omitempty" doc:"What messages are signed with, after Standard Webhooks. It is shown once, when it is made: absent from the answer to a repeated request."`
+
+	LastSuccess  *time.Time `json:"last_success_at,omitempty" doc:"When an attempt was answered with 2xx last."`
+	LastFailure  *time.Time `json:"last_failure_at,omitempty" doc:"When an attempt failed last."`
+	LastError    string     `json:"last_error,omitempty" doc:"Why that attempt failed: the status of the answer, or what kept it from being answered."`
+	FailingSince *time.Time `json:"failing_since,omitempty" doc:"When it began to fail; absent where the last attempt did not."`
+	Failures     int        `json:"consecutive_failures" doc:"Attempts that failed since then."`
+	Pending      int        `json:"pending" doc:"Events that wait for an attempt, their first or another."`
 }
 
 func webhookOf(e webhook.Endpoint) Webhook {
 	return Webhook{
 		ID: e.ID, Name: e.Name, URL: e.URL, Types: texts(e.Types), User: e.User, Active: e.Active, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
-		Secret: e.Secret,
+		Secret: e.Secret, LastSuccess: timeIf(e.Health.LastSuccess), LastFailure: timeIf(e.Health.LastFailure), LastError: e.Health.LastError,
+		FailingSince: timeIf(e.Health.FailingSince), Failures: e.Health.Failures, Pending: e.Health.Pending,
 	}
+}
+
+// timeIf is a time that may be absent.
+func timeIf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }
 
 type oneWebhook struct{ Body Webhook }

@@ -21,7 +21,8 @@ func TestAWebhookFromItsMakingToItsEnd(t *testing.T) {
 	again := g.call(http.MethodPost, hooks, `{"name":"mine","url":"https://example.com/hook","event_types":["memory.added"]}`, "Idempotency-Key: k")
 	again.expect(t, 201, map[string]any{"id": w.ID, "name": "mine", "secret": nil})
 	g.call(http.MethodGet, hooks, "").expect(t, 200, map[string]any{"webhooks.0.id": w.ID, "webhooks.0.secret": nil, "webhooks.1": nil})
-	g.call(http.MethodGet, one, "").expect(t, 200, map[string]any{"url": "https://example.com/hook", "secret": nil})
+	g.call(http.MethodGet, one, "").expect(t, 200, map[string]any{"url": "https://example.com/hook", "secret": nil,
+		"pending": 0.0, "consecutive_failures": 0.0, "failing_since": nil})
 	g.call(http.MethodPatch, one, `{"active":false,"name":"yours"}`).expect(t, 200, map[string]any{"active": false, "name": "yours"})
 	rotated := g.call(http.MethodPost, one+"/rotate-secret", "", "Idempotency-Key: k2")
 	if rotated.status != 200 || strings.Contains(rotated.text, w.Secret) || !strings.Contains(rotated.text, "whsec_") {

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
 // Prefixes are the paths of New's handler.
@@ -39,11 +40,23 @@ func New(services upstream.Services, maxMessage int) http.Handler {
 	mux.Handle(mnemev1connect.NewUserDataServiceHandler(userData{services.UserData}, o))
 	mux.Handle(mnemev1connect.NewDiagnosisServiceHandler(services.Diagnosis, o))
 	mux.Handle(mnemev1connect.NewRerankerServiceHandler(&ordered{next: services.Reranker}, o))
-	return mux
+	procedures := map[string]bool{}
+	for services, i := mnemev1.File_mneme_v1_services_proto.Services(), 0; i < services.Len(); i++ {
+		for of, j := services.Get(i), 0; j < of.Methods().Len(); j++ {
+			procedures["/"+string(of.FullName())+"/"+string(of.Methods().Get(j).Name())] = true
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !procedures[r.URL.Path] { // the generated handlers say so in plain text
+			WriteProblem(w, r, door.Unsupported("there is no such procedure"))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // bare passes a request's message on with nothing of its headers, which name the caller's key, and an error without the headers that the
-// service behind answered with.
+// service behind answered with, but for its reason.
 func bare(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		clear(req.Header())
@@ -60,13 +73,13 @@ func bare(next connect.UnaryFunc) connect.UnaryFunc {
 func plain(err error) error {
 	var p door.Problem // of a limit that holds for calls of every door
 	if errors.As(err, &p) {
-		return connect.NewError(codes[p.Code], p)
+		return connect.NewError(codes[p.Status], p)
 	}
 	var known *connect.Error
 	if !errors.As(err, &known) {
 		return connect.NewError(connect.CodeInternal, errors.New("an internal error"))
 	}
-	return connect.NewError(known.Code(), errors.New(known.Message()))
+	return rpcerror.Because(known.Code(), rpcerror.Reason(known), errors.New(known.Message()))
 }
 
 // ListWeights implements the RPC.
@@ -110,15 +123,14 @@ func (s userData) ExportUser(
 // WriteProblem answers in the protocol of the caller.
 func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
 	p.SetHeaders(w.Header())
-	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(codes[p.Code], p)) // the caller has gone
+	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(codes[p.Status], p)) // the caller has gone
 }
 
-// codes are what problems are to RPC clients.
-var codes = map[string]connect.Code{
-	door.CodeInvalid: connect.CodeInvalidArgument, door.CodeUnauthenticated: connect.CodeUnauthenticated,
-	door.CodeForbidden: connect.CodePermissionDenied, door.CodeNotFound: connect.CodeNotFound,
-	door.CodeConflict: connect.CodeFailedPrecondition, door.CodeTooLarge: connect.CodeResourceExhausted,
-	door.CodeRateLimited: connect.CodeResourceExhausted, door.CodeOverQuota: connect.CodeResourceExhausted,
-	door.CodeUnsupported: connect.CodeUnimplemented,
-	door.CodeInternal:    connect.CodeInternal, door.CodeUnavailable: connect.CodeUnavailable,
+// codes are what problems of a status are to RPC clients.
+var codes = map[int]connect.Code{
+	http.StatusBadRequest: connect.CodeInvalidArgument, http.StatusUnauthorized: connect.CodeUnauthenticated,
+	http.StatusForbidden: connect.CodePermissionDenied, http.StatusNotFound: connect.CodeNotFound,
+	http.StatusConflict: connect.CodeFailedPrecondition, http.StatusRequestEntityTooLarge: connect.CodeResourceExhausted,
+	http.StatusTooManyRequests: connect.CodeResourceExhausted, http.StatusNotImplemented: connect.CodeUnimplemented,
+	http.StatusInternalServerError: connect.CodeInternal, http.StatusServiceUnavailable: connect.CodeUnavailable,
 }

@@ -195,9 +195,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (memory.Scope, er
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		return memory.Scope{}, door.Problem{
-			Status: http.StatusMethodNotAllowed, Code: door.CodeInvalid, Detail: "the method is not allowed here, want GET",
-		}
+		return memory.Scope{}, door.Method(http.MethodGet, http.MethodHead)
 	}
 	user, err := url.PathUnescape(escaped)
 	if err != nil {

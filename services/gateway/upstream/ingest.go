@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -34,7 +36,7 @@ type Ingester struct {
 	Now func() time.Time
 	// Quota is asked before turns are published, and told of those that were; nil for no limit.
 	Quota TurnQuota
-	// Accepted is told of turns and sessions that were published; nil for nobody.
+	// Accepted is told of turns that were published, and of their sessions; nil for nobody.
 	Accepted Accepted
 	// Log is told where Accepted could not be; nil for nobody.
 	Log *slog.Logger
@@ -60,9 +62,15 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 	msgs, seen := make([]bus.Message, len(turns)), make(map[string]int, len(turns))
 	for n, t := range turns {
 		if first, ok := seen[t.ID]; ok {
-			return fault.Terminal(fmt.Sprintf("turns[%d].id", n), "is that of turns[%d], want one of its own", first)
+			return door.Problem{
+				Status: http.StatusBadRequest, Code: door.CodeDuplicateTurn, Field: fmt.Sprintf("turns[%d].id", n),
+				Detail: fmt.Sprintf("is that of turns[%d], want one of its own", first),
+			}
 		}
 		seen[t.ID] = n
+		if t.Time.IsZero() { // which would be encoded as a time that is missing
+			return memory.ValidTime(fmt.Sprintf("turns[%d].time", n), t.Time, i.Now())
+		}
 		t.SessionID = session
 		e := contract.SessionEvent{
 			Envelope: contract.Envelope{EventID: memory.DeriveTurnID(scope, t.ID), Scope: scope, SessionID: session}, Turn: &t,
@@ -122,11 +130,7 @@ func (i *Ingester) CloseSession(ctx context.Context, user, session, last string,
 	if err != nil {
 		return err
 	}
-	if err := i.Out.Publish(ctx, m); err != nil {
-		return err
-	}
-	i.note(ctx, scope, idempotency.Session, session)
-	return nil
+	return i.Out.Publish(ctx, m) // not noted: turns make a session, and its end does not
 }
 
 // inTurn says of an error about a turn which of them it is. One about what turns have in common, such as the session, stays.

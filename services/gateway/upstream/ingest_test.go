@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
@@ -61,7 +62,7 @@ func TestTurnsArePublishedWithinTheQuotaAndCounted(t *testing.T) {
 		}
 	}
 	same := []memory.Turn{turn("t5", "I like tea."), turn("t5", "I like coffee.")}
-	if err := in.Turns(ctx, "ines", "s", same); fault.Field(err) != "turns[1].id" {
+	if err := in.Turns(ctx, "ines", "s", same); door.ProblemOf(err).Code != door.CodeDuplicateTurn {
 		t.Errorf("two turns of one id: %v", err)
 	}
 	in.Out = &away{}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -31,7 +32,7 @@ func (s *Store) Put(ctx context.Context, scope memory.Scope, p Put) error {
 	}
 	switch n, _ := kept.Int(); n {
 	case 0:
-		return full(fmt.Sprintf("the user has %d items, which is the most: delete some", MaxItems))
+		return full(door.CodeManyItems, fmt.Sprintf("the user has %d items, which is the most: delete some", MaxItems))
 	case -1:
 		return s.o.Over(ctx)
 	}

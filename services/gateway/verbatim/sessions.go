@@ -59,11 +59,12 @@ func (s *Store) Append(ctx context.Context, scope memory.Scope, c Call, items []
 	}
 	switch out {
 	case "sessions":
-		return 0, full(fmt.Sprintf("the user has %d sessions, which is the most: clear some", MaxSessions))
+		return 0, full(door.CodeManySessions, fmt.Sprintf("the user has %d sessions, which is the most: clear some", MaxSessions))
 	case "tenant":
 		return 0, s.o.Over(ctx)
 	case "items":
-		return 0, full(fmt.Sprintf("the session would have more than %d items, which is the most: clear it, or begin another one",
+		return 0, full(door.CodeManyItems, fmt.Sprintf(
+			"the session would have more than %d items, which is the most: clear it, or begin another one",
 			MaxSessionItems))
 	}
 	count, err := strconv.Atoi(out)

@@ -152,8 +152,8 @@ func (s *Store) unreadable(ctx context.Context, what string, err error) error {
 }
 
 // full is the problem of something that has no room left.
-func full(detail string) error {
-	return door.Problem{Status: http.StatusConflict, Code: door.CodeConflict, Detail: detail}
+func full(code, detail string) error {
+	return door.Problem{Status: http.StatusConflict, Code: code, Detail: detail}
 }
 
 // tooLarge is the problem of something that would be too much at once.

@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -22,6 +25,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/event"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
 const (
@@ -103,7 +107,7 @@ func (h *Webhooks) enqueue(ctx context.Context, e event.Event) error {
 		}
 		tenant, name := e.Scope.Tenant, nameOf(to.ID, e.ID)
 		err = h.in(ctx, "keep a delivery", func(ctx context.Context) error {
-			keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "seen:"+name)}
+			keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "seen:"+name), h.healthKey(tenant, to.ID)}
 			return h.scripts.enqueue.Run(ctx, h.redis, keys, name, body, keepSeen.Milliseconds()).Err()
 		})
 		if err != nil {
@@ -237,9 +241,11 @@ func (h *Webhooks) attempt(ctx context.Context, tenant, name string, to Endpoint
 		becomes, result = "again", "failed"
 		pause = max(spread(h.o.Backoff[d.Attempts-1]), min(wait, maxRetryAfter))
 	}
-	h.attempts.Add(ctx, 1, metric.WithAttributes(attrResult.String(result)))
+	h.attempts.Add(ctx, 1, metric.WithAttributes(telemetry.AttrTenant.String(tenant), attrResult.String(result)))
+	h.heard(ctx, tenant, to, d.Reason)
 	if result == "dead" {
-		h.o.Log.WarnContext(ctx, "a webhook is given up on", "endpoint", to.ID, "at", shownURL(to.URL), "status", status, "reason", d.Reason)
+		h.o.Log.WarnContext(ctx, "a change is not told to a webhook any more", "tenant", tenant, "endpoint", to.ID,
+			"at", shownURL(to.URL), "status", status, "reason", d.Reason)
 	}
 	if err := h.settle(ctx, tenant, name, becomes, d, pause); err != nil {
 		h.o.Log.ErrorContext(ctx, "what became of a webhook is not kept", "error", err)
@@ -254,11 +260,19 @@ func spread(d time.Duration) time.Duration {
 // reasonOf says why an attempt failed, without what the endpoint answered; empty where it did not.
 func reasonOf(status int, err error) string {
 	var timeout interface{ Timeout() bool }
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, errPrivate):
 		return errPrivate.Error()
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "it does not answer in time"
+	case errors.As(err, &name):
+		return "its name leads to no address"
+	case errors.As(err, &certificate):
+		return "its certificate is not valid"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "it refuses the connection"
 	case err != nil:
 		return "it cannot be reached"
 	case status/100 == 2:
@@ -336,7 +350,8 @@ func (h *Webhooks) settle(ctx context.Context, tenant, name, becomes string, d d
 		return err
 	}
 	id, _, _ := strings.Cut(name, "/")
-	keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "dead:"+id), h.key(tenant, "died:"+id)}
+	keys := []string{h.key(tenant, "waiting"), h.key(tenant, "due"), h.key(tenant, "dead:"+id), h.key(tenant, "died:"+id),
+		h.healthKey(tenant, id)}
 	return h.in(ctx, "keep what became of a delivery", func(ctx context.Context) error {
 		return h.scripts.settle.Run(ctx, h.redis, keys, name, becomes, body, pause.Milliseconds(), MaxDead).Err()
 	})

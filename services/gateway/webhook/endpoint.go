@@ -43,6 +43,7 @@ type Endpoint struct {
 	Secret        string    `json:"secret,omitempty"`
 	Previous      string    `json:"previous,omitempty"`
 	PreviousUntil time.Time `json:"previous_until,omitzero"`
+	Health        Health    `json:"-"`
 }
 
 // shown is the endpoint without its secrets.

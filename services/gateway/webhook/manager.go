@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/event"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
 // changes is how often a change is tried while others change the same endpoint.
@@ -109,7 +111,10 @@ func (h *Webhooks) Create(ctx context.Context, e Endpoint) (Endpoint, error) {
 		return err
 	})
 	if err == nil && made == 0 {
-		err = connect.NewError(connect.CodeFailedPrecondition, fmt.Errorf("the tenant has %d webhooks, the most there may be", MaxEndpoints))
+		err = door.Problem{
+			Status: http.StatusConflict, Code: door.CodeManyWebhooks,
+			Detail: fmt.Sprintf("the tenant has %d webhooks, the most there may be", MaxEndpoints),
+		}
 	}
 	return e, h.told(ctx, err)
 }
@@ -124,8 +129,13 @@ func (h *Webhooks) List(ctx context.Context) ([]Endpoint, error) {
 	out := slices.SortedFunc(maps.Values(all), func(a, b Endpoint) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
+	shown := make([]*Endpoint, len(out))
 	for i := range out {
 		out[i] = out[i].shown()
+		shown[i] = &out[i]
+	}
+	if err == nil {
+		err = h.withHealth(ctx, tenant, shown...)
 	}
 	return out, h.told(ctx, err)
 }
@@ -140,6 +150,9 @@ func (h *Webhooks) Get(ctx context.Context, id string) (Endpoint, error) {
 	e, ok := all[id]
 	if err == nil && !ok {
 		err = notFound("webhook")
+	}
+	if err == nil {
+		err = h.withHealth(ctx, tenant, &e)
 	}
 	return e.shown(), h.told(ctx, err)
 }
@@ -204,6 +217,9 @@ func (h *Webhooks) change(ctx context.Context, tenant, id string, change func(*E
 		if err := json.Unmarshal([]byte(was), &e); err != nil {
 			return Endpoint{}, fmt.Errorf("webhooks: read endpoint: %w", err)
 		}
+		if err := h.withHealth(ctx, tenant, &e); err != nil { // before anything is changed: a new secret is shown once
+			return Endpoint{}, err
+		}
 		if err := change(&e); err != nil {
 			return Endpoint{}, err
 		}
@@ -220,7 +236,8 @@ func (h *Webhooks) change(ctx context.Context, tenant, id string, change func(*E
 			return e, err
 		}
 	}
-	return Endpoint{}, connect.NewError(connect.CodeAborted, errors.New("the webhook is being changed by others, try again"))
+	return Endpoint{}, rpcerror.Because(connect.CodeAborted, rpcerror.ReasonChanged,
+		errors.New("the webhook is being changed by others, try again"))
 }
 
 // deactivate has an endpoint told nothing any more.
@@ -245,7 +262,7 @@ func (h *Webhooks) Delete(ctx context.Context, id string) error {
 		if removed, err = h.redis.HDel(ctx, h.key(tenant, "endpoints"), id).Result(); err != nil || removed == 0 {
 			return err
 		}
-		return h.redis.Del(ctx, h.key(tenant, "dead:"+id), h.key(tenant, "died:"+id)).Err()
+		return h.redis.Del(ctx, h.key(tenant, "dead:"+id), h.key(tenant, "died:"+id), h.healthKey(tenant, id)).Err()
 	})
 	if err == nil && removed == 0 {
 		err = notFound("webhook")
@@ -321,6 +338,7 @@ func (h *Webhooks) Replay(ctx context.Context, id, eventID string) error {
 		}
 		_, err = h.redis.TxPipelined(ctx, func(p goredis.Pipeliner) error {
 			p.HSet(ctx, h.key(tenant, "waiting"), name, body)
+			p.HIncrBy(ctx, h.healthKey(tenant, id), "pending", 1)
 			p.ZAdd(ctx, h.key(tenant, "due"), goredis.Z{Score: 0, Member: name})
 			p.HDel(ctx, h.key(tenant, "dead:"+id), name)
 			p.ZRem(ctx, h.key(tenant, "died:"+id), name)

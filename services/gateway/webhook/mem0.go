@@ -30,6 +30,8 @@ func typesOf(events []string) (out []event.Type) {
 func mem0Of(e Endpoint) mem0.Webhook {
 	out := mem0.Webhook{
 		ID: e.ID, Name: e.Name, URL: e.URL, Active: e.Active, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Secret: e.Secret,
+		LastSuccess: e.Health.LastSuccess, LastFailure: e.Health.LastFailure, FailingSince: e.Health.FailingSince, LastError: e.Health.LastError,
+		Failures: e.Health.Failures, Pending: e.Health.Pending,
 	}
 	for _, name := range []string{mem0.EventMemoryAdd, mem0.EventMemoryUpdate, mem0.EventMemoryDelete} {
 		if len(e.Types) == 0 || slices.ContainsFunc(names[name], func(t event.Type) bool { return slices.Contains(e.Types, t) }) {

@@ -3,7 +3,7 @@ package webhook
 import goredis "github.com/redis/go-redis/v9"
 
 // scripts take the time from Redis, so that clocks of replicas do not matter. Each runs as a whole or not at all.
-type scripts struct{ create, replace, enqueue, take, settle *goredis.Script }
+type scripts struct{ create, replace, enqueue, take, settle, heard *goredis.Script }
 
 const scriptNow = `
 local time = redis.call('TIME')
@@ -22,11 +22,11 @@ return 1`),
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 return 1`),
-		// KEYS: waiting, due, seen. ARGV: name, delivery, how long it is seen in ms. 0 where it was seen.
+		// KEYS: waiting, due, seen, health. ARGV: name, delivery, how long it is seen in ms. 0 where it was seen.
 		enqueue: goredis.NewScript(scriptNow + `
 if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
 redis.call('SET', KEYS[3], '1', 'PX', ARGV[3])
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) == 1 then redis.call('HINCRBY', KEYS[4], 'pending', 1) end
 redis.call('ZADD', KEYS[2], string.format('%.0f', now), ARGV[1])
 return 1`),
 		// KEYS: waiting, due. ARGV: lease in ms, how many, how many of one endpoint. Returns names and deliveries.
@@ -46,8 +46,8 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format
   end
 end
 return out`),
-		// KEYS: waiting, due, dead, died. ARGV: name, what becomes of it (done, again, dead), delivery, ms until the next attempt or for which
-		// it is kept dead, how many are kept dead. Nothing where it was taken away in between.
+		// KEYS: waiting, due, dead, died, health. ARGV: name, what becomes of it (done, again, dead), delivery, ms until the next attempt or for
+		// which it is kept dead, how many are kept dead. Nothing where it was taken away in between.
 		settle: goredis.NewScript(scriptNow + `
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 if ARGV[2] == 'again' then
@@ -56,6 +56,7 @@ if ARGV[2] == 'again' then
   return 1
 end
 redis.call('HDEL', KEYS[1], ARGV[1])
+if redis.call('HINCRBY', KEYS[5], 'pending', -1) <= 0 then redis.call('HDEL', KEYS[5], 'pending') end
 redis.call('ZREM', KEYS[2], ARGV[1])
 if ARGV[2] == 'dead' then
   redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
@@ -73,5 +74,17 @@ if ARGV[2] == 'dead' then
   redis.call('PEXPIRE', KEYS[4], ARGV[4])
 end
 return 1`),
+		// KEYS: health, endpoints. ARGV: id, why the attempt failed, empty where it did not. Says whether the endpoint begins to fail, or
+		// recovers. Nothing is kept of one that was deleted.
+		heard: goredis.NewScript(scriptNow + `
+if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return '' end
+local at = string.format('%.0f', now)
+if ARGV[2] == '' then
+  redis.call('HSET', KEYS[1], 'success', at)
+  return redis.call('HDEL', KEYS[1], 'since', 'failures') > 0 and 'recovers' or ''
+end
+redis.call('HSET', KEYS[1], 'failure', at, 'error', ARGV[2])
+redis.call('HINCRBY', KEYS[1], 'failures', 1)
+return redis.call('HSETNX', KEYS[1], 'since', at) == 1 and 'fails' or ''`),
 	}
 }

@@ -124,6 +124,10 @@ func New(redis goredis.UniversalClient, o Options) (*Webhooks, error) {
 // key is a key of a tenant. All keys of a tenant are in one slot of a cluster.
 func (h *Webhooks) key(tenant, rest string) string { return h.o.Prefix + "{" + tenant + "}:" + rest }
 
+func (h *Webhooks) healthKey(tenant, endpoint string) string {
+	return h.key(tenant, "health:"+endpoint)
+}
+
 func (h *Webhooks) tenantsKey() string { return h.o.Prefix + "tenants" }
 
 // in does something in Redis, in time. Its error is retryable.
@@ -173,6 +177,9 @@ func (h *Webhooks) Kept(ctx context.Context, scope memory.Scope) (n int64, err e
 // Forget removes deliveries and dead letters about a user.
 func (h *Webhooks) Forget(ctx context.Context, scope memory.Scope) error {
 	return h.about(ctx, scope, func(ctx context.Context, hash, set, name string, _ delivery) error {
+		if hash == h.key(scope.Tenant, "waiting") { // which is counted
+			return h.settle(ctx, scope.Tenant, name, "done", delivery{}, 0)
+		}
 		return errors.Join(h.redis.HDel(ctx, hash, name).Err(), h.redis.ZRem(ctx, set, name).Err())
 	})
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	goredis "github.com/redis/go-redis/v9"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/goleak"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
@@ -28,6 +30,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -276,6 +279,77 @@ func TestFailuresAreTriedAgainAndThenDead(t *testing.T) {
 	}
 }
 
+func TestHowAnEndpointAnswersIsShown(t *testing.T) {
+	metrics := sdkmetric.NewManualReader()
+	w := open(t, webhook.Options{
+		Private: true, Backoff: slices.Repeat([]time.Duration{time.Millisecond}, 9),
+		Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(metrics)).Meter("test"),
+	})
+	r := receive(t, 500, 503, 503, 204)
+	e := w.create("acme", webhook.Endpoint{URL: r.URL})
+	if e.Health != (webhook.Health{}) {
+		t.Errorf("a new one: %+v", e.Health)
+	}
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ines", "e1", memory.OpAdd))
+	health := func() webhook.Health {
+		all, err := w.List(by("acme"))
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		one, err := w.Get(by("acme"), e.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[0].Health.Failures > one.Health.Failures && one.Health.LastSuccess.Equal(all[0].Health.LastSuccess) { // got after listed
+			t.Errorf("listed %+v, got %+v", all[0].Health, one.Health)
+		}
+		return one.Health
+	}
+	if got := health(); got.Pending != 1 {
+		t.Errorf("it waits: %+v", got)
+	}
+	w.run(w.Webhooks)
+	eventually(t, "it recovers", func() bool { return !health().LastSuccess.IsZero() && health().Pending == 0 })
+	if got := health(); got.LastError != "it answers 503" || got.Failures != 0 || !got.FailingSince.IsZero() || got.LastFailure.IsZero() {
+		t.Errorf("recovered: %+v", got)
+	}
+	if log := w.log.String(); strings.Count(log, "begins to fail") != 1 || strings.Count(log, "has recovered") != 1 {
+		t.Errorf("the log says %s", log)
+	}
+	r.Close() // from now on nothing is there
+	w.handle(change(t, "acme", "ines", "e2", memory.OpAdd))
+	eventually(t, "it fails", func() bool { return health().Failures == 10 && health().Pending == 0 })
+	if got := health(); got.LastError != "it refuses the connection" || got.FailingSince.IsZero() || got.FailingSince.After(got.LastFailure) {
+		t.Errorf("failing: %+v", got)
+	}
+	if log := w.log.String(); strings.Count(log, "begins to fail") != 2 || !strings.Contains(log, "tenant=acme") {
+		t.Errorf("the log says %s", log)
+	}
+	if hooks, err := w.ForMem0().List(by("acme")); err != nil || hooks[0].Failures != 10 || hooks[0].FailingSince.IsZero() {
+		t.Errorf("for mem0: %+v, %v", hooks, err)
+	}
+	if err := w.Replay(by("acme"), e.ID, "e2"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it fails again", func() bool { return health().Failures == 20 && health().Pending == 0 })
+	var all metricdata.ResourceMetrics
+	if err := metrics.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	sum := all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]) //nolint:forcetypeassert // a test
+	for _, p := range sum.DataPoints {
+		if of, _ := p.Attributes.Value(telemetry.AttrTenant); of.AsString() != "acme" {
+			t.Errorf("counted %v", p.Attributes)
+		}
+	}
+	if err := w.Delete(by("acme"), e.ID); err != nil {
+		t.Fatal(err)
+	}
+	if w.redis.Exists("mneme:webhook:{acme}:health:" + e.ID) {
+		t.Error("what is known of it is left")
+	}
+}
+
 func TestADeadLetterIsReplayed(t *testing.T) {
 	w, r := open(t, here), receive(t, 500, 500, 500, 200)
 	e := w.create("acme", webhook.Endpoint{URL: r.URL})
@@ -496,6 +570,18 @@ func TestAUserIsForgotten(t *testing.T) {
 		t.Errorf("left: %v", got)
 	}
 	kept(0)
+}
+
+func TestWhatWaitsOfAUserIsForgotten(t *testing.T) {
+	w := open(t, here)
+	e := w.create("acme", webhook.Endpoint{URL: "http://127.0.0.1:1"})
+	w.handle(change(t, "acme", "ines", "e1", memory.OpAdd), change(t, "acme", "ben", "e2", memory.OpAdd))
+	if err := w.Forget(t.Context(), memory.Scope{Tenant: "acme", User: "ines"}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := w.Get(by("acme"), e.ID); err != nil || e.Health.Pending != 1 || first(t, w) != e.ID+"/e2" {
+		t.Errorf("%d wait, %v", e.Health.Pending, err)
+	}
 }
 
 func TestADeletedEndpointIsToldNothing(t *testing.T) {

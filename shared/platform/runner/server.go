@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +16,9 @@ import (
 )
 
 const idleTimeout = 2 * time.Minute
+
+// starting is what is answered before the service can, as RFC 9457 describes it.
+const starting = `{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"the service is starting","code":"unavailable"}`
 
 // server is the service's one HTTP server. From the start it answers for health and metrics; the
 // service's own routes answer 503 until they are opened. Metrics may have a server of their own.
@@ -86,12 +91,11 @@ func (s *server) mux(base Base, h *health, tel *telemetry.Telemetry) http.Handle
 	}
 	routes := http.MaxBytesHandler(http.HandlerFunc(s.serveRoutes), int64(base.MaxBody))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/healthz", "/readyz", "/metrics":
+		if _, pattern := own.Handler(r); strings.HasSuffix(pattern, " "+r.URL.Path) {
 			own.ServeHTTP(w, r)
-		default:
-			routes.ServeHTTP(w, r)
+			return
 		}
+		routes.ServeHTTP(w, r) // other methods of these paths, too: the service refuses them in its own form
 	})
 }
 
@@ -99,7 +103,9 @@ func (s *server) serveRoutes(w http.ResponseWriter, r *http.Request) {
 	routes := s.routes.Load()
 	if routes == nil {
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "the service is starting", http.StatusServiceUnavailable)
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, starting) // the client has gone
 		return
 	}
 	(*routes).ServeHTTP(w, r)

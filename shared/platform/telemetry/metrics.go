@@ -75,7 +75,7 @@ func meanings() map[Metric]meaning {
 
 		MetricLimited:           {"{call}", "calls over a limit, by tenant and quota"},
 		MetricLimitsUnavailable: {"{call}", "calls whose limits could not be told, Redis being away: served or refused"},
-		MetricWebhooks:          {"{attempt}", "attempts to deliver webhooks, by result: delivered, failed (tried again) or dead"},
+		MetricWebhooks:          {"{attempt}", "attempts to deliver webhooks, by tenant and result: delivered, failed (tried again) or dead"},
 		MetricUsageLost:         {"{count}", "counts of usage not written: too many waited for Redis, or it was away"},
 		MetricRecordsLost:       {"{record}", "calls of models and outcomes not recorded: too many waited for Redis, or it was away"},
 	}
