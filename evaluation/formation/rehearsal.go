@@ -77,7 +77,7 @@ func rehearse(
 	if err := formed.Complete(); err != nil {
 		return err
 	}
-	index, err := indexed(ctx, store, s.Scope)
+	index, err := Index(ctx, store, s.Scope)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func covered(c features.Candidate, evidence []string) (places []int) {
 	return places
 }
 
-// indexed indexes all that a bank has of a user.
-func indexed(ctx context.Context, b bank.Bank, scope memory.Scope) (*features.Index, error) {
+// Index indexes all that a bank has of a user, as services do for recalls.
+func Index(ctx context.Context, b bank.Bank, scope memory.Scope) (*features.Index, error) {
 	var memories []memory.Memory
 	for m, err := range bank.EachMemory(ctx, b, scope, bank.ListOptions{Limit: bank.MaxLimit, WithVectors: true}) {
 		if err != nil {

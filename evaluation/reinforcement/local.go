@@ -3,6 +3,7 @@ package reinforcement
 import (
 	"context"
 
+	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/reward"
@@ -140,9 +141,13 @@ func (r *roller) staged(ctx context.Context, d *draw, from, to int) (out worth, 
 		return worth{}, err
 	}
 	response := reward.Response{Accuracy: float64(a.right()) / float64(len(questions))}
+	index, err := formation.Index(ctx, d.life.Bank(), p.subject.Scope)
+	if err != nil {
+		return worth{}, err
+	}
 	likes, met := 0, 0
 	for i, q := range questions {
-		s, err := p.show(ctx, d.life, d.formed, d.sampler, q)
+		s, err := p.show(ctx, index, d.formed, d.sampler, q)
 		if err != nil {
 			return worth{}, err
 		}

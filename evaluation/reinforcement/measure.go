@@ -117,8 +117,12 @@ func live(ctx context.Context, p *person, by formation.Pipeline, choose decision
 	if out.answers, err = p.ask(ctx, l, questions); err != nil {
 		return life{}, err
 	}
+	index, err := formation.Index(ctx, l.Bank(), p.subject.Scope)
+	if err != nil {
+		return life{}, err
+	}
 	for _, q := range questions {
-		s, err := p.show(ctx, l, out.formed, choose, q)
+		s, err := p.show(ctx, index, out.formed, choose, q)
 		if err != nil {
 			return life{}, err
 		}

@@ -4,18 +4,20 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/ranking"
+	"github.com/mneme-memory/mneme/shared/ranking/features"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
 	"github.com/mneme-memory/mneme/shared/reward"
-	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// question asks for what a target set. It is made of the target's subject and slot, so that it can be asked as soon as that was told.
+// question asks for what a target set. It can be asked as soon as that was told, and as long as it holds.
 type question struct {
 	text   string
 	vector memory.Vector
@@ -47,8 +49,7 @@ func (p *person) makeQuestions(ctx context.Context) error {
 	var texts []string
 	var at []int
 	for i, target := range p.Targets {
-		switch target.Evolution {
-		case synthesis.EvolutionAgain, synthesis.EvolutionNear, synthesis.EvolutionWish, synthesis.EvolutionEnd:
+		if target.Question == "" {
 			continue
 		}
 		var turns strings.Builder
@@ -62,12 +63,7 @@ func (p *person) makeQuestions(ctx context.Context) error {
 		if !tells(turns.String(), value) {
 			continue // nobody could know
 		}
-		_, attribute, _ := strings.Cut(target.Slot, "/")
-		q := question{
-			text:    fmt.Sprintf("What about %s: %s?", target.Subject, strings.NewReplacer("/", " ", "_", " ", "-", " ").Replace(attribute)),
-			value:   value,
-			session: target.Session,
-		}
+		q := question{text: target.Question, value: value, session: target.Session}
 		if target.Evolution != synthesis.EvolutionExpand {
 			for j := target.Predecessor; j >= 0; j = p.Targets[j].Predecessor {
 				if !tells(value, p.Targets[j].Value) {
@@ -121,19 +117,22 @@ func (a answers) right() (n int) {
 // place of.
 func (p *person) ask(ctx context.Context, l *formation.Life, questions []int) (answers, error) {
 	out := answers{kinds: map[string]int{}}
+	if len(questions) == 0 {
+		return out, nil
+	}
+	index, err := formation.Index(ctx, l.Bank(), p.subject.Scope)
+	if err != nil {
+		return out, err
+	}
 	for _, i := range questions {
-		hits, err := p.search(ctx, l, i)
-		if err != nil {
-			return out, err
-		}
 		score := 0.0
-		for _, h := range hits {
-			if tells(h.Content, p.questions[i].value) {
+		for _, m := range p.search(index, i) {
+			if tells(m.Content, p.questions[i].value) {
 				score = 1
-				out.kinds[string(h.Kind)]++
+				out.kinds[string(m.Kind)]++
 				break
 			}
-			if p.isStale(i, h.Content) {
+			if p.isStale(i, m.Content) {
 				break
 			}
 		}
@@ -151,19 +150,23 @@ func (p *person) isStale(question int, text string) bool {
 	return false
 }
 
-// search finds what is remembered for a question, the active entries, best first.
-func (p *person) search(ctx context.Context, l *formation.Life, question int) ([]memory.Memory, error) {
+// search finds what is remembered for a question, the active entries, best first, by the shipped weights.
+func (p *person) search(index *features.Index, question int) (out []memory.Memory) {
 	q := p.questions[question]
-	hits, err := l.Bank().Search(ctx, p.subject.Scope, bank.Query{Text: q.text, Vector: q.vector, K: found, Alpha: 0.5})
-	if err != nil {
-		return nil, fmt.Errorf("search: %w", err)
+	for _, c := range index.Candidates(features.Query{Text: q.text, Vector: q.vector, Now: p.subject.End()}, prior().W, found) {
+		out = append(out, c.Memory)
 	}
-	out := make([]memory.Memory, len(hits))
-	for i, h := range hits {
-		out[i] = h.Memory
-	}
-	return out, nil
+	return out
 }
+
+// prior are the shipped weights.
+var prior = sync.OnceValue(func() ranking.Weights {
+	p, err := features.Prior()
+	if err != nil {
+		panic(err) // the file is part of the program, and a test reads it
+	}
+	return p.Weights
+})
 
 // shown is what a profile for a question comes to.
 type shown struct {
@@ -184,14 +187,10 @@ func (s shown) utilization() float64 {
 
 // show writes profile and answer for a question, as a service does by a chooser.
 func (p *person) show(
-	ctx context.Context, l *formation.Life, formed formation.Formed, choose decision.Chooser, question int,
+	ctx context.Context, index *features.Index, formed formation.Formed, choose decision.Chooser, question int,
 ) (shown, error) {
 	q := p.questions[question]
-	hits, err := p.search(ctx, l, question)
-	if err != nil {
-		return shown{}, err
-	}
-	e := recall.Evidence{Query: q.text, Now: p.subject.End(), Memories: hits, WordBudget: profileWords}
+	e := recall.Evidence{Query: q.text, Now: p.subject.End(), Memories: p.search(index, question), WordBudget: profileWords}
 	profile, err := profiler.Deciding(choose).Profile(ctx, p.subject.Scope, e)
 	if err != nil {
 		return shown{}, fmt.Errorf("profile: %w", err)

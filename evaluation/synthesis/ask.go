@@ -2,6 +2,7 @@ package synthesis
 
 import (
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -21,6 +22,9 @@ func (l *life) ask() []Question {
 			continue
 		}
 		th := l.origin[i].theme
+		if t.Operation != memory.OpDelete && len(th.now) > 0 {
+			l.person.Targets[i].Question = l.askWhileItHolds(i, th)
+		}
 		if t.Operation != memory.OpDelete && t.ValidTo.IsZero() && len(th.now) > 0 {
 			out = append(out, l.question(i, template.Pick(l.r, th.now), CategoryNow, time.Time{}))
 		}
@@ -34,6 +38,12 @@ func (l *life) ask() []Question {
 		}
 	}
 	return out
+}
+
+// askWhileItHolds words a question for a target's value, by randomness of its own: it is asked at any time, also where the value is replaced.
+func (l *life) askWhileItHolds(i int, th *theme) string {
+	r := rand.New(rand.NewPCG(uint64(i), uint64(len(th.now)))) //nolint:gosec // not negative
+	return template.Capitalise(template.Pick(r, th.now).Expand(r, l.scope(maps.Clone(l.known[i]), nil).resolve))
 }
 
 // askPast asks for what held in the middle of a closed target's time.

@@ -124,6 +124,8 @@ type Target struct {
 	Slot string
 	// Value is what the slot is set to, short.
 	Value string
+	// Question asks for the value while it holds; empty where the target sets none.
+	Question string
 	// Keywords are exactly three words or short phrases that are in the statement; the first is in the turns, too.
 	Keywords []string
 	// EventTime is when it happened or will, where that was said.
