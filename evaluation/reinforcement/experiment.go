@@ -78,7 +78,7 @@ func ExperimentDefaults() ExperimentOptions {
 	o := ExperimentOptions{
 		Seeds: 10, Held: 4, Continuations: 64, Starts: []string{StartWeak, StartShipped}, Options: Defaults(),
 	}
-	o.Options.Persons, o.Options.Sessions = 8, 8
+	o.Options.Persons, o.Options.Sessions = 6, 6
 	return o
 }
 
