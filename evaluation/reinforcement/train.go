@@ -1,6 +1,7 @@
 package reinforcement
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/reward"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Reward names what decisions are worth.
@@ -36,6 +38,8 @@ func Rewards() []Reward {
 
 // Options are how a policy of decisions is trained by what its decisions lead to.
 type Options struct {
+	// Version is what the policy is called; empty for one that names the reward.
+	Version string `json:"version"`
 	// Seed chooses people, draws and start.
 	Seed uint64 `json:"seed"`
 	// Persons is how many made-up people there are to learn from, Sessions how many sessions each has. Where there are Lengths, they are
@@ -118,6 +122,9 @@ func (o Options) Validate() error {
 	case !(o.Chance >= 0 && o.Chance <= 1):
 		return fault.Terminal("chance", "is %v, want 0 to 1", o.Chance)
 	}
+	if o.Version != "" && tenant.ValidVersion(o.Version) != nil {
+		return tenant.ValidVersion(o.Version)
+	}
 	for _, r := range o.Roles {
 		if !slices.Contains(decision.Roles(), r) {
 			return fault.Terminal("roles", "have %q, want some of %q", r, decision.Roles())
@@ -184,7 +191,7 @@ func Start(o Options) State {
 
 // StartPolicy is what a training starts from.
 func StartPolicy(o Options) *decision.Policy {
-	p := &decision.Policy{Version: "salimory-embedded/trained-" + string(o.Reward), Heads: map[decision.Role]learning.Head{}}
+	p := &decision.Policy{Version: cmp.Or(o.Version, "trained-"+string(o.Reward)), Heads: map[decision.Role]learning.Head{}}
 	for i, r := range decision.Roles() {
 		if slices.Contains(o.roles(), r) {
 			p.Heads[r] = learning.NewHead(len(decision.Features(r)), o.Hidden, rand.New(rand.NewPCG(o.Seed, uint64(i))))

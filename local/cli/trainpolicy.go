@@ -48,6 +48,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 		"dense (MemBuilder), stages (SaliMory) or horizon (Memory-R2)")
 	f.StringSliceVar(&a.roles, "roles", nil, "decisions that learn, of "+roleNames()+" (all)")
 	f.StringVar(&a.strategy, "strategy", "salimory", "whose decisions: salimory")
+	f.StringVar(&o.Version, "as", "", "version of the policy, by which tenants name it (trained-REWARD)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses people and draws")
 	f.IntVar(&o.Persons, "persons", o.Persons, "made-up people to learn from")
 	f.IntVar(&o.Sessions, "sessions", o.Sessions, "sessions of each")

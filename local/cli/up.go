@@ -54,8 +54,8 @@ func strategyNames() []string {
 
 // checkFormation refuses a strategy or policy that there is none of.
 func checkFormation(strategy, policy string) error {
-	if !slices.Contains(tenant.Policies(), tenant.Policy(policy)) {
-		return usageError{fmt.Errorf("--policy is %q, want embedded or llm", policy)}
+	if !slices.Contains(tenant.Policies(), tenant.Policy(policy).Kind()) {
+		return usageError{fmt.Errorf("--policy is %q, want embedded, embedded@VERSION of a trained policy, or llm", policy)}
 	}
 	if !slices.Contains(strategyNames(), strategy) {
 		return usageError{fmt.Errorf("--strategy is %q, want one of %s", strategy, strings.Join(strategyNames(), ", "))}

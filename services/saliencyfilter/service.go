@@ -78,8 +78,7 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 func (c Config) keep(b *wiring.Builder, filters wiring.Filters, tel *telemetry.Telemetry) (
 	forget func(context.Context, memory.Scope) error, err error,
 ) {
-	model, ok := filters[tenant.PolicyLLM]
-	if !ok {
+	if !filters.Asks() {
 		return nil, nil
 	}
 	client, err := c.Tenants.Redis.Open(tel)
@@ -88,7 +87,7 @@ func (c Config) keep(b *wiring.Builder, filters wiring.Filters, tel *telemetry.T
 	}
 	b.OnClose("redis of decisions", client.Close)
 	store := decisions.New(client, c.Decided)
-	filters[tenant.PolicyLLM] = store.Of(model)
+	filters.Keep(store.Of)
 	return store.Forget, nil
 }
 

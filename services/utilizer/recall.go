@@ -188,7 +188,7 @@ func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Sc
 		return err
 	}
 	bounded := ctx
-	if deadline, ok := ctx.Deadline(); ok && t.Policy != tenant.PolicyEmbedded { // which asks no model
+	if deadline, ok := ctx.Deadline(); ok && t.Policy.Kind() != tenant.PolicyEmbedded { // which asks no model
 		left := time.Until(deadline)
 		if q.Answered && left < r.AnswerTime { // the answer is worth more than how its profile is written
 			out.Profile, err = r.Fallback.Profile(ctx, scope, out.Evidence)

@@ -132,7 +132,7 @@ func (s *server) learn(ctx context.Context, scope memory.Scope, shown Result, ci
 
 // citedBy is who cites in an answer by a policy.
 func citedBy(p tenant.Policy) contract.CitationSource {
-	if p == tenant.PolicyEmbedded {
+	if p.Kind() == tenant.PolicyEmbedded {
 		return contract.CitationEmbedded
 	}
 	return contract.CitationModel

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
+	"sync"
 
-	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/guard"
@@ -167,19 +166,37 @@ func (e Embedding) Open(ctx context.Context, m Model, tel *telemetry.Telemetry) 
 }
 
 // Filters finds the saliency filter of a policy.
-type Filters map[tenant.Policy]formation.Filter
+type Filters struct {
+	of      map[tenant.Policy]formation.Filter
+	trained *trainedPolicies
+}
 
 // Find is as services want it.
 func (f Filters) Find(p tenant.Policy) (formation.Filter, error) {
-	if found, ok := f[p]; ok {
+	if p.Version() != "" {
+		trained, err := f.trained.find(p)
+		if err != nil {
+			return nil, err
+		}
+		return saliency.NewTrained().Deciding(trained, trained.Version), nil
+	}
+	if found, ok := f.of[p]; ok {
 		return found, nil
 	}
 	return nil, missing(p)
 }
 
-// Decisions is a trained policy of decisions.
+// Asks reports whether there is a filter that asks a model.
+func (f Filters) Asks() bool { return f.of[tenant.PolicyLLM] != nil }
+
+// Keep has the filter that asks a model be another one, made of it.
+func (f Filters) Keep(keeping func(formation.Filter) formation.Filter) {
+	f.of[tenant.PolicyLLM] = keeping(f.of[tenant.PolicyLLM])
+}
+
+// Decisions are the trained policies of decisions.
 type Decisions struct {
-	File string `env:"MNEME_DECISION_POLICY" desc:"file of a policy that mneme train policy made, for tenants of policy embedded: their filter, their profiles, and what is formed of those of strategy salimory; empty for the rules"`
+	Folder string `env:"MNEME_DECISION_POLICIES" desc:"folder of policies that mneme train policy made, for tenants whose policy is embedded@VERSION: their filter, their profiles, and what is formed of them; one that is put there is found at once"`
 }
 
 // FormationOptions adapt the policies of formation.
@@ -188,41 +205,18 @@ type FormationOptions struct {
 	Decisions Decisions
 }
 
-// read returns the trained policy; nil where there is none.
-func (d Decisions) read() (*decision.Policy, error) {
-	if d.File == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(d.File)
-	if err != nil {
-		return nil, fault.Terminal("MNEME_DECISION_POLICY", "%w", err)
-	}
-	p, err := decision.Decode(data)
-	if err != nil {
-		return nil, fault.Terminal("MNEME_DECISION_POLICY", "%s: %w", d.File, err)
-	}
-	return p, nil
-}
-
 // OpenFilters makes the filters of every policy there is.
 func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filters, func() error, error) {
-	trained, err := o.Decisions.read()
-	if err != nil {
-		return nil, nil, err
-	}
-	filters := Filters{tenant.PolicyEmbedded: saliency.NewTrained()}
-	if trained != nil {
-		filters[tenant.PolicyEmbedded] = saliency.NewTrained().Deciding(trained, trained.Version)
-	}
+	filters := Filters{map[tenant.Policy]formation.Filter{tenant.PolicyEmbedded: saliency.NewTrained()}, newTrainedPolicies(o.Decisions)}
 	client, free, err := m.open(tel)
 	if err != nil || client == nil {
 		return filters, free, err
 	}
 	byModel, err := formationllm.NewFilter(client, o.Options)
 	if err != nil {
-		return nil, nil, errors.Join(invalidModel(err), free())
+		return Filters{}, nil, errors.Join(invalidModel(err), free())
 	}
-	filters[tenant.PolicyLLM] = withinBudget{byModel, filters[tenant.PolicyEmbedded]}
+	filters.of[tenant.PolicyLLM] = withinBudget{byModel, filters.of[tenant.PolicyEmbedded]}
 	return filters, free, nil
 }
 
@@ -247,12 +241,29 @@ type variant struct {
 }
 
 // Formers are what forms memory, by strategy and policy.
-type Formers map[variant]formation.Former
+type Formers struct {
+	of      map[variant]formation.Former
+	trained *trainedPolicies
+	// made are the formers of trained policies by version, share what makes one of a former that shares its work out.
+	made  *sync.Map
+	share func(formation.Former) formation.Former
+}
 
 // Find is as consolidation wants it. A strategy or policy that there is none of is a terminal error; a model that is not configured is
 // worth waiting for.
 func (f Formers) Find(strategy, policy string) (formation.Former, error) {
-	if found, ok := f[variant{tenant.Strategy(strategy), tenant.Policy(policy)}]; ok {
+	if p := tenant.Policy(policy); p.Version() != "" && tenant.Strategy(strategy) == tenant.StrategySalimory {
+		trained, err := f.trained.find(p)
+		if err != nil {
+			return nil, err
+		}
+		made, ok := f.made.Load(trained.Version)
+		if !ok {
+			made, _ = f.made.LoadOrStore(trained.Version, f.share(guard.New(salimory.NewEmbedded().Deciding(trained, trained.Version))))
+		}
+		return made.(formation.Former), nil
+	}
+	if found, ok := f.of[variant{tenant.Strategy(strategy), tenant.Policy(policy)}]; ok {
 		return found, nil
 	}
 	if !slices.Contains(tenant.Strategies(), tenant.Strategy(strategy)) {
@@ -263,16 +274,10 @@ func (f Formers) Find(strategy, policy string) (formation.Former, error) {
 
 // OpenFormers makes the formers of every strategy and policy there is.
 func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Formers, func() error, error) {
-	formers := Formers{}
+	alone := func(f formation.Former) formation.Former { return f }
+	formers := Formers{map[variant]formation.Former{}, newTrainedPolicies(o.Decisions), &sync.Map{}, alone}
 	for _, s := range strategies.All() {
-		formers[variant{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
-	}
-	trained, err := o.Decisions.read()
-	if err != nil {
-		return nil, nil, err
-	}
-	if trained != nil {
-		formers[variant{tenant.StrategySalimory, tenant.PolicyEmbedded}] = guard.New(salimory.NewEmbedded().Deciding(trained, trained.Version))
+		formers.of[variant{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
 	}
 	client, free, err := m.open(tel)
 	if err != nil || client == nil {
@@ -281,9 +286,9 @@ func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Former
 	for _, s := range strategies.All() {
 		f, err := s.LLM(client, o.Options)
 		if err != nil {
-			return nil, nil, errors.Join(invalidModel(fmt.Errorf("strategy %s: %w", s.Name, err)), free())
+			return Formers{}, nil, errors.Join(invalidModel(fmt.Errorf("strategy %s: %w", s.Name, err)), free())
 		}
-		formers[variant{tenant.Strategy(s.Name), tenant.PolicyLLM}] = f
+		formers.of[variant{tenant.Strategy(s.Name), tenant.PolicyLLM}] = f
 	}
 	return formers, free, nil
 }
@@ -295,11 +300,21 @@ type RecallPolicy struct {
 }
 
 // RecallPolicies are the query-time policies there are.
-type RecallPolicies map[tenant.Policy]RecallPolicy
+type RecallPolicies struct {
+	of      map[tenant.Policy]RecallPolicy
+	trained *trainedPolicies
+}
 
 // Find is as the utilizer wants it.
 func (r RecallPolicies) Find(p tenant.Policy) (recall.Profiler, recall.Generator, error) {
-	if found, ok := r[p]; ok {
+	if p.Version() != "" {
+		trained, err := r.trained.find(p)
+		if err != nil {
+			return nil, nil, err
+		}
+		return recallembedded.NewProfiler().Deciding(trained), r.of[tenant.PolicyEmbedded].Generator, nil
+	}
+	if found, ok := r.of[p]; ok {
 		return found.Profiler, found.Generator, nil
 	}
 	return nil, nil, missing(p)
@@ -313,24 +328,19 @@ type RecallOptions struct {
 
 // OpenRecallPolicies makes the query-time policies of every policy there is.
 func (m Model) OpenRecallPolicies(o RecallOptions, tel *telemetry.Telemetry) (RecallPolicies, func() error, error) {
-	trained, err := o.Decisions.read()
-	if err != nil {
-		return nil, nil, err
+	out := RecallPolicies{
+		map[tenant.Policy]RecallPolicy{tenant.PolicyEmbedded: {recallembedded.NewProfiler(), recallembedded.NewGenerator()}},
+		newTrainedPolicies(o.Decisions),
 	}
-	profiler := recallembedded.NewProfiler()
-	if trained != nil {
-		profiler = profiler.Deciding(trained)
-	}
-	out := RecallPolicies{tenant.PolicyEmbedded: {profiler, recallembedded.NewGenerator()}}
 	client, free, err := m.open(tel)
 	if err != nil || client == nil {
 		return out, free, err
 	}
-	byModel, err1 := recallllm.NewProfiler(client, o.Options)
+	profiler, err1 := recallllm.NewProfiler(client, o.Options)
 	generator, err2 := recallllm.NewGenerator(client, o.Options)
 	if err := errors.Join(err1, err2); err != nil {
-		return nil, nil, errors.Join(invalidModel(err), free())
+		return RecallPolicies{}, nil, errors.Join(invalidModel(err), free())
 	}
-	out[tenant.PolicyLLM] = RecallPolicy{byModel, generator}
+	out.of[tenant.PolicyLLM] = RecallPolicy{profiler, generator}
 	return out, free, nil
 }

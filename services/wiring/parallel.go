@@ -1,12 +1,18 @@
 package wiring
 
-import "github.com/mneme-memory/mneme/shared/formation/parallel"
+import (
+	"maps"
+	"sync"
+
+	"github.com/mneme-memory/mneme/shared/formation"
+	"github.com/mneme-memory/mneme/shared/formation/parallel"
+)
 
 // Shared returns the same formers with the work on long sessions shared out, as far as a former is divisible.
 func (f Formers) Shared(o parallel.Options) Formers {
-	out := make(Formers, len(f))
-	for w, former := range f {
-		out[w] = parallel.New(former, o)
+	out := Formers{maps.Clone(f.of), f.trained, &sync.Map{}, func(former formation.Former) formation.Former { return parallel.New(former, o) }}
+	for w, former := range out.of {
+		out.of[w] = out.share(former)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package wiring_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	recallllm "github.com/mneme-memory/mneme/shared/recall/llm"
 	"github.com/mneme-memory/mneme/shared/store/records"
 	"github.com/mneme-memory/mneme/shared/store/usage"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -145,8 +147,8 @@ func TestWithoutAModelNothingIsCounted(t *testing.T) {
 	}
 }
 
-func TestATrainedPolicyIsReadWhereOneIsNamed(t *testing.T) {
-	p := &decision.Policy{Version: "salimory-embedded/trained-test", Heads: map[decision.Role]learning.Head{}}
+func TestATenantsTrainedPolicyIsFoundByItsVersionWhenItIsThere(t *testing.T) {
+	p := &decision.Policy{Version: "trained-1", Heads: map[decision.Role]learning.Head{}}
 	for _, r := range decision.Roles() {
 		p.Heads[r] = learning.NewHead(len(decision.Features(r)), 0, nil)
 	}
@@ -154,43 +156,50 @@ func TestATrainedPolicyIsReadWhereOneIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "policy.json")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	folder := t.TempDir()
+	o := wiring.Decisions{Folder: folder}
+	formers, _, err1 := wiring.Model{}.OpenFormers(wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: o}, telemetry.Discard())
+	filters, _, err2 := wiring.Model{}.OpenFilters(wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: o}, telemetry.Discard())
+	profilers, _, err3 := wiring.Model{}.OpenRecallPolicies(wiring.RecallOptions{Options: recallllm.DefaultOptions(), Decisions: o},
+		telemetry.Discard())
+	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	o := wiring.FormationOptions{Options: llm.DefaultOptions(), Decisions: wiring.Decisions{File: path}}
-	formers, _, err := wiring.Model{}.OpenFormers(o, telemetry.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	trained, err := formers.Find(string(tenant.StrategySalimory), string(tenant.PolicyEmbedded))
-	if err != nil || trained.Version() != p.Version {
-		t.Errorf("salimory is formed by %v, %v", trained, err)
-	}
-	other, err := formers.Find(string(tenant.StrategyRMM), string(tenant.PolicyEmbedded))
-	if err != nil || other.Version() == p.Version {
-		t.Errorf("rmm is formed by %v, %v", other, err)
-	}
-	filters, _, err := wiring.Model{}.OpenFilters(o, telemetry.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ana := memory.Scope{Tenant: "acme", User: "ana"}
-	made, err := filters[tenant.PolicyEmbedded].Filter(t.Context(), ana, said("I live in Porto"), nil)
-	if err != nil || made[0].PolicyVersion != p.Version {
-		t.Errorf("decided %+v, %v", made, err)
-	}
-	if err := os.WriteFile(path, []byte(`{"format":1}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{path, path + ".not"} {
-		o.Decisions.File = file
-		_, _, err1 := wiring.Model{}.OpenFormers(o, telemetry.Discard())
-		_, _, err2 := wiring.Model{}.OpenFilters(o, telemetry.Discard())
-		for _, err := range []error{err1, err2} {
-			if !fault.IsTerminal(err) || !strings.Contains(err.Error(), "MNEME_DECISION_POLICY") {
-				t.Errorf("%s: %v", file, err)
+	const policy = tenant.PolicyEmbedded + "@trained-1"
+	find := func() []error {
+		former, err1 := formers.Find(string(tenant.StrategySalimory), string(policy))
+		filter, err2 := filters.Find(policy)
+		_, _, err3 := profilers.Find(policy)
+		if err := errors.Join(err1, err2, err3); err == nil {
+			made, err := filter.Filter(t.Context(), memory.Scope{Tenant: "acme", User: "ana"}, said("I live in Porto"), nil)
+			if err != nil || !strings.HasSuffix(made[0].PolicyVersion, "@trained-1") || former.Version() != "salimory-embedded/7@trained-1" {
+				t.Errorf("decided %+v, %v; formed by %s", made, err, former.Version())
 			}
 		}
+		return []error{err1, err2, err3}
+	}
+	broken := filepath.Join(folder, "broken.json")
+	if err := os.WriteFile(broken, []byte(`{"format":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range find() { // the operator may put it there: no turn is given up
+		if err == nil || fault.IsTerminal(err) || !strings.Contains(err.Error(), "broken.json") {
+			t.Errorf("without the file: %v", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "any-name.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range find() {
+		if err != nil {
+			t.Errorf("with the file: %v", err)
+		}
+	}
+	plain, err := formers.Find(string(tenant.StrategySalimory), string(tenant.PolicyEmbedded))
+	if err != nil || strings.Contains(plain.Version(), "@") {
+		t.Errorf("other tenants are formed by %v, %v", plain, err)
+	}
+	if _, err := (wiring.Formers{}).Find(string(tenant.StrategySalimory), string(policy)); err == nil || fault.IsTerminal(err) {
+		t.Errorf("without a folder: %v", err)
 	}
 }

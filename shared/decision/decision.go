@@ -15,6 +15,7 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/learning"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Role names a kind of decision.
@@ -70,7 +71,7 @@ func (Rules) Choose(_ Role, options []learning.Option) int {
 // Policy moves log-odds by heads that were trained. A role without a head is decided by Rules. It is safe for concurrent use while nobody
 // changes it.
 type Policy struct {
-	// Version is kept with the memories that the policy made.
+	// Version is what tenants name it by, and is kept with the memories that it made: one that tenant.ValidVersion accepts.
 	Version string
 	Heads   map[Role]learning.Head
 }
@@ -119,8 +120,8 @@ func Decode(data []byte) (*Policy, error) {
 	switch {
 	case f.Format != format:
 		return nil, fault.Terminal("policy.format", "is %d, want %d", f.Format, format)
-	case f.Version == "" || len(f.Version) > 128:
-		return nil, fault.Terminal("policy.version", "is %q, want 1 to 128 bytes", f.Version)
+	case tenant.ValidVersion(f.Version) != nil:
+		return nil, fmt.Errorf("policy.%w", tenant.ValidVersion(f.Version))
 	}
 	out := &Policy{Version: f.Version, Heads: map[Role]learning.Head{}}
 	for _, r := range slices.Sorted(maps.Keys(f.Roles)) {

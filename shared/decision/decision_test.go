@@ -22,7 +22,7 @@ func options() []learning.Option {
 func policy() *decision.Policy {
 	h := learning.NewHead(len(decision.Features(decision.Filter)), 0, nil)
 	h.Weights[0] = 3
-	return &decision.Policy{Version: "test/1", Heads: map[decision.Role]learning.Head{decision.Filter: h}}
+	return &decision.Policy{Version: "test-1", Heads: map[decision.Role]learning.Head{decision.Filter: h}}
 }
 
 func TestAPolicyMovesWhatTheRulesSay(t *testing.T) {
@@ -55,7 +55,7 @@ func TestPolicyFilesAreReadBack(t *testing.T) {
 		"no JSON":        {`{`, `[`, "policy"},
 		"a field more":   {`"format"`, `"colour":1,"format"`, "policy"},
 		"another format": {`"format": 1`, `"format": 2`, "policy.format"},
-		"no version":     {`"test/1"`, `""`, "policy.version"},
+		"no version":     {`"test-1"`, `""`, "policy.version"},
 		"another role":   {`"filter": {`, `"booster": {`, "policy.roles"},
 		"other features": {`"question"`, `"colour"`, "policy.roles.filter.features"},
 		"other weights":  {`"hidden": 0`, `"hidden": 2`, "policy.roles.filter.head"},

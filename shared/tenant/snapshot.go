@@ -120,7 +120,16 @@ func complete(t Tenant, fail failure) Tenant {
 		t.Name = t.ID
 	}
 	t.Strategy = choose(fail, "strategy", t.Strategy, Strategies())
-	t.Policy = choose(fail, "policy", t.Policy, Policies())
+	if version := t.Policy.Version(); strings.Contains(string(t.Policy), "@") {
+		switch {
+		case t.Policy.Kind() != PolicyEmbedded || ValidVersion(version) != nil:
+			fail("policy", "is %q, want one of %q, or %s@VERSION of a trained policy", t.Policy, Policies(), PolicyEmbedded)
+		case t.Strategy != StrategySalimory:
+			fail("policy", "is %q, want a trained policy with strategy %s only", t.Policy, StrategySalimory)
+		}
+	} else {
+		t.Policy = choose(fail, "policy", t.Policy, Policies())
+	}
 	if t.Saliency == "" {
 		t.Saliency = t.Strategy.Saliency()
 	}

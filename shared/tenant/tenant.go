@@ -8,8 +8,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"regexp"
 	"strconv"
+	"strings"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -44,8 +47,34 @@ func (s Strategy) Saliency() memory.SaliencyMode {
 	return memory.SaliencyMark
 }
 
-// Policy is what makes the decisions of a strategy.
+// Policy is what makes the decisions of a strategy: embedded, or llm; embedded@VERSION is a trained policy of that version.
 type Policy string
+
+// Kind is the policy without its version.
+func (p Policy) Kind() Policy {
+	kind, _, _ := strings.Cut(string(p), "@")
+	return Policy(kind)
+}
+
+// Version is that of a trained policy; empty for the rules and models that are part of the program.
+func (p Policy) Version() string {
+	_, version, _ := strings.Cut(string(p), "@")
+	return version
+}
+
+// MaxVersionBytes bounds the version of a trained policy.
+const MaxVersionBytes = 48
+
+// versions are those that files of policies may have.
+var versions = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// ValidVersion says what is wrong with the version of a trained policy.
+func ValidVersion(version string) error {
+	if len(version) > MaxVersionBytes || !versions.MatchString(version) {
+		return fault.Terminal("version", "is %q, want 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-', the first no sign", version, MaxVersionBytes)
+	}
+	return nil
+}
 
 // The policies.
 const (

@@ -10,6 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
@@ -77,7 +78,7 @@ const reasonStandIn = "formed by the model"
 // replaceStandIns ends what the policy without a model made of turns that a budget kept from the model, and that the model forms now. An
 // entry that the model's operations are about stays what they make of it. What a decision cannot be shown of the bank it may still end.
 func (a *Activities) replaceStandIns(before []memory.Memory, in *DecideInput, verdict *formation.Verdict) error {
-	if len(before) == 0 || in.Batch.Policy == policyWithoutModel || in.Batch.Skip > 0 {
+	if len(before) == 0 || tenant.Policy(in.Batch.Policy).Kind() == tenant.PolicyEmbedded || in.Batch.Skip > 0 {
 		return nil
 	}
 	other, err := a.Formers(in.Batch.Strategy, policyWithoutModel)

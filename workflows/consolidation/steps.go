@@ -46,7 +46,7 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	batch.Context = session.context(n)
 	slices.SortStableFunc(batch.Turns, func(a, b Turn) int { return a.Time.Compare(b.Time) })
 	extracted, failed, err := consolidate(do, batch)
-	if isType(err, errorBudget) && p.Policy != policyWithoutModel {
+	if isType(err, errorBudget) && tenant.Policy(p.Policy).Kind() != tenant.PolicyEmbedded {
 		batch.Instead, batch.Policy = batch.Policy, policyWithoutModel
 		extracted, failed, err = consolidate(do, batch)
 	}

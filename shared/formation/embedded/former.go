@@ -43,10 +43,10 @@ type Former struct {
 	choose decision.Chooser
 }
 
-// Deciding returns the former with another chooser, whose version takes the place of the former's.
+// Deciding returns the former with another chooser, whose version stands behind the former's.
 func (f *Former) Deciding(choose decision.Chooser, version string) *Former {
 	other := *f
-	other.choose, other.identity.PolicyVersion = choose, version
+	other.choose, other.identity.PolicyVersion = choose, f.identity.PolicyVersion+"@"+version
 	return &other
 }
 

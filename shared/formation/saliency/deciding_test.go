@@ -22,18 +22,18 @@ func TestAChooserDecidesOnWhatTheModelScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ruled, err := f.Deciding(decision.Rules{}, "rules/1").Filter(t.Context(), scope, turns, nil)
+	ruled, err := f.Deciding(decision.Rules{}, "rules-1").Filter(t.Context(), scope, turns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range turns {
-		if ruled[i].Salient != plain[i].Salient || ruled[i].Score != plain[i].Score || ruled[i].PolicyVersion != "rules/1" {
+		if ruled[i].Salient != plain[i].Salient || ruled[i].Score != plain[i].Score || ruled[i].PolicyVersion != plain[i].PolicyVersion+"@rules-1" {
 			t.Errorf("%q: %+v by the rules, %+v without", turns[i].Text, ruled[i], plain[i])
 		}
 	}
 	head := learning.NewHead(len(decision.Features(decision.Filter)), 0, nil)
 	head.Weights[0] = 100 // keeps whatever it is asked about
-	policy := &decision.Policy{Version: "keeper/1", Heads: map[decision.Role]learning.Head{decision.Filter: head}}
+	policy := &decision.Policy{Version: "keeper-1", Heads: map[decision.Role]learning.Head{decision.Filter: head}}
 	kept, err := f.Deciding(policy, policy.Version).Filter(t.Context(), scope, turns, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ var _ formation.Divisible = (*Embedded)(nil)
 // NewEmbedded makes the former; it takes some milliseconds to load the models.
 func NewEmbedded() *Embedded { return &Embedded{embedded.NewFormer(embedded.IdentityOf(Name))} }
 
-// Deciding returns the strategy with another chooser, whose version takes the place of its own.
+// Deciding returns the strategy with another chooser, whose version stands behind its own.
 func (f *Embedded) Deciding(choose decision.Chooser, version string) *Embedded {
 	return &Embedded{f.Former.Deciding(choose, version)}
 }

@@ -1,0 +1,63 @@
+package wiring
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/tenant"
+)
+
+// trainedPolicies are those of a folder, by version. A version that is not known is looked for anew, so that one can be put there at any
+// time; what a version is does not change while the process runs. It is safe for concurrent use.
+type trainedPolicies struct {
+	folder string
+	mu     sync.Mutex
+	known  map[string]*decision.Policy
+}
+
+func newTrainedPolicies(d Decisions) *trainedPolicies {
+	return &trainedPolicies{folder: d.Folder, known: map[string]*decision.Policy{}}
+}
+
+// find returns the policy of a version. One that there is none of is worth waiting for: the turns are fine, the operator has to put it there.
+func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
+	if t == nil || t.folder == "" {
+		return nil, fmt.Errorf("the tenant's policy is %s, but MNEME_DECISION_POLICIES is not set", p)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if found := t.known[p.Version()]; found != nil {
+		return found, nil
+	}
+	files, err := filepath.Glob(filepath.Join(t.folder, "*.json"))
+	var broken []error
+	for _, file := range files {
+		policy, err := readPolicy(file)
+		if err != nil {
+			broken = append(broken, err)
+		} else if t.known[policy.Version] == nil {
+			t.known[policy.Version] = policy
+		}
+	}
+	if found := t.known[p.Version()]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("the tenant's policy is %s, and no file of MNEME_DECISION_POLICIES has that version: %w",
+		p, errors.Join(append(broken, err, os.ErrNotExist)...))
+}
+
+func readPolicy(file string) (*decision.Policy, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	p, err := decision.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %v", filepath.Base(file), err) //nolint:errorlint // a broken file is no reason to drop turns
+	}
+	return p, nil
+}
