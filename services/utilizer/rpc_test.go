@@ -487,7 +487,8 @@ func TestIDsMayBeInUpperCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := contract.DecodeFeedback(r.out.msgs[0].Key, r.out.msgs[0].Value, now)
-	if err != nil || got.RecallID != someID() || !slices.Equal(got.Shown, []string{someID(), "B"}) || !slices.Equal(got.Cited, []string{someID()}) {
+	if err != nil || got.RecallID != someID() || !slices.Equal(got.Shown, []string{someID(), "B"}) ||
+		!slices.Equal(got.Cited, []string{someID()}) {
 		t.Errorf("reported %+v, %v", got, err)
 	}
 }

@@ -59,7 +59,8 @@ func ValidText(field, s string, limit int) error {
 	return nil
 }
 
-// CanonicalID is an identifier as it is made and kept, by which all doors take one: a UUID has lower-case digits, what is none stays as it is.
+// CanonicalID is an identifier as it is made and kept, by which all doors take one: a UUID has lower-case digits, what is none stays as it
+// is.
 func CanonicalID(id string) string {
 	if parsed, err := uuid.Parse(id); err == nil && len(id) == len(parsed.String()) {
 		return parsed.String()

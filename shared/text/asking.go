@@ -75,8 +75,8 @@ var advising = WordSet("should can could would might may shall")
 // offering words ask somebody for something to choose from.
 var offering = WordSet("you you'd some any good best better great recommend recommended suggest ideas options ways tips")
 
-// AsksWhatIs reports whether an English question asks for what is, as "where does Ines live" and "has she a car" do, and "what are some good
-// hotels" does not.
+// AsksWhatIs reports whether an English question asks for what is, as "where does Ines live" and "has she a car" do, and "what are some
+// good hotels" does not.
 func AsksWhatIs(words []Word) bool {
 	return len(words) > 0 && (AsksFact(words) || auxiliaries[words[0].Lower]) &&
 		!slices.ContainsFunc(words, func(w Word) bool { return advising[w.Lower] || offering[w.Lower] })

@@ -76,7 +76,9 @@ type DeadLetter struct {
 }
 
 func deadLetterOf(l Letter) DeadLetter {
-	return DeadLetter{ID: l.ID, Reason: l.Reason, Field: l.Field, Handler: l.Handler, Topic: l.Topic, User: l.User, Time: known(l.Time), TurnID: l.TurnID}
+	return DeadLetter{
+		ID: l.ID, Reason: l.Reason, Field: l.Field, Handler: l.Handler, Topic: l.Topic, User: l.User, Time: known(l.Time), TurnID: l.TurnID,
+	}
 }
 
 type listLetters struct {
