@@ -94,9 +94,10 @@ func (c *cli) createKey(ctx context.Context, o *operator, k access.Key) error {
 	if err != nil {
 		return err
 	}
-	if tenantID != o.tenant {
+	if !o.filed {
 		if _, err := o.Directory.Tenant(ctx, tenantID); errors.Is(err, directory.ErrNotFound) {
-			fmt.Fprintf(c.err, "note: %s was not made at run time: its key works where the tenants file has the tenant\n", printable(tenantID))
+			fmt.Fprintf(c.err, "note: %s was not made at run time, and the tenants file is not known here (%s): unless it has the tenant, the "+
+				"gateway refuses the key\n", printable(tenantID), envTenantsFile)
 		}
 	}
 	if c.json {

@@ -22,10 +22,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/directory"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // envRedis names the Redis that operators' commands work on; the other settings of Redis are taken from the environment, too.
 const envRedis = "MNEME_REDIS_ADDRS"
+
+// envTenantsFile names the tenants file, noFile says that there is none.
+const (
+	envTenantsFile = "MNEME_TENANTS_FILE"
+	noFile         = "-"
+)
 
 // operateTimeout bounds an operator's command, and dialTimeout how long it waits for a connection.
 const (
@@ -38,6 +46,36 @@ type operator struct {
 	keys.Operator
 	// tenant is that of the local data folder; empty where another Redis was named.
 	tenant string
+	// file has the tenants of the tenants file; filed is whether it is known. Where it is not, Lookup is nil.
+	file  []tenant.Tenant
+	filed bool
+}
+
+// operator makes the operator that works on a directory, with the tenants file that the environment names, or else the local data folder's.
+func (c *cli) operator(d directory.Directory, local string) (*operator, error) {
+	o := &operator{Operator: keys.Operator{Directory: d, Now: time.Now}, tenant: local}
+	path := os.Getenv(envTenantsFile)
+	if path == "" && local != "" {
+		path = standalone.TenantsFile(c.dir)
+	}
+	if o.filed = path != ""; !o.filed {
+		return o, nil
+	}
+	if path == noFile {
+		path = ""
+	} else {
+		file, err := tenant.Open(tenant.Options{Path: path})
+		if err != nil {
+			return nil, err
+		}
+		o.file = file.Tenants()
+	}
+	all, err := tenant.Open(tenant.Options{Path: path, Source: d})
+	if err != nil {
+		return nil, err
+	}
+	o.Lookup = all.Lookup
+	return o, nil
 }
 
 // redisFlag adds the flag of operators' commands.
@@ -81,7 +119,10 @@ func (c *cli) operate(ctx context.Context, redis []string, run func(context.Cont
 	if err != nil {
 		return err
 	}
-	err = run(ctx, &operator{Operator: keys.Operator{Directory: d, Now: time.Now}, tenant: local})
+	o, err := c.operator(d, local)
+	if err == nil {
+		err = run(ctx, o)
+	}
 	return errors.Join(operated(err), free())
 }
 

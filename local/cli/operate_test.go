@@ -62,6 +62,7 @@ func TestOperatorsMakeListAndRevokeKeys(t *testing.T) {
 			t.Errorf("there is no %q in %q", want, out)
 		}
 	}
+	must(t, "tenants", "create", "beta", "--redis", addr)
 	out, _ = must(t, "keys", "list", "--tenant", "beta", "--redis", addr)
 	if strings.Contains(out, k.ID) {
 		t.Errorf("another tenant's: %s", out)
@@ -142,6 +143,48 @@ func TestOperatorsMakeAndChangeTenants(t *testing.T) {
 	}
 }
 
+func TestOperatorsSeeTheTenantsFile(t *testing.T) {
+	addr, _ := operators(t)
+	file := filepath.Join(t.TempDir(), "tenants.yaml")
+	if err := os.WriteFile(file, []byte("tenants:\n  - id: filed\n  - id: both\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "tenants", "create", "made", "--redis", addr)
+	must(t, "tenants", "create", "both", "--redis", addr)
+	if _, errOut := must(t, "tenants", "list", "--redis", addr); !strings.Contains(errOut, "MNEME_TENANTS_FILE") {
+		t.Errorf("without the file it says %q", errOut)
+	}
+	t.Setenv("MNEME_TENANTS_FILE", file)
+	out, errOut := must(t, "tenants", "list", "--redis", addr, "--json")
+	var listed struct {
+		Tenants []struct{ ID, From string }
+	}
+	if err := json.Unmarshal([]byte(out), &listed); err != nil || errOut != "" {
+		t.Fatalf("%v: %s, says %q", err, out, errOut)
+	}
+	var got []string
+	for _, one := range listed.Tenants {
+		from, _, _ := strings.Cut(one.From, ",")
+		got = append(got, one.ID+" of "+from)
+	}
+	if want := "filed of tenants file; both of tenants file; both of run time; made of run time"; strings.Join(got, "; ") != want {
+		t.Errorf("listed %q, want %q", got, want)
+	}
+	if out, _ = must(t, "tenants", "list", "--redis", addr); !strings.Contains(out, "not used") {
+		t.Errorf("listed %s", out)
+	}
+	if _, errOut = must(t, "keys", "create", "--tenant", "filed", "--redis", addr); strings.Contains(errOut, "note") {
+		t.Errorf("of a tenant of the file it says %q", errOut)
+	}
+	must(t, "keys", "list", "--tenant", "both", "--redis", addr)
+	for _, args := range [][]string{{"keys", "create", "--tenant", "nobody"}, {"keys", "list", "--tenant", "nobody"}} {
+		code, out, errOut := run(t, append(args, "--redis", addr)...)
+		if code != cli.ExitFailed || out != "" || !strings.Contains(errOut, "no such tenant") {
+			t.Errorf("%q: exit code %d, prints %q, says %q", args, code, out, errOut)
+		}
+	}
+}
+
 func TestOperatorsCommandsThatFail(t *testing.T) {
 	addr, _ := operators(t)
 	must(t, "tenants", "create", "acme", "--redis", addr)
@@ -156,6 +199,7 @@ func TestOperatorsCommandsThatFail(t *testing.T) {
 	}{
 		{"an unknown command", []string{"keys", "steal"}, cli.ExitUsage, "mneme keys --help"},
 		{"a tenant that is missing", []string{"keys", "list"}, cli.ExitUsage, "--tenant"},
+		{"keys of a tenant that nobody knows", []string{"keys", "list", "--tenant", "nobody"}, cli.ExitFailed, "no such tenant"},
 		{"a tenant that is none", []string{"keys", "list", "--tenant", "A"}, cli.ExitUsage, "tenant_id"},
 		{"a user who is empty", []string{"keys", "create", "--tenant", "acme", "--user", ""}, cli.ExitUsage, "--user is empty"},
 		{"a scope that is none", []string{"keys", "create", "--tenant", "acme", "--scopes", "root"}, cli.ExitUsage, "scopes"},
@@ -223,6 +267,9 @@ func TestTheRedisOfOperators(t *testing.T) {
 		t.Errorf("a folder without: exit code %d, %q", code, errOut)
 	}
 	leave(standalone.Connection{Utilizer: "http://127.0.0.1:1", Tenant: "local", Redis: []string{addr}})
+	if err := os.WriteFile(standalone.TenantsFile(dir), []byte("tenants:\n  - id: local\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if code, _, errOut := run(t, "keys", "create", "--data", dir); code != cli.ExitOK || strings.Contains(errOut, "note") {
 		t.Errorf("of the folder: exit code %d, %q", code, errOut)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -112,7 +113,7 @@ func (c *cli) tenantsSuspend(redis *[]string, suspended bool) *cobra.Command {
 func (c *cli) tenantsList(redis *[]string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the tenants that were made at run time",
+		Short: "List the tenants, of the tenants file and made at run time",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.operate(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {
@@ -120,7 +121,7 @@ func (c *cli) tenantsList(redis *[]string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.printTenants(all)
+				return c.printTenants(o, all)
 			})
 		},
 	}
@@ -144,6 +145,35 @@ func showTenant(t tenant.Tenant) shownTenant {
 	return shownTenant(t)
 }
 
+// Where tenants come from.
+const (
+	fromFile   = "tenants file"
+	fromRun    = "run time"
+	fromUnused = "run time, not used: the tenants file has it"
+)
+
+// listedTenant is a tenant in a list in JSON.
+type listedTenant struct {
+	shownTenant
+	From string `json:"from"`
+}
+
+// listed are all tenants, those of the file first.
+func (o *operator) listed(made []tenant.Tenant) []listedTenant {
+	out := make([]listedTenant, 0, len(o.file)+len(made))
+	for _, t := range o.file {
+		out = append(out, listedTenant{showTenant(t), fromFile})
+	}
+	for _, t := range made {
+		from := fromRun
+		if slices.ContainsFunc(o.file, func(f tenant.Tenant) bool { return f.ID == t.ID }) {
+			from = fromUnused
+		}
+		out = append(out, listedTenant{showTenant(t), from})
+	}
+	return out
+}
+
 // printTenant says what was done with a tenant, or returns why it was not.
 func (c *cli) printTenant(t tenant.Tenant, err error, done string) error {
 	if err != nil {
@@ -156,15 +186,15 @@ func (c *cli) printTenant(t tenant.Tenant, err error, done string) error {
 	return nil
 }
 
-func (c *cli) printTenants(all []tenant.Tenant) error {
-	shown := make([]shownTenant, len(all))
-	for i, t := range all {
-		shown[i] = showTenant(t)
+func (c *cli) printTenants(o *operator, made []tenant.Tenant) error {
+	shown := o.listed(made)
+	if !o.filed {
+		fmt.Fprintf(c.err, "note: tenants of the tenants file are not shown: it is not known here (%s)\n", envTenantsFile)
 	}
 	if c.json {
 		return writeJSON(c.out, map[string]any{"tenants": shown})
 	}
-	t := c.table("id", "name", "strategy", "policy", "saliency", "explore", "")
+	t := c.table("id", "name", "strategy", "policy", "saliency", "explore", "from", "")
 	for _, s := range shown {
 		state := ""
 		if s.Suspended {
@@ -172,7 +202,7 @@ func (c *cli) printTenants(all []tenant.Tenant) error {
 		}
 		t.AppendRow(table.Row{
 			printable(s.ID), printable(s.Name), printable(string(s.Strategy)), printable(string(s.Policy)), printable(string(s.Saliency)),
-			printable(string(s.Explore)), state,
+			printable(string(s.Explore)), s.From, state,
 		})
 	}
 	t.Render()

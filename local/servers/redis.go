@@ -1,13 +1,14 @@
 package servers
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
-
-	goredis "github.com/redis/go-redis/v9"
+	"strings"
 )
 
 const (
@@ -63,14 +64,28 @@ func StartRedisServer(ctx context.Context, o Options) (*Redis, error) {
 				"--save", "", "--appendonly", "yes", "--appendfsync", "always", "--daemonize", "no",
 			}}
 		},
-		ready: func(ctx context.Context, p ports) error {
-			client := goredis.NewClient(&goredis.Options{Addr: p.addr(roleRedis), MaxRetries: -1})
-			defer client.Close()
-			return client.Ping(ctx).Err()
-		},
+		ready: func(ctx context.Context, p ports) error { return ping(ctx, p.addr(roleRedis)) },
 	}, roleRedis)
 	if err != nil {
 		return nil, err
 	}
 	return &Redis{s}, nil
+}
+
+// ping asks a Redis whether it answers. A driver's client would print what fails until then.
+func ping(ctx context.Context, addr string) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // so that nobody waits for an answer any more
+	if _, err := conn.Write([]byte("*1\r\n$4\r\nPING\r\n")); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && answer != "+PONG\r\n" {
+		err = fmt.Errorf("answers %q, want +PONG", strings.TrimSpace(answer))
+	}
+	return err
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"pgregory.net/rapid"
 
 	"github.com/mneme-memory/mneme/local/servers"
@@ -33,6 +34,29 @@ func redisClient(t interface{ Cleanup(func()) }, addr string) *goredis.Client {
 	c := goredis.NewClient(&goredis.Options{Addr: addr, MaxRetries: 5})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// printed is what the driver would print.
+type printed struct{ lines chan string }
+
+func (p printed) Printf(_ context.Context, format string, v ...any) {
+	p.lines <- fmt.Sprintf(format, v...)
+}
+
+func TestWaitingForRedisPrintsNothing(t *testing.T) {
+	p := printed{make(chan string, 1000)}
+	goredis.SetLogger(p)
+	t.Cleanup(logging.Enable)
+	never := filepath.Join(t.TempDir(), "redis-server")
+	if err := os.WriteFile(never, []byte("#!/bin/sh\nexec tail -f /dev/null\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(testContext(t), time.Second)
+	defer cancel()
+	_, err := servers.StartRedisServer(ctx, servers.Options{Dir: t.TempDir(), Binary: never})
+	if err == nil || len(p.lines) > 0 {
+		t.Errorf("%v; printed %d lines", err, len(p.lines))
+	}
 }
 
 // contents reads everything: per key its type, value and expiry.

@@ -88,6 +88,9 @@ func LoadConnection(dir string) (Connection, error) {
 	return c, nil
 }
 
+// TenantsFile is the tenants file of a data folder.
+func TenantsFile(dir string) string { return filepath.Join(dir, tenantsFile) }
+
 // forget removes what save left: nothing listens there any more.
 func forget(dir string) error {
 	if err := os.Remove(filepath.Join(dir, connectionFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {

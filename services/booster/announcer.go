@@ -70,12 +70,19 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 	msgs := make([]bus.Message, len(events))
 	for i, e := range events {
 		var err error
-		if msgs[i], err = deadLetter(e, handlerOf(b), reason, at); err != nil {
+		why := reason
+		if e.Turn == nil {
+			why = reasonEnd + reason
+		}
+		if msgs[i], err = deadLetter(e, handlerOf(b), why, at); err != nil {
 			return err
 		}
 	}
 	return a.out.Publish(ctx, msgs...)
 }
+
+// reasonEnd stands before the reason of the turns in the dead letter of their session's end.
+const reasonEnd = "the end of the session, to be replayed with its turns so that they are formed at once; what is wrong with them: "
 
 // handlerOf names who put a batch aside: what waits for a budget of tokens can be replayed by itself.
 func handlerOf(b consolidation.Batch) string {

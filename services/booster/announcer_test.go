@@ -100,6 +100,25 @@ func batch() consolidation.Batch {
 	}
 }
 
+// Who sees a letter more than there are turns is told what it is.
+func TestTheDeadLetterOfASessionsEndSaysWhatItIs(t *testing.T) {
+	out, b := &outbox{}, batch()
+	b.ClosedAt = at
+	if err := announcing(t, out).DeadLetter(t.Context(), b, "turn.turn_id: is wrong", at); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range out.msgs {
+		var l mnemev1.DeadLetter
+		if err := proto.Unmarshal(m.Value, &l); err != nil {
+			t.Fatal(err)
+		}
+		end := i == len(b.Turns)
+		if !strings.Contains(l.GetReason(), "turn.turn_id: is wrong") || strings.Contains(l.GetReason(), "the end of the session") != end {
+			t.Errorf("letter %d: %q", i, l.GetReason())
+		}
+	}
+}
+
 // TestAReplayedDeadLetterIsTheSalientTurnAgain goes through the bus: dead letters out, a replay, and what it puts back.
 func TestAReplayedDeadLetterIsTheSalientTurnAgain(t *testing.T) {
 	broker := bustest.StartBroker(t, 1, contract.TopicSalientTurns, contract.TopicDeadLetters)

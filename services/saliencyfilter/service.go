@@ -15,7 +15,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/store/decisions"
-	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // Config is what can be set.

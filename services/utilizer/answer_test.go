@@ -51,6 +51,21 @@ func TestAnAnswersProfileIsWrittenByAModelWhereTimeAllows(t *testing.T) {
 	}
 }
 
+// Without a model, a user who alone talks is not answered with memories of something else. What is to be done is: it has to respect them.
+func TestWhatNobodyToldIsNotAnswered(t *testing.T) {
+	r := newFixture(t)
+	for query, answered := range map[string]bool{
+		"Where does Ana live?": true, "Which airline lost Oskar's suitcase?": false, "Does Oskar own a motorcycle?": false,
+		"Which airline lost my suitcase?": false, "Suggest a motorcycle for me": true,
+	} {
+		got, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: &mnemev1.RecallRequest{UserId: "ana", Query: query}}))
+		if err != nil || got.Msg.GetAbstained() == answered || (len(got.Msg.GetCitedIds()) > 0) != answered ||
+			!answered && got.Msg.GetAnswer() != recall.Abstention {
+			t.Errorf("%s: %v, %v", query, got.Msg.GetAnswer(), err)
+		}
+	}
+}
+
 // spentGenerator belongs to a tenant whose budget is used up.
 type spentGenerator struct{}
 

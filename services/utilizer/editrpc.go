@@ -39,7 +39,7 @@ func (s *memoryServer) AddMemory(
 func (s *memoryServer) UpdateMemory(
 	ctx context.Context, req *connect.Request[mnemev1.UpdateMemoryRequest],
 ) (*connect.Response[mnemev1.UpdateMemoryResponse], error) {
-	scope, err := entryOf(ctx, req.Msg)
+	scope, id, err := entryOf(ctx, req.Msg)
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
@@ -47,7 +47,7 @@ func (s *memoryServer) UpdateMemory(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
+	m, err := s.bank.Get(ctx, scope, id)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
 	}

@@ -96,11 +96,11 @@ func (s *memoryServer) CountMemories(
 func (s *memoryServer) GetMemory(
 	ctx context.Context, req *connect.Request[mnemev1.GetMemoryRequest],
 ) (*connect.Response[mnemev1.GetMemoryResponse], error) {
-	scope, err := entryOf(ctx, req.Msg)
+	scope, id, err := entryOf(ctx, req.Msg)
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
+	m, err := s.bank.Get(ctx, scope, id)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
 	}
@@ -115,11 +115,11 @@ func (s *memoryServer) GetMemory(
 func (s *memoryServer) GetMemoryHistory(
 	ctx context.Context, req *connect.Request[mnemev1.GetMemoryHistoryRequest],
 ) (*connect.Response[mnemev1.GetMemoryHistoryResponse], error) {
-	scope, err := s.ownedEntry(ctx, req.Msg)
+	scope, id, err := s.ownedEntry(ctx, req.Msg)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "find memory", err)
 	}
-	versions, err := s.bank.History(ctx, scope, req.Msg.GetMemoryId())
+	versions, err := s.bank.History(ctx, scope, id)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "get history", err)
 	}
@@ -131,11 +131,11 @@ func (s *memoryServer) GetMemoryHistory(
 func (s *memoryServer) DeleteMemory(
 	ctx context.Context, req *connect.Request[mnemev1.DeleteMemoryRequest],
 ) (*connect.Response[mnemev1.DeleteMemoryResponse], error) {
-	scope, err := entryOf(ctx, req.Msg)
+	scope, id, err := entryOf(ctx, req.Msg)
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
+	m, err := s.bank.Get(ctx, scope, id)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
 	}
@@ -155,11 +155,11 @@ func (s *memoryServer) DeleteMemory(
 func (s *memoryServer) ReleaseMemory(
 	ctx context.Context, req *connect.Request[mnemev1.ReleaseMemoryRequest],
 ) (*connect.Response[mnemev1.ReleaseMemoryResponse], error) {
-	scope, err := entryOf(ctx, req.Msg)
+	scope, id, err := entryOf(ctx, req.Msg)
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	m, err := s.bank.Get(ctx, scope, req.Msg.GetMemoryId())
+	m, err := s.bank.Get(ctx, scope, id)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "get memory", err)
 	}
@@ -310,32 +310,33 @@ type entryRequest interface {
 	GetMemoryId() string
 }
 
-// entryOf checks a request that names an entry.
-func entryOf(ctx context.Context, req entryRequest) (memory.Scope, error) {
-	scope, err := scopeOf(ctx, req.GetUserId())
-	if err != nil {
-		return scope, err
+// entryOf checks a request that names an entry, and returns the entry's id as it is kept.
+func entryOf(ctx context.Context, req entryRequest) (scope memory.Scope, id string, err error) {
+	if scope, err = scopeOf(ctx, req.GetUserId()); err != nil {
+		return scope, "", err
 	}
-	return scope, memory.ValidID("memory_id", req.GetMemoryId())
+	id = memory.CanonicalID(req.GetMemoryId())
+	return scope, id, memory.ValidID("memory_id", id)
 }
 
 // ownedEntry is entryOf for a request that may leave the user out.
-func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (memory.Scope, error) {
+func (s *memoryServer) ownedEntry(ctx context.Context, req entryRequest) (scope memory.Scope, id string, err error) {
 	if req.GetUserId() != "" {
 		return entryOf(ctx, req)
 	}
 	t, err := tenantOf(ctx)
 	if err != nil {
-		return memory.Scope{}, err
+		return scope, "", err
 	}
-	if err := memory.ValidID("memory_id", req.GetMemoryId()); err != nil {
-		return memory.Scope{}, err
+	id = memory.CanonicalID(req.GetMemoryId())
+	if err := memory.ValidID("memory_id", id); err != nil {
+		return scope, "", err
 	}
-	user, err := s.bank.Owner(ctx, t.ID, req.GetMemoryId())
+	user, err := s.bank.Owner(ctx, t.ID, id)
 	if errors.Is(err, bank.ErrSeveralOwners) {
-		return memory.Scope{}, fault.Terminal("user_id", "is not set, but several users have the memory: name the one that is meant")
+		return scope, "", fault.Terminal("user_id", "is not set, but several users have the memory: name the one that is meant")
 	}
-	return memory.Scope{Tenant: t.ID, User: user}, err
+	return memory.Scope{Tenant: t.ID, User: user}, id, err
 }
 
 func protos(ms []memory.Memory) []*mnemev1.Memory {

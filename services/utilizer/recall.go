@@ -150,7 +150,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	out.Evidence = recall.Evidence{
 		Query: q.Query, Messages: q.Messages, Now: now, Horizon: horizon, Memories: make([]memory.Memory, len(shown)),
 		Window: withoutSaid(found.turns, q.Messages), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
-		Support: found.support, Request: found.request,
+		Support: found.support, Best: found.best, Request: found.request,
 	}
 	out.Scores = make(map[string]float64, len(shown))
 	for i, s := range shown {

@@ -30,6 +30,8 @@ type found struct {
 	scores []float64
 	// support are the log odds that the candidates answer; 0 where they were not looked at.
 	support float64
+	// best is the best score of the candidates by the shared prior; 0 where they were not looked at.
+	best float64
 	// request says that a user asks an assistant for something.
 	request bool
 	// hardlyNeeded says of the first candidates whether the floor leaves them out, where a user asks an assistant; nil elsewhere.
@@ -233,7 +235,7 @@ func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, f *fou
 	if query.Past {
 		all = within(h, all)
 	}
-	f.support = r.Support.LogOdds(all)
+	f.support, f.best = r.Support.LogOdds(all), r.Support.Best(all)
 	f.request = f.from != nil && x.Request(query) // what a search found does not tell who else speaks
 	f.candidates = all[:min(len(all), q.Candidates)]
 	if f.request && !h.Past {

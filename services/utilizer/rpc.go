@@ -96,12 +96,22 @@ func (s *server) ReportCitations(
 		return nil, rpcerror.From(err)
 	}
 	reported := contract.Feedback{
-		RecallID: req.Msg.GetRecallId(), Shown: req.Msg.GetShownIds(), Cited: req.Msg.GetCitedIds(), Source: contract.CitationCaller,
+		RecallID: memory.CanonicalID(req.Msg.GetRecallId()), Shown: canonical(req.Msg.GetShownIds()), Cited: canonical(req.Msg.GetCitedIds()),
+		Source: contract.CitationCaller,
 	}
 	if err := s.publish(ctx, scope, reported); err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "publish feedback", err)
 	}
 	return connect.NewResponse(&mnemev1.ReportCitationsResponse{}), nil
+}
+
+// canonical are ids as they are kept.
+func canonical(ids []string) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = memory.CanonicalID(id)
+	}
+	return out
 }
 
 // recall makes the recall of a request, for the purpose that as tells.

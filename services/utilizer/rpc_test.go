@@ -242,7 +242,6 @@ func TestRequestsThatCannotBeMeantAreRefusedByField(t *testing.T) {
 		{"no id", entries, "memory_id", set("MemoryId", "")},
 		{"an id that is none", entries, "memory_id", set("MemoryId", "42")},
 		{"an id in braces", entries, "memory_id", set("MemoryId", "{"+someID()+"}")},
-		{"an id in capitals", entries, "memory_id", set("MemoryId", strings.ToUpper(someID()))},
 		{"no session", []string{"GetSession"}, "session_id", set("SessionId", "")},
 		{"a session that is too long", []string{"GetSession"}, "session_id", set("SessionId", long(memory.MaxIDBytes))},
 	}
@@ -467,6 +466,30 @@ func TestHowMemoriesFaredIsToldOfTheirRecall(t *testing.T) {
 	want := []string{fmt.Sprintf("%s: %d shown, 0 cited, false", id, shown), id + ": 2 shown, 1 cited, true"}
 	if shown == 0 || !slices.Equal(r.fared, want) {
 		t.Errorf("told %q, want %q", r.fared, want)
+	}
+}
+
+// Ids are UUIDs, whose digits mean the same in upper case.
+func TestIDsMayBeInUpperCase(t *testing.T) {
+	r := newFixture(t)
+	upper := strings.ToUpper(someID())
+	all := calls(r.as(acmeKey), upper)
+	for _, name := range []string{"GetMemory", "GetMemoryHistory", "ReleaseMemory", "DeleteMemory"} {
+		if err := all[name](t.Context(), nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := r.as(acmeKey).GetMemoryHistory(t.Context(), ask(&mnemev1.GetMemoryHistoryRequest{MemoryId: upper})); err != nil {
+		t.Errorf("without the user: %v", err)
+	}
+	report := &mnemev1.ReportCitationsRequest{UserId: "ana", RecallId: upper, ShownIds: []string{upper, "B"}, CitedIds: []string{upper}}
+	if _, err := r.as(acmeKey).ReportCitations(t.Context(), ask(report)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := contract.DecodeFeedback(r.out.msgs[0].Key, r.out.msgs[0].Value, now)
+	if err != nil || got.RecallID != someID() || !slices.Equal(got.Shown, []string{someID(), "B"}) ||
+		!slices.Equal(got.Cited, []string{someID()}) {
+		t.Errorf("reported %+v, %v", got, err)
 	}
 }
 

@@ -43,7 +43,7 @@ func (s *diagnosisServer) Why(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	asked := Request{Answered: true, Diagnosed: true, ID: req.Msg.GetRecallId()}
+	asked := Request{Answered: true, Diagnosed: true, ID: memory.CanonicalID(req.Msg.GetRecallId())}
 	t, result, err := s.answers.recall(ctx, req.Msg.GetRecall(), asked)
 	if err != nil {
 		return nil, err

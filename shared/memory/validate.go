@@ -59,6 +59,15 @@ func ValidText(field, s string, limit int) error {
 	return nil
 }
 
+// CanonicalID is an identifier as it is made and kept, by which all doors take one: a UUID has lower-case digits, what is none stays as it
+// is.
+func CanonicalID(id string) string {
+	if parsed, err := uuid.Parse(id); err == nil && len(id) == len(parsed.String()) {
+		return parsed.String()
+	}
+	return id
+}
+
 // ValidID checks an identifier as DeriveID makes it. Stores compare identifiers as text, so other spellings of a UUID are none.
 func ValidID(field, id string) error {
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {

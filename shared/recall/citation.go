@@ -8,17 +8,19 @@ import (
 	"unicode"
 )
 
-// NoCite stands in an answer in the place of citations where memory does not tell.
+// NoCite is what a model writes in the place of citations where memory does not tell. It is not for users: see Marked.
 const NoCite = "[NO_CITE]"
 
 // Abstention is the whole answer of one who has nothing else to say.
-const Abstention = "Memory does not tell. " + NoCite
+const Abstention = "Memory does not tell."
 
 var (
 	// cites are citations as people and models write them: [1], [1, 2].
 	cites = regexp.MustCompile(`\[\s*(\d+(?:[\s,;]+\d+)*)\s*\]`)
 	// looksCited is whatever a reader might take for a citation.
 	looksCited = regexp.MustCompile(`(?i)\[\s*(\d[\d\s,;]*?|no_cite)\s*\]`)
+	// noCites are NoCite as models write it, with the space before it.
+	noCites = regexp.MustCompile(`(?i)\s*\[\s*no_cite\s*\]`)
 )
 
 // Mark is the citation of a memory by its number in a profile, from 1.
@@ -29,6 +31,17 @@ func Mark(number int) string { return "[" + strconv.Itoa(number) + "]" }
 func Plain(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	return looksCited.ReplaceAllString(text, "($1)")
+}
+
+// Marked reads a model's text: it returns the text without NoCite, or Abstention where nothing else stands there, and whether it was there.
+func Marked(text string) (plain string, marked bool) {
+	if !noCites.MatchString(text) {
+		return text, false
+	}
+	if plain = strings.TrimSpace(noCites.ReplaceAllString(text, "")); plain == "" {
+		plain = Abstention
+	}
+	return plain, true
 }
 
 // Turns are the ids of the turns behind a citation: the sources of memory [number]. It is nil where the profile has no such citation.

@@ -26,6 +26,8 @@ type Evidence struct {
 	// Support are the log odds that what was found answers the query, rather than another about somebody else, who told it: less than 0
 	// where that is less likely than not. 0 where it is not known.
 	Support float64
+	// Best is the score, by the shared prior, of what was found that answers best, whoever told it; 0 where it is not known.
+	Best float64
 	// Request says that a user asks an assistant for something, and not for what was told: no fact, and nobody by name.
 	Request bool
 	// Window is working memory, oldest first.
@@ -74,7 +76,7 @@ type Profile struct {
 
 // Answer is a generator's reply.
 type Answer struct {
-	// Text is the reply with citations [i], or with [NO_CITE].
+	// Text is the reply, with citations [i] unless it cites nothing.
 	Text string
 	// Abstained says that no memory tells. The text may still answer from lines that rest on none, such as what was said just now.
 	Abstained bool

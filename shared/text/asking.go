@@ -72,6 +72,16 @@ func AsksFact(words []Word) bool {
 // advising words ask for what would be good, and not for what is.
 var advising = WordSet("should can could would might may shall")
 
+// offering words ask somebody for something to choose from.
+var offering = WordSet("you you'd some any good best better great recommend recommended suggest ideas options ways tips")
+
+// AsksWhatIs reports whether an English question asks for what is, as "where does Ines live" and "has she a car" do, and "what are some
+// good hotels" does not.
+func AsksWhatIs(words []Word) bool {
+	return len(words) > 0 && (AsksFact(words) || auxiliaries[words[0].Lower]) &&
+		!slices.ContainsFunc(words, func(w Word) bool { return advising[w.Lower] || offering[w.Lower] })
+}
+
 // AsksOwnFact reports whether an English question asks for a fact about oneself, as "where do I live" and "what's my dog's name" do, and
 // "what could I cook" does not.
 func AsksOwnFact(words []Word) bool {

@@ -739,7 +739,7 @@ func (x *AnswerRequest) GetRecall() *RecallRequest {
 // AnswerResponse is an answer.
 type AnswerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The answer with citations [i], or with [NO_CITE] where no memory helps.
+	// The answer, with citations [i]; with none where no memory helps.
 	Answer string `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
 	// Whether the answer is that memory does not tell.
 	Abstained bool `protobuf:"varint,2,opt,name=abstained,proto3" json:"abstained,omitempty"`

@@ -90,7 +90,8 @@ func New(p Parts) *Letters {
 }
 
 // List returns up to limit waiting letters, the newest first, and where to go on; an empty cursor is the beginning, an empty next the end.
-// It reads all letters that wait, whosever they are. It needs access.Admin.
+// One that is there several times, as of a turn whose id was used again and again, is listed once, by its newest. It reads all letters that
+// wait, whosever they are, twice. It needs access.Admin.
 func (l *Letters) List(ctx context.Context, limit int, cursor string) (letters []Letter, next string, err error) {
 	p, err := admin(ctx)
 	if err != nil {
@@ -105,11 +106,19 @@ func (l *Letters) List(ctx context.Context, limit int, cursor string) (letters [
 			return nil, "", err
 		}
 	}
+	last := map[string]time.Time{} // by id
 	err = l.scan(ctx, func(_ bus.Message, o owned) {
-		if o.belongsTo(p) {
-			found.add(letterOf(o))
+		if at := o.dead.GetTime().AsTime(); o.belongsTo(p) && !at.Before(last[o.dead.GetId()]) {
+			last[o.dead.GetId()] = at
 		}
 	})
+	if err == nil {
+		err = l.scan(ctx, func(_ bus.Message, o owned) {
+			if o.belongsTo(p) && !o.dead.GetTime().AsTime().Before(last[o.dead.GetId()]) {
+				found.add(letterOf(o))
+			}
+		})
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("list dead letters: %w", err)
 	}

@@ -390,6 +390,24 @@ func TestALetterThatIsThereTwiceIsOne(t *testing.T) {
 	}
 }
 
+// The id of a turn that is used again and again makes a letter each time, of one id: the last one is listed, and replayed.
+func TestALetterThatCameAgainIsListedOnce(t *testing.T) {
+	p := open(t)
+	first, second := letter("acme", "ines", "t"), letter("acme", "ines", "t")
+	first.Id, second.Id = "one", "one"
+	p.write(first)
+	other := p.write(letter("acme", "ines", "u"))
+	p.write(second)
+	for _, limit := range []int{1, 2, 200} {
+		if got := p.ids(p.by("acme", ""), limit); !slices.Equal(got, []string{"one", other}) {
+			t.Errorf("by %d: listed %v", limit, got)
+		}
+	}
+	if list, _, err := p.letters.List(p.by("acme", ""), 1, ""); err != nil || !list[0].Time.Equal(second.GetTime().AsTime()) {
+		t.Errorf("listed %+v, %v; want the last one", list, err)
+	}
+}
+
 // failing is a publisher that a topic refuses.
 type failing struct {
 	bus.Publisher
@@ -500,7 +518,7 @@ func TestAsTheRESTAPIAsks(t *testing.T) {
 	id := p.write(letter("acme", "ines", "t"))
 	api := p.letters.ForREST()
 	list, next, err := api.List(p.by("acme", ""), 10, "")
-	if err != nil || next != "" || len(list) != 1 || list[0].ID != id || list[0].User != "ines" {
+	if err != nil || next != "" || len(list) != 1 || list[0].ID != id || list[0].User != "ines" || list[0].TurnID != "t" {
 		t.Errorf("%+v, %q, %v", list, next, err)
 	}
 	if l, ok, err := api.OfTurn(p.by("acme", ""), "ines", "t"); err != nil || !ok || l != list[0] {

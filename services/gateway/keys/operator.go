@@ -123,12 +123,24 @@ func (o *Operator) CreateKey(ctx context.Context, k access.Key) (access.Key, str
 	return k, text, nil
 }
 
-// Keys returns the keys of a tenant, the oldest first; those of the tenants file are not among them.
+// Keys returns the keys of a tenant, the oldest first; those of the tenants file are not among them. A tenant that has none, and that
+// nobody knows, is an error.
 func (o *Operator) Keys(ctx context.Context, tenantID string) ([]access.Key, error) {
 	if err := memory.ValidTenant(tenantID); err != nil {
 		return nil, err
 	}
-	return o.Directory.Keys(ctx, tenantID)
+	all, err := o.Directory.Keys(ctx, tenantID)
+	if err != nil || len(all) > 0 {
+		return all, err
+	}
+	if o.Lookup == nil {
+		_, err = o.Directory.Tenant(ctx, tenantID)
+		return nil, told("tenant that was made at run time", err)
+	}
+	if _, err = o.Lookup(tenantID); fault.IsTerminal(err) {
+		err = told("tenant", directory.ErrNotFound)
+	}
+	return nil, err
 }
 
 // RevokeKey removes a key of a tenant for good. It is refused everywhere within seconds.

@@ -52,7 +52,7 @@ func (s *server) update(ctx context.Context, in updateInput) (out changeOutput, 
 		return out, "", err
 	}
 	turn := &mnemev1.Turn{
-		TurnId:  "mcp-update-" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(in.MemoryID+"\n"+in.Text)).String(),
+		TurnId:  "mcp-update-" + uuid.NewSHA1(uuid.NameSpaceOID, []byte(memory.CanonicalID(in.MemoryID)+"\n"+in.Text)).String(),
 		Speaker: string(memory.RoleUser), Role: mnemev1.Role_ROLE_USER, Text: in.Text, Time: timestamppb.New(s.Now()),
 	}
 	res, err := s.Services.Memories.UpdateMemory(ctx,

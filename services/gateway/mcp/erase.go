@@ -11,14 +11,14 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// eraseInput always names the user, even where the key is for one only: nobody erases by leaving something out.
+// eraseInput is confirmed: nobody erases by leaving something out.
 type eraseInput struct {
 	UserID  string `json:"user_id"`
 	Confirm bool   `json:"confirm"`
 }
 
 func (in eraseInput) check() error {
-	if err := memory.ValidUser(in.UserID); err != nil {
+	if err := optional("user_id", in.UserID, memory.MaxUserBytes); err != nil {
 		return err
 	}
 	if !in.Confirm {
@@ -38,23 +38,26 @@ const erasing = "Accepted. What was said until now is erased within moments; wha
 
 func (s *server) addEraseTools(to *sdk.Server, takes schemas) {
 	const costs = "no model; it answers at once, and the erasure is done within moments."
-	user := text("user_id", "The end user. It has to be named.", memory.MaxUserBytes).needed()
 	add(s, to, takes, tool{
 		name: "delete_all_memories", title: "Erase all memories of a user", effect: replaces, costs: costs,
 		does:  "Erases everything that is kept of a user, memories, their history and what was said. It cannot be undone.",
-		input: object(user, confirm()),
+		input: object(userID(), confirm()),
 	}, s.erase)
 	add(s, to, takes, tool{
 		name: "delete_entities", title: "Erase a user", effect: replaces, costs: costs,
 		does:  "Erases a user with everything that is kept of the user, as delete_all_memories does. It cannot be undone.",
-		input: object(user, confirm()),
+		input: object(userID(), confirm()),
 	}, s.erase)
 }
 
 func (s *server) erase(ctx context.Context, in eraseInput) (out eraseOutput, _ string, err error) {
-	res, err := s.Services.UserData.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: in.UserID}))
+	user, err := s.user(ctx, in.UserID)
 	if err != nil {
 		return out, "", err
 	}
-	return eraseOutput{UserID: in.UserID, ErasureID: res.Msg.GetErasureId(), State: erasing}, "", nil
+	res, err := s.Services.UserData.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
+	if err != nil {
+		return out, "", err
+	}
+	return eraseOutput{UserID: user, ErasureID: res.Msg.GetErasureId(), State: erasing}, "", nil
 }

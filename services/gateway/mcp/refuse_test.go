@@ -72,8 +72,8 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		{"delete_all_memories", object{"confirm": false}, "confirm: is not true"},
 		{"delete_all_memories", object{"confirm": nil}, "confirm: is not true"},
 		{"delete_all_memories", object{"confirm": "true"}, "confirm: is a JSON string, want true or false"},
-		{"delete_all_memories", object{"user_id": nil}, "user_id: is empty"},
-		{"delete_entities", object{"user_id": nil}, "user_id: is empty"},
+		{"delete_all_memories", object{"user_id": nil}, "user_id: is missing"},
+		{"delete_entities", object{"user_id": nil}, "user_id: is missing"},
 		{"list_entities", object{"user_id": "ines"}, "user_id: is not an argument"},
 	} {
 		args := good()[c.tool]
@@ -193,11 +193,7 @@ func TestAKeyForOneUserNeedNotNameIt(t *testing.T) {
 	g := open(t)
 	s := g.session(t, keyOfBen)
 	for name, args := range good() {
-		if args["confirm"] != nil { // to erase, one names the user
-			args["user_id"] = "ben"
-		} else {
-			delete(args, "user_id")
-		}
+		delete(args, "user_id")
 		if res := call(t, s, name, args); res.IsError {
 			t.Errorf("%s: %s", name, textOf(res))
 		}

@@ -254,8 +254,12 @@ func TestAnUpdateThatComesAgainIsTheSameTurn(t *testing.T) {
 	g := open(t)
 	s := g.session(t, keyOfAll)
 	var ids []string
-	for _, text := range []string{"I drink coffee.", "I drink coffee.", "I drink mate."} {
-		call(t, s, "update_memory", object{"user_id": "ines", "memory_id": memoryID, "text": text})
+	for i, text := range []string{"I drink coffee.", "I drink coffee.", "I drink mate."} {
+		id := memoryID
+		if i == 1 {
+			id = strings.ToUpper(id) // which is the same
+		}
+		call(t, s, "update_memory", object{"user_id": "ines", "memory_id": id, "text": text})
 		req := last[mnemev1.UpdateMemoryRequest](t, g.behind)
 		if req.GetTurn().GetText() != text || req.GetTurn().GetRole() != mnemev1.Role_ROLE_USER {
 			t.Errorf("asked %v", req)

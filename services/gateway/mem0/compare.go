@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // operators are those of mem0's filters.
@@ -37,7 +38,8 @@ func readers(name string) (reader, bool) {
 	case userField, agentField, appField, runField:
 		return textReader(func(m *item) *string { return m.entity(name) }), true
 	case "memory_ids", "memory_id", "id":
-		return textReader(func(m *item) *string { return &m.ID }), true
+		byID := textReader(func(m *item) *string { return &m.ID })
+		return func(at, operator string, operand any) (test, error) { return byID(at, operator, canonical(operand)) }, true
 	case "created_at", "updated_at", "timestamp":
 		return func(at, operator string, operand any) (test, error) {
 			return timeTest(at, timesOf(name), operator, operand)
@@ -111,6 +113,21 @@ func textReader(get func(*item) *string) reader {
 			return compare(*v, want)
 		}, nil
 	}
+}
+
+// canonical is an id, or a list of ids, as they are kept.
+func canonical(operand any) any {
+	switch v := operand.(type) {
+	case string:
+		return memory.CanonicalID(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			out[i] = canonical(one)
+		}
+		return out
+	}
+	return operand
 }
 
 // compareTexts compares texts by an operator.

@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // States of events.
@@ -70,7 +71,7 @@ func viewOf(e event, status string) eventView {
 
 // event returns what became of an addition, or of an erasure.
 func (a *api) event(r *http.Request, _ fields) (any, error) {
-	id := r.PathValue("event_id")
+	id := memory.CanonicalID(r.PathValue("event_id"))
 	if user, erasure, ok := erasureOf(id); ok {
 		return a.erasure(r.Context(), id, user, erasure)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // maxExported is how many memories an export holds.
@@ -56,7 +57,7 @@ func (a *api) exported(r *http.Request, in fields) (any, error) {
 		return nil, err
 	}
 	if id != "" {
-		chosen, known, err := a.State.export(r.Context(), scopeOf(r.Context(), "").Tenant, id)
+		chosen, known, err := a.State.export(r.Context(), scopeOf(r.Context(), "").Tenant, memory.CanonicalID(id))
 		if err != nil {
 			return nil, err
 		}

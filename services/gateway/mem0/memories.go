@@ -117,6 +117,7 @@ type found struct {
 
 // find finds a memory of any user of the tenant, or of the one whom the caller's key is for.
 func (a *api) find(ctx context.Context, id string) (found, error) {
+	id = memory.CanonicalID(id)
 	res, err := a.Services.Memories.GetMemoryHistory(ctx, connect.NewRequest(&mnemev1.GetMemoryHistoryRequest{
 		UserId: bound(ctx), MemoryId: id,
 	}))

@@ -216,6 +216,31 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// Ids are UUIDs, whose digits mean the same in upper case.
+func TestIDsMayBeInUpperCase(t *testing.T) {
+	g := open(t)
+	event, _ := g.do("POST", "/v3/memories/add/", object{"user_id": "ines", "messages": []object{{"role": "user", "content": "I like tea."}}}).
+		object()["event_id"].(string)
+	g.remember("ines", "I live in Porto.")
+	export, _ := g.do("POST", "/v1/exports/", object{"schema": "{}", "user_id": "ines"}).object()["id"].(string)
+	found := g.do("POST", "/v3/memories/search/", object{"query": "Porto", "filters": object{"user_id": "ines"}}).results()
+	id := strings.ToUpper(found[0]["id"].(string))
+	for _, path := range []string{"memories/" + id, "memories/" + id + "/history", "event/" + strings.ToUpper(event)} {
+		g.do("GET", "/v1/"+path+"/", nil)
+	}
+	g.do("POST", "/v1/exports/get/", object{"memory_export_id": strings.ToUpper(export)})
+	for _, ids := range []any{id, []string{id}, object{"in": []string{id}}} {
+		filters := object{"AND": []object{{"user_id": "ines"}, {"memory_ids": ids}}}
+		if got := g.do("POST", "/v3/memories/", object{"filters": filters}).results(); len(got) != 1 {
+			t.Errorf("%v: listed %v", ids, got)
+		}
+	}
+	g.do("POST", "/v1/feedback/", object{"memory_id": id, "feedback": "POSITIVE"})
+	g.do("PUT", "/v1/batch/", object{"memories": []object{{"memory_id": id, "text": "I live in Braga."}}})
+	g.do("PUT", "/v1/memories/"+id+"/", object{"text": "I live in Rome."})
+	g.do("DELETE", "/v1/memories/"+id+"/", nil)
+}
+
 func TestFeedback(t *testing.T) {
 	g := open(t)
 	g.remember("ines", "I like green tea.", "I live in Porto.")

@@ -194,7 +194,7 @@ func (a *api) updateWebhook(r *http.Request, in fields) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.ID = r.PathValue("webhook_id")
+	w.ID = memory.CanonicalID(r.PathValue("webhook_id"))
 	if w, err = a.Webhooks.Update(r.Context(), w); err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (a *api) deleteWebhook(r *http.Request, _ fields) (any, error) {
 	if err := a.manages(r); err != nil {
 		return nil, err
 	}
-	if err := a.Webhooks.Delete(r.Context(), r.PathValue("webhook_id")); err != nil {
+	if err := a.Webhooks.Delete(r.Context(), memory.CanonicalID(r.PathValue("webhook_id"))); err != nil {
 		return nil, err
 	}
 	return map[string]string{"message": "Webhook deleted successfully"}, nil

@@ -56,7 +56,7 @@ func mediaOf(h http.Header, want *huma.RequestBody) (string, error) {
 	return media, nil
 }
 
-// checkParameters holds a request's path, query and headers against an operation's description, and has UUIDs of the path in lower case.
+// checkParameters holds a request's path, query and headers against an operation's description, and has UUIDs of the path as they are kept.
 // Its errors are problems that name the parameter.
 func checkParameters(op *huma.Operation, r *http.Request) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
@@ -74,7 +74,7 @@ func checkParameters(op *huma.Operation, r *http.Request) error {
 		case inPath:
 			given = []string{r.PathValue(p.Name)}
 			if p.Schema.Format == "uuid" {
-				r.SetPathValue(p.Name, strings.ToLower(given[0])) // as they are made here
+				r.SetPathValue(p.Name, memory.CanonicalID(given[0]))
 			}
 		case inQuery:
 			given = values[p.Name]

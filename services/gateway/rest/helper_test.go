@@ -309,7 +309,7 @@ func letterList(n int) (out []rest.Letter) {
 	for i := range n {
 		out = append(out, rest.Letter{
 			ID: "letter/" + string(rune('a'+i)), Reason: "text: is empty", Field: "turn.text", Handler: "filter", Topic: "mneme.session-events",
-			User: "ines", Time: now,
+			User: "ines", Time: now, TurnID: "t1",
 		})
 	}
 	return out

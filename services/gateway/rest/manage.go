@@ -72,10 +72,13 @@ type DeadLetter struct {
 	Topic   string     `json:"topic,omitempty" doc:"Where it came from, and where a replay goes."`
 	User    string     `json:"user,omitempty" doc:"The end user whom it is about, as far as that can be read."`
 	Time    *time.Time `json:"time,omitempty"`
+	TurnID  string     `json:"turn_id,omitempty" doc:"The turn that it is about; absent for a session's end, and where that cannot be read."`
 }
 
 func deadLetterOf(l Letter) DeadLetter {
-	return DeadLetter{ID: l.ID, Reason: l.Reason, Field: l.Field, Handler: l.Handler, Topic: l.Topic, User: l.User, Time: known(l.Time)}
+	return DeadLetter{
+		ID: l.ID, Reason: l.Reason, Field: l.Field, Handler: l.Handler, Topic: l.Topic, User: l.User, Time: known(l.Time), TurnID: l.TurnID,
+	}
 }
 
 type listLetters struct {

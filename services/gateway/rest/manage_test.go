@@ -63,7 +63,7 @@ func TestDeadLetters(t *testing.T) {
 	page := g.call(http.MethodGet, self+"/dead-letters?limit=2", "")
 	page.expect(t, 200, map[string]any{
 		"dead_letters.0.id": "letter/a", "dead_letters.1.reason": "text: is empty", "dead_letters.1.field": "turn.text",
-		"dead_letters.1.user": "ines", "dead_letters.1.time": now, "dead_letters.2": nil,
+		"dead_letters.1.user": "ines", "dead_letters.1.turn_id": "t1", "dead_letters.1.time": now, "dead_letters.2": nil,
 	})
 	next, _ := page.field("next_cursor").(string)
 	list := func(query string) answer { return g.call(http.MethodGet, self+"/dead-letters?"+query, "") }

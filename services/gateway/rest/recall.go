@@ -112,7 +112,7 @@ func recallOf(r *mnemev1.RecallResponse) Recall {
 
 // Answer is an answer with citations.
 type Answer struct {
-	Answer    string   `json:"answer" doc:"The answer, with citations [i], or with [NO_CITE] where no memory helps."`
+	Answer    string   `json:"answer" doc:"The answer, with citations [i]; with none where no memory helps."`
 	Abstained bool     `json:"abstained" doc:"Whether the answer is that memory does not tell."`
 	CitedIDs  []string `json:"cited_ids" nullable:"false" doc:"The memories that the answer cites."`
 	Recall    Recall   `json:"recall" doc:"The recall that it was made from."`

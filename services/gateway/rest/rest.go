@@ -57,6 +57,8 @@ type Letter struct {
 	User string
 	// Time is when the handler gave up.
 	Time time.Time
+	// TurnID is the turn that the record is about; empty where it is about none, or that cannot be read.
+	TurnID string
 }
 
 // DeadLetters are the dead letters of the caller's tenant. Its errors are what door.ProblemOf tells clients; a cursor that is none is an

@@ -61,6 +61,14 @@ func (s Support) LogOdds(candidates []Candidate) float64 {
 	return odds
 }
 
+// Best is the best score of the candidates by the shared prior, leaving out what they have for who said them; 0 where there are none.
+func (s Support) Best(candidates []Candidate) float64 {
+	return float64(SupportNumbers(candidates, s.prior)[bestScore])
+}
+
+// bestScore is the place of the best score among SupportNumbers.
+const bestScore = 4
+
 // SupportNames returns the names of SupportNumbers, in their order: a constant; whether the query names one speaker; how far that speaker's
 // candidates lead those of other people, and whether there are none of others; the best score, and how far it leads the last one shown.
 func SupportNames() []string { return []string{"constant", "named", "lead", "alone", "best", "spread"} }
@@ -107,7 +115,7 @@ func SupportNumbers(candidates []Candidate, weights []float32) []float32 {
 	}
 	last := all[min(len(all), SupportShown)-1].score
 	out[0], out[1], out[2], out[3] = 1, flag(len(own)+len(others) > 0), float32(lead), flag(alone)
-	out[4], out[5] = float32(best), float32(all[0].score-last)
+	out[bestScore], out[5] = float32(best), float32(all[0].score-last)
 	return out
 }
 

@@ -179,7 +179,7 @@ func TestProfileKeepsItsPromises(t *testing.T) {
 			t.Fatalf("%d words of %d, %d lines for %d citations", words, e.WordBudget, cited, len(p.Cited))
 		}
 		a, err := generator.Answer(context.Background(), scope, e, p)
-		if err != nil || a.Abstained != (len(a.Cited) == 0) || a.Abstained != strings.HasSuffix(a.Text, "[NO_CITE]") || len(a.Cited) > 3 {
+		if err != nil || a.Abstained != (len(a.Cited) == 0) || a.Abstained != (a.Text == recall.Abstention) || len(a.Cited) > 3 {
 			t.Fatalf("answer %+v, %v", a, err)
 		}
 		for _, id := range a.Cited {
@@ -202,14 +202,14 @@ func TestAnswers(t *testing.T) {
 		{"What does Ana do every Tuesday?", "Ana swims every Tuesday. [5]"},
 		{"What is Ben's job?", "Ben works as a nurse. [7]"},
 		{"Which pet does Ana have?", "Ana adopted a cat called Bo. [4]"},
-		{"What car does Ana drive?", "[NO_CITE]"},
-		{"Has Ana been to Japan for skiing?", "[NO_CITE]"},
-		{"???", "[NO_CITE]"},
-		{"", "[NO_CITE]"},
+		{"What car does Ana drive?", recall.Abstention},
+		{"Has Ana been to Japan for skiing?", recall.Abstention},
+		{"???", recall.Abstention},
+		{"", recall.Abstention},
 	} {
 		e := recall.Evidence{Query: c.query, Now: now, Memories: bank(), WordBudget: 200}
 		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))
-		if err != nil || !strings.Contains(a.Text, c.want) || a.Abstained != (c.want == "[NO_CITE]") {
+		if err != nil || !strings.Contains(a.Text, c.want) || a.Abstained != (c.want == recall.Abstention) {
 			t.Errorf("%q: got %+v %v, want %q", c.query, a, err, c.want)
 		}
 	}
@@ -220,14 +220,14 @@ func TestFollowUpsAreAnsweredByTheTalk(t *testing.T) {
 		{"When did Ana run the marathon?", "And her cat?", "2023-07-03: Ana adopted a cat called Bo. [4]"},
 		{"What is Ben's job?", "And where does Ana live?", "Ana lives in Rome. [2]"},
 		{"Tell me about Ana's pets.", "What are they called?", "Ana adopted a cat called Bo. [4]"},
-		{"Which tea does Ana love?", "Has she been to Japan for skiing?", "[NO_CITE]"},
+		{"Which tea does Ana love?", "Has she been to Japan for skiing?", recall.Abstention},
 	} {
 		e := recall.Evidence{
 			Query: c.query, Messages: []memory.Message{{Role: memory.RoleUser, Content: c.before}},
 			Now: now, Memories: bank(), WordBudget: 200,
 		}
 		a, err := embedded.NewGenerator().Answer(context.Background(), scope, e, profile(t, e))
-		if err != nil || !strings.Contains(a.Text, c.want) || a.Abstained != (c.want == "[NO_CITE]") {
+		if err != nil || !strings.Contains(a.Text, c.want) || a.Abstained != (c.want == recall.Abstention) {
 			t.Errorf("%q: got %+v %v, want %q", c.query, a, err, c.want)
 		}
 	}

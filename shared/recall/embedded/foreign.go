@@ -79,7 +79,7 @@ func (a *asked) readForeign(parts []conversation.Part, known map[string]bool) {
 }
 
 // coverForeign is cover where the question is in a language without word vectors: instead of by its meaning a word is near by its spelling.
-func (a asked) coverForeign(table *wordvector.Table, m memory.Memory) float64 {
+func (a asked) coverForeign(table *wordvector.Table, m memory.Memory) (tells, has float64) {
 	said := recall.Plain(strings.Join(append([]string{m.Speaker, m.Content, m.Value, m.Topic, m.Slot}, m.Keywords...), "\n"))
 	have := text.Detect(said, a.language).SearchTerms(said)
 	spell := func(term string) blas32.Vector {
@@ -91,21 +91,21 @@ func (a asked) coverForeign(table *wordvector.Table, m memory.Memory) float64 {
 	for i, t := range have {
 		spelled[i] = spell(t)
 	}
-	sum, all := 0.0, 0.0
+	all := 0.0
 	for _, w := range a.words {
 		all += w.weight
 		if slices.Contains(have, w.stem) {
-			sum += w.weight
+			has += w.weight
 			continue
 		}
 		best, own := float32(0), spell(w.stem)
 		for _, v := range spelled {
 			best = max(best, blas32.Dot(own, v))
 		}
-		sum += w.weight * float64(best)
+		tells += w.weight * float64(best)
 	}
 	if all == 0 {
-		return 0
+		return 0, 0
 	}
-	return sum / all
+	return (tells + has) / all, has / all
 }

@@ -24,6 +24,9 @@ const (
 	supported = 0.3
 	// margin is how much more of it the best statement of the one asked about must tell than the best of others, where support is not known.
 	margin = 0.02
+	// related is the best score below which what was found is about something else, unless a statement has as much of the question as
+	// support in the same words. It was chosen on questions that were asked of another conversation than theirs (docs/recall.md).
+	related = 5.25
 	// rankWeight is how much a place in the ranking costs.
 	rankWeight = 0.06
 	// maxSaidWords is how long a statement of an answer is before it is abridged to what the question asks for.
@@ -45,9 +48,9 @@ func NewGenerator() *Generator {
 }
 
 // Answer quotes one to three memories of the profile with their citations, the newest first where what holds now is asked for. It abstains
-// where none tells enough of what is asked, and where what was found rather answers the same question about somebody else (Support, or by
-// the lines' words where that is not known): then it has the wrong person, or rests on what that person never said. A request, by who alone
-// talks, gets what the ranker puts first: what it has to respect.
+// where none tells enough of what is asked, where what was found is about something else (Best), and where it rather answers the same
+// question about somebody else (Support, or by the lines' words where that is not known): then it has the wrong person, or rests on what
+// that person never said. A request, by who alone talks, gets what the ranker puts first: what it has to respect.
 func (g *Generator) Answer(ctx context.Context, _ memory.Scope, e recall.Evidence, p recall.Profile) (recall.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return recall.Answer{}, fmt.Errorf("answer: %w", err)
@@ -93,19 +96,26 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	}
 	var out []scored
 	var best [foreign + 1]float64
+	shared := 0.0
 	for i, m := range cited {
 		whose := a.standing(m)
-		tells := a.cover(g.table, m)
+		tells, has := a.cover(g.table, m)
 		if request || len(a.words) == 0 && a.person != "" {
 			tells = 1 // or no more is asked than who it is about
 		}
 		best[whose] = max(best[whose], tells)
+		if whose == own {
+			shared = max(shared, has)
+		}
 		if whose == own && tells >= least {
 			out = append(out, scored{number: i + 1, score: weigh(m, tells, when, i)})
 		}
 	}
 	if e.Support == 0 && best[own] < best[foreign]+a.margin() && best[foreign] > 0 {
 		return nil
+	}
+	if a.language == text.English && (a.fact || !request) && e.Best != 0 && e.Best < related && shared < support {
+		return nil // of other languages it was not measured
 	}
 	slices.SortStableFunc(out, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	n := 0

@@ -23,14 +23,17 @@ type asked struct {
 	words    []wanted
 	// person is the one asked about; empty where the question names none, or several.
 	person string
-	// blank says that it has no word at all.
-	blank bool
+	// blank says that it has no word at all, fact that it asks for what is, and not for something to be done.
+	blank, fact bool
 }
 
 // readAsked reads the content words of a query, and of the talk that it leans on as far as they count, leaving out the names of people,
 // who are those in known. Where the query does not tell its language, it is in the usual one.
 func readAsked(r conversation.Reading, when bool, known map[string]bool, usual text.Language) asked {
-	a := asked{language: text.Detect(r.Parts[0].Text, usual), blank: len(text.Words(r.Parts[0].Text)) == 0}
+	a := asked{
+		language: text.Detect(r.Parts[0].Text, usual), blank: len(text.Words(r.Parts[0].Text)) == 0,
+		fact: text.AsksWhatIs(text.Words(r.Question)),
+	}
 	if a.language != text.English {
 		a.readForeign(r.Parts, known)
 		return a
@@ -139,10 +142,10 @@ func (a asked) standing(m memory.Memory) standing {
 }
 
 // cover is how much of the question a memory tells, 0 to 1: for each word, by its weight, 1 where the memory has it or another word for it,
-// and otherwise how like the nearest of its words is.
-func (a asked) cover(table *wordvector.Table, m memory.Memory) float64 {
+// and otherwise how like the nearest of its words is. has is the part of it that is of words that it has.
+func (a asked) cover(table *wordvector.Table, m memory.Memory) (tells, has float64) {
 	if len(a.words) == 0 {
-		return 0
+		return 0, 0
 	}
 	if a.language != text.English {
 		return a.coverForeign(table, m)
@@ -160,16 +163,16 @@ func (a asked) cover(table *wordvector.Table, m memory.Memory) float64 {
 			near = append(near, n)
 		}
 	}
-	sum, all := 0.0, 0.0
+	all := 0.0
 	for _, w := range a.words {
 		all += w.weight
 		if matches(have, w.stem) {
-			sum += w.weight
+			has += w.weight
 			continue
 		}
-		sum += w.weight * nearest(table, w.lower, near)
+		tells += w.weight * nearest(table, w.lower, near)
 	}
-	return sum / all
+	return (tells + has) / all, has / all
 }
 
 // find returns the number of a word; a name that is a stop word, too, has none: the table has the other.

@@ -100,7 +100,7 @@ func read(text string, p recall.Profile) (recall.Answer, error) {
 	var a recall.Answer
 	var invented bool
 	a.Text, a.Cited, invented = p.Grounded(text)
-	a.Abstained = strings.Contains(a.Text, recall.NoCite)
+	a.Text, a.Abstained = recall.Marked(a.Text)
 	switch {
 	case a.Abstained && len(a.Cited) > 0:
 		return recall.Answer{}, structured.Faultf("it both cites and says %s", recall.NoCite)
