@@ -66,6 +66,8 @@ type ExperimentOptions struct {
 	Starts []string
 	// Continuations is how many ways a life goes on from a state to know what a draw was worth.
 	Continuations int
+	// Long is how many times as many sessions as others the longest lives of a curriculum have: 1, 2, 4 and so on.
+	Long int
 	// Options are what all trainings have in common.
 	Options Options
 	// Total is told how many tries there are, Progress of each that is over; nil for nobody.
@@ -76,7 +78,7 @@ type ExperimentOptions struct {
 // ExperimentDefaults returns ten paired seeds of small trainings, from both starts.
 func ExperimentDefaults() ExperimentOptions {
 	o := ExperimentOptions{
-		Seeds: 10, Held: 4, Continuations: 64, Starts: []string{StartWeak, StartShipped}, Options: Defaults(),
+		Seeds: 10, Held: 4, Continuations: 64, Long: 4, Starts: []string{StartWeak, StartShipped}, Options: Defaults(),
 	}
 	o.Options.Persons, o.Options.Sessions = 6, 6
 	return o
@@ -94,7 +96,7 @@ func (o ExperimentOptions) Validate() error {
 	for _, n := range []struct {
 		field string
 		value int
-	}{{"seeds", o.Seeds}, {"held", o.Held}, {"continuations", o.Continuations}, {"starts", len(o.Starts)}} {
+	}{{"seeds", o.Seeds}, {"held", o.Held}, {"continuations", o.Continuations}, {"long", o.Long}, {"starts", len(o.Starts)}} {
 		if n.value < 1 || n.value > 1000 {
 			return fault.Terminal(n.field, "is %d, want 1 to 1000", n.value)
 		}

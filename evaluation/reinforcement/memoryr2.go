@@ -26,23 +26,21 @@ func MemoryR2(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	share := func(local float64) func(*Options) {
 		return func(o *Options) { o.Reward, o.Group, o.Local, o.Chance = RewardHorizon, max(2, o.Group/2), local, 1 }
 	}
-	// Of all three, as many session steps: lives eight times as long are as many fewer.
-	lengths := func(of ...learning.Stage) func(*Options) {
+	// Both have as many session steps: of each length as many, in lives that are as many fewer as they are longer, or all in the longest.
+	var curriculum, long []int
+	for times := 1; times <= o.Long; times *= 2 {
+		curriculum = append(curriculum, slices.Repeat([]int{times * o.Options.Sessions}, o.Long/times)...)
+		long = append(long, o.Long*o.Options.Sessions)
+	}
+	lengths := func(lengths []int) func(*Options) {
 		return func(o *Options) {
 			share(0.5)(o)
-			o.Lengths = nil
-			for _, s := range of {
-				o.Lengths = append(o.Lengths, slices.Repeat([]int{s.Sessions}, s.Epochs)...)
-			}
+			o.Lengths = lengths
 		}
 	}
-	short := o.Options.Sessions
 	arms, err := o.trained(ctx, []training{
 		{"mixed", share(0.5)}, {"global alone", share(0)}, {"local alone", share(1)},
-		{"long lives", lengths(learning.Stage{Sessions: 4 * short, Epochs: 3})},
-		{"curriculum", lengths(learning.Stage{Sessions: short, Epochs: 4}, learning.Stage{Sessions: 2 * short, Epochs: 2},
-			learning.Stage{Sessions: 4 * short, Epochs: 1})},
-		{"untrained", nil},
+		{"long lives", lengths(long)}, {"curriculum", lengths(curriculum)}, {"untrained", nil},
 	})
 	out.Arms = append(credits, arms...)
 	return out, err

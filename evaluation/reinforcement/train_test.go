@@ -18,7 +18,7 @@ import (
 // small is a training that takes seconds.
 func small(r reinforcement.Reward) reinforcement.Options {
 	o := reinforcement.Defaults()
-	o.Persons, o.Sessions, o.Group, o.Weak, o.Reward, o.Rerolls = 2, 3, 4, true, r, 2
+	o.Persons, o.Sessions, o.Group, o.Weak, o.Reward, o.Rerolls = 2, 2, 4, true, r, 2
 	return o
 }
 
@@ -32,7 +32,7 @@ func TestEachRewardTrainsAPolicyThatIsTheSameAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			record := s.Record
-			if record.Sessions != 6 || record.Groups < 2 || len(record.Rewards) != 2 || record.Steps < 6*4 {
+			if record.Sessions != 4 || record.Groups < 2 || len(record.Rewards) != 2 || record.Steps < 4*4 {
 				t.Errorf("record %+v", record)
 			}
 			for _, r := range record.Rewards {
@@ -140,7 +140,7 @@ func TestTheThresholdOfTheTransitionIsTheOneMeasured(t *testing.T) {
 
 func TestExperimentsHavePairedSeedsAndIntervals(t *testing.T) {
 	o := reinforcement.ExperimentDefaults().Quick()
-	o.Seeds, o.Held, o.Continuations = 2, 1, 2
+	o.Seeds, o.Held, o.Continuations, o.Long = 2, 1, 1, 2
 	o.Options.Persons, o.Options.Sessions, o.Options.Group = 1, 2, 2
 	for name, e := range map[string]struct {
 		run  func(context.Context, reinforcement.ExperimentOptions) (reinforcement.Experiment, error)

@@ -242,7 +242,7 @@ func TestExitCodes(t *testing.T) {
 			"--timeout is -1s",
 		},
 		{"fewer people than none", []string{"eval", "formation", "--data", bad, "--persons", "-1"}, cli.ExitUsage, "--persons is -1"},
-		{"a reward that is none", []string{"train", "policy", "--reward", "magic"}, cli.ExitUsage, "--reward"},
+		{"a reward that is none", []string{"train", "policy", "--reward", "magic"}, cli.ExitUsage, "reward: is"},
 		{"a group of one", []string{"train", "policy", "--group", "1"}, cli.ExitUsage, "group: is 1"},
 		{"a data set for nobody", []string{"train", "export", "--tenant", "acme", "--out", "x"}, cli.ExitUsage, "--for"},
 		{"records of a tenant that is none", []string{"records", "--tenant", "a/b"}, cli.ExitUsage, "tenant"},
