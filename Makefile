@@ -84,7 +84,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	$(GO) vet -tags realservers,realclients ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
-	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure
+	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf breaking --against proto/released.binpb
 
@@ -117,7 +117,7 @@ cross-encoder: $(PYTHON) ## train the encoders of relations again (Python 3; dow
 	$(GO) run ./cmd/mneme train judge --out $(CROSSENCODER)/choice.json
 
 .PHONY: histories
-histories: servers ## record the histories that the workflow's replay test uses
+histories: servers ## record the histories that the workflows' replay tests use
 	$(GO) run ./test/histories
 
 .PHONY: clean
