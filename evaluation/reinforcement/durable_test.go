@@ -262,20 +262,13 @@ func TestATrainingSurvivesKills(t *testing.T) {
 	}
 	c := startCluster(t)
 	starter := training.Starter{Client: c.client, Store: c.store, Updates: 1} // so that the history is begun anew, too
-	type ended struct {
-		state []byte
-		err   error
-	}
 	var people atomic.Int64
-	train := func() chan ended {
-		end := make(chan ended, 1)
-		go func() {
-			state, err := starter.Train(t.Context(), asJSON(t, o), func(p training.Progress) { people.Store(int64(p.People)) })
-			end <- ended{state, err}
-		}()
-		return end
-	}
-	end := train()
+	var got []byte
+	unkept, end := errors.New("no space left"), make(chan error, 1)
+	go func() {
+		end <- starter.Train(t.Context(), asJSON(t, o), func(p training.Progress) { people.Store(int64(p.People)) },
+			func(state []byte) error { got = state; return unkept })
+	}()
 	for _, hangs := range []string{inRoll, inLearn, afterRoll, afterLearn} {
 		wait, kill := c.worker(t, hangs)
 		wait()
@@ -291,63 +284,90 @@ func TestATrainingSurvivesKills(t *testing.T) {
 			}
 		}
 	}
-	wait, kill := c.worker(t, nowhere)
-	got := <-end
-	if got.err != nil {
-		t.Fatal(got.err)
+	_, kill := c.worker(t, nowhere)
+	err = <-end
+	kill()
+	if !errors.Is(err, unkept) {
+		t.Fatal(err)
 	}
 	var s reinforcement.State
-	if err := json.Unmarshal(got.state, &s); err != nil {
+	if err := json.Unmarshal(got, &s); err != nil {
 		t.Fatal(err)
 	}
 	encoded, err := s.Policy.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if policy, err := want.Policy.Encode(); err != nil || !bytes.Equal(encoded, policy) || !bytes.Equal(got.state, asJSON(t, want)) {
+	if policy, err := want.Policy.Encode(); err != nil || !bytes.Equal(encoded, policy) || !bytes.Equal(got, asJSON(t, want)) {
 		t.Errorf("the policy is another, %v:\n%s\n%s", err, encoded, policy)
 	}
 	if n := people.Load(); n < 1 || n > 2 {
 		t.Errorf("told of %d people", n)
 	}
-	kill()
-	// What was made is found again, without any worker.
-	if again := <-train(); again.err != nil || !bytes.Equal(again.state, got.state) {
-		t.Errorf("made again: %v", again.err)
+	// What was made and not kept is found again, without any worker; once it is kept, it is gone.
+	err = starter.Train(t.Context(), asJSON(t, o), nil, func(state []byte) error {
+		if !bytes.Equal(state, got) {
+			t.Error("another state is found again")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
-	_ = wait
+	c.wantEmpty(t)
 }
 
-// A cancelled training ends at once with its workers at work, and leaves nothing; bad options end it by themselves.
-func TestATrainingIsCancelledOrRefused(t *testing.T) {
-	c := startCluster(t)
-	starter := training.Starter{Client: c.client, Store: c.store}
-	begun, ended := make(chan struct{}), make(chan error, 1)
-	w := training.Worker(c.client, &training.Activities{Trainer: endless{begun: begun}, Store: c.store}, 2)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
-	options := asJSON(t, tiny(reinforcement.RewardTransition))
-	go func() { _, err := starter.Train(t.Context(), options, nil); ended <- err }()
-	<-begun
-	if err := starter.Cancel(t.Context(), options); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "cancelled") || fault.IsTerminal(err) {
-		t.Errorf("ended with %v", err)
-	}
+// wantEmpty checks that nothing is left in the store.
+func (c *cluster) wantEmpty(t *testing.T) {
+	t.Helper()
 	keys := goredis.NewClient(&goredis.Options{Addr: c.redis.Addr()})
 	defer keys.Close()
 	if left, err := keys.Keys(t.Context(), "*").Result(); err != nil || len(left) > 0 {
 		t.Errorf("left %q, %v", left, err)
 	}
+}
+
+// A cancelled training ends, whether its workers are at work or were killed, and leaves nothing; bad options end it by themselves.
+func TestATrainingIsCancelledOrRefused(t *testing.T) {
+	c := startCluster(t)
+	starter := training.Starter{Client: c.client, Store: c.store}
+	begun, ended := make(chan struct{}, 1), make(chan error, 1)
+	options := asJSON(t, tiny(reinforcement.RewardTransition))
+	cancelled := func() {
+		t.Helper()
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "cancelled") || fault.IsTerminal(err) {
+			t.Errorf("ended with %v", err)
+		}
+		c.wantEmpty(t)
+	}
+	train := func() { ended <- starter.Train(t.Context(), options, nil, nil) }
+	cancel := func() {
+		t.Helper()
+		if err := starter.Cancel(t.Context(), options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go train()
+	wait, kill := c.worker(t, inRoll)
+	wait()
+	kill()
+	cancel()
+	w := training.Worker(c.client, &training.Activities{Trainer: endless{begun: begun}, Store: c.store}, 2)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	cancelled()
+	go train()
+	<-begun
+	cancel()
+	cancelled()
 	if err := starter.Cancel(t.Context(), []byte("never was")); err != nil {
 		t.Errorf("what does not run: %v", err)
 	}
 	bad := tiny(reinforcement.RewardTransition)
 	bad.Group = 0
-	if _, err := starter.Train(t.Context(), asJSON(t, bad), nil); !fault.IsTerminal(err) || !strings.Contains(err.Error(), "group: is 0") {
+	if err := starter.Train(t.Context(), asJSON(t, bad), nil, nil); !fault.IsTerminal(err) || !strings.Contains(err.Error(), "group: is 0") {
 		t.Errorf("bad options: %v", err)
 	}
 }
@@ -359,7 +379,7 @@ type endless struct {
 }
 
 func (e endless) Roll(ctx context.Context, _, _ []byte, _ int) ([]byte, error) {
-	close(e.begun)
+	e.begun <- struct{}{}
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -73,7 +73,7 @@ var order = []string{
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/store/directory/directorytest",
 	"shared/store/checkpoint/checkpointtest",
 	"shared/formation/formationtest",
-	"workflows/consolidation", "workflows/erasure",
+	"workflows/consolidation", "workflows/erasure", "workflows/training",
 	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer", "services/gateway",
 	"evaluation/dataset", "evaluation/score", "evaluation/synthesis", "evaluation/corpus", "evaluation/formation", "evaluation/training",
 	"evaluation/baseline", "evaluation/recall", "evaluation/learning", "evaluation/relating", "evaluation/followup", "evaluation/requests",

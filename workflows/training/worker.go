@@ -52,27 +52,28 @@ type Starter struct {
 // askEvery is how often a training is asked how far it is, and how long an answer may take.
 const askEvery = time.Second
 
-// Train has a training made and returns its last state. One with the same options that is under way, or whose last state is still kept, is
-// the one that is waited for; one that goes on where ctx ends is found again by the same call. told, where it is not nil, is told how far
-// it is. A terminal error says why the training cannot be made.
-func (s Starter) Train(ctx context.Context, options []byte, told func(Progress)) ([]byte, error) {
-	body, err := s.train(ctx, options, told, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
-	if errors.Is(err, checkpoint.ErrAbsent) { // it was made long ago
-		body, err = s.train(ctx, options, told, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
+// Train has a training made and gives its last state to keep. One with the same options that is under way, or whose last state was not
+// kept so far, is the one that is waited for: where ctx or the process ends, the training goes on, and the same call finds it again. told,
+// where it is not nil, is told how far it is. Once keep returns nil, nothing of the training is left in the store. A terminal error says
+// why the training cannot be made.
+func (s Starter) Train(ctx context.Context, options []byte, told func(Progress), keep func(state []byte) error) error {
+	err := s.train(ctx, options, told, keep, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+	if errors.Is(err, checkpoint.ErrAbsent) { // of the training that was found, nothing is left
+		err = s.train(ctx, options, told, keep, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
 	}
-	return body, err
+	return err
 }
 
 func (s Starter) train(
-	ctx context.Context, options []byte, told func(Progress), reuse enumspb.WorkflowIdReusePolicy,
-) ([]byte, error) {
+	ctx context.Context, options []byte, told func(Progress), keep func(state []byte) error, reuse enumspb.WorkflowIdReusePolicy,
+) error {
 	id := WorkflowID(options)
 	run, err := s.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: id, TaskQueue: Queue, WorkflowIDReusePolicy: reuse,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, WorkflowName, Params{Options: options, Updates: s.Updates})
 	if err != nil {
-		return nil, fmt.Errorf("start training: %w", err)
+		return fmt.Errorf("start training: %w", err)
 	}
 	if told != nil {
 		asking, stop := context.WithCancel(ctx)
@@ -86,13 +87,20 @@ func (s Starter) train(
 	var cancelled *temporal.CanceledError
 	switch {
 	case errors.As(err, &failed) && failed.NonRetryable():
-		return nil, fault.Terminal("", "%s", failed.Message())
+		return fault.Terminal("", "%s", failed.Message())
 	case errors.As(err, &cancelled):
-		return nil, errors.New("the training was cancelled")
+		return errors.New("the training was cancelled")
 	case err != nil:
-		return nil, fmt.Errorf("wait for training: %w", err)
+		return fmt.Errorf("wait for training: %w", err)
 	}
-	return s.Store.Get(ctx, result.Run, result.State)
+	state, err := s.Store.Get(ctx, result.Run, result.State)
+	if err != nil {
+		return fmt.Errorf("read the last state: %w", err)
+	}
+	if err := keep(state); err != nil {
+		return err
+	}
+	return s.Store.DeleteRun(ctx, result.Run)
 }
 
 // ask tells how far a training is until the context ends. No answer is no news.

@@ -39,6 +39,9 @@ func Workflow(ctx workflow.Context, p Params) (Result, error) {
 	err := r.train(ctx, p)
 	if err != nil && !workflow.IsContinueAsNewError(err) {
 		r.forget(ctx)
+		if ctx.Err() != nil { // it was cancelled, however its steps took that
+			err = ctx.Err()
+		}
 		return Result{}, err
 	}
 	return Result{Run: r.id, State: keyState(r.at.Updates)}, err
@@ -118,7 +121,8 @@ func (r *run) roll(ctx workflow.Context) (failed error) {
 	return failed
 }
 
-// forget deletes the checkpoints of a training that ended before its end, also of one that was cancelled. What is left is forgotten in time.
+// forget deletes the checkpoints of a training that ended before its end, also of one that was cancelled. What is left is forgotten in
+// time.
 func (r *run) forget(ctx workflow.Context) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
