@@ -1,5 +1,5 @@
-// Package checkpoint is the port to what a long computation keeps between its steps, so that another process goes on where one ended: bytes,
-// by the computation's run and a key. Nothing of users belongs there. Package checkpointtest holds the conformance suite that every
+// Package checkpoint is the port to what a long computation keeps between its steps, so that another process goes on where one ended:
+// bytes, by the computation's run and a key. Nothing of users belongs there. Package checkpointtest holds the conformance suite that every
 // back-end passes.
 package checkpoint
 
