@@ -56,7 +56,7 @@ test: servers ## run all tests on embedded servers
 
 .PHONY: test-real
 test-real: ## run the suites against the real Apache Kafka (Java, Maven) and redis-server
-	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./services/gateway/quota/... ./services/gateway/verbatim/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
+	$(GOTEST) -tags realservers -timeout 20m $(TESTFLAGS) ./shared/bus/kafka/... ./shared/store/window/redis/... ./shared/store/weights/redis/... ./shared/store/directory/redis/... ./shared/store/checkpoint/redis/... ./services/gateway/quota/... ./services/gateway/verbatim/... ./shared/store/decisions/... ./shared/store/records/... ./local/servers/...
 
 .PHONY: test-clients
 test-clients: servers ## run clients of others (Python, Node): mem0's, those of MCP, a tester of the API, and what integrations/ has for frameworks
@@ -84,7 +84,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	$(GO) vet -tags realservers,realclients ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
-	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure
+	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training
 	$(TOOLS)/buf lint
 	$(TOOLS)/buf breaking --against proto/released.binpb
 
@@ -117,7 +117,7 @@ cross-encoder: $(PYTHON) ## train the encoders of relations again (Python 3; dow
 	$(GO) run ./cmd/mneme train judge --out $(CROSSENCODER)/choice.json
 
 .PHONY: histories
-histories: servers ## record the histories that the workflow's replay test uses
+histories: servers ## record the histories that the workflows' replay tests use
 	$(GO) run ./test/histories
 
 .PHONY: clean

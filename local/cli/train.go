@@ -18,13 +18,13 @@ func (c *cli) train() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Train the models of the embedded policies",
-		Long:  "train makes the models of the embedded policies from synthetic dialogues. It needs nothing that runs.",
+		Long:  "train makes the models of the embedded policies from synthetic dialogues. It needs nothing that runs, but where it says so.",
 		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(c.trainFilter(), c.trainReranker(), c.trainRelation(), c.trainConstraint(), c.trainCommitment(), c.trainIntent(),
 		c.trainStanding(), c.trainMoment(), c.trainSupport(), c.trainRelevance(), c.trainTexts(), c.trainStatements(), c.trainJudge(),
-		c.trainPolicy(), c.trainExport())
+		c.trainPolicy(), c.trainWorker(), c.trainExport())
 	return cmd
 }
 

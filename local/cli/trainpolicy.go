@@ -19,6 +19,8 @@ type policyArgs struct {
 	file, reward, strategy string
 	roles                  []string
 	held                   int
+	servers                trainingServers
+	cancel                 bool
 }
 
 // heldSeed chooses the people that policies are measured on: none is learned from.
@@ -33,7 +35,9 @@ func (c *cli) trainPolicy() *cobra.Command {
 			"entry, what a profile shows - on made-up lives, by reinforcement: each session is drawn several times from the same state of\n" +
 			"memory, and better draws are made likelier.\n" +
 			"It prints what start and result do with other people, in words that were learned from and in others. The same\n" +
-			"options give the same file.",
+			"options give the same file.\n" +
+			"With --temporal the training is made by the processes of train worker, however many there are, and goes on when this command,\n" +
+			"or one of them, ends: the same command waits for it again.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Reward = reinforcement.Reward(a.reward)
@@ -65,6 +69,8 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.Float64Var(&o.Local, "local", o.Local, "horizon: share of credit of groups that begin at one state")
 	f.Float64Var(&o.Update.Adam.Rate, "rate", o.Update.Adam.Rate, "size of the optimizer's steps")
 	f.IntVar(&a.held, "held", 20, "other people to measure on, in words that were learned from and in others; 0 for none")
+	a.servers.flags(f, "for a training by the processes of train worker; without one, it is made in this process")
+	f.BoolVar(&a.cancel, "cancel", false, "with --temporal: end the training of these options, and delete what is kept of it")
 	outFlag(f, &a.file)
 	return cmd
 }
@@ -94,15 +100,18 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 	if err := o.Validate(); err != nil {
 		return usageError{err}
 	}
-	bar := c.bar(o.Persons, "people")
-	s, err := reinforcement.Train(ctx, o, reinforcement.Start(o), func(s reinforcement.State) error { return bar.Set(s.Next) })
+	if a.cancel {
+		return c.cancelTraining(ctx, o, a.servers)
+	}
+	var s reinforcement.State
+	err := c.trained(ctx, o, a.servers, func(last reinforcement.State) error {
+		s = last
+		return writeModel(a.file, last.Policy.Encode)
+	})
 	if err != nil {
 		return err
 	}
 	policy, record := s.Policy, s.Record
-	if err := writeModel(a.file, policy.Encode); err != nil {
-		return err
-	}
 	var measured []policyMeasures
 	for _, split := range []synthesis.Split{synthesis.SplitTrain, synthesis.SplitHeldout} {
 		if a.held == 0 {

@@ -1,6 +1,6 @@
-// Command histories runs the consolidation workflow through typical lives on a real Temporal server and
-// writes their histories, which the replay test holds the code against. `make histories` runs it and leaves the files that
-// are there alone: a history of older code is worth keeping.
+// Command histories runs the workflows through typical lives on a real Temporal server and writes their histories, which the
+// replay tests hold the code against. `make histories` runs it and leaves the files that are there alone: a history of older
+// code is worth keeping.
 package main
 
 import (
@@ -70,7 +70,7 @@ func lives() []life {
 }
 
 func main() {
-	out := flag.String("out", "workflows/consolidation/testdata/histories", "folder for the histories")
+	out := flag.String("out", "workflows", "folder of the workflows, below which the histories are written")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := record(ctx, *out)
@@ -99,27 +99,44 @@ func record(ctx context.Context, out string) (err error) {
 		return err
 	}
 	defer c.Close()
+	consolidated, trained := filepath.Join(out, "consolidation", folder), filepath.Join(out, "training", folder)
 	for _, l := range lives() {
-		file := filepath.Join(out, l.name+".v1.json")
-		if _, err := os.Stat(file); err == nil {
-			continue
-		}
-		history, err := live(ctx, c, l)
-		if err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
-		}
-		data, err := protojson.MarshalOptions{Indent: " "}.Marshal(history)
-		if err != nil {
+		if err := write(consolidated, l.name, func() (*historypb.History, error) { return live(ctx, c, l) }); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(out, 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, data, 0o644); err != nil { //nolint:gosec // public test data
-			return err
-		}
-		fmt.Fprintf(os.Stderr, "%s: %d events\n", l.name, len(history.GetEvents()))
 	}
+	for _, l := range trainings() {
+		if err := write(trained, l.name, func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folder is where a workflow's package has its histories.
+const folder = "testdata/histories"
+
+// write records a life where its file is not there.
+func write(dir, name string, live func() (*historypb.History, error)) error {
+	file := filepath.Join(dir, name+".v1.json")
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	history, err := live()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	data, err := protojson.MarshalOptions{Indent: " "}.Marshal(history)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, data, 0o644); err != nil { //nolint:gosec // public test data
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%s: %d events\n", name, len(history.GetEvents()))
 	return nil
 }
 
@@ -167,8 +184,12 @@ func live(ctx context.Context, c client.Client, l life) (*historypb.History, err
 	if err := c.GetWorkflow(ctx, id, "").Get(ctx, nil); err != nil {
 		return nil, err
 	}
+	return historyOf(ctx, c, id, "")
+}
+
+func historyOf(ctx context.Context, c client.Client, id, run string) (*historypb.History, error) {
 	history := &historypb.History{}
-	for it := c.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+	for it := c.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
 		event, err := it.Next()
 		if err != nil {
 			return nil, err

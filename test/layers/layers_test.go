@@ -58,7 +58,8 @@ var order = []string{
 	// who calls
 	"shared/access", "shared/tenant/rpcauth",
 	// ports of the stores and the bus, with their adapters
-	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/directory", "shared/bus",
+	"shared/store/bank", "shared/store/window", "shared/store/weights", "shared/store/directory", "shared/store/checkpoint",
+	"shared/bus",
 	// policies, learning, attribution
 	"shared/reward", "shared/learning", "shared/decision", "shared/formation", "shared/ranking", "shared/recall", "shared/diagnosis",
 	// what comes in ready-made is held against what formation keeps out
@@ -70,8 +71,9 @@ var order = []string{
 	// conformance suites and stand-ins that only tests import
 	"shared/model/llm/llmtest", "shared/model/onnx/onnxtest", "shared/bus/bustest", "shared/store/bank/banktest",
 	"shared/store/window/windowtest", "shared/store/weights/weightstest", "shared/store/directory/directorytest",
+	"shared/store/checkpoint/checkpointtest",
 	"shared/formation/formationtest",
-	"workflows/consolidation", "workflows/erasure",
+	"workflows/consolidation", "workflows/erasure", "workflows/training",
 	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer", "services/gateway",
 	"evaluation/dataset", "evaluation/score", "evaluation/synthesis", "evaluation/corpus", "evaluation/formation", "evaluation/training",
 	"evaluation/baseline", "evaluation/recall", "evaluation/learning", "evaluation/relating", "evaluation/followup", "evaluation/requests",
@@ -90,7 +92,7 @@ var laptop = []string{"local", "evaluation", "test", "cmd"}
 // domain are the packages of shared that services are written against: what runs behind them is left to adapters.
 var domain = []string{
 	"memory", "fault", "contract", "formation", "recall", "ranking", "diagnosis", "store/window", "store/bank", "store/weights",
-	"store/directory", "bus", "model/embedding",
+	"store/directory", "store/checkpoint", "bus", "model/embedding",
 }
 
 // drivers are the clients of the systems behind the ports.

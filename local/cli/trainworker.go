@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.temporal.io/sdk/client"
+
+	"github.com/mneme-memory/mneme/evaluation/reinforcement"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/checkpoint"
+	"github.com/mneme-memory/mneme/workflows/training"
+)
+
+// envTemporal names the Temporal of the processes of train worker; its namespace is taken from the environment, too.
+const envTemporal = "MNEME_TEMPORAL_ADDR"
+
+// keepTrainings is how long what a training has made is kept for nobody who comes for it.
+const keepTrainings = 7 * 24 * time.Hour
+
+// trainingServers are what many processes train over.
+type trainingServers struct {
+	temporal string
+	redis    []string
+}
+
+func (s *trainingServers) flags(f *pflag.FlagSet, temporal string) {
+	f.StringVar(&s.temporal, "temporal", "", "Temporal, host:port, "+temporal)
+	redisFlag(f, &s.redis)
+}
+
+func (c *cli) trainWorker() *cobra.Command {
+	var s trainingServers
+	parallel := 0
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Make parts of the trainings of train policy --temporal, until interrupted",
+		Long: "worker makes rollouts and updates of the trainings that were started with train policy --temporal. Any number of workers, on\n" +
+			"any number of machines, share them; all have to be of one build and one kind of processor. What one that ends has begun,\n" +
+			"another does.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.runTrainWorker(cmd.Context(), s, parallel) },
+	}
+	f := cmd.Flags()
+	s.flags(f, "(or "+envTemporal+")")
+	f.IntVar(&parallel, "parallel", 0, "people whose rollouts are made at a time; 0 means one a processor")
+	return cmd
+}
+
+func (c *cli) runTrainWorker(ctx context.Context, s trainingServers, parallel int) error {
+	if parallel < 0 {
+		return usageError{fmt.Errorf("--parallel is %d, want 0 or more", parallel)}
+	}
+	return c.withTrainings(ctx, s, func(temporal client.Client, store checkpoint.Store) error {
+		w := training.Worker(temporal, &training.Activities{Trainer: reinforcement.Durable{}, Store: store}, parallel)
+		interrupted := make(chan any)
+		defer context.AfterFunc(ctx, func() { close(interrupted) })()
+		return w.Run(interrupted)
+	})
+}
+
+// withTrainings opens what many processes train over.
+func (c *cli) withTrainings(ctx context.Context, s trainingServers, run func(client.Client, checkpoint.Store) error) (err error) {
+	environ := config.Environ()
+	if s.temporal != "" {
+		environ[envTemporal] = s.temporal
+	}
+	temporal, err := config.Load[wiring.Workflows](environ)
+	if err != nil {
+		return usageError{err}
+	}
+	redis, _, err := c.redisSettings(s.redis)
+	if err != nil {
+		return err
+	}
+	if err := reach(ctx, redis.Addrs); err != nil {
+		return runner.Need("redis", err)
+	}
+	tel, err := telemetry.New(ctx, "mneme-cli", "", telemetry.Config{LogLevel: "warn", LogFormat: "text"}, c.err)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tel.Shutdown(context.WithoutCancel(ctx)) }() // nothing is exported
+	connection, err := temporal.Open(ctx, tel)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	store, free, err := redis.OpenCheckpoints(keepTrainings, tel)
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(connection, store), free())
+}
+
+// trained makes a training, in this process where no Temporal is named, and gives its last state to keep.
+func (c *cli) trained(
+	ctx context.Context, o reinforcement.Options, s trainingServers, keep func(reinforcement.State) error,
+) error {
+	bar := c.bar(o.Persons, "people")
+	if s.temporal == "" {
+		last, err := reinforcement.Train(ctx, o, reinforcement.Start(o), func(s reinforcement.State) error { return bar.Set(s.Next) })
+		if err != nil {
+			return err
+		}
+		return keep(last)
+	}
+	options, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("encode options: %w", err)
+	}
+	return c.withTrainings(ctx, s, func(temporal client.Client, store checkpoint.Store) error {
+		told := func(p training.Progress) { _ = bar.Set(p.People) }
+		err := training.Starter{Client: temporal, Store: store}.Train(ctx, options, told, func(state []byte) error {
+			var last reinforcement.State
+			if err := json.Unmarshal(state, &last); err != nil {
+				return fmt.Errorf("read the last state: %w", err)
+			}
+			return errors.Join(bar.Finish(), keep(last))
+		})
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return errors.New("the training goes on: the same command waits for it again, with --cancel it ends it")
+		case fault.IsTerminal(err):
+			return usageError{err}
+		}
+		return err
+	})
+}
+
+func (c *cli) cancelTraining(ctx context.Context, o reinforcement.Options, s trainingServers) error {
+	if s.temporal == "" {
+		return usageError{errors.New("--cancel needs --temporal")}
+	}
+	options, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("encode options: %w", err)
+	}
+	return c.withTrainings(ctx, s, func(temporal client.Client, store checkpoint.Store) error {
+		return training.Starter{Client: temporal, Store: store}.Cancel(ctx, options)
+	})
+}
