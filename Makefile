@@ -62,6 +62,18 @@ test-real: ## run the suites against the real Apache Kafka (Java, Maven) and red
 test-clients: servers ## run clients of others (Python, Node): mem0's, those of MCP, a tester of the API, and what integrations/ has for frameworks
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
+TRL := $(CACHE)/trl
+
+$(TRL): integrations/trl/requirements.txt
+	python3 -m venv --clear $@
+	$@/bin/pip install -q --no-deps -r $<
+	touch $@
+
+.PHONY: test-trl
+test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trainer (Python 3; downloads about 3 GB the first time)
+	$(GO) build -o $(BIN)/trainer ./evaluation/trainer/cmd/trainer
+	integrations/trl/run.sh $(CURDIR)/$(TRL)/bin/python $(CURDIR)/$(BIN)/trainer
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
 	@set -e; for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \

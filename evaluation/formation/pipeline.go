@@ -226,6 +226,14 @@ type recorder struct {
 	formed *Formed
 }
 
+// Reads implements formation.Reader: that of the former, 0 where it reads nothing.
+func (r recorder) Reads() int {
+	if reader, ok := r.Former.(formation.Reader); ok {
+		return reader.Reads()
+	}
+	return 0
+}
+
 // Extract passes on what the former extracts.
 func (r recorder) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
 	began := time.Now()

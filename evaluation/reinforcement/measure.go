@@ -72,6 +72,10 @@ func measure(
 	if err != nil {
 		return Measured{}, err
 	}
+	return measured(lives), nil
+}
+
+func measured(lives []life) Measured {
 	tally, gating, entries := formation.NewTally(), reward.Gating{}, reward.Entries{}
 	out := Measured{Lost: map[reward.Stage]float64{}}
 	for _, l := range lives {
@@ -96,7 +100,7 @@ func measure(
 		out.Lost[s] /= asked
 	}
 	out.Faithful, out.Vague = float64(entries.Factual)/all, float64(entries.Vague)/all
-	return out, nil
+	return out
 }
 
 func live(ctx context.Context, p *person, by formation.Pipeline, choose decision.Chooser) (life, error) {
@@ -109,7 +113,12 @@ func live(ctx context.Context, p *person, by formation.Pipeline, choose decision
 			return life{}, err
 		}
 	}
-	out := life{person: p}
+	return lived(ctx, p, l, choose)
+}
+
+// lived is what a life came to whose sessions are formed.
+func lived(ctx context.Context, p *person, l *formation.Life, choose decision.Chooser) (out life, err error) {
+	out.person = p
 	if out.formed, err = l.Formed(ctx); err != nil {
 		return life{}, err
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
+// Answer is what the fake model answers to a chat.
+func Answer(c Call) string { return fakeAnswer(c) }
+
 // fakeAnswer is the answer to a chat from the data block, by role. It understands nothing: it keeps what is said by those
 // who say something, and finds again what has words in common with the question.
 func fakeAnswer(c Call) string {
