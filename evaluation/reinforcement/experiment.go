@@ -242,7 +242,8 @@ func DeltaMem(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 		{"tau 0", tau(0)}, {"tau 0.5", tau(0.5)}, {"tau 0.75", tau(0.75)}, {"tau 0.9", tau(0.9)},
 		{"untrained", nil},
 	})
-	return Experiment{"deltamem", "a reward of the change of memory teaches more than questions alone; keywords and a threshold help", arms}, err
+	const claim = "a reward of the change of memory teaches more than questions alone; keywords and a threshold help"
+	return Experiment{"deltamem", claim, arms}, err
 }
 
 // MemBuilder tries rewards of each session and of several, and weights of what answered (3.4).

@@ -18,7 +18,8 @@ import (
 // MemoryR2 tries local groups beside global ones (arXiv 2605.21768): first without any training, how near the advantages of each come to
 // what draws are worth; then by training, with a curriculum beside long lives alone.
 func MemoryR2(ctx context.Context, o ExperimentOptions) (Experiment, error) {
-	out := Experiment{Paper: "memory-r2", Claim: "groups that begin at one state credit a session better than whole lives; so does a curriculum"}
+	const claim = "groups that begin at one state credit a session better than whole lives; so does a curriculum"
+	out := Experiment{Paper: "memory-r2", Claim: claim}
 	credits, err := o.credits(ctx)
 	if err != nil {
 		return out, err

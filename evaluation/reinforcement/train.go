@@ -100,7 +100,8 @@ func (o Options) Validate() error {
 		field              string
 		value, least, most int
 	}{
-		{"persons", o.Persons, 1, 10_000}, {"sessions", o.Sessions, 1, 200}, {"together", o.Together, 1, 10_000}, {"group", o.Group, 2, 256}, {"hidden", o.Hidden, 0, 1024},
+		{"persons", o.Persons, 1, 10_000}, {"sessions", o.Sessions, 1, 200}, {"together", o.Together, 1, 10_000},
+		{"group", o.Group, 2, 256}, {"hidden", o.Hidden, 0, 1024},
 		{"every", o.Every, 1, 200}, {"parts", o.Parts, 1, 3}, {"rerolls", o.Rerolls, 2, 256},
 	} {
 		if n.value < n.least || n.value > n.most {

@@ -40,7 +40,8 @@ func (l *life) ask() []Question {
 	return out
 }
 
-// askWhileItHolds words a question for a target's value, by randomness of its own: it is asked at any time, also where the value is replaced.
+// askWhileItHolds words a question for a target's value, by randomness of its own: it is asked at any time, also where the value is
+// replaced.
 func (l *life) askWhileItHolds(i int, th *theme) string {
 	r := rand.New(rand.NewPCG(uint64(i), uint64(len(th.now)))) //nolint:gosec // not negative
 	return template.Capitalise(template.Pick(r, th.now).Expand(r, l.scope(maps.Clone(l.known[i]), nil).resolve))

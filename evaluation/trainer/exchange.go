@@ -29,10 +29,8 @@ var errPending = errors.New("an answer is pending")
 type repairing int
 
 const (
-	// repairPending has it asked of the trainer.
-	repairPending repairing = iota
-	// repairByStandIn has the stand-in repair.
-	repairByStandIn
+	// repairByStandIn has the stand-in repair; 0 has it asked of the trainer.
+	repairByStandIn repairing = iota + 1
 	// repairFails answers nothing.
 	repairFails
 )

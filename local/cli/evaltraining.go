@@ -31,7 +31,9 @@ var experiments = []struct {
 }{
 	{"deltamem", reinforcement.DeltaMem, []string{"update_hits", "wrong_updates", "answered", "searches_per_memory", "same_reward"}},
 	{"membuilder", reinforcement.MemBuilder, []string{"answered", "update_hits", "words_per_user", "same_reward"}},
-	{"memory-r2", reinforcement.MemoryR2, []string{"rank_correlation", "error_variance", "gradient_cosine", "answered", "update_hits", "same_reward"}},
+	{"memory-r2", reinforcement.MemoryR2, []string{
+		"rank_correlation", "error_variance", "gradient_cosine", "answered", "update_hits", "same_reward",
+	}},
 	{"salimory", reinforcement.SaliMory, []string{"lost_memory", "lost_profile", "lost_answer", "vague", "kappa", "same_reward"}},
 	{"rmm", reinforcement.RMM, []string{"recall@5", "useful"}},
 }
@@ -45,9 +47,10 @@ func (c *cli) evalTraining() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "training",
 		Short: "Hold what papers claim of training against trainings of the embedded policy",
-		Long: "training first measures what there is to gain, with the truth in place of decisions. Then it trains policies on made-up lives in\n" +
-			"several ways, each with the same seeds, from a weak start and from the shipped models, and prints what they do with other people:\n" +
-			"means with 95 % intervals over seeds, in words that were learned from and in others. --json has all measures, and the\n" +
+		Long: "training first measures what there is to gain, with the truth in place of decisions. Then it trains policies on made-up\n" +
+			"lives in several ways, each with the same seeds, from a weak start and from the shipped models, and prints\n" +
+			"what they do with other people: means with 95 % intervals over seeds, in words that were learned from\n" +
+			"and in others. --json has all measures, and the " +
 			"differences to the first way.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,7 +66,8 @@ func (c *cli) evalTraining() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&quick, "quick", false, "three seeds of small trainings from the weak start, whatever else is set: rough, in some minutes on two cores")
+	f.BoolVar(&quick, "quick", false,
+		"three seeds of small trainings from the weak start, whatever else is set: rough, in some minutes on two cores")
 	f.StringSliceVar(&papers, "only", all, "what is measured: what there is to gain, and papers whose claims are tried")
 	f.StringVar(&plots, "plots", "", "folder for the curves of rewards, an SVG a paper")
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "paired seeds")

@@ -32,7 +32,7 @@ type tenantFlags struct{ name, strategy, policy, saliency, explore string }
 func (w *tenantFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&w.name, "name", "", "what people call the tenant")
 	f.StringVar(&w.strategy, "strategy", "", fmt.Sprintf("how its memories are formed: %s", names(tenant.Strategies())))
-	f.StringVar(&w.policy, "policy", "", fmt.Sprintf("what decides: %s", names(tenant.Policies())))
+	f.StringVar(&w.policy, "policy", "", fmt.Sprintf("what decides: %s, or embedded@VERSION of a trained policy", names(tenant.Policies())))
 	f.StringVar(&w.saliency, "saliency", "", fmt.Sprintf("what the filter does: %s; empty for the strategy's", names(memory.SaliencyModes())))
 	f.StringVar(&w.explore, "explore", "", "how often recall explores: on, off, or a share from 0 to 1")
 }

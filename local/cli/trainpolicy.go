@@ -48,8 +48,9 @@ func (c *cli) trainPolicy() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.reward, "reward", string(o.Reward), "what decisions are worth: transition (DeltaMem), outcome (questions about all that was told), "+
-		"dense (MemBuilder), stages (SaliMory) or horizon (Memory-R2)")
+	f.StringVar(&a.reward, "reward", string(o.Reward),
+		"what decisions are worth: transition (DeltaMem), outcome (questions about all that was told), "+
+			"dense (MemBuilder), stages (SaliMory) or horizon (Memory-R2)")
 	f.StringSliceVar(&a.roles, "roles", nil, "decisions that learn, of "+roleNames()+" (all)")
 	f.StringVar(&a.strategy, "strategy", "salimory", "whose decisions: salimory")
 	f.StringVar(&o.Version, "as", "", "version of the policy, by which tenants name it (trained-REWARD)")
@@ -138,8 +139,8 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 			Measured []policyMeasures `json:"measured"`
 		}{record, measured})
 	}
-	fmt.Fprintf(c.out, "learned from %d sessions, for which %d were formed; rewards of %.1f %% of the groups were all the same; mean reward of "+
-		"the first person %.3f, of the last %.3f\n", record.Sessions, record.Steps, 100*record.SameReward(), record.Rewards[0],
+	fmt.Fprintf(c.out, "learned from %d sessions, for which %d were formed; rewards of %.1f %% of the groups were all the same; "+
+		"mean reward of the first person %.3f, of the last %.3f\n", record.Sessions, record.Steps, 100*record.SameReward(), record.Rewards[0],
 		record.Rewards[len(record.Rewards)-1])
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "words\tpolicy\tupdates hit %\twrong %\tevidence kept %\tdropped %\tanswered %\tvague %\tmemories a user")

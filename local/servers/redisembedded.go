@@ -35,7 +35,7 @@ const (
 // The commands that the embedded server accepts besides those that only read. Writes go to its journal; the others do
 // not touch the contents, though the server does not mark them as reading only. Everything else is refused.
 var (
-	writeCommands = set("APPEND DEL EVAL EVALSHA EXPIRE FLUSHALL HDEL HINCRBY HSET INCR INCRBY LPOP LPUSH LREM LTRIM PERSIST " +
+	writeCommands = set("APPEND DEL EVAL EVALSHA EXPIRE FLUSHALL HDEL HINCRBY HSET HSETNX INCR INCRBY LPOP LPUSH LREM LTRIM PERSIST " +
 		"PEXPIRE PEXPIREAT RENAME RPOP RPUSH SADD SCRIPT SET SETEX SPOP SREM UNLINK ZADD ZINCRBY ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE")
 	connectionCommands = set("AUTH CLIENT COMMAND ECHO HELLO INFO PING QUIT TIME")
 )

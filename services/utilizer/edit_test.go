@@ -118,7 +118,8 @@ func TestAnUpdateWritesANewVersion(t *testing.T) {
 		t.Errorf("the history is %v, %v", h, err)
 	}
 	_, err = r.as(acmeKey).UpdateMemory(t.Context(), connect.NewRequest(update(someID(), saying("u2", "I live in Faro."))))
-	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "update is refused: the memory is superseded") ||
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition ||
+		!strings.Contains(err.Error(), "update is refused: the memory is superseded") ||
 		rpcerror.Reason(err) != rpcerror.ReasonSuperseded {
 		t.Errorf("another version of what is superseded gives %v", err)
 	}

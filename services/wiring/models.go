@@ -310,7 +310,7 @@ func (r RecallPolicies) Find(p tenant.Policy) (recall.Profiler, recall.Generator
 	if p.Version() != "" {
 		trained, err := r.trained.find(p)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("%w: %v", fault.ErrUnavailable, err) //nolint:errorlint // the caller is not at fault
 		}
 		return recallembedded.NewProfiler().Deciding(trained), r.of[tenant.PolicyEmbedded].Generator, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -23,10 +24,11 @@ func newTrainedPolicies(d Decisions) *trainedPolicies {
 	return &trainedPolicies{folder: d.Folder, known: map[string]*decision.Policy{}}
 }
 
-// find returns the policy of a version. One that there is none of is worth waiting for: the turns are fine, the operator has to put it there.
+// find returns the policy of a version. One that there is none of is a terminal error, so that no other tenant waits for it: the turns
+// become dead letters, which are replayed when the operator has put it there.
 func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
 	if t == nil || t.folder == "" {
-		return nil, fmt.Errorf("the tenant's policy is %s, but MNEME_DECISION_POLICIES is not set", p)
+		return nil, fault.Terminal("policy", "is %q, but MNEME_DECISION_POLICIES is not set", p)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,8 +48,8 @@ func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
 	if found := t.known[p.Version()]; found != nil {
 		return found, nil
 	}
-	return nil, fmt.Errorf("the tenant's policy is %s, and no file of MNEME_DECISION_POLICIES has that version: %w",
-		p, errors.Join(append(broken, err, os.ErrNotExist)...))
+	return nil, fault.Terminal("policy", "is %q, and no file of MNEME_DECISION_POLICIES has that version: %w", p,
+		errors.Join(append(broken, err, os.ErrNotExist)...))
 }
 
 func readPolicy(file string) (*decision.Policy, error) {
@@ -57,7 +59,7 @@ func readPolicy(file string) (*decision.Policy, error) {
 	}
 	p, err := decision.Decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %v", filepath.Base(file), err) //nolint:errorlint // a broken file is no reason to drop turns
+		return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
 	}
 	return p, nil
 }

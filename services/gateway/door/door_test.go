@@ -168,7 +168,8 @@ func TestHalvesOfSurrogatePairsAreRefused(t *testing.T) {
 	for body, field := range map[string]string{
 		`"\ud800"`: "", `{"a":"\uDFFF"}`: "a", `{"a":"\ud83d\ude00"}`: "-", `{"a":"\ud83d \ude00"}`: "a", `{"a":"\ude00\ud83d"}`: "a",
 		`{"a":"\\ud800"}`: "-", `{"a":"\\\ud800"}`: "a", `{"a":"\"\ud83d"}`: "a", `{"a":"\ud83d\ud83d\ude00"}`: "a", `{"a":"\ud7ff\ue000"}`: "-",
-		`{"turns":[{"x":1,"y":[1,2]},{"role":"user","text":"\ud800"}]}`: "turns[1].text", `[[],["",{"b\u0063":{},"d":["\udc00"]}]]`: "[1][1].d[0]",
+		`{"turns":[{"x":1,"y":[1,2]},{"role":"user","text":"\ud800"}]}`: "turns[1].text",
+		`[[],["",{"b\u0063":{},"d":["\udc00"]}]]`:                       "[1][1].d[0]",
 		`{"a":{"\ud800":1}}`: "a", `{"a\u0062":"\ud800"}`: "ab", `{"a":"\ud83d\ude00","b":"]}\ud83d\n"}`: "b",
 		"{\"a\":1}\n{\"b\":\"\\ud800\"}": "b", `{"` + strings.Repeat("n", 100) + `":"\ud800"}`: strings.Repeat("n", 64),
 	} {

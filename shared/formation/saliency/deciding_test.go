@@ -27,7 +27,8 @@ func TestAChooserDecidesOnWhatTheModelScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range turns {
-		if ruled[i].Salient != plain[i].Salient || ruled[i].Score != plain[i].Score || ruled[i].PolicyVersion != plain[i].PolicyVersion+"@rules-1" {
+		if ruled[i].Salient != plain[i].Salient || ruled[i].Score != plain[i].Score ||
+			ruled[i].PolicyVersion != plain[i].PolicyVersion+"@rules-1" {
 			t.Errorf("%q: %+v by the rules, %+v without", turns[i].Text, ruled[i], plain[i])
 		}
 	}

@@ -116,8 +116,8 @@ func (f *Filter) score(t memory.Turn) (score float64, unread bool) {
 	return score, r.foreign() && t.Role != memory.RoleAssistant
 }
 
-// Deciding returns a filter that has each turn be decided on by a chooser, whose version is kept behind its own with what it decides: the threshold's
-// odds are what a turn's score is held against.
+// Deciding returns a filter that has each turn be decided on by a chooser, whose version is kept behind its own with what it decides: the
+// threshold's odds are what a turn's score is held against.
 func (f *Filter) Deciding(choose decision.Chooser, version string) formation.Filter {
 	return &deciding{f, choose, f.version + "@" + version}
 }
