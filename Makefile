@@ -70,7 +70,7 @@ $(TRL): integrations/trl/requirements.txt
 	touch $@
 
 .PHONY: test-trl
-test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trainer (Python 3; downloads about 3 GB the first time)
+test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trainer (Python 3; downloads about 2 GB, takes 6 GB the first time)
 	$(GO) build -o $(BIN)/trainer ./evaluation/trainer/cmd/trainer
 	integrations/trl/run.sh $(CURDIR)/$(TRL)/bin/python $(CURDIR)/$(BIN)/trainer
 
