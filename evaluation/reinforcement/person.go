@@ -132,10 +132,10 @@ func (p *person) judged(formed formation.Formed, session int) (out reward.Entrie
 		if len(tells) == 0 || slices.ContainsFunc(tells, func(i int) bool { return holds[i] || p.Targets[i].Operation == memory.OpNone }) {
 			out.Factual++
 		}
-		clear := slices.ContainsFunc(tells, func(i int) bool {
+		told := slices.ContainsFunc(tells, func(i int) bool {
 			return reward.Coverage(p.Targets[i].Keywords, []string{m.Content}) >= leastClear
 		})
-		if len(tells) > 0 && !clear || len(tells) == 0 && !salient {
+		if len(tells) > 0 && !told || len(tells) == 0 && !salient {
 			out.Vague++
 		}
 	}

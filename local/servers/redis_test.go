@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -354,5 +356,35 @@ func TestRedisIsEmbeddedWhereNoneIsInstalled(t *testing.T) {
 	stopAtEnd(t, r)
 	if got := redisOf(dir); got != "embedded" {
 		t.Errorf("it is %s", got)
+	}
+}
+
+// What scripts of the stores and services call has to be known to the embedded server, or it works nowhere but beside a real one.
+func TestTheEmbeddedRedisKnowsAllThatScriptsCall(t *testing.T) {
+	called := map[string]bool{}
+	calls := regexp.MustCompile(`redis\.p?call\(['"]([A-Za-z]+)`)
+	for _, root := range []string{"../../services", "../../shared"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path) //nolint:gosec // our own
+			for _, m := range calls.FindAllSubmatch(source, -1) {
+				called[string(m[1])] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(called) < 20 {
+		t.Fatalf("scripts call %d commands: they are looked for in the wrong place", len(called))
+	}
+	c := redisClient(t, startRedis(testContext(t), t, t.TempDir()).Addr)
+	for command := range called {
+		if err := c.Do(t.Context(), command).Err(); err != nil && strings.Contains(err.Error(), "does not support") {
+			t.Errorf("%s: %v", command, err)
+		}
 	}
 }
