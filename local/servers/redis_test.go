@@ -381,7 +381,7 @@ func TestTheEmbeddedRedisKnowsAllThatScriptsCall(t *testing.T) {
 	if len(called) < 20 {
 		t.Fatalf("scripts call %d commands: they are looked for in the wrong place", len(called))
 	}
-	c := redisClient(t, startRedis(testContext(t), t, t.TempDir()).Addr)
+	c := redisClient(t, startRedis(testContext(t), t, t.TempDir()).Addr())
 	for command := range called {
 		if err := c.Do(t.Context(), command).Err(); err != nil && strings.Contains(err.Error(), "does not support") {
 			t.Errorf("%s: %v", command, err)
