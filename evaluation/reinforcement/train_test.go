@@ -208,3 +208,18 @@ func TestTheTruthIsACeiling(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkASession is what a session takes in a training, draws and all: ns/session.
+func BenchmarkASession(b *testing.B) {
+	steps := 0
+	for range b.N {
+		o := reinforcement.Defaults()
+		o.Persons, o.Sessions = 1, 6
+		s, err := reinforcement.Train(b.Context(), o, reinforcement.Start(o), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		steps += s.Record.Steps
+	}
+	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(steps), "ms/session")
+}
