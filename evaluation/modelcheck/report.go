@@ -98,7 +98,7 @@ func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, f := range []struct{ name, what string }{
-		{failUnreachable, "the endpoint did not answer in time: look at MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and at the server's load"},
+		{failUnreachable, "the endpoint was not reached, or not in time: look at MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and the server's load"},
 		{failUnauthorized, "the endpoint refuses the key: look at MNEME_LLM_API_KEY, its rights and its quota"},
 		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) + " and MNEME_LLM_BASE_URL"},
 		{failRejected, "the endpoint rejects the request: look at the server's log; its context window may be too small"},
