@@ -22,6 +22,10 @@ const (
 	Turn    Accepted = "turn"
 	Session Accepted = "session"
 	Erasure Accepted = "erasure"
+
+	// owned is a turn's id that is known together with said: what the turn says.
+	owned Accepted = "turn-id"
+	said  Accepted = "turn-said"
 )
 
 // day names sets.
@@ -36,6 +40,53 @@ func (s *Store) Note(ctx context.Context, scope memory.Scope, kind Accepted, ids
 	for i, id := range ids {
 		members[i] = member(kind, id)
 	}
+	return s.add(ctx, scope, members)
+}
+
+// NoteTurns notes that turns of a session were accepted, with what they say. An error says that they are not known.
+func (s *Store) NoteTurns(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) error {
+	members := []any{member(Session, session)}
+	for _, t := range turns {
+		members = append(members, member(Turn, t.ID), member(owned, t.ID), member(said, saying(session, t)))
+	}
+	return s.add(ctx, scope, members)
+}
+
+// saying is what tells a turn from another one with its id.
+func saying(session string, t memory.Turn) string { return string(digest(t.ID, session, t.Text)) }
+
+// Reused returns the place of the first of turns whose id was accepted for another session or text, as far back as answers are kept, and
+// -1 where there is none.
+func (s *Store) Reused(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	sets, asked := s.daySets("accepted", scope), make([]any, 0, 2*len(turns))
+	for _, t := range turns {
+		asked = append(asked, member(owned, t.ID), member(said, saying(session, t)))
+	}
+	found := make([]*goredis.BoolSliceCmd, len(sets))
+	_, err := s.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i, set := range sets {
+			found[i] = p.SMIsMember(ctx, set, asked...)
+		}
+		return nil
+	})
+	if err != nil {
+		return -1, fmt.Errorf("look up what was accepted: %w", err)
+	}
+	for i := range turns {
+		known, same := false, false
+		for _, f := range found {
+			known, same = known || f.Val()[2*i], same || f.Val()[2*i+1]
+		}
+		if known && !same {
+			return i, nil
+		}
+	}
+	return -1, nil
+}
+
+func (s *Store) add(ctx context.Context, scope memory.Scope, members []any) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	set := s.daySet("accepted", scope, s.o.Now())

@@ -327,6 +327,39 @@ func TestAcceptedTurnsAreKnown(t *testing.T) {
 	knows(ines, "t1", false)
 }
 
+// An id that was given to other words is told from a turn that is put in again, over days, and by user; a look that fails is an error.
+func TestTurnsWhoseIDWasUsedAreFound(t *testing.T) {
+	at := time.Date(2026, 1, 2, 23, 59, 0, 0, time.UTC)
+	store, redis := open(t, idempotency.Options{Now: func() time.Time { return at }})
+	ines := memory.Scope{Tenant: "acme", User: "ines"}
+	turn := func(id, text string) memory.Turn { return memory.Turn{ID: id, Text: text} }
+	if err := store.NoteTurns(t.Context(), ines, "s", []memory.Turn{turn("t1", "one"), turn("t2", "two")}); err != nil {
+		t.Fatal(err)
+	}
+	at = at.Add(2 * time.Minute) // another day
+	reused := func(scope memory.Scope, session string, want int, turns ...memory.Turn) {
+		t.Helper()
+		if got, err := store.Reused(t.Context(), scope, session, turns); err != nil || got != want {
+			t.Errorf("%v in %s: %d, %v, want %d", turns, session, got, err, want)
+		}
+	}
+	reused(ines, "s", -1, turn("t1", "one"), turn("t2", "two"), turn("t3", "three"))
+	reused(ines, "s", 1, turn("t1", "one"), turn("t2", "other"))
+	reused(ines, "s2", 0, turn("t1", "one"))
+	reused(memory.Scope{Tenant: "acme", User: "ben"}, "s", -1, turn("t1", "other"))
+	if known, err := store.Knows(t.Context(), ines, idempotency.Session, "s"); err != nil || !known {
+		t.Errorf("the session is known: %t, %v", known, err)
+	}
+	if err := store.Forget(t.Context(), ines); err != nil {
+		t.Fatal(err)
+	}
+	reused(ines, "s", -1, turn("t1", "other"))
+	redis.Close()
+	if _, err := store.Reused(t.Context(), ines, "s", []memory.Turn{turn("t1", "one")}); err == nil {
+		t.Error("without Redis it says that it knows")
+	}
+}
+
 // about is a request about a user.
 func about(h http.Handler, user string) *httptest.ResponseRecorder {
 	r := first.request()

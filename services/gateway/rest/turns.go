@@ -112,7 +112,8 @@ func (a *API) turns() {
 		id: "put-turns", method: http.MethodPost, path: "/users/{user}/sessions/{session}/turns", tag: tagTurns, scope: access.Ingest,
 		keyed: true, status: http.StatusAccepted, summary: "Put turns in",
 		description: "Takes what was said in a session, in order. When the answer is 202, every turn is acknowledged by all " +
-			"in-sync replicas of the bus.",
+			"in-sync replicas of the bus. A turn that is put in again has no effect; one with the id of another turn, of the last 24 hours, is " +
+			"refused.",
 	}, a.putTurns)
 	register(a, operation{
 		id: "close-session", method: http.MethodPost, path: "/users/{user}/sessions/{session}/close", tag: tagTurns, scope: access.Ingest,

@@ -65,6 +65,24 @@ func TestTurnsAreOnKafkaBeforeTheyAreAccepted(t *testing.T) {
 	}
 }
 
+// The words of a turn that comes with an id of another one would become nothing: it is refused, and nothing of its batch is taken.
+func TestATurnWithAnIDOfAnotherIsRefused(t *testing.T) {
+	g := open(t)
+	put := func(path, turns, key string) answer {
+		return g.call(http.MethodPost, path+"/turns", `{"turns":[`+turns+`]}`, "Idempotency-Key: "+key)
+	}
+	const one, other = `{"id":"t1","role":"user","text":"I live in Porto."}`, `{"id":"t1","role":"user","text":"I live in Faro."}`
+	put(session, one, "k1").expect(t, 202, nil)
+	put(session, one, "k2").expect(t, 202, nil) // put in again: it has no effect
+	refused := map[string]any{"code": "turn_id_used", "errors.0.field": "turns[1].id"}
+	put(session, `{"role":"user","text":"Hello."},`+other, "k3").expect(t, 409, refused)
+	put(self+"/users/ines/sessions/another", `{"role":"user","text":"Hello."},`+one, "k4").expect(t, 409, refused)
+	if len(g.out.msgs) != 2 {
+		t.Errorf("%d turns are published, want the first twice", len(g.out.msgs))
+	}
+	put(self+"/users/ben/sessions/s", other, "k5").expect(t, 202, nil)
+}
+
 func TestARepeatedBatchIsPublishedOnce(t *testing.T) {
 	g := open(t)
 	put := func(path, body, key string) answer {

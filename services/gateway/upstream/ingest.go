@@ -16,6 +16,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
 // MaxTurns is how many turns one call may put in.
@@ -44,6 +45,10 @@ type Ingester struct {
 
 // Accepted is told what is on its way, so that it can be told from what never was; *idempotency.Store is one.
 type Accepted interface {
+	// NoteTurns notes that turns of a session were accepted, with what they say.
+	NoteTurns(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) error
+	// Reused returns the place of the first of turns whose id was accepted for another session or text, -1 where there is none.
+	Reused(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) (int, error)
 	// Note notes that something of a user was accepted. An error says that it is not known.
 	Note(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, ids ...string) error
 }
@@ -79,25 +84,40 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 			return inTurn(n, err)
 		}
 	}
+	if err := i.unused(ctx, scope, session, turns); err != nil {
+		return err
+	}
 	if err := i.publishTurns(ctx, msgs); err != nil {
 		return err
 	}
-	ids := make([]string, len(turns))
-	for n, t := range turns {
-		ids[n] = t.ID
+	if i.Accepted == nil {
+		return nil
 	}
-	i.note(ctx, scope, idempotency.Turn, ids...)
-	i.note(ctx, scope, idempotency.Session, session)
+	if err := i.Accepted.NoteTurns(ctx, scope, session, turns); err != nil && i.Log != nil {
+		i.Log.WarnContext(ctx, "turns that were accepted are not noted: they are not found until something becomes of them", "error", err)
+	}
 	return nil
 }
 
-// note tells Accepted. What is not noted is not found until something becomes of it.
-func (i *Ingester) note(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, ids ...string) {
+// unused refuses turns whose id was lately given to something else: nothing would become of their words. What cannot be looked up passes:
+// the user's writer finds it, and puts it to the dead letters.
+func (i *Ingester) unused(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) error {
 	if i.Accepted == nil {
-		return
+		return nil
 	}
-	if err := i.Accepted.Note(ctx, scope, kind, ids...); err != nil && i.Log != nil {
-		i.Log.WarnContext(ctx, "what was accepted is not noted: it is not found until something becomes of it", "kind", kind, "error", err)
+	n, err := i.Accepted.Reused(ctx, scope, session, turns)
+	if err != nil {
+		if i.Log != nil {
+			i.Log.WarnContext(ctx, "turns are taken without a look at whether their ids were used before", "error", err)
+		}
+		return nil
+	}
+	if n < 0 {
+		return nil
+	}
+	return door.Problem{
+		Status: http.StatusConflict, Code: rpcerror.ReasonTurnUsed, Field: fmt.Sprintf("turns[%d].id", n),
+		Detail: "is that of a turn with another session or text, want one of its own",
 	}
 }
 
