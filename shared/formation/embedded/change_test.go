@@ -48,9 +48,9 @@ func TestWhatAStatementDoesToAnEntryIsTheChoosersToDecide(t *testing.T) {
 	usual := verdict(f)
 	for place, want := range []memory.OpKind{memory.OpAdd, memory.OpAdd, memory.OpUpdate} {
 		a := &asking{place: place}
-		v := verdict(f.Deciding(a, "asked/1"))
+		v := verdict(f.Deciding(a, "asked-1"))
 		op := v.Operations[len(v.Operations)-1]
-		if op.Kind != want || op.New == nil || op.New.PolicyVersion != "asked/1" || (place == 1) != (len(op.New.Links) == 1) {
+		if op.Kind != want || op.New == nil || op.New.PolicyVersion != f.Version()+"@asked-1" || (place == 1) != (len(op.New.Links) == 1) {
 			t.Errorf("taking %d: %+v", place, op)
 		}
 		if len(a.asked) != 1 || len(a.asked[0]) != 3 || len(a.asked[0][2].Features) != len(decision.Features(decision.Change)) {
@@ -58,6 +58,26 @@ func TestWhatAStatementDoesToAnEntryIsTheChoosersToDecide(t *testing.T) {
 		}
 		if place == (decision.Rules{}).Choose(decision.Change, a.asked[0]) && op.Kind != usual.Operations[len(usual.Operations)-1].Kind {
 			t.Errorf("what the rules take gives %s, and without a chooser %s", op.Kind, usual.Operations[len(usual.Operations)-1].Kind)
+		}
+	}
+}
+
+// leaving is a chooser that takes the first option of a role, and leaves the others to the rules.
+type leaving decision.Role
+
+func (l leaving) Choose(r decision.Role, options []learning.Option) int {
+	if r == decision.Role(l) {
+		return 0
+	}
+	return decision.Rules{}.Choose(r, options)
+}
+
+func TestWhatIsLookedUpIsTheChoosersToDecide(t *testing.T) {
+	f := embedded.NewFormer(embedded.IdentityOf("salimory"))
+	for role, want := range map[decision.Role]int{decision.Lookup: formation.NoNeighbours, decision.Change: 0} {
+		out, err := f.Deciding(leaving(role), "test").Extract(t.Context(), formationtest.Session("I moved to Porto last week."))
+		if err != nil || len(out) != 1 || out[0].Neighbours != want {
+			t.Errorf("%s: %+v, %v, want %d neighbours", role, out, err, want)
 		}
 	}
 }

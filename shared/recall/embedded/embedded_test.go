@@ -14,6 +14,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/recall/embedded"
@@ -301,5 +303,23 @@ func TestAnAuxiliaryIsNobody(t *testing.T) {
 		if err != nil || a.Abstained == answered {
 			t.Errorf("%s: %+v, %v", query, a, err)
 		}
+	}
+}
+
+// leaver is a chooser that shows nothing.
+type leaver struct{}
+
+func (leaver) Choose(decision.Role, []learning.Option) int { return 0 }
+
+// What a policy leaves out has no line; what stands in the core block has one whatever it says.
+func TestWhatHasALineIsTheChoosersToDecide(t *testing.T) {
+	nuts := mem("x", memory.KindFact, "Ana is allergic to nuts.")
+	e := standing(recall.Evidence{Query: "What tea does Ana love?", Now: now, Memories: bank(), WordBudget: 200}, nuts)
+	p, err := embedded.NewProfiler().Deciding(leaver{}).Profile(t.Context(), memory.Scope{}, e)
+	if err != nil || len(p.Sections) != 1 || p.Sections[0].Name != embedded.SectionCore || len(p.Cited) != 1 {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	if p, err := embedded.NewProfiler().Deciding(decision.Rules{}).Profile(t.Context(), memory.Scope{}, e); err != nil || len(p.Cited) < 2 {
+		t.Errorf("by the rules %+v, %v", p, err)
 	}
 }
