@@ -4,8 +4,11 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 )
 
 // ErrUnusableAnswer marks errors of a model that answered, but not with anything that can be
@@ -21,6 +24,48 @@ var ErrBudget = errors.New("budget of model tokens is used up")
 
 // ErrUnavailable marks errors of a dependency that cannot serve at the moment, and will again.
 var ErrUnavailable = errors.New("unavailable")
+
+// LaterError is an error of work whose turn comes at a time that is known: whoever holds a place for it may give that to others until then.
+type LaterError struct {
+	// After is how long it is until then.
+	After time.Duration
+	// Err says what is waited for.
+	Err error
+}
+
+// Error says what is waited for, and how long.
+func (e *LaterError) Error() string {
+	return fmt.Sprintf("%v, again in %s", e.Err, e.After.Round(time.Second))
+}
+
+// Unwrap returns what is waited for.
+func (e *LaterError) Unwrap() error { return e.Err }
+
+type patience struct {
+	most  time.Duration
+	begun atomic.Bool
+}
+
+type patienceKey struct{}
+
+// WithPatience has work under the returned context end with a LaterError that would have to wait longer than that for its turn. What has
+// begun waits as long as it has to: to come again would be to do twice what is done.
+func WithPatience(ctx context.Context, most time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, &patience{most: most})
+}
+
+// Begin says that it is the turn of work under ctx.
+func Begin(ctx context.Context) {
+	if p, ok := ctx.Value(patienceKey{}).(*patience); ok {
+		p.begun.Store(true)
+	}
+}
+
+// Impatient reports whether work under ctx would rather end than wait for that long.
+func Impatient(ctx context.Context, wait time.Duration) bool {
+	p, ok := ctx.Value(patienceKey{}).(*patience)
+	return ok && wait > p.most && !p.begun.Load()
+}
 
 // TerminalError is an error that no retry can repair: the input itself is wrong.
 type TerminalError struct {

@@ -458,6 +458,7 @@ func TestHowTemporalSeesFailures(t *testing.T) {
 		{"nor is another embedding", "terminal", fmt.Errorf("search: %w", bank.ErrEmbeddingMismatch), true, false},
 		{"so has one that is too long", "too_long", fmt.Errorf("ask: %w", llm.ErrTruncated), true, false},
 		{"an unusable answer has its own type", "malformed", fmt.Errorf("ask: %w", fault.ErrUnusableAnswer), false, false},
+		{"who is to come later has its own type", "later", fmt.Errorf("ask: %w", &fault.LaterError{After: time.Minute}), false, false},
 		{"an outage is tried again", "", errors.New("store is unavailable"), false, true},
 	}
 	for _, tt := range tests {
@@ -474,6 +475,8 @@ func TestHowTemporalSeesFailures(t *testing.T) {
 					t.Fatalf("%s gives %v", step, err)
 				} else if is && (app.Type() != tt.kind || app.NonRetryable() != tt.nonRetryable) {
 					t.Errorf("%s gives type %s, non-retryable %t", step, app.Type(), app.NonRetryable())
+				} else if is && (app.NextRetryDelay() == time.Minute) != (tt.kind == "later") {
+					t.Errorf("%s comes again after %s", step, app.NextRetryDelay())
 				}
 			}
 		})

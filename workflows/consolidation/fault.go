@@ -10,20 +10,26 @@ import (
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
 
-// Types of activity failures that Temporal does not retry by itself.
+// Types of activity failures. Temporal does not retry them by itself, but for errorLater, which comes again when it is its turn.
 const (
 	errorTerminal  = "terminal"
 	errorMalformed = "malformed"
 	errorTooLarge  = "too_large"
 	errorTooLong   = "too_long"
 	errorBudget    = "budget"
+	errorLater     = "later"
 	errorPanic     = "PanicError" // the SDK's own name
 )
 
 // classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, a model's answer that is too long is asked
 // for in parts, one that is otherwise unusable is tried a few times by the workflow, everything else for maxDuration.
 func classify(err error) error {
+	var later *fault.LaterError
 	switch {
+	case errors.As(err, &later):
+		return temporal.NewApplicationErrorWithOptions(err.Error(), errorLater, temporal.ApplicationErrorOptions{
+			Cause: err, NextRetryDelay: later.After,
+		})
 	case errors.Is(err, fault.ErrBudget):
 		return temporal.NewNonRetryableApplicationError(err.Error(), errorBudget, err)
 	case errors.Is(err, fault.ErrAnswerTooLong):
@@ -37,8 +43,8 @@ func classify(err error) error {
 	}
 }
 
-// logger is a log in which failures that no retry repairs are warnings, since callers are told of them, or a dead letter is: the SDK logs
-// all activities that fail as errors.
+// logger is a log in which failures that no retry repairs are warnings, since callers are told of them, or a dead letter is, and
+// nothing where one only waits for its turn: the SDK logs all activities that fail as errors.
 type logger struct{ log.Logger }
 
 // With implements log.WithLogger.
@@ -47,7 +53,12 @@ func (l logger) With(keyvals ...any) log.Logger { return logger{log.With(l.Logge
 // Error implements log.Logger.
 func (l logger) Error(msg string, keyvals ...any) {
 	for _, v := range keyvals {
-		if err, ok := v.(error); ok && (fault.IsTerminal(err) || errors.Is(err, fault.ErrBudget) || errors.Is(err, fault.ErrAnswerTooLong)) {
+		err, ok := v.(error)
+		if ok && errors.As(err, new(*fault.LaterError)) {
+			l.Info(msg, keyvals...)
+			return
+		}
+		if ok && (fault.IsTerminal(err) || errors.Is(err, fault.ErrBudget) || errors.Is(err, fault.ErrAnswerTooLong)) {
 			l.Warn(msg, keyvals...)
 			return
 		}

@@ -11,8 +11,13 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
+
+// patience is how long an activity waits for its turn at a model before it gives its place on the worker to another, perhaps of another
+// tenant, and comes again when it is due.
+const patience = 2 * time.Second
 
 // Observer gives every activity a span, a duration and a heartbeat.
 type Observer struct {
@@ -52,7 +57,7 @@ func (o *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	stop := heartbeat(ctx)
 	defer stop()
 	began, outcome := time.Now(), "done"
-	result, err := o.Next.ExecuteActivity(ctx, in)
+	result, err := o.Next.ExecuteActivity(fault.WithPatience(ctx, patience), in)
 	if err != nil {
 		outcome = "failed"
 		span.SetStatus(codes.Error, "activity failed") // the error's text may quote a model's answer

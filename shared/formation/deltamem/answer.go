@@ -51,6 +51,9 @@ type next struct {
 // Touched is what the operations are about; a step that searches touches nothing.
 func (n next) Touched(scope memory.Scope) memory.Touch { return memory.Touched(scope, n.operations) }
 
+// Parts is how many operations there are.
+func (n next) Parts() int { return len(n.operations) }
+
 // take reads an answer; what is wrong with it is a fault of package structured.
 func (s *agentSession) take(a answer, version string) (next, error) {
 	out := next{step: step{Thought: text.Cut(text.OneLine(strings.ReplaceAll(a.Thought, "\x00", "")), maxThoughtBytes)}}

@@ -46,6 +46,9 @@ type entries struct {
 // Touched is what the operations are about.
 func (e entries) Touched(scope memory.Scope) memory.Touch { return memory.Touched(scope, e.operations) }
 
+// Parts is how many operations there are.
+func (e entries) Parts() int { return len(e.operations) }
+
 // askEntries asks a role, the i-th of so many, once and turns its answer into operations.
 func askEntries[A answer](ctx context.Context, r llm.Role, d *roleInput, kinds []memory.Kind, i, roles int) (entries, error) {
 	v := d.view(kinds)

@@ -3,8 +3,10 @@ package llm_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +188,31 @@ func TestOfTwoAnswersThatArePartlyRightTheBetterCounts(t *testing.T) {
 			})
 			if err != nil || v.Score != tc.want {
 				t.Errorf("got %+v, %v, want the one of %v", v, err, tc.want)
+			}
+		})
+	}
+}
+
+// A repair without a fault that leaves out what was right before is not better: what failed is kept and shown, what is left out is lost.
+func TestARepairThatLeavesOutWhatWasRightDoesNotCount(t *testing.T) {
+	for name, tc := range map[string]struct {
+		second string
+		want   int
+	}{"it has all of it": {"[1,2]", 2}, "it leaves some of it out": {"[1]", 3}} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t)
+			s.Script(llm.RoleManager, llmtest.Text("[1,2,-3]"), llmtest.Text(tc.second))
+			got, err := llm.Ask(t.Context(), s.Client(t), llm.Request{Role: llm.RoleManager}, func(answer string) (out []int, err error) {
+				if err := json.Unmarshal([]byte(answer), &out); err != nil {
+					return nil, err
+				}
+				if slices.Min(out) < 0 {
+					return out, structured.Partly(structured.Faultf("one is wrong"), len(out)-1)
+				}
+				return out, nil
+			})
+			if err != nil || len(got) != tc.want {
+				t.Errorf("got %v, %v, want %d", got, err, tc.want)
 			}
 		})
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // What calls under way learn at the same time is the ratio that each of them saw, and not its power.
@@ -91,6 +93,38 @@ func TestACallThatWaitsDoesNotKeepOthersFromAnEndpointThatIsBack(t *testing.T) {
 		}
 		cancel()
 		waiting.Wait()
+	})
+}
+
+// Who is impatient gives its place up for the time that its turn comes at, but not once it has begun.
+func TestWhoIsImpatientComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := DefaultConfig()
+		cfg.Model, cfg.TokensPerMinute = "m", 600
+		c, err := NewClient(cfg, Deps{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ctx := fault.WithPatience(t.Context(), time.Second)
+		spends := func(context.Context) error { c.rate.use("acme", 900); return nil }
+		began := time.Now()
+		for range 2 {
+			if _, err := c.try(ctx, RoleFilter, "acme", spends); err != nil {
+				t.Errorf("what has begun waits: %v", err)
+			}
+		}
+		if took := time.Since(began).Round(time.Second); took != 30*time.Second {
+			t.Errorf("the second call came after %s, want half a minute", took)
+		}
+		var later *fault.LaterError
+		n, err := c.try(fault.WithPatience(t.Context(), time.Second), RoleFilter, "acme", spends)
+		if n != 0 || !errors.As(err, &later) || later.After.Round(time.Second) != 90*time.Second || !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%d attempts, %v; want none, and again in 90 s", n, err)
+		}
+		if _, err := c.try(fault.WithPatience(t.Context(), 2*time.Minute), RoleFilter, "acme", spends); err != nil {
+			t.Errorf("who is patient enough waits: %v", err)
+		}
 	})
 }
 

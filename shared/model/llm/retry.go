@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // try runs attempt until it succeeds, fails for good, or the attempts are used up. A place in the queue is
@@ -29,6 +31,8 @@ func (c *Client) try(ctx context.Context, role Role, tenant string, attempt func
 		return attempts, nil
 	case ctx.Err() != nil:
 		return attempts, context.Cause(ctx)
+	case errors.As(err, new(*fault.LaterError)):
+		return attempts - 1, err
 	case errors.Is(err, errLeftAlone):
 		return attempts - 1, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.As(err, &ae):
@@ -45,7 +49,7 @@ func (c *Client) again(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, new(*answerError)), errors.Is(err, errLeftAlone):
+	case errors.As(err, new(*answerError)), errors.Is(err, errLeftAlone), errors.As(err, new(*fault.LaterError)):
 		return backoff.Permanent(err)
 	case !errors.As(err, &se):
 		return err
@@ -64,6 +68,7 @@ func (c *Client) attempt(ctx context.Context, role Role, tenant string, attempt 
 		return err
 	}
 	defer leave()
+	fault.Begin(ctx)
 	timeout := c.cfg.TimeoutFor(role)
 	return c.breaker.run(ctx, timeout, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)

@@ -2,10 +2,16 @@ package llm
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mneme-memory/mneme/shared/fault"
 )
+
+// errTokens is what is waited for here.
+var errTokens = fmt.Errorf("%w: the tenant has used its tokens of this minute", ErrUnavailable)
 
 // tokenRate holds back a tenant whose calls have used more tokens than a minute's share. What a call uses is known when it is over: it is
 // paid for then, and the next waits until the debt is worked off. Tenants without a debt are not remembered.
@@ -61,14 +67,19 @@ func (t *tokenRate) over(tenant string) float64 {
 	return t.left(tenant).tokens - t.perSecond*time.Minute.Seconds()
 }
 
-// wait returns when the tenant has used less than a minute's share. It looks again after a wait, because others may have used more.
+// wait returns when the tenant has used less than a minute's share. It looks again after a wait, because others may have used more. Who
+// is not that patient gets a fault.LaterError.
 func (t *tokenRate) wait(ctx context.Context, tenant string) error {
 	for {
 		over := t.over(tenant)
 		if over < 0 {
 			return nil
 		}
-		timer := time.NewTimer(time.Duration((over/t.perSecond)*float64(time.Second)) + time.Millisecond)
+		due := time.Duration((over/t.perSecond)*float64(time.Second)) + time.Millisecond
+		if fault.Impatient(ctx, due) {
+			return &fault.LaterError{After: due, Err: errTokens}
+		}
+		timer := time.NewTimer(due)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
