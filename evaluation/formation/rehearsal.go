@@ -77,6 +77,13 @@ func rehearse(
 	if err := formed.Complete(); err != nil {
 		return err
 	}
+	return Retrieve(ctx, embedder, store, s, weights, k, keep)
+}
+
+// Retrieve hands over what could be shown of a bank for each of a subject's questions that have evidence, as Rehearse does.
+func Retrieve(
+	ctx context.Context, embedder embedding.Embedder, store bank.Bank, s dataset.Subject, weights []float32, k int, keep func(Rehearsed) error,
+) error {
 	index, err := Index(ctx, store, s.Scope)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ func RMM(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 		{"best order, maps, true citations", func(*learning.Options) {}},
 		{"drawn orders", func(o *learning.Options) { o.Reranker.Explore = 1 }},
 		{"without maps", func(o *learning.Options) { o.Reranker.LearningRate = 0 }},
+		{"maps, a hundred times as fast", func(o *learning.Options) { o.Reranker.LearningRate *= 100 }},
 		{"the generator's citations", func(o *learning.Options) { o.Generated = true }},
 		{"untrained", nil},
 	}

@@ -39,7 +39,7 @@ func (c *cli) eval() *cobra.Command {
 		Args:  args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.evalFormation(), c.evalRecall(), c.evalLearning(), c.evalRelation(), c.evalCases(), c.evalTraining())
+	cmd.AddCommand(c.evalFormation(), c.evalRecall(), c.evalLearning(), c.evalRelation(), c.evalCases(), c.evalTraining(), c.evalRelease())
 	return cmd
 }
 
