@@ -72,6 +72,7 @@ func AskJSON[A, T any](ctx context.Context, c *Client, r Request, use func(A) (T
 	return Ask(ctx, c, r, func(answer string) (T, error) {
 		var a A
 		if err := structured.Decode(*r.Schema, answer, &a); err != nil {
+			c.unfit(r.Role)
 			var none T
 			return none, err
 		}

@@ -193,6 +193,40 @@ func TestOfTwoAnswersThatArePartlyRightTheBetterCounts(t *testing.T) {
 	}
 }
 
+func TestThoughtsAreNoAnswer(t *testing.T) {
+	const draft = `{"word":"no","score":1,"tags":[]}`
+	parts := func(list string) string {
+		return `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":` + list + `}}]}`
+	}
+	for name, tc := range map[string]struct {
+		step llmtest.Step
+		want string // the word; empty where there is no answer
+	}{
+		"before it":             {llmtest.Text("<think>Maybe " + draft + "?</think>\n" + good), "yes"},
+		"opened by the prompt":  {llmtest.Text("Maybe " + draft + "?\n</think>\n" + good), "yes"},
+		"in other marks":        {llmtest.Text("[THINK]" + draft + "[/THINK]" + good), "yes"},
+		"that have no end":      {llmtest.Text("<think>Maybe " + good), ""},
+		"alone":                 {llmtest.Text("<think>Maybe " + good + "</think>"), ""},
+		"a mark that is quoted": {llmtest.Text(`{"word":"yes","score":0.5,"tags":["</think>` + strings.ReplaceAll(draft, `"`, `\"`) + `"]}`), "yes"},
+		"drafts without a mark": {llmtest.Text("Maybe " + draft + "? No: " + good), ""},
+		"in parts of their own": {llmtest.Body(parts(`[{"type":"thinking","text":"` + "Maybe" + `"},{"type":"text","text":"{\"word\":\"yes\","},` +
+			`{"type":"text","text":"\"score\":0.5,\"tags\":[]}"}]`)), "yes"},
+		"in parts, and no answer": {llmtest.Body(parts(`[{"type":"thinking","text":"Maybe"}]`)), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t)
+			s.Always(tc.step)
+			v, err := ask(t.Context(), s.Client(t))
+			if v.Word != tc.want || (err == nil) != (tc.want != "") {
+				t.Errorf("got %+v, %v, want %q", v, err, tc.want)
+			}
+			if err != nil && !errors.Is(err, fault.ErrUnusableAnswer) {
+				t.Errorf("got %v, want an answer that cannot be used", err)
+			}
+		})
+	}
+}
+
 // A repair without a fault that leaves out what was right before is not better: what failed is kept and shown, what is left out is lost.
 func TestARepairThatLeavesOutWhatWasRightDoesNotCount(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -82,14 +83,19 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 }
 
 // send makes one attempt. A server that does not take a field of the request is asked again at once
-// without it; each field can be dropped only once, so this ends.
+// without it; each field can be dropped only once, so this ends. Where it does not take the request without the field either, it was not
+// about the field: servers quote requests in their messages.
 func (c *Client) send(ctx context.Context, model string, r Request, rejected *exchange) (*openai.ChatCompletion, error) {
+	before := c.quirksOf(model)
 	for {
 		q := c.quirksOf(model)
 		res, err := c.chat.New(ctx, c.params(model, r, rejected, q), c.options(r.Role)...)
 		var se *StatusError
 		if errors.As(err, &se) && c.learn(model, q, se) {
 			continue
+		}
+		if errors.As(err, &se) && se.rejects() && q != before {
+			c.setQuirks(model, before)
 		}
 		return res, err
 	}
@@ -110,10 +116,10 @@ var plainPath = strings.NewReplacer(`\`, `\\`, ".", `\.`, "*", `\*`, "?", `\?`, 
 func (c *Client) params(model string, r Request, rejected *exchange, q quirks) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{Model: model}
 	system := r.System
-	switch {
-	case r.Schema != nil && q.noSchema:
+	if r.Schema != nil && (q.noSchema || q.loose) {
 		system += "\n\nAnswer with one JSON object that fits this JSON Schema, and nothing else:\n" + r.Schema.String()
-	case r.Schema != nil:
+	}
+	if r.Schema != nil && !q.noSchema {
 		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
 			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: r.Schema.Name, Strict: param.NewOpt(true), Schema: *r.Schema},
 		}
@@ -163,8 +169,46 @@ func readChoice(res *openai.ChatCompletion) (string, error) {
 		return "", &answerError{fmt.Errorf("%w: content filter", ErrRefused)}
 	case choice.FinishReason == "length":
 		return "", &answerError{ErrTruncated}
-	case strings.TrimSpace(choice.Message.Content) == "":
+	}
+	text := withoutThoughts(written(choice.Message))
+	if strings.TrimSpace(text) == "" {
 		return "", &answerError{fmt.Errorf("%w: no text", ErrEmpty)}
 	}
-	return choice.Message.Content, nil
+	return text, nil
+}
+
+// written is the text of a message. Some servers answer with a list of parts, thoughts among them, of which those of type text count.
+func written(m openai.ChatCompletionMessage) string {
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if raw := m.JSON.Content.Raw(); !strings.HasPrefix(raw, "[") || json.Unmarshal([]byte(raw), &parts) != nil {
+		return m.Content
+	}
+	var out strings.Builder
+	for _, p := range parts {
+		if p.Type == "text" {
+			out.WriteString(p.Text)
+		}
+	}
+	return out.String()
+}
+
+// withoutThoughts takes out what a model that thinks has put before its answer, where the server has not: no draft of an answer counts, and
+// nobody is shown it. Prompts of some models open the thoughts themselves, so that the answer has only their end. Thoughts without an end
+// have no answer after them.
+func withoutThoughts(text string) string {
+	trimmed := strings.TrimSpace(text)
+	for _, mark := range [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}} {
+		opened := strings.HasPrefix(trimmed, mark[0])
+		before, after, ended := strings.Cut(trimmed, mark[1])
+		switch {
+		case opened && !ended:
+			return ""
+		case opened, ended && !strings.Contains(before, mark[0]) && !strings.HasPrefix(trimmed, "{"):
+			return after
+		}
+	}
+	return text
 }

@@ -132,12 +132,34 @@ func (c *Client) model(r Role) (string, error) {
 // quirks are what a model's server turned out not to take.
 type quirks struct {
 	noSchema, noTemperature, noSeed, newTokenLimit bool
+	// loose says that answers do not have the schema's form although the server takes one, so that prompts have to show it, too.
+	loose bool
 }
 
 func (c *Client) quirksOf(model string) quirks {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.quirks[model]
+}
+
+func (c *Client) setQuirks(model string, q quirks) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.quirks[model] = q
+}
+
+// unfit notes that an answer of a role did not have the form that was asked for: whoever takes schemas does not hold answers to them.
+func (c *Client) unfit(r Role) {
+	model := c.cfg.ModelFor(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.quirks[model]
+	if q.loose || q.noSchema {
+		return
+	}
+	q.loose = true
+	c.quirks[model] = q
+	c.log.Warn("model server takes a schema and does not hold answers to it, showing it in prompts, too", "model", model)
 }
 
 // learn notes the request field that the endpoint complains about, and reports whether sending again
@@ -171,7 +193,7 @@ func (c *Client) learn(model string, used quirks, e *StatusError) bool {
 func union(a, b quirks) quirks {
 	return quirks{
 		noSchema: a.noSchema || b.noSchema, noTemperature: a.noTemperature || b.noTemperature,
-		noSeed: a.noSeed || b.noSeed, newTokenLimit: a.newTokenLimit || b.newTokenLimit,
+		noSeed: a.noSeed || b.noSeed, newTokenLimit: a.newTokenLimit || b.newTokenLimit, loose: a.loose || b.loose,
 	}
 }
 

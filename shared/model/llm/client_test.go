@@ -14,6 +14,65 @@ import (
 	"github.com/mneme-memory/mneme/shared/platform/config"
 )
 
+// A server that takes a schema and does not care for it is shown it, in the repair and from then on.
+func TestTheSchemaIsShownWhereAnswersDoNotHaveItsForm(t *testing.T) {
+	s := llmtest.New(t)
+	s.Always(llmtest.Reply(func(c llmtest.Call) string {
+		if strings.Contains(c.Messages[0].Content, verdictSchema.String()) {
+			return good
+		}
+		return "| word | score |"
+	}))
+	c := s.Client(t)
+	for range 2 {
+		if _, err := ask(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.Calls(llm.RoleManager)); n != 3 {
+		t.Errorf("%d requests, want one, its repair, and one", n)
+	}
+}
+
+// Servers quote requests in their messages: what is said of a field there is no complaint about it.
+func TestAFieldIsNotGivenUpForAnErrorThatIsNotAboutIt(t *testing.T) {
+	for name, body := range map[string]string{
+		"a validator's": `{"detail":[{"loc":["body","messages"],"msg":"too few","input":{"response_format":1,"temperature":0}}]}`,
+		"a text":        `bad request: {"response_format":{},"temperature":0}`,
+	} {
+		s := llmtest.New(t)
+		s.Always(llmtest.PlainStatus(422, body))
+		c := s.Client(t)
+		if _, err := ask(t.Context(), c); !errors.Is(err, llm.ErrRejected) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		s.Always(llmtest.Text(good))
+		if _, err := ask(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		calls := s.Calls(llm.RoleManager)
+		if last := calls[len(calls)-1]; last.ResponseFormat.Type == "" || last.Temperature == nil {
+			t.Errorf("%s: schema %q, temperature %v were given up", name, last.ResponseFormat.Type, last.Temperature)
+		}
+	}
+}
+
+func TestWhatARejectionIsAbout(t *testing.T) {
+	for body, want := range map[string]error{
+		`{"error":{"code":"content_filter","message":"x"}}`:                                             llm.ErrRefused,
+		`{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}`:                       llm.ErrTruncated,
+		`{"error":{"message":"the request exceeds the available context size, try increasing it"}}`:     llm.ErrTruncated,
+		`{"object":"error","message":"This model's maximum context length is 8192 tokens.","code":400}`: llm.ErrTruncated,
+		`{"error":{"message":"messages are wrong","type":"invalid_request_error"}}`:                     llm.ErrRejected,
+	} {
+		s := llmtest.New(t)
+		s.Always(llmtest.PlainStatus(400, body))
+		if _, err := ask(t.Context(), s.Client(t)); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", body, err, want)
+		}
+	}
+}
+
 func TestRequestCarriesSettingsAndSchema(t *testing.T) {
 	s := llmtest.New(t)
 	s.Script(llm.RoleManager, llmtest.Text(good))

@@ -3,6 +3,8 @@ package llm
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,8 +83,10 @@ func (e *StatusError) kind() error {
 		return ErrUnavailable
 	case e.Status == 401 || e.Status == 403 || e.Code == quotaUsedUp:
 		return ErrUnauthorized
-	case e.Code == contextExceeded || e.Status == 400 && strings.Contains(e.message, "context length"):
+	case e.tooLong():
 		return ErrTruncated
+	case slices.Contains(filtered, e.Code):
+		return fmt.Errorf("%w: content filter", ErrRefused)
 	case e.Status == 404:
 		return ErrNotFound
 	default:
@@ -90,9 +94,23 @@ func (e *StatusError) kind() error {
 	}
 }
 
-// contextExceeded is the code of a 400 for a request that is too long for the model. Some servers give a
-// number for a code, and say it in words.
-const contextExceeded = "context_length_exceeded"
+// filtered are the codes of a 400 for a request that a content filter does not let pass.
+var filtered = []string{"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "data_inspection_failed"}
+
+// tooLong reports whether the request is too long for the model. Servers say it by a code, by a type, or in words alone.
+func (e *StatusError) tooLong() bool {
+	if e.Code == "context_length_exceeded" || e.Type == "exceed_context_size_error" || e.Status == http.StatusRequestEntityTooLarge {
+		return true
+	}
+	said := strings.ToLower(e.message)
+	return e.rejects() && slices.ContainsFunc([]string{"context length", "context size", "context window", "prompt is too long"},
+		func(words string) bool { return strings.Contains(said, words) })
+}
+
+// rejects reports whether the endpoint found the request itself wrong.
+func (e *StatusError) rejects() bool {
+	return e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity
+}
 
 // quotaUsedUp is the code of a 429 that no waiting repairs.
 const quotaUsedUp = "insufficient_quota"
@@ -106,7 +124,7 @@ func (e *StatusError) retryable() bool {
 
 // names reports whether the endpoint complains about a request field.
 func (e *StatusError) names(field string) bool {
-	if e.Status != 400 && e.Status != 422 {
+	if !e.rejects() {
 		return false
 	}
 	if e.Param != "" {

@@ -55,6 +55,13 @@ func readOverride(dir, file string) ([]byte, error) {
 	if dir == "" {
 		return nil, nil
 	}
+	name, _, _ := strings.Cut(file, ".")
+	others, _ := filepath.Glob(filepath.Join(dir, name+".v*.tmpl")) // its one error is of the pattern
+	for _, other := range others {
+		if other = filepath.Base(other); other != file {
+			return nil, fmt.Errorf("prompt directory: has %s, which nothing reads: the built-in prompt is %s; carry what is yours over", other, file)
+		}
+	}
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(dir); err != nil {

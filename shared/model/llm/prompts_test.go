@@ -14,6 +14,17 @@ const goodPrompt = `{{define "system"}}Rules of {{.Params.Name}}.{{end}}{{define
 
 type promptParams struct{ Name string }
 
+func TestAnOverrideOfAnotherVersionIsNotIgnored(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "filter.v2.tmpl"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := llm.LoadPrompt(fstest.MapFS{"filter.v3.tmpl": {Data: []byte("x")}}, dir, "filter.v3.tmpl", nil)
+	if err == nil || !strings.Contains(err.Error(), "filter.v2.tmpl") || !strings.Contains(err.Error(), "filter.v3.tmpl") {
+		t.Errorf("got %v, want both versions named", err)
+	}
+}
+
 func load(t *testing.T, override string) (llm.Prompt, error) {
 	t.Helper()
 	builtin := fstest.MapFS{"prompts/x.v1.tmpl": {Data: []byte(goodPrompt)}}

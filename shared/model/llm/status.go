@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -40,11 +41,13 @@ func statusAsError(key config.Secret) option.Middleware {
 	}
 }
 
-// parseStatus reads the error forms in use: {"error":{...}}, {"error":"..."}, {"message":...}, and text.
+// parseStatus reads the error forms in use: {"error":{...}}, {"error":"..."}, {"message":...}, {"detail":...}, and text. Of the message it
+// keeps what the server says, not what it quotes of the request.
 func parseStatus(body []byte, key config.Secret) *StatusError {
 	var outer struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
 	}
 	var inner struct {
 		Message string `json:"message"`
@@ -57,9 +60,31 @@ func parseStatus(body []byte, key config.Secret) *StatusError {
 		return e
 	}
 	_ = json.Unmarshal(outer.Error, &inner) // a form of its own leaves the fields empty
+	var said string
+	_ = json.Unmarshal(outer.Error, &said)
+	if m := strings.TrimSpace(strings.Join([]string{outer.Message, inner.Message, said, detail(outer.Detail)}, " ")); m != "" {
+		e.message = m
+	}
 	code, _ := inner.Code.(string)
 	e.Code, e.Type, e.Param = identifier(code, key), identifier(inner.Type, key), identifier(inner.Param, key)
 	return e
+}
+
+// detail is what validators such as FastAPI's say: a text, or what is wrong and where.
+func detail(raw json.RawMessage) string {
+	var said string
+	if json.Unmarshal(raw, &said) == nil {
+		return said
+	}
+	var all []struct {
+		Loc []any  `json:"loc"`
+		Msg string `json:"msg"`
+	}
+	_ = json.Unmarshal(raw, &all)
+	for _, d := range all {
+		said += fmt.Sprint(d.Msg, " ", d.Loc, " ")
+	}
+	return said
 }
 
 var identifierPattern = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)

@@ -1,14 +1,15 @@
 package structured
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
 )
 
 // Decode reads an answer into out, a pointer to a struct, and holds it against the schema. An answer that is
-// not JSON as a whole is searched for the first balanced object that fits, because models wrap
-// theirs in prose or code fences. Errors quote nothing of the answer.
+// not JSON as a whole is searched for the balanced object that fits, because models wrap theirs in prose or code fences. Which of several
+// that differ is meant nobody knows: it may be a draft, or what a user said. Errors quote nothing of the answer.
 func Decode(schema Schema, answer string, out any) error {
 	whole := []byte(strings.TrimSpace(answer))
 	if json.Valid(whole) {
@@ -19,30 +20,48 @@ func Decode(schema Schema, answer string, out any) error {
 		return Faultf("the answer holds no complete JSON object")
 	}
 	var first error
+	var fitting json.RawMessage
 	for _, c := range candidates {
-		err := decodeInto(schema, c, out)
-		if err == nil {
-			return nil
-		}
-		if first == nil {
+		f, err := fit(schema, c)
+		switch {
+		case err == nil && fitting != nil && !bytes.Equal(f, fitting):
+			return Faultf("the answer holds several JSON objects that fit, and which one is meant is not clear; give one alone")
+		case err == nil:
+			fitting = f
+		case first == nil:
 			first = err
 		}
 	}
-	return first
+	if fitting == nil {
+		return first
+	}
+	return read(fitting, out)
 }
 
 func decodeInto(schema Schema, data []byte, out any) error {
-	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
-		return Faultf("the answer is no JSON that can be read")
-	}
-	v, err := schema.root.fit("$", v)
+	f, err := fit(schema, data)
 	if err != nil {
 		return err
 	}
-	// Encoded anew, because a duplicate key or a key in another case would reach encoding/json's struct
-	// decoder differently from what was checked.
-	if err := json.Unmarshal(mustJSON(v), out); err != nil {
+	return read(f, out)
+}
+
+// fit returns the data as it fits the schema, encoded anew, because a duplicate key or a key in another case would reach encoding/json's
+// struct decoder differently from what was checked.
+func fit(schema Schema, data []byte) (json.RawMessage, error) {
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		return nil, Faultf("the answer is no JSON that can be read")
+	}
+	v, err := schema.root.fit("$", v)
+	if err != nil {
+		return nil, err
+	}
+	return mustJSON(v), nil
+}
+
+func read(data json.RawMessage, out any) error {
+	if err := json.Unmarshal(data, out); err != nil {
 		return Faultf("the answer does not fit the schema")
 	}
 	return nil

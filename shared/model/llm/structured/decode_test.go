@@ -19,7 +19,7 @@ var verdictSchema = structured.SchemaOf[verdict]("verdict")
 
 const good = `{"word":"yes","score":0.5,"tags":[]}`
 
-func TestDecodeFindsTheFirstObjectThatFits(t *testing.T) {
+func TestDecodeFindsTheObjectThatFits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string
 		want   string // the word; empty where the answer must be rejected
@@ -29,7 +29,8 @@ func TestDecodeFindsTheFirstObjectThatFits(t *testing.T) {
 		"thinking aloud first":    {`I considered {"word":"no"} at first, but: ` + good, "yes"},
 		"braces in strings":       {`see: {"word":"yes","score":1,"tags":["}{\"","{"]} done`, "yes"},
 		"an unbalanced brace":     {`oh {dear, ` + good, "yes"},
-		"two that fit":            {`{"word":"no","score":1} or ` + good, "no"},
+		"two that fit":            {`{"word":"no","score":1} or ` + good, ""},
+		"the same one twice":      {good + " or rather\n" + `{"score":0.5,"word":"yes","tags":[]}`, "yes"},
 		"inside an array":         {`[` + good + `]`, ""},
 		"not closed":              {`here: {"word":"yes","score":1`, ""},
 		"nothing":                 {"", ""},
