@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -52,6 +53,25 @@ type Chooser interface {
 	// Choose returns the place of the option that is taken; there is at least one.
 	Choose(r Role, options []learning.Option) int
 }
+
+// Either has a chooser decide between two options, and returns whether it takes the second: that has the log-odds base and the features,
+// which are only asked for where somebody reads them. The first has none.
+func Either(choose Chooser, r Role, about string, base float64, features func() []float64) bool {
+	if _, plain := choose.(Rules); plain {
+		return base > 0
+	}
+	second := learning.Option{Features: features(), Base: base}
+	return choose.Choose(r, []learning.Option{{Features: make([]float64, len(second.Features)), About: about}, second}) == 1
+}
+
+// Odds are the log-odds of a probability, within bounds.
+func Odds(p float64) float64 {
+	p = min(1-1e-6, max(1e-6, p))
+	return math.Log(p / (1 - p))
+}
+
+// Above are the log-odds of a probability over those of a threshold. One that is the threshold counts as above it.
+func Above(p, threshold float64) float64 { return Odds(p) - Odds(threshold) + 1e-9 }
 
 // Rules is the chooser of a program without a policy: the option with the greatest log-odds, the first of several. It is safe for
 // concurrent use.
