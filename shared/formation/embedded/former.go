@@ -49,6 +49,9 @@ func (f *Former) Deciding(choose decision.Chooser, version string) *Former {
 	return &other
 }
 
+// Chooser decides for the former.
+func (f *Former) Chooser() decision.Chooser { return f.choose }
+
 var _ formation.Former = (*Former)(nil)
 
 // NewFormer returns the former with the relation models that are part of the program; they take some milliseconds to load, and a tenth of a
