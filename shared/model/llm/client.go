@@ -139,7 +139,9 @@ type quirks struct {
 func (c *Client) quirksOf(model string) quirks {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.quirks[model]
+	q := c.quirks[model]
+	q.noSchema, q.loose = q.noSchema || c.cfg.SchemaIn == "prompt", q.loose || c.cfg.SchemaIn == "both"
+	return q
 }
 
 func (c *Client) setQuirks(model string, q quirks) {
@@ -154,7 +156,7 @@ func (c *Client) unfit(r Role) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.quirks[model]
-	if q.loose || q.noSchema {
+	if q.loose || q.noSchema || c.cfg.SchemaIn != "auto" {
 		return
 	}
 	q.loose = true
