@@ -21,8 +21,7 @@ func (c *cli) up() *cobra.Command {
 		Short: "Run all of Mneme on this machine until interrupted",
 		Long: "up starts Weaviate, Temporal, a Kafka broker, Redis and the services on loopback, with free ports and\n" +
 			"the data folder given by --data, and prints where everything listens. The first time it builds the servers.\n" +
-			"Of Weaviate the ports of gRPC and of cluster data listen on all interfaces, which it cannot be told: they give memories\n" +
-			"without a key, so run it behind a firewall. Settings of the services (docs/configuration.md) are taken from the environment.",
+			"Settings of the services (docs/configuration.md) are taken from the environment.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormation(strategy, policy); err != nil {

@@ -28,16 +28,29 @@ const CacheEnv = "MNEME_CACHE_DIR"
 // lockRetry is how often a waiting process looks whether another one has finished the same build.
 const lockRetry = 200 * time.Millisecond
 
-// builder says which package `go build` builds in the module of a server.
-func builder(name string) (pkg string, err error) {
+// builder says which package `go build` builds in the module of a server, and what is edited of which dependency.
+func builder(name string) (b build, err error) {
 	switch name {
 	case NameWeaviate:
-		return "github.com/weaviate/weaviate/cmd/weaviate-server", nil
+		const module = "github.com/weaviate/weaviate"
+		return build{pkg: module + "/cmd/weaviate-server", edited: module, edits: []edit{
+			{"adapters/handlers/grpc/server.go", everywhere, onLoopback},
+			{"adapters/handlers/rest/clusterapi/grpc/server.go", everywhere, onLoopback},
+			{"adapters/handlers/rest/clusterapi/serve.go", everywhere, onLoopback},
+			{"adapters/handlers/rest/configure_api.go", everywhere, onLoopback},
+		}}, nil
 	case NameTemporal:
-		return ".", nil
+		return build{pkg: "."}, nil
 	}
-	return "", fmt.Errorf("unknown server %q", name)
+	return b, fmt.Errorf("unknown server %q", name)
 }
+
+// everywhere is how Weaviate names the addresses that it listens on and has no setting for: its gRPC port gives memories, its cluster data
+// port even deletes them, without a key.
+const (
+	everywhere = `fmt.Sprintf(":%d"`
+	onLoopback = `fmt.Sprintf("` + loopback + `:%d"`
+)
 
 // Build makes sure that the named servers are built; see [Binary].
 func Build(ctx context.Context, progress io.Writer, names ...string) error {
@@ -57,7 +70,7 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 	if progress == nil {
 		progress = io.Discard
 	}
-	pkg, err := builder(name)
+	b, err := builder(name)
 	if err != nil {
 		return "", err
 	}
@@ -66,7 +79,7 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 		return "", fmt.Errorf("build %s server: %w", name, err)
 	}
 	module := filepath.Join(root, "deploy", "embedded", name)
-	sum, err := moduleHash(module)
+	sum, err := moduleHash(module, b.edits)
 	if err != nil {
 		return "", fmt.Errorf("build %s server: %w", name, err)
 	}
@@ -76,7 +89,8 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 	}
 	binary := filepath.Join(dir, name+"-"+sum)
 	err = onceOnDisk(ctx, binary, func() error {
-		return goBuild(ctx, progress, build{name: name, module: module, pkg: pkg, out: binary})
+		b.name, b.module, b.out = name, module, binary
+		return goBuild(ctx, progress, b)
 	})
 	if err != nil {
 		return "", fmt.Errorf("build %s server: %w", name, err)
@@ -137,8 +151,8 @@ func cacheDir(root string) string {
 	return filepath.Join(root, ".cache")
 }
 
-// moduleHash identifies what a build of the module yields: its sources, its pinned dependencies and the platform.
-func moduleHash(module string) (string, error) {
+// moduleHash identifies what a build of the module yields: its sources, its pinned dependencies, what is edited of them, and the platform.
+func moduleHash(module string, edits []edit) (string, error) {
 	files, err := filepath.Glob(filepath.Join(module, "*"))
 	if err != nil {
 		return "", err
@@ -153,6 +167,9 @@ func moduleHash(module string) (string, error) {
 	slices.Sort(files)
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s/%s\n", runtime.GOOS, runtime.GOARCH)
+	for _, e := range edits {
+		fmt.Fprintf(hash, "%q\n", e)
+	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {

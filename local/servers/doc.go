@@ -5,8 +5,8 @@
 //
 // All servers keep their state below [Options.Dir] and may share one directory: a server called x owns x/ (data),
 // x.log, x.pid, x.lock and x.ports.json in it. They listen on 127.0.0.1 at free ports, which are remembered in the
-// directory, so a later run on the same directory finds clients' and clusters' addresses still valid. Only Weaviate's
-// gRPC and cluster data ports bind all interfaces, because Weaviate has no setting for them.
+// directory, so a later run on the same directory finds clients' and clusters' addresses still valid. What a
+// server has no setting for is edited in what it is built of: Weaviate's gRPC and cluster data ports would be of all interfaces.
 //
 // Every server value has the same life:
 //

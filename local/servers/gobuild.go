@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ type build struct {
 	module string // directory of the module
 	pkg    string // package to build in it
 	out    string // path of the binary
+	edited string // dependency that edits are of
+	edits  []edit
 }
 
 // urls are cut out of build errors: where modules come from is nobody's business.
@@ -33,7 +36,20 @@ func goBuild(ctx context.Context, progress io.Writer, b build) error {
 		return err
 	}
 	partial := b.out + ".partial"
-	cmd := exec.CommandContext(ctx, tool, "build", "-trimpath", "-ldflags=-s -w", "-o", partial, b.pkg)
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", partial}
+	if len(b.edits) > 0 {
+		folder, err := os.MkdirTemp(filepath.Dir(b.out), "edits-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(folder)
+		list, err := overlay(ctx, tool, b.module, b.edited, folder, b.edits)
+		if err != nil {
+			return err
+		}
+		args = append(args, "-overlay", list)
+	}
+	cmd := exec.CommandContext(ctx, tool, append(args, b.pkg)...)
 	cmd.Dir = b.module
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
 	var output bytes.Buffer

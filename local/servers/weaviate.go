@@ -24,8 +24,7 @@ const (
 )
 
 // StartWeaviate starts Weaviate on the directory and returns when it is ready for requests, in 2-7 seconds. The first
-// call ever builds the server, which takes minutes. Its gRPC and cluster data ports listen on all interfaces, because
-// the server has no setting for them: do not run it on a machine whose ports others reach.
+// call ever builds the server, which takes minutes. All of its ports are of loopback.
 func StartWeaviate(ctx context.Context, o Options) (*Weaviate, error) {
 	o, err := o.prepare()
 	if err != nil {
