@@ -16,9 +16,9 @@ type edit struct {
 	old, new string
 }
 
-// overlay writes edited copies of a dependency's files to a folder and returns the file that tells `go build` to take them. A text that is
-// not there is an error: another version of the module needs another look.
-func overlay(ctx context.Context, tool, module, dependency, folder string, edits []edit) (string, error) {
+// edited copies a dependency of a module to a folder, edits the copy, and returns a file for `go build -modfile` that takes it. A text that
+// is not there is an error: another version of the dependency needs another look.
+func edited(ctx context.Context, tool, module, dependency, folder string, edits []edit) (string, error) {
 	cmd := exec.CommandContext(ctx, tool, "mod", "download", "-json", dependency)
 	cmd.Dir, cmd.Env = module, append(os.Environ(), "GOWORK=off")
 	out, err := cmd.Output()
@@ -29,26 +29,32 @@ func overlay(ctx context.Context, tool, module, dependency, folder string, edits
 	if err := json.Unmarshal(out, &downloaded); err != nil {
 		return "", fmt.Errorf("go mod download %s: %w", dependency, err)
 	}
-	root, replaced := downloaded.Dir, map[string]string{}
-	for i, e := range edits {
-		source := filepath.Join(root, filepath.FromSlash(e.file))
-		content, err := os.ReadFile(source) //nolint:gosec // of the module cache
+	copied := filepath.Join(folder, "edited")
+	if err := os.CopyFS(copied, os.DirFS(downloaded.Dir)); err != nil {
+		return "", fmt.Errorf("copy %s: %w", dependency, err)
+	}
+	for _, e := range edits {
+		file := filepath.Join(copied, filepath.FromSlash(e.file))
+		content, err := os.ReadFile(file)
 		if err != nil {
 			return "", err
 		}
 		if !bytes.Contains(content, []byte(e.old)) {
 			return "", fmt.Errorf("%s of %s does not have %q: the edit has to follow the pinned version", e.file, dependency, e.old)
 		}
-		copied := filepath.Join(folder, fmt.Sprintf("%d.go", i))
-		if err := os.WriteFile(copied, bytes.ReplaceAll(content, []byte(e.old), []byte(e.new)), 0o600); err != nil {
+		if err := os.WriteFile(file, bytes.ReplaceAll(content, []byte(e.old), []byte(e.new)), 0o600); err != nil {
 			return "", err
 		}
-		replaced[source] = copied
 	}
-	list, err := json.Marshal(map[string]any{"Replace": replaced})
-	if err != nil {
-		return "", err
+	replace := fmt.Appendf(nil, "\nreplace %s => %q\n", dependency, copied)
+	for name, more := range map[string][]byte{"go.mod": replace, "go.sum": nil} {
+		content, err := os.ReadFile(filepath.Join(module, name))
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), append(content, more...), 0o600); err != nil {
+			return "", err
+		}
 	}
-	file := filepath.Join(folder, "overlay.json")
-	return file, os.WriteFile(file, list, 0o600)
+	return filepath.Join(folder, "go.mod"), nil
 }

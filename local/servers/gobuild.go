@@ -43,11 +43,14 @@ func goBuild(ctx context.Context, progress io.Writer, b build) error {
 			return err
 		}
 		defer os.RemoveAll(folder)
-		list, err := overlay(ctx, tool, b.module, b.edited, folder, b.edits)
+		if folder, err = filepath.Abs(folder); err != nil {
+			return err
+		}
+		modfile, err := edited(ctx, tool, b.module, b.edited, folder, b.edits)
 		if err != nil {
 			return err
 		}
-		args = append(args, "-overlay", list)
+		args = append(args, "-modfile", modfile)
 	}
 	cmd := exec.CommandContext(ctx, tool, append(args, b.pkg)...)
 	cmd.Dir = b.module
