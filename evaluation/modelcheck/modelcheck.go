@@ -77,9 +77,17 @@ func Cases(roles []llm.Role) int {
 	return n
 }
 
-// Run puts the cases to the model of a client. Its error says that nothing could be asked: a role without a model or with a prompt that
-// does not work, or ctx at an end. What the model does wrong is in the report.
-func Run(ctx context.Context, client *llm.Client, o Options) (Report, error) {
+// Run puts the cases to the models of an endpoint. Its error says that nothing could be asked: settings or prompts that do not work, or ctx
+// at an end. What a model does wrong is in the report.
+func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
+	cfg.Breaker = llm.Breaker{} // what one role's model does must not keep the others from being asked
+	cfg.TenantConcurrency = max(cfg.TenantConcurrency, o.Parallel)
+	transport := newWatch(max(1, o.Parallel))
+	defer transport.CloseIdleConnections()
+	client, err := llm.NewClient(cfg, llm.Deps{Transport: transport})
+	if err != nil {
+		return Report{}, err
+	}
 	roles := o.Roles
 	if len(roles) == 0 {
 		roles = Roles()
@@ -108,7 +116,7 @@ func Run(ctx context.Context, client *llm.Client, o Options) (Report, error) {
 type result struct {
 	name          string
 	wrong         string
-	err           error
+	failure       string // why there is no usable answer; empty where there is one
 	calls         int64
 	input, output int64
 	took          time.Duration
@@ -146,12 +154,16 @@ func told(o Options) {
 
 func one(ctx context.Context, s subject, c labelled) result {
 	var used llm.Usage
+	var came seen
 	began := time.Now()
-	wrong, err := c.ask(llm.WithUsage(ctx, &used), s)
-	return result{
-		name: c.name, wrong: wrong, err: err, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(),
-		took: time.Since(began),
+	wrong, err := c.ask(watched(llm.WithUsage(ctx, &used), &came), s)
+	out := result{
+		name: c.name, wrong: wrong, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(), took: time.Since(began),
 	}
+	if err != nil {
+		out.failure = failure(err, &came)
+	}
+	return out
 }
 
 // quantile is that of sorted durations, 0 of none.
@@ -173,15 +185,15 @@ func summarize(role llm.Role, client *llm.Client, results []result) RoleReport {
 		r.InputTokens += c.input
 		r.OutputTokens += c.output
 		switch {
-		case c.err != nil:
-			r.Failures[failure(c.err)]++
-			r.Wrong = append(r.Wrong, c.name+": "+failure(c.err))
+		case c.failure != "":
+			r.Failures[c.failure]++
+			r.Wrong = append(r.Wrong, c.name+": "+c.failure)
 		case c.calls > 1:
 			r.ValidRepaired++
 		default:
 			r.ValidFirst++
 		}
-		if c.err == nil {
+		if c.failure == "" {
 			took = append(took, c.took)
 			if c.wrong == "" {
 				r.Right++

@@ -3,6 +3,7 @@ package modelcheck_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func options(roles ...llm.Role) modelcheck.Options {
 
 func check(t *testing.T, s *llmtest.Server, roles ...llm.Role) modelcheck.Report {
 	t.Helper()
-	r, err := modelcheck.Run(t.Context(), s.Client(t), options(roles...))
+	r, err := modelcheck.Run(t.Context(), s.Config(), options(roles...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestEveryRoleIsAskedEachOfItsCases(t *testing.T) {
 	o := options()
 	var done atomic.Int32
 	o.Done = func() { done.Add(1) }
-	r, err := modelcheck.Run(t.Context(), s.Client(t), o)
+	r, err := modelcheck.Run(t.Context(), s.Config(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +72,12 @@ func TestEveryRoleIsAskedEachOfItsCases(t *testing.T) {
 const uncounted = `{"choices":[{"finish_reason":"stop",` +
 	`"message":{"role":"assistant","content":"{\"turns\":[{\"id\":\"t1\",\"score\":1}]}"}}]}`
 
+// filteredBefore refuses a prompt as an endpoint with a content filter does.
+func filteredBefore(w http.ResponseWriter, _ *http.Request, _ llmtest.Call) {
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = io.WriteString(w, `{"error":{"message":"the prompt was filtered","param":"prompt","code":"content_filter","status":400}}`)
+}
+
 func TestWeaknessesAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		options  []llmtest.Option
@@ -78,18 +85,21 @@ func TestWeaknessesAreFound(t *testing.T) {
 		failures string
 		advice   string
 	}{
-		"away":           {step: llmtest.Status(http.StatusServiceUnavailable), failures: "unreachable", advice: "MNEME_LLM_BASE_URL"},
-		"overloaded":     {step: llmtest.RateLimited("3600"), failures: "unreachable", advice: "MNEME_LLM_BASE_URL"},
-		"no key":         {step: llmtest.Status(http.StatusUnauthorized), failures: "unauthorized", advice: "MNEME_LLM_API_KEY"},
-		"no such model":  {step: llmtest.Status(http.StatusNotFound), failures: "unknown model or path", advice: "MNEME_LLM_MODEL_FILTER"},
-		"small window":   {step: llmtest.Status(http.StatusBadRequest), failures: "rejected", advice: "context window"},
-		"cut off":        {step: llmtest.Truncated(), failures: "cut off", advice: "MNEME_LLM_MAX_OUTPUT_TOKENS"},
-		"refuses":        {step: llmtest.Refusal(), failures: "refused", advice: "choose another"},
-		"filtered":       {step: llmtest.Filtered(), failures: "refused", advice: "choose another"},
-		"says nothing":   {step: llmtest.EmptyText(), failures: "empty", advice: "think"},
-		"only prose":     {step: llmtest.Text("I would keep them all."), failures: "malformed", advice: "larger model"},
-		"no schema":      {options: []llmtest.Option{llmtest.WithRefusedFields("response_format")}, advice: "guided decoding"},
-		"counts nothing": {step: llmtest.Body(uncounted), advice: "counts no tokens"},
+		"away":             {step: llmtest.Status(http.StatusServiceUnavailable), failures: "unreachable", advice: "MNEME_LLM_BASE_URL"},
+		"overloaded":       {step: llmtest.RateLimited("3600"), failures: "rate limited", advice: "MNEME_LLM_CONCURRENCY_BY_ROLE"},
+		"a login page":     {step: llmtest.Body("<html>Log in</html>"), failures: "no completions", advice: "MNEME_LLM_BASE_URL"},
+		"no key":           {step: llmtest.Status(http.StatusUnauthorized), failures: "unauthorized", advice: "MNEME_LLM_API_KEY"},
+		"no such model":    {step: llmtest.Status(http.StatusNotFound), failures: "unknown model or path", advice: "MNEME_LLM_MODEL_FILTER"},
+		"small window":     {step: llmtest.Status(http.StatusBadRequest), failures: "rejected", advice: "context window"},
+		"cut off":          {step: llmtest.Truncated(), failures: "cut off", advice: "MNEME_LLM_MAX_OUTPUT_TOKENS"},
+		"refuses":          {step: llmtest.Refusal(), failures: "refused", advice: "model itself refuses"},
+		"refuses in words": {step: llmtest.Text("I’m sorry, but I can’t assist with that."), failures: "refused", advice: "model itself refuses"},
+		"filtered":         {step: llmtest.Filtered(), failures: "filtered", advice: "content filter"},
+		"filtered before":  {step: filteredBefore, failures: "filtered", advice: "content filter"},
+		"says nothing":     {step: llmtest.EmptyText(), failures: "empty", advice: "think"},
+		"only prose":       {step: llmtest.Text("I would keep them all."), failures: "malformed", advice: "larger model"},
+		"no schema":        {options: []llmtest.Option{llmtest.WithRefusedFields("response_format")}, advice: "guided decoding"},
+		"counts nothing":   {step: llmtest.Body(uncounted), advice: "counts no tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := llmtest.New(t, c.options...)
@@ -107,6 +117,27 @@ func TestWeaknessesAreFound(t *testing.T) {
 				t.Errorf("advised %q", r.Advice)
 			}
 		})
+	}
+}
+
+// A role whose endpoint answers nonsense says nothing of the next one's.
+func TestARoleIsNotBlamedForTheOneBefore(t *testing.T) {
+	s := llmtest.New(t)
+	s.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
+		if c.Role == llm.RoleFilter {
+			llmtest.Body("<html>Log in</html>")(w, r, c)
+			return
+		}
+		llmtest.FakeModel()(w, r, c)
+	})
+	cfg := s.Config()
+	cfg.Breaker.Failures = 2
+	r, err := modelcheck.Run(t.Context(), cfg, options(llm.RoleFilter, llm.RoleManager))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, m := r.Roles[0], r.Roles[1]; f.Failures["no completions"] == 0 || m.ValidFirst != m.Cases || len(m.Failures) != 0 {
+		t.Errorf("filter %v, manager %+v", f.Failures, m)
 	}
 }
 
@@ -129,12 +160,12 @@ func TestWhatCannotBeAsked(t *testing.T) {
 	s := llmtest.New(t)
 	o := options()
 	o.Formation.PromptDir = "/does/not/exist"
-	if _, err := modelcheck.Run(t.Context(), s.Client(t), o); err == nil {
+	if _, err := modelcheck.Run(t.Context(), s.Config(), o); err == nil {
 		t.Error("a prompt directory that does not exist is no error")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := modelcheck.Run(ctx, s.Client(t), options()); !errors.Is(err, context.Canceled) {
+	if _, err := modelcheck.Run(ctx, s.Config(), options()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package modelcheck
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/model/llm"
@@ -59,24 +60,42 @@ func (r Report) Least() float64 {
 // Why a case has no usable answer.
 const (
 	failUnreachable  = "unreachable"
+	failLimited      = "rate limited"
+	failForeign      = "no completions"
 	failUnauthorized = "unauthorized"
 	failUnknown      = "unknown model or path"
 	failRejected     = "rejected"
 	failTruncated    = "cut off"
+	failFiltered     = "filtered"
 	failRefused      = "refused"
 	failEmpty        = "empty"
 	failMalformed    = "malformed"
 	failOther        = "failed"
 )
 
-func failure(err error) string {
+// failure names an error, and what came from the endpoint with it.
+func failure(err error, came *seen) string {
+	came.mu.Lock()
+	defer came.mu.Unlock()
+	var status *llm.StatusError
+	switch {
+	case errors.Is(err, llm.ErrUnauthorized): // also a quota that is used up, which is a 429, too
+		return failUnauthorized
+	case came.status == http.StatusTooManyRequests:
+		return failLimited
+	case came.foreign:
+		return failForeign
+	case came.filtered, errors.As(err, &status) && status.Code == "content_filter":
+		return failFiltered
+	case errors.Is(err, llm.ErrMalformed) && declines(came.text):
+		return failRefused
+	}
 	for _, f := range []struct {
 		err  error
 		name string
 	}{
-		{llm.ErrUnavailable, failUnreachable}, {llm.ErrUnauthorized, failUnauthorized}, {llm.ErrNotFound, failUnknown},
-		{llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty},
-		{llm.ErrMalformed, failMalformed},
+		{llm.ErrUnavailable, failUnreachable}, {llm.ErrNotFound, failUnknown}, {llm.ErrRejected, failRejected},
+		{llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty}, {llm.ErrMalformed, failMalformed},
 	} {
 		if errors.Is(err, f.err) {
 			return f.name
@@ -99,11 +118,15 @@ func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, f := range []struct{ name, what string }{
 		{failUnreachable, "the endpoint was not reached, or not in time: look at MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and the server's load"},
+		{failLimited, "the endpoint's rate limit is reached (429), which says nothing of the model: set MNEME_LLM_TENANT_TOKENS_PER_MINUTE and " +
+			"MNEME_LLM_CONCURRENCY_BY_ROLE to what it grants, and check with --parallel 1"},
+		{failForeign, "what answers does not speak chat completions, as a login page or another server: look at MNEME_LLM_BASE_URL"},
 		{failUnauthorized, "the endpoint refuses the key: look at MNEME_LLM_API_KEY, its rights and its quota"},
 		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) + " and MNEME_LLM_BASE_URL"},
 		{failRejected, "the endpoint rejects the request: look at the server's log; its context window may be too small"},
 		{failTruncated, "answers are cut off: raise MNEME_LLM_MAX_OUTPUT_TOKENS, or switch the model's thinking off (MNEME_LLM_EXTRA_BODY)"},
-		{failRefused, "the model, or a filter before it, refuses: choose another for " + setting(role)},
+		{failFiltered, "a content filter of the endpoint (content_filter) stops what is asked or answered: loosen it there, or choose another endpoint"},
+		{failRefused, "the model itself refuses: choose another for " + setting(role)},
 		{failEmpty, "answers are empty: the model may think without an end; switch that off (MNEME_LLM_EXTRA_BODY)"},
 		{failMalformed, "answers do not have the form that is wanted, even when told what is wrong: choose a larger model for " + setting(role)},
 	} {

@@ -97,19 +97,16 @@ func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
 	if err != nil {
 		return usageError{err}
 	}
-	settings.Endpoint.TenantConcurrency = max(settings.Endpoint.TenantConcurrency, a.parallel)
-	client, err := llm.NewClient(settings.Endpoint, llm.Deps{})
-	if err != nil {
-		return usageError{fmt.Errorf("the model of MNEME_LLM_*: %w", err)}
-	}
-	defer client.Close()
 	o.Formation, o.Recall = settings.Formation, settings.Recall
 	bar := c.bar(modelcheck.Cases(o.Roles), "cases")
 	o.Done = func() { _ = bar.Add(1) } // a bar that cannot be drawn is no error
-	report, err := modelcheck.Run(ctx, client, o)
+	report, err := modelcheck.Run(ctx, settings.Endpoint, o)
 	_ = bar.Finish()
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
 		return fmt.Errorf("check the model: %w", err)
+	case err != nil:
+		return usageError{fmt.Errorf("the model of MNEME_LLM_*: %w", err)}
 	}
 	if c.json {
 		err = writeJSON(c.out, report)
