@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
@@ -28,7 +29,7 @@ type Options struct {
 	Recall    recallllm.Options
 	// Parallel is how many cases are asked at the same time; 0 means one.
 	Parallel int
-	// Done is told after each case; nil for nobody.
+	// Done is told after each case, also by several at the same time; nil for nobody.
 	Done func()
 }
 
@@ -102,12 +103,16 @@ func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
 		return Report{}, err
 	}
 	var out Report
+	vain := most
 	for _, role := range roles {
-		results := ask(ctx, s, casesOf(role), o)
+		results, stopped := ask(ctx, s, casesOf(role), cfg.TimeoutFor(role), vain, o)
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
 		}
-		out.Roles = append(out.Roles, summarize(role, client, results))
+		if stopped != "" {
+			vain = 1 // whether it is the role's or the endpoint's, one case tells
+		}
+		out.Roles = append(out.Roles, summarize(role, client, results, stopped))
 	}
 	return out, nil
 }
@@ -122,28 +127,57 @@ type result struct {
 	took          time.Duration
 }
 
-// ask puts cases to the model, some at the same time.
-func ask(ctx context.Context, s subject, cases []labelled, o Options) []result {
-	out := make([]result, len(cases))
+// most is how many cases in a row may come to nothing for what is the endpoint's before the rest of a role is not asked.
+const most = 3
+
+// ask puts cases to the model: one by one until one is answered, or vain of them came to nothing for what is the endpoint's, and from then
+// on some at the same time. Until then a case may take no longer than the timeout of one request, so that an endpoint that hangs is found
+// out soon. It returns why the rest was not asked, where it was not.
+func ask(ctx context.Context, s subject, cases []labelled, timeout time.Duration, vain int, o Options) (out []result, stopped string) {
+	out = make([]result, len(cases))
 	places := make(chan struct{}, max(1, o.Parallel))
-	done := make(chan struct{})
-	for i, c := range cases {
-		places <- struct{}{}
-		go func() {
-			out[i] = one(ctx, s, c)
-			<-places
-			done <- struct{}{}
-		}()
-		if i+1 >= cap(places) { // as many as may run are under way
-			<-done
-			told(o)
+	var mu sync.Mutex // of what follows
+	inVain, answered := 0, false
+	put := func(ctx context.Context, i int) {
+		r := one(ctx, s, cases[i])
+		mu.Lock()
+		defer mu.Unlock()
+		out[i] = r
+		switch {
+		case !slices.Contains(endpointFailures, r.failure):
+			inVain, answered, vain = 0, true, most
+		case stopped == "":
+			if inVain++; inVain >= vain {
+				stopped = r.failure
+			}
 		}
 	}
-	for range min(len(cases), cap(places)-1) {
-		<-done
+	var under sync.WaitGroup
+	for i, c := range cases {
+		places <- struct{}{}
+		mu.Lock()
+		stop, scout := stopped != "", !answered
+		mu.Unlock()
+		switch {
+		case stop:
+			out[i] = result{name: c.name, failure: failNotAsked}
+		case scout:
+			bounded, cancel := context.WithTimeout(ctx, timeout)
+			put(bounded, i)
+			cancel()
+		default:
+			under.Go(func() {
+				put(ctx, i)
+				<-places
+				told(o)
+			})
+			continue
+		}
+		<-places
 		told(o)
 	}
-	return out
+	under.Wait()
+	return out, stopped
 }
 
 func told(o Options) {
@@ -175,10 +209,10 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 }
 
 // summarize reports a role.
-func summarize(role llm.Role, client *llm.Client, results []result) RoleReport {
+func summarize(role llm.Role, client *llm.Client, results []result, stopped string) RoleReport {
 	r := RoleReport{
 		Role: string(role), Model: client.ModelFor(role), Schema: role != llm.RoleGenerator && client.TakesSchema(role), Cases: len(results),
-		Failures: map[string]int{}, Wrong: []string{},
+		Failures: map[string]int{}, Wrong: []string{}, Stopped: stopped,
 	}
 	var took []time.Duration
 	for _, c := range results {

@@ -1,9 +1,11 @@
 package modelcheck
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/model/llm"
@@ -28,6 +30,8 @@ type RoleReport struct {
 	Right int `json:"right"`
 	// Failures are the cases without a usable answer, by why.
 	Failures map[string]int `json:"failures"`
+	// Stopped is why the rest of the cases was not asked; empty where all were.
+	Stopped string `json:"stopped,omitempty"`
 	// P50 and P95 are how long a case took that was answered, repairs included, in milliseconds.
 	P50 int64 `json:"p50_ms"`
 	P95 int64 `json:"p95_ms"`
@@ -57,6 +61,16 @@ func (r Report) Least() float64 {
 	return least
 }
 
+// Reached reports whether the endpoint was there for every role.
+func (r Report) Reached() bool {
+	return !slices.ContainsFunc(r.Roles, func(role RoleReport) bool { return role.Stopped == failUnreachable })
+}
+
+// Complete reports whether every case was asked.
+func (r Report) Complete() bool {
+	return !slices.ContainsFunc(r.Roles, func(role RoleReport) bool { return role.Stopped != "" })
+}
+
 // Why a case has no usable answer.
 const (
 	failUnreachable  = "unreachable"
@@ -71,7 +85,11 @@ const (
 	failEmpty        = "empty"
 	failMalformed    = "malformed"
 	failOther        = "failed"
+	failNotAsked     = "not asked"
 )
+
+// endpointFailures say nothing of a model, and will not be others with the next case.
+var endpointFailures = []string{failUnreachable, failLimited, failForeign, failUnauthorized, failUnknown}
 
 // failure names an error, and what came from the endpoint with it.
 func failure(err error, came *seen) string {
@@ -94,8 +112,8 @@ func failure(err error, came *seen) string {
 		err  error
 		name string
 	}{
-		{llm.ErrUnavailable, failUnreachable}, {llm.ErrNotFound, failUnknown}, {llm.ErrRejected, failRejected},
-		{llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty}, {llm.ErrMalformed, failMalformed},
+		{llm.ErrUnavailable, failUnreachable}, {context.DeadlineExceeded, failUnreachable}, {llm.ErrNotFound, failUnknown},
+		{llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty}, {llm.ErrMalformed, failMalformed},
 	} {
 		if errors.Is(err, f.err) {
 			return f.name
@@ -125,10 +143,12 @@ func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
 		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) + " and MNEME_LLM_BASE_URL"},
 		{failRejected, "the endpoint rejects the request: look at the server's log; its context window may be too small"},
 		{failTruncated, "answers are cut off: raise MNEME_LLM_MAX_OUTPUT_TOKENS, or switch the model's thinking off (MNEME_LLM_EXTRA_BODY)"},
-		{failFiltered, "a content filter of the endpoint (content_filter) stops what is asked or answered: loosen it there, or choose another endpoint"},
+		{failFiltered, "a content filter of the endpoint (content_filter) stops what is asked or answered: loosen it there, or choose " +
+			"another endpoint"},
 		{failRefused, "the model itself refuses: choose another for " + setting(role)},
 		{failEmpty, "answers are empty: the model may think without an end; switch that off (MNEME_LLM_EXTRA_BODY)"},
 		{failMalformed, "answers do not have the form that is wanted, even when told what is wrong: choose a larger model for " + setting(role)},
+		{failNotAsked, "not asked, because of what became of those before"},
 	} {
 		if n := r.Failures[f.name]; n > 0 {
 			add("%d of %d: %s", n, r.Cases, f.what)

@@ -49,7 +49,7 @@ func (c *cli) checkModel() *cobra.Command {
 		Long: "model puts some sixty labelled cases to the endpoint of MNEME_LLM_*, role by role, with the prompts, schemas and checks\n" +
 			"that the services use, and prints what was found: whether answers fit their form at first or after one repair, how many\n" +
 			"decisions are right, how long they take, what they cost, and what to set where the model falls short. It needs nothing\n" +
-			"but the endpoint.",
+			"but the endpoint. Where this is not reached, or grants no more, it stops after a few cases.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runCheckModel(cmd.Context(), a) },
 	}
@@ -85,6 +85,12 @@ func (a checkModelArgs) options() (modelcheck.Options, error) {
 	return o, nil
 }
 
+// What a check ends with where the report has told it already.
+var (
+	errModelUnreachable = errors.New("the endpoint of MNEME_LLM_BASE_URL was not reached")
+	errModelNotAsked    = errors.New("not all cases were asked, because of what became of the first")
+)
+
 // errModelFallsShort is that the model decides too few cases rightly: the report has said it.
 var errModelFallsShort = errors.New("the model decides fewer cases rightly than --min-right")
 
@@ -113,10 +119,17 @@ func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
 	} else {
 		c.printModel(report, a)
 	}
-	if err == nil && report.Least() < a.minRight {
+	switch {
+	case err != nil:
+		return err
+	case !report.Reached():
+		return errModelUnreachable
+	case !report.Complete():
+		return errModelNotAsked
+	case report.Least() < a.minRight:
 		return errModelFallsShort
 	}
-	return err
+	return nil
 }
 
 func (c *cli) printModel(report modelcheck.Report, a checkModelArgs) {

@@ -42,3 +42,28 @@ func TestCheckModelRefusesWhatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// What is found of a model in the first few cases is no reason to ask all of them, nor is --min-right 0 one to be content.
+func TestCheckModelStopsWhereTheEndpointIsNotThere(t *testing.T) {
+	away := llmtest.New(t)
+	away.Stop()
+	limited := llmtest.New(t)
+	limited.Always(llmtest.RateLimited("3600"))
+	t.Setenv("MNEME_LLM_MODEL", "scripted")
+	t.Setenv("MNEME_LLM_RETRY_MAX", "0")
+	for name, c := range map[string]struct {
+		server   *llmtest.Server
+		code     int
+		words    string
+		requests int
+	}{
+		"away":    {server: away, code: cli.ExitUnreachable, words: "not reached"},
+		"limited": {server: limited, code: cli.ExitFailed, words: "rate limit", requests: 3 + 4},
+	} {
+		t.Setenv("MNEME_LLM_BASE_URL", c.server.Config().BaseURL)
+		code, out, errOut := run(t, "check", "model", "--min-right", "0")
+		if code != c.code || !strings.Contains(out, c.words) || !strings.Contains(out, "12 of 15: not asked") || c.server.Total() != c.requests {
+			t.Errorf("%s: exit code %d after %d requests: %s %s", name, code, c.server.Total(), out, errOut)
+		}
+	}
+}
