@@ -104,15 +104,20 @@ func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
 	}
 	var out Report
 	vain := most
+	probes := newProber(cfg, transport)
 	for _, role := range roles {
 		results, stopped := ask(ctx, s, casesOf(role), cfg.TimeoutFor(role), vain, o)
+		r := summarize(role, cfg, results, stopped)
+		if stopped != "" {
+			vain = 1 // whether it is the role's or the endpoint's, one case tells
+		} else {
+			probes.look(ctx, role, &r)
+		}
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
 		}
-		if stopped != "" {
-			vain = 1 // whether it is the role's or the endpoint's, one case tells
-		}
-		out.Roles = append(out.Roles, summarize(role, client, results, stopped))
+		r.Advice = advice(r, role, cfg)
+		out.Roles = append(out.Roles, r)
 	}
 	return out, nil
 }
@@ -209,9 +214,9 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 }
 
 // summarize reports a role.
-func summarize(role llm.Role, client *llm.Client, results []result, stopped string) RoleReport {
+func summarize(role llm.Role, cfg llm.Config, results []result, stopped string) RoleReport {
 	r := RoleReport{
-		Role: string(role), Model: client.ModelFor(role), Schema: role != llm.RoleGenerator && client.TakesSchema(role), Cases: len(results),
+		Role: string(role), Model: cfg.ModelFor(role), Cases: len(results),
 		Failures: map[string]int{}, Wrong: []string{}, Stopped: stopped,
 	}
 	var took []time.Duration
@@ -238,6 +243,5 @@ func summarize(role llm.Role, client *llm.Client, results []result, stopped stri
 	}
 	slices.Sort(took)
 	r.P50, r.P95 = quantile(took, 0.5).Milliseconds(), quantile(took, 0.95).Milliseconds()
-	r.Advice = advice(r, role, client)
 	return r
 }

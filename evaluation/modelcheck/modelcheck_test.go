@@ -157,6 +157,64 @@ func TestWhatEndsByItselfStopsNothing(t *testing.T) {
 	}
 }
 
+// heeding answers probes as an endpoint that sees to these forms, with a model that knows tomatoes; everything else is for the next step.
+func heeding(next llmtest.Step, forms ...string) llmtest.Step {
+	return func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
+		switch {
+		case len(c.Data()) > 0:
+			next(w, r, c)
+		case c.ResponseFormat.Type == "json_schema" && slices.Contains(forms, "json_schema"):
+			llmtest.Text(`{"shade_code":"k42"}`)(w, r, c)
+		case c.ResponseFormat.Type == "json_object" && slices.Contains(forms, "json_object"):
+			llmtest.Text(`{"colour":"red"}`)(w, r, c)
+		default:
+			llmtest.Text("It is red.")(w, r, c)
+		}
+	}
+}
+
+// probed does a step with probes; everything else is for the fake model.
+func probed(step llmtest.Step) llmtest.Step {
+	return func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
+		if len(c.Data()) > 0 {
+			llmtest.FakeModel()(w, r, c)
+			return
+		}
+		step(w, r, c)
+	}
+}
+
+// A server that takes response_format without heeding it looks like one that does.
+func TestFormsThatAreSeenToAreDetected(t *testing.T) {
+	for name, c := range map[string]struct {
+		options      []llmtest.Option
+		step         llmtest.Step
+		form, advice string
+	}{
+		"schema":  {step: heeding(llmtest.FakeModel(), "json_schema", "json_object"), form: modelcheck.FormSchema},
+		"JSON":    {step: heeding(llmtest.FakeModel(), "json_object"), form: modelcheck.FormJSON, advice: "not to a schema"},
+		"ignored": {step: heeding(llmtest.FakeModel()), form: modelcheck.FormNone, advice: "neither"},
+		"refused": {options: []llmtest.Option{llmtest.WithRefusedFields("response_format")}, form: modelcheck.FormNone, advice: "neither"},
+		"says no": {step: probed(llmtest.Refusal()), form: modelcheck.FormUnknown, advice: "could not be told"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t, c.options...)
+			if c.step != nil {
+				s.Always(c.step)
+			}
+			r := check(t, s, llm.RoleFilter, llm.RoleManager, llm.RoleGenerator)
+			for _, role := range r.Roles[:2] {
+				if role.Form != c.form || c.advice != "" && !advises(role, c.advice) || c.advice == "" && advises(role, "response_format") {
+					t.Errorf("%s: %q, advised %q", role.Role, role.Form, role.Advice)
+				}
+			}
+			if g := r.Roles[2]; g.Form != "" {
+				t.Errorf("a generator wants %q", g.Form)
+			}
+		})
+	}
+}
+
 func TestRepairsAreCountedApart(t *testing.T) {
 	s := llmtest.New(t)
 	s.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) { // as a small model that wants to be told twice

@@ -20,9 +20,10 @@ type Report struct {
 type RoleReport struct {
 	Role  string `json:"role"`
 	Model string `json:"model"`
-	// Schema says that the endpoint takes a JSON schema for the answers. Without, the schema is in the prompt. A generator has none.
-	Schema bool `json:"schema"`
-	Cases  int  `json:"cases"`
+	// Form is what the endpoint was found to see to in answers: one of the forms, or empty for a generator, which wants text, and for a
+	// role that was not asked to the end.
+	Form  string `json:"structured_output,omitempty"`
+	Cases int    `json:"cases"`
 	// ValidFirst answers had the form that is wanted at once, ValidRepaired after the model was shown what was wrong with them.
 	ValidFirst    int `json:"valid_first"`
 	ValidRepaired int `json:"valid_repaired"`
@@ -113,7 +114,8 @@ func failure(err error, came *seen) string {
 		name string
 	}{
 		{llm.ErrUnavailable, failUnreachable}, {context.DeadlineExceeded, failUnreachable}, {llm.ErrNotFound, failUnknown},
-		{llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty}, {llm.ErrMalformed, failMalformed},
+		{llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty},
+		{llm.ErrMalformed, failMalformed},
 	} {
 		if errors.Is(err, f.err) {
 			return f.name
@@ -131,7 +133,7 @@ const (
 )
 
 // advice says what to do about what was found, the most important first.
-func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
+func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, f := range []struct{ name, what string }{
@@ -161,13 +163,18 @@ func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
 	if first := float64(r.ValidFirst) / float64(answered); first < enoughValid {
 		add("only %d of %d answers had their form at first: each repair costs another call", r.ValidFirst, answered)
 	}
-	if !r.Schema && role != llm.RoleGenerator {
-		add("the endpoint takes no JSON schema (response_format): start it with guided decoding where it has that")
+	switch r.Form {
+	case FormJSON:
+		add("the endpoint sees to JSON, but not to a schema (response_format): start it with guided decoding where it has that")
+	case FormNone:
+		add("the endpoint heeds neither a JSON schema nor JSON mode (response_format): start it with guided decoding where it has that")
+	case FormUnknown:
+		add("whether the endpoint heeds a JSON schema (response_format) could not be told: it did not answer a short question")
 	}
 	if r.Share() < enoughRight && float64(r.Right) < enoughRight*float64(answered) {
 		add("%d of %d decisions are right: choose a larger model for %s", r.Right, r.Cases, setting(role))
 	}
-	if limit := client.Timeout(role).Milliseconds(); float64(r.P95) > slowShare*float64(limit) {
+	if limit := cfg.TimeoutFor(role).Milliseconds(); float64(r.P95) > slowShare*float64(limit) {
 		add("the slowest answers take %d ms of the %d that MNEME_LLM_TIMEOUT allows: raise it", r.P95, limit)
 	}
 	if r.InputTokens == 0 {

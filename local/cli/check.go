@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,18 +134,12 @@ func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
 }
 
 func (c *cli) printModel(report modelcheck.Report, a checkModelArgs) {
-	t := c.table("role", "model", "schema", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms", "tokens in", "out", "cost")
+	t := c.table("role", "model", "form seen to", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms",
+		"tokens in", "out", "cost")
 	for _, r := range report.Roles {
-		schema := "in the request"
-		if !r.Schema {
-			schema = "in the prompt"
-		}
-		if llm.Role(r.Role) == llm.RoleGenerator {
-			schema = "none"
-		}
 		cost := (float64(r.InputTokens)*a.priceIn + float64(r.OutputTokens)*a.priceUp) / 1e6
 		t.AppendRow(table.Row{
-			r.Role, printable(r.Model), schema, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
+			r.Role, printable(r.Model), cmp.Or(r.Form, "-"), fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
 			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95,
 			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", cost),
 		})

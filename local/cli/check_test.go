@@ -15,14 +15,15 @@ func TestCheckModel(t *testing.T) {
 	t.Setenv("MNEME_LLM_MODEL", "scripted")
 	code, out, errOut := run(t, "check", "model", "--json", "--min-right", "0")
 	var r modelcheck.Report
-	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitOK || err != nil || len(r.Roles) != len(modelcheck.Roles()) {
+	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitOK || err != nil || len(r.Roles) != len(modelcheck.Roles()) ||
+		r.Roles[0].Form != modelcheck.FormNone {
 		t.Fatalf("exit code %d, %v: %s %s", code, err, out, errOut)
 	}
 	code, out, errOut = run(t, "check", "model", "--role", "filter,generator", "--errors", "--price-in", "1", "--price-out", "4")
 	if code != cli.ExitFailed || !strings.Contains(errOut, "--min-right") {
 		t.Errorf("a model that understands nothing: exit code %d: %s", code, errOut)
 	}
-	for _, want := range []string{"filter", "generator", "scripted", "VALID AT FIRST", "larger model", "wrong: "} {
+	for _, want := range []string{"filter", "generator", "scripted", "VALID AT FIRST", "FORM SEEN TO", "none", "larger model", "wrong: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("prints no %q: %s", want, out)
 		}
