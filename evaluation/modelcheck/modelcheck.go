@@ -29,6 +29,8 @@ type Options struct {
 	Recall    recallllm.Options
 	// Parallel is how many cases are asked at the same time; 0 means one.
 	Parallel int
+	// Prompt is how long a prompt the window is looked at with, in tokens, at most what the role's has room for; 0 for not at all.
+	Prompt int64
 	// Done is told after each case, also by several at the same time; nil for nobody.
 	Done func()
 }
@@ -111,7 +113,7 @@ func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
 		if stopped != "" {
 			vain = 1 // whether it is the role's or the endpoint's, one case tells
 		} else {
-			probes.look(ctx, role, &r)
+			probes.look(ctx, role, o.Prompt, &r)
 		}
 		if err := ctx.Err(); err != nil {
 			return Report{}, err

@@ -3,8 +3,10 @@ package modelcheck_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -210,6 +212,92 @@ func TestFormsThatAreSeenToAreDetected(t *testing.T) {
 			}
 			if g := r.Roles[2]; g.Form != "" {
 				t.Errorf("a generator wants %q", g.Form)
+			}
+		})
+	}
+}
+
+// windowed answers long prompts as a model does that reads the last tokens of them only, and counts those where it counts.
+func windowed(tokens int, counts bool) llmtest.Step {
+	number := regexp.MustCompile(`number of this text is (\d+)`)
+	return probed(func(w http.ResponseWriter, _ *http.Request, c llmtest.Call) {
+		read := c.User()
+		read = read[max(0, len(read)-4*tokens):]
+		answer := "I see no number."
+		if found := number.FindStringSubmatch(read); found != nil {
+			answer = found[1]
+		}
+		w.Header().Set("Content-Type", "application/json")
+		usage := ""
+		if counts {
+			usage = fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":3},`, len(read)/4)
+		}
+		fmt.Fprintf(w, `{%s"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"%s"}}]}`, usage, answer)
+	})
+}
+
+// refusingOver refuses prompts of more tokens.
+func refusingOver(tokens int, next llmtest.Step) llmtest.Step {
+	return func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
+		if len(c.User())/4 > tokens {
+			llmtest.Status(http.StatusBadRequest)(w, r, c)
+			return
+		}
+		next(w, r, c)
+	}
+}
+
+// A server that cuts prompts silently looks perfect by its answers to short ones.
+func TestTheWindowIsSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		step        llmtest.Step
+		prompt      int64
+		result      string
+		least, most int64
+		advice      string
+		calls       int // for the window, of all roles together
+	}{
+		"large":                {windowed(100000, true), 8192, modelcheck.WindowHeld, 8000, 8300, "", 1},
+		"all that is set":      {windowed(100000, true), 100000, modelcheck.WindowHeld, 28000, 29000, "", 1},
+		"cut":                  {windowed(1500, true), 8192, modelcheck.WindowCut, 1500, 1500, "=1500 and MNEME_LLM_MAX_OUTPUT", 1},
+		"cut a little":         {windowed(6000, true), 8192, modelcheck.WindowCut, 4000, 4200, "MNEME_LLM_WINDOW=4", 2},
+		"cut, without a count": {windowed(1500, false), 8192, modelcheck.WindowCut, 1024, 1100, "num_ctx", 4},
+		"refused":              {refusingOver(5000, windowed(9000, true)), 8192, modelcheck.WindowRefused, 4000, 4200, "refuses", 2},
+		"not found":            {windowed(10, false), 8192, modelcheck.WindowUnknown, 0, 0, "could not be told", 5},
+		"not looked at":        {windowed(1500, true), 0, "", 0, 0, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := llmtest.New(t)
+			s.Always(c.step)
+			o := options(llm.RoleFilter, llm.RoleManager)
+			o.Prompt = c.prompt
+			r, err := modelcheck.Run(t.Context(), s.Config(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			long := 0
+			for _, call := range slices.Concat(s.Calls(llm.RoleFilter), s.Calls(llm.RoleManager)) {
+				if strings.Contains(call.User(), "number of this text") {
+					long++
+				}
+			}
+			if long != c.calls {
+				t.Errorf("%d long prompts, want %d", long, c.calls)
+			}
+			for _, role := range r.Roles {
+				w := role.Window
+				if c.prompt == 0 {
+					if w != nil {
+						t.Errorf("got %+v", w)
+					}
+					continue
+				}
+				if w == nil || w.Configured != 32768 || w.Result != c.result || w.Seen < c.least || w.Seen > c.most {
+					t.Errorf("got %+v", w)
+				}
+				if c.advice != "" && !advises(role, c.advice) || c.advice == "" && advises(role, "WINDOW") {
+					t.Errorf("advised %q", role.Advice)
+				}
 			}
 		})
 	}

@@ -33,7 +33,8 @@ type prober struct {
 
 // found is what probes found of a model.
 type found struct {
-	form string
+	form   string
+	window *Window
 }
 
 func newProber(cfg llm.Config, transport http.RoundTripper) *prober {
@@ -54,8 +55,8 @@ func (p *prober) room(role llm.Role) int64 {
 	return p.cfg.WindowFor(role) - p.cfg.MaxOutputTokensFor(role)
 }
 
-// look has a report say what probes find of the role's model.
-func (p *prober) look(ctx context.Context, role llm.Role, r *RoleReport) {
+// look has a report say what probes find of the role's model, its window by a prompt of so many tokens.
+func (p *prober) look(ctx context.Context, role llm.Role, prompt int64, r *RoleReport) {
 	of := p.of(role)
 	if role != llm.RoleGenerator {
 		if of.form == "" {
@@ -63,6 +64,10 @@ func (p *prober) look(ctx context.Context, role llm.Role, r *RoleReport) {
 		}
 		r.Form = of.form
 	}
+	if prompt > 0 && of.window == nil {
+		of.window = p.window(ctx, role, prompt)
+	}
+	r.Window = of.window
 }
 
 // put asks once, in no longer than one request of the role may take. format is what the request has as its response_format; nil for none.

@@ -22,8 +22,10 @@ type RoleReport struct {
 	Model string `json:"model"`
 	// Form is what the endpoint was found to see to in answers: one of the forms, or empty for a generator, which wants text, and for a
 	// role that was not asked to the end.
-	Form  string `json:"structured_output,omitempty"`
-	Cases int    `json:"cases"`
+	Form string `json:"structured_output,omitempty"`
+	// Window is what was seen of the model's window; nil where it was not looked at.
+	Window *Window `json:"window,omitempty"`
+	Cases  int     `json:"cases"`
 	// ValidFirst answers had the form that is wanted at once, ValidRepaired after the model was shown what was wrong with them.
 	ValidFirst    int `json:"valid_first"`
 	ValidRepaired int `json:"valid_repaired"`
@@ -155,6 +157,9 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 		if n := r.Failures[f.name]; n > 0 {
 			add("%d of %d: %s", n, r.Cases, f.what)
 		}
+	}
+	if line := r.Window.advise(cfg.MaxOutputTokensFor(role)); line != "" {
+		add("%s", line)
 	}
 	answered := r.ValidFirst + r.ValidRepaired
 	if answered == 0 {

@@ -32,6 +32,7 @@ type checkModelArgs struct {
 	minRight         float64
 	parallel         int
 	priceIn, priceUp float64
+	window           int64
 	wrong            bool
 }
 
@@ -43,7 +44,7 @@ type modelSettings struct {
 }
 
 func (c *cli) checkModel() *cobra.Command {
-	a := checkModelArgs{minRight: 0.8, parallel: 4}
+	a := checkModelArgs{minRight: 0.8, parallel: 4, window: 8192}
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Find out whether a model is good enough for the llm policy",
@@ -60,12 +61,14 @@ func (c *cli) checkModel() *cobra.Command {
 	f.IntVar(&a.parallel, "parallel", a.parallel, "cases that are asked at the same time")
 	f.Float64Var(&a.priceIn, "price-in", 0, "price of a million tokens of prompts, for the costs")
 	f.Float64Var(&a.priceUp, "price-out", 0, "price of a million tokens of answers, for the costs")
+	f.Int64Var(&a.window, "window-probe", a.window,
+		"tokens of a prompt that shows whether MNEME_LLM_WINDOW is there, at most what that has room for; 0 for none")
 	f.BoolVar(&a.wrong, "errors", false, "print each case that is not as it should be")
 	return cmd
 }
 
 func (a checkModelArgs) options() (modelcheck.Options, error) {
-	o := modelcheck.Options{Parallel: a.parallel}
+	o := modelcheck.Options{Parallel: a.parallel, Prompt: a.window}
 	for _, name := range a.roles {
 		if !slices.Contains(modelcheck.Roles(), llm.Role(name)) {
 			return o, usageError{fmt.Errorf("--role is %q, want one of %s", name, names(modelcheck.Roles()))}
@@ -80,6 +83,8 @@ func (a checkModelArgs) options() (modelcheck.Options, error) {
 		return o, usageError{fmt.Errorf("--min-right is %g, want 0 to 1", a.minRight)}
 	case a.parallel < 1 || a.parallel > 64:
 		return o, usageError{fmt.Errorf("--parallel is %d, want 1 to 64", a.parallel)}
+	case a.window < 0:
+		return o, usageError{fmt.Errorf("--window-probe is %d, want 0 or more", a.window)}
 	case a.priceIn < 0 || a.priceUp < 0:
 		return o, usageError{errors.New("--price-in or --price-out is less than 0")}
 	}
@@ -134,12 +139,12 @@ func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
 }
 
 func (c *cli) printModel(report modelcheck.Report, a checkModelArgs) {
-	t := c.table("role", "model", "form seen to", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms",
+	t := c.table("role", "model", "form seen to", "window", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms",
 		"tokens in", "out", "cost")
 	for _, r := range report.Roles {
 		cost := (float64(r.InputTokens)*a.priceIn + float64(r.OutputTokens)*a.priceUp) / 1e6
 		t.AppendRow(table.Row{
-			r.Role, printable(r.Model), cmp.Or(r.Form, "-"), fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
+			r.Role, printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
 			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95,
 			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", cost),
 		})

@@ -16,14 +16,16 @@ func TestCheckModel(t *testing.T) {
 	code, out, errOut := run(t, "check", "model", "--json", "--min-right", "0")
 	var r modelcheck.Report
 	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitOK || err != nil || len(r.Roles) != len(modelcheck.Roles()) ||
-		r.Roles[0].Form != modelcheck.FormNone {
+		r.Roles[0].Form != modelcheck.FormNone || r.Roles[0].Window == nil || r.Roles[0].Window.Configured != 32768 {
 		t.Fatalf("exit code %d, %v: %s %s", code, err, out, errOut)
 	}
 	code, out, errOut = run(t, "check", "model", "--role", "filter,generator", "--errors", "--price-in", "1", "--price-out", "4")
 	if code != cli.ExitFailed || !strings.Contains(errOut, "--min-right") {
 		t.Errorf("a model that understands nothing: exit code %d: %s", code, errOut)
 	}
-	for _, want := range []string{"filter", "generator", "scripted", "VALID AT FIRST", "FORM SEEN TO", "none", "larger model", "wrong: "} {
+	for _, want := range []string{
+		"filter", "generator", "scripted", "VALID AT FIRST", "FORM SEEN TO", "none", "WINDOW", "unknown", "larger model", "wrong: ",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("prints no %q: %s", want, out)
 		}
@@ -36,7 +38,7 @@ func TestCheckModel(t *testing.T) {
 func TestCheckModelRefusesWhatCannotBe(t *testing.T) {
 	t.Setenv("MNEME_LLM_MODEL", "")
 	for _, flags := range [][]string{
-		{}, {"--role", "cook"}, {"--min-right", "2"}, {"--parallel", "0"}, {"--price-in", "-1"}, {"more"},
+		{}, {"--role", "cook"}, {"--min-right", "2"}, {"--parallel", "0"}, {"--price-in", "-1"}, {"--window-probe", "-1"}, {"more"},
 	} {
 		if code, _, errOut := run(t, append([]string{"check", "model"}, flags...)...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d: %s", flags, code, errOut)
