@@ -129,6 +129,7 @@ type result struct {
 	name          string
 	wrong         string
 	failure       string // why there is no usable answer; empty where there is one
+	thinks        bool
 	calls         int64
 	input, output int64
 	took          time.Duration
@@ -204,6 +205,7 @@ func one(ctx context.Context, s subject, c labelled) result {
 	if err != nil {
 		out.failure = failure(err, &came)
 	}
+	out.thinks = came.thought()
 	return out
 }
 
@@ -225,6 +227,9 @@ func summarize(role llm.Role, cfg llm.Config, results []result, stopped string) 
 	for _, c := range results {
 		r.InputTokens += c.input
 		r.OutputTokens += c.output
+		if c.thinks {
+			r.Thinking++
+		}
 		switch {
 		case c.failure != "":
 			r.Failures[c.failure]++

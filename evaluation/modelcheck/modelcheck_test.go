@@ -2,6 +2,7 @@ package modelcheck_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -151,11 +152,11 @@ func TestWhatEndsByItselfStopsNothing(t *testing.T) {
 	if r := check(t, s, llm.RoleFilter).Roles[0]; r.Stopped != "" || r.ValidFirst != r.Cases-2 || r.Failures["unauthorized"] != 2 {
 		t.Errorf("got %+v", r)
 	}
-	s.Script(llm.RoleManager, llmtest.FakeModel(), llmtest.FakeModel(), llmtest.FakeModel())
+	s.Script(llm.RoleExtractor, llmtest.FakeModel(), llmtest.FakeModel(), llmtest.FakeModel())
 	s.Always(llmtest.Status(http.StatusUnauthorized))
-	r := check(t, s, llm.RoleManager).Roles[0]
-	if r.Stopped != "unauthorized" || r.ValidFirst != 3 || r.Failures["not asked"] == 0 || s.Count(llm.RoleManager) > 9 {
-		t.Errorf("got %+v after %d requests", r, s.Count(llm.RoleManager))
+	r := check(t, s, llm.RoleExtractor).Roles[0]
+	if r.Stopped != "unauthorized" || r.ValidFirst != 3 || r.Failures["not asked"] == 0 {
+		t.Errorf("got %+v", r)
 	}
 }
 
@@ -300,6 +301,30 @@ func TestTheWindowIsSeen(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// beside answers with thoughts in a field of their own.
+func beside(w http.ResponseWriter, _ *http.Request, c llmtest.Call) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{
+		"role": "assistant", "content": llmtest.Answer(c), "reasoning_content": "Let me see.",
+	}}}})
+}
+
+func TestThoughtsAreSeen(t *testing.T) {
+	for name, step := range map[string]llmtest.Step{
+		"before the answer": llmtest.Altered(func(a string) string { return "<think>Let me see.</think>\n" + a }),
+		"beside the answer": beside,
+	} {
+		s := llmtest.New(t)
+		s.Always(step)
+		if r := check(t, s, llm.RoleFilter).Roles[0]; r.Thinking != r.Cases || !advises(r, "MNEME_LLM_EXTRA_BODY") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if r := check(t, llmtest.New(t), llm.RoleFilter).Roles[0]; r.Thinking != 0 || advises(r, "thinks") {
+		t.Errorf("a model that does not think: %+v", r)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
@@ -33,6 +34,8 @@ type RoleReport struct {
 	Right int `json:"right"`
 	// Failures are the cases without a usable answer, by why.
 	Failures map[string]int `json:"failures"`
+	// Thinking is of how many cases the answers had the model's thoughts in or beside them.
+	Thinking int `json:"thinking"`
 	// Stopped is why the rest of the cases was not asked; empty where all were.
 	Stopped string `json:"stopped,omitempty"`
 	// P50 and P95 are how long a case took that was answered, repairs included, in milliseconds.
@@ -102,7 +105,7 @@ func failure(err error, came *seen) string {
 	switch {
 	case errors.Is(err, llm.ErrUnauthorized): // also a quota that is used up, which is a 429, too
 		return failUnauthorized
-	case came.status == http.StatusTooManyRequests:
+	case came.status == http.StatusTooManyRequests, came.status == 0 && errors.As(err, new(*fault.LaterError)): // also one not sent for that
 		return failLimited
 	case came.foreign:
 		return failForeign
@@ -157,6 +160,11 @@ func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 		if n := r.Failures[f.name]; n > 0 {
 			add("%d of %d: %s", n, r.Cases, f.what)
 		}
+	}
+	if r.Thinking > 0 {
+		add("in %d of %d the model thinks before it answers, which takes time and tokens of the answer: switch that off where quality allows "+
+			`(MNEME_LLM_EXTRA_BODY={"chat_template_kwargs":{"enable_thinking":false}}, {"reasoning_effort":"none"} or what the server knows), `+
+			"or leave room for it by MNEME_LLM_MAX_OUTPUT_TOKENS", r.Thinking, r.Cases)
 	}
 	if line := r.Window.advise(cfg.MaxOutputTokensFor(role)); line != "" {
 		add("%s", line)

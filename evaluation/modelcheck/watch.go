@@ -90,6 +90,13 @@ func (s *seen) note(status int, body []byte) {
 		strings.Contains(s.text, "<think") || strings.Contains(s.text, "</think")
 }
 
+// thought reports whether the model has thought aloud.
+func (s *seen) thought() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.thinks
+}
+
 // text is that of a content, which is a string or a list of parts.
 func text(content json.RawMessage) string {
 	var whole string
