@@ -31,6 +31,8 @@ type Options struct {
 	Parallel int
 	// Prompt is how long a prompt the window is looked at with, in tokens, at most what the role's has room for; 0 for not at all.
 	Prompt int64
+	// PriceIn and PriceOut are those of a million tokens of prompts and answers.
+	PriceIn, PriceOut float64
 	// Done is told after each case, also by several at the same time; nil for nobody.
 	Done func()
 }
@@ -118,6 +120,7 @@ func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
 		}
+		r.Cost = (float64(r.InputTokens)*o.PriceIn + float64(r.OutputTokens)*o.PriceOut) / 1e6
 		r.Advice = advice(r, role, cfg)
 		out.Roles = append(out.Roles, r)
 	}

@@ -44,6 +44,8 @@ type RoleReport struct {
 	// InputTokens and OutputTokens are those of all cases, as the endpoint counts them: 0 where it does not.
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
+	// Cost is that of all cases by the prices of the options, 0 where these are.
+	Cost float64 `json:"cost"`
 	// Wrong names the cases that were not decided as labelled, and what was wrong.
 	Wrong []string `json:"wrong"`
 	// Advice is what to set, or to choose, where the model falls short.

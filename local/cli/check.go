@@ -68,7 +68,7 @@ func (c *cli) checkModel() *cobra.Command {
 }
 
 func (a checkModelArgs) options() (modelcheck.Options, error) {
-	o := modelcheck.Options{Parallel: a.parallel, Prompt: a.window}
+	o := modelcheck.Options{Parallel: a.parallel, Prompt: a.window, PriceIn: a.priceIn, PriceOut: a.priceUp}
 	for _, name := range a.roles {
 		if !slices.Contains(modelcheck.Roles(), llm.Role(name)) {
 			return o, usageError{fmt.Errorf("--role is %q, want one of %s", name, names(modelcheck.Roles()))}
@@ -142,11 +142,10 @@ func (c *cli) printModel(report modelcheck.Report, a checkModelArgs) {
 	t := c.table("role", "model", "form seen to", "window", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms",
 		"tokens in", "out", "cost")
 	for _, r := range report.Roles {
-		cost := (float64(r.InputTokens)*a.priceIn + float64(r.OutputTokens)*a.priceUp) / 1e6
 		t.AppendRow(table.Row{
 			r.Role, printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
 			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95,
-			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", cost),
+			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", r.Cost),
 		})
 	}
 	t.Render()

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -13,11 +14,16 @@ import (
 func TestCheckModel(t *testing.T) {
 	t.Setenv("MNEME_LLM_BASE_URL", llmtest.New(t).Config().BaseURL)
 	t.Setenv("MNEME_LLM_MODEL", "scripted")
-	code, out, errOut := run(t, "check", "model", "--json", "--min-right", "0")
+	code, out, errOut := run(t, "check", "model", "--json", "--min-right", "0", "--price-in", "1", "--price-out", "4")
 	var r modelcheck.Report
 	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitOK || err != nil || len(r.Roles) != len(modelcheck.Roles()) ||
 		r.Roles[0].Form != modelcheck.FormNone || r.Roles[0].Window == nil || r.Roles[0].Window.Configured != 32768 {
 		t.Fatalf("exit code %d, %v: %s %s", code, err, out, errOut)
+	}
+	for _, role := range r.Roles {
+		if want := float64(role.InputTokens+4*role.OutputTokens) / 1e6; want == 0 || math.Abs(role.Cost-want) > 1e-9 {
+			t.Errorf("%s costs %g, want %g", role.Role, role.Cost, want)
+		}
 	}
 	code, out, errOut = run(t, "check", "model", "--role", "filter,generator", "--errors", "--price-in", "1", "--price-out", "4")
 	if code != cli.ExitFailed || !strings.Contains(errOut, "--min-right") {
