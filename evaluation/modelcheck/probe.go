@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/model/llm"
@@ -99,11 +100,15 @@ func (p *prober) put(ctx context.Context, role llm.Role, prompt string, format a
 	return answer, used.InputTokens(), err
 }
 
-// refused reports whether an endpoint does not take a request as it is.
+// refusals are the statuses of requests that an endpoint does not take.
+var refusals = []int{
+	http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusNotImplemented,
+}
+
+// refused reports whether an endpoint does not take a request as it is, whatever it says.
 func refused(err error) bool {
 	var status *llm.StatusError
-	return errors.As(err, &status) && (status.Status == http.StatusBadRequest || status.Status == http.StatusRequestEntityTooLarge ||
-		status.Status == http.StatusUnprocessableEntity || status.Status == http.StatusNotImplemented)
+	return errors.As(err, &status) && status.Code != contentFilter && slices.Contains(refusals, status.Status)
 }
 
 // colour is a form that nobody would answer in whom nothing makes.

@@ -96,6 +96,9 @@ const (
 	failNotAsked     = "not asked"
 )
 
+// contentFilter is what endpoints call one, in the code of an error and as the reason of an answer's end.
+const contentFilter = "content_filter"
+
 // endpointFailures say nothing of a model, and will not be others with the next case.
 var endpointFailures = []string{failUnreachable, failLimited, failForeign, failUnauthorized, failUnknown}
 
@@ -111,7 +114,7 @@ func failure(err error, came *seen) string {
 		return failLimited
 	case came.foreign:
 		return failForeign
-	case came.filtered, errors.As(err, &status) && status.Code == "content_filter":
+	case came.filtered, errors.As(err, &status) && status.Code == contentFilter:
 		return failFiltered
 	case errors.Is(err, llm.ErrMalformed) && declines(came.text):
 		return failRefused

@@ -85,7 +85,7 @@ func (s *seen) note(status int, body []byte) {
 		return
 	}
 	c := answer.Choices[0]
-	s.text, s.filtered = text(c.Message.Content), c.FinishReason == "content_filter"
+	s.text, s.filtered = text(c.Message.Content), c.FinishReason == contentFilter
 	s.thinks = s.thinks || c.Message.Reasoning != "" || c.Message.ReasoningContent != "" ||
 		strings.Contains(s.text, "<think") || strings.Contains(s.text, "</think")
 }

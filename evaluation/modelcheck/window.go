@@ -96,7 +96,8 @@ func (p *prober) window(ctx context.Context, role llm.Role, most int64) *Window 
 		case input > 0 && float64(input) < shortCount*float64(guess):
 			w.Seen, w.Result = input, WindowCut
 			return w
-		case strings.Contains(strings.NewReplacer(",", "", ".", "", " ", "").Replace(answer), number):
+		case w.Result == WindowRefused && err == nil, // who refuses what is too long does not cut the rest
+			strings.Contains(strings.NewReplacer(",", "", ".", "", " ", "").Replace(answer), number):
 			w.Seen, w.Result = cmp.Or(input, guess), cmp.Or(w.Result, WindowHeld)
 			return w
 		default:
