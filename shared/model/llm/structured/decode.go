@@ -8,35 +8,39 @@ import (
 
 // Decode reads an answer into out, a pointer to a struct, and holds it against the schema. An answer that is
 // not JSON as a whole is searched for the first balanced object that fits, because models wrap
-// theirs in prose or code fences. Errors quote nothing of the answer.
+// theirs in prose or code fences. One that fits but for things that stand apart (Item) counts where no other fits. Errors quote nothing of
+// the answer.
 func Decode(schema Schema, answer string, out any) error {
 	whole := []byte(strings.TrimSpace(answer))
 	if json.Valid(whole) {
-		return decodeInto(schema, whole, out)
+		return decodeInto(schema, whole, out, false)
 	}
 	candidates := objects(answer)
 	if len(candidates) == 0 {
 		return Faultf("the answer holds no complete JSON object")
 	}
 	var first error
-	for _, c := range candidates {
-		err := decodeInto(schema, c, out)
-		if err == nil {
-			return nil
-		}
-		if first == nil {
-			first = err
+	for _, strict := range []bool{true, false} {
+		first = nil
+		for _, c := range candidates {
+			err := decodeInto(schema, c, out, strict)
+			if err == nil {
+				return nil
+			}
+			if first == nil {
+				first = err
+			}
 		}
 	}
 	return first
 }
 
-func decodeInto(schema Schema, data []byte, out any) error {
+func decodeInto(schema Schema, data []byte, out any, strict bool) error {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
 		return Faultf("the answer is no JSON that can be read")
 	}
-	v, err := schema.root.fit("$", v)
+	v, err := schema.root.fit("$", v, strict)
 	if err != nil {
 		return err
 	}
