@@ -156,6 +156,27 @@ func TestRetryGivesUpOnUnusableAnswersAlone(t *testing.T) {
 	}
 }
 
+// What would be the same again is given up at once, and so is a batch, of which each record is tried by itself.
+func TestRetryDoesNotAskForTheSameAgain(t *testing.T) {
+	cfg := bus.RetryConfig{Initial: time.Microsecond, Max: time.Millisecond, Panics: 1, Unusable: 2}
+	unusable := fault.ErrUnusableAnswer
+	for name, tc := range map[string]struct {
+		err            error
+		records, calls int
+	}{
+		"one record": {unusable, 1, 2}, "several": {unusable, 2, 1}, "one that is refused": {errors.Join(unusable, fault.ErrAskLess), 1, 1},
+	} {
+		calls := 0
+		err := bus.Retry(cfg, instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {
+			calls++
+			return tc.err
+		})(t.Context(), make([]bus.Message, tc.records))
+		if !fault.IsTerminal(err) || calls != tc.calls {
+			t.Errorf("%s: %d calls, %v; want %d and a terminal error", name, calls, err, tc.calls)
+		}
+	}
+}
+
 func TestStandardNeedsItsParts(t *testing.T) {
 	if _, err := bus.Standard(bus.StandardConfig{}, nil, nil, nil); !fault.IsTerminal(err) {
 		t.Errorf("got %v, want a terminal error", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -292,6 +293,58 @@ func TestWorkingMemoryHoldsTurnsThatComeAgain(t *testing.T) {
 	}
 }
 
+// A turn that a model refuses, or answers at too great length, is a dead letter alone, and nothing is asked again as it was.
+func TestATurnThatIsRefusedFailsAlone(t *testing.T) {
+	for name, step := range map[string]llmtest.Step{"refused": llmtest.Filtered(), "cut off": llmtest.Truncated()} {
+		for _, role := range []llm.Role{llm.RoleExtractor, llm.RoleManager} {
+			t.Run(name+"/"+string(role), func(t *testing.T) {
+				s, server := newShop(t), llmtest.New(t)
+				server.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
+					if c.Role == role && strings.Contains(c.User(), "nurse") {
+						step(w, r, c)
+						return
+					}
+					llmtest.FakeModel()(w, r, c)
+				})
+				former, err := salimory.NewLLM(server.Client(t), formationllm.DefaultOptions())
+				if err != nil {
+					t.Fatal(err)
+				}
+				formed := s.form(t, former, "salimory")
+				if dead := s.announced.deadLetters; len(dead) != 1 || len(dead[0].Turns) != 1 || dead[0].Turns[0].ID != "s1:2" || formed != 3 {
+					t.Errorf("%d turns are formed, dead letters %+v; want the turn that is refused alone", formed, dead)
+				}
+				sent := map[string]int{}
+				for _, c := range server.Calls(role) {
+					if sent[string(c.Raw)]++; sent[string(c.Raw)] > 1 {
+						t.Errorf("a request was sent %d times", sent[string(c.Raw)])
+					}
+				}
+			})
+		}
+	}
+}
+
+// form has a former form a session of four turns, and returns how many count as formed.
+func (s shop) form(t *testing.T, former formation.Former, strategy string) int {
+	t.Helper()
+	s.Formers = func(string, string) (formation.Former, error) { return former, nil }
+	var events []consolidation.Event
+	for _, held := range batchOf(1, "I live in Porto.", "I have two sons.", "I work as a nurse.", "I love green tea.").Turns {
+		events = append(events, consolidation.Event{ID: held.EventID, SessionID: "s1", Turn: &held.Turn})
+	}
+	p := params()
+	p.Scope, p.Strategy, p.Policy = owner, strategy, "llm"
+	if err := consolidation.Form(t.Context(), s.Activities, p, append(events, closed("s1")), start); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0", "s1:1", "s1:2", "s1:3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(kept)
+}
+
 // broken answers as the fake model does, but that in the list of a role's answers the first thing is of a kind that there is not.
 func broken(role llm.Role) llmtest.Step {
 	return llmtest.Reply(func(c llmtest.Call) string {
@@ -334,28 +387,15 @@ func TestWhatBreaksTheSchemaFailsAlone(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.Formers = func(string, string) (formation.Former, error) { return former, nil }
-				var events []consolidation.Event
-				for _, held := range batchOf(1, "I live in Porto.", "I have two sons.", "I work as a nurse.", "I love green tea.").Turns {
-					events = append(events, consolidation.Event{ID: held.EventID, SessionID: "s1", Turn: &held.Turn})
-				}
-				p := params()
-				p.Scope, p.Strategy, p.Policy = owner, strategy.Name, "llm"
-				if err := consolidation.Form(t.Context(), s.Activities, p, append(events, closed("s1")), start); err != nil {
-					t.Fatal(err)
-				}
+				formed := s.form(t, former, strategy.Name)
 				repairs := 0
 				for _, c := range server.Calls(role) {
 					if c.IsRepair() {
 						repairs++
 					}
 				}
-				if dead := s.announced.deadLetters; repairs != 1 || len(dead) != 1 || len(dead[0].Turns) != 1 {
-					t.Errorf("%d repairs, dead letters %+v; want one, and the turn of what is wrong", repairs, dead)
-				}
-				kept, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0", "s1:1", "s1:2", "s1:3"})
-				if err != nil || len(kept) != 3 {
-					t.Errorf("%d turns count as formed, %v; want the others", len(kept), err)
+				if dead := s.announced.deadLetters; repairs != 1 || len(dead) != 1 || len(dead[0].Turns) != 1 || formed != 3 {
+					t.Errorf("%d repairs, %d turns are formed, dead letters %+v; want one, and the turn of what is wrong", repairs, formed, dead)
 				}
 			})
 		}

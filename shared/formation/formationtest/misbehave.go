@@ -3,9 +3,11 @@ package formationtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
@@ -55,8 +57,9 @@ func Misbehave(t *testing.T, roles map[model.Role]Called) {
 	}
 	for role, call := range roles {
 		for _, tc := range cases {
-			if role == model.RoleFilter && errors.Is(tc.want, model.ErrTruncated) {
-				tc.calls = 2 // it asks about half of the turns next
+			if role == model.RoleFilter && errors.Is(tc.want, fault.ErrUnusableAnswer) {
+				tc.steps = slices.Repeat(tc.steps[:tc.calls], 2) // it asks about half of the turns next
+				tc.calls *= 2
 			}
 			t.Run(string(role)+"/"+tc.name, func(t *testing.T) {
 				s := llmtest.New(t)

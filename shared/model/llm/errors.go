@@ -28,7 +28,7 @@ var (
 	// ErrTruncated says that the answer hit the token limit, or that the request alone did.
 	ErrTruncated error = truncated
 	// ErrRefused says that the model or a content filter refused to answer.
-	ErrRefused error = unusableAnswer("model refused to answer")
+	ErrRefused error = refused
 	// ErrEmpty says that the answer holds no choice or no text.
 	ErrEmpty error = unusableAnswer("model answer empty")
 	// ErrMalformed says that the answer could not be used, not even after it was shown its fault.
@@ -42,12 +42,15 @@ type unusableAnswer string
 // Error is the sentence.
 func (e unusableAnswer) Error() string { return string(e) }
 
-// Is makes it an error of fault.ErrUnusableAnswer, and what was cut off one of fault.ErrAnswerTooLong.
+// Is makes it an error of fault.ErrUnusableAnswer, and what was cut off or refused one of fault.ErrAskLess.
 func (e unusableAnswer) Is(target error) bool {
-	return target == fault.ErrUnusableAnswer || e == truncated && target == fault.ErrAnswerTooLong
+	return target == fault.ErrUnusableAnswer || target == fault.ErrAskLess && (e == truncated || e == refused)
 }
 
-const truncated unusableAnswer = "model answer truncated, raise the output token limit or send less"
+const (
+	truncated unusableAnswer = "model answer truncated, raise the output token limit or send less"
+	refused   unusableAnswer = "model refused to answer"
+)
 
 // StatusError is an HTTP status other than success. It shows no text the endpoint sent, except what
 // identifies the fault, because endpoints quote the request in their messages.
