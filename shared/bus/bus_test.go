@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -154,6 +155,22 @@ func TestRetryGivesUpOnUnusableAnswersAlone(t *testing.T) {
 	if !fault.IsTerminal(err) || !errors.Is(err, fault.ErrUnusableAnswer) || calls != 5 {
 		t.Errorf("%d calls, %v; want a terminal error at the third unusable answer", calls, err)
 	}
+}
+
+// Whose turn is known to come later is not tried before.
+func TestRetryWaitsAsLongAsItIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		err := bus.Retry(bus.DefaultRetryConfig(), instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {
+			if at = append(at, time.Now()); len(at) > 1 {
+				return nil
+			}
+			return fmt.Errorf("filter turns: %w", &fault.LaterError{After: 2 * time.Minute, Err: fault.ErrUnavailable})
+		})(t.Context(), []bus.Message{{Topic: "t"}})
+		if err != nil || len(at) != 2 || at[1].Sub(at[0]) != 2*time.Minute {
+			t.Errorf("tried at %v, %v; want a second attempt after two minutes", at, err)
+		}
+	})
 }
 
 // What would be the same again is given up at once, and so is a batch, of which each record is tried by itself.

@@ -69,7 +69,7 @@ func Timeout(d time.Duration) Middleware {
 }
 
 // RetryConfig shapes the pauses between attempts, which grow by half each time and are
-// spread by half in both directions.
+// spread by half in both directions. A pause is at least as long as a fault.LaterError says.
 type RetryConfig struct {
 	// Initial is the first pause.
 	Initial time.Duration
@@ -125,7 +125,12 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 					return err
 				}
 				ins.retry(ctx, batch, attempt, err)
-				if !Pause(ctx, pauses.NextBackOff()) {
+				pause := pauses.NextBackOff()
+				var later *fault.LaterError
+				if errors.As(err, &later) {
+					pause = max(pause, later.After) // the group is told of the member meanwhile, and a revoked partition ends ctx
+				}
+				if !Pause(ctx, pause) {
 					return err
 				}
 			}

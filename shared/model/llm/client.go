@@ -41,6 +41,7 @@ type Client struct {
 	queue      *fairQueue
 	places     map[Role]*fairQueue // of roles that have a limit of their own
 	rate       *tokenRate
+	asked      *pauses
 	breaker    *breaker
 	length     *promptLength
 	tel        *telemetry
@@ -74,6 +75,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	for role, n := range cfg.ByRole.Concurrency {
 		c.places[Role(role)] = newFairQueue(n, n, cfg.TenantWeights)
 	}
+	c.asked = &pauses{until: map[string]time.Time{}}
 	c.breaker = newBreaker(cfg.Breaker, c.log)
 	if c.tel, err = newTelemetry(deps, server); err != nil {
 		return nil, fmt.Errorf("llm metrics: %w", err)
