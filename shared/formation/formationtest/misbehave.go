@@ -53,7 +53,8 @@ func Misbehave(t *testing.T, roles map[model.Role]Called) {
 		{"dropped for ever", thrice(llmtest.Drop()), model.ErrUnavailable, 3},
 		{"401", []llmtest.Step{llmtest.Status(401)}, model.ErrUnauthorized, 1},
 		{"404", []llmtest.Step{llmtest.Status(404)}, model.ErrNotFound, 1},
-		{"400", []llmtest.Step{llmtest.Status(400)}, model.ErrRejected, 1},
+		{"400 for all", twice(llmtest.Status(400)), model.ErrRejected, 2},
+		{"400 for what is said", []llmtest.Step{llmtest.Status(400), llmtest.FakeModel()}, model.ErrContent, 2},
 	}
 	for role, call := range roles {
 		for _, tc := range cases {

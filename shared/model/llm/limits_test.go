@@ -165,8 +165,8 @@ func TestOnlyWhatShowsThatTheEndpointIsAwayCounts(t *testing.T) {
 				t.Fatal("no error")
 			}
 		}
-		if n := s.Total() - before; n != 4 {
-			t.Errorf("%s: %d requests, want 4", name, n)
+		if n := s.Total() - before; n < 4 {
+			t.Errorf("%s: %d requests, want 4 at least", name, n)
 		}
 	}
 }
@@ -177,7 +177,7 @@ type hanging struct{ answers, asked int32 }
 func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	if h.asked++; h.answers > 0 && h.asked%h.answers == 0 {
 		w := httptest.NewRecorder()
-		w.WriteHeader(http.StatusBadRequest)
+		w.WriteHeader(http.StatusUnauthorized)
 		return w.Result(), nil
 	}
 	<-r.Context().Done()
