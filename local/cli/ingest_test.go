@@ -148,7 +148,8 @@ func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
 	talk := ""
 	for _, turn := range []string{"p1", "p2", "l1"} {
 		session := map[byte]string{'p': "partly", 'l': "lost"}[turn[0]]
-		talk += `{"user_id":"ana","session_id":"` + session + `","turn_id":"` + turn + `","text":"I live in Porto.","time":"` + atNoon + `"}` + "\n"
+		talk += `{"user_id":"ana","session_id":"` + session + `","turn_id":"` + turn + `",` +
+			`"text":"I live in Porto.","time":"` + atNoon + `"}` + "\n"
 	}
 	if err := os.WriteFile(file, []byte(talk), 0o600); err != nil {
 		t.Fatal(err)
@@ -164,7 +165,7 @@ func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
 	if err := json.Unmarshal([]byte(printed), &got); err != nil {
 		t.Fatalf("%v: %s", err, printed)
 	}
-	if got.Turns != 1 || len(got.DeadLetters) != 2 || !strings.Contains(got.DeadLetters[1], "l1 of session lost of ana: consolidation: model") {
+	if got.Turns != 1 || len(got.DeadLetters) != 2 || !strings.Contains(got.DeadLetters[1], "l1 of session lost of ana: consolidation") {
 		t.Errorf("ingested %+v, want one turn, and two dead letters", got)
 	}
 }

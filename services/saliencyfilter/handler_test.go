@@ -474,8 +474,15 @@ func TestATurnWithoutAUsableAnswerIsADeadLetterAlone(t *testing.T) {
 			if err := handle(t.Context(), batch); err != nil {
 				t.Fatal(err)
 			}
-			if len(dead.msgs) != 1 || len(r.out.read(t)) != 4 {
-				t.Errorf("%d dead letters, %d events passed on; want the odd turn, and the others", len(dead.msgs), len(r.out.msgs))
+			for _, alone := range [][]bus.Message{
+				{message(t, turn(ana, 6, "I am odder"))}, {message(t, turn(ana, 7, "oddest")), message(t, closed(ana, 8))},
+			} {
+				if err := handle(t.Context(), alone); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(dead.msgs) != 3 || len(r.out.read(t)) != 5 {
+				t.Errorf("%d dead letters, %d events passed on; want the odd turns, and the others", len(dead.msgs), len(r.out.msgs))
 			}
 			sent := map[string]int{}
 			for _, c := range server.Calls(llm.RoleFilter) {

@@ -173,15 +173,15 @@ func TestRetryWaitsAsLongAsItIsTold(t *testing.T) {
 	})
 }
 
-// What would be the same again is given up at once, and so is a batch, of which each record is tried by itself.
+// What would be the same again is given up soon, and a batch at once, of which each record is tried by itself.
 func TestRetryDoesNotAskForTheSameAgain(t *testing.T) {
-	cfg := bus.RetryConfig{Initial: time.Microsecond, Max: time.Millisecond, Panics: 1, Unusable: 2}
+	cfg := bus.RetryConfig{Initial: time.Microsecond, Max: time.Millisecond, Panics: 1, Unusable: 3}
 	unusable := fault.ErrUnusableAnswer
 	for name, tc := range map[string]struct {
 		err            error
 		records, calls int
 	}{
-		"one record": {unusable, 1, 2}, "several": {unusable, 2, 1}, "one that is refused": {errors.Join(unusable, fault.ErrAskLess), 1, 1},
+		"one record": {unusable, 1, 3}, "several": {unusable, 2, 1}, "one that is refused": {errors.Join(unusable, fault.ErrAskLess), 1, 2},
 	} {
 		calls := 0
 		err := bus.Retry(cfg, instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {

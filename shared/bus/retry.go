@@ -78,14 +78,14 @@ type RetryConfig struct {
 	// Panics is how many attempts may panic before the error is terminal.
 	Panics int
 	// Unusable is how many attempts on one record may fail with an unusable model answer (fault.ErrUnusableAnswer)
-	// before the error is terminal. It is at once where the same would come again (fault.ErrAskLess), and where there are several records:
-	// Isolate asks about each of them.
+	// before the error is terminal, what was made before Isolate included. It is two where the same would come again (fault.ErrAskLess), and
+	// one on several records: Isolate asks about each of them.
 	Unusable int
 }
 
-// DefaultRetryConfig pauses from 50 ms to 5 s and gives up on the third panic and the second unusable answer.
+// DefaultRetryConfig pauses from 50 ms to 5 s and gives up on the third panic and the third unusable answer.
 func DefaultRetryConfig() RetryConfig {
-	return RetryConfig{Initial: 50 * time.Millisecond, Max: 5 * time.Second, Panics: 3, Unusable: 2}
+	return RetryConfig{Initial: 50 * time.Millisecond, Max: 5 * time.Second, Panics: 3, Unusable: 3}
 }
 
 // triedError is a terminal error that knows how often the batch was tried.
@@ -112,6 +112,9 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 			}
 			pauses.Reset()
 			var seen failures
+			if ctx.Value(isolatedKey{}) != nil {
+				seen.unusable = 1
+			}
 			for attempt := 1; ; attempt++ {
 				err := next(ctx, batch)
 				if err == nil {
@@ -151,8 +154,10 @@ func (f *failures) judge(err error, records int, cfg RetryConfig) error {
 		count, limit = &f.panics, cfg.Panics
 	case !errors.Is(err, fault.ErrUnusableAnswer):
 		return err
-	case records > 1, errors.Is(err, fault.ErrAskLess):
+	case records > 1:
 		limit = 1
+	case errors.Is(err, fault.ErrAskLess):
+		limit = min(limit, 2)
 	}
 	*count++
 	if *count < limit {
