@@ -41,6 +41,7 @@ type Client struct {
 	queue      *fairQueue
 	places     map[Role]*fairQueue // of roles that have a limit of their own
 	rate       *tokenRate
+	asked      *pauses
 	breaker    *breaker
 	length     *promptLength
 	tel        *telemetry
@@ -74,6 +75,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	for role, n := range cfg.ByRole.Concurrency {
 		c.places[Role(role)] = newFairQueue(n, n, cfg.TenantWeights)
 	}
+	c.asked = &pauses{until: map[string]time.Time{}}
 	c.breaker = newBreaker(cfg.Breaker, c.log)
 	if c.tel, err = newTelemetry(deps, server); err != nil {
 		return nil, fmt.Errorf("llm metrics: %w", err)
@@ -198,10 +200,3 @@ func union(a, b quirks) quirks {
 		noSeed: a.noSeed || b.noSeed, newTokenLimit: a.newTokenLimit || b.newTokenLimit, loose: a.loose || b.loose,
 	}
 }
-
-// TakesSchema reports whether the endpoint has taken, or may take, a JSON schema for the answers of a role's model: false once it has
-// refused one.
-func (c *Client) TakesSchema(r Role) bool { return !c.quirksOf(c.cfg.ModelFor(r)).noSchema }
-
-// Timeout is the longest time that one request of a role may take.
-func (c *Client) Timeout(r Role) time.Duration { return c.cfg.TimeoutFor(r) }

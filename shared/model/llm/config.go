@@ -177,8 +177,8 @@ type Retry struct {
 	// Cap is the upper bound of every wait of ours.
 	Cap time.Duration `env:"CAP" envDefault:"20s" desc:"upper bound of a wait between attempts"`
 	// MaxServerWait is the longest Retry-After that is waited for here; beyond it the call fails at
-	// once and its caller comes back later.
-	MaxServerWait time.Duration `env:"MAX_SERVER_WAIT" envDefault:"60s" desc:"longest Retry-After that is waited for; beyond it the call fails"`
+	// once, with a fault.LaterError, and so do others of the model until the time is over.
+	MaxServerWait time.Duration `env:"MAX_SERVER_WAIT" envDefault:"60s" desc:"longest Retry-After that is waited for; beyond it the call fails, and those to the model until then"`
 }
 
 // DefaultConfig returns the settings that apply where nothing is set.
