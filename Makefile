@@ -104,6 +104,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go ## write the generated code and documents again
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
 	$(GO) run ./local/configdoc > docs/configuration.md
+	$(GO) run ./local/configdoc chart > charts/mneme/files/settings.yaml
 
 PYTHON = $(CACHE)/python
 
