@@ -20,6 +20,8 @@ import (
 const (
 	NameWeaviate = "weaviate"
 	NameTemporal = "temporal"
+	// NameHelm is no server: it renders the chart, for its tests.
+	NameHelm = "helm"
 )
 
 // CacheEnv overrides the directory for built servers and downloads; by default it is .cache at the repository root.
@@ -28,15 +30,17 @@ const CacheEnv = "MNEME_CACHE_DIR"
 // lockRetry is how often a waiting process looks whether another one has finished the same build.
 const lockRetry = 200 * time.Millisecond
 
-// builder says which package `go build` builds in the module of a server.
-func builder(name string) (pkg string, err error) {
+// builder says which package `go build` builds in which module below deploy/embedded.
+func builder(name string) (module, pkg string, err error) {
 	switch name {
 	case NameWeaviate:
-		return "github.com/weaviate/weaviate/cmd/weaviate-server", nil
+		return name, "github.com/weaviate/weaviate/cmd/weaviate-server", nil
 	case NameTemporal:
-		return ".", nil
+		return name, ".", nil
+	case NameHelm:
+		return "kubernetes", "helm.sh/helm/v4/cmd/helm", nil
 	}
-	return "", fmt.Errorf("unknown server %q", name)
+	return "", "", fmt.Errorf("unknown server %q", name)
 }
 
 // Build makes sure that the named servers are built; see [Binary].
@@ -57,7 +61,7 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 	if progress == nil {
 		progress = io.Discard
 	}
-	pkg, err := builder(name)
+	folder, pkg, err := builder(name)
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +69,7 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 	if err != nil {
 		return "", fmt.Errorf("build %s server: %w", name, err)
 	}
-	module := filepath.Join(root, "deploy", "embedded", name)
+	module := filepath.Join(root, "deploy", "embedded", folder)
 	sum, err := moduleHash(module)
 	if err != nil {
 		return "", fmt.Errorf("build %s server: %w", name, err)
