@@ -25,8 +25,8 @@ func (c *cli) checkGateway() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gateway",
 		Short: "Find out whether what is said through a gateway is remembered, and recalled",
-		Long: "gateway puts a session of a new user in, ends it, and waits until a memory made of it is recalled; then it erases the user. The key\n" +
-			"needs the scopes ingest and recall, and erase, unless the user is to stay.",
+		Long: "gateway puts a session of a new user in, ends it, and waits until a memory made of it is recalled; then it erases the\n" +
+			"user. The key needs the scopes ingest and recall, and erase, unless the user is to stay.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn, err := c.target.gateway(gateway, c.dir)
@@ -49,7 +49,8 @@ func (c *cli) checkGateway() *cobra.Command {
 
 func (c *cli) runCheckGateway(ctx context.Context, g *client.Client) error {
 	user, began := "check-"+uuid.NewString(), time.Now()
-	ids, err := g.AddTurns(ctx, user, "check", []client.Turn{{Role: "user", Speaker: "Ines", Text: "I am allergic to peanuts, and I live in Porto."}})
+	said := client.Turn{Role: "user", Speaker: "Ines", Text: "I am allergic to peanuts, and I live in Porto."}
+	ids, err := g.AddTurns(ctx, user, "check", []client.Turn{said})
 	if err != nil {
 		return err
 	}

@@ -95,9 +95,11 @@ func at[T any](o map[string]any, path ...string) T {
 	return found
 }
 
-func (o object) kind() string      { return at[string](o, "kind") }
-func (o object) name() string      { return at[string](o, "metadata", "name") }
-func (o object) component() string { return at[string](o, "metadata", "labels", "app.kubernetes.io/component") }
+func (o object) kind() string { return at[string](o, "kind") }
+func (o object) name() string { return at[string](o, "metadata", "name") }
+func (o object) component() string {
+	return at[string](o, "metadata", "labels", "app.kubernetes.io/component")
+}
 
 // pod is the pod that an object makes; nil where it makes none.
 func (o object) pod() map[string]any {
@@ -132,7 +134,7 @@ func render(t *testing.T, values ...string) objects {
 	}
 	var found objects
 	for dec := yaml.NewDecoder(strings.NewReader(out)); ; {
-		var o object
+		var o map[string]any // nested maps would be objects, too, and found by no path
 		if err := dec.Decode(&o); errors.Is(err, io.EOF) {
 			return found
 		} else if err != nil {

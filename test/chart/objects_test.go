@@ -64,7 +64,8 @@ func checkRestricted(t *testing.T, name string, pod map[string]any) {
 		t.Errorf("%s has a token mounted", name)
 	}
 	security := at[map[string]any](pod, "securityContext")
-	if !at[bool](security, "runAsNonRoot") || at[string](security, "seccompProfile", "type") != "RuntimeDefault" || at[int](security, "runAsUser") == 0 {
+	seccomp := at[string](security, "seccompProfile", "type")
+	if !at[bool](security, "runAsNonRoot") || at[int](security, "runAsUser") == 0 || seccomp != "RuntimeDefault" {
 		t.Errorf("%s: the pod's security context is %v", name, security)
 	}
 	for _, c := range maps(at[[]any](pod, "containers")) {
@@ -113,7 +114,8 @@ func TestDeploymentsCanBeOperated(t *testing.T) {
 				if len(from) != 1 || at[string](from[0], "configMapRef", "name") != configs[component].name() {
 					t.Errorf("%s: settings come from %v", component, from)
 				}
-				if len(at[map[string]any](container, "resources", "requests")) != 2 || at[map[string]any](container, "resources", "limits")["memory"] == nil {
+				limits := at[map[string]any](container, "resources", "limits")
+				if len(at[map[string]any](container, "resources", "requests")) != 2 || limits["memory"] == nil {
 					t.Errorf("%s: resources are %v", component, container["resources"])
 				}
 				checkGrace(t, all, component, d.pod(), container)
@@ -173,7 +175,9 @@ var reaches = map[string][]string{
 }
 
 // outside are the ports of the systems outside, one each, in the values of the test.
-var outside = map[int]string{9999: "kafka", 9998: "redis", 9997: "temporal", 9996: "weaviate", 9995: "weaviate", 9994: "model", 443: "webhooks", 9993: "collector"}
+var outside = map[int]string{
+	9999: "kafka", 9998: "redis", 9997: "temporal", 9996: "weaviate", 9995: "weaviate", 9994: "model", 9993: "collector", 443: "webhooks",
+}
 
 func TestNetworkPoliciesAreTheGraph(t *testing.T) {
 	values := map[string]any{

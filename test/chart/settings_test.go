@@ -68,15 +68,16 @@ func TestEverySettingCanBeSet(t *testing.T) {
 }
 
 func TestWhatIsNoSettingIsRefused(t *testing.T) {
+	env := func(setting string) map[string]any { return map[string]any{"extraEnv": map[string]any{setting: "8"}} }
 	for name, tt := range map[string]struct {
 		values map[string]any
 		want   string
 	}{
-		"nothing": {map[string]any{"extraEnv": map[string]any{"MNEME_KAFKA_BROKER": "k:1"}}, "extraEnv.MNEME_KAFKA_BROKER: there is no such setting"},
-		"not of the binary": {map[string]any{"components": map[string]any{"gateway": map[string]any{"extraEnv": map[string]any{"MNEME_BOOSTER_WORKERS": 8}}}},
+		"nothing": {env("MNEME_KAFKA_BROKER"), "extraEnv.MNEME_KAFKA_BROKER: there is no such setting"},
+		"not of the binary": {map[string]any{"components": map[string]any{"gateway": env("MNEME_BOOSTER_WORKERS")}},
 			"components.gateway.extraEnv.MNEME_BOOSTER_WORKERS: there is no such setting"},
-		"a secret": {map[string]any{"extraEnv": map[string]any{"MNEME_LLM_API_KEY": "hush"}}, "is a secret, and set by the value model.apiKey"},
-		"telemetry": {map[string]any{"extraEnv": map[string]any{"OTEL_SERVICE_NAME": "x"}}, "extraEnv.OTEL_SERVICE_NAME: there is no such setting"},
+		"a secret":  {env("MNEME_LLM_API_KEY"), "is a secret, and set by the value model.apiKey"},
+		"telemetry": {env("OTEL_SERVICE_NAME"), "extraEnv.OTEL_SERVICE_NAME: there is no such setting"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, tt.values))
@@ -109,7 +110,7 @@ func TestServicesTakeTheirSettings(t *testing.T) {
 	}
 }
 
-// environOf is what a container finds in its environment. What comes from elsewhere is something that any setting takes.
+// environOf is what a container finds in its environment. What comes from elsewhere is something that any secret takes, headers included.
 func environOf(t *testing.T, all objects, component string) map[string]string {
 	t.Helper()
 	values, elsewhere := all.settings(component)
@@ -118,7 +119,7 @@ func environOf(t *testing.T, all objects, component string) map[string]string {
 	}
 	for _, name := range elsewhere {
 		if name != "MNEME_LLM_TENANT_WEIGHTS" { // a map, of ci/everything
-			values[name] = "sixteen bytes it is"
+			values[name] = "name=sixteen-bytes-it-is"
 		}
 	}
 	return values
@@ -129,6 +130,8 @@ func TestWrongValuesAreTold(t *testing.T) {
 	component := func(name string, values map[string]any) map[string]any {
 		return map[string]any{"components": map[string]any{name: values}}
 	}
+	keda := map[string]any{"autoscaling": map[string]any{"kind": "keda"}}
+	key := map[string]any{"apiKey": map[string]any{"existingSecret": "x"}}
 	for want, values := range map[string]map[string]any{
 		"broker":     {"kafka": map[string]any{"broker": "k:1"}},
 		"autoscale":  component("gateway", map[string]any{"autoscale": true}),
@@ -136,16 +139,16 @@ func TestWrongValuesAreTold(t *testing.T) {
 		"partitions": {"kafka": map[string]any{"partitions": "many"}},
 		"components.gateway.terminationGracePeriodSeconds: is 50, want more than the 50 that drain may take": component("gateway",
 			map[string]any{"terminationGracePeriodSeconds": 50}),
-		"components.reranker.autoscaling.kind: is keda": component("reranker", map[string]any{"autoscaling": map[string]any{"kind": "keda"}}),
+		"components.reranker.autoscaling.kind: is keda":                       component("reranker", keda),
 		"components.saliency-filter: 30 replicas, and kafka.partitions is 24": component("saliency-filter", map[string]any{"replicas": 30}),
-		"kafka.sasl: user and existingSecret go together":                      {"kafka": map[string]any{"sasl": map[string]any{"user": "mneme"}}},
-		"kafka.minInSyncReplicas: is 3, want no more than kafka.replicas":       {"kafka": map[string]any{"replicas": 2, "minInSyncReplicas": 3}},
-		"temporal.tls.enabled: is false":                                       {"temporal": map[string]any{"apiKey": map[string]any{"existingSecret": "x"}}},
-		"tenants: directory, existingSecret or list is needed":                 {"tenants": map[string]any{"directory": false}},
-		"embedding.kind: is endpoint":                                          {"embedding": map[string]any{"kind": "endpoint"}},
-		"test.existingSecret: is empty":                                        {"test": map[string]any{"enabled": true}},
+		"kafka.sasl: user and existingSecret go together":                     {"kafka": map[string]any{"sasl": map[string]any{"user": "mneme"}}},
+		"kafka.minInSyncReplicas: is 3, want no more than kafka.replicas":     {"kafka": map[string]any{"replicas": 2, "minInSyncReplicas": 3}},
+		"temporal.tls.enabled: is false":                                      {"temporal": key},
+		"tenants: directory, existingSecret or list is needed":                {"tenants": map[string]any{"directory": false}},
+		"embedding.kind: is endpoint":                                         {"embedding": map[string]any{"kind": "endpoint"}},
+		"test.existingSecret: is empty":                                       {"test": map[string]any{"enabled": true}},
 	} {
-		t.Run(want, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(want, ",", ""), func(t *testing.T) {
 			_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, values))
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v", err)
