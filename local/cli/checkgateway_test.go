@@ -34,7 +34,9 @@ func (f *remembering) note(call string) {
 	f.calls = append(f.calls, call)
 }
 
-func (f *remembering) Recall(_ context.Context, _ *connect.Request[mnemev1.RecallRequest]) (*connect.Response[mnemev1.RecallResponse], error) {
+func (f *remembering) Recall(
+	context.Context, *connect.Request[mnemev1.RecallRequest],
+) (*connect.Response[mnemev1.RecallResponse], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	res := &mnemev1.RecallResponse{Profile: "peanuts"} // of the window
@@ -44,7 +46,9 @@ func (f *remembering) Recall(_ context.Context, _ *connect.Request[mnemev1.Recal
 	return connect.NewResponse(res), nil
 }
 
-func (f *remembering) EraseUser(_ context.Context, req *connect.Request[mnemev1.EraseUserRequest]) (*connect.Response[mnemev1.EraseUserResponse], error) {
+func (f *remembering) EraseUser(
+	_ context.Context, req *connect.Request[mnemev1.EraseUserRequest],
+) (*connect.Response[mnemev1.EraseUserResponse], error) {
 	f.note("erase " + strings.Split(req.Msg.GetUserId(), "-")[0])
 	return connect.NewResponse(&mnemev1.EraseUserResponse{}), nil
 }

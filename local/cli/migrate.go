@@ -28,8 +28,8 @@ func (c *cli) migrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Make the topics, the collections and the namespace that services need, or bring them up to date (for operators)",
-		Long: "migrate works on the Kafka, Weaviate and Temporal that the services' own variables name (MNEME_KAFKA_BROKERS, MNEME_KAFKA_RETENTION,\n" +
-			"MNEME_WEAVIATE_HTTP, MNEME_EMBEDDING, MNEME_TEMPORAL_ADDR ...). It may be repeated, and while services run: topics keep their\n" +
+		Long: "migrate works on the Kafka, Weaviate and Temporal that the services' own variables name (MNEME_KAFKA_BROKERS,\n" +
+			"MNEME_KAFKA_RETENTION, MNEME_WEAVIATE_HTTP, MNEME_EMBEDDING, MNEME_TEMPORAL_ADDR ...). It may be repeated, and while services run: topics keep their\n" +
 			"partitions and replicas, and nothing is deleted.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,7 +40,7 @@ func (c *cli) migrate() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&skip, "skip", nil, "parts that others look after: some of kafka, weaviate, temporal")
-	f.DurationVar(&retention, "temporal-retention", 72*time.Hour, "how long Temporal keeps histories of workflows that have ended, 24h or more")
+	f.DurationVar(&retention, "temporal-retention", 72*time.Hour, "how long Temporal keeps histories that have ended, 24h or more")
 	f.DurationVar(&timeout, "timeout", 2*time.Minute, "how long all of it may take")
 	return cmd
 }

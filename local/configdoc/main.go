@@ -1,5 +1,5 @@
-// Command configdoc writes the configuration reference, docs/configuration.md, from the services' own settings; with the argument chart, the
-// names of the settings of each binary, charts/mneme/files/settings.yaml.
+// Command configdoc writes the configuration reference, docs/configuration.md, from the services' own settings; with the argument chart,
+// the names of the settings of each binary, charts/mneme/files/settings.yaml.
 package main
 
 import (
@@ -62,7 +62,7 @@ func everywhere(row config.Row, services []runner.Service) bool {
 // names is charts/mneme/files/settings.yaml. The command line's settings are those of mneme migrate.
 func names() string {
 	out := &strings.Builder{}
-	out.WriteString("# The settings that each binary has, by which the chart knows what there is to set. Generated: make generate.\nbinaries:\n")
+	out.WriteString("# The settings of each binary, by which the chart knows what there is to set. Generated: make generate.\nbinaries:\n")
 	list := func(binary string, rows []config.Row) {
 		fmt.Fprintf(out, "  %s:\n", binary)
 		for _, row := range rows {

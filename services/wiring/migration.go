@@ -54,8 +54,8 @@ func (m Migration) Collections(ctx context.Context, tel *telemetry.Telemetry) er
 	return errors.Join(closeBank(), free())
 }
 
-// RegisterNamespace makes the namespace in Temporal where it does not exist. Histories of workflows that have ended are kept there for as long
-// as retention says.
+// RegisterNamespace makes the namespace in Temporal where it does not exist. Histories of workflows that have ended are kept there for as
+// long as retention says.
 func (m Migration) RegisterNamespace(ctx context.Context, retention time.Duration, tel *telemetry.Telemetry) error {
 	if retention < minRetention {
 		return fault.Terminal("retention", "is %s, want %s or more", retention, minRetention)

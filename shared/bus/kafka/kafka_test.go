@@ -251,7 +251,8 @@ func TestLimitsOfTopics(t *testing.T) {
 		return ""
 	}
 	for _, topic := range []kafka.Topic{
-		{Name: "a", Partitions: 1, Retention: time.Hour, InSync: 1}, {Name: "a", Partitions: 1, Retention: time.Minute}, {Name: "a", Partitions: 1},
+		{Name: "a", Partitions: 1, Retention: time.Hour, InSync: 1},
+		{Name: "a", Partitions: 1, Retention: time.Minute}, {Name: "a", Partitions: 1},
 	} {
 		if err := kafka.EnsureTopics(t.Context(), cluster, topic); err != nil {
 			t.Fatal(err)
