@@ -65,7 +65,7 @@ test-clients: servers ## run clients of others (Python, Node): mem0's, those of 
 
 .PHONY: test-chart
 test-chart: ## render the Helm chart with every set of values, and check what comes out (builds Helm: minutes the first time)
-	@$(GO) run ./local/servers/cmd/build helm
+	@$(GO) run ./local/servers/cmd/build helm helm3
 	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/
 
 TRL := $(CACHE)/trl

@@ -20,8 +20,9 @@ import (
 const (
 	NameWeaviate = "weaviate"
 	NameTemporal = "temporal"
-	// NameHelm is no server: it renders the chart, for its tests.
-	NameHelm = "helm"
+	// Helm is no server: it renders the chart, for its tests, in both major versions.
+	NameHelm  = "helm"
+	NameHelm3 = "helm3"
 )
 
 // CacheEnv overrides the directory for built servers and downloads; by default it is .cache at the repository root.
@@ -39,6 +40,8 @@ func builder(name string) (module, pkg string, err error) {
 		return name, ".", nil
 	case NameHelm:
 		return "kubernetes", "helm.sh/helm/v4/cmd/helm", nil
+	case NameHelm3:
+		return "kubernetes", "helm.sh/helm/v3/cmd/helm", nil
 	}
 	return "", "", fmt.Errorf("unknown server %q", name)
 }

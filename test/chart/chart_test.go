@@ -24,12 +24,14 @@ import (
 
 const chart = "../../charts/mneme"
 
-// program is Helm.
-var program string
+// program is Helm, earlier its major version before.
+var program, earlier string
 
 func TestMain(m *testing.M) {
-	var err error
-	if program, err = servers.Binary(context.Background(), os.Stderr, servers.NameHelm); err != nil {
+	var err4, err3 error
+	program, err4 = servers.Binary(context.Background(), os.Stderr, servers.NameHelm)
+	earlier, err3 = servers.Binary(context.Background(), os.Stderr, servers.NameHelm3)
+	if err := errors.Join(err4, err3); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -38,6 +40,11 @@ func TestMain(m *testing.M) {
 
 // helm runs Helm on the chart with files of values, and returns what it printed; the error holds what it complained of.
 func helm(t *testing.T, command []string, values ...string) (string, error) {
+	t.Helper()
+	return run(t, program, command, values...)
+}
+
+func run(t *testing.T, program string, command []string, values ...string) (string, error) {
 	t.Helper()
 	args := slices.Clone(command)
 	for _, v := range values {
@@ -123,12 +130,27 @@ func maps(list []any) []map[string]any {
 	return out
 }
 
+// text is a part of an object as YAML.
+func text(t *testing.T, part any) string {
+	t.Helper()
+	out, err := yaml.Marshal(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
 type objects []object
 
 // render renders the chart.
 func render(t *testing.T, values ...string) objects {
 	t.Helper()
-	out, err := helm(t, []string{"template", "mneme", chart, "--namespace", "memory"}, values...)
+	return renderBy(t, program, values...)
+}
+
+func renderBy(t *testing.T, program string, values ...string) objects {
+	t.Helper()
+	out, err := run(t, program, []string{"template", "mneme", chart, "--namespace", "memory"}, values...)
 	if err != nil {
 		t.Fatal(err)
 	}

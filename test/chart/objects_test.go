@@ -19,8 +19,28 @@ import (
 func TestChartsAreLinted(t *testing.T) {
 	for name, values := range shipped(t) {
 		t.Run(name, func(t *testing.T) {
-			if out, err := helm(t, []string{"lint", "--strict", chart}, values...); err != nil {
-				t.Error(out, err)
+			for _, program := range []string{program, earlier} {
+				if _, err := run(t, program, []string{"lint", "--strict", chart}, values...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestHelm3RendersWhatHelm4Does(t *testing.T) {
+	for name, values := range shipped(t) {
+		t.Run(name, func(t *testing.T) {
+			now, before := map[string]string{}, map[string]string{}
+			for program, texts := range map[string]map[string]string{program: now, earlier: before} {
+				for _, o := range renderBy(t, program, values...) {
+					if !strings.HasSuffix(o.name(), "-internal") { // what is in there is made up each time
+						texts[o.kind()+" "+o.name()] = text(t, o)
+					}
+				}
+			}
+			if !reflect.DeepEqual(now, before) {
+				t.Errorf("Helm 4 renders %v\nHelm 3 %v", now, before)
 			}
 		})
 	}

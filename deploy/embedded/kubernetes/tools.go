@@ -4,6 +4,7 @@
 package kubernetes
 
 import (
-	// The helm program.
+	// The helm program, of both major versions that the chart is for.
+	_ "helm.sh/helm/v3/cmd/helm"
 	_ "helm.sh/helm/v4/cmd/helm"
 )
