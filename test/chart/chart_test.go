@@ -46,7 +46,7 @@ func helm(t *testing.T, command []string, values ...string) (string, error) {
 
 func run(t *testing.T, program string, command []string, values ...string) (string, error) {
 	t.Helper()
-	args := slices.Clone(command)
+	args := append(slices.Clone(command), "--kube-version", "1.30.0") // the least that the chart is for
 	for _, v := range values {
 		args = append(args, "--values", v)
 	}
