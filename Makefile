@@ -19,6 +19,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.5.0
 REVIVE := github.com/mgechev/revive@v1.12.0
 GOTESTSUM := gotest.tools/gotestsum@v1.13.0
+KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 
 .PHONY: help
@@ -64,7 +65,7 @@ test-clients: servers ## run clients of others (Python, Node): mem0's, those of 
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
 .PHONY: test-chart
-test-chart: ## render the Helm chart with every set of values, and check what comes out (builds Helm: minutes the first time)
+test-chart: $(TOOLS)/kubectl-validate ## render the Helm chart with every set of values, and check what comes out (builds Helm: minutes the first time)
 	@$(GO) run ./local/servers/cmd/build helm helm3
 	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/
 
@@ -160,3 +161,5 @@ $(TOOLS)/gotestsum:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(GOTESTSUM)
 $(TOOLS)/helm-docs:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(HELM_DOCS)
+$(TOOLS)/kubectl-validate:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBECTL_VALIDATE)
