@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -168,4 +170,46 @@ func TestTheReadmeIsOfTheseValues(t *testing.T) {
 			t.Errorf("%s is missing: run `make generate`", value)
 		}
 	}
+}
+
+// TestNoValueIsForgotten looks for every text among the values of ci/everything in what they lead to.
+func TestNoValueIsForgotten(t *testing.T) {
+	const path = chart + "/ci/everything-values.yaml"
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values any
+	if err := yaml.Unmarshal(content, &values); err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := helm(t, []string{"template", "mneme", chart}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := []string{"hpa", "keda"} // of scaling: other kinds of objects
+	for _, value := range texts(values) {
+		line, _, _ := strings.Cut(value, "\n")
+		if !strings.Contains(rendered, line) && !strings.Contains(line, "{{") && !slices.Contains(kinds, line) {
+			t.Errorf("%q is nowhere", line)
+		}
+	}
+}
+
+// texts are the texts in values.
+func texts(values any) []string {
+	var out []string
+	switch v := values.(type) {
+	case string:
+		out = append(out, v)
+	case []any:
+		for _, inner := range v {
+			out = append(out, texts(inner)...)
+		}
+	case map[string]any:
+		for _, inner := range v {
+			out = append(out, texts(inner)...)
+		}
+	}
+	return out
 }
