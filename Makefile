@@ -65,8 +65,8 @@ test-clients: servers ## run clients of others (Python, Node): mem0's, those of 
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
 .PHONY: test-chart
-test-chart: $(TOOLS)/kubectl-validate ## render the Helm chart with every set of values, and check what comes out (builds Helm: minutes the first time)
-	@$(GO) run ./local/servers/cmd/build helm helm3
+test-chart: $(TOOLS)/kubectl-validate ## render the Helm chart with every set of values, check what comes out, and run it without a cluster (builds Helm once)
+	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3
 	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/
 
 TRL := $(CACHE)/trl

@@ -18,7 +18,7 @@ import (
 type migrated struct {
 	Part string `json:"part"`
 	Done bool   `json:"done"` // false where it was left out
-	Made string `json:"made"`
+	Made string `json:"made,omitempty"`
 	run  func(context.Context) error
 }
 
@@ -79,6 +79,9 @@ func (c *cli) migrateParts(ctx context.Context, parts []migrated, skip []string)
 			} else if err != nil {
 				return err
 			}
+		}
+		if !p.Done {
+			p.Made = ""
 		}
 		parts[i] = p
 		if !c.json {
