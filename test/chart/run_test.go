@@ -134,7 +134,7 @@ func TestWhatIsRenderedRuns(t *testing.T) {
 	i.job(t, "Job", "migrate")
 	for _, list := range components {
 		for _, component := range list {
-			i.addrs[component] = free(t)
+			i.addrs[component] = freeAddr(t)
 		}
 	}
 	for program, list := range components {
@@ -148,8 +148,8 @@ func TestWhatIsRenderedRuns(t *testing.T) {
 	i.job(t, "Pod", "test")
 }
 
-// free is an address that nobody listens at.
-func free(t *testing.T) string {
+// freeAddr is an address that nobody listens at.
+func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
