@@ -67,6 +67,24 @@ func TestALifeIsSteppedAndForked(t *testing.T) {
 	}
 }
 
+// A policy that has not learned leaves behind what the rules do, entry by entry, whichever its heads are.
+func TestAPolicyThatHasNotLearnedLeavesTheSameLife(t *testing.T) {
+	by := func(choose decision.Chooser) formation.Formed {
+		return formed(t, life(t, saliency.NewTrained().Deciding(choose, "same"), salimory.NewEmbedded().Deciding(choose, "same")), 3)
+	}
+	rules := by(decision.Rules{})
+	for _, hidden := range []int{0, 32} {
+		policy := &decision.Policy{Version: "fresh", Heads: map[decision.Role]learning.Head{}}
+		for _, r := range decision.Roles() {
+			policy.Heads[r] = learning.NewHead(len(decision.Features(r)), hidden, rand.New(rand.NewPCG(1, 1)))
+		}
+		if got := by(policy); !reflect.DeepEqual(got, rules) || len(rules.Entries) == 0 {
+			t.Errorf("%d wide: %d entries by %d operations, by the rules %d by %d", hidden, len(got.Entries), len(got.Operations),
+				len(rules.Entries), len(rules.Operations))
+		}
+	}
+}
+
 // The same seed makes the same life, and another one another: what is drawn depends on nothing else.
 func TestADrawnLifeIsTheSameAgain(t *testing.T) {
 	draw := func(seed uint64) (formation.Formed, int) {

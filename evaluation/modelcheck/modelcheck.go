@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
@@ -28,7 +29,11 @@ type Options struct {
 	Recall    recallllm.Options
 	// Parallel is how many cases are asked at the same time; 0 means one.
 	Parallel int
-	// Done is told after each case; nil for nobody.
+	// Prompt is how long a prompt the window is looked at with, in tokens, at most what the role's has room for; 0 for not at all.
+	Prompt int64
+	// PriceIn and PriceOut are those of a million tokens of prompts and answers.
+	PriceIn, PriceOut float64
+	// Done is told after each case, also by several at the same time; nil for nobody.
 	Done func()
 }
 
@@ -77,9 +82,17 @@ func Cases(roles []llm.Role) int {
 	return n
 }
 
-// Run puts the cases to the model of a client. Its error says that nothing could be asked: a role without a model or with a prompt that
-// does not work, or ctx at an end. What the model does wrong is in the report.
-func Run(ctx context.Context, client *llm.Client, o Options) (Report, error) {
+// Run puts the cases to the models of an endpoint. Its error says that nothing could be asked: settings or prompts that do not work, or ctx
+// at an end. What a model does wrong is in the report.
+func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
+	cfg.Breaker = llm.Breaker{} // what one role's model does must not keep the others from being asked
+	cfg.TenantConcurrency = max(cfg.TenantConcurrency, o.Parallel)
+	transport := newWatch(max(1, o.Parallel))
+	defer transport.CloseIdleConnections()
+	client, err := llm.NewClient(cfg, llm.Deps{Transport: transport})
+	if err != nil {
+		return Report{}, err
+	}
 	roles := o.Roles
 	if len(roles) == 0 {
 		roles = Roles()
@@ -94,12 +107,22 @@ func Run(ctx context.Context, client *llm.Client, o Options) (Report, error) {
 		return Report{}, err
 	}
 	var out Report
+	vain := most
+	probes := newProber(cfg, transport)
 	for _, role := range roles {
-		results := ask(ctx, s, casesOf(role), o)
+		results, stopped := ask(ctx, s, casesOf(role), cfg.TimeoutFor(role), vain, o)
+		r := summarize(role, cfg, results, stopped)
+		if stopped != "" {
+			vain = 1 // whether it is the role's or the endpoint's, one case tells
+		} else {
+			probes.look(ctx, role, o.Prompt, &r)
+		}
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
 		}
-		out.Roles = append(out.Roles, summarize(role, client, results))
+		r.Cost = (float64(r.InputTokens)*o.PriceIn + float64(r.OutputTokens)*o.PriceOut) / 1e6
+		r.Advice = advice(r, role, cfg)
+		out.Roles = append(out.Roles, r)
 	}
 	return out, nil
 }
@@ -108,34 +131,64 @@ func Run(ctx context.Context, client *llm.Client, o Options) (Report, error) {
 type result struct {
 	name          string
 	wrong         string
-	err           error
+	failure       string // why there is no usable answer; empty where there is one
+	thinks        bool
 	calls         int64
 	input, output int64
 	took          time.Duration
 }
 
-// ask puts cases to the model, some at the same time.
-func ask(ctx context.Context, s subject, cases []labelled, o Options) []result {
-	out := make([]result, len(cases))
+// most is how many cases in a row may come to nothing for what is the endpoint's before the rest of a role is not asked.
+const most = 3
+
+// ask puts cases to the model: one by one until one is answered, or vain of them came to nothing for what is the endpoint's, and from then
+// on some at the same time. Until then a case may take no longer than the timeout of one request, so that an endpoint that hangs is found
+// out soon. It returns why the rest was not asked, where it was not.
+func ask(ctx context.Context, s subject, cases []labelled, timeout time.Duration, vain int, o Options) (out []result, stopped string) {
+	out = make([]result, len(cases))
 	places := make(chan struct{}, max(1, o.Parallel))
-	done := make(chan struct{})
-	for i, c := range cases {
-		places <- struct{}{}
-		go func() {
-			out[i] = one(ctx, s, c)
-			<-places
-			done <- struct{}{}
-		}()
-		if i+1 >= cap(places) { // as many as may run are under way
-			<-done
-			told(o)
+	var mu sync.Mutex // of what follows
+	inVain, answered := 0, false
+	put := func(ctx context.Context, i int) {
+		r := one(ctx, s, cases[i])
+		mu.Lock()
+		defer mu.Unlock()
+		out[i] = r
+		switch {
+		case !slices.Contains(endpointFailures, r.failure):
+			inVain, answered, vain = 0, true, most
+		case stopped == "":
+			if inVain++; inVain >= vain {
+				stopped = r.failure
+			}
 		}
 	}
-	for range min(len(cases), cap(places)-1) {
-		<-done
+	var under sync.WaitGroup
+	for i, c := range cases {
+		places <- struct{}{}
+		mu.Lock()
+		stop, scout := stopped != "", !answered
+		mu.Unlock()
+		switch {
+		case stop:
+			out[i] = result{name: c.name, failure: failNotAsked}
+		case scout:
+			bounded, cancel := context.WithTimeout(ctx, timeout)
+			put(bounded, i)
+			cancel()
+		default:
+			under.Go(func() {
+				put(ctx, i)
+				<-places
+				told(o)
+			})
+			continue
+		}
+		<-places
 		told(o)
 	}
-	return out
+	under.Wait()
+	return out, stopped
 }
 
 func told(o Options) {
@@ -146,12 +199,17 @@ func told(o Options) {
 
 func one(ctx context.Context, s subject, c labelled) result {
 	var used llm.Usage
+	var came seen
 	began := time.Now()
-	wrong, err := c.ask(llm.WithUsage(ctx, &used), s)
-	return result{
-		name: c.name, wrong: wrong, err: err, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(),
-		took: time.Since(began),
+	wrong, err := c.ask(watched(llm.WithUsage(ctx, &used), &came), s)
+	out := result{
+		name: c.name, wrong: wrong, calls: used.Calls(), input: used.InputTokens(), output: used.OutputTokens(), took: time.Since(began),
 	}
+	if err != nil {
+		out.failure = failure(err, &came)
+	}
+	out.thinks = came.thought()
+	return out
 }
 
 // quantile is that of sorted durations, 0 of none.
@@ -163,25 +221,28 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 }
 
 // summarize reports a role.
-func summarize(role llm.Role, client *llm.Client, results []result) RoleReport {
+func summarize(role llm.Role, cfg llm.Config, results []result, stopped string) RoleReport {
 	r := RoleReport{
-		Role: string(role), Model: client.ModelFor(role), Schema: role != llm.RoleGenerator && client.TakesSchema(role), Cases: len(results),
-		Failures: map[string]int{}, Wrong: []string{},
+		Role: string(role), Model: cfg.ModelFor(role), Cases: len(results),
+		Failures: map[string]int{}, Wrong: []string{}, Stopped: stopped,
 	}
 	var took []time.Duration
 	for _, c := range results {
 		r.InputTokens += c.input
 		r.OutputTokens += c.output
+		if c.thinks {
+			r.Thinking++
+		}
 		switch {
-		case c.err != nil:
-			r.Failures[failure(c.err)]++
-			r.Wrong = append(r.Wrong, c.name+": "+failure(c.err))
+		case c.failure != "":
+			r.Failures[c.failure]++
+			r.Wrong = append(r.Wrong, c.name+": "+c.failure)
 		case c.calls > 1:
 			r.ValidRepaired++
 		default:
 			r.ValidFirst++
 		}
-		if c.err == nil {
+		if c.failure == "" {
 			took = append(took, c.took)
 			if c.wrong == "" {
 				r.Right++
@@ -192,6 +253,5 @@ func summarize(role llm.Role, client *llm.Client, results []result) RoleReport {
 	}
 	slices.Sort(took)
 	r.P50, r.P95 = quantile(took, 0.5).Milliseconds(), quantile(took, 0.95).Milliseconds()
-	r.Advice = advice(r, role, client)
 	return r
 }

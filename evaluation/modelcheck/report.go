@@ -1,10 +1,14 @@
 package modelcheck
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
@@ -17,9 +21,12 @@ type Report struct {
 type RoleReport struct {
 	Role  string `json:"role"`
 	Model string `json:"model"`
-	// Schema says that the endpoint takes a JSON schema for the answers. Without, the schema is in the prompt. A generator has none.
-	Schema bool `json:"schema"`
-	Cases  int  `json:"cases"`
+	// Form is what the endpoint was found to see to in answers: one of the forms, or empty for a generator, which wants text, and for a
+	// role that was not asked to the end.
+	Form string `json:"structured_output,omitempty"`
+	// Window is what was seen of the model's window; nil where it was not looked at.
+	Window *Window `json:"window,omitempty"`
+	Cases  int     `json:"cases"`
 	// ValidFirst answers had the form that is wanted at once, ValidRepaired after the model was shown what was wrong with them.
 	ValidFirst    int `json:"valid_first"`
 	ValidRepaired int `json:"valid_repaired"`
@@ -27,12 +34,18 @@ type RoleReport struct {
 	Right int `json:"right"`
 	// Failures are the cases without a usable answer, by why.
 	Failures map[string]int `json:"failures"`
+	// Thinking is of how many cases the answers had the model's thoughts in or beside them.
+	Thinking int `json:"thinking"`
+	// Stopped is why the rest of the cases was not asked; empty where all were.
+	Stopped string `json:"stopped,omitempty"`
 	// P50 and P95 are how long a case took that was answered, repairs included, in milliseconds.
 	P50 int64 `json:"p50_ms"`
 	P95 int64 `json:"p95_ms"`
 	// InputTokens and OutputTokens are those of all cases, as the endpoint counts them: 0 where it does not.
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
+	// Cost is that of all cases by the prices of the options, 0 where these are.
+	Cost float64 `json:"cost"`
 	// Wrong names the cases that were not decided as labelled, and what was wrong.
 	Wrong []string `json:"wrong"`
 	// Advice is what to set, or to choose, where the model falls short.
@@ -56,25 +69,61 @@ func (r Report) Least() float64 {
 	return least
 }
 
+// Reached reports whether the endpoint was there for every role.
+func (r Report) Reached() bool {
+	return !slices.ContainsFunc(r.Roles, func(role RoleReport) bool { return role.Stopped == failUnreachable })
+}
+
+// Complete reports whether every case was asked.
+func (r Report) Complete() bool {
+	return !slices.ContainsFunc(r.Roles, func(role RoleReport) bool { return role.Stopped != "" })
+}
+
 // Why a case has no usable answer.
 const (
 	failUnreachable  = "unreachable"
+	failLimited      = "rate limited"
+	failForeign      = "no completions"
 	failUnauthorized = "unauthorized"
 	failUnknown      = "unknown model or path"
 	failRejected     = "rejected"
 	failTruncated    = "cut off"
+	failFiltered     = "filtered"
 	failRefused      = "refused"
 	failEmpty        = "empty"
 	failMalformed    = "malformed"
 	failOther        = "failed"
+	failNotAsked     = "not asked"
 )
 
-func failure(err error) string {
+// contentFilter is what endpoints call one, in the code of an error and as the reason of an answer's end.
+const contentFilter = "content_filter"
+
+// endpointFailures say nothing of a model, and will not be others with the next case.
+var endpointFailures = []string{failUnreachable, failLimited, failForeign, failUnauthorized, failUnknown}
+
+// failure names an error, and what came from the endpoint with it.
+func failure(err error, came *seen) string {
+	came.mu.Lock()
+	defer came.mu.Unlock()
+	var status *llm.StatusError
+	switch {
+	case errors.Is(err, llm.ErrUnauthorized): // also a quota that is used up, which is a 429, too
+		return failUnauthorized
+	case came.status == http.StatusTooManyRequests, came.status == 0 && errors.As(err, new(*fault.LaterError)): // also one not sent for that
+		return failLimited
+	case came.foreign:
+		return failForeign
+	case came.filtered, errors.As(err, &status) && status.Code == contentFilter:
+		return failFiltered
+	case errors.Is(err, llm.ErrMalformed) && declines(came.text):
+		return failRefused
+	}
 	for _, f := range []struct {
 		err  error
 		name string
 	}{
-		{llm.ErrUnavailable, failUnreachable}, {llm.ErrUnauthorized, failUnauthorized}, {llm.ErrNotFound, failUnknown},
+		{llm.ErrUnavailable, failUnreachable}, {context.DeadlineExceeded, failUnreachable}, {llm.ErrNotFound, failUnknown},
 		{llm.ErrRejected, failRejected}, {llm.ErrTruncated, failTruncated}, {llm.ErrRefused, failRefused}, {llm.ErrEmpty, failEmpty},
 		{llm.ErrMalformed, failMalformed},
 	} {
@@ -94,22 +143,36 @@ const (
 )
 
 // advice says what to do about what was found, the most important first.
-func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
+func advice(r RoleReport, role llm.Role, cfg llm.Config) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, f := range []struct{ name, what string }{
 		{failUnreachable, "the endpoint was not reached, or not in time: look at MNEME_LLM_BASE_URL, MNEME_LLM_TIMEOUT, and the server's load"},
+		{failLimited, "the endpoint's rate limit is reached (429), which says nothing of the model: set MNEME_LLM_TENANT_TOKENS_PER_MINUTE and " +
+			"MNEME_LLM_CONCURRENCY_BY_ROLE to what it grants, and check with --parallel 1"},
+		{failForeign, "what answers does not speak chat completions, as a login page or another server: look at MNEME_LLM_BASE_URL"},
 		{failUnauthorized, "the endpoint refuses the key: look at MNEME_LLM_API_KEY, its rights and its quota"},
 		{failUnknown, "the endpoint does not know the model or the path: look at " + setting(role) + " and MNEME_LLM_BASE_URL"},
 		{failRejected, "the endpoint rejects the request: look at the server's log; its context window may be too small"},
 		{failTruncated, "answers are cut off: raise MNEME_LLM_MAX_OUTPUT_TOKENS, or switch the model's thinking off (MNEME_LLM_EXTRA_BODY)"},
-		{failRefused, "the model, or a filter before it, refuses: choose another for " + setting(role)},
+		{failFiltered, "a content filter of the endpoint (content_filter) stops what is asked or answered: loosen it there, or choose " +
+			"another endpoint"},
+		{failRefused, "the model itself refuses: choose another for " + setting(role)},
 		{failEmpty, "answers are empty: the model may think without an end; switch that off (MNEME_LLM_EXTRA_BODY)"},
 		{failMalformed, "answers do not have the form that is wanted, even when told what is wrong: choose a larger model for " + setting(role)},
+		{failNotAsked, "not asked, because of what became of those before"},
 	} {
 		if n := r.Failures[f.name]; n > 0 {
 			add("%d of %d: %s", n, r.Cases, f.what)
 		}
+	}
+	if r.Thinking > 0 {
+		add("in %d of %d the model thinks before it answers, which takes time and tokens of the answer: switch that off where quality allows "+
+			`(MNEME_LLM_EXTRA_BODY={"chat_template_kwargs":{"enable_thinking":false}}, {"reasoning_effort":"none"} or what the server knows), `+
+			"or leave room for it by MNEME_LLM_MAX_OUTPUT_TOKENS", r.Thinking, r.Cases)
+	}
+	if line := r.Window.advise(cfg.MaxOutputTokensFor(role)); line != "" {
+		add("%s", line)
 	}
 	answered := r.ValidFirst + r.ValidRepaired
 	if answered == 0 {
@@ -118,13 +181,18 @@ func advice(r RoleReport, role llm.Role, client *llm.Client) []string {
 	if first := float64(r.ValidFirst) / float64(answered); first < enoughValid {
 		add("only %d of %d answers had their form at first: each repair costs another call", r.ValidFirst, answered)
 	}
-	if !r.Schema && role != llm.RoleGenerator {
-		add("the endpoint takes no JSON schema (response_format): start it with guided decoding where it has that")
+	switch r.Form {
+	case FormJSON:
+		add("the endpoint sees to JSON, but not to a schema (response_format): start it with guided decoding where it has that")
+	case FormNone:
+		add("the endpoint heeds neither a JSON schema nor JSON mode (response_format): start it with guided decoding where it has that")
+	case FormUnknown:
+		add("whether the endpoint heeds a JSON schema (response_format) could not be told: it did not answer a short question")
 	}
 	if r.Share() < enoughRight && float64(r.Right) < enoughRight*float64(answered) {
 		add("%d of %d decisions are right: choose a larger model for %s", r.Right, r.Cases, setting(role))
 	}
-	if limit := client.Timeout(role).Milliseconds(); float64(r.P95) > slowShare*float64(limit) {
+	if limit := cfg.TimeoutFor(role).Milliseconds(); float64(r.P95) > slowShare*float64(limit) {
 		add("the slowest answers take %d ms of the %d that MNEME_LLM_TIMEOUT allows: raise it", r.P95, limit)
 	}
 	if r.InputTokens == 0 {

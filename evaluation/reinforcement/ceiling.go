@@ -8,23 +8,25 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/decision"
-	"github.com/mneme-memory/mneme/shared/formation/embedded"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
-	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// Ceilings measures what there is to gain: the shipped models, and the truth in place of the filter, of the relation of statements, and of
-// both, with people in words that were learned from and in others. What a profile could do at best is in each arm's "best_utilization":
+// Ceilings measures what there is to gain: the shipped models, and the truth in place of the filter, of which facts of a changed entry hold
+// no more, of all that the relation of statements decides, that included, and of filter and relation, with people in words that were learned from and in others. What a profile could do at best is in each arm's "best_utilization":
 // the share of questions for which the value is among what was found.
 func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	arms := []struct {
-		name           string
-		filter, relate bool
-	}{{"shipped models", false, false}, {"true filter", true, false}, {"true relations", false, true}, {"both true", true, true}}
+		name                    string
+		filter, retract, relate bool
+	}{
+		{name: "shipped models"}, {name: "true filter", filter: true}, {name: "true retractions", retract: true},
+		{name: "true relations", relate: true}, {name: "both true", filter: true, relate: true},
+	}
 	trials := make([]trial, len(arms)*o.Seeds)
 	done := o.told(len(trials))
 	known := make([]*known, o.Seeds)
@@ -44,8 +46,12 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 				if arm.filter {
 					out.Filter = trueFilter{p}
 				}
-				if arm.relate {
-					out.Former = &salimory.Embedded{Former: embedded.NewFormerWith(embedded.IdentityOf(salimory.Name), trueJudge{p, p.byTime()}, 0.5, 0.5)}
+				truth, t := trueJudge{p, p.byTime()}, crossencoder.ShippedJudge().Thresholds()
+				switch {
+				case arm.relate:
+					out.Former = former(truth, 0.5, 0.5)
+				case arm.retract:
+					out.Former = former(trueGone{m.judge, truth}, t.Certain, t.Possible)
 				}
 				return out
 			})
@@ -154,6 +160,17 @@ func (j trueJudge) tells(s relation.Statement, target int) bool {
 		}
 	}
 	return false
+}
+
+// trueGone knows which facts hold no more, and leaves the rest to another judge.
+type trueGone struct {
+	*remembering
+	truth trueJudge
+}
+
+// Gone implements embedded.Judge.
+func (j trueGone) Gone(later relation.Statement, parts []string) []float64 {
+	return j.truth.Gone(later, parts)
 }
 
 // Gone implements embedded.Judge: parts go that tell the value that was replaced.

@@ -81,27 +81,23 @@ func (r *roller) learn(draws []*draw, worths []worth) {
 // contrast puts the best draw of a group beside its worst: of what forms memory by the bank's quality, of what is shown by the utilization.
 func (r *roller) contrast(draws []*draw, worths []worth) {
 	booster, utilizer := learning.ContrastDefaults()
-	for _, c := range []struct {
-		role    decision.Role
-		options learning.ContrastOptions
-		score   func(worth) float64
-	}{
-		{decision.Change, booster, func(w worth) float64 { return w.stages.R2 }},
-		{decision.Filter, booster, func(w worth) float64 { return w.stages.R2 }},
-		{decision.Profile, utilizer, func(w worth) float64 { return w.utilization }},
-	} {
-		if _, learns := r.policy.Heads[c.role]; !learns {
-			continue
+	for role := range r.policy.Heads {
+		options := booster
+		if role == decision.Profile {
+			options = utilizer
 		}
 		group := make([]learning.Rollout, len(draws))
 		for i, d := range draws {
-			group[i] = learning.Rollout{Choices: d.taken[c.role], Score: c.score(worths[i])}
+			group[i] = learning.Rollout{Choices: d.taken[role], Score: worths[i].stages.R2}
+			if role == decision.Profile {
+				group[i].Score = worths[i].utilization
+			}
 			for _, m := range d.formed.Entries {
 				group[i].Bank = append(group[i].Bank, m.Content)
 			}
 		}
-		b := r.batch(c.role)
-		b.Contrast, b.Pairs = c.options, append(b.Pairs, c.options.Pairs(group)...)
+		b := r.batch(role)
+		b.Contrast, b.Pairs = options, append(b.Pairs, options.Pairs(group)...)
 	}
 }
 

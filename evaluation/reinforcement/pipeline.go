@@ -23,15 +23,19 @@ import (
 type maker struct {
 	embedder embedding.Embedder
 	filter   *saliency.Filter
+	judge    *remembering
 	former   *salimory.Embedded
 }
 
 func newMaker(e embedding.Embedder) maker {
 	t := crossencoder.ShippedJudge().Thresholds()
 	judge := &remembering{session: crossencoder.ShippedJudge().Session()}
-	return maker{e, saliency.NewTrained(), &salimory.Embedded{
-		Former: embedded.NewFormerWith(embedded.IdentityOf(salimory.Name), judge, t.Certain, t.Possible),
-	}}
+	return maker{e, saliency.NewTrained(), judge, former(judge, t.Certain, t.Possible)}
+}
+
+// former is that of the strategy with another judge.
+func former(judge embedded.Judge, closes, links float64) *salimory.Embedded {
+	return &salimory.Embedded{Former: embedded.NewFormerWith(embedded.IdentityOf(salimory.Name), judge, closes, links)}
 }
 
 // by is a pipeline whose decisions a chooser makes.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type checkModelArgs struct {
 	minRight         float64
 	parallel         int
 	priceIn, priceUp float64
+	window           int64
 	wrong            bool
 }
 
@@ -42,14 +44,14 @@ type modelSettings struct {
 }
 
 func (c *cli) checkModel() *cobra.Command {
-	a := checkModelArgs{minRight: 0.8, parallel: 4}
+	a := checkModelArgs{minRight: 0.8, parallel: 4, window: 8192}
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Find out whether a model is good enough for the llm policy",
 		Long: "model puts some sixty labelled cases to the endpoint of MNEME_LLM_*, role by role, with the prompts, schemas and checks\n" +
 			"that the services use, and prints what was found: whether answers fit their form at first or after one repair, how many\n" +
 			"decisions are right, how long they take, what they cost, and what to set where the model falls short. It needs nothing\n" +
-			"but the endpoint.",
+			"but the endpoint. Where this is not reached, or grants no more, it stops after a few cases.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.runCheckModel(cmd.Context(), a) },
 	}
@@ -59,12 +61,14 @@ func (c *cli) checkModel() *cobra.Command {
 	f.IntVar(&a.parallel, "parallel", a.parallel, "cases that are asked at the same time")
 	f.Float64Var(&a.priceIn, "price-in", 0, "price of a million tokens of prompts, for the costs")
 	f.Float64Var(&a.priceUp, "price-out", 0, "price of a million tokens of answers, for the costs")
+	f.Int64Var(&a.window, "window-probe", a.window,
+		"tokens of a prompt that shows whether MNEME_LLM_WINDOW is there, at most what that has room for; 0 for none")
 	f.BoolVar(&a.wrong, "errors", false, "print each case that is not as it should be")
 	return cmd
 }
 
 func (a checkModelArgs) options() (modelcheck.Options, error) {
-	o := modelcheck.Options{Parallel: a.parallel}
+	o := modelcheck.Options{Parallel: a.parallel, Prompt: a.window, PriceIn: a.priceIn, PriceOut: a.priceUp}
 	for _, name := range a.roles {
 		if !slices.Contains(modelcheck.Roles(), llm.Role(name)) {
 			return o, usageError{fmt.Errorf("--role is %q, want one of %s", name, names(modelcheck.Roles()))}
@@ -79,11 +83,19 @@ func (a checkModelArgs) options() (modelcheck.Options, error) {
 		return o, usageError{fmt.Errorf("--min-right is %g, want 0 to 1", a.minRight)}
 	case a.parallel < 1 || a.parallel > 64:
 		return o, usageError{fmt.Errorf("--parallel is %d, want 1 to 64", a.parallel)}
+	case a.window < 0:
+		return o, usageError{fmt.Errorf("--window-probe is %d, want 0 or more", a.window)}
 	case a.priceIn < 0 || a.priceUp < 0:
 		return o, usageError{errors.New("--price-in or --price-out is less than 0")}
 	}
 	return o, nil
 }
+
+// What a check ends with where the report has told it already.
+var (
+	errModelUnreachable = errors.New("the endpoint of MNEME_LLM_BASE_URL was not reached")
+	errModelNotAsked    = errors.New("not all cases were asked, because of what became of the first")
+)
 
 // errModelFallsShort is that the model decides too few cases rightly: the report has said it.
 var errModelFallsShort = errors.New("the model decides fewer cases rightly than --min-right")
@@ -97,46 +109,43 @@ func (c *cli) runCheckModel(ctx context.Context, a checkModelArgs) error {
 	if err != nil {
 		return usageError{err}
 	}
-	settings.Endpoint.TenantConcurrency = max(settings.Endpoint.TenantConcurrency, a.parallel)
-	client, err := llm.NewClient(settings.Endpoint, llm.Deps{})
-	if err != nil {
-		return usageError{fmt.Errorf("the model of MNEME_LLM_*: %w", err)}
-	}
-	defer client.Close()
 	o.Formation, o.Recall = settings.Formation, settings.Recall
 	bar := c.bar(modelcheck.Cases(o.Roles), "cases")
 	o.Done = func() { _ = bar.Add(1) } // a bar that cannot be drawn is no error
-	report, err := modelcheck.Run(ctx, client, o)
+	report, err := modelcheck.Run(ctx, settings.Endpoint, o)
 	_ = bar.Finish()
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
 		return fmt.Errorf("check the model: %w", err)
+	case err != nil:
+		return usageError{fmt.Errorf("the model of MNEME_LLM_*: %w", err)}
 	}
 	if c.json {
 		err = writeJSON(c.out, report)
 	} else {
 		c.printModel(report, a)
 	}
-	if err == nil && report.Least() < a.minRight {
+	switch {
+	case err != nil:
+		return err
+	case !report.Reached():
+		return errModelUnreachable
+	case !report.Complete():
+		return errModelNotAsked
+	case report.Least() < a.minRight:
 		return errModelFallsShort
 	}
-	return err
+	return nil
 }
 
 func (c *cli) printModel(report modelcheck.Report, a checkModelArgs) {
-	t := c.table("role", "model", "schema", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms", "tokens in", "out", "cost")
+	t := c.table("role", "model", "form seen to", "window", "valid at first", "repaired", "unusable", "right", "p50 ms", "p95 ms",
+		"tokens in", "out", "cost")
 	for _, r := range report.Roles {
-		schema := "in the request"
-		if !r.Schema {
-			schema = "in the prompt"
-		}
-		if llm.Role(r.Role) == llm.RoleGenerator {
-			schema = "none"
-		}
-		cost := (float64(r.InputTokens)*a.priceIn + float64(r.OutputTokens)*a.priceUp) / 1e6
 		t.AppendRow(table.Row{
-			r.Role, printable(r.Model), schema, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
+			r.Role, printable(r.Model), cmp.Or(r.Form, "-"), r.Window, fmt.Sprintf("%d/%d", r.ValidFirst, r.Cases), r.ValidRepaired,
 			r.Cases - r.ValidFirst - r.ValidRepaired, fmt.Sprintf("%.0f %%", 100*r.Share()), r.P50, r.P95,
-			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", cost),
+			r.InputTokens, r.OutputTokens, fmt.Sprintf("%.4f", r.Cost),
 		})
 	}
 	t.Render()

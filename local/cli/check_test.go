@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -13,16 +14,24 @@ import (
 func TestCheckModel(t *testing.T) {
 	t.Setenv("MNEME_LLM_BASE_URL", llmtest.New(t).Config().BaseURL)
 	t.Setenv("MNEME_LLM_MODEL", "scripted")
-	code, out, errOut := run(t, "check", "model", "--json", "--min-right", "0")
+	code, out, errOut := run(t, "check", "model", "--json", "--min-right", "0", "--price-in", "1", "--price-out", "4")
 	var r modelcheck.Report
-	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitOK || err != nil || len(r.Roles) != len(modelcheck.Roles()) {
+	if err := json.Unmarshal([]byte(out), &r); code != cli.ExitOK || err != nil || len(r.Roles) != len(modelcheck.Roles()) ||
+		r.Roles[0].Form != modelcheck.FormNone || r.Roles[0].Window == nil || r.Roles[0].Window.Configured != 32768 {
 		t.Fatalf("exit code %d, %v: %s %s", code, err, out, errOut)
+	}
+	for _, role := range r.Roles {
+		if want := float64(role.InputTokens+4*role.OutputTokens) / 1e6; want == 0 || math.Abs(role.Cost-want) > 1e-9 {
+			t.Errorf("%s costs %g, want %g", role.Role, role.Cost, want)
+		}
 	}
 	code, out, errOut = run(t, "check", "model", "--role", "filter,generator", "--errors", "--price-in", "1", "--price-out", "4")
 	if code != cli.ExitFailed || !strings.Contains(errOut, "--min-right") {
 		t.Errorf("a model that understands nothing: exit code %d: %s", code, errOut)
 	}
-	for _, want := range []string{"filter", "generator", "scripted", "VALID AT FIRST", "larger model", "wrong: "} {
+	for _, want := range []string{
+		"filter", "generator", "scripted", "VALID AT FIRST", "FORM SEEN TO", "none", "WINDOW", "unknown", "larger model", "wrong: ",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("prints no %q: %s", want, out)
 		}
@@ -35,10 +44,35 @@ func TestCheckModel(t *testing.T) {
 func TestCheckModelRefusesWhatCannotBe(t *testing.T) {
 	t.Setenv("MNEME_LLM_MODEL", "")
 	for _, flags := range [][]string{
-		{}, {"--role", "cook"}, {"--min-right", "2"}, {"--parallel", "0"}, {"--price-in", "-1"}, {"more"},
+		{}, {"--role", "cook"}, {"--min-right", "2"}, {"--parallel", "0"}, {"--price-in", "-1"}, {"--window-probe", "-1"}, {"more"},
 	} {
 		if code, _, errOut := run(t, append([]string{"check", "model"}, flags...)...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d: %s", flags, code, errOut)
+		}
+	}
+}
+
+// What is found of a model in the first few cases is no reason to ask all of them, nor is --min-right 0 one to be content.
+func TestCheckModelStopsWhereTheEndpointIsNotThere(t *testing.T) {
+	away := llmtest.New(t)
+	away.Stop()
+	limited := llmtest.New(t)
+	limited.Always(llmtest.RateLimited("3600"))
+	t.Setenv("MNEME_LLM_MODEL", "scripted")
+	t.Setenv("MNEME_LLM_RETRY_MAX", "0")
+	for name, c := range map[string]struct {
+		server   *llmtest.Server
+		code     int
+		words    string
+		requests int // at most: a client may heed a Retry-After for all cases
+	}{
+		"away":    {server: away, code: cli.ExitUnreachable, words: "not reached"},
+		"limited": {server: limited, code: cli.ExitFailed, words: "rate limit", requests: 3 + 4},
+	} {
+		t.Setenv("MNEME_LLM_BASE_URL", c.server.Config().BaseURL)
+		code, out, errOut := run(t, "check", "model", "--min-right", "0")
+		if code != c.code || !strings.Contains(out, c.words) || !strings.Contains(out, "12 of 15: not asked") || c.server.Total() > c.requests {
+			t.Errorf("%s: exit code %d after %d requests: %s %s", name, code, c.server.Total(), out, errOut)
 		}
 	}
 }

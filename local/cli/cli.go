@@ -131,7 +131,7 @@ func exitCode(err error) int {
 		return ExitOK
 	case errors.As(err, &usage), errors.Is(err, dataset.ErrFormat), connect.CodeOf(err) == connect.CodeInvalidArgument:
 		return ExitUsage
-	case errors.Is(err, standalone.ErrNotRunning), isUnreachable(err):
+	case errors.Is(err, standalone.ErrNotRunning), errors.Is(err, errModelUnreachable), isUnreachable(err):
 		return ExitUnreachable
 	default:
 		return ExitFailed

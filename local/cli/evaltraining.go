@@ -39,7 +39,7 @@ var experiments = []struct {
 }
 
 func (c *cli) evalTraining() *cobra.Command {
-	o, quick, papers, plots := reinforcement.ExperimentDefaults(), false, []string(nil), ""
+	o, quick, papers, roles, plots := reinforcement.ExperimentDefaults(), false, []string(nil), []string(nil), ""
 	all := []string{ceilings}
 	for _, e := range experiments {
 		all = append(all, e.paper)
@@ -57,6 +57,7 @@ func (c *cli) evalTraining() *cobra.Command {
 			if quick {
 				o = o.Quick()
 			}
+			o.Options.Roles = rolesOf(roles)
 			for _, p := range papers {
 				if !slices.Contains(all, p) {
 					return usageError{fmt.Errorf("--only has %q, want some of %s", p, strings.Join(all, ", "))}
@@ -69,6 +70,7 @@ func (c *cli) evalTraining() *cobra.Command {
 	f.BoolVar(&quick, "quick", false,
 		"three seeds of small trainings from the weak start, whatever else is set: rough, in some minutes on two cores")
 	f.StringSliceVar(&papers, "only", all, "what is measured: what there is to gain, and papers whose claims are tried")
+	rolesFlag(f, &roles)
 	f.StringVar(&plots, "plots", "", "folder for the curves of rewards, an SVG a paper")
 	f.IntVar(&o.Seeds, "seeds", o.Seeds, "paired seeds")
 	f.IntVar(&o.Held, "held", o.Held, "other people to measure on, of each kind of words")

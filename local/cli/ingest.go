@@ -22,7 +22,9 @@ type ingested struct {
 	Formed   bool `json:"formed"`
 	// Refused says of each event that is a dead letter which it is and why.
 	Refused []string `json:"refused"`
-	Seconds float64  `json:"seconds"`
+	// DeadLetters says that of each turn that became one although the service took it; it is not among Turns.
+	DeadLetters []string `json:"dead_letters"`
+	Seconds     float64  `json:"seconds"`
 }
 
 func (c *cli) ingest() *cobra.Command {
@@ -62,13 +64,16 @@ func (c *cli) runIngest(ctx context.Context, file string, wait bool, timeout tim
 	}
 	result := ingested{
 		Users: len(users(out.awaited)), Sessions: len(out.awaited), Turns: out.turns, Formed: wait,
-		Refused: append([]string{}, out.refused...), Seconds: time.Since(began).Seconds(),
+		Refused: append([]string{}, out.refused...), DeadLetters: append([]string{}, out.dead...), Seconds: time.Since(began).Seconds(),
 	}
 	if err := c.printIngested(result, wait); err != nil {
 		return err
 	}
 	if n := len(out.refused); n > 0 {
 		return fmt.Errorf("%d events were refused and are dead letters (`mneme replay --list`), the first: %s", n, out.refused[0])
+	}
+	if n := len(out.dead); n > 0 {
+		return fmt.Errorf("%d turns became dead letters (`mneme replay --list`), the first: %s", n, out.dead[0])
 	}
 	return nil
 }
@@ -81,8 +86,8 @@ func (c *cli) printIngested(result ingested, wait bool) error {
 	if !wait {
 		state = "published"
 	}
-	fmt.Fprintf(c.out, "%s: %d turns in %d sessions of %d users, %d events refused, %.1f s\n",
-		state, result.Turns, result.Sessions, result.Users, len(result.Refused), result.Seconds)
+	fmt.Fprintf(c.out, "%s: %d turns in %d sessions of %d users, %d events refused, %d dead letters, %.1f s\n",
+		state, result.Turns, result.Sessions, result.Users, len(result.Refused), len(result.DeadLetters), result.Seconds)
 	return nil
 }
 
@@ -91,6 +96,14 @@ func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, 
 	total := 0
 	for _, one := range sessions {
 		total += len(one.Turns)
+	}
+	var dead *letters
+	if wait {
+		var err error
+		if dead, err = s.watchLetters(ctx); err != nil {
+			return published{}, err
+		}
+		defer dead.log.Close()
 	}
 	bar := c.bar(total, "publishing turns")
 	out, err := s.publish(ctx, sessions, func(n int) { _ = bar.Add(n) })
@@ -104,10 +117,12 @@ func (c *cli) feed(ctx context.Context, s *session, sessions []dataset.Session, 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	bar = c.bar(len(out.awaited), "forming sessions")
-	if err := s.awaitFormed(ctx, out.awaited, func() { _ = bar.Add(1) }); err != nil {
+	if err := s.awaitFormed(ctx, out.awaited, dead, func() { _ = bar.Add(1) }); err != nil {
 		return out, err
 	}
 	_ = bar.Finish()
+	out.dead = dead.turns(sessions)
+	out.turns -= len(out.dead)
 	return out, nil
 }
 

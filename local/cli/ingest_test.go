@@ -9,25 +9,42 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/mneme-memory/mneme/local/cli"
 	"github.com/mneme-memory/mneme/local/servers"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/bus/kafka"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // forming says of every session that it is formed, and keeps which were asked about.
 type forming struct {
 	mnemev1connect.UnimplementedMemoryServiceHandler
 	asked []string
+	// before is called before an answer; a session of the id waits never is formed.
+	before func()
+	waits  string
 }
 
 func (f *forming) GetSession(_ context.Context,
 	req *connect.Request[mnemev1.GetSessionRequest]) (*connect.Response[mnemev1.GetSessionResponse], error) {
 	f.asked = append(f.asked, req.Msg.GetSessionId())
+	if f.before != nil {
+		f.before()
+	}
+	if req.Msg.GetSessionId() == f.waits {
+		return connect.NewResponse(&mnemev1.GetSessionResponse{State: mnemev1.FormationState_FORMATION_STATE_PENDING}), nil
+	}
 	return connect.NewResponse(&mnemev1.GetSessionResponse{State: mnemev1.FormationState_FORMATION_STATE_FORMED}), nil
 }
 
@@ -72,5 +89,83 @@ func TestIngestClosesASessionThatHasATurnOfABadTime(t *testing.T) {
 	}
 	if want := []string{"good", "mixed", "ended"}; !slices.Equal(f.asked, want) {
 		t.Errorf("waited for %q, want %q", f.asked, want)
+	}
+}
+
+// letterOf is the dead letter that a handler makes of a turn that ingest published.
+func letterOf(t *testing.T, handler, session, turn string) bus.Message {
+	t.Helper()
+	scope := memory.Scope{Tenant: "acme", User: "ana"}
+	envelope := contract.Envelope{EventID: memory.DeriveTurnID(scope, turn), Scope: scope, SessionID: session}
+	said := &memory.Turn{
+		ID: turn, SessionID: session, Speaker: "ana", Role: memory.RoleUser, Text: "I live in Porto.", Time: time.Now().Add(-time.Hour),
+	}
+	topic := contract.TopicSessionEvents
+	value, err := contract.SessionEvent{Envelope: envelope, Turn: said}.Encode()
+	if handler == "consolidation" {
+		topic = contract.TopicSalientTurns
+		value, err = contract.SalientEvent{
+			Envelope: envelope, Turn: said, Decision: memory.SaliencyDecision{Salient: true, DecidedAt: time.Now(), PolicyVersion: "p"},
+		}.Encode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := proto.Marshal(&mnemev1.DeadLetter{
+		SchemaVersion: contract.SchemaVersion, Id: "d-" + turn, Reason: "model answer truncated", Handler: handler, Topic: topic,
+		Key: envelope.Key(), Value: value, Time: timestamppb.Now(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bus.Message{Topic: contract.TopicDeadLetters, Key: envelope.Key(), Value: body}
+}
+
+// Turns that become dead letters are counted, and a session that was given up is not waited for.
+func TestIngestSaysWhatBecameADeadLetter(t *testing.T) {
+	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = broker.Stop(context.WithoutCancel(t.Context())) })
+	out, err := kafka.NewPublisher(kafka.PublisherConfig{Cluster: kafka.Cluster{Brokers: []string{broker.Addr()}, ClientID: "test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = out.Close() })
+	publish := sync.OnceFunc(func() {
+		dead := []bus.Message{letterOf(t, "saliency-filter", "partly", "p2"), letterOf(t, "consolidation", "lost", "l1")}
+		if err := out.Publish(t.Context(), dead...); err != nil {
+			t.Error(err)
+		}
+	})
+	mux := http.NewServeMux()
+	mux.Handle(mnemev1connect.NewMemoryServiceHandler(&forming{before: publish, waits: "lost"}))
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+
+	file := filepath.Join(t.TempDir(), "talk.jsonl")
+	talk := ""
+	for _, turn := range []string{"p1", "p2", "l1"} {
+		session := map[byte]string{'p': "partly", 'l': "lost"}[turn[0]]
+		talk += `{"user_id":"ana","session_id":"` + session + `","turn_id":"` + turn + `",` +
+			`"text":"I live in Porto.","time":"` + atNoon + `"}` + "\n"
+	}
+	if err := os.WriteFile(file, []byte(talk), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, printed, errOut := run(t, "ingest", file, "--json", "--addr", srv.URL, "--key", key, "--brokers", broker.Addr(), "--tenant", "acme")
+	if code != cli.ExitFailed || !strings.Contains(errOut, "2 turns became dead letters") {
+		t.Errorf("exit code %d, %s", code, errOut)
+	}
+	var got struct {
+		Turns       int
+		DeadLetters []string `json:"dead_letters"`
+	}
+	if err := json.Unmarshal([]byte(printed), &got); err != nil {
+		t.Fatalf("%v: %s", err, printed)
+	}
+	if got.Turns != 1 || len(got.DeadLetters) != 2 || !strings.Contains(got.DeadLetters[1], "l1 of session lost of ana: consolidation") {
+		t.Errorf("ingested %+v, want one turn, and two dead letters", got)
 	}
 }

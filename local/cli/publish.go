@@ -29,6 +29,8 @@ type published struct {
 	turns int
 	// refused says of each event that the service will put with the dead letters which it is and why.
 	refused []string
+	// dead says that of each turn that became a dead letter although the service took it, while that was waited for.
+	dead []string
 }
 
 // publish publishes sessions as events and says after each how many turns it had. Event ids are derived
@@ -36,12 +38,9 @@ type published struct {
 // dead letter, so that nothing of a file is lost; it is reported.
 func (s *session) publish(ctx context.Context, sessions []dataset.Session, done func(turns int)) (published, error) {
 	var out published
-	if len(s.Brokers) == 0 || s.Tenant == "" {
-		return out, usageError{errors.New("publishing needs --brokers (or " + envBrokers + ") and --tenant (or " + envTenant + ")")}
-	}
-	busClient, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-cli", s.tel)
+	busClient, err := s.openBus(ctx)
 	if err != nil {
-		return out, fmt.Errorf("reach kafka: %w", err)
+		return out, err
 	}
 	defer busClient.Close()
 	tracer := s.tel.Tracer.Tracer(wiring.Scope)
@@ -57,6 +56,17 @@ func (s *session) publish(ctx context.Context, sessions []dataset.Session, done 
 		done(len(session.Turns))
 	}
 	return out, nil
+}
+
+func (s *session) openBus(ctx context.Context) (*wiring.BusClient, error) {
+	if len(s.Brokers) == 0 || s.Tenant == "" {
+		return nil, usageError{errors.New("publishing needs --brokers (or " + envBrokers + ") and --tenant (or " + envTenant + ")")}
+	}
+	busClient, err := wiring.Bus{Brokers: s.Brokers, Partitions: 24}.Open(ctx, "mneme-cli", s.tel)
+	if err != nil {
+		return nil, fmt.Errorf("reach kafka: %w", err)
+	}
+	return busClient, nil
 }
 
 // check holds a session's events against the contract, as the service will.
@@ -121,12 +131,16 @@ func closing(s dataset.Session) time.Time {
 	return end
 }
 
-// awaitFormed waits until every session's memories are formed, and says so of each in turn.
-func (s *session) awaitFormed(ctx context.Context, sessions []dataset.Session, done func()) error {
+// awaitFormed waits until every session's memories are formed, or dead letters say that they will not be, and says so of each in turn.
+func (s *session) awaitFormed(ctx context.Context, sessions []dataset.Session, dead *letters, done func()) error {
 	for i, session := range sessions {
 		err := poll(ctx, formationPoll, func() (bool, error) {
 			formed, err := s.formed(ctx, session)
-			return formed, passing(ctx, err)
+			if formed || err != nil || time.Since(dead.looked) < lettersPoll {
+				return formed, passing(ctx, err)
+			}
+			err = dead.look(ctx)
+			return dead.givenUp(session), err
 		})
 		if ctx.Err() != nil {
 			return fmt.Errorf("the memories of %d of %d sessions are not formed yet, the first is session %s of %s: %w"+
@@ -137,7 +151,7 @@ func (s *session) awaitFormed(ctx context.Context, sessions []dataset.Session, d
 		}
 		done()
 	}
-	return nil
+	return dead.look(ctx)
 }
 
 func (s *session) formed(ctx context.Context, session dataset.Session) (bool, error) {

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mneme-memory/mneme/evaluation/reinforcement"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
@@ -31,9 +32,9 @@ func (c *cli) trainPolicy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Train what the embedded policy decides, by what its decisions lead to",
-		Long: "policy trains the decisions of the embedded policy - which turns are kept, what is looked up, what a statement does to an\n" +
-			"entry, what a profile shows - on made-up lives, by reinforcement: each session is drawn several times from the same state of\n" +
-			"memory, and better draws are made likelier.\n" +
+		Long: "policy trains the decisions of the embedded policy - which turns are kept, what of them is a memory, what is looked up, what a\n" +
+			"statement does to an entry, what a profile shows - on made-up lives, by reinforcement: each session is drawn several times from\n" +
+			"the same state of memory, and better draws are made likelier.\n" +
 			"It prints what start and result do with other people, in words that were learned from and in others. The same\n" +
 			"options give the same file.\n" +
 			"With --temporal the training is made by the processes of train worker, however many there are, and goes on when this command,\n" +
@@ -41,9 +42,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Reward = reinforcement.Reward(a.reward)
-			for _, r := range a.roles {
-				o.Roles = append(o.Roles, decision.Role(r))
-			}
+			o.Roles = rolesOf(a.roles)
 			return c.runTrainPolicy(cmd.Context(), o, a)
 		},
 	}
@@ -51,7 +50,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.StringVar(&a.reward, "reward", string(o.Reward),
 		"what decisions are worth: transition (DeltaMem), outcome (questions about all that was told), "+
 			"dense (MemBuilder), stages (SaliMory) or horizon (Memory-R2)")
-	f.StringSliceVar(&a.roles, "roles", nil, "decisions that learn, of "+roleNames()+" (all)")
+	rolesFlag(f, &a.roles)
 	f.StringVar(&a.strategy, "strategy", "salimory", "whose decisions: salimory")
 	f.StringVar(&o.Version, "as", "", "version of the policy, by which tenants name it (trained-REWARD)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses people and draws")
@@ -83,12 +82,20 @@ type policyMeasures struct {
 	Now   reinforcement.Measured `json:"now"`
 }
 
-func roleNames() string {
+// rolesFlag names the decisions that learn.
+func rolesFlag(f *pflag.FlagSet, to *[]string) {
 	var names []string
 	for _, r := range decision.Roles() {
 		names = append(names, string(r))
 	}
-	return strings.Join(names, ", ")
+	f.StringSliceVar(to, "roles", nil, "decisions that learn, of "+strings.Join(names, ", ")+" (all)")
+}
+
+func rolesOf(names []string) (out []decision.Role) {
+	for _, n := range names {
+		out = append(out, decision.Role(n))
+	}
+	return out
 }
 
 func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a policyArgs) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,9 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/mneme-memory/mneme/local/traceview"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 )
 
@@ -257,5 +261,41 @@ func TestReceiverTakesWhatTelemetrySends(t *testing.T) {
 	got, ok := store.Trace(root.SpanContext().TraceID().String())
 	if !ok || len(got.Spans) != 2 || got.Summary().Name != telemetry.SpanRecall || got.Nodes()[1].Attributes[0].Value != `["a","b"]` {
 		t.Fatalf("got %+v", got)
+	}
+}
+
+// Which role asked, what it cost and which call repaired the one before is what the tree of a slow step is looked at for.
+func TestTreeSaysWhatModelCallsWere(t *testing.T) {
+	store := traceview.NewStore(traceview.DefaultSpans)
+	server := httptest.NewServer(traceview.NewHandler(store))
+	defer server.Close()
+	tel, err := telemetry.New(t.Context(), "booster", "v1", telemetry.Config{Endpoint: server.URL, SampleRatio: 1}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := llmtest.New(t)
+	model.Script(llm.RoleManager, llmtest.Status(http.StatusServiceUnavailable), llmtest.Text("no"), llmtest.Text("yes"))
+	client, err := llm.NewClient(model.Config(), llm.Deps{TracerProvider: tel.Tracer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, root := tel.Tracer.Tracer("test").Start(t.Context(), telemetry.SpanRecall)
+	_, err = llm.Ask(ctx, client, llm.Request{Role: llm.RoleManager, User: "Is it?"}, func(answer string) (bool, error) {
+		if answer == "no" {
+			return false, structured.Faultf("want yes")
+		}
+		return true, nil
+	})
+	root.End()
+	if err := errors.Join(err, tel.Shutdown(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := store.Trace(root.SpanContext().TraceID().String())
+	tree := traceview.Tree(got)
+	first := regexp.MustCompile(`chat scripted  \(booster\)  \S+ \S+  manager, \d+ tokens in, \d+ out, 2 attempts\n`)
+	second := regexp.MustCompile(`chat scripted  \(booster\)  \S+ \S+  manager, repair, \d+ tokens in, \d+ out\n`)
+	if !first.MatchString(tree) || !second.MatchString(tree) {
+		t.Errorf("got\n%s", tree)
 	}
 }

@@ -1,6 +1,7 @@
 package traceview
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func Tree(t Trace) string {
 
 func writeNode(b *strings.Builder, node Node, incoming []Incoming) {
 	indent := strings.Repeat("  ", min(node.Depth, maxIndent)+1)
-	fmt.Fprintf(b, "%s%s  (%s)  %s", indent, plain(node.Name), plain(node.Service), human(node.Duration))
+	fmt.Fprintf(b, "%s%s  (%s)  %s%s", indent, plain(node.Name), plain(node.Service), human(node.Duration), plain(call(node.Span)))
 	if node.Orphan {
 		fmt.Fprintf(b, "  parent %s missing", plain(node.ParentID))
 	}
@@ -55,6 +56,29 @@ func writeNode(b *strings.Builder, node Node, incoming []Incoming) {
 		fmt.Fprintf(b, "%s  <- trace %s span %s  %s  (%s)\n",
 			indent, plain(in.From.TraceID), plain(in.From.SpanID), plain(in.Name), plain(in.Service))
 	}
+}
+
+// call says of a model's call whose it was and what it cost; it is empty for other spans.
+func call(s Span) string {
+	said := map[string]string{}
+	for _, a := range s.Attributes {
+		said[a.Key] = a.Value
+	}
+	role := said["mneme.llm.role"]
+	if role == "" {
+		return ""
+	}
+	out := "  " + role
+	if said["mneme.llm.repair"] == "true" {
+		out += ", repair"
+	}
+	if in := said["gen_ai.usage.input_tokens"]; in != "" {
+		out += fmt.Sprintf(", %s tokens in, %s out", in, cmp.Or(said["gen_ai.usage.output_tokens"], "0"))
+	}
+	if n := said["mneme.llm.attempts"]; n != "" && n != "1" {
+		out += ", " + n + " attempts"
+	}
+	return out
 }
 
 // incoming groups the links from other traces by the span they point to.

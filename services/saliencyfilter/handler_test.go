@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strings"
 	"sync"
@@ -20,8 +21,11 @@ import (
 	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/formation"
+	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
 	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -426,6 +430,65 @@ func TestNothingOfABatchIsPublishedWhenItFails(t *testing.T) {
 			}
 			if got := r.counted(t); len(got) != 0 {
 				t.Errorf("counted %v", got)
+			}
+		})
+	}
+}
+
+// A turn that a model gives no usable answer about is a dead letter after few requests, and nothing else is.
+func TestATurnWithoutAUsableAnswerIsADeadLetterAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		step llmtest.Step
+		most int // of one request
+	}{
+		"cut off": {llmtest.Truncated(), 2}, "filtered": {llmtest.Filtered(), 2}, "refused": {llmtest.Refusal(), 2},
+		"empty": {llmtest.EmptyText(), 3}, "malformed": {llmtest.Text("no"), 3}, "rejected": {llmtest.Status(413), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.New(t)
+			server.Always(func(w http.ResponseWriter, req *http.Request, c llmtest.Call) {
+				if strings.Contains(c.User(), "odd") {
+					tc.step(w, req, c)
+					return
+				}
+				llmtest.FakeModel()(w, req, c)
+			})
+			filter, err := formationllm.NewFilter(server.Client(t), formationllm.DefaultOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, dead := newFixture(t), &outbox{}
+			r.Filters = func(tenant.Policy) (formation.Filter, error) { return filter, nil }
+			ins, err := bus.NewInstruments(bus.Telemetry{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			handle, err := bus.Standard(bus.StandardConfig{Handler: "filter", DeadLetters: "dead"}, dead, ins, r.Handle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch := []bus.Message{
+				message(t, turn(ana, 1, "I live in Porto")), message(t, turn(ana, 2, "I am odd")), message(t, turn(ana, 3, "I have two sons")),
+				message(t, turn(ana, 4, "I love green tea")), message(t, closed(ana, 5)),
+			}
+			if err := handle(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+			for _, alone := range [][]bus.Message{
+				{message(t, turn(ana, 6, "I am odder"))}, {message(t, turn(ana, 7, "oddest")), message(t, closed(ana, 8))},
+			} {
+				if err := handle(t.Context(), alone); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(dead.msgs) != 3 || len(r.out.read(t)) != 5 {
+				t.Errorf("%d dead letters, %d events passed on; want the odd turns, and the others", len(dead.msgs), len(r.out.msgs))
+			}
+			sent := map[string]int{}
+			for _, c := range server.Calls(llm.RoleFilter) {
+				if sent[string(c.Raw)]++; sent[string(c.Raw)] > tc.most && c.Data() != nil {
+					t.Errorf("a request was sent %d times", sent[string(c.Raw)])
+				}
 			}
 		})
 	}

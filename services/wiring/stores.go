@@ -85,7 +85,7 @@ type Workflows struct {
 	Idle       time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn"`
 	Linger     time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays after its last work"`
 
-	MalformedAttempts int `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"5" desc:"unusable model answers until dead letters"`
+	MalformedAttempts int `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"3" desc:"unusable model answers about the same turns until dead letters"`
 }
 
 // Validate checks what the types do not.

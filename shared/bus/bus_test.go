@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -153,6 +154,43 @@ func TestRetryGivesUpOnUnusableAnswersAlone(t *testing.T) {
 	})(t.Context(), []bus.Message{{Topic: "t"}})
 	if !fault.IsTerminal(err) || !errors.Is(err, fault.ErrUnusableAnswer) || calls != 5 {
 		t.Errorf("%d calls, %v; want a terminal error at the third unusable answer", calls, err)
+	}
+}
+
+// Whose turn is known to come later is not tried before.
+func TestRetryWaitsAsLongAsItIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		err := bus.Retry(bus.DefaultRetryConfig(), instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {
+			if at = append(at, time.Now()); len(at) > 1 {
+				return nil
+			}
+			return fmt.Errorf("filter turns: %w", &fault.LaterError{After: 2 * time.Minute, Err: fault.ErrUnavailable})
+		})(t.Context(), []bus.Message{{Topic: "t"}})
+		if err != nil || len(at) != 2 || at[1].Sub(at[0]) != 2*time.Minute {
+			t.Errorf("tried at %v, %v; want a second attempt after two minutes", at, err)
+		}
+	})
+}
+
+// What would be the same again is given up soon, and a batch at once, of which each record is tried by itself.
+func TestRetryDoesNotAskForTheSameAgain(t *testing.T) {
+	cfg := bus.RetryConfig{Initial: time.Microsecond, Max: time.Millisecond, Panics: 1, Unusable: 3}
+	unusable := fault.ErrUnusableAnswer
+	for name, tc := range map[string]struct {
+		err            error
+		records, calls int
+	}{
+		"one record": {unusable, 1, 3}, "several": {unusable, 2, 1}, "one that is refused": {errors.Join(unusable, fault.ErrAskLess), 1, 2},
+	} {
+		calls := 0
+		err := bus.Retry(cfg, instruments(t, bus.Telemetry{}))(func(context.Context, []bus.Message) error {
+			calls++
+			return tc.err
+		})(t.Context(), make([]bus.Message, tc.records))
+		if !fault.IsTerminal(err) || calls != tc.calls {
+			t.Errorf("%s: %d calls, %v; want %d and a terminal error", name, calls, err, tc.calls)
+		}
 	}
 }
 

@@ -112,6 +112,9 @@ func text(s string, limit int) string {
 	return strings.ToValidUTF8(s, "?")
 }
 
+// isolatedKey marks the context of records that were tried together before.
+type isolatedKey struct{}
+
 // Isolate delivers a batch again one record at a time when it failed for good, so that only
 // the record at fault goes to the dead letters. It belongs outside DeadLetter.
 func Isolate() Middleware {
@@ -121,6 +124,7 @@ func Isolate() Middleware {
 			if len(batch) == 1 || !fault.IsTerminal(err) {
 				return err
 			}
+			ctx = context.WithValue(ctx, isolatedKey{}, true)
 			for i := range batch {
 				if err := next(ctx, batch[i:i+1]); err != nil {
 					return err

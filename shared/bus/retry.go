@@ -69,7 +69,7 @@ func Timeout(d time.Duration) Middleware {
 }
 
 // RetryConfig shapes the pauses between attempts, which grow by half each time and are
-// spread by half in both directions.
+// spread by half in both directions. A pause is at least as long as a fault.LaterError says.
 type RetryConfig struct {
 	// Initial is the first pause.
 	Initial time.Duration
@@ -77,14 +77,15 @@ type RetryConfig struct {
 	Max time.Duration
 	// Panics is how many attempts may panic before the error is terminal.
 	Panics int
-	// Unusable is how many attempts may fail with an unusable model answer (fault.ErrUnusableAnswer)
-	// before the error is terminal.
+	// Unusable is how many attempts on one record may fail with an unusable model answer (fault.ErrUnusableAnswer)
+	// before the error is terminal, what was made before Isolate included. It is two where the same would come again (fault.ErrAskLess), and
+	// one on several records: Isolate asks about each of them.
 	Unusable int
 }
 
-// DefaultRetryConfig pauses from 50 ms to 5 s and gives up on the third panic and the eighth unusable answer.
+// DefaultRetryConfig pauses from 50 ms to 5 s and gives up on the third panic and the third unusable answer.
 func DefaultRetryConfig() RetryConfig {
-	return RetryConfig{Initial: 50 * time.Millisecond, Max: 5 * time.Second, Panics: 3, Unusable: 8}
+	return RetryConfig{Initial: 50 * time.Millisecond, Max: 5 * time.Second, Panics: 3, Unusable: 3}
 }
 
 // triedError is a terminal error that knows how often the batch was tried.
@@ -111,12 +112,15 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 			}
 			pauses.Reset()
 			var seen failures
+			if ctx.Value(isolatedKey{}) != nil {
+				seen.unusable = 1
+			}
 			for attempt := 1; ; attempt++ {
 				err := next(ctx, batch)
 				if err == nil {
 					return nil
 				}
-				err = seen.judge(err, cfg)
+				err = seen.judge(err, len(batch), cfg)
 				if fault.IsTerminal(err) {
 					return &triedError{attempts: attempt, err: err}
 				}
@@ -124,7 +128,12 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 					return err
 				}
 				ins.retry(ctx, batch, attempt, err)
-				if !Pause(ctx, pauses.NextBackOff()) {
+				pause := pauses.NextBackOff()
+				var later *fault.LaterError
+				if errors.As(err, &later) {
+					pause = max(pause, later.After) // the group is told of the member meanwhile, and a revoked partition ends ctx
+				}
+				if !Pause(ctx, pause) {
 					return err
 				}
 			}
@@ -137,7 +146,7 @@ func Retry(cfg RetryConfig, ins *Instruments) Middleware {
 type failures struct{ panics, unusable int }
 
 // judge makes such an error terminal once there were enough of them.
-func (f *failures) judge(err error, cfg RetryConfig) error {
+func (f *failures) judge(err error, records int, cfg RetryConfig) error {
 	var p *PanicError
 	count, limit := &f.unusable, cfg.Unusable
 	switch {
@@ -145,6 +154,10 @@ func (f *failures) judge(err error, cfg RetryConfig) error {
 		count, limit = &f.panics, cfg.Panics
 	case !errors.Is(err, fault.ErrUnusableAnswer):
 		return err
+	case records > 1:
+		limit = 1
+	case errors.Is(err, fault.ErrAskLess):
+		limit = min(limit, 2)
 	}
 	*count++
 	if *count < limit {

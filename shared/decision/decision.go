@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -25,10 +26,23 @@ type Role string
 const (
 	// Filter is whether a turn is kept: drop, keep.
 	Filter Role = "filter"
+	// Apart is whether two neighbouring quotations of a turn are memories of their own: join, apart.
+	Apart Role = "apart"
+	// Store is whether a statement that nothing but its words keeps in the bank stays in working memory alone: bank, working.
+	Store Role = "store"
 	// Lookup is whether the bank is searched for what a statement may change: none, own.
 	Lookup Role = "lookup"
+	// Target is which of a turn's statements, one option each, changes an entry that several of them may.
+	Target Role = "target"
 	// Change is what a statement does to an entry: nothing, link, replace.
 	Change Role = "change"
+	// Join is whether an entry says the same as a statement within it, which is not written then, or as the entry that a statement
+	// replaces, which it is replaced with: other, same.
+	Join Role = "join"
+	// Retract is whether a fact of an entry that is replaced holds no more: stay, go.
+	Retract Role = "retract"
+	// Rest is whether what is left of an entry then is worth keeping: drop, keep.
+	Rest Role = "rest"
 	// Profile is whether what was found for a query has a line in the profile: leave, show.
 	Profile Role = "profile"
 )
@@ -36,8 +50,14 @@ const (
 // features names what options of a role are described by, in order.
 var features = map[Role][]string{
 	Filter:  {"keep", "score", "words", "question", "assistant", "number"},
+	Apart:   {"apart", "worth", "words"},
+	Store:   {"working", "score", "words", "episodic"},
 	Lookup:  {"own", "worth", "words", "episodic", "number", "slot"},
+	Target:  {"alone", "similar", "words"},
 	Change:  {"link", "link_change", "link_same", "replace", "replace_change", "replace_ends", "replace_similar", "replace_slot"},
+	Join:    {"same", "odds", "similar", "within"},
+	Retract: {"go", "odds", "likeliest", "change"},
+	Rest:    {"keep", "worth", "words"},
 	Profile: {"show", "rank", "support", "words", "episodic", "preference"},
 }
 
@@ -52,6 +72,25 @@ type Chooser interface {
 	// Choose returns the place of the option that is taken; there is at least one.
 	Choose(r Role, options []learning.Option) int
 }
+
+// Either has a chooser decide between two options, and returns whether it takes the second: that has the log-odds base and the features,
+// which are only asked for where somebody reads them. The first has none.
+func Either(choose Chooser, r Role, about string, base float64, features func() []float64) bool {
+	if _, plain := choose.(Rules); plain {
+		return base > 0
+	}
+	second := learning.Option{Features: features(), Base: base}
+	return choose.Choose(r, []learning.Option{{Features: make([]float64, len(second.Features)), About: about}, second}) == 1
+}
+
+// Odds are the log-odds of a probability, within bounds.
+func Odds(p float64) float64 {
+	p = min(1-1e-6, max(1e-6, p))
+	return math.Log(p / (1 - p))
+}
+
+// Above are the log-odds of a probability over those of a threshold. One that is the threshold counts as above it.
+func Above(p, threshold float64) float64 { return Odds(p) - Odds(threshold) + 1e-9 }
 
 // Rules is the chooser of a program without a policy: the option with the greatest log-odds, the first of several. It is safe for
 // concurrent use.

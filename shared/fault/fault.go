@@ -16,8 +16,9 @@ import (
 // stall what comes after.
 var ErrUnusableAnswer = errors.New("model answer cannot be used")
 
-// ErrAnswerTooLong marks those of ErrUnusableAnswer whose answer did not fit: it will be cut off again, and one about less will not.
-var ErrAnswerTooLong = errors.New("model answer is too long")
+// ErrAskLess marks those of ErrUnusableAnswer that come again when the same is asked, and perhaps not when less is: the answer did not
+// fit, or was refused for a part of what was said.
+var ErrAskLess = errors.New("model gives no answer about this much")
 
 // ErrBudget marks errors of work that a budget of model tokens does not allow: it may be done otherwise now, or like that later.
 var ErrBudget = errors.New("budget of model tokens is used up")

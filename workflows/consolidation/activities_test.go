@@ -490,7 +490,7 @@ func TestAModelsAnswers(t *testing.T) {
 		step       llmtest.Step
 	}{
 		{"that are cut off are too long", "too_long", llmtest.Truncated()},
-		{"that refuse are malformed", "malformed", llmtest.Refusal()},
+		{"that refuse are too long, too: asked about less, it may not", "too_long", llmtest.Refusal()},
 		{"of no text are malformed", "malformed", llmtest.EmptyText()},
 		{"in prose around JSON are taken", "", llmtest.Prose()},
 	}

@@ -15,14 +15,14 @@ const (
 	errorTerminal  = "terminal"
 	errorMalformed = "malformed"
 	errorTooLarge  = "too_large"
-	errorTooLong   = "too_long"
+	errorTooLong   = "too_long" // or refused
 	errorBudget    = "budget"
 	errorLater     = "later"
 	errorPanic     = "PanicError" // the SDK's own name
 )
 
-// classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, a model's answer that is too long is asked
-// for in parts, one that is otherwise unusable is tried a few times by the workflow, everything else for maxDuration.
+// classify tells Temporal what retrying is good for: what is terminal goes to the dead letters, a model that gives no answer about so much
+// is asked about parts, an answer that is otherwise unusable is tried a few times by the workflow, everything else for maxDuration.
 func classify(err error) error {
 	var later *fault.LaterError
 	switch {
@@ -32,7 +32,7 @@ func classify(err error) error {
 		})
 	case errors.Is(err, fault.ErrBudget):
 		return temporal.NewNonRetryableApplicationError(err.Error(), errorBudget, err)
-	case errors.Is(err, fault.ErrAnswerTooLong):
+	case errors.Is(err, fault.ErrAskLess):
 		return temporal.NewNonRetryableApplicationError(err.Error(), errorTooLong, err)
 	case errors.Is(err, fault.ErrUnusableAnswer):
 		return temporal.NewApplicationErrorWithCause(err.Error(), errorMalformed, err)
@@ -58,7 +58,7 @@ func (l logger) Error(msg string, keyvals ...any) {
 			l.Info(msg, keyvals...)
 			return
 		}
-		if ok && (fault.IsTerminal(err) || errors.Is(err, fault.ErrBudget) || errors.Is(err, fault.ErrAnswerTooLong)) {
+		if ok && (fault.IsTerminal(err) || errors.Is(err, fault.ErrBudget) || errors.Is(err, fault.ErrAskLess)) {
 			l.Warn(msg, keyvals...)
 			return
 		}

@@ -2,17 +2,22 @@ package consolidation_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
+	formationllm "github.com/mneme-memory/mneme/shared/formation/llm"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/formation/strategies"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
@@ -285,5 +290,116 @@ func TestWorkingMemoryHoldsTurnsThatComeAgain(t *testing.T) {
 				t.Errorf("working memory holds %+v, %v, and there are %d dead letters; want both turns", held, err, len(s.announced.deadLetters))
 			}
 		})
+	}
+}
+
+// A turn that a model refuses, or answers at too great length, is a dead letter alone, and nothing is asked again as it was.
+func TestATurnThatIsRefusedFailsAlone(t *testing.T) {
+	for name, step := range map[string]llmtest.Step{
+		"refused": llmtest.Filtered(), "cut off": llmtest.Truncated(), "rejected": llmtest.Status(413),
+	} {
+		for _, role := range []llm.Role{llm.RoleExtractor, llm.RoleManager} {
+			t.Run(name+"/"+string(role), func(t *testing.T) {
+				s, server := newShop(t), llmtest.New(t)
+				server.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
+					if c.Role == role && strings.Contains(c.User(), "nurse") {
+						step(w, r, c)
+						return
+					}
+					llmtest.FakeModel()(w, r, c)
+				})
+				former, err := salimory.NewLLM(server.Client(t), formationllm.DefaultOptions())
+				if err != nil {
+					t.Fatal(err)
+				}
+				formed := s.form(t, former, "salimory")
+				if dead := s.announced.deadLetters; len(dead) != 1 || len(dead[0].Turns) != 1 || dead[0].Turns[0].ID != "s1:2" || formed != 3 {
+					t.Errorf("%d turns are formed, dead letters %+v; want the turn that is refused alone", formed, dead)
+				}
+				sent := map[string]int{}
+				for _, c := range server.Calls(role) {
+					if sent[string(c.Raw)]++; sent[string(c.Raw)] > 1 && c.Data() != nil {
+						t.Errorf("a request was sent %d times", sent[string(c.Raw)])
+					}
+				}
+			})
+		}
+	}
+}
+
+// form has a former form a session of four turns, and returns how many count as formed.
+func (s shop) form(t *testing.T, former formation.Former, strategy string) int {
+	t.Helper()
+	s.Formers = func(string, string) (formation.Former, error) { return former, nil }
+	var events []consolidation.Event
+	for _, held := range batchOf(1, "I live in Porto.", "I have two sons.", "I work as a nurse.", "I love green tea.").Turns {
+		events = append(events, consolidation.Event{ID: held.EventID, SessionID: "s1", Turn: &held.Turn})
+	}
+	p := params()
+	p.Scope, p.Strategy, p.Policy = owner, strategy, "llm"
+	if err := consolidation.Form(t.Context(), s.Activities, p, append(events, closed("s1")), start); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := s.Bank.Turns(t.Context(), owner, []string{"s1:0", "s1:1", "s1:2", "s1:3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(kept)
+}
+
+// broken answers as the fake model does, but that in the list of a role's answers the first thing is of a kind that there is not.
+func broken(role llm.Role) llmtest.Step {
+	return llmtest.Reply(func(c llmtest.Call) string {
+		var answer map[string]any
+		text := llmtest.Answer(c)
+		if c.Role != role || json.Unmarshal([]byte(text), &answer) != nil {
+			return text
+		}
+		for _, list := range []string{"operations", "memories", "facts", "topics"} {
+			if things, _ := answer[list].([]any); len(things) > 0 {
+				thing := things[0].(map[string]any)
+				for _, field := range []string{"op", "action", "kind"} {
+					if thing[field] != nil {
+						thing[field] = "UPSERT"
+						break
+					}
+				}
+			}
+		}
+		out, err := json.Marshal(answer)
+		if err != nil {
+			return err.Error()
+		}
+		return string(out)
+	})
+}
+
+// One thing in an answer that breaks the schema fails alone, in every strategy: the model is shown it once, the rest counts then.
+func TestWhatBreaksTheSchemaFailsAlone(t *testing.T) {
+	roles := map[string][]llm.Role{
+		"deltamem": {llm.RoleAgent}, "membuilder": {llm.RoleSemantic}, "memory-r2": {llm.RoleFacts, llm.RoleFactManager},
+		"rmm": {llm.RoleTopics, llm.RoleTopicManager}, "salimory": {llm.RoleExtractor, llm.RoleManager},
+	}
+	for _, strategy := range strategies.All() {
+		for _, role := range roles[strategy.Name] {
+			t.Run(strategy.Name+"/"+string(role), func(t *testing.T) {
+				s, server := newShop(t), llmtest.New(t)
+				server.Always(broken(role))
+				former, err := strategy.LLM(server.Client(t), formationllm.DefaultOptions())
+				if err != nil {
+					t.Fatal(err)
+				}
+				formed := s.form(t, former, strategy.Name)
+				repairs := 0
+				for _, c := range server.Calls(role) {
+					if c.IsRepair() {
+						repairs++
+					}
+				}
+				if dead := s.announced.deadLetters; repairs != 1 || len(dead) != 1 || len(dead[0].Turns) != 1 || formed != 3 {
+					t.Errorf("%d repairs, %d turns are formed, dead letters %+v; want one, and the turn of what is wrong", repairs, formed, dead)
+				}
+			})
+		}
 	}
 }

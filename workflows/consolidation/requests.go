@@ -43,6 +43,7 @@ func (r *run) serve(ctx workflow.Context) {
 	}
 	q.end(err)
 	r.requests = r.requests[1:]
+	r.state.forgetExtracted()
 }
 
 // refuseTelling refuses what waits to be written when the user is erased: nobody can tell whether it was asked for before or after that.

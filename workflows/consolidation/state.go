@@ -99,6 +99,9 @@ type Session struct {
 	Take int `json:"take,omitempty"`
 	// Failures counts consecutive unusable model answers.
 	Failures int `json:"failures,omitempty"`
+
+	// extracted is what the next batch says, where the decision on that has to be asked for again. It ends with the run.
+	extracted *keptExtracted
 }
 
 // add takes events in, dropping those it has seen.
@@ -302,7 +305,7 @@ func (s *State) done(session *Session, turns int) {
 		session.Context = slices.DeleteFunc(session.Context, func(c memory.Turn) bool { return !c.Time.After(last) })
 	}
 	session.Turns = slices.Delete(session.Turns, 0, turns)
-	session.Failures, session.Skip, session.Take = 0, 0, 0
+	session.Failures, session.Skip, session.Take, session.extracted = 0, 0, 0, nil
 	if len(session.Turns) > 0 {
 		return
 	}
@@ -320,6 +323,15 @@ func (s *State) forget(b Batch) {
 			return Event{ID: t.EventID, Turn: &t.Turn}.seen() == id
 		})
 	})
+}
+
+// forgetExtracted has everything extracted anew: the bank is another by now.
+func (s *State) forgetExtracted() {
+	for _, sessions := range [][]Session{s.Open, s.Closed} {
+		for i := range sessions {
+			sessions[i].extracted = nil
+		}
+	}
 }
 
 // wait is how long nothing can become ready without a signal.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ type steps interface {
 	// pause waits before another attempt; now is the clock of what is recorded.
 	pause(time.Duration)
 	now() time.Time
+	// keepsExtracted says that what was extracted is kept while the decision on it is asked for again.
+	keepsExtracted() bool
 	// stopped says that a failure ended the whole run, not this batch alone.
 	stopped(error) bool
 }
@@ -45,10 +48,10 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	}
 	batch.Context = session.context(n)
 	slices.SortStableFunc(batch.Turns, func(a, b Turn) int { return a.Time.Compare(b.Time) })
-	extracted, failed, err := consolidate(do, batch)
+	extracted, failed, err := consolidate(do, session, batch)
 	if isType(err, errorBudget) && tenant.Policy(p.Policy).Kind() != tenant.PolicyEmbedded {
 		batch.Instead, batch.Policy = batch.Policy, policyWithoutModel
-		extracted, failed, err = consolidate(do, batch)
+		extracted, failed, err = consolidate(do, session, batch)
 	}
 	switch {
 	case err == nil:
@@ -130,10 +133,10 @@ func (s *State) putAside(do steps, b Batch, reason string) error {
 
 // consolidate runs the four steps on a batch, and returns what was extracted, and what failed beside what was applied. The turns of that
 // count as not formed: they come again, and what was formed of them is found in the bank then.
-func consolidate(do steps, b Batch) (extracted Extracted, failed []formation.Failure, err error) {
+func consolidate(do steps, session *Session, b Batch) (extracted Extracted, failed []formation.Failure, err error) {
 	var decided Decided
 	if len(b.Turns) > 0 {
-		if extracted, err = do.extract(b); err != nil {
+		if extracted, err = session.extract(do, b); err != nil {
 			return extracted, nil, err
 		}
 		b = b.without(extracted.Known)
@@ -149,6 +152,7 @@ func consolidate(do steps, b Batch) (extracted Extracted, failed []formation.Fai
 	}
 	failed = slices.Concat(extracted.Failed, decided.Failed)
 	if len(failed) > 0 && extracted.More {
+		session.extracted = nil
 		return extracted, nil, temporal.NewApplicationError(reasonFailed(failed), errorMalformed) // a turn is not formed in part and put aside
 	}
 	again := sourcesOf(failed)
@@ -156,6 +160,24 @@ func consolidate(do steps, b Batch) (extracted Extracted, failed []formation.Fai
 		again = b.turnIDs()
 	}
 	return extracted, failed, do.apply(ApplyInput{b.without(again), decided, do.now(), extracted.More, b.only(again).Turns})
+}
+
+// keptExtracted is what was extracted of a batch.
+type keptExtracted struct {
+	Extracted
+	of Batch
+}
+
+// extract is what a batch says. The model is not asked that again where no more than the decision on it could not be used.
+func (o *Session) extract(do steps, b Batch) (Extracted, error) {
+	if o.extracted != nil && reflect.DeepEqual(o.extracted.of, b) && do.keepsExtracted() {
+		return o.extracted.Extracted, nil
+	}
+	out, err := do.extract(b)
+	if o.extracted = nil; err == nil {
+		o.extracted = &keptExtracted{out, b}
+	}
+	return out, err
 }
 
 // decide asks for a decision, making the lookups that the former wants first.
@@ -267,6 +289,11 @@ func (a activities) pause(d time.Duration) { _ = workflow.Sleep(a.ctx, d) } // c
 
 func (a activities) now() time.Time { return workflow.Now(a.ctx) }
 
+// keepsExtracted is false in runs that began to ask again before anything was kept.
+func (a activities) keepsExtracted() bool {
+	return workflow.GetVersion(a.ctx, "keep-extracted", workflow.DefaultVersion, 1) > workflow.DefaultVersion
+}
+
 func (a activities) stopped(error) bool { return a.ctx.Err() != nil }
 
 // Form does with a user's events what a run of the workflow does, without Temporal: the same batches, steps and failure handling, one
@@ -300,6 +327,7 @@ func (c calls) search(in SearchInput) (SearchResult, error)  { return c.a.Search
 func (c calls) apply(in ApplyInput) error                    { return c.a.Apply(c.ctx, in) }
 func (c calls) pause(time.Duration)                          {}
 func (c calls) now() time.Time                               { return c.time }
+func (c calls) keepsExtracted() bool                         { return true }
 func (c calls) deadLetter(in DeadLetterInput) error {
 	return c.a.Announce.DeadLetter(c.ctx, in.Batch, in.Reason, in.Now)
 }

@@ -36,6 +36,9 @@ type steps struct {
 	edits       []consolidation.EditInput
 	// failExtract is returned by Extract for a session, once per entry; alwaysFail each time.
 	failExtract map[string][]error
+	// failDecide is returned by Decide, once per entry; extracted counts what Extract was asked for.
+	failDecide  []error
+	extracted   int
 	alwaysFail  func() error
 	failRetract error
 	failEdit    error
@@ -48,6 +51,7 @@ type steps struct {
 func (s *steps) Extract(_ context.Context, b consolidation.Batch) (consolidation.Extracted, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.extracted++
 	if s.alwaysFail != nil {
 		return consolidation.Extracted{}, s.alwaysFail()
 	}
@@ -67,7 +71,14 @@ func (s *steps) Relate(_ context.Context, in consolidation.RelateInput) (consoli
 }
 
 func (s *steps) Decide(_ context.Context, in consolidation.DecideInput) (consolidation.Decided, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var d consolidation.Decided
+	if len(s.failDecide) > 0 {
+		err := s.failDecide[0]
+		s.failDecide = s.failDecide[1:]
+		return d, err
+	}
 	for i, c := range in.Neighbourhood.Candidates {
 		id := memory.DeriveID(in.Batch.Scope, c.Sources, i)
 		d.Write.Put = append(d.Write.Put, memory.Memory{ID: id, Content: c.Content, Sources: c.Sources})
@@ -295,6 +306,21 @@ func TestUnusableAnswers(t *testing.T) {
 				t.Errorf("dead letter %+v, want the reason and the event", s.deadLetters[0])
 			}
 		})
+	}
+}
+
+// A decision that cannot be used is asked for again on what was extracted; a run that began to extract again goes on with that.
+func TestWhatWasExtractedIsKeptUntilItIsDecidedOn(t *testing.T) {
+	for want, version := range map[int]workflow.Version{1: 1, 3: workflow.DefaultVersion} {
+		env, s := newRun(t)
+		env.OnGetVersion("keep-extracted", workflow.DefaultVersion, workflow.Version(1)).Return(version)
+		s.failDecide = slices.Repeat([]error{temporal.NewApplicationError("not JSON", "malformed")}, 2)
+		signals(env, []consolidation.Event{turn("s1", 1), turn("s1", 2), closed("s1")})
+		finish(t, env, params())
+		if s.extracted != want || len(s.applied) != 1 || len(s.deadLetters) != 0 {
+			t.Errorf("version %d: extracted %d times, applied %d, dead letters %d; want %d, 1, 0",
+				version, s.extracted, len(s.applied), len(s.deadLetters), want)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ type answer struct {
 
 // edit is one operation of the agent's.
 type edit struct {
+	structured.Item
 	Op             string   `json:"op" enum:"ADD|UPDATE|NONE"`
 	Target         string   `json:"target,omitempty" desc:"id of the memory to update, or that says it already; empty for ADD"`
 	Sources        []string `json:"sources" desc:"ids of the turns it comes from"`

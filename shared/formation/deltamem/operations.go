@@ -45,6 +45,9 @@ func newOperationLog(s *agentSession, version string) *operationLog {
 
 // enter appends an operation.
 func (l *operationLog) enter(e edit) error {
+	if err := e.Misfit(); err != nil {
+		return err
+	}
 	target, seen := l.agent.trail.memory(e.Target)
 	switch {
 	case e.Op == "ADD" && e.Target != "":

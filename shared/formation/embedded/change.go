@@ -1,8 +1,6 @@
 package embedded
 
 import (
-	"math"
-
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
@@ -16,21 +14,17 @@ const (
 	replaces = 2
 )
 
-const (
-	// nudge has a probability that is the threshold count as above it.
-	nudge = 1e-9
-	// never are the log-odds of what the rules do not allow. A policy may, if it is very sure.
-	never = -20
-)
+// never are the log-odds of what the rules do not allow. A policy may, if it is very sure.
+const never = -20
 
 // changes are the options of what a statement does to an entry - nothing, to be linked as uncertain, to replace it - with the odds that the
 // thresholds give them. whole is the probability that the statement changes any entry, may says that this one can be it.
 func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Relation, whole float64, may bool) []learning.Option {
 	change := r.Change()
-	link := odds(change) - odds(f.links) + nudge
+	link := decision.Above(change, f.links)
 	replace := float64(never)
 	if may {
-		replace = max(0, link) + odds(whole) - odds(f.closes) + nudge
+		replace = max(0, link) + decision.Above(whole, f.closes)
 	}
 	out := []learning.Option{{}, {Base: link}, {Base: replace}}
 	if _, plain := f.choose.(decision.Rules); plain {
@@ -42,13 +36,7 @@ func (f *Former) changes(c formation.Candidate, m memory.Memory, r relation.Rela
 	}
 	similar := memory.Cosine(c.Vector, m.Vector)
 	out[0].Features, out[0].About = make([]float64, len(decision.Features(decision.Change))), string(c.Kind)
-	out[links].Features = []float64{1, odds(change) / 5, odds(r[relation.Same]) / 5, 0, 0, 0, 0, 0}
-	out[replaces].Features = []float64{0, 0, 0, 1, odds(change) / 5, odds(r[relation.Ends]) / 5, similar, slot}
+	out[links].Features = []float64{1, decision.Odds(change) / 5, decision.Odds(r[relation.Same]) / 5, 0, 0, 0, 0, 0}
+	out[replaces].Features = []float64{0, 0, 0, 1, decision.Odds(change) / 5, decision.Odds(r[relation.Ends]) / 5, similar, slot}
 	return out
-}
-
-// odds are the log-odds of a probability, within bounds.
-func odds(p float64) float64 {
-	p = min(1-1e-6, max(1e-6, p))
-	return math.Log(p / (1 - p))
 }

@@ -187,7 +187,7 @@ func (d *decider) relate(op *memory.Operation, entry *memory.Memory, c formation
 			linked = append(linked, j)
 			continue
 		}
-		rest, entire := d.rest(j.Memory, c, turn)
+		rest, entire := d.rest(j, c, turn)
 		switch {
 		case entire:
 			op.Targets = append(op.Targets, j.ID)
@@ -230,23 +230,52 @@ func told(known []memory.Memory, c formation.Candidate) []memory.Memory {
 
 // rest is what is left of an entry when the facts of it that a statement changes are taken out; whole says that nothing worth keeping is.
 // Of an entry of which it is not sure what changes, nothing is taken, and neither is said.
-func (d *decider) rest(m memory.Memory, c formation.Candidate, turn memory.Turn) (rest string, whole bool) {
-	var gone []float64
+func (d *decider) rest(m judged, c formation.Candidate, turn memory.Turn) (rest string, whole bool) {
+	var gone []bool
 	if list := Facts(m.Content); len(list) > 1 {
 		for i := range list {
 			list[i] = plain(list[i])
 		}
-		gone = d.judges.Gone(relation.Statement{Text: d.message(c), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}, list)
+		later := relation.Statement{Text: d.message(c), Role: turn.Role, Speaker: c.Speaker, Time: turn.Time}
+		gone = d.gone(m, d.judges.Gone(later, list))
 	}
 	rest, sure := Without(m.Content, gone)
 	if !sure {
 		return "", false
 	}
-	worth := func(p string) bool {
-		alone := memory.Turn{Role: memory.RoleUser, Speaker: m.Speaker, Text: plain(p)}
-		return !isQuestion(p) && (stands(p) || contentOf(plain(p)) > 0 || d.former.worth(alone) >= leastWorth)
+	return rest, rest == "" || !d.keeps(rest, m)
+}
+
+// keeps decides whether what is left of an entry is worth keeping. What stands alone or tells something is, and what only asks is not.
+func (d *decider) keeps(rest string, m judged) bool {
+	worth := 0.0
+	for _, p := range d.former.parts(rest) {
+		switch {
+		case isQuestion(p):
+		case stands(p), contentOf(plain(p)) > 0:
+			return true
+		default:
+			worth = max(worth, d.former.worth(memory.Turn{Role: memory.RoleUser, Speaker: m.Speaker, Text: plain(p)}))
+		}
 	}
-	return rest, rest == "" || !slices.ContainsFunc(d.former.parts(rest), worth)
+	return decision.Either(d.former.choose, decision.Rest, string(m.Kind), decision.Above(worth, leastWorth), func() []float64 {
+		return []float64{1, decision.Odds(worth) / 5, lengthOf(text.CountWords(rest))}
+	})
+}
+
+// gone decides which facts of an entry hold no more, by their probabilities.
+func (d *decider) gone(m judged, probabilities []float64) []bool {
+	out := make([]bool, len(probabilities))
+	for i, base := range goneOdds(probabilities) {
+		out[i] = decision.Either(d.former.choose, decision.Retract, string(m.Kind), base, func() []float64 {
+			likeliest := 0.0
+			if probabilities[i] == slices.Max(probabilities) {
+				likeliest = 1
+			}
+			return []float64{1, decision.Odds(probabilities[i]) / 5, likeliest, decision.Odds(m.Change()) / 5}
+		})
+	}
+	return out
 }
 
 // leave writes the new version of an entry that has only what is left of it, as it was said then.
@@ -265,10 +294,17 @@ func (d *decider) leave(m memory.Memory, rest string, c formation.Candidate, tur
 	return left
 }
 
-// saysSame reports whether an entry says again what another says: it is changed with it. Of others only the likeliest is.
+// saysSame decides whether an entry says again what another says: it is changed with it. Of others only the likeliest is.
 func (d *decider) saysSame(m, of memory.Memory) bool {
 	stored := asStored([]memory.Memory{m, of})
-	return d.judges.Between(stored[0], stored[1])[relation.Same] >= surelySame
+	same := d.judges.Between(stored[0], stored[1])[relation.Same]
+	return decision.Either(d.former.choose, decision.Join, string(m.Kind), decision.Above(same, surelySame), func() []float64 {
+		whole := 0.0
+		if within(m.Content, of.Content) {
+			whole = 1
+		}
+		return []float64{1, decision.Odds(same) / 5, memory.Cosine(m.Vector, of.Vector), whole}
+	})
 }
 
 func asStored(entries []memory.Memory) []relation.Statement {

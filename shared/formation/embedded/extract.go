@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -73,7 +74,7 @@ func (f *Former) quote(turn memory.Turn, behind *before, options *list) []format
 			quotes = append(quotes, quotation{said: shown, sources: []string{turn.ID}, glue: " "})
 		}
 	}
-	quotes = worthy(quotes)
+	quotes = f.worthy(quotes)
 	out := make([]formation.Candidate, 0, len(quotes))
 	for _, q := range fewer(quotes, maxQuotes) {
 		out = append(out, f.candidate(q, turn))
@@ -141,16 +142,20 @@ const (
 	leastApart = 0.62
 )
 
-// tells reports whether a quotation is worth a memory of its own; what only asks is part of what it asks about.
-func (q quotation) tells() bool { return q.worth >= leastApart && !q.asks }
+// apart decides whether two neighbours are memories of their own; what only asks is part of what it asks about.
+func (f *Former) apart(q, next quotation) bool {
+	worth := min(q.worth, next.worth)
+	return !q.asks && !next.asks && decision.Either(f.choose, decision.Apart, "", decision.Above(worth, leastApart), func() []float64 {
+		return []float64{1, decision.Odds(worth) / 5, lengthOf(q.words() + next.words())}
+	})
+}
 
 // worthy joins what is not worth a memory of its own to what stands before it, or behind it at the beginning of a turn.
-func worthy(quotes []quotation) []quotation {
+func (f *Former) worthy(quotes []quotation) []quotation {
 	var out []quotation
 	for _, q := range quotes {
 		n := len(out) - 1
-		if n < 0 || q.foreign != out[n].foreign || q.tells() && out[n].tells() ||
-			out[n].words()+q.words() > maxQuoteWords {
+		if n < 0 || q.foreign != out[n].foreign || out[n].words()+q.words() > maxQuoteWords || f.apart(out[n], q) {
 			out = append(out, q)
 			continue
 		}

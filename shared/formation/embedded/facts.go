@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
@@ -84,35 +85,36 @@ const (
 	nearly     = 0.8
 )
 
-// Gone tells which facts of a changed entry hold no more, by their probabilities; none where it is not clear enough of any.
-func Gone(probabilities []float64) []bool {
-	out, sorted := make([]bool, len(probabilities)), slices.Sorted(slices.Values(probabilities))
+// goneOdds are the log-odds that facts of a changed entry hold no more over what their probabilities have to be.
+func goneOdds(probabilities []float64) []float64 {
+	out, sorted := make([]float64, len(probabilities)), slices.Sorted(slices.Values(probabilities))
 	n := len(sorted) - 1
-	if n < 0 {
-		return nil
-	}
-	most, next := sorted[n], sorted[max(0, n-1)]
-	if most < likelyGone && (most < leastGone || most < clearly*next) {
-		return out
-	}
 	for i, p := range probabilities {
-		out[i] = p == most || p >= max(alsoGone, nearly*most)
+		most, next := sorted[n], sorted[max(0, n-1)]
+		if out[i] = decision.Above(most, min(likelyGone, max(leastGone, clearly*next))); p < most {
+			out[i] = min(out[i], decision.Above(p, max(alsoGone, nearly*most)))
+		}
 	}
 	return out
 }
 
-// Without returns what is left of a quotation without those of its facts that hold no more, by their probabilities; empty when none is
-// left. It is not sure where none of them likely does. The head of a list stays with what is left of it.
-func Without(said string, probabilities []float64) (rest string, sure bool) {
+// Gone tells which facts of a changed entry hold no more by the rules, by their probabilities; none where it is not clear enough of any.
+func Gone(probabilities []float64) []bool {
+	out := make([]bool, len(probabilities))
+	for i, odds := range goneOdds(probabilities) {
+		out[i] = odds > 0
+	}
+	return out
+}
+
+// Without returns what is left of a quotation without those of its facts that are gone; empty when none is left. It is not sure where none
+// is. The head of a list stays with what is left of it.
+func Without(said string, gone []bool) (rest string, sure bool) {
 	list := facts(said)
 	if len(list) == 1 {
 		return "", true
 	}
-	if len(probabilities) != len(list) {
-		return "", false
-	}
-	gone := Gone(probabilities)
-	if !slices.Contains(gone, true) {
+	if len(gone) != len(list) || !slices.Contains(gone, true) {
 		return "", false
 	}
 	kept, left := make([]bool, len(list)), false // left is whether any behind a fact is kept

@@ -33,7 +33,7 @@ func TestFactsAreTakenOutOfAQuotation(t *testing.T) {
 				gone[i] = 0.9
 			}
 		}
-		if rest, sure := embedded.Without(said, gone); !sure || rest != c.rest {
+		if rest, sure := embedded.Without(said, embedded.Gone(gone)); !sure || rest != c.rest {
 			t.Errorf("%q: %q is left (sure: %t), want %q; the facts are %q", said, rest, sure, c.rest, facts)
 		}
 	}
@@ -41,7 +41,7 @@ func TestFactsAreTakenOutOfAQuotation(t *testing.T) {
 
 func TestNothingIsTakenOutWhereItIsNotSure(t *testing.T) {
 	for name, gone := range map[string][]float64{"either": {0.5, 0.4}, "all hold": {0.1, 0.01}, "too few": {0.9}, "none": nil} {
-		if rest, sure := embedded.Without("I live in Porto, I have a cat", gone); sure || rest != "" {
+		if rest, sure := embedded.Without("I live in Porto, I have a cat", embedded.Gone(gone)); sure || rest != "" {
 			t.Errorf("%s: %q is left", name, rest)
 		}
 	}
@@ -49,7 +49,7 @@ func TestNothingIsTakenOutWhereItIsNotSure(t *testing.T) {
 
 func TestWhatIsClearlyLikelierIsTakenOut(t *testing.T) {
 	for name, gone := range map[string][]float64{"likely": {0.6, 0.5}, "clearly likelier": {0.3, 0.05}} {
-		if rest, sure := embedded.Without("I live in Porto, I have a cat", gone); !sure || rest != "I have a cat" {
+		if rest, sure := embedded.Without("I live in Porto, I have a cat", embedded.Gone(gone)); !sure || rest != "I have a cat" {
 			t.Errorf("%s: %q is left (sure: %t)", name, rest, sure)
 		}
 	}
@@ -68,7 +68,7 @@ func TestWhatIsLeftWasSaid(t *testing.T) {
 		for i := range gone {
 			gone[i] = rapid.SampledFrom([]float64{0, 1}).Draw(r, "gone")
 		}
-		rest, sure := embedded.Without(said, gone)
+		rest, sure := embedded.Without(said, embedded.Gone(gone))
 		if !sure {
 			return
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/relation"
 	"github.com/mneme-memory/mneme/shared/formation/relation/crossencoder"
 	"github.com/mneme-memory/mneme/shared/formation/saliency"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -49,6 +48,9 @@ func (f *Former) Deciding(choose decision.Chooser, version string) *Former {
 	other.choose, other.identity.PolicyVersion = choose, f.identity.PolicyVersion+"@"+version
 	return &other
 }
+
+// Chooser decides for the former.
+func (f *Former) Chooser() decision.Chooser { return f.choose }
 
 var _ formation.Former = (*Former)(nil)
 
@@ -107,22 +109,22 @@ const lookUpOdds = 3
 
 // lookUp decides which candidates are held against what the bank has.
 func (f *Former) lookUp(candidates []formation.Candidate) {
-	if _, plain := f.choose.(decision.Rules); plain {
-		return
-	}
 	has := map[bool]float64{true: 1}
 	for i, c := range candidates {
-		worth := f.worth(memory.Turn{Role: memory.RoleUser, Speaker: c.Speaker, Text: c.Content})
-		own := learning.Option{Base: lookUpOdds, Features: []float64{
-			1, odds(worth) / 5, math.Log1p(float64(text.CountWords(c.Content))) / 5, has[c.Kind == memory.KindEpisodic],
-			has[strings.ContainsFunc(c.Content, unicode.IsDigit)], has[c.Slot != ""],
-		}}
-		none := learning.Option{Features: make([]float64, len(own.Features)), About: string(c.Kind)}
-		if f.choose.Choose(decision.Lookup, []learning.Option{none, own}) == 0 {
+		if !decision.Either(f.choose, decision.Lookup, string(c.Kind), lookUpOdds, func() []float64 {
+			worth := f.worth(memory.Turn{Role: memory.RoleUser, Speaker: c.Speaker, Text: c.Content})
+			return []float64{
+				1, decision.Odds(worth) / 5, lengthOf(text.CountWords(c.Content)), has[c.Kind == memory.KindEpisodic],
+				has[strings.ContainsFunc(c.Content, unicode.IsDigit)], has[c.Slot != ""],
+			}
+		}) {
 			candidates[i].Neighbours = formation.NoNeighbours
 		}
 	}
 }
+
+// lengthOf is the feature that a number of words is.
+func lengthOf(words int) float64 { return math.Log1p(float64(words)) / 5 }
 
 // before is the turn before another.
 type before struct {

@@ -1,11 +1,14 @@
 package embedded
 
 import (
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/relation"
+	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -168,16 +171,23 @@ func (d *decider) alone(later relation.Statement, sentences []string, m memory.M
 	return tells
 }
 
-// teller is the content of the candidate that says most of what a message changes, the one of which a sentence would most likely change the
-// entry alone, with how likely it would.
+// teller is the content of the candidate that says most of what a message changes, by the rules the one of which a sentence would most
+// likely change the entry alone, with how likely it would.
 func (d *decider) teller(of []formation.Related, m memory.Memory, later relation.Statement) (content string, alone float64) {
-	content = of[0].Candidate.Content
-	for _, r := range of {
-		if change := d.alone(later, d.sentences(r.Candidate), m).Change(); change > alone {
-			content, alone = r.Candidate.Content, change
+	changes, options := make([]float64, len(of)), make([]learning.Option, len(of))
+	for i, r := range of {
+		c := r.Candidate
+		changes[i] = d.alone(later, d.sentences(c), m).Change()
+		options[i] = learning.Option{
+			Base: math.Log(max(changes[i], math.SmallestNonzeroFloat64)), About: string(c.Kind),
+			Features: []float64{decision.Odds(changes[i]) / 5, memory.Cosine(c.Vector, m.Vector), lengthOf(text.CountWords(c.Content))},
 		}
 	}
-	return content, alone
+	at := 0
+	if len(of) > 1 {
+		at = d.former.choose.Choose(decision.Target, options)
+	}
+	return of[at].Candidate.Content, changes[at]
 }
 
 const (

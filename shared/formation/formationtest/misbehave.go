@@ -3,9 +3,11 @@ package formationtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
 )
@@ -51,12 +53,14 @@ func Misbehave(t *testing.T, roles map[model.Role]Called) {
 		{"dropped for ever", thrice(llmtest.Drop()), model.ErrUnavailable, 3},
 		{"401", []llmtest.Step{llmtest.Status(401)}, model.ErrUnauthorized, 1},
 		{"404", []llmtest.Step{llmtest.Status(404)}, model.ErrNotFound, 1},
-		{"400", []llmtest.Step{llmtest.Status(400)}, model.ErrRejected, 1},
+		{"400 for all", twice(llmtest.Status(400)), model.ErrRejected, 2},
+		{"400 for what is said", []llmtest.Step{llmtest.Status(400), llmtest.FakeModel()}, model.ErrContent, 2},
 	}
 	for role, call := range roles {
 		for _, tc := range cases {
-			if role == model.RoleFilter && errors.Is(tc.want, model.ErrTruncated) {
-				tc.calls = 2 // it asks about half of the turns next
+			if role == model.RoleFilter && errors.Is(tc.want, fault.ErrUnusableAnswer) {
+				tc.steps = slices.Repeat(tc.steps[:tc.calls], 2) // it asks about half of the turns next
+				tc.calls *= 2
 			}
 			t.Run(string(role)+"/"+tc.name, func(t *testing.T) {
 				s := llmtest.New(t)

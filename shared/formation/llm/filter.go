@@ -84,10 +84,10 @@ func (f *Filter) Filter(
 	return out, nil
 }
 
-// rateOrHalve rates turns in one call, or in two of half as many each where that is too much for the model.
+// rateOrHalve rates turns in one call, or in two of half as many each where the model gives no answer about so many that can be used.
 func (f *Filter) rateOrHalve(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]float64, error) {
 	scores, err := f.rate(ctx, scope, turns, before[max(0, len(before)-maxBefore):])
-	if half := len(turns) / 2; half > 0 && errors.Is(err, fault.ErrAnswerTooLong) {
+	if half := len(turns) / 2; half > 0 && errors.Is(err, fault.ErrUnusableAnswer) {
 		if scores, err = f.rateOrHalve(ctx, scope, turns[:half], before); err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package llm_test
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -49,8 +48,8 @@ func TestFilterWantsEveryTurnExactlyOnce(t *testing.T) {
 			bad := text(t, object{"turns": list})
 			s.Script(model.RoleFilter, bad, bad)
 			out, err := newFilter(t, s).Filter(t.Context(), scope, turns("a", "b"), nil)
-			if !errors.Is(err, model.ErrMalformed) || out != nil {
-				t.Errorf("got %v and %v, want ErrMalformed", out, err)
+			if n := s.Count(model.RoleFilter); n != 4 || err != nil || len(out) != 2 || out[0].Score == 1 {
+				t.Errorf("%d calls, got %v and %v; want a repair, and then each turn asked about by itself", n, out, err)
 			}
 		})
 	}

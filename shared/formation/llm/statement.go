@@ -22,6 +22,7 @@ const (
 
 // Statement is one thing that an extractor found said. Strategies embed it in their answers.
 type Statement struct {
+	structured.Item
 	Sources        []string `json:"sources" desc:"ids of the turns it comes from"`
 	Kind           string   `json:"kind" enum:"fact|preference|episodic|semantic|procedural"`
 	Content        string   `json:"content" desc:"self-contained statement in the third person"`
@@ -109,6 +110,9 @@ func (s Statement) Candidate(turns []memory.Turn) (c formation.Candidate, first 
 	}
 	for _, i := range said {
 		c.Sources = append(c.Sources, turns[i].ID)
+	}
+	if err := s.Misfit(); err != nil {
+		return c, said[0], err
 	}
 	content, err := CheckContent(s.Content)
 	if err != nil {

@@ -29,6 +29,8 @@ type Decision struct {
 	Kind                      memory.Kind
 	Slot                      string
 	EventDate, EventPrecision string
+	// Item says what of it could not be read.
+	structured.Item
 }
 
 // Cleared is the slot, or the date, of a new version that has none although its predecessor had.
@@ -63,6 +65,10 @@ func NewWriter(b *DecisionInput, id Identity) *Writer {
 
 // Take turns one decision into operations: none where it is refused.
 func (w *Writer) Take(d Decision) []memory.Operation {
+	if err := d.Misfit(); err != nil {
+		w.Refuse(d.Candidate, err)
+		return nil
+	}
 	if _, known := w.input.indices[d.Candidate]; !known {
 		w.harmless = append(w.harmless, fmt.Sprintf("operation of %s: no such candidate; the ids are c1 to c%d",
 			structured.Alias(d.Candidate), len(w.input.indices)))

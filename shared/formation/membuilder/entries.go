@@ -1,6 +1,7 @@
 package membuilder
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ type answer interface {
 
 // common are the fields that the actions of all these roles have.
 type common struct {
+	structured.Item
 	Sources  []string `json:"sources" desc:"ids of the turns it comes from"`
 	Targets  []string `json:"targets,omitempty" desc:"ids of the memories acted on"`
 	Topic    string   `json:"topic,omitempty" desc:"one or two words"`
@@ -72,7 +74,7 @@ func (d *roleInput) operations(v *view, list []action) (entries, error) {
 	var out entries
 	var refusals llm.Refusals
 	for i, a := range list {
-		op, err := memory.Operation{}, a.fault
+		op, err := memory.Operation{}, cmp.Or(a.Misfit(), a.fault)
 		if err == nil {
 			op, err = d.operation(v, a, closed)
 		}

@@ -16,6 +16,7 @@ type edits struct {
 
 // edit is what one fact does. Its fields stand in the order of the questions: contradiction, equivalent, refinement, new.
 type edit struct {
+	structured.Item
 	Fact        string   `json:"fact" desc:"the fact's id"`
 	Contradicts []string `json:"contradicts,omitempty" desc:"ids of memories that the fact makes false, which are deleted"`
 	Op          string   `json:"op" enum:"NONE|UPDATE|INSERT|DELETE" desc:"what then becomes of the fact; DELETE when deleting was all"`
@@ -81,6 +82,9 @@ type checker struct {
 }
 
 func (c *checker) check(e edit) error {
+	if err := e.Misfit(); err != nil {
+		return err
+	}
 	for i, id := range e.Contradicts {
 		switch _, shown := c.input.Memory(id); {
 		case !shown:

@@ -10,11 +10,13 @@ import (
 	_ "embed" // the model is part of the program
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/constraint"
 	"github.com/mneme-memory/mneme/shared/memory"
@@ -56,9 +58,20 @@ func parse(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// Passes reports whether a quotation, said at a time, matters for the moment only.
-func Passes(c formation.Candidate, said time.Time) bool {
-	return May(c, said) && shipped().Knows(c.Content, said) && shipped().Score(c.Content) >= shipped().Threshold
+// Passes decides whether a quotation, said at a time, matters for the moment only.
+func Passes(c formation.Candidate, said time.Time, choose decision.Chooser) bool {
+	m := shipped()
+	if !May(c, said) || !m.Knows(c.Content, said) {
+		return false
+	}
+	score := m.Score(c.Content)
+	return decision.Either(choose, decision.Store, string(c.Kind), decision.Above(score, m.Threshold), func() []float64 {
+		episodic := 0.0
+		if c.Kind == memory.KindEpisodic {
+			episodic = 1
+		}
+		return []float64{1, decision.Odds(score) / 5, math.Log1p(float64(text.CountWords(c.Content))) / 5, episodic}
+	})
 }
 
 // Knows reports whether statements of the moment have each content word of a quotation, said at a time, but for the words of dates.

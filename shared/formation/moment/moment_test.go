@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/text/linear"
@@ -21,12 +22,12 @@ func TestWhatLastsIsNoMatterOfTheMoment(t *testing.T) {
 		"I'm hiking with some friends this weekend.": false, "I have an exam tomorrow.": false, "My back hurts when I sit.": false,
 		"I'm waiting for a heart operation.": false, "[shares a photo: soup] I'm making soup tonight.": false, "": false,
 	} {
-		if got := Passes(formation.Candidate{Kind: memory.KindFact, Content: said}, day); got != want {
+		if got := Passes(formation.Candidate{Kind: memory.KindFact, Content: said}, day, decision.Rules{}); got != want {
 			t.Errorf("%q is of the moment: %t", said, got)
 		}
 	}
 	for _, kind := range []memory.Kind{memory.KindPreference, memory.KindProcedural} {
-		if Passes(formation.Candidate{Kind: kind, Content: "My head hurts today."}, day) {
+		if Passes(formation.Candidate{Kind: kind, Content: "My head hurts today."}, day, decision.Rules{}) {
 			t.Errorf("a %s is of the moment", kind)
 		}
 	}
@@ -40,7 +41,7 @@ func TestLastingFactsInTheFrameOfTheMomentAreKept(t *testing.T) {
 		"I'm drinking again tonight", "no coffee today, doctor's orders", "my car is at the garage today, it's a Golf",
 	} {
 		for _, said := range []string{said, said + "."} {
-			if Passes(formation.Candidate{Kind: memory.KindFact, Content: said}, day) {
+			if Passes(formation.Candidate{Kind: memory.KindFact, Content: said}, day, decision.Rules{}) {
 				t.Errorf("%q is of the moment", said)
 			}
 		}

@@ -49,6 +49,7 @@ type reflection struct {
 
 // topic is what one speaker tells about one matter.
 type topic struct {
+	structured.Item
 	Speaker        string   `json:"speaker" desc:"whose topic it is, copied from the turns"`
 	Turns          []string `json:"turns" desc:"ids of the turns in which it is talked about"`
 	Summary        string   `json:"summary" desc:"what the speaker tells about it, in the third person"`
@@ -74,7 +75,7 @@ func (f *LLM) Extract(ctx context.Context, in formation.Session) ([]formation.Ca
 // candidate checks a topic. Its speaker must say something in one of its turns: what only another one says is the other's topic.
 func (t topic) candidate(turns []memory.Turn) (formation.Candidate, int, error) {
 	s := llm.Statement{
-		Sources: t.Turns, Kind: t.Kind, Content: t.Summary, Topic: t.Label,
+		Item: t.Item, Sources: t.Turns, Kind: t.Kind, Content: t.Summary, Topic: t.Label,
 		EventDate: t.EventDate, EventPrecision: t.EventPrecision, EventWords: t.EventWords,
 	}
 	c, first, err := s.Candidate(turns)
@@ -101,6 +102,7 @@ type decisions struct {
 }
 
 type decided struct {
+	structured.Item
 	Candidate string `json:"candidate" desc:"the candidate's id"`
 	Op        string `json:"op" enum:"Add|Merge"`
 	Target    string `json:"target,omitempty" desc:"Merge: id of the memory that it goes on with, else empty"`
@@ -179,6 +181,9 @@ func newReader(b *llm.DecisionInput, in formation.Bundle) *reader {
 // decision reads one operation. A merge that leaves the summary as it is does nothing.
 func (r *reader) decision(d decided) (llm.Decision, error) {
 	out := llm.Decision{Candidate: d.Candidate, Op: memory.OpAdd, Reason: reasonAdded}
+	if err := d.Misfit(); err != nil {
+		return out, err
+	}
 	i, known := r.indices[d.Candidate]
 	if !known {
 		return out, structured.Faultf("no such candidate; the ids are c1 to c%d", len(r.indices))

@@ -16,7 +16,6 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
@@ -132,21 +131,11 @@ type deciding struct {
 func (d *deciding) Filter(ctx context.Context, scope memory.Scope, turns, before []memory.Turn) ([]memory.SaliencyDecision, error) {
 	out, err := d.scores.Filter(ctx, scope, turns, before)
 	for i := range out {
-		keep := learning.Option{Features: describe(turns[i], out[i].Score), Base: odds(out[i].Score) - odds(out[i].Threshold) + nudge}
-		drop := learning.Option{Features: make([]float64, len(keep.Features))}
-		out[i].Salient = d.choose.Choose(decision.Filter, []learning.Option{drop, keep}) == 1
+		above := decision.Above(out[i].Score, out[i].Threshold)
+		out[i].Salient = decision.Either(d.choose, decision.Filter, "", above, func() []float64 { return describe(turns[i], out[i].Score) })
 		out[i].PolicyVersion = d.version
 	}
 	return out, err
-}
-
-// nudge has a score that is the threshold be kept, as it is without a chooser.
-const nudge = 1e-9
-
-// odds are the log-odds of a probability, within bounds.
-func odds(p float64) float64 {
-	p = min(1-1e-6, max(1e-6, p))
-	return math.Log(p / (1 - p))
 }
 
 // describe returns the features that decision.Features names.
@@ -159,7 +148,7 @@ func describe(t memory.Turn, score float64) []float64 {
 	}
 	words := len(strings.Fields(t.Text))
 	return []float64{
-		1, odds(score) / 5, math.Log1p(float64(words)) / 5, has(strings.Contains(t.Text, "?")), has(t.Role == memory.RoleAssistant),
+		1, decision.Odds(score) / 5, math.Log1p(float64(words)) / 5, has(strings.Contains(t.Text, "?")), has(t.Role == memory.RoleAssistant),
 		has(strings.ContainsFunc(t.Text, unicode.IsDigit)),
 	}
 }

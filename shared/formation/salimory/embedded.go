@@ -28,7 +28,7 @@ func (f *Embedded) Extract(ctx context.Context, in formation.Session) ([]formati
 	position := in.Positions()
 	for i, c := range out {
 		if at, ok := position[c.Sources[0]]; ok {
-			out[i].Working = moment.Passes(c, in.Turns[at].Time)
+			out[i].Working = moment.Passes(c, in.Turns[at].Time, f.Chooser())
 		}
 	}
 	return out, err

@@ -85,6 +85,7 @@ type decisions struct {
 }
 
 type decided struct {
+	structured.Item
 	Candidate string   `json:"candidate" desc:"the candidate's id"`
 	Relation  string   `json:"relation" enum:"contradicts|same|refines|combines|worthless|new"`
 	Op        string   `json:"op" enum:"ADD|UPDATE|MERGE|DELETE|NONE"`
@@ -139,7 +140,7 @@ func (a decisions) list() []llm.Decision {
 	for i, d := range a.Operations {
 		out[i] = llm.Decision{
 			Candidate: d.Candidate, Reason: d.Relation, Op: memory.OpKind(d.Op), Targets: d.Targets, Content: d.Content, Ends: d.Ends,
-			Slot: d.Slot, EventDate: d.EventDate, EventPrecision: d.EventPrecision,
+			Slot: d.Slot, EventDate: d.EventDate, EventPrecision: d.EventPrecision, Item: d.Item,
 		}
 		if d.Kind != "same" {
 			out[i].Kind = memory.Kind(d.Kind)

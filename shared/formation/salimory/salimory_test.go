@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
 	"github.com/mneme-memory/mneme/shared/formation/formationtest"
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
+	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	model "github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/llmtest"
@@ -150,5 +152,26 @@ func TestTheEmbeddedPolicyRoutesWhatIsOfTheMoment(t *testing.T) {
 	got, err := salimory.NewEmbedded().Extract(t.Context(), in)
 	if err != nil || len(got) != 3 || !got[0].Working || got[1].Working || got[2].Working {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// storing is a chooser that takes one option of the store, and leaves the others to the rules.
+type storing int
+
+func (s storing) Choose(r decision.Role, options []learning.Option) int {
+	if r == decision.Store {
+		return int(s)
+	}
+	return decision.Rules{}.Choose(r, options)
+}
+
+// What nothing but its words keeps in the bank is a chooser's to route; constraints and what happened are not.
+func TestAChooserRoutesWhatMayBeOfTheMoment(t *testing.T) {
+	in := session("My head hurts today.", "I went to the concert yesterday.", "I'm allergic to nuts.", "I live in Lisbon now.")
+	for choose, want := range map[decision.Chooser]bool{storing(0): false, storing(1): true, decision.Rules{}: true} {
+		got, err := salimory.NewEmbedded().Deciding(choose, "test-1").Extract(t.Context(), in)
+		if err != nil || len(got) != 4 || got[0].Working != want || got[1].Working || got[2].Working || got[3].Working {
+			t.Errorf("%v: got %+v, %v", choose, got, err)
+		}
 	}
 }

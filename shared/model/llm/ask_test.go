@@ -96,8 +96,9 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"slow for ever", repeat(llmtest.Hold(never, llmtest.FakeModel()), 3), llm.ErrUnavailable, 3},
 		{"asked to wait an hour", []llmtest.Step{llmtest.RateLimited("3600")}, llm.ErrUnavailable, 1},
 		{"asked to wait until a date", []llmtest.Step{llmtest.RateLimited("Fri, 31 Dec 2199 23:59:59 GMT")}, llm.ErrUnavailable, 1},
-		{"400", []llmtest.Step{llmtest.Status(400)}, llm.ErrRejected, 1},
-		{"422 in another form", []llmtest.Step{llmtest.PlainStatus(422, `{"detail":[{"msg":"oops"}]}`)}, llm.ErrRejected, 1},
+		{"400 for all", repeat(llmtest.Status(400), 2), llm.ErrRejected, 2},
+		{"400 for what is said", []llmtest.Step{llmtest.Status(400)}, llm.ErrContent, 2},
+		{"422 in another form", []llmtest.Step{llmtest.PlainStatus(422, `{"detail":[{"msg":"oops"}]}`)}, llm.ErrRejected, 2},
 		{"401", []llmtest.Step{llmtest.Status(401)}, llm.ErrUnauthorized, 1},
 		{"403 without JSON", []llmtest.Step{llmtest.PlainStatus(403, "no")}, llm.ErrUnauthorized, 1},
 		{"quota used up", []llmtest.Step{llmtest.PlainStatus(429, `{"error":{"code":"insufficient_quota"}}`)}, llm.ErrUnauthorized, 1},
@@ -135,10 +136,30 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 func TestOnlyErrorsOfAnAnswerAreUnusableAnswers(t *testing.T) {
 	for err, want := range map[error]bool{
 		llm.ErrMalformed: true, llm.ErrTruncated: true, llm.ErrRefused: true, llm.ErrEmpty: true,
+		llm.ErrContent:      true,
 		llm.ErrUnauthorized: false, llm.ErrNotFound: false, llm.ErrRejected: false, llm.ErrUnavailable: false,
 	} {
 		if errors.Is(err, fault.ErrUnusableAnswer) != want {
 			t.Errorf("%v is classed wrongly", err)
+		}
+	}
+}
+
+// A request that is rejected while the endpoint takes others is at fault itself; where it takes none, its settings are.
+func TestWhoseARejectionIs(t *testing.T) {
+	s := llmtest.New(t)
+	c := s.Client(t)
+	for name, call := range map[llm.Role]func() error{
+		llm.RoleManager:   func() error { _, err := ask(t.Context(), c); return err },
+		llm.RoleEmbedding: func() error { _, err := c.Embed(t.Context(), "", []string{"tea"}, 0); return err },
+	} {
+		s.Script(name, llmtest.Status(422))
+		if err := call(); !errors.Is(err, llm.ErrContent) || !errors.Is(err, llm.ErrRejected) || !errors.Is(err, fault.ErrAskLess) {
+			t.Errorf("%s, one is rejected: %v", name, err)
+		}
+		s.Script(name, llmtest.Status(422), llmtest.Status(413))
+		if err := call(); !errors.Is(err, llm.ErrRejected) || errors.Is(err, fault.ErrUnusableAnswer) {
+			t.Errorf("%s, all are rejected: %v", name, err)
 		}
 	}
 }

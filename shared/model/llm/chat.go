@@ -63,23 +63,53 @@ func (c *Client) complete(ctx context.Context, r Request, rejected *exchange) (s
 		op.end(ctx, 0, err)
 		return "", err
 	}
-	attempts, err = c.try(ctx, r.Role, r.Scope.Tenant, func(ctx context.Context) error {
+	ask := func(ctx context.Context, r Request, rejected *exchange, guess int64) (*openai.ChatCompletion, error) {
 		res, err := c.send(ctx, model, r, rejected)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if res != nil { // a body of null is no answer, see readChoice
 			input, output := res.Usage.PromptTokens, res.Usage.CompletionTokens
 			op.used(ctx, input, output)
 			count(ctx, input, output)
-			c.length.learn(model, raw, input)
 			c.rate.use(r.Scope.Tenant, cmp.Or(input+output, guess)) // some servers count nothing
+		}
+		return res, nil
+	}
+	attempts, err = c.try(ctx, r.Role, r.Scope.Tenant, func(ctx context.Context) error {
+		res, err := ask(ctx, r, rejected, guess)
+		if err != nil {
+			return err
+		}
+		if res != nil {
+			c.length.learn(model, raw, res.Usage.PromptTokens)
 		}
 		text, err = readChoice(res)
 		return err
 	})
+	err = c.whose(ctx, r.Role, r.Scope.Tenant, err, func(ctx context.Context) error {
+		plain := r
+		plain.User = nothing
+		_, err := ask(ctx, plain, nil, 0)
+		return err
+	})
 	op.end(ctx, attempts, err)
 	return text, err
+}
+
+// nothing is what a request says that is to find out whether the endpoint takes any.
+const nothing = "There is no data."
+
+// whose finds out whether a rejected request is at fault itself: the endpoint takes one like it that says nothing then. Where that one is
+// rejected, too, or nothing comes of it, the error stays as it is.
+func (c *Client) whose(ctx context.Context, role Role, tenant string, err error, plain func(context.Context) error) error {
+	if !errors.Is(err, ErrRejected) {
+		return err
+	}
+	if _, other := c.try(ctx, role, tenant, plain); other != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrContent, err)
 }
 
 // send makes one attempt. A server that does not take a field of the request is asked again at once

@@ -41,6 +41,7 @@ type Client struct {
 	queue      *fairQueue
 	places     map[Role]*fairQueue // of roles that have a limit of their own
 	rate       *tokenRate
+	asked      *pauses
 	breaker    *breaker
 	length     *promptLength
 	tel        *telemetry
@@ -74,6 +75,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	for role, n := range cfg.ByRole.Concurrency {
 		c.places[Role(role)] = newFairQueue(n, n, cfg.TenantWeights)
 	}
+	c.asked = &pauses{until: map[string]time.Time{}}
 	c.breaker = newBreaker(cfg.Breaker, c.log)
 	if c.tel, err = newTelemetry(deps, server); err != nil {
 		return nil, fmt.Errorf("llm metrics: %w", err)
@@ -139,7 +141,9 @@ type quirks struct {
 func (c *Client) quirksOf(model string) quirks {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.quirks[model]
+	q := c.quirks[model]
+	q.noSchema, q.loose = q.noSchema || c.cfg.SchemaIn == "prompt", q.loose || c.cfg.SchemaIn == "both"
+	return q
 }
 
 func (c *Client) setQuirks(model string, q quirks) {
@@ -154,7 +158,7 @@ func (c *Client) unfit(r Role) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.quirks[model]
-	if q.loose || q.noSchema {
+	if q.loose || q.noSchema || c.cfg.SchemaIn != "auto" {
 		return
 	}
 	q.loose = true
@@ -196,10 +200,3 @@ func union(a, b quirks) quirks {
 		noSeed: a.noSeed || b.noSeed, newTokenLimit: a.newTokenLimit || b.newTokenLimit, loose: a.loose || b.loose,
 	}
 }
-
-// TakesSchema reports whether the endpoint has taken, or may take, a JSON schema for the answers of a role's model: false once it has
-// refused one.
-func (c *Client) TakesSchema(r Role) bool { return !c.quirksOf(c.cfg.ModelFor(r)).noSchema }
-
-// Timeout is the longest time that one request of a role may take.
-func (c *Client) Timeout(r Role) time.Duration { return c.cfg.TimeoutFor(r) }

@@ -32,6 +32,18 @@ func TestTheSchemaIsShownWhereAnswersDoNotHaveItsForm(t *testing.T) {
 	if n := len(s.Calls(llm.RoleManager)); n != 3 {
 		t.Errorf("%d requests, want one, its repair, and one", n)
 	}
+	for where, want := range map[string][2]bool{"request": {true, false}, "prompt": {false, true}, "both": {true, true}} {
+		cfg := s.Config()
+		cfg.SchemaIn = where
+		if _, err := ask(t.Context(), client(t, cfg)); (err == nil) != want[1] {
+			t.Errorf("%s: %v", where, err)
+		}
+		calls := s.Calls(llm.RoleManager)
+		c := calls[len(calls)-1]
+		if got := [2]bool{c.ResponseFormat.Type != "", strings.Contains(c.Messages[0].Content, verdictSchema.String())}; got != want {
+			t.Errorf("%s: in the request and in the prompt: %v", where, got)
+		}
+	}
 }
 
 // Servers quote requests in their messages: what is said of a field there is no complaint about it.

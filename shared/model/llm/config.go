@@ -71,6 +71,9 @@ type Config struct {
 	ByRole ByRole
 	// Breaker says when an endpoint that fails is left alone.
 	Breaker Breaker `envPrefix:"BREAKER_"`
+	// SchemaIn is where the form of an answer is shown: in the field of the request for it, in the prompt, in both, or, as is found out, in
+	// the request until the server does not take it or answers have another form.
+	SchemaIn string `env:"SCHEMA" envDefault:"auto" oneof:"auto|request|prompt|both" desc:"where the form of answers is shown: in response_format (request), in the prompt, in both, or as the server turns out to need it (auto)"`
 	// Seed makes servers that heed it repeatable.
 	Seed int64 `env:"SEED" envDefault:"1" desc:"sampling seed, for servers that heed it"`
 	// Body is what every request has beside what OpenAI's API knows, such as a switch for thinking.
@@ -174,8 +177,8 @@ type Retry struct {
 	// Cap is the upper bound of every wait of ours.
 	Cap time.Duration `env:"CAP" envDefault:"20s" desc:"upper bound of a wait between attempts"`
 	// MaxServerWait is the longest Retry-After that is waited for here; beyond it the call fails at
-	// once and its caller comes back later.
-	MaxServerWait time.Duration `env:"MAX_SERVER_WAIT" envDefault:"60s" desc:"longest Retry-After that is waited for; beyond it the call fails"`
+	// once, with a fault.LaterError, and so do others of the model until the time is over.
+	MaxServerWait time.Duration `env:"MAX_SERVER_WAIT" envDefault:"60s" desc:"longest Retry-After that is waited for; beyond it the call fails, and those to the model until then"`
 }
 
 // DefaultConfig returns the settings that apply where nothing is set.

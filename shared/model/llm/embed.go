@@ -26,18 +26,33 @@ func (c *Client) Embed(ctx context.Context, tenant string, texts []string, dimen
 		p.Dimensions = param.NewOpt(int64(dimensions))
 	}
 	ctx, op := c.tel.start(ctx, genaiconv.OperationNameEmbeddings, model, Request{Role: RoleEmbedding, Scope: memory.Scope{Tenant: tenant}})
+	ask := func(ctx context.Context, p openai.EmbeddingNewParams) (*openai.CreateEmbeddingResponse, error) {
+		res, err := c.embeddings.New(ctx, p, c.options(RoleEmbedding)...)
+		if err != nil {
+			return nil, err
+		}
+		if res != nil {
+			op.used(ctx, res.Usage.PromptTokens, 0)
+			c.rate.use(tenant, res.Usage.PromptTokens)
+		}
+		return res, nil
+	}
 	var out [][]float64
 	attempts, err := c.try(ctx, RoleEmbedding, tenant, func(ctx context.Context) error {
-		res, err := c.embeddings.New(ctx, p, c.options(RoleEmbedding)...)
+		res, err := ask(ctx, p)
 		if err != nil {
 			return err
 		}
 		if res == nil {
 			return &answerError{fmt.Errorf("%w: no vectors", ErrEmpty)}
 		}
-		op.used(ctx, res.Usage.PromptTokens, 0)
-		c.rate.use(tenant, res.Usage.PromptTokens)
 		out, err = inOrder(res.Data, len(texts))
+		return err
+	})
+	err = c.whose(ctx, RoleEmbedding, tenant, err, func(ctx context.Context) error {
+		plain := p
+		plain.Input.OfArrayOfStrings = []string{nothing}
+		_, err := ask(ctx, plain)
 		return err
 	})
 	op.end(ctx, attempts, err)

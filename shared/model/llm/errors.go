@@ -22,7 +22,8 @@ var (
 	ErrUnauthorized = errors.New("model endpoint refuses the key, check the API key, its rights and its quota")
 	// ErrNotFound says that the endpoint has no such path or model (404): the operator must repair it.
 	ErrNotFound = errors.New("model endpoint does not know the path or the model, check base URL and model name")
-	// ErrRejected says that the endpoint rejects the request itself (400 and the like).
+	// ErrRejected says that the endpoint rejects the request itself (400 and the like), and others, too, as far as is known: settings are
+	// wrong, which the operator must repair. What it rejects while it takes others is ErrContent, too.
 	ErrRejected = errors.New("model endpoint rejects the request, check the model's limits and settings")
 	// ErrBudget says that the tenant's budget of tokens is used up, so that nothing was asked.
 	ErrBudget = fmt.Errorf("tenant's %w", fault.ErrBudget)
@@ -30,7 +31,9 @@ var (
 	// ErrTruncated says that the answer hit the token limit, or that the request alone did.
 	ErrTruncated error = truncated
 	// ErrRefused says that the model or a content filter refused to answer.
-	ErrRefused error = unusableAnswer("model refused to answer")
+	ErrRefused error = refused
+	// ErrContent says that the endpoint rejects what the request says, as it takes one that says nothing.
+	ErrContent error = rejected
 	// ErrEmpty says that the answer holds no choice or no text.
 	ErrEmpty error = unusableAnswer("model answer empty")
 	// ErrMalformed says that the answer could not be used, not even after it was shown its fault.
@@ -44,12 +47,16 @@ type unusableAnswer string
 // Error is the sentence.
 func (e unusableAnswer) Error() string { return string(e) }
 
-// Is makes it an error of fault.ErrUnusableAnswer, and what was cut off one of fault.ErrAnswerTooLong.
+// Is makes it an error of fault.ErrUnusableAnswer, and what was cut off, refused or rejected one of fault.ErrAskLess.
 func (e unusableAnswer) Is(target error) bool {
-	return target == fault.ErrUnusableAnswer || e == truncated && target == fault.ErrAnswerTooLong
+	return target == fault.ErrUnusableAnswer || target == fault.ErrAskLess && (e == truncated || e == refused || e == rejected)
 }
 
-const truncated unusableAnswer = "model answer truncated, raise the output token limit or send less"
+const (
+	truncated unusableAnswer = "model answer truncated, raise the output token limit or send less"
+	refused   unusableAnswer = "model refused to answer"
+	rejected  unusableAnswer = "model endpoint rejects what is said, and takes a request that says nothing"
+)
 
 // StatusError is an HTTP status other than success. It shows no text the endpoint sent, except what
 // identifies the fault, because endpoints quote the request in their messages.

@@ -39,6 +39,8 @@ func (c *Client) try(ctx context.Context, role Role, tenant string, attempt func
 		return attempts, ae.err
 	case errors.As(err, &se) && !se.retryable():
 		return attempts, fmt.Errorf("%w: %w", se.kind(), se)
+	case errors.As(err, &se) && se.RetryAfter > r.MaxServerWait:
+		return attempts, &fault.LaterError{After: min(se.RetryAfter, maxLater), Err: fmt.Errorf("%w: %w", ErrUnavailable, se)}
 	}
 	return attempts, fmt.Errorf("%w after %d attempts: %w", ErrUnavailable, attempts, err)
 }
@@ -74,6 +76,10 @@ func (c *Client) attempt(ctx context.Context, role Role, tenant string, attempt 
 		ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 		defer cancel()
 		err := attempt(ctx)
+		var se *StatusError
+		if errors.As(err, &se) && se.retryable() && se.RetryAfter > 0 {
+			c.asked.begin(c.cfg.ModelFor(role), se.RetryAfter)
+		}
 		if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
 			return fmt.Errorf("%w after %s", errTimeout, timeout)
 		}
@@ -82,9 +88,13 @@ func (c *Client) attempt(ctx context.Context, role Role, tenant string, attempt 
 }
 
 // enter waits until it is the tenant's and the role's turn, and returns how to give the place back. Who waited for one while others of the
-// tenant used up its tokens gives it back at once, and waits for these first.
+// tenant used up its tokens, or the endpoint asked to wait, gives it back at once, and waits for that first.
 func (c *Client) enter(ctx context.Context, role Role, tenant string) (leave func(), err error) {
+	model := c.cfg.ModelFor(role)
 	for {
+		if err := c.asked.wait(ctx, model, c.cfg.Retry.MaxServerWait); err != nil {
+			return nil, err
+		}
 		if err := c.rate.wait(ctx, tenant); err != nil {
 			return nil, err
 		}
@@ -98,7 +108,7 @@ func (c *Client) enter(ctx context.Context, role Role, tenant string) (leave fun
 			return nil, err
 		}
 		both := func() { leaveCommon(); leave() }
-		if c.rate.over(tenant) < 0 {
+		if c.rate.over(tenant) < 0 && c.asked.left(model) <= 0 {
 			return both, nil
 		}
 		both()

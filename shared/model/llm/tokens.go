@@ -79,12 +79,8 @@ func (t *tokenRate) wait(ctx context.Context, tenant string) error {
 		if fault.Impatient(ctx, due) {
 			return &fault.LaterError{After: due, Err: errTokens}
 		}
-		timer := time.NewTimer(due)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
+		if err := sleep(ctx, due); err != nil {
+			return err
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mneme-memory/mneme/shared/conversation"
 	"github.com/mneme-memory/mneme/shared/decision"
-	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/recall"
 	"github.com/mneme-memory/mneme/shared/text"
@@ -73,16 +72,13 @@ const showOdds = 3
 
 // shows reports whether a turn's memories have lines.
 func (p *Profiler) shows(u *unit, e recall.Evidence) bool {
-	if _, plain := p.choose.(decision.Rules); plain {
-		return true
-	}
 	m, has := u.members[0], map[bool]float64{true: 1}
-	show := learning.Option{Base: showOdds, Features: []float64{
-		1, float64(u.rank) / 10, e.Support / 5, float64(countWords(m.Content)) / 20, has[m.Kind == memory.KindEpisodic],
-		has[m.Kind == memory.KindPreference],
-	}}
-	leave := learning.Option{Features: make([]float64, len(show.Features)), About: string(m.Kind)}
-	return p.choose.Choose(decision.Profile, []learning.Option{leave, show}) == 1
+	return decision.Either(p.choose, decision.Profile, string(m.Kind), showOdds, func() []float64 {
+		return []float64{
+			1, float64(u.rank) / 10, e.Support / 5, float64(countWords(m.Content)) / 20, has[m.Kind == memory.KindEpisodic],
+			has[m.Kind == memory.KindPreference],
+		}
+	})
 }
 
 // number numbers the best memories of all turns first, by rank, and then the others, so that the first numbers are one a turn.

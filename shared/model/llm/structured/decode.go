@@ -8,63 +8,55 @@ import (
 )
 
 // Decode reads an answer into out, a pointer to a struct, and holds it against the schema. An answer that is
-// not JSON as a whole is searched for the balanced object that fits, because models wrap theirs in prose or code fences. Which of several
-// that differ is meant nobody knows: it may be a draft, or what a user said. Errors quote nothing of the answer.
+// not JSON as a whole is searched for the balanced object that fits, because models wrap theirs in prose or code fences; one that fits but
+// for things that stand apart (Item) counts where no other fits. Which of several that differ is meant nobody knows: it may be a draft, or
+// what a user said. Errors quote nothing of the answer.
 func Decode(schema Schema, answer string, out any) error {
-	whole := []byte(strings.TrimSpace(answer))
-	if json.Valid(whole) {
-		return decodeInto(schema, whole, out)
+	candidates := [][]byte{[]byte(strings.TrimSpace(answer))}
+	if !json.Valid(candidates[0]) {
+		candidates = objects(answer)
 	}
-	candidates := objects(answer)
 	if len(candidates) == 0 {
 		return Faultf("the answer holds no complete JSON object")
 	}
 	var first error
-	var fitting json.RawMessage
-	for _, c := range candidates {
-		f, err := fit(schema, c)
-		switch {
-		case err == nil && fitting != nil && !bytes.Equal(f, fitting):
-			return Faultf("the answer holds several JSON objects that fit, and which one is meant is not clear; give one alone")
-		case err == nil:
-			fitting = f
-		case first == nil:
-			first = err
+	for _, strict := range []bool{true, false} {
+		var fitting json.RawMessage
+		first = nil
+		for _, c := range candidates {
+			f, err := fit(schema, c, strict)
+			switch {
+			case err == nil && fitting != nil && !bytes.Equal(f, fitting):
+				return Faultf("the answer holds several JSON objects that fit, and which one is meant is not clear; give one alone")
+			case err == nil:
+				fitting = f
+			case first == nil:
+				first = err
+			}
 		}
+		if fitting == nil {
+			continue
+		}
+		if err := json.Unmarshal(fitting, out); err != nil {
+			return Faultf("the answer does not fit the schema")
+		}
+		return nil
 	}
-	if fitting == nil {
-		return first
-	}
-	return read(fitting, out)
-}
-
-func decodeInto(schema Schema, data []byte, out any) error {
-	f, err := fit(schema, data)
-	if err != nil {
-		return err
-	}
-	return read(f, out)
+	return first
 }
 
 // fit returns the data as it fits the schema, encoded anew, because a duplicate key or a key in another case would reach encoding/json's
 // struct decoder differently from what was checked.
-func fit(schema Schema, data []byte) (json.RawMessage, error) {
+func fit(schema Schema, data []byte, strict bool) (json.RawMessage, error) {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
 		return nil, Faultf("the answer is no JSON that can be read")
 	}
-	v, err := schema.root.fit("$", v)
+	v, err := schema.root.fit("$", v, strict)
 	if err != nil {
 		return nil, err
 	}
 	return mustJSON(v), nil
-}
-
-func read(data json.RawMessage, out any) error {
-	if err := json.Unmarshal(data, out); err != nil {
-		return Faultf("the answer does not fit the schema")
-	}
-	return nil
 }
 
 // maxSearch bounds how many bytes are scanned for objects, since every opening brace may cost

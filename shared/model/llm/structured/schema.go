@@ -27,6 +27,24 @@ type node struct {
 	fields   []fieldNode // of an object, in order: models write fields in the order of the schema
 	items    *node       // of an array
 	optional bool
+	apart    bool // of an object: it embeds Item
+}
+
+// Item is embedded by what an answer lists where a fault of one thing concerns that alone: what of such a thing fits is read, and Misfit
+// says that the rest does not. It is no field of the schema.
+type Item struct {
+	Fault string `json:"$fault,omitempty"`
+}
+
+// faultField is the name of Item.Fault in what is decoded; a model cannot set it, as the schema does not know it.
+const faultField = "$fault"
+
+// Misfit is what of the thing does not fit the schema, nil where all of it does.
+func (i Item) Misfit() error {
+	if i.Fault == "" {
+		return nil
+	}
+	return Faultf("%s", i.Fault)
 }
 
 type fieldNode struct {
@@ -36,7 +54,7 @@ type fieldNode struct {
 
 // SchemaOf derives a schema from the struct type T. Tags: json names the field, and with omitempty an answer
 // may leave it out; desc describes it; enum lists the values allowed, divided by '|'. The fields of an embedded struct count as
-// the struct's own. It panics
+// the struct's own, but for Item. It panics
 // where T holds a type that has no place in an answer, which is a mistake in the program.
 func SchemaOf[T any](name string) Schema {
 	return Schema{Name: name, root: nodeOf(reflect.TypeFor[T]())}
@@ -65,8 +83,13 @@ func objectOf(t reflect.Type) *node {
 	n := &node{kind: "object"}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Type == reflect.TypeFor[Item]() {
+			n.apart = true
+			continue
+		}
 		if f.Anonymous {
-			n.fields = append(n.fields, objectOf(f.Type).fields...)
+			embedded := objectOf(f.Type)
+			n.fields, n.apart = append(n.fields, embedded.fields...), n.apart || embedded.apart
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -120,13 +143,17 @@ func mustJSON(v any) []byte {
 }
 
 // fit holds a decoded value against the schema and returns what the schema knows of it. Fields that it does not know are left out:
-// models like to explain themselves.
-func (n *node) fit(path string, v any) (any, error) {
+// models like to explain themselves. Of what stands apart what fits is returned, with the first fault in it, unless it is to be strict.
+func (n *node) fit(path string, v any, strict bool) (any, error) {
 	switch n.kind {
 	case "object":
-		return n.fitObject(path, v)
+		out, err := n.fitObject(path, v, strict)
+		if err != nil && n.apart && !strict {
+			out[faultField], err = err.Error(), nil
+		}
+		return out, err
 	case "array":
-		return n.fitArray(path, v)
+		return n.fitArray(path, v, strict)
 	case "string":
 		s, ok := v.(string)
 		if !ok {
@@ -148,7 +175,7 @@ func (n *node) fit(path string, v any) (any, error) {
 	return v, nil
 }
 
-func (n *node) fitArray(path string, v any) (any, error) {
+func (n *node) fitArray(path string, v any, strict bool) (any, error) {
 	list, ok := v.([]any)
 	if !ok {
 		return nil, Faultf("%s: want an array", path)
@@ -156,31 +183,34 @@ func (n *node) fitArray(path string, v any) (any, error) {
 	out := make([]any, len(list))
 	for i, item := range list {
 		var err error
-		if out[i], err = n.items.fit(fmt.Sprintf("%s[%d]", path, i), item); err != nil {
+		if out[i], err = n.items.fit(fmt.Sprintf("%s[%d]", path, i), item, strict); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (n *node) fitObject(path string, v any) (any, error) {
+// fitObject returns what fits, and the first fault.
+func (n *node) fitObject(path string, v any, strict bool) (out map[string]any, first error) {
+	out = make(map[string]any, len(n.fields))
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, Faultf("%s: want an object", path)
+		return out, Faultf("%s: want an object", path)
 	}
-	out := make(map[string]any, len(n.fields))
 	for _, f := range n.fields {
 		child, present := object[f.name]
 		if f.node.optional && child == nil {
 			continue
 		}
-		if !present {
-			return nil, Faultf("%s.%s: is missing", path, f.name)
+		err := Faultf("%s.%s: is missing", path, f.name)
+		if present {
+			child, err = f.node.fit(path+"."+f.name, child, strict)
 		}
-		var err error
-		if out[f.name], err = f.node.fit(path+"."+f.name, child); err != nil {
-			return nil, err
+		if err == nil {
+			out[f.name] = child
+		} else if first == nil {
+			first = err
 		}
 	}
-	return out, nil
+	return out, first
 }

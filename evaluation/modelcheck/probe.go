@@ -1,0 +1,148 @@
+package modelcheck
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/model/llm"
+	"github.com/mneme-memory/mneme/shared/model/llm/structured"
+)
+
+// The forms of answers that an endpoint can see to.
+const (
+	FormSchema  = "schema"  // a JSON schema is heeded
+	FormJSON    = "JSON"    // JSON mode is, a schema is not
+	FormNone    = "none"    // neither is
+	FormUnknown = "unknown" // the endpoint did not answer so that it could be told
+)
+
+// probeOutput is the longest answer of a probe, in tokens: a word is wanted, but a model may think before it.
+const probeOutput = 1024
+
+// prober asks what no case tells. It asks as the role's cases do, without their prompts.
+type prober struct {
+	cfg       llm.Config
+	transport http.RoundTripper
+	found     map[string]*found // by all that it may depend on
+}
+
+// found is what probes found of a model.
+type found struct {
+	form   string
+	window *Window
+}
+
+func newProber(cfg llm.Config, transport http.RoundTripper) *prober {
+	return &prober{cfg: cfg, transport: transport, found: map[string]*found{}}
+}
+
+// of are the findings of a role's model; roles that ask alike share them.
+func (p *prober) of(role llm.Role) *found {
+	key := fmt.Sprint(p.cfg.ModelFor(role), p.cfg.BodyFor(role), p.room(role))
+	if p.found[key] == nil {
+		p.found[key] = &found{}
+	}
+	return p.found[key]
+}
+
+// room is the longest prompt of a role, in tokens.
+func (p *prober) room(role llm.Role) int64 {
+	return p.cfg.WindowFor(role) - p.cfg.MaxOutputTokensFor(role)
+}
+
+// look has a report say what probes find of the role's model, its window by a prompt of so many tokens.
+func (p *prober) look(ctx context.Context, role llm.Role, prompt int64, r *RoleReport) {
+	of := p.of(role)
+	if role != llm.RoleGenerator {
+		if of.form == "" {
+			of.form = p.form(ctx, role)
+		}
+		r.Form = of.form
+	}
+	if prompt > 0 && of.window == nil {
+		of.window = p.window(ctx, role, prompt)
+	}
+	r.Window = of.window
+}
+
+// put asks once, in no longer than one request of the role may take. format is what the request has as its response_format; nil for none.
+func (p *prober) put(ctx context.Context, role llm.Role, prompt string, format any) (answer string, input int64, err error) {
+	cfg := p.cfg
+	cfg.MaxOutputTokens = min(probeOutput, cfg.MaxOutputTokensFor(role))
+	cfg.Window += int64(len(prompt)) // whether it fits is for the endpoint to say
+	cfg.ByRole.MaxOutputTokens, cfg.ByRole.Window = nil, nil
+	cfg.Body, cfg.Bodies = maps.Clone(cfg.BodyFor(role)), llm.Bodies{}
+	if format != nil {
+		raw, err := json.Marshal(format)
+		if err != nil {
+			return "", 0, err
+		}
+		if cfg.Body == nil {
+			cfg.Body = llm.Body{}
+		}
+		cfg.Body["response_format"] = raw
+	}
+	client, err := llm.NewClient(cfg, llm.Deps{Transport: p.transport})
+	if err != nil {
+		return "", 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cfg.TimeoutFor(role))
+	defer cancel()
+	var used llm.Usage
+	r := llm.Request{Role: role, Scope: scope(), System: "You answer in one short sentence, in plain words.", User: prompt}
+	answer, err = llm.Ask(llm.WithUsage(ctx, &used), client, r, func(answer string) (string, error) { return answer, nil })
+	return answer, used.InputTokens(), err
+}
+
+// refusals are the statuses of requests that an endpoint does not take.
+var refusals = []int{
+	http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusNotImplemented,
+}
+
+// refused reports whether an endpoint does not take a request as it is, whatever it says.
+func refused(err error) bool {
+	var status *llm.StatusError
+	return errors.As(err, &status) && status.Code != contentFilter && slices.Contains(refusals, status.Status)
+}
+
+// colour is a form that nobody would answer in whom nothing makes.
+type colour struct {
+	Shade string `json:"shade_code" enum:"k41|k42|k43"`
+}
+
+// form finds out what a role's endpoint sees to: it asks for a sentence, and wants it in the one form and then the other. That a request
+// is not refused says nothing, as servers take what they do not know.
+func (p *prober) form(ctx context.Context, role llm.Role) string {
+	schema := structured.SchemaOf[colour]("shade")
+	forms := []struct {
+		name   string
+		format any
+		fits   func(answer string) bool
+	}{
+		{FormSchema, map[string]any{
+			"type": "json_schema", "json_schema": map[string]any{"name": schema.Name, "strict": true, "schema": schema},
+		}, func(answer string) bool { return structured.Decode(schema, answer, new(colour)) == nil }},
+		{FormJSON, map[string]any{"type": "json_object"}, func(answer string) bool {
+			var object map[string]any
+			return json.Unmarshal([]byte(strings.TrimSpace(answer)), &object) == nil
+		}},
+	}
+	none := FormNone
+	for _, f := range forms {
+		// JSON is named because some servers refuse JSON mode to prompts that do not name it.
+		answer, _, err := p.put(ctx, role, "Which colour has a ripe tomato? This is no question about JSON.", f.format)
+		switch {
+		case err == nil && f.fits(answer):
+			return f.name
+		case err != nil && !refused(err):
+			none = FormUnknown
+		}
+	}
+	return none
+}

@@ -1,0 +1,137 @@
+package modelcheck
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/model/llm"
+)
+
+// What may become of long prompts.
+const (
+	WindowHeld    = "held"    // the longest was read from its first line on
+	WindowCut     = "cut"     // it was taken, and not read as a whole
+	WindowRefused = "refused" // it was refused for its length
+	WindowLate    = "late"    // it was not answered in the time that a request has
+	WindowUnknown = "unknown" // the first line of none came back, however short
+)
+
+// Window is what was seen of a model's window.
+type Window struct {
+	// Configured is MNEME_LLM_WINDOW: prompt and answer together, in tokens, as everything here.
+	Configured int64 `json:"configured"`
+	// Asked is the longest prompt that was put, by the guess that Mneme measures prompts with.
+	Asked int64 `json:"asked"`
+	// Seen is the longest prompt that was read, as the endpoint counts, or by the guess where it does not; 0 for none.
+	Seen int64 `json:"seen"`
+	// Result is what became of the prompt of Asked.
+	Result string `json:"result"`
+}
+
+// String is short enough for a table.
+func (w *Window) String() string {
+	switch {
+	case w == nil:
+		return "-"
+	case w.Result == WindowHeld:
+		return fmt.Sprintf("%d or more", w.Seen)
+	case w.Seen == 0:
+		return w.Result
+	default:
+		return fmt.Sprintf("%d, %s", w.Seen, w.Result)
+	}
+}
+
+const (
+	// leastPrompt is the shortest long prompt, in tokens.
+	leastPrompt = 512
+	// shortCount is the part of the guess that no tokenizer counts less than, of plain English.
+	shortCount = 0.6
+)
+
+// lines are what a long prompt is filled with.
+var lines = []string{
+	"The ferry to the northern island leaves in the morning and is back before dark.",
+	"Nobody has painted the fence behind the school since the old caretaker left.",
+	"In a wet spring the path along the river is closed for a week or two.",
+	"The bakery at the corner sells its last loaves for half of the price.",
+	"A letter without a stamp takes longer, but it comes in the end.",
+}
+
+// long is a prompt of about so many tokens that asks for what its first line says. The number is another each time, so that no cache
+// of prompts has it.
+func long(tokens int64) (prompt, number string) {
+	number = fmt.Sprint(10000 + rand.IntN(90000))
+	var b strings.Builder
+	fmt.Fprintf(&b, "The number of this text is %s.\n", number)
+	const question = "\nThe first line of this text gives the number of the text. Which is it? Answer with the number alone."
+	for i := 0; int64(b.Len()+len(question)) < 4*tokens; i++ {
+		b.WriteString(lines[i%len(lines)] + "\n")
+	}
+	return b.String() + question, number
+}
+
+// window asks with a prompt of most tokens, and where that is not read with half of them, and so on. A window that is too small for a
+// prompt shows in its first line that does not come back, and in fewer tokens counted than it has.
+func (p *prober) window(ctx context.Context, role llm.Role, most int64) *Window {
+	w := &Window{Configured: p.cfg.WindowFor(role), Asked: min(most, p.room(role))}
+	for n := w.Asked; n == w.Asked || n >= leastPrompt; n /= 2 {
+		prompt, number := long(n)
+		answer, input, err := p.put(ctx, role, prompt, nil)
+		guess := int64(len(prompt) / 4)
+		var status *llm.StatusError
+		switch {
+		case refused(err):
+			w.Result = cmp.Or(w.Result, WindowRefused)
+		case errors.Is(err, context.DeadlineExceeded):
+			w.Result = cmp.Or(w.Result, WindowLate)
+			return w
+		case errors.As(err, &status), errors.Is(err, llm.ErrUnavailable):
+			w.Result = WindowUnknown
+			return w
+		case input > 0 && float64(input) < shortCount*float64(guess):
+			w.Seen, w.Result = input, WindowCut
+			return w
+		case w.Result == WindowRefused && err == nil, // who refuses what is too long does not cut the rest
+			strings.Contains(strings.NewReplacer(",", "", ".", "", " ", "").Replace(answer), number):
+			w.Seen, w.Result = cmp.Or(input, guess), cmp.Or(w.Result, WindowHeld)
+			return w
+		default:
+			w.Result = cmp.Or(w.Result, WindowCut)
+		}
+	}
+	if w.Result == WindowCut {
+		w.Result = WindowUnknown
+	}
+	return w
+}
+
+// advise says what to set; empty where nothing is to be.
+func (w *Window) advise(output int64) string {
+	if w == nil {
+		return ""
+	}
+	set := fmt.Sprintf("give the server a larger window (num_ctx, --ctx-size, --max-model-len), or set MNEME_LLM_WINDOW=%d", w.Seen)
+	if output >= w.Seen {
+		set += " and MNEME_LLM_MAX_OUTPUT_TOKENS to less than half of that"
+	}
+	switch {
+	case w.Result == WindowCut:
+		return fmt.Sprintf("of a prompt of some %d tokens the endpoint reads %d, and does not say so: %s", w.Asked, w.Seen, set)
+	case w.Result == WindowRefused && w.Seen > 0:
+		return fmt.Sprintf("the endpoint refuses a prompt of some %d tokens, and takes one of %d: %s", w.Asked, w.Seen, set)
+	case w.Result == WindowRefused:
+		return fmt.Sprintf("the endpoint refuses prompts of %d tokens and of less: look at the server's log", w.Asked)
+	case w.Result == WindowLate:
+		return fmt.Sprintf("a prompt of some %d tokens is not answered in time: raise MNEME_LLM_TIMEOUT, or set MNEME_LLM_WINDOW to less",
+			w.Asked)
+	case w.Result == WindowUnknown:
+		return fmt.Sprintf("the window could not be told: prompts of %d tokens and of less were not answered with what their first line says",
+			w.Asked)
+	}
+	return ""
+}
