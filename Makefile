@@ -19,6 +19,8 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.0
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.5.0
 REVIVE := github.com/mgechev/revive@v1.12.0
 GOTESTSUM := gotest.tools/gotestsum@v1.13.0
+KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
+HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 
 .PHONY: help
 help: ## list the targets
@@ -62,6 +64,11 @@ test-real: ## run the suites against the real Apache Kafka (Java, Maven) and red
 test-clients: servers ## run clients of others (Python, Node): mem0's, those of MCP, a tester of the API, and what integrations/ has for frameworks
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
+.PHONY: test-chart
+test-chart: $(TOOLS)/kubectl-validate ## render the Helm chart with every set of values, check what comes out, and run it without a cluster (builds Helm once)
+	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3
+	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/
+
 TRL := $(CACHE)/trl
 
 $(TRL): integrations/trl/requirements.txt
@@ -93,7 +100,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags realservers,realclients ./...
+	$(GO) vet -tags realservers,realclients,chart ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training
@@ -101,9 +108,11 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	$(TOOLS)/buf breaking --against proto/released.binpb
 
 .PHONY: generate
-generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go ## write the generated code and documents again
+generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go $(TOOLS)/helm-docs ## write the generated code and documents again
 	PATH="$(CURDIR)/$(TOOLS):$$PATH" $(TOOLS)/buf generate
 	$(GO) run ./local/configdoc > docs/configuration.md
+	$(GO) run ./local/configdoc chart > charts/mneme/files/settings.yaml
+	$(TOOLS)/helm-docs --chart-search-root charts --log-level warning
 
 PYTHON = $(CACHE)/python
 
@@ -150,3 +159,7 @@ $(TOOLS)/workflowcheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(WORKFLOWCHECK)
 $(TOOLS)/gotestsum:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(GOTESTSUM)
+$(TOOLS)/helm-docs:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(HELM_DOCS)
+$(TOOLS)/kubectl-validate:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBECTL_VALIDATE)

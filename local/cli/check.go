@@ -22,7 +22,7 @@ func (c *cli) check() *cobra.Command {
 		Use: "check", Short: "Check what Mneme is to work with", Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.checkModel())
+	cmd.AddCommand(c.checkModel(), c.checkGateway())
 	return cmd
 }
 

@@ -86,7 +86,7 @@ func (c *cli) root() *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTexts(cmd) }
 	root.AddCommand(c.up(), c.demo(), c.ingest(), c.recall(), c.why(), c.memories(), c.history(), c.forget(), c.release(),
 		c.replay(), c.erase(), c.export(), c.importUser(), c.reranker(), c.keys(), c.tenants(), c.usage(), c.records(),
-		c.mcp(), c.trace(), c.train(), c.eval(), c.check())
+		c.mcp(), c.trace(), c.train(), c.eval(), c.check(), c.migrate())
 	return root
 }
 

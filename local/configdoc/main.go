@@ -1,18 +1,25 @@
-// Command configdoc writes the configuration reference, docs/configuration.md, from the services' own settings.
+// Command configdoc writes the configuration reference, docs/configuration.md, from the services' own settings; with the argument chart,
+// the names of the settings of each binary, charts/mneme/files/settings.yaml.
 package main
 
 import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
 
 func main() {
-	if _, err := os.Stdout.WriteString(document()); err != nil {
+	out := document()
+	if slices.Equal(os.Args[1:], []string{"chart"}) {
+		out = names()
+	}
+	if _, err := os.Stdout.WriteString(out); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -50,4 +57,21 @@ func everywhere(row config.Row, services []runner.Service) bool {
 		}
 	}
 	return true
+}
+
+// names is charts/mneme/files/settings.yaml. The command line's settings are those of mneme migrate.
+func names() string {
+	out := &strings.Builder{}
+	out.WriteString("# The settings of each binary, by which the chart knows what there is to set. Generated: make generate.\nbinaries:\n")
+	list := func(binary string, rows []config.Row) {
+		fmt.Fprintf(out, "  %s:\n", binary)
+		for _, row := range rows {
+			fmt.Fprintf(out, "    - %s\n", row.Name)
+		}
+	}
+	for _, s := range standalone.AllServices() {
+		list(s.Name(), s.Settings())
+	}
+	list("mneme", config.Describe[wiring.Migration]())
+	return out.String()
 }

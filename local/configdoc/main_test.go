@@ -5,12 +5,14 @@ import (
 	"testing"
 )
 
-func TestTheConfigurationIsUpToDate(t *testing.T) {
-	written, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(written) != document() {
-		t.Error("docs/configuration.md is not what the settings say: run `make generate`")
+func TestTheGeneratedFilesAreUpToDate(t *testing.T) {
+	for path, want := range map[string]string{"docs/configuration.md": document(), "charts/mneme/files/settings.yaml": names()} {
+		written, err := os.ReadFile("../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(written) != want {
+			t.Errorf("%s is not what the settings say: run `make generate`", path)
+		}
 	}
 }

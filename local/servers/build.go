@@ -20,6 +20,9 @@ import (
 const (
 	NameWeaviate = "weaviate"
 	NameTemporal = "temporal"
+	// Helm is no server: it renders the chart, for its tests, in both major versions.
+	NameHelm  = "helm"
+	NameHelm3 = "helm3"
 )
 
 // CacheEnv overrides the directory for built servers and downloads; by default it is .cache at the repository root.
@@ -28,19 +31,23 @@ const CacheEnv = "MNEME_CACHE_DIR"
 // lockRetry is how often a waiting process looks whether another one has finished the same build.
 const lockRetry = 200 * time.Millisecond
 
-// builder says which package `go build` builds in the module of a server, and what is edited of which dependency.
+// builder says which package `go build` builds in which module below deploy/embedded, and what is edited of which dependency.
 func builder(name string) (b build, err error) {
 	switch name {
 	case NameWeaviate:
 		const module = "github.com/weaviate/weaviate"
-		return build{pkg: module + "/cmd/weaviate-server", edited: module, edits: []edit{
+		return build{module: name, pkg: module + "/cmd/weaviate-server", edited: module, edits: []edit{
 			{"adapters/handlers/grpc/server.go", everywhere, onLoopback},
 			{"adapters/handlers/rest/clusterapi/grpc/server.go", everywhere, onLoopback},
 			{"adapters/handlers/rest/clusterapi/serve.go", everywhere, onLoopback},
 			{"adapters/handlers/rest/configure_api.go", everywhere, onLoopback},
 		}}, nil
 	case NameTemporal:
-		return build{pkg: "."}, nil
+		return build{module: name, pkg: "."}, nil
+	case NameHelm:
+		return build{module: "kubernetes", pkg: "helm.sh/helm/v4/cmd/helm"}, nil
+	case NameHelm3:
+		return build{module: "kubernetes", pkg: "helm.sh/helm/v3/cmd/helm"}, nil
 	}
 	return b, fmt.Errorf("unknown server %q", name)
 }
@@ -78,7 +85,7 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 	if err != nil {
 		return "", fmt.Errorf("build %s server: %w", name, err)
 	}
-	module := filepath.Join(root, "deploy", "embedded", name)
+	module := filepath.Join(root, "deploy", "embedded", b.module)
 	sum, err := moduleHash(module, b.edits)
 	if err != nil {
 		return "", fmt.Errorf("build %s server: %w", name, err)

@@ -7,10 +7,14 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
 
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/kafka"
@@ -24,12 +28,16 @@ import (
 type Bus struct {
 	Brokers    []string      `env:"MNEME_KAFKA_BROKERS" envDefault:"127.0.0.1:9092" desc:"some of the brokers, host:port, comma-separated"`
 	TLS        bool          `env:"MNEME_KAFKA_TLS" envDefault:"false" desc:"whether the brokers speak TLS; certificates are verified"`
-	User       string        `env:"MNEME_KAFKA_USER" desc:"SASL PLAIN user; empty for none"`
-	Password   config.Secret `env:"MNEME_KAFKA_PASSWORD" desc:"SASL PLAIN password"`
+	SASL       string        `env:"MNEME_KAFKA_SASL" envDefault:"plain" oneof:"plain|scram-sha-256|scram-sha-512" desc:"SASL mechanism, where there is a user"`
+	User       string        `env:"MNEME_KAFKA_USER" desc:"SASL user; empty for none"`
+	Password   config.Secret `env:"MNEME_KAFKA_PASSWORD" desc:"SASL password"`
 	Partitions int           `env:"MNEME_KAFKA_PARTITIONS" envDefault:"24" desc:"partitions of a new topic; an existing one keeps its own"`
 	Replicas   int           `env:"MNEME_KAFKA_REPLICAS" envDefault:"0" desc:"replicas of a new topic; 0 is the broker's default"`
-	Workers    int           `env:"MNEME_BUS_WORKERS" envDefault:"32" desc:"users handled at the same time by one consumer"`
-	MaxBatch   int           `env:"MNEME_BUS_MAX_BATCH" envDefault:"256" desc:"records of one user handled together at most"`
+	InSync     int           `env:"MNEME_KAFKA_MIN_INSYNC_REPLICAS" envDefault:"0" desc:"min.insync.replicas of a new topic, and of existing ones by mneme migrate; 0 is the broker's default"`
+	// Retention is a topic's, since only some hold what users said.
+	Retention map[string]time.Duration `env:"MNEME_KAFKA_RETENTION" desc:"how long topics keep records, such as mneme.session-events:168h; of new topics, and of existing ones by mneme migrate; the broker's default where not named"`
+	Workers   int                      `env:"MNEME_BUS_WORKERS" envDefault:"32" desc:"users handled at the same time by one consumer"`
+	MaxBatch  int                      `env:"MNEME_BUS_MAX_BATCH" envDefault:"256" desc:"records of one user handled together at most"`
 }
 
 // Validate checks what the types do not.
@@ -38,34 +46,87 @@ func (b Bus) Validate() error {
 		config.Require(len(b.Brokers) > 0, "MNEME_KAFKA_BROKERS", b.Brokers, "at least one host:port"),
 		config.Require(b.Partitions > 0, "MNEME_KAFKA_PARTITIONS", b.Partitions, "more than zero"),
 		config.Require(b.Replicas >= 0, "MNEME_KAFKA_REPLICAS", b.Replicas, "zero or more"),
+		config.Require(b.InSync >= 0 && (b.Replicas == 0 || b.InSync <= b.Replicas), "MNEME_KAFKA_MIN_INSYNC_REPLICAS", b.InSync,
+			"zero or more, and no more than MNEME_KAFKA_REPLICAS"),
+		b.checkRetention(),
 		config.Require(b.Workers > 0, "MNEME_BUS_WORKERS", b.Workers, "more than zero"),
 		config.Require(b.MaxBatch > 0, "MNEME_BUS_MAX_BATCH", b.MaxBatch, "more than zero"),
 		config.Require((b.User == "") == (b.Password == ""), "MNEME_KAFKA_USER", b.User, "a user and MNEME_KAFKA_PASSWORD, or neither"),
 	)
 }
 
+func (b Bus) checkRetention() error {
+	var errs []error
+	for topic, d := range b.Retention {
+		errs = append(errs, config.Require(slices.Contains(topicNames, topic) && d >= time.Millisecond, "MNEME_KAFKA_RETENTION",
+			fmt.Sprintf("%s:%s", topic, d), "a duration of more than zero for some of "+strings.Join(topicNames, ", ")))
+	}
+	return errors.Join(errs...)
+}
+
 // Cluster is the address of the brokers with credentials.
 func (b Bus) Cluster(clientID string) kafka.Cluster {
-	c := kafka.Cluster{Brokers: b.Brokers, ClientID: clientID}
-	if b.TLS {
-		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
+	c := kafka.Cluster{Brokers: b.Brokers, ClientID: clientID, TLS: verified(b.TLS)}
 	if b.User != "" {
-		c.SASL = plain.Mechanism{Username: b.User, Password: b.Password.Reveal()}
+		c.SASL = b.mechanism()
 	}
 	return c
 }
 
+// verified is TLS with the authorities of the machine (SSL_CERT_FILE and SSL_CERT_DIR name others), nil where there is to be none.
+func verified(wanted bool) *tls.Config {
+	if !wanted {
+		return nil
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12}
+}
+
+func (b Bus) mechanism() sasl.Mechanism {
+	algorithm := scram.SHA256
+	switch b.SASL {
+	case "scram-sha-512":
+		algorithm = scram.SHA512
+	case "scram-sha-256":
+	default:
+		return plain.Mechanism{Username: b.User, Password: b.Password.Reveal()}
+	}
+	m, err := scram.Mechanism(algorithm, b.User, b.Password.Reveal())
+	if err != nil {
+		return unusable{algorithm.Name(), err}
+	}
+	return m
+}
+
+// unusable is a mechanism that cannot be had, such as for a password with characters that SCRAM does not allow.
+type unusable struct {
+	name string
+	err  error
+}
+
+// Name implements sasl.Mechanism.
+func (u unusable) Name() string { return u.name }
+
+// Start implements sasl.Mechanism.
+func (u unusable) Start(context.Context) (sasl.StateMachine, []byte, error) { return nil, nil, u.err }
+
+var topicNames = []string{
+	contract.TopicSessionEvents, contract.TopicSalientTurns, contract.TopicMemoryChanges, contract.TopicFeedback, contract.TopicDeadLetters,
+}
+
+// topics are those of the contracts.
+func (b Bus) topics() []kafka.Topic {
+	var out []kafka.Topic
+	for _, name := range topicNames {
+		out = append(out, kafka.Topic{
+			Name: name, Partitions: b.Partitions, Replicas: b.Replicas, InSync: b.InSync, Retention: b.Retention[name],
+		})
+	}
+	return out
+}
+
 // EnsureTopics makes the topics of the contracts where they do not exist.
 func (b Bus) EnsureTopics(ctx context.Context, clientID string) error {
-	var topics []kafka.Topic
-	for _, name := range []string{
-		contract.TopicSessionEvents, contract.TopicSalientTurns, contract.TopicMemoryChanges,
-		contract.TopicFeedback, contract.TopicDeadLetters,
-	} {
-		topics = append(topics, kafka.Topic{Name: name, Partitions: b.Partitions, Replicas: b.Replicas})
-	}
-	return runner.Need("kafka", kafka.EnsureTopics(ctx, b.Cluster(clientID), topics...))
+	return runner.Need("kafka", kafka.EnsureTopics(ctx, b.Cluster(clientID), b.topics()...))
 }
 
 // BusClient is a service's connection to the bus.

@@ -20,6 +20,7 @@ type Redis struct {
 	Addrs    []string      `env:"MNEME_REDIS_ADDRS" envDefault:"127.0.0.1:6379" desc:"host:port, comma-separated; several mean a cluster"`
 	User     string        `env:"MNEME_REDIS_USER" desc:"Redis user; empty for the default one"`
 	Password config.Secret `env:"MNEME_REDIS_PASSWORD" desc:"Redis password; empty for none"`
+	TLS      bool          `env:"MNEME_REDIS_TLS" envDefault:"false" desc:"whether Redis speaks TLS; certificates are verified"`
 	DB       int           `env:"MNEME_REDIS_DB" envDefault:"0" desc:"Redis database, where it is not a cluster"`
 	// WeightsPrefix is the same in every service: not only the reranker needs it, but who erases a user, too.
 	WeightsPrefix string `env:"MNEME_REDIS_WEIGHTS_PREFIX" envDefault:"mneme:weights:" desc:"beginning of the keys of weights and traces"`
@@ -61,7 +62,7 @@ func (r Redis) clientWithin(tel *telemetry.Telemetry, timeout time.Duration) (go
 	quiet()
 	c := goredis.NewUniversalClient(&goredis.UniversalOptions{
 		Addrs: r.Addrs, Username: r.User, Password: r.Password.Reveal(), DB: r.DB,
-		ContextTimeoutEnabled: true, DialTimeout: 2 * time.Second, ReadTimeout: timeout, WriteTimeout: timeout,
+		TLSConfig: verified(r.TLS), ContextTimeoutEnabled: true, DialTimeout: 2 * time.Second, ReadTimeout: timeout, WriteTimeout: timeout,
 	})
 	if err := redisotel.InstrumentMetrics(c, redisotel.WithMeterProvider(tel.Meter)); err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	temporallog "go.temporal.io/sdk/log"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
@@ -74,6 +76,10 @@ func (w Window) Open(tel *telemetry.Telemetry) (window.Window, func() error, err
 type Workflows struct {
 	Addr       string        `env:"MNEME_TEMPORAL_ADDR" envDefault:"127.0.0.1:7233" desc:"address of the Temporal frontend, host:port"`
 	Namespace  string        `env:"MNEME_TEMPORAL_NAMESPACE" envDefault:"default" desc:"Temporal namespace"`
+	TLS        bool          `env:"MNEME_TEMPORAL_TLS" envDefault:"false" desc:"whether Temporal speaks TLS; certificates are verified"`
+	Cert       string        `env:"MNEME_TEMPORAL_TLS_CERT" desc:"PEM file of a certificate to show to Temporal; empty for none"`
+	Key        string        `env:"MNEME_TEMPORAL_TLS_KEY" desc:"PEM file of its key"`
+	APIKey     config.Secret `env:"MNEME_TEMPORAL_API_KEY" desc:"Temporal API key; empty for none"`
 	MaxTurns   int           `env:"MNEME_CONSOLIDATION_MAX_TURNS" envDefault:"32" desc:"waiting turns that start a consolidation"`
 	BatchTurns int           `env:"MNEME_CONSOLIDATION_BATCH_TURNS" envDefault:"200" desc:"turns of an ended session consolidated together"`
 	Idle       time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn"`
@@ -87,6 +93,9 @@ func (w Workflows) Validate() error {
 	return errors.Join(
 		config.Require(w.Addr != "", "MNEME_TEMPORAL_ADDR", w.Addr, "host:port"),
 		config.Require(w.Namespace != "", "MNEME_TEMPORAL_NAMESPACE", w.Namespace, "a namespace"),
+		config.Require((w.Cert == "") == (w.Key == "") && (w.Cert == "" || w.TLS), "MNEME_TEMPORAL_TLS_CERT", w.Cert,
+			"a file beside MNEME_TEMPORAL_TLS_KEY where MNEME_TEMPORAL_TLS is true, or neither"),
+		config.Require(w.APIKey == "" || w.TLS, "MNEME_TEMPORAL_API_KEY", w.APIKey, "a key only where MNEME_TEMPORAL_TLS is true"),
 		config.Require(w.MaxTurns > 0 && w.MaxTurns <= 200, "MNEME_CONSOLIDATION_MAX_TURNS", w.MaxTurns, "1 to 200"),
 		config.Require(w.BatchTurns > 0 && w.BatchTurns <= 400, "MNEME_CONSOLIDATION_BATCH_TURNS", w.BatchTurns, "1 to 400"),
 		config.Require(w.Idle > 0, "MNEME_CONSOLIDATION_IDLE", w.Idle, "more than zero"),
@@ -97,10 +106,29 @@ func (w Workflows) Validate() error {
 
 // Open connects to Temporal.
 func (w Workflows) Open(ctx context.Context, tel *telemetry.Telemetry) (client.Client, error) {
-	c, err := client.DialContext(ctx, consolidation.ClientOptions(client.Options{
-		HostPort: w.Addr, Namespace: w.Namespace, Logger: temporallog.NewStructuredLogger(tel.Log),
-	}))
+	o, err := w.options(tel)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.DialContext(ctx, consolidation.ClientOptions(o))
 	return c, runner.Need("temporal", err)
+}
+
+// options say how Temporal is reached.
+func (w Workflows) options(tel *telemetry.Telemetry) (client.Options, error) {
+	o := client.Options{HostPort: w.Addr, Namespace: w.Namespace, Logger: temporallog.NewStructuredLogger(tel.Log)}
+	o.ConnectionOptions.TLS = verified(w.TLS)
+	if w.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(w.Cert, w.Key)
+		if err != nil {
+			return o, fault.Terminal("MNEME_TEMPORAL_TLS_CERT", "%w", err)
+		}
+		o.ConnectionOptions.TLS.Certificates = []tls.Certificate{pair}
+	}
+	if w.APIKey != "" {
+		o.Credentials = client.NewAPIKeyStaticCredentials(w.APIKey.Reveal())
+	}
+	return o, nil
 }
 
 // Starter signals workflows through a client of Open.

@@ -91,6 +91,20 @@ type Topic struct {
 	Replicas int
 	// Retention is how long records are kept; 0 leaves it to the broker's default.
 	Retention time.Duration
+	// InSync is how many brokers have to hold a record before it is acknowledged; 0 leaves it to the broker's default.
+	InSync int
+}
+
+// limits are the settings of a topic that may change while it is used.
+func (t Topic) limits() map[string]string {
+	out := map[string]string{}
+	if t.Retention > 0 {
+		out["retention.ms"] = fmt.Sprint(t.Retention.Milliseconds())
+	}
+	if t.InSync > 0 {
+		out["min.insync.replicas"] = fmt.Sprint(t.InSync)
+	}
+	return out
 }
 
 // EnsureTopics makes the topics that do not exist. It may be called by many at once and
@@ -132,10 +146,42 @@ func topicConfig(t Topic) kafkago.TopicConfig {
 			{ConfigName: "max.message.bytes", ConfigValue: fmt.Sprint(MaxRecordBytes + 64<<10)},
 		},
 	}
-	if t.Retention > 0 {
-		config.ConfigEntries = append(config.ConfigEntries, kafkago.ConfigEntry{
-			ConfigName: "retention.ms", ConfigValue: fmt.Sprint(t.Retention.Milliseconds()),
-		})
+	for name, value := range t.limits() {
+		config.ConfigEntries = append(config.ConfigEntries, kafkago.ConfigEntry{ConfigName: name, ConfigValue: value})
 	}
 	return config
+}
+
+// LimitTopics gives topics that exist the retention and the in-sync replicas that are not 0; all else of them stays as it is.
+func LimitTopics(ctx context.Context, cluster Cluster, topics ...Topic) error {
+	req := &kafkago.IncrementalAlterConfigsRequest{}
+	for _, t := range topics {
+		resource := kafkago.IncrementalAlterConfigsRequestResource{ResourceType: kafkago.ResourceTypeTopic, ResourceName: t.Name}
+		for name, value := range t.limits() {
+			resource.Configs = append(resource.Configs, kafkago.IncrementalAlterConfigsRequestConfig{
+				Name: name, Value: value, ConfigOperation: kafkago.ConfigOperationSet,
+			})
+		}
+		if len(resource.Configs) > 0 {
+			req.Resources = append(req.Resources, resource)
+		}
+	}
+	if len(req.Resources) == 0 {
+		return nil
+	}
+	if err := cluster.Validate(); err != nil {
+		return err
+	}
+	client, closeClient := cluster.client()
+	defer closeClient()
+	res, err := client.IncrementalAlterConfigs(ctx, req)
+	if err != nil {
+		return fmt.Errorf("limit topics: %w", err)
+	}
+	for _, r := range res.Resources {
+		if r.Error != nil {
+			return fmt.Errorf("limit topic %s: %w", r.ResourceName, r.Error)
+		}
+	}
+	return nil
 }

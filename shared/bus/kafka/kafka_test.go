@@ -241,6 +241,37 @@ func TestEnsureTopicsIsIdempotent(t *testing.T) {
 	}
 }
 
+func TestLimitsOfTopics(t *testing.T) {
+	b := startEmbedded(t)
+	cluster := kafka.Cluster{Brokers: []string{b.addr()}}
+	set := func(name string) string {
+		if v := b.cluster.TopicInfo("a").Configs[name]; v != nil {
+			return *v
+		}
+		return ""
+	}
+	for _, topic := range []kafka.Topic{
+		{Name: "a", Partitions: 1, Retention: time.Hour, InSync: 1},
+		{Name: "a", Partitions: 1, Retention: time.Minute}, {Name: "a", Partitions: 1},
+	} {
+		if err := kafka.EnsureTopics(t.Context(), cluster, topic); err != nil {
+			t.Fatal(err)
+		}
+		if topic.InSync > 0 && set("retention.ms") != "3600000" {
+			t.Errorf("a new topic keeps records for %q ms", set("retention.ms"))
+		}
+		if err := kafka.LimitTopics(t.Context(), cluster, topic); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if retention, inSync := set("retention.ms"), set("min.insync.replicas"); retention != "60000" || inSync != "1" {
+		t.Errorf("retention.ms is %q, min.insync.replicas %q; want those that were named last", retention, inSync)
+	}
+	if err := kafka.LimitTopics(t.Context(), cluster, kafka.Topic{Name: "missing", Retention: time.Hour}); err == nil {
+		t.Error("a topic that does not exist was limited")
+	}
+}
+
 // TestARefusedRecordFailsAlone publishes to a topic that takes less than the publisher does.
 func TestARefusedRecordFailsAlone(t *testing.T) {
 	b := startEmbedded(t)

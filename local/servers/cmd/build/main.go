@@ -1,4 +1,4 @@
-// Command build builds the servers that local runs and tests use, if the cache does not have them.
+// Command build builds the servers that local runs and tests use, or what is named, if the cache does not have them.
 package main
 
 import (
@@ -12,7 +12,11 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := servers.Build(ctx, os.Stderr, servers.NameWeaviate, servers.NameTemporal)
+	names := os.Args[1:]
+	if len(names) == 0 {
+		names = []string{servers.NameWeaviate, servers.NameTemporal}
+	}
+	err := servers.Build(ctx, os.Stderr, names...)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,93 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/namespace/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/mneme-memory/mneme/shared/bus/kafka"
+	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/shared/store/bank/weaviate"
+)
+
+// Migration makes what services need in the systems behind them: topics, collections, and the namespace of workflows. What exists stays,
+// but for what may change: limits of topics, collections of an earlier version, and the namespace's retention. It may be repeated, and
+// be run by several at a time, while services run.
+type Migration struct {
+	Bus       Bus
+	Workflows Workflows
+	Bank      weaviate.Config
+	Model     Model
+	Embedding Embedding
+}
+
+// minRetention is the shortest retention that Temporal takes.
+const minRetention = 24 * time.Hour
+
+// Topics makes Kafka's topics, and limits those that exist.
+func (m Migration) Topics(ctx context.Context, clientID string) error {
+	if err := m.Bus.EnsureTopics(ctx, clientID); err != nil {
+		return err
+	}
+	return runner.Need("kafka", kafka.LimitTopics(ctx, m.Bus.Cluster(clientID), m.Bus.topics()...))
+}
+
+// Collections makes the bank's collections in Weaviate, and remembers the embedding that they are for.
+func (m Migration) Collections(ctx context.Context, tel *telemetry.Telemetry) error {
+	embedder, free, err := m.Embedding.Open(ctx, m.Model, tel)
+	if err != nil {
+		return err
+	}
+	_, closeBank, err := OpenBank(ctx, m.Bank, embedder, tel)
+	if err != nil {
+		return errors.Join(err, free())
+	}
+	return errors.Join(closeBank(), free())
+}
+
+// RegisterNamespace makes the namespace in Temporal where it does not exist. Histories of workflows that have ended are kept there for as
+// long as retention says.
+func (m Migration) RegisterNamespace(ctx context.Context, retention time.Duration, tel *telemetry.Telemetry) error {
+	if retention < minRetention {
+		return fault.Terminal("retention", "is %s, want %s or more", retention, minRetention)
+	}
+	o, err := m.Workflows.options(tel)
+	if err != nil {
+		return err
+	}
+	c, err := client.NewNamespaceClient(o)
+	if err != nil {
+		return runner.Need("temporal", err)
+	}
+	defer c.Close()
+	if err := registerNamespace(ctx, c, m.Workflows.Namespace, durationpb.New(retention)); err != nil {
+		return runner.Need("temporal", fmt.Errorf("namespace %s: %w", m.Workflows.Namespace, err))
+	}
+	return nil
+}
+
+func registerNamespace(ctx context.Context, c client.NamespaceClient, name string, retention *durationpb.Duration) error {
+	err := c.Register(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: name, Description: "Mneme: one workflow a user", WorkflowExecutionRetentionPeriod: retention,
+	})
+	var exists *serviceerror.NamespaceAlreadyExists
+	if !errors.As(err, &exists) {
+		return err
+	}
+	have, err := c.Describe(ctx, name)
+	if err != nil || have.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration() == retention.AsDuration() {
+		return err
+	}
+	return c.Update(ctx, &workflowservice.UpdateNamespaceRequest{
+		Namespace: name, Config: &namespace.NamespaceConfig{WorkflowExecutionRetentionTtl: retention},
+	})
+}

@@ -1,0 +1,174 @@
+//go:build chart
+
+package chart_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// The key of the tenant, and what services know each other by.
+const (
+	key    = "mneme_0123456789abcdef"
+	secret = "sixteen bytes it is"
+)
+
+// build builds the programs of the images.
+func build(t *testing.T) string {
+	t.Helper()
+	folder, err := filepath.Abs("../../.cache/services")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", folder+string(filepath.Separator), "./cmd/mneme",
+		"./services/gateway/cmd/gateway", "./services/utilizer/cmd/utilizer", "./services/reranker/cmd/reranker",
+		"./services/saliencyfilter/cmd/saliency-filter", "./services/booster/cmd/booster")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return folder
+}
+
+// installation runs what was rendered as processes, with the settings of the containers and nothing else.
+type installation struct {
+	all      objects
+	programs string
+	// addrs are where components listen, in the place of their Services' names.
+	addrs map[string]string
+	// tenants is the file that the Secret of tenants is mounted as.
+	tenants string
+}
+
+// environ is what a container finds, with addresses on this machine.
+func (i installation) environ(component string) []string {
+	values, _ := i.all.settings(component)
+	values["MNEME_HTTP_ADDR"], values["MNEME_METRICS_ADDR"] = i.addrs[component], "127.0.0.1:0"
+	values["MNEME_INTERNAL_SECRET"], values["MNEME_API_KEY"] = secret, key
+	if values["MNEME_TENANTS_FILE"] != "" {
+		values["MNEME_TENANTS_FILE"] = i.tenants
+	}
+	var out []string
+	for name, value := range values {
+		for called, addr := range i.addrs {
+			value = strings.NewReplacer("mneme-"+called+":8080", addr, "mneme-"+called+":80", addr).Replace(value)
+		}
+		out = append(out, name+"="+value)
+	}
+	return out
+}
+
+// job runs a job of the chart to its end.
+func (i installation) job(t *testing.T, kind, component string) {
+	t.Helper()
+	container := maps(at[[]any](i.all.of(kind)[component].pod(), "containers"))[0]
+	var args []string
+	for _, a := range at[[]any](container, "args") {
+		args = append(args, a.(string))
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(i.programs, "mneme"), args...)
+	cmd.Env = i.environ(component)
+	for _, e := range maps(at[[]any](container, "env")) {
+		if e["name"] == "MNEME_GATEWAY_URL" {
+			cmd.Env = append(cmd.Env, "MNEME_GATEWAY_URL=http://"+i.addrs["gateway"])
+		}
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", component, err, out)
+	}
+}
+
+// start starts a component, and has it end in order with the test.
+func (i installation) start(t *testing.T, component, program string) {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(i.programs, program))
+	cmd.Env = i.environ(component)
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Errorf("%s: %v", component, err)
+		}
+		if err := cmd.Wait(); err != nil || t.Failed() {
+			t.Logf("%s: %v\n%s", component, err, complaints.String())
+		}
+	})
+}
+
+// TestWhatIsRenderedRuns runs the migration, all components and the test of the chart beside real servers.
+func TestWhatIsRenderedRuns(t *testing.T) {
+	servers, sum := harness.StartServers(t), sha256.Sum256([]byte(key))
+	tenant := map[string]any{"id": "acme", "api_keys": []string{"sha256:" + hex.EncodeToString(sum[:])}}
+	i := installation{programs: build(t), addrs: map[string]string{}, tenants: filepath.Join(t.TempDir(), "tenants.yaml")}
+	i.all = render(t, valuesOf(t, map[string]any{
+		"kafka":    map[string]any{"brokers": []string{servers.Broker.Addr()}, "partitions": 4, "replicas": 1},
+		"redis":    map[string]any{"addresses": []string{servers.Redis.Addr()}},
+		"temporal": map[string]any{"address": servers.Temporal.Addr(), "namespace": "chart"},
+		"weaviate": map[string]any{"http": servers.Weaviate.HTTP(), "grpc": servers.Weaviate.GRPC()},
+		"tenants":  map[string]any{"list": []any{tenant}},
+		"test":     map[string]any{"enabled": true, "existingSecret": "key"},
+		"drain":    map[string]any{"delaySeconds": 0},
+	}))
+	for _, o := range i.all {
+		if content := at[string](o, "stringData", "tenants.yaml"); content != "" {
+			if err := os.WriteFile(i.tenants, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	i.job(t, "Job", "migrate")
+	for _, list := range components {
+		for _, component := range list {
+			i.addrs[component] = freeAddr(t)
+		}
+	}
+	for program, list := range components {
+		for _, component := range list {
+			i.start(t, component, program)
+		}
+	}
+	for component, addr := range i.addrs {
+		harness.Await(t, component+" is ready", func(ctx context.Context) (bool, error) { return ready(ctx, addr), nil })
+	}
+	i.job(t, "Pod", "test")
+}
+
+// freeAddr is an address that nobody listens at.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// ready asks as the readiness probe does.
+func ready(ctx context.Context, addr string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	return res.StatusCode == http.StatusOK
+}

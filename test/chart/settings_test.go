@@ -1,0 +1,215 @@
+//go:build chart
+
+package chart_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/platform/runner"
+)
+
+// components are those of each binary.
+var components = map[string][]string{
+	"gateway": {"gateway"}, "utilizer": {"utilizer"}, "reranker": {"reranker"}, "saliency-filter": {"saliency-filter"},
+	"booster": {"booster-intake", "booster-attribution", "booster-workflow", "booster-model", "booster-store"},
+}
+
+// refused finds the settings that extraEnv does not take because a value stands for them.
+var refused = regexp.MustCompile(`extraEnv\.([A-Z_]+): is (?:set by the value|the chart's own|a secret)`)
+
+// TestEverySettingCanBeSet gives all settings of all services by extraEnv, but for those that values stand for, which ci/everything has.
+func TestEverySettingCanBeSet(t *testing.T) {
+	extra := map[string]any{}
+	for _, s := range standalone.AllServices() {
+		for _, row := range s.Settings() {
+			extra[row.Name] = "any"
+		}
+	}
+	_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, map[string]any{"extraEnv": extra}))
+	if err == nil {
+		t.Fatal("settings that values stand for were taken by extraEnv, too")
+	}
+	byValue := map[string]bool{}
+	for _, found := range refused.FindAllStringSubmatch(err.Error(), -1) {
+		byValue[found[1]] = true
+		delete(extra, found[1])
+	}
+	if len(byValue) == 0 {
+		t.Fatal(err)
+	}
+	byExtra := render(t, valuesOf(t, map[string]any{"extraEnv": extra}))
+	everything := render(t, chart+"/ci/everything-values.yaml")
+	for _, s := range standalone.AllServices() {
+		for _, component := range components[s.Name()] {
+			given, _ := byExtra.settings(component)
+			values, elsewhere := everything.settings(component)
+			for _, row := range s.Settings() {
+				_, own := values[row.Name]
+				switch {
+				case !byValue[row.Name] && given[row.Name] != "any":
+					t.Errorf("%s: %s cannot be set by extraEnv", component, row.Name)
+				case byValue[row.Name] && !own && !slices.Contains(elsewhere, row.Name):
+					t.Errorf("%s: %s cannot be set by its value", component, row.Name)
+				case row.Secret && own:
+					t.Errorf("%s: %s, a secret, is readable", component, row.Name)
+				}
+			}
+		}
+	}
+}
+
+func TestWhatIsNoSettingIsRefused(t *testing.T) {
+	env := func(setting string) map[string]any { return map[string]any{"extraEnv": map[string]any{setting: "8"}} }
+	for name, tt := range map[string]struct {
+		values map[string]any
+		want   string
+	}{
+		"nothing": {env("MNEME_KAFKA_BROKER"), "extraEnv.MNEME_KAFKA_BROKER: there is no such setting"},
+		"not of the binary": {map[string]any{"components": map[string]any{"gateway": env("MNEME_BOOSTER_WORKERS")}},
+			"components.gateway.extraEnv.MNEME_BOOSTER_WORKERS: there is no such setting"},
+		"a secret":  {env("MNEME_LLM_API_KEY"), "is a secret, and set by the value model.apiKey"},
+		"telemetry": {env("OTEL_SERVICE_NAME"), "extraEnv.OTEL_SERVICE_NAME: there is no such setting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, tt.values))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestServicesTakeTheirSettings has each service check what the chart configures it with, and mneme migrate, too.
+func TestServicesTakeTheirSettings(t *testing.T) {
+	for name, values := range shipped(t) {
+		t.Run(name, func(t *testing.T) {
+			all := render(t, values...)
+			for _, s := range standalone.AllServices() {
+				for _, component := range components[s.Name()] {
+					environ := environOf(t, all, component)
+					var complaints bytes.Buffer
+					code := runner.Execute(t.Context(), s, []string{"--check-config"}, io.Discard, runner.Options{Environ: environ, Stderr: &complaints})
+					if code != runner.ExitOK {
+						t.Errorf("%s: exit code %d: %s", component, code, complaints.String())
+					}
+				}
+			}
+			if _, err := config.Load[wiring.Migration](environOf(t, all, "migrate")); err != nil {
+				t.Errorf("migrate: %v", err)
+			}
+		})
+	}
+}
+
+// environOf is what a container finds in its environment. What comes from elsewhere is something that any secret takes, headers included.
+func environOf(t *testing.T, all objects, component string) map[string]string {
+	t.Helper()
+	values, elsewhere := all.settings(component)
+	if len(values) == 0 {
+		t.Fatalf("%s has no settings", component)
+	}
+	for _, name := range elsewhere {
+		if name != "MNEME_LLM_TENANT_WEIGHTS" { // a map, of ci/everything
+			values[name] = "name=sixteen-bytes-it-is"
+		}
+	}
+	return values
+}
+
+// TestWrongValuesAreTold gives values that the schema or the chart refuses.
+func TestWrongValuesAreTold(t *testing.T) {
+	component := func(name string, values map[string]any) map[string]any {
+		return map[string]any{"components": map[string]any{name: values}}
+	}
+	keda := map[string]any{"autoscaling": map[string]any{"kind": "keda"}}
+	key := map[string]any{"apiKey": map[string]any{"existingSecret": "x"}}
+	for want, values := range map[string]map[string]any{
+		"broker":     {"kafka": map[string]any{"broker": "k:1"}},
+		"autoscale":  component("gateway", map[string]any{"autoscale": true}),
+		"boosters":   component("boosters", map[string]any{}),
+		"partitions": {"kafka": map[string]any{"partitions": "many"}},
+		"components.gateway.terminationGracePeriodSeconds: is 50, want more than the 50 that drain may take": component("gateway",
+			map[string]any{"terminationGracePeriodSeconds": 50}),
+		"components.reranker.autoscaling.kind: is keda":                       component("reranker", keda),
+		"components.saliency-filter: 30 replicas, and kafka.partitions is 24": component("saliency-filter", map[string]any{"replicas": 30}),
+		"kafka.sasl: user and existingSecret go together":                     {"kafka": map[string]any{"sasl": map[string]any{"user": "mneme"}}},
+		"kafka.minInSyncReplicas: is 3, want no more than kafka.replicas":     {"kafka": map[string]any{"replicas": 2, "minInSyncReplicas": 3}},
+		"temporal.tls.enabled: is false":                                      {"temporal": key},
+		"tenants: directory, existingSecret or list is needed":                {"tenants": map[string]any{"directory": false}},
+		"embedding.kind: is endpoint":                                         {"embedding": map[string]any{"kind": "endpoint"}},
+		"test.existingSecret: is empty":                                       {"test": map[string]any{"enabled": true}},
+	} {
+		t.Run(strings.ReplaceAll(want, ",", ""), func(t *testing.T) {
+			_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, values))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestTheReadmeIsOfTheseValues catches values that the README does not have.
+func TestTheReadmeIsOfTheseValues(t *testing.T) {
+	readme, err := os.ReadFile(chart + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"kafka.brokers", "components", "drain.preStopSeconds", "networkPolicy.enabled", "extraObjects"} {
+		if !strings.Contains(string(readme), "| "+value+" |") {
+			t.Errorf("%s is missing: run `make generate`", value)
+		}
+	}
+}
+
+// TestNoValueIsForgotten looks for every text among the values of ci/everything in what they lead to.
+func TestNoValueIsForgotten(t *testing.T) {
+	const path = chart + "/ci/everything-values.yaml"
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values any
+	if err := yaml.Unmarshal(content, &values); err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := helm(t, []string{"template", "mneme", chart}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := []string{"hpa", "keda"} // of scaling: other kinds of objects
+	for _, value := range texts(values) {
+		line, _, _ := strings.Cut(value, "\n")
+		if !strings.Contains(rendered, line) && !strings.Contains(line, "{{") && !slices.Contains(kinds, line) {
+			t.Errorf("%q is nowhere", line)
+		}
+	}
+}
+
+// texts are the texts in values.
+func texts(values any) []string {
+	var out []string
+	switch v := values.(type) {
+	case string:
+		out = append(out, v)
+	case []any:
+		for _, inner := range v {
+			out = append(out, texts(inner)...)
+		}
+	case map[string]any:
+		for _, inner := range v {
+			out = append(out, texts(inner)...)
+		}
+	}
+	return out
+}
