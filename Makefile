@@ -81,6 +81,10 @@ test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trai
 	$(GO) build -o $(BIN)/trainer ./evaluation/trainer/cmd/trainer
 	integrations/trl/run.sh $(CURDIR)/$(TRL)/bin/python $(CURDIR)/$(BIN)/trainer
 
+.PHONY: test-images
+test-images: ## build what the images hold and run it alone in a root folder, as the images' user; two builds give the same binary
+	$(GOTEST) -tags images -count=1 -timeout 30m $(TESTFLAGS) ./test/images
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
 	@set -e; for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \

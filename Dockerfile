@@ -1,0 +1,39 @@
+# The images of Mneme: `docker build --target gateway .`, and so for each service and for the command line, mneme. Each holds one static
+# binary and certificates, and nothing else. The same sources give the same binaries.
+FROM golang:1.26.0 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ENV CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false" GOWORK=off
+RUN mkdir /out && go build -ldflags="-s -w -buildid=" -o /out \
+      ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
+      ./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster ./cmd/mneme
+
+FROM scratch AS base
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+USER 65532:65532
+
+FROM base AS gateway
+COPY --from=build /out/gateway /gateway
+ENTRYPOINT ["/gateway"]
+
+FROM base AS utilizer
+COPY --from=build /out/utilizer /utilizer
+ENTRYPOINT ["/utilizer"]
+
+FROM base AS reranker
+COPY --from=build /out/reranker /reranker
+ENTRYPOINT ["/reranker"]
+
+FROM base AS saliency-filter
+COPY --from=build /out/saliency-filter /saliency-filter
+ENTRYPOINT ["/saliency-filter"]
+
+FROM base AS booster
+COPY --from=build /out/booster /booster
+ENTRYPOINT ["/booster"]
+
+FROM base AS mneme
+COPY --from=build /out/mneme /mneme
+ENTRYPOINT ["/mneme"]
