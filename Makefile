@@ -7,6 +7,8 @@ TOOLS := $(CACHE)/tools
 SERVICES := saliency-filter booster utilizer reranker gateway
 # The race detector needs a C compiler; without one the tests run all the same, and say so.
 RACE := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
+# Binaries are built as those in the images are, so that both have one cache.
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath
 # How tests are run; .ci/run puts a summarising runner here.
 GOTEST ?= $(GO) test
 TESTFLAGS ?=
@@ -40,12 +42,12 @@ build: $(BIN)/mneme $(addprefix $(BIN)/,$(SERVICES)) ## build all binaries into 
 .PHONY: $(BIN)/mneme
 $(BIN)/mneme:
 	@echo "building $@ (the first time takes minutes)"
-	@$(GO) build -o $@ ./cmd/mneme
+	@$(BUILD) -o $@ ./cmd/mneme
 
 .PHONY: $(addprefix $(BIN)/,$(SERVICES))
 $(addprefix $(BIN)/,$(SERVICES)): $(BIN)/%:
 	@echo "building $@"
-	@$(GO) build -o $@ ./services/$(subst -,,$*)/cmd/$*
+	@$(BUILD) -o $@ ./services/$(subst -,,$*)/cmd/$*
 
 .PHONY: servers
 servers: ## build the real Weaviate and Temporal for local runs and tests
