@@ -85,7 +85,8 @@ func Cases(roles []llm.Role) int {
 // Run puts the cases to the models of an endpoint. Its error says that nothing could be asked: settings or prompts that do not work, or ctx
 // at an end. What a model does wrong is in the report.
 func Run(ctx context.Context, cfg llm.Config, o Options) (Report, error) {
-	cfg.Breaker = llm.Breaker{} // what one role's model does must not keep the others from being asked
+	cfg.Breaker = llm.Breaker{}           // what one role's model does must not keep the others from being asked
+	cfg.Retry.Max = min(cfg.Retry.Max, 1) // who is not there shall be told soon
 	cfg.TenantConcurrency = max(cfg.TenantConcurrency, o.Parallel)
 	transport := newWatch(max(1, o.Parallel))
 	defer transport.CloseIdleConnections()

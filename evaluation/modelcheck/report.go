@@ -108,6 +108,8 @@ func failure(err error, came *seen) string {
 	defer came.mu.Unlock()
 	var status *llm.StatusError
 	switch {
+	case errors.Is(err, llm.ErrContent): // also one refused like a key
+		return failFiltered
 	case errors.Is(err, llm.ErrUnauthorized): // also a quota that is used up, which is a 429, too
 		return failUnauthorized
 	case came.status == http.StatusTooManyRequests, came.status == 0 && errors.As(err, new(*fault.LaterError)): // also one not sent for that

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/mneme-memory/mneme/shared/model/llm"
 )
 
 // seen is what came from the endpoint while a case was asked: what the client's errors do not tell. But for thinks it is of the last
@@ -87,7 +89,7 @@ func (s *seen) note(status int, body []byte) {
 	c := answer.Choices[0]
 	s.text, s.filtered = text(c.Message.Content), c.FinishReason == contentFilter
 	s.thinks = s.thinks || c.Message.Reasoning != "" || c.Message.ReasoningContent != "" ||
-		strings.Contains(s.text, "<think") || strings.Contains(s.text, "</think")
+		llm.WithoutThoughts(s.text) != s.text
 }
 
 // thought reports whether the model has thought aloud.

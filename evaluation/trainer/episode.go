@@ -93,7 +93,7 @@ func NewLives() (*Lives, error) {
 	cfg := model.DefaultConfig()
 	cfg.BaseURL, cfg.Model = "http://trainer.invalid/v1", "trained"
 	cfg.Retry.Max, cfg.Breaker.Failures = 0, 0
-	cfg.SchemaIn = "request" // the same calls have the same answers, so nothing is found out between them
+	cfg.SchemaIn = "request"                              // the same calls have the same answers, so nothing is found out between them
 	cfg.Concurrency, cfg.TenantConcurrency = 1<<20, 1<<20 // answers are there at once, or stand-ins are
 	cfg.Window = 1 << 30
 	client, err := model.NewClient(cfg, model.Deps{

@@ -66,30 +66,32 @@ func TestWhatNobodyToldIsNotAnswered(t *testing.T) {
 	}
 }
 
-// spentGenerator belongs to a tenant whose budget is used up.
-type spentGenerator struct{}
+// failingGenerator gives no answer, for a reason.
+type failingGenerator struct{ error }
 
-func (spentGenerator) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
-	return recall.Answer{}, llm.ErrBudget
+func (f failingGenerator) Answer(context.Context, memory.Scope, recall.Evidence, recall.Profile) (recall.Answer, error) {
+	return recall.Answer{}, f.error
 }
 
-func TestWithoutABudgetAnAnswerIsMadeWithoutAModelAndSaysSo(t *testing.T) {
-	r := newFixture(t)
-	r.asksModels(t)
-	r.Policies = func(p tenant.Policy) (recall.Profiler, recall.Generator, error) {
-		if p == tenant.PolicyLLM {
-			return embedded.NewProfiler(), spentGenerator{}, nil
+func TestWithoutABudgetOrAnAnswerOneIsMadeWithoutAModelAndSaysSo(t *testing.T) {
+	for what, why := range map[string]error{"model_budget": llm.ErrBudget, "model_unusable": llm.ErrRefused} {
+		r := newFixture(t)
+		r.asksModels(t)
+		r.Policies = func(p tenant.Policy) (recall.Profiler, recall.Generator, error) {
+			if p == tenant.PolicyLLM {
+				return embedded.NewProfiler(), failingGenerator{why}, nil
+			}
+			return embedded.NewProfiler(), embedded.NewGenerator(), nil
 		}
-		return embedded.NewProfiler(), embedded.NewGenerator(), nil
-	}
-	asked := &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}
-	got, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: asked}))
-	if err != nil || got.Msg.GetAbstained() || !slices.Equal(got.Msg.GetRecall().GetDegraded(), []string{"model_budget"}) {
-		t.Errorf("got %v, %v", got, err)
-	}
-	f, err := contract.DecodeFeedback(r.out.msgs[0].Key, r.out.msgs[0].Value, now)
-	if err != nil || f.Source != contract.CitationEmbedded {
-		t.Errorf("reported %+v, %v; want citations that no model made", f, err)
+		asked := &mnemev1.RecallRequest{UserId: "ana", Query: "Where does Ana live?"}
+		got, err := r.as(acmeKey).Answer(t.Context(), ask(&mnemev1.AnswerRequest{Recall: asked}))
+		if err != nil || got.Msg.GetAbstained() || !slices.Equal(got.Msg.GetRecall().GetDegraded(), []string{what}) {
+			t.Errorf("%s: got %v, %v", what, got, err)
+		}
+		f, err := contract.DecodeFeedback(r.out.msgs[0].Key, r.out.msgs[0].Value, now)
+		if err != nil || f.Source != contract.CitationEmbedded {
+			t.Errorf("%s: reported %+v, %v; want citations that no model made", what, f, err)
+		}
 	}
 }
 

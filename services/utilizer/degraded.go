@@ -13,6 +13,7 @@ const (
 	ModelUnavailable    Degradation = "model_unavailable"
 	ModelTooSlow        Degradation = "model_too_slow"
 	ModelBudget         Degradation = "model_budget"
+	ModelUnusable       Degradation = "model_unusable"
 	FeedbackUnavailable Degradation = "feedback_unavailable"
 )
 
@@ -25,6 +26,7 @@ var degradations = map[Degradation]string{
 	ModelUnavailable:    "the model is not available: the profile lists memories as they are",
 	ModelTooSlow:        "there was no time for the model: the profile lists memories as they are",
 	ModelBudget:         "the tenant's budget of model tokens is used up: profile and answer are made without a model",
+	ModelUnusable:       "the model gives no answer that can be used, or refuses to: this one is made without it",
 	FeedbackUnavailable: "the citations of this answer could not be reported as feedback",
 }
 

@@ -218,18 +218,24 @@ func (r *Recaller) profile(ctx context.Context, t tenant.Tenant, scope memory.Sc
 	return err
 }
 
-// answer has an answer written, by the tenant's policy where its budget allows that.
+// answer has an answer written, by the tenant's policy where its budget allows that and the model gives one.
 func (r *Recaller) answer(ctx context.Context, t tenant.Tenant, scope memory.Scope, out *Result) (recall.Answer, tenant.Policy, error) {
 	_, generator, err := r.Policies(t.Policy)
 	if err != nil {
 		return recall.Answer{}, t.Policy, fmt.Errorf("choose generator: %w", err)
 	}
 	answer, err := generator.Answer(ctx, scope, out.Evidence, out.Profile)
-	if !errors.Is(err, fault.ErrBudget) {
+	var what Degradation
+	switch {
+	case errors.Is(err, fault.ErrBudget):
+		what = ModelBudget
+	case errors.Is(err, fault.ErrUnusableAnswer): // it would not be another: a filter refuses it, say
+		what = ModelUnusable
+	default:
 		return answer, t.Policy, err
 	}
-	if !slices.Contains(out.Degraded, string(ModelBudget)) {
-		r.degrade(ctx, out, ModelBudget, err)
+	if !slices.Contains(out.Degraded, string(what)) {
+		r.degrade(ctx, out, what, err)
 	}
 	if _, generator, err = r.Policies(tenant.PolicyEmbedded); err == nil {
 		answer, err = generator.Answer(ctx, scope, out.Evidence, out.Profile)

@@ -121,6 +121,8 @@ type Batch struct {
 	Turns []Turn `json:"turns"`
 	// Context are turns of the session that are read and not formed, in order of time.
 	Context []memory.Turn `json:"context,omitempty"`
+	// Plain says that a model is shown the turns alone, nothing that was said or is known beside them: with that it gave no answer.
+	Plain bool `json:"plain,omitempty"`
 	// Skip is how much of what the turns say was worked off before, and Take how much is taken at most; 0 means all of it. They are
 	// set where one turn alone says more than one consolidation takes.
 	Skip int `json:"skip,omitempty"`

@@ -327,12 +327,52 @@ func TestATurnThatIsRefusedFailsAlone(t *testing.T) {
 	}
 }
 
+// What a model refuses may be what is shown beside turns: they are formed without that then.
+func TestATurnIsNotLostForWhatIsShownBesideIt(t *testing.T) {
+	for _, role := range []llm.Role{llm.RoleExtractor, llm.RoleManager} {
+		t.Run(string(role), func(t *testing.T) {
+			s, server := newShop(t), llmtest.New(t)
+			server.Always(func(w http.ResponseWriter, r *http.Request, c llmtest.Call) {
+				if c.Role == role && strings.Contains(c.User(), "nurse") {
+					llmtest.Filtered()(w, r, c)
+					return
+				}
+				llmtest.FakeModel()(w, r, c)
+			})
+			former, err := salimory.NewLLM(server.Client(t), formationllm.DefaultOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			known := memory.Memory{
+				ID: memory.DeriveID(owner, []string{"s0:0"}, 0), Kind: memory.KindFact, Content: "I work as a nurse.", Status: memory.StatusActive,
+				Sources: []string{"s0:0"}, SessionID: "s0", ValidFrom: start, RecordedAt: start, Strategy: "salimory",
+				PolicyVersion: "llm/1",
+			}
+			vectors, err := s.Embedder.Embed(t.Context(), []string{known.Content})
+			if err != nil {
+				t.Fatal(err)
+			}
+			known.Vector = vectors[0]
+			if err := s.Bank.Write(t.Context(), owner, memory.Write{Put: []memory.Memory{known}}); err != nil {
+				t.Fatal(err)
+			}
+			formed := s.form(t, former, "salimory", "I live in Porto.", "I have two sons.", "I work as a surgeon now.", "I love green tea.")
+			if len(s.announced.deadLetters) != 0 || formed != 4 {
+				t.Errorf("%d turns are formed, dead letters %+v; want all", formed, s.announced.deadLetters)
+			}
+		})
+	}
+}
+
 // form has a former form a session of four turns, and returns how many count as formed.
-func (s shop) form(t *testing.T, former formation.Former, strategy string) int {
+func (s shop) form(t *testing.T, former formation.Former, strategy string, texts ...string) int {
 	t.Helper()
 	s.Formers = func(string, string) (formation.Former, error) { return former, nil }
+	if len(texts) == 0 {
+		texts = []string{"I live in Porto.", "I have two sons.", "I work as a nurse.", "I love green tea."}
+	}
 	var events []consolidation.Event
-	for _, held := range batchOf(1, "I live in Porto.", "I have two sons.", "I work as a nurse.", "I love green tea.").Turns {
+	for _, held := range batchOf(1, texts...).Turns {
 		events = append(events, consolidation.Event{ID: held.EventID, SessionID: "s1", Turn: &held.Turn})
 	}
 	p := params()

@@ -43,6 +43,10 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 	var found [][]bank.Scored
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
+		if in.Batch.Plain {
+			found = make([][]bank.Scored, len(lookups))
+			return nil
+		}
 		found, err = a.search(gctx, in.Batch.Scope, lookups)
 		return err
 	})
@@ -53,7 +57,9 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 		})
 	}
 	g.Go(func() (err error) {
-		n.Window, err = a.recent(gctx, in.Batch)
+		if !in.Batch.Plain {
+			n.Window, err = a.recent(gctx, in.Batch)
+		}
 		return err
 	})
 	if err := g.Wait(); err != nil {

@@ -97,6 +97,8 @@ type Session struct {
 	// Skip and Take are those of the next batch, whose one turn says too much.
 	Skip int `json:"skip,omitempty"`
 	Take int `json:"take,omitempty"`
+	// Plain is Batch.Plain of the next batch, which is of one turn then.
+	Plain bool `json:"plain,omitempty"`
 	// Failures counts consecutive unusable model answers.
 	Failures int `json:"failures,omitempty"`
 
@@ -305,7 +307,7 @@ func (s *State) done(session *Session, turns int) {
 		session.Context = slices.DeleteFunc(session.Context, func(c memory.Turn) bool { return !c.Time.After(last) })
 	}
 	session.Turns = slices.Delete(session.Turns, 0, turns)
-	session.Failures, session.Skip, session.Take, session.extracted = 0, 0, 0, nil
+	session.Failures, session.Skip, session.Take, session.Plain, session.extracted = 0, 0, 0, false, nil
 	if len(session.Turns) > 0 {
 		return
 	}

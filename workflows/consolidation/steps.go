@@ -33,6 +33,8 @@ type steps interface {
 	now() time.Time
 	// keepsExtracted says that what was extracted is kept while the decision on it is asked for again.
 	keepsExtracted() bool
+	// asksPlainly says that a model which gives no answer about a turn is asked about it without what is shown beside it.
+	asksPlainly() bool
 	// stopped says that a failure ended the whole run, not this batch alone.
 	stopped(error) bool
 }
@@ -46,7 +48,9 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 		Turns: slices.Clone(session.Turns[:n]), Skip: session.Skip, Take: session.Take,
 		Closes: closes && n == len(session.Turns), ClosedAt: session.ClosedAt, ClosedBy: session.ClosedBy,
 	}
-	batch.Context = session.context(n)
+	if batch.Plain = session.Plain; !batch.Plain {
+		batch.Context = session.context(n)
+	}
 	slices.SortStableFunc(batch.Turns, func(a, b Turn) int { return a.Time.Compare(b.Time) })
 	extracted, failed, err := consolidate(do, session, batch)
 	if isType(err, errorBudget) && tenant.Policy(p.Policy).Kind() != tenant.PolicyEmbedded {
@@ -80,7 +84,10 @@ func (s *State) consolidate(do steps, p Params, session *Session, closes bool) e
 	case do.stopped(err):
 		return err
 	case isType(err, errorTooLarge) && session.halve(n), isType(err, errorTooLong) && n > 1 && session.halve(n):
-		return nil // a model that cannot answer about one turn is not asked the same again
+		return nil
+	case isType(err, errorTooLong) && !session.Plain && do.asksPlainly():
+		session.Plain = true // what is too much for the model, or refused, may be what is shown beside the turn
+		return nil
 	default:
 		s.LastFailure = reason(err)
 		session.Failures++
@@ -188,9 +195,11 @@ func decide(do steps, b Batch, near Neighbourhood, failed []formation.Failure) (
 		if err != nil || len(decided.Lookups) == 0 {
 			return decided, err
 		}
-		found, err := do.search(SearchInput{b.Scope, decided.Lookups})
-		if err != nil {
-			return Decided{}, err
+		found := SearchResult{Near: make([][]Neighbour, len(decided.Lookups))}
+		if !b.Plain {
+			if found, err = do.search(SearchInput{b.Scope, decided.Lookups}); err != nil {
+				return Decided{}, err
+			}
 		}
 		in.Memo = decided.Memo
 		if err := in.extend(found); err != nil {
@@ -294,6 +303,11 @@ func (a activities) keepsExtracted() bool {
 	return workflow.GetVersion(a.ctx, "keep-extracted", workflow.DefaultVersion, 1) > workflow.DefaultVersion
 }
 
+// asksPlainly is false in runs that gave such a turn up before.
+func (a activities) asksPlainly() bool {
+	return workflow.GetVersion(a.ctx, "ask-plainly", workflow.DefaultVersion, 1) > workflow.DefaultVersion
+}
+
 func (a activities) stopped(error) bool { return a.ctx.Err() != nil }
 
 // Form does with a user's events what a run of the workflow does, without Temporal: the same batches, steps and failure handling, one
@@ -328,6 +342,7 @@ func (c calls) apply(in ApplyInput) error                    { return c.a.Apply(
 func (c calls) pause(time.Duration)                          {}
 func (c calls) now() time.Time                               { return c.time }
 func (c calls) keepsExtracted() bool                         { return true }
+func (c calls) asksPlainly() bool                            { return true }
 func (c calls) deadLetter(in DeadLetterInput) error {
 	return c.a.Announce.DeadLetter(c.ctx, in.Batch, in.Reason, in.Now)
 }

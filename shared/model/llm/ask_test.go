@@ -71,7 +71,7 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"missing field", []llmtest.Step{llmtest.Text(`{"word":"yes"}`), llmtest.Text(`{"score":1}`)}, llm.ErrMalformed, 2},
 		{"null for a required field", []llmtest.Step{llmtest.Text(`{"word":"yes","score":null}`), llmtest.Text(`null`)}, llm.ErrMalformed, 2},
 		{"another case of the key", []llmtest.Step{llmtest.Text(`{"Word":"yes","score":1}`), llmtest.Text(`[]`)}, llm.ErrMalformed, 2},
-		{"wrong type", []llmtest.Step{llmtest.Text(`{"word":"yes","score":"1"}`), llmtest.Text(`{"word":1,"score":1}`)}, llm.ErrMalformed, 2},
+		{"wrong type", []llmtest.Step{llmtest.Text(`{"word":"yes","score":"high"}`), llmtest.Text(`{"word":1,"score":1}`)}, llm.ErrMalformed, 2},
 		{"outside the enum", []llmtest.Step{llmtest.Text(`{"word":"maybe","score":1}`), llmtest.Text(`7`)}, llm.ErrMalformed, 2},
 		{"truncated", []llmtest.Step{llmtest.Truncated()}, llm.ErrTruncated, 1},
 		{"truncated when repairing", []llmtest.Step{llmtest.Text("x"), llmtest.Truncated()}, llm.ErrTruncated, 2},
@@ -100,7 +100,7 @@ func TestAskTellsEveryMisbehaviourApart(t *testing.T) {
 		{"400 for what is said", []llmtest.Step{llmtest.Status(400)}, llm.ErrContent, 2},
 		{"422 in another form", []llmtest.Step{llmtest.PlainStatus(422, `{"detail":[{"msg":"oops"}]}`)}, llm.ErrRejected, 2},
 		{"401", []llmtest.Step{llmtest.Status(401)}, llm.ErrUnauthorized, 1},
-		{"403 without JSON", []llmtest.Step{llmtest.PlainStatus(403, "no")}, llm.ErrUnauthorized, 1},
+		{"403 without JSON", []llmtest.Step{llmtest.PlainStatus(403, "no"), llmtest.PlainStatus(403, "no")}, llm.ErrUnauthorized, 2},
 		{"quota used up", []llmtest.Step{llmtest.PlainStatus(429, `{"error":{"code":"insufficient_quota"}}`)}, llm.ErrUnauthorized, 1},
 		{"a prompt that is too long, in words", []llmtest.Step{llmtest.PlainStatus(400,
 			`{"message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","param":null,"code":400}`)},
@@ -153,13 +153,15 @@ func TestWhoseARejectionIs(t *testing.T) {
 		llm.RoleManager:   func() error { _, err := ask(t.Context(), c); return err },
 		llm.RoleEmbedding: func() error { _, err := c.Embed(t.Context(), "", []string{"tea"}, 0); return err },
 	} {
-		s.Script(name, llmtest.Status(422))
-		if err := call(); !errors.Is(err, llm.ErrContent) || !errors.Is(err, llm.ErrRejected) || !errors.Is(err, fault.ErrAskLess) {
-			t.Errorf("%s, one is rejected: %v", name, err)
-		}
-		s.Script(name, llmtest.Status(422), llmtest.Status(413))
-		if err := call(); !errors.Is(err, llm.ErrRejected) || errors.Is(err, fault.ErrUnusableAnswer) {
-			t.Errorf("%s, all are rejected: %v", name, err)
+		for status, kind := range map[int]error{http.StatusUnprocessableEntity: llm.ErrRejected, http.StatusForbidden: llm.ErrUnauthorized} {
+			s.Script(name, llmtest.Status(status))
+			if err := call(); !errors.Is(err, llm.ErrContent) || !errors.Is(err, kind) || !errors.Is(err, fault.ErrAskLess) {
+				t.Errorf("%s, one is rejected with %d: %v", name, status, err)
+			}
+			s.Script(name, llmtest.Status(status), llmtest.Status(status))
+			if err := call(); !errors.Is(err, kind) || errors.Is(err, fault.ErrUnusableAnswer) {
+				t.Errorf("%s, all are rejected with %d: %v", name, status, err)
+			}
 		}
 	}
 }
@@ -223,13 +225,17 @@ func TestThoughtsAreNoAnswer(t *testing.T) {
 		step llmtest.Step
 		want string // the word; empty where there is no answer
 	}{
-		"before it":             {llmtest.Text("<think>Maybe " + draft + "?</think>\n" + good), "yes"},
-		"opened by the prompt":  {llmtest.Text("Maybe " + draft + "?\n</think>\n" + good), "yes"},
-		"in other marks":        {llmtest.Text("[THINK]" + draft + "[/THINK]" + good), "yes"},
-		"that have no end":      {llmtest.Text("<think>Maybe " + good), ""},
-		"alone":                 {llmtest.Text("<think>Maybe " + good + "</think>"), ""},
-		"a mark that is quoted": {llmtest.Text(`{"word":"yes","score":0.5,"tags":["</think>` + strings.ReplaceAll(draft, `"`, `\"`) + `"]}`), "yes"},
-		"drafts without a mark": {llmtest.Text("Maybe " + draft + "? No: " + good), ""},
+		"before it":               {llmtest.Text("<think>Maybe " + draft + "?</think>\n" + good), "yes"},
+		"opened by the prompt":    {llmtest.Text("Maybe " + draft + "?\n</think>\n" + good), "yes"},
+		"twice":                   {llmtest.Text("<think>a</think>\n<think>" + draft + "</think>" + good), "yes"},
+		"after some text":         {llmtest.Text("Well.<Think>" + draft + "</Think>\n" + good), "yes"},
+		"that begin with a draft": {llmtest.Text(draft + " no\n</think>" + good), "yes"},
+		"in a model's own marks":  {llmtest.Text("◁think▷" + draft + "◁/think▷" + good), "yes"},
+		"in other marks":          {llmtest.Text("[THINK]" + draft + "[/THINK]" + good), "yes"},
+		"that have no end":        {llmtest.Text("<think>Maybe " + good), ""},
+		"alone":                   {llmtest.Text("<think>Maybe " + good + "</think>"), ""},
+		"a mark that is quoted":   {llmtest.Text(`{"word":"yes","score":0.5,"tags":["</think>` + strings.ReplaceAll(draft, `"`, `\"`) + `"]}`), "yes"},
+		"drafts without a mark":   {llmtest.Text("Maybe " + draft + "? No: " + good), ""},
 		"in parts of their own": {llmtest.Body(parts(`[{"type":"thinking","text":"` + "Maybe" + `"},{"type":"text","text":"{\"word\":\"yes\","},` +
 			`{"type":"text","text":"\"score\":0.5,\"tags\":[]}"}]`)), "yes"},
 		"in parts, and no answer": {llmtest.Body(parts(`[{"type":"thinking","text":"Maybe"}]`)), ""},

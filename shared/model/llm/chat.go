@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
@@ -103,7 +105,8 @@ const nothing = "There is no data."
 // whose finds out whether a rejected request is at fault itself: the endpoint takes one like it that says nothing then. Where that one is
 // rejected, too, or nothing comes of it, the error stays as it is.
 func (c *Client) whose(ctx context.Context, role Role, tenant string, err error, plain func(context.Context) error) error {
-	if !errors.Is(err, ErrRejected) {
+	var se *StatusError // some refuse what is said as they refuse keys
+	if !errors.Is(err, ErrRejected) && !(errors.As(err, &se) && se.Status == http.StatusForbidden && se.Code != quotaUsedUp) {
 		return err
 	}
 	if _, other := c.try(ctx, role, tenant, plain); other != nil {
@@ -116,16 +119,19 @@ func (c *Client) whose(ctx context.Context, role Role, tenant string, err error,
 // without it; each field can be dropped only once, so this ends. Where it does not take the request without the field either, it was not
 // about the field: servers quote requests in their messages.
 func (c *Client) send(ctx context.Context, model string, r Request, rejected *exchange) (*openai.ChatCompletion, error) {
-	before := c.quirksOf(model)
+	var before *quirks // of what is learned here
 	for {
 		q := c.quirksOf(model)
 		res, err := c.chat.New(ctx, c.params(model, r, rejected, q), c.options(r.Role)...)
 		var se *StatusError
 		if errors.As(err, &se) && c.learn(model, q, se) {
+			if before == nil {
+				before = &q
+			}
 			continue
 		}
-		if errors.As(err, &se) && se.rejects() && q != before {
-			c.setQuirks(model, before)
+		if errors.As(err, &se) && se.rejects() && before != nil {
+			c.unlearn(model, *before)
 		}
 		return res, err
 	}
@@ -200,7 +206,7 @@ func readChoice(res *openai.ChatCompletion) (string, error) {
 	case choice.FinishReason == "length":
 		return "", &answerError{ErrTruncated}
 	}
-	text := withoutThoughts(written(choice.Message))
+	text := WithoutThoughts(written(choice.Message))
 	if strings.TrimSpace(text) == "" {
 		return "", &answerError{fmt.Errorf("%w: no text", ErrEmpty)}
 	}
@@ -225,20 +231,21 @@ func written(m openai.ChatCompletionMessage) string {
 	return out.String()
 }
 
-// withoutThoughts takes out what a model that thinks has put before its answer, where the server has not: no draft of an answer counts, and
-// nobody is shown it. Prompts of some models open the thoughts themselves, so that the answer has only their end. Thoughts without an end
-// have no answer after them.
-func withoutThoughts(text string) string {
-	trimmed := strings.TrimSpace(text)
-	for _, mark := range [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}} {
-		opened := strings.HasPrefix(trimmed, mark[0])
-		before, after, ended := strings.Cut(trimmed, mark[1])
-		switch {
-		case opened && !ended:
-			return ""
-		case opened, ended && !strings.Contains(before, mark[0]) && !strings.HasPrefix(trimmed, "{"):
-			return after
-		}
+// thoughts are the marks around what a model that thinks puts before its answer.
+var thoughts = regexp.MustCompile(`(?is)<(think|thinking|reasoning)>.*?</(think|thinking|reasoning)>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷`)
+
+// Marks that have no other: the prompts of some models open the thoughts themselves, and thoughts that have no end have no answer after them.
+var (
+	thoughtsEnd   = regexp.MustCompile(`(?is)^.*(</(think|thinking|reasoning)>|\[/THINK\]|◁/think▷)`)
+	thoughtsBegin = regexp.MustCompile(`(?is)(<(think|thinking|reasoning)>|\[THINK\]|◁think▷).*$`)
+)
+
+// WithoutThoughts takes out what a model that thinks has put before its answer, where the server has not: no draft of an answer counts, and
+// nobody is shown it. An answer that is JSON as a whole stays as it is: what it quotes are no marks.
+func WithoutThoughts(text string) string {
+	if json.Valid([]byte(text)) {
+		return text
 	}
-	return text
+	text = thoughts.ReplaceAllString(text, "")
+	return thoughtsBegin.ReplaceAllString(thoughtsEnd.ReplaceAllString(text, ""), "")
 }

@@ -146,10 +146,12 @@ func (c *Client) quirksOf(model string) quirks {
 	return q
 }
 
-func (c *Client) setQuirks(model string, q quirks) {
+// unlearn takes back which fields were given up since before.
+func (c *Client) unlearn(model string, before quirks) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.quirks[model] = q
+	before.loose = c.quirks[model].loose
+	c.quirks[model] = before
 }
 
 // unfit notes that an answer of a role did not have the form that was asked for: whoever takes schemas does not hold answers to them.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -168,7 +169,12 @@ func (n *node) fit(path string, v any, strict bool) (any, error) {
 		}
 	default:
 		f, ok := v.(float64)
-		if !ok || n.kind == "integer" && (f != math.Trunc(f) || math.Abs(f) > math.MaxInt32) {
+		if s, quoted := v.(string); quoted && !strict { // what it says is plain
+			if read, err := strconv.ParseFloat(s, 64); err == nil {
+				v, f, ok = read, read, true
+			}
+		}
+		if !ok || math.IsNaN(f) || math.IsInf(f, 0) || n.kind == "integer" && (f != math.Trunc(f) || math.Abs(f) > math.MaxInt32) {
 			return nil, Faultf("%s: want a JSON %s", path, n.kind)
 		}
 	}
