@@ -14,7 +14,8 @@ import (
 )
 
 // Ceilings measures what there is to gain: the shipped models, and the truth in place of the filter, of which facts of a changed entry hold
-// no more, of all that the relation of statements decides, that included, and of filter and relation, with people in words that were learned from and in others. What a profile could do at best is in each arm's "best_utilization":
+// no more, of all that the relation of statements decides, that included, and of filter and relation, with people in words that were
+// learned from and in others. What a profile could do at best is in each arm's "best_utilization":
 // the share of questions for which the value is among what was found.
 func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 	if err := o.Validate(); err != nil {

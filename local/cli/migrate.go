@@ -29,7 +29,8 @@ func (c *cli) migrate() *cobra.Command {
 		Use:   "migrate",
 		Short: "Make the topics, the collections and the namespace that services need, or bring them up to date (for operators)",
 		Long: "migrate works on the Kafka, Weaviate and Temporal that the services' own variables name (MNEME_KAFKA_BROKERS,\n" +
-			"MNEME_KAFKA_RETENTION, MNEME_WEAVIATE_HTTP, MNEME_EMBEDDING, MNEME_TEMPORAL_ADDR ...). It may be repeated, and while services run: topics keep their\n" +
+			"MNEME_KAFKA_RETENTION, MNEME_WEAVIATE_HTTP, MNEME_EMBEDDING, MNEME_TEMPORAL_ADDR ...). It may be repeated, and while services run: " +
+			"topics keep their\n" +
 			"partitions and replicas, and nothing is deleted.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

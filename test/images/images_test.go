@@ -29,8 +29,9 @@ const user = 65532
 
 // mains are the commands of the images by name, as the Dockerfile builds them.
 var mains = map[string]string{
-	"gateway": "./services/gateway/cmd/gateway", "utilizer": "./services/utilizer/cmd/utilizer", "reranker": "./services/reranker/cmd/reranker",
-	"saliency-filter": "./services/saliencyfilter/cmd/saliency-filter", "booster": "./services/booster/cmd/booster", "mneme": "./cmd/mneme",
+	"gateway": "./services/gateway/cmd/gateway", "utilizer": "./services/utilizer/cmd/utilizer",
+	"reranker": "./services/reranker/cmd/reranker", "saliency-filter": "./services/saliencyfilter/cmd/saliency-filter",
+	"booster": "./services/booster/cmd/booster", "mneme": "./cmd/mneme",
 }
 
 // build builds a command as the Dockerfile does, from the sources in a folder.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -175,9 +174,15 @@ type keptExtracted struct {
 	of Batch
 }
 
+// asks reports whether a model is asked the same about another batch.
+func (b Batch) asks(other Batch) bool {
+	return b.Policy == other.Policy && b.Plain == other.Plain && b.Skip == other.Skip && b.Take == other.Take &&
+		len(b.Context) == len(other.Context) && slices.Equal(b.turnIDs(), other.turnIDs())
+}
+
 // extract is what a batch says. The model is not asked that again where no more than the decision on it could not be used.
 func (o *Session) extract(do steps, b Batch) (Extracted, error) {
-	if o.extracted != nil && reflect.DeepEqual(o.extracted.of, b) && do.keepsExtracted() {
+	if o.extracted != nil && o.extracted.of.asks(b) && do.keepsExtracted() {
 		return o.extracted.Extracted, nil
 	}
 	out, err := do.extract(b)

@@ -1,7 +1,6 @@
 package membuilder
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -74,7 +73,11 @@ func (d *roleInput) operations(v *view, list []action) (entries, error) {
 	var out entries
 	var refusals llm.Refusals
 	for i, a := range list {
-		op, err := memory.Operation{}, cmp.Or(a.Misfit(), a.fault)
+		var op memory.Operation
+		err := a.Misfit()
+		if err == nil {
+			err = a.fault
+		}
 		if err == nil {
 			op, err = d.operation(v, a, closed)
 		}

@@ -234,9 +234,11 @@ func TestThoughtsAreNoAnswer(t *testing.T) {
 		"in other marks":          {llmtest.Text("[THINK]" + draft + "[/THINK]" + good), "yes"},
 		"that have no end":        {llmtest.Text("<think>Maybe " + good), ""},
 		"alone":                   {llmtest.Text("<think>Maybe " + good + "</think>"), ""},
-		"a mark that is quoted":   {llmtest.Text(`{"word":"yes","score":0.5,"tags":["</think>` + strings.ReplaceAll(draft, `"`, `\"`) + `"]}`), "yes"},
-		"drafts without a mark":   {llmtest.Text("Maybe " + draft + "? No: " + good), ""},
-		"in parts of their own": {llmtest.Body(parts(`[{"type":"thinking","text":"` + "Maybe" + `"},{"type":"text","text":"{\"word\":\"yes\","},` +
+		"a mark that is quoted": {
+			llmtest.Text(`{"word":"yes","score":0.5,"tags":["</think>` + strings.ReplaceAll(draft, `"`, `\"`) + `"]}`), "yes",
+		},
+		"drafts without a mark": {llmtest.Text("Maybe " + draft + "? No: " + good), ""},
+		"in parts of their own": {llmtest.Body(parts(`[{"type":"thinking","text":"Maybe"},{"type":"text","text":"{\"word\":\"yes\","},` +
 			`{"type":"text","text":"\"score\":0.5,\"tags\":[]}"}]`)), "yes"},
 		"in parts, and no answer": {llmtest.Body(parts(`[{"type":"thinking","text":"Maybe"}]`)), ""},
 	} {

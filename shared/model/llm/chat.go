@@ -232,9 +232,12 @@ func written(m openai.ChatCompletionMessage) string {
 }
 
 // thoughts are the marks around what a model that thinks puts before its answer.
-var thoughts = regexp.MustCompile(`(?is)<(think|thinking|reasoning)>.*?</(think|thinking|reasoning)>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷`)
+var thoughts = regexp.MustCompile(
+	`(?is)<(think|thinking|reasoning)>.*?</(think|thinking|reasoning)>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷`,
+)
 
-// Marks that have no other: the prompts of some models open the thoughts themselves, and thoughts that have no end have no answer after them.
+// Marks that have no other: the prompts of some models open the thoughts themselves, and thoughts without an end have no answer after
+// them.
 var (
 	thoughtsEnd   = regexp.MustCompile(`(?is)^.*(</(think|thinking|reasoning)>|\[/THINK\]|◁/think▷)`)
 	thoughtsBegin = regexp.MustCompile(`(?is)(<(think|thinking|reasoning)>|\[THINK\]|◁think▷).*$`)
