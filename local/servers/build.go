@@ -23,6 +23,9 @@ const (
 	// Helm is no server: it renders the chart, for its tests, in both major versions.
 	NameHelm  = "helm"
 	NameHelm3 = "helm3"
+	// Promtool tests alerts, and PromQL says what queries ask for.
+	NamePromtool = "promtool"
+	NamePromQL   = "promql"
 )
 
 // CacheEnv overrides the directory for built servers and downloads; by default it is .cache at the repository root.
@@ -42,6 +45,10 @@ func builder(name string) (module, pkg string, err error) {
 		return "kubernetes", "helm.sh/helm/v4/cmd/helm", nil
 	case NameHelm3:
 		return "kubernetes", "helm.sh/helm/v3/cmd/helm", nil
+	case NamePromtool:
+		return "prometheus", "github.com/prometheus/prometheus/cmd/promtool", nil
+	case NamePromQL:
+		return "prometheus", ".", nil
 	}
 	return "", "", fmt.Errorf("unknown server %q", name)
 }
