@@ -67,9 +67,9 @@ test-clients: servers ## run clients of others (Python, Node): mem0's, those of 
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
 .PHONY: test-chart
-test-chart: $(TOOLS)/kubectl-validate ## render the Helm chart with every set of values, check what comes out, and run it without a cluster (builds Helm once)
-	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3
-	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/
+test-chart: $(TOOLS)/kubectl-validate ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
+	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3 promtool promql
+	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/
 
 TRL := $(CACHE)/trl
 

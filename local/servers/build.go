@@ -23,6 +23,9 @@ const (
 	// Helm is no server: it renders the chart, for its tests, in both major versions.
 	NameHelm  = "helm"
 	NameHelm3 = "helm3"
+	// Promtool tests alerts, and PromQL says what queries ask for.
+	NamePromtool = "promtool"
+	NamePromQL   = "promql"
 )
 
 // CacheEnv overrides the directory for built servers and downloads; by default it is .cache at the repository root.
@@ -48,6 +51,10 @@ func builder(name string) (b build, err error) {
 		return build{module: "kubernetes", pkg: "helm.sh/helm/v4/cmd/helm"}, nil
 	case NameHelm3:
 		return build{module: "kubernetes", pkg: "helm.sh/helm/v3/cmd/helm"}, nil
+	case NamePromtool:
+		return build{module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool"}, nil
+	case NamePromQL:
+		return build{module: "prometheus", pkg: "."}, nil
 	}
 	return b, fmt.Errorf("unknown server %q", name)
 }

@@ -78,7 +78,12 @@ func (a announcer) DeadLetter(ctx context.Context, b consolidation.Batch, reason
 			return err
 		}
 	}
-	return a.out.Publish(ctx, msgs...)
+	if err := a.out.Publish(ctx, msgs...); err != nil {
+		return err
+	}
+	a.rejected.Add(ctx, int64(len(b.Turns)), metric.WithAttributes(
+		telemetry.AttrTenant.String(b.Scope.Tenant), telemetry.AttrOutcome.String(handlerOf(b))))
+	return nil
 }
 
 // reasonEnd stands before the reason of the turns in the dead letter of their session's end.

@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 	"google.golang.org/protobuf/proto"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
@@ -117,6 +121,29 @@ func TestTheDeadLetterOfASessionsEndSaysWhatItIs(t *testing.T) {
 			t.Errorf("letter %d: %q", i, l.GetReason())
 		}
 	}
+}
+
+func TestTurnsThatAreGivenUpAreCounted(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	a, err := newAnnouncer(&outbox{}, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := batch()
+	later.Instead = "llm"
+	if err := errors.Join(a.DeadLetter(t.Context(), batch(), "why", at), a.DeadLetter(t.Context(), later, "no budget", at)); err != nil {
+		t.Fatal(err)
+	}
+	var data metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	want := metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
+	for _, handler := range []string{"consolidation", "budget"} {
+		want.DataPoints = append(want.DataPoints, metricdata.DataPoint[int64]{Value: 2, Attributes: attribute.NewSet(
+			telemetry.AttrTenant.String(scope.Tenant), telemetry.AttrOutcome.String(handler))})
+	}
+	metricdatatest.AssertAggregationsEqual(t, want, data.ScopeMetrics[0].Metrics[0].Data, metricdatatest.IgnoreTimestamp())
 }
 
 // TestAReplayedDeadLetterIsTheSalientTurnAgain goes through the bus: dead letters out, a replay, and what it puts back.

@@ -104,7 +104,7 @@ func (s *session) deliver(ctx context.Context, batch []Message) bool {
 	for {
 		began := time.Now()
 		err := s.handler(ctx, batch)
-		s.ins.processed(ctx, s.outcomes[batch[0].Topic], len(batch), time.Since(began), err)
+		s.ins.processed(ctx, s.outcomes[batch[0].Topic], batch, time.Since(began), err)
 		if err == nil {
 			return true
 		}

@@ -32,6 +32,8 @@ const (
 	MetricDeadLettered = "mneme.bus.messages.dead_lettered"
 	// MetricDuration is a histogram of the seconds that a delivery of a batch took.
 	MetricDuration = "mneme.bus.process.duration"
+	// MetricAge is a histogram of the seconds from when the oldest record of a batch was published until the batch is finished.
+	MetricAge = "mneme.bus.message.age"
 )
 
 const (
@@ -64,6 +66,7 @@ type Instruments struct {
 	retried    metric.Int64Counter
 	dead       metric.Int64Counter
 	duration   metric.Float64Histogram
+	age        metric.Float64Histogram
 }
 
 // NewInstruments makes the instruments of a telemetry.
@@ -82,7 +85,7 @@ func NewInstruments(t Telemetry) (*Instruments, error) {
 	}
 	m := t.Meter.Meter(Scope)
 	ins := &Instruments{tracer: t.Tracer.Tracer(Scope), propagator: t.Propagator, log: t.Log, meter: m}
-	var errs [5]error
+	var errs [6]error
 	ins.lagGauge, errs[0] = m.Int64ObservableGauge(MetricLag, metric.WithUnit("{message}"),
 		metric.WithDescription("Records between the end of a partition and what is finished without a gap."))
 	ins.done, errs[1] = m.Int64Counter(MetricProcessed, metric.WithUnit("{message}"),
@@ -93,6 +96,8 @@ func NewInstruments(t Telemetry) (*Instruments, error) {
 		metric.WithDescription("Records that went to the dead letters."))
 	ins.duration, errs[4] = m.Float64Histogram(MetricDuration, metric.WithUnit("s"),
 		metric.WithDescription("Time that a delivery of a batch took, its retries included."))
+	ins.age, errs[5] = m.Float64Histogram(MetricAge, metric.WithUnit("s"),
+		metric.WithDescription("Time from when the oldest record of a batch was published until the batch was finished."))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("make bus metrics: %w", err)
 	}
@@ -131,13 +136,16 @@ func newOutcomes(group, topic string) outcomes {
 	return outcomes{count: metric.WithAttributeSet(base), done: with("done"), unfinished: with("unfinished")}
 }
 
-func (ins *Instruments) processed(ctx context.Context, o outcomes, records int, took time.Duration, err error) {
+func (ins *Instruments) processed(ctx context.Context, o outcomes, batch []Message, took time.Duration, err error) {
 	if err != nil {
 		ins.duration.Record(ctx, took.Seconds(), o.unfinished)
 		return
 	}
-	ins.done.Add(ctx, int64(records), o.count)
+	ins.done.Add(ctx, int64(len(batch)), o.count)
 	ins.duration.Record(ctx, took.Seconds(), o.done)
+	if published := batch[0].Time; !published.IsZero() { // a batch is in order
+		ins.age.Record(ctx, max(0, time.Since(published).Seconds()), o.count)
+	}
 }
 
 // batchAttrs locates a batch in a log line.

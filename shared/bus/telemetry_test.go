@@ -75,7 +75,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]int64{
-		bus.MetricProcessed: 4, bus.MetricRetried: 2, bus.MetricDeadLettered: 1, bus.MetricDuration: 4,
+		bus.MetricProcessed: 4, bus.MetricRetried: 2, bus.MetricDeadLettered: 1, bus.MetricDuration: 4, bus.MetricAge: 4,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %d, want %d", name, got[name], want)

@@ -2,6 +2,7 @@ package consolidation
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -24,12 +25,14 @@ type Observer struct {
 	interceptor.WorkerInterceptorBase
 	tracer trace.Tracer
 	steps  metric.Float64Histogram
+	delay  metric.Float64Histogram
 }
 
 // NewObserver makes an observer.
 func NewObserver(tracer trace.Tracer, meter metric.Meter) (*Observer, error) {
-	steps, err := telemetry.MetricStepTime.Histogram(meter)
-	return &Observer{tracer: tracer, steps: steps}, err
+	steps, err1 := telemetry.MetricStepTime.Histogram(meter)
+	delay, err2 := telemetry.MetricDelay.Histogram(meter)
+	return &Observer{tracer: tracer, steps: steps, delay: delay}, errors.Join(err1, err2)
 }
 
 // InterceptActivity implements interceptor.WorkerInterceptor.
@@ -64,7 +67,28 @@ func (o *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	}
 	o.observer.steps.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(
 		telemetry.AttrStep.String(info.ActivityType.Name), telemetry.AttrOutcome.String(outcome)))
+	if err == nil {
+		o.observer.formed(ctx, in.Args)
+	}
 	return result, err
+}
+
+// formed records how long a session took to become memories, where the activity applied the last of them. A session of long ago that is
+// put in today has ended when its turns passed the filter.
+func (o *Observer) formed(ctx context.Context, args []any) {
+	for _, arg := range args {
+		in, ok := arg.(ApplyInput)
+		if !ok || !in.Batch.Closes || in.More || in.Batch.ClosedAt.IsZero() {
+			continue
+		}
+		ended := in.Batch.ClosedAt
+		for _, t := range in.Batch.Turns {
+			if t.DecidedAt.After(ended) {
+				ended = t.DecidedAt
+			}
+		}
+		o.delay.Record(ctx, max(0, time.Since(ended).Seconds()), metric.WithAttributes(telemetry.AttrTenant.String(in.Batch.Scope.Tenant)))
+	}
 }
 
 // heartbeat tells the server that the worker lives, so that a dead one's work is taken over

@@ -17,6 +17,7 @@ const (
 	MetricStepTime Metric = "mneme.formation.step.duration"
 	MetricChanges  Metric = "mneme.formation.changes"
 	MetricRejected Metric = "mneme.formation.rejected"
+	MetricDelay    Metric = "mneme.formation.delay"
 )
 
 // Metrics of using memory.
@@ -56,7 +57,8 @@ func meanings() map[Metric]meaning {
 		MetricTurns:    {"{turn}", "turns judged by the filter, by tenant and verdict"},
 		MetricStepTime: {"s", "time of one step of forming memory, by step and outcome"},
 		MetricChanges:  {"{operation}", "operations applied to banks, by tenant and change"},
-		MetricRejected: {"{turn}", "turns given up to the dead letters because their session could not be consolidated, by tenant"},
+		MetricRejected: {"{turn}", "turns of consolidations that went to the dead letters, by tenant and handler: consolidation or budget"},
+		MetricDelay:    {"s", "time from a session's end, or its last turn's filtering if later, until its memories are in the bank, by tenant"},
 
 		MetricRecallTime:      {"s", "time of one recall within the service, by tenant"},
 		MetricDegraded:        {"{recall}", "recalls that did without something unavailable, by what it was"},
@@ -71,7 +73,7 @@ func meanings() map[Metric]meaning {
 		MetricExplored:       {"{recall}", "orders drawn to explore, by tenant and how much of them: order or last"},
 		MetricRerankDegraded: {"{recall}", "orders made without something, by tenant and why: weights_unavailable or maps_do_not_fit"},
 
-		MetricRefused: {"{call}", "calls refused for their credential before they were read, by code; rpc.server.duration has none of them"},
+		MetricRefused: {"{call}", "calls refused for their credential before they were read, by code; rpc.server.call.duration has none of them"},
 
 		MetricLimited:           {"{call}", "calls over a limit, by tenant and quota"},
 		MetricLimitsUnavailable: {"{call}", "calls whose limits could not be told, Redis being away: served or refused"},
