@@ -32,7 +32,7 @@ func TestBinaryIsBuiltOnceForAllWhoAsk(t *testing.T) {
 	var errs [6]error
 	var all sync.WaitGroup
 	for i := range paths {
-		all.Go(func() { paths[i], errs[i] = servers.Binary(ctx, nil, servers.NameWeaviate) })
+		all.Go(func() { paths[i], errs[i] = servers.Binary(ctx, nil, servers.NameTemporal) })
 	}
 	all.Wait()
 	for i := range paths {
@@ -45,6 +45,25 @@ func TestBinaryIsBuiltOnceForAllWhoAsk(t *testing.T) {
 	}
 	if content, err := os.ReadFile(paths[0]); err != nil || string(content) != "binary\n" {
 		t.Errorf("binary: %q (%v)", content, err)
+	}
+}
+
+// What a server has no setting for is edited; a version that has another text there is not built unseen.
+func TestAnEditThatFindsNothingStopsTheBuild(t *testing.T) {
+	module := t.TempDir()
+	for _, dir := range []string{"grpc", "rest/clusterapi/grpc"} {
+		dir = filepath.Join(module, "adapters", "handlers", dir)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "server.go"), []byte("package other"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fakeGo(t, `echo '{"Dir":"`+module+`"}'`)
+	_, err := servers.Binary(testContext(t), nil, servers.NameWeaviate)
+	if err == nil || !strings.Contains(err.Error(), "adapters/handlers/grpc/server.go") || !strings.Contains(err.Error(), "pinned") {
+		t.Errorf("got %v, want the file that is another", err)
 	}
 }
 
