@@ -256,6 +256,13 @@ func TestThoughtsAreNoAnswer(t *testing.T) {
 	}
 }
 
+func TestAMarkThatAnAnswerTalksOfStays(t *testing.T) {
+	const said = "You begin a block with <think> there, and [THINK] here."
+	if got := llm.WithoutThoughts(said); got != said {
+		t.Errorf("got %q", got)
+	}
+}
+
 // A repair without a fault that leaves out what was right before is not better: what failed is kept and shown, what is left out is lost.
 func TestARepairThatLeavesOutWhatWasRightDoesNotCount(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -237,10 +237,10 @@ var thoughts = regexp.MustCompile(
 )
 
 // Marks that have no other: the prompts of some models open the thoughts themselves, and thoughts without an end have no answer after
-// them.
+// them. A mark that something stands before, and that has no end, is part of the answer: people talk of such marks, too.
 var (
 	thoughtsEnd   = regexp.MustCompile(`(?is)^.*(</(think|thinking|reasoning)>|\[/THINK\]|◁/think▷)`)
-	thoughtsBegin = regexp.MustCompile(`(?is)(<(think|thinking|reasoning)>|\[THINK\]|◁think▷).*$`)
+	thoughtsBegin = regexp.MustCompile(`(?is)^\s*(<(think|thinking|reasoning)>|\[THINK\]|◁think▷).*$`)
 )
 
 // WithoutThoughts takes out what a model that thinks has put before its answer, where the server has not: no draft of an answer counts, and
