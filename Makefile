@@ -22,6 +22,7 @@ WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.5.0
 REVIVE := github.com/mgechev/revive@v1.12.0
 GOTESTSUM := gotest.tools/gotestsum@v1.13.0
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
+KUSTOMIZE := sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
 HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 
 .PHONY: help
@@ -67,9 +68,9 @@ test-clients: servers ## run clients of others (Python, Node): mem0's, those of 
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
 .PHONY: test-chart
-test-chart: $(TOOLS)/kubectl-validate ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
+test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kustomize ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
 	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3 promtool promql
-	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/
+	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/ ./local/kustomize/
 
 TRL := $(CACHE)/trl
 
@@ -119,6 +120,7 @@ generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go $(T
 	$(GO) run ./local/configdoc > docs/configuration.md
 	$(GO) run ./local/configdoc chart > charts/mneme/files/settings.yaml
 	$(TOOLS)/helm-docs --chart-search-root charts --log-level warning
+	$(GO) run ./local/kustomize . deploy/k8s
 
 PYTHON = $(CACHE)/python
 
@@ -169,3 +171,5 @@ $(TOOLS)/helm-docs:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(HELM_DOCS)
 $(TOOLS)/kubectl-validate:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBECTL_VALIDATE)
+$(TOOLS)/kustomize:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUSTOMIZE)
