@@ -23,6 +23,8 @@ REVIVE := github.com/mgechev/revive@v1.12.0
 GOTESTSUM := gotest.tools/gotestsum@v1.13.0
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 KUSTOMIZE := sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+KUBE_SCORE := github.com/zegl/kube-score/cmd/kube-score@v1.20.0
 HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 
 .PHONY: help
@@ -68,7 +70,7 @@ test-clients: servers ## run clients of others (Python, Node): mem0's, those of 
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
 .PHONY: test-chart
-test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kustomize ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
+test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kube-score $(TOOLS)/kustomize ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
 	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3 promtool promql
 	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/ ./local/kustomize/
 
@@ -87,6 +89,30 @@ test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trai
 .PHONY: test-images
 test-images: ## build what the images hold and run it alone in a root folder, as the images' user; two builds give the same binary
 	$(GOTEST) -tags images -count=1 -timeout 30m $(TESTFLAGS) ./test/images
+
+MAINS := ./cmd/mneme ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
+	./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster
+# Licences that libraries in the binaries may have. Two modules are looked at by hand: freetype is under one of two licences, of which the
+# FreeType License is taken, and nexus-proto-annotations (MIT) leaves its licence out of its module.
+ALLOWED_LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,BSL-1.0,CC-BY-4.0,ISC,MIT,MPL-2.0,Unlicense
+GO_LICENSES = GOWORK=off CGO_ENABLED=0 $(TOOLS)/go-licenses
+OWN := --ignore github.com/mneme-memory/mneme
+
+.PHONY: licenses
+licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences of what the binaries contain, which the images carry; fail where one is not allowed
+	@mkdir -p $(BIN)
+	$(GO_LICENSES) check $(MAINS) $(OWN) --ignore github.com/golang/freetype --ignore github.com/nexus-rpc/nexus-proto-annotations --allowed_licenses $(ALLOWED_LICENSES) 2>$(BIN)/licenses.log || { grep -v '^[IW]' $(BIN)/licenses.log; exit 1; }
+	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/licenses/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -v '^[IW]' $(BIN)/licenses.log; exit 1; }
+	@echo "$(BIN)/THIRD_PARTY_LICENSES: $$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES) libraries"
+
+# The Go vulnerability database, as a module: its own server is not reached from everywhere. VULNERABILITIES=https://vuln.go.dev asks that.
+VULNDB := golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
+VULNERABILITIES ?= file://$(shell GOWORK=off $(GO) mod download -json $(VULNDB) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/data/osv
+
+.PHONY: vulnerabilities
+vulnerabilities: $(TOOLS)/govulncheck ## look for known vulnerabilities in code that the binaries call
+	@echo "looking in $(VULNERABILITIES): what became known later is not found, unless VULNDB or VULNERABILITIES names a later one"
+	GOWORK=off $(TOOLS)/govulncheck -db $(VULNERABILITIES) $(MAINS)
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
@@ -173,3 +199,9 @@ $(TOOLS)/kubectl-validate:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBECTL_VALIDATE)
 $(TOOLS)/kustomize:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUSTOMIZE)
+$(TOOLS)/kube-score:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBE_SCORE)
+$(TOOLS)/govulncheck:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(GOVULNCHECK)
+$(TOOLS)/go-licenses: deploy/embedded/licenses/go.mod
+	cd deploy/embedded/licenses && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/google/go-licenses/v2
