@@ -70,8 +70,9 @@ test-clients: servers ## run clients of others (Python, Node): mem0's, those of 
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
 .PHONY: test-chart
-test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kube-score $(TOOLS)/kustomize ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
+test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kube-score $(TOOLS)/kustomize $(TOOLS)/helm-unittest ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
 	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3 promtool promql
+	$(TOOLS)/helm-unittest charts/mneme
 	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/ ./local/kustomize/
 
 TRL := $(CACHE)/trl
@@ -93,7 +94,7 @@ test-images: ## build what the images hold and run it alone in a root folder, as
 MAINS := ./cmd/mneme ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
 	./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster
 # Licences that libraries in the binaries may have. Two modules are looked at by hand: freetype is under one of two licences, of which the
-# FreeType License is taken, and nexus-proto-annotations (MIT) leaves its licence out of its module.
+# FreeType License is taken, and nexus-proto-annotations, of Temporal's API, says nothing of a licence.
 ALLOWED_LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,BSL-1.0,CC-BY-4.0,ISC,MIT,MPL-2.0,Unlicense
 GO_LICENSES = GOWORK=off CGO_ENABLED=0 $(TOOLS)/go-licenses
 OWN := --ignore github.com/mneme-memory/mneme
@@ -102,7 +103,8 @@ OWN := --ignore github.com/mneme-memory/mneme
 licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences of what the binaries contain, which the images carry; fail where one is not allowed
 	@mkdir -p $(BIN)
 	$(GO_LICENSES) check $(MAINS) $(OWN) --ignore github.com/golang/freetype --ignore github.com/nexus-rpc/nexus-proto-annotations --allowed_licenses $(ALLOWED_LICENSES) 2>$(BIN)/licenses.log || { grep -v '^[IW]' $(BIN)/licenses.log; exit 1; }
-	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/licenses/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -v '^[IW]' $(BIN)/licenses.log; exit 1; }
+	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/tools/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -v '^[IW]' $(BIN)/licenses.log; exit 1; }
+	@printf '\n%080d\nThe Go standard library and runtime: BSD-3-Clause\n\n' 0 | tr 0 = >>$(BIN)/THIRD_PARTY_LICENSES; cat "$$($(GO) env GOROOT)/LICENSE" >>$(BIN)/THIRD_PARTY_LICENSES
 	@echo "$(BIN)/THIRD_PARTY_LICENSES: $$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES) libraries"
 
 # The Go vulnerability database, as a module: its own server is not reached from everywhere. VULNERABILITIES=https://vuln.go.dev asks that.
@@ -203,5 +205,7 @@ $(TOOLS)/kube-score:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBE_SCORE)
 $(TOOLS)/govulncheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(GOVULNCHECK)
-$(TOOLS)/go-licenses: deploy/embedded/licenses/go.mod
-	cd deploy/embedded/licenses && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/google/go-licenses/v2
+$(TOOLS)/go-licenses: deploy/embedded/tools/go.mod
+	cd deploy/embedded/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/google/go-licenses/v2
+$(TOOLS)/helm-unittest: deploy/embedded/tools/go.mod
+	cd deploy/embedded/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/helm-unittest/helm-unittest/cmd/helm-unittest
