@@ -1,6 +1,6 @@
 # The images of Mneme: `docker build --target gateway .`, and so for each service and for the command line, mneme. Each holds one static
 # binary, certificates and the licences of what is in it, and nothing else. The same sources give the same binaries.
-FROM golang:1.26.0 AS build
+FROM golang:1.26.10 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

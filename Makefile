@@ -111,10 +111,20 @@ licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences o
 VULNDB := golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
 VULNERABILITIES ?= file://$(shell GOWORK=off $(GO) mod download -json $(VULNDB) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/data/osv
 
+# What the images' Go is known for counts, not this machine's. Two entries are of Weaviate's server and name no functions of it: the binaries
+# have the types of its API alone.
+IMAGE_GO = $(shell sed -n 's/^FROM golang:\([0-9.]*\) .*/go\1/p' Dockerfile)
+NOT_CALLED := GO-2025-4237|GO-2026-6140
+
 .PHONY: vulnerabilities
-vulnerabilities: $(TOOLS)/govulncheck ## look for known vulnerabilities in code that the binaries call
+vulnerabilities: $(TOOLS)/govulncheck ## look for known vulnerabilities in code that the binaries call, built with the images' Go
+	@mkdir -p $(BIN)
 	@echo "looking in $(VULNERABILITIES): what became known later is not found, unless VULNDB or VULNERABILITIES names a later one"
-	GOWORK=off $(TOOLS)/govulncheck -db $(VULNERABILITIES) $(MAINS)
+	@echo "the standard library is looked at as $(IMAGE_GO), which images are built with; this machine has $$($(GO) env GOVERSION)"
+	@GOWORK=off GOVERSION=$(IMAGE_GO) $(TOOLS)/govulncheck -db $(VULNERABILITIES) $(MAINS) >$(BIN)/vulnerabilities.txt 2>&1; code=$$?; \
+	  found=$$(sed -nE 's/^Vulnerability #[0-9]+: (GO-[0-9]+-[0-9]+)$$/\1/p' $(BIN)/vulnerabilities.txt | grep -vxE '$(NOT_CALLED)'); \
+	  if [ -n "$$found" ] || { [ $$code != 0 ] && [ $$code != 3 ]; }; then cat $(BIN)/vulnerabilities.txt; echo "exit code $$code:" $$found; exit 1; fi; \
+	  grep -A4 '^Your code\|^No vuln' $(BIN)/vulnerabilities.txt; echo "none but those of $(NOT_CALLED)"
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while

@@ -1,4 +1,5 @@
-// Command kustomize writes deploy/k8s from the Helm chart: a base of what it renders by its defaults, and overlays of how other values differ.
+// Command kustomize writes deploy/k8s from the Helm chart: a base of what it renders by its defaults, and overlays of how other values
+// differ.
 package main
 
 import (
@@ -143,7 +144,7 @@ func difference(base, want []object) (gone, patches, more []object) {
 }
 
 func id(o object) string {
-	return fmt.Sprint(o["apiVersion"], o["kind"], o["metadata"].(object)["name"])
+	return fmt.Sprint(o["apiVersion"], " ", o["kind"], " ", o["metadata"].(object)["name"])
 }
 
 func byID(list []object) map[string]object {

@@ -1,7 +1,7 @@
 //go:build tools
 
-// Package tools pins tools that `go install` cannot build: it does not find the one in a module proxy alone, and the other's module replaces
-// a dependency.
+// Package tools pins tools that `go install` cannot build: it does not find the one in a module proxy alone, and the other's module
+// replaces a dependency.
 package tools
 
 import (
