@@ -102,8 +102,8 @@ OWN := --ignore github.com/mneme-memory/mneme
 .PHONY: licenses
 licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences of what the binaries contain, which the images carry; fail where one is not allowed
 	@mkdir -p $(BIN)
-	$(GO_LICENSES) check $(MAINS) $(OWN) --ignore github.com/golang/freetype --ignore github.com/nexus-rpc/nexus-proto-annotations --allowed_licenses $(ALLOWED_LICENSES) 2>$(BIN)/licenses.log || { grep -v '^[IW]' $(BIN)/licenses.log; exit 1; }
-	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/tools/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -v '^[IW]' $(BIN)/licenses.log; exit 1; }
+	$(GO_LICENSES) check $(MAINS) $(OWN) --ignore github.com/golang/freetype --ignore github.com/nexus-rpc/nexus-proto-annotations --allowed_licenses $(ALLOWED_LICENSES) 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
+	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/tools/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
 	@printf '\n%080d\nThe Go standard library and runtime: BSD-3-Clause\n\n' 0 | tr 0 = >>$(BIN)/THIRD_PARTY_LICENSES; cat "$$($(GO) env GOROOT)/LICENSE" >>$(BIN)/THIRD_PARTY_LICENSES
 	@echo "$(BIN)/THIRD_PARTY_LICENSES: $$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES) libraries"
 
