@@ -107,7 +107,7 @@ licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences o
 	@printf '\n%080d\nThe Go standard library and runtime: BSD-3-Clause\n\n' 0 | tr 0 = >>$(BIN)/THIRD_PARTY_LICENSES; cat "$$($(GO) env GOROOT)/LICENSE" >>$(BIN)/THIRD_PARTY_LICENSES
 	@echo "$(BIN)/THIRD_PARTY_LICENSES: $$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES) libraries"
 
-# The Go vulnerability database, as a module: its own server is not reached from everywhere. VULNERABILITIES=https://vuln.go.dev asks that.
+# The Go vulnerability database, as a module: its own server is not reached from everywhere. VULNERABILITIES=URL asks another.
 VULNDB := golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
 VULNERABILITIES ?= file://$(shell GOWORK=off $(GO) mod download -json $(VULNDB) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/data/osv
 
