@@ -1,0 +1,93 @@
+//go:build cluster
+
+package cluster_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// TestAllServicesAreReplacedWhileTheyWork replaces both replicas of every component, all components at the same time, while clients speak
+// and ask: in order, of which no client notices anything, and then without notice, which costs some calls and nothing that was accepted.
+func TestAllServicesAreReplacedWhileTheyWork(t *testing.T) {
+	const graceful, killed, calm = "graceful", "killed", "-undisturbed"
+	replicas := map[string]int{}
+	for name := range components {
+		if name != harness.Booster {
+			replicas[name] = 2
+		}
+	}
+	c := newCluster(t, []harness.Tenant{{ID: graceful}, {ID: killed}, {ID: graceful + calm}, {ID: killed + calm}}, replicas)
+	for _, way := range []struct {
+		tenant    string
+		end       func(*pod) error
+		unnoticed bool
+	}{
+		{graceful, (*pod).terminate, true}, {killed, (*pod).crash, false},
+	} {
+		t.Run(way.tenant, func(t *testing.T) {
+			seed := talk("asked", 0, 0)
+			c.Publish(t, way.tenant, seed)
+			c.AwaitFormed(t, way.tenant, seed)
+			watch, clients := watchHandovers(t, []string{c.Servers.Broker.Addr()}), startTraffic(c, way.tenant, seed.User)
+			began := time.Now()
+			err := c.all(func(d *deployment) error { return d.replace(way.end) })
+			took := time.Since(began)
+			sessions := clients.end()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("both replicas of %d components were replaced in %v", len(c.deployments), took.Round(time.Second))
+			clients.report(t)
+			c.awaitFormed(t, way.tenant, sessions)
+			if way.unnoticed {
+				watch.reportBelow(t, longestHandover)
+				t.Logf("the slowest end after SIGTERM was that of %s: %v, of which %v are waited, in a grace period of %v", c.slow,
+					c.slowest.Round(100*time.Millisecond), seconds(c.chart.Drain.Delay), c.chart.grace())
+				clients.faultless(t)
+			} else {
+				watch.report(t)
+			}
+			c.settled(t, way.tenant, way.tenant+calm, sessions)
+		})
+	}
+}
+
+// settled holds a tenant's state, whose sessions are formed, against that of a tenant to whom the same is told when nothing is replaced.
+func (c *cluster) settled(t *testing.T, tenant, calm string, sessions []dataset.Session) {
+	t.Helper()
+	c.Publish(t, calm, sessions...)
+	c.awaitFormed(t, calm, sessions)
+	want := harness.Quiet(t, calm, c.Client(calm), sessions)
+	for _, part := range []string{"STATUS_ACTIVE", "STATUS_SUPERSEDED", " v2 ", " recent "} {
+		if !want.Has(part) {
+			t.Errorf("the undisturbed run leaves nothing with %q", part)
+		}
+	}
+	harness.AwaitState(t, tenant, c.Client(tenant), sessions, want)
+	for _, letter := range c.DeadLetters(t, tenant+"/") {
+		t.Errorf("a dead letter: %s", letter.GetReason())
+	}
+	turns := 0
+	for _, s := range sessions {
+		turns += len(s.Turns)
+	}
+	t.Logf("%d turns of %d sessions came to %d lines of state", turns, len(sessions), len(want))
+}
+
+// awaitFormed waits until sessions are formed, as long as some more are from time to time.
+func (c *cluster) awaitFormed(t *testing.T, tenant string, sessions []dataset.Session) {
+	t.Helper()
+	client := c.Client(tenant)
+	for n := 0; n < len(sessions); {
+		before := n
+		harness.Await(t, "more sessions are formed", func(ctx context.Context) (bool, error) {
+			n = harness.Formed(ctx, client, sessions)
+			return n > before, nil
+		})
+	}
+}
