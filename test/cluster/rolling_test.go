@@ -4,6 +4,7 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -60,15 +61,30 @@ func TestAllServicesAreReplacedWhileTheyWork(t *testing.T) {
 // settled holds a tenant's state, whose sessions are formed, against that of a tenant to whom the same is told when nothing is replaced.
 func (c *cluster) settled(t *testing.T, tenant, calm string, sessions []dataset.Session) {
 	t.Helper()
+	began := time.Now()
 	c.Publish(t, calm, sessions...)
 	c.awaitFormed(t, calm, sessions)
-	want := harness.Quiet(t, calm, c.Client(calm), sessions)
+	took := time.Since(began)
+	var want, got harness.State
+	var err1, err2 error
+	short := time.Now().Add(tailTime)
+	harness.Await(t, "the states are read", func(ctx context.Context) (bool, error) {
+		want, err1 = harness.ReadState(ctx, calm, c.Client(calm), sessions)
+		got, err2 = harness.ReadState(ctx, tenant, c.Client(tenant), sessions)
+		same := err1 == nil && err2 == nil && want.Diff(got) == ""
+		return same || time.Now().After(short), nil
+	})
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatalf("read the states: %v", err)
+	}
+	if d := want.Diff(got); d != "" {
+		t.Errorf("the state is not that of the undisturbed tenant:\n%s", d)
+	}
 	for _, part := range []string{"STATUS_ACTIVE", "STATUS_SUPERSEDED", " v2 ", " recent "} {
 		if !want.Has(part) {
-			t.Errorf("the undisturbed run leaves nothing with %q", part)
+			t.Errorf("the undisturbed tenant has nothing with %q", part)
 		}
 	}
-	harness.AwaitState(t, tenant, c.Client(tenant), sessions, want)
 	for _, letter := range c.DeadLetters(t, tenant+"/") {
 		t.Errorf("a dead letter: %s", letter.GetReason())
 	}
@@ -76,18 +92,17 @@ func (c *cluster) settled(t *testing.T, tenant, calm string, sessions []dataset.
 	for _, s := range sessions {
 		turns += len(s.Turns)
 	}
-	t.Logf("%d turns of %d sessions came to %d lines of state", turns, len(sessions), len(want))
+	t.Logf("%d turns of %d sessions came to %d lines of state; published at once and undisturbed they were formed in %v", turns, len(sessions),
+		len(want), took.Round(time.Second))
 }
 
-// awaitFormed waits until sessions are formed, as long as some more are from time to time.
+// tailTime is how much later than its memories a session's turns may leave the working window.
+const tailTime = 20 * time.Second
+
+// awaitFormed waits until sessions are formed, one after the other: each question costs a workflow's worker some work.
 func (c *cluster) awaitFormed(t *testing.T, tenant string, sessions []dataset.Session) {
 	t.Helper()
-	client := c.Client(tenant)
-	for n := 0; n < len(sessions); {
-		before := n
-		harness.Await(t, "more sessions are formed", func(ctx context.Context) (bool, error) {
-			n = harness.Formed(ctx, client, sessions)
-			return n > before, nil
-		})
+	for _, s := range sessions {
+		c.AwaitFormed(t, tenant, s)
 	}
 }
