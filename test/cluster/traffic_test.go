@@ -80,8 +80,8 @@ func (tr *traffic) end() []dataset.Session {
 	return tr.sessions
 }
 
-// speak puts in one session after the other. A call that fails is counted and made again as it was, as every call has to be whose outcome is
-// not known.
+// speak puts in one session after the other. A call that fails is counted and made again as it was, as every call has to be whose outcome
+// is not known.
 func (tr *traffic) speak(n int) {
 	client, tick := newClient(), time.NewTicker(pace)
 	defer client.CloseIdleConnections()
