@@ -125,6 +125,9 @@ vulnerabilities: $(TOOLS)/govulncheck ## look for known vulnerabilities in code 
 	  found=$$(sed -nE 's/^Vulnerability #[0-9]+: (GO-[0-9]+-[0-9]+)$$/\1/p' $(BIN)/vulnerabilities.txt | grep -vxE '$(NOT_CALLED)'); \
 	  if [ -n "$$found" ] || { [ $$code != 0 ] && [ $$code != 3 ]; }; then cat $(BIN)/vulnerabilities.txt; echo "exit code $$code:" $$found; exit 1; fi; \
 	  grep -A4 '^Your code\|^No vuln' $(BIN)/vulnerabilities.txt; echo "none but those of $(NOT_CALLED)"
+.PHONY: test-cluster
+test-cluster: servers ## replace, add and take away replicas of the services at work, as the chart would, and print what clients see of it
+	$(GOTEST) -tags cluster -count=1 -v -timeout 30m $(TESTFLAGS) ./test/cluster/
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
@@ -145,7 +148,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags realservers,realclients,chart,images ./...
+	$(GO) vet -tags realservers,realclients,chart,images,cluster ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training
