@@ -106,6 +106,8 @@ MNEME_KAFKA_RETENTION: {path: kafka.retention, value: {{ join "," $retention | q
 MNEME_REDIS_ADDRS: {path: redis.addresses, value: {{ join "," $v.redis.addresses | quote }}}
 MNEME_REDIS_TLS: {path: redis.tls, value: {{ $v.redis.tls | toString | quote }}}
 MNEME_REDIS_USER: {path: redis.user, value: {{ $v.redis.user | quote }}}
+MNEME_REDIS_SENTINEL_MASTER: {path: redis.sentinel.master, value: {{ $v.redis.sentinel.master | quote }}}
+MNEME_REDIS_SENTINEL_USER: {path: redis.sentinel.user, value: {{ $v.redis.sentinel.user | quote }}}
 MNEME_REDIS_DB: {path: redis.db, value: {{ int $v.redis.db | quote }}}
 MNEME_TEMPORAL_ADDR: {path: temporal.address, value: {{ $v.temporal.address | quote }}}
 MNEME_TEMPORAL_NAMESPACE: {path: temporal.namespace, value: {{ $v.temporal.namespace | quote }}}
@@ -136,6 +138,7 @@ MNEME_LOG_LEVEL: {path: telemetry.logLevel, value: {{ $v.telemetry.logLevel | qu
 {{- $v := .Values -}}
 MNEME_KAFKA_PASSWORD: {path: kafka.sasl, name: {{ $v.kafka.sasl.existingSecret | quote }}, key: {{ $v.kafka.sasl.passwordKey | quote }}}
 MNEME_REDIS_PASSWORD: {path: redis.auth, name: {{ $v.redis.auth.existingSecret | quote }}, key: {{ $v.redis.auth.passwordKey | quote }}}
+MNEME_REDIS_SENTINEL_PASSWORD: {path: redis.sentinel.auth, name: {{ $v.redis.sentinel.auth.existingSecret | quote }}, key: {{ $v.redis.sentinel.auth.passwordKey | quote }}}
 MNEME_TEMPORAL_API_KEY: {path: temporal.apiKey, name: {{ $v.temporal.apiKey.existingSecret | quote }}, key: {{ $v.temporal.apiKey.key | quote }}}
 MNEME_WEAVIATE_API_KEY: {path: weaviate.apiKey, name: {{ $v.weaviate.apiKey.existingSecret | quote }}, key: {{ $v.weaviate.apiKey.key | quote }}}
 MNEME_LLM_API_KEY: {path: model.apiKey, name: {{ $v.model.apiKey.existingSecret | quote }}, key: {{ $v.model.apiKey.key | quote }}}
