@@ -87,6 +87,11 @@ test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trai
 test-images: ## build what the images hold and run it alone in a root folder, as the images' user; two builds give the same binary
 	$(GOTEST) -tags images -count=1 -timeout 30m $(TESTFLAGS) ./test/images
 
+.PHONY: test-cluster
+test-cluster: servers ## kill nodes of replicated stores in the midst of traffic (Java, Maven, redis-server, PostgreSQL)
+	@$(GO) run ./local/servers/cmd/build temporal-server temporal-sql-tool
+	$(GOTEST) -tags cluster -count=1 -timeout 30m $(TESTFLAGS) ./test/cluster
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
 	@set -e; for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
@@ -106,7 +111,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags realservers,realclients,chart,images ./...
+	$(GO) vet -tags realservers,realclients,chart,images,cluster ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training

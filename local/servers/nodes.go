@@ -14,7 +14,7 @@ type node struct {
 }
 
 // placeNodes gives nodes their folders, node1 and so on, and chooses the ports of all before the first one starts, because each is told of the
-// others.
+// others. The ports of a node adjoin, in the order of the roles.
 func placeNodes(o Options, name string, count int, roles ...string) ([]node, error) {
 	o, err := o.prepare()
 	if err != nil {
@@ -31,14 +31,13 @@ func placeNodes(o Options, name string, count int, roles ...string) ([]node, err
 		if n.ports, err = readPorts(file); err != nil {
 			return nil, err
 		}
-		for _, role := range roles {
-			if _, known := n.ports[role]; known {
-				continue
-			}
-			if n.ports[role], err = choosePort(taken); err != nil {
+		if len(n.ports) == 0 {
+			if n.ports, err = adjoining(taken, roles); err != nil {
 				return nil, err
 			}
-			taken[fmt.Sprint(role, i)] = n.ports[role]
+		}
+		for role, port := range n.ports {
+			taken[fmt.Sprint(role, i)] = port
 		}
 		if err := writePorts(file, n.ports); err != nil {
 			return nil, err
@@ -46,6 +45,26 @@ func placeNodes(o Options, name string, count int, roles ...string) ([]node, err
 		nodes[i] = n
 	}
 	return nodes, nil
+}
+
+// adjoining finds free ports, one after the other, that are not taken.
+func adjoining(taken ports, roles []string) (ports, error) {
+	for range portTries {
+		first, err := choosePort(taken)
+		if err != nil {
+			return nil, err
+		}
+		found := ports{}
+		for i, role := range roles {
+			if port := first + i; free(port) && !holds(taken, port) {
+				found[role] = port
+			}
+		}
+		if len(found) == len(roles) {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("no %d free ports that adjoin", len(roles))
 }
 
 // each does something to all of several at the same time.

@@ -24,7 +24,7 @@ const (
 	// everyCall is how often a client of a store begins a call, once the one before has ended.
 	everyCall = 10 * time.Millisecond
 	// callEnds is how long it waits for one.
-	callEnds = 20 * time.Second
+	callEnds = 30 * time.Second
 	// calm is how many calls have to succeed before a node dies, and again afterwards.
 	calm = 50
 )
@@ -112,8 +112,13 @@ func (c *client) report(t *testing.T) {
 // goOn waits until each client has had calm successes more.
 func goOn(t *testing.T, clients ...*client) {
 	t.Helper()
+	goOnBy(t, calm, clients...)
+}
+
+func goOnBy(t *testing.T, more int, clients ...*client) {
+	t.Helper()
 	for _, c := range clients {
-		want := c.succeeded() + calm
+		want := c.succeeded() + more
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		for tick := time.NewTicker(everyCall); c.succeeded() < want; {
 			select {

@@ -117,6 +117,7 @@ MNEME_TEMPORAL_TLS_KEY: {path: temporal.tls.existingSecret, value: {{ ternary "/
 MNEME_WEAVIATE_HTTP: {path: weaviate.http, value: {{ $v.weaviate.http | quote }}}
 MNEME_WEAVIATE_GRPC: {path: weaviate.grpc, value: {{ $v.weaviate.grpc | quote }}}
 MNEME_WEAVIATE_TLS: {path: weaviate.tls, value: {{ $v.weaviate.tls | toString | quote }}}
+MNEME_WEAVIATE_REPLICAS: {path: weaviate.replicas, value: {{ int $v.weaviate.replicas | quote }}}
 MNEME_WEAVIATE_PREFIX: {path: weaviate.prefix, value: {{ $v.weaviate.prefix | quote }}}
 MNEME_LLM_BASE_URL: {path: model.baseUrl, value: {{ $v.model.baseUrl | quote }}}
 MNEME_LLM_MODEL: {path: model.name, value: {{ $v.model.name | quote }}}

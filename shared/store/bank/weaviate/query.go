@@ -85,8 +85,10 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 ) ([]*pb.SearchResult, error) {
 	req := &pb.SearchRequest{
 		Collection: collection, Limit: maxResults,
-		Properties: &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
-		Metadata:   &pb.MetadataRequest{Uuid: true},
+		// One replica searches, the others are asked whether what it has found is the newest.
+		ConsistencyLevel: pb.ConsistencyLevel_CONSISTENCY_LEVEL_QUORUM.Enum(),
+		Properties:       &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
+		Metadata:         &pb.MetadataRequest{Uuid: true},
 		// These say which of the protocol's formats is meant; without them it is the first one.
 		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats
 		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,
