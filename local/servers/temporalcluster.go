@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -51,7 +52,7 @@ func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, e
 		return nil, err
 	}
 	all, err := startNodes(nodes, func(i int, n node) (*Temporal, error) {
-		return startTemporalService(ctx, binary, temporalServices[i], n, c.config(temporalServices[i], n, nodes[0].ports.addr(roleFrontend)))
+		return startTemporalService(ctx, binary, temporalServices[i], n, c.config(n, nodes[0].ports.addr(roleFrontend)))
 	})
 	if err != nil {
 		return nil, err
@@ -95,10 +96,15 @@ func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
 }
 
 // config is what a node is told, in the notation of Temporal's own examples. The shards are enough for both histories to have some.
-func (c *TemporalCluster) config(service string, n node, frontend string) string {
+func (c *TemporalCluster) config(n node, frontend string) string {
 	store := func(database string) string {
 		return fmt.Sprintf("{sql: {pluginName: postgres12, databaseName: %s, connectAddr: %q, connectProtocol: tcp, user: %s, "+
 			"maxConns: 10, maxIdleConns: 10}}", database, c.Postgres.Addr(), namePostgres)
+	}
+	services := "" // one of them runs, and tells the others its ports; all have to be named
+	for _, name := range slices.Compact(slices.Clone(temporalServices)) {
+		services += fmt.Sprintf("  %s: {rpc: {grpcPort: %d, membershipPort: %d, bindOnLocalHost: true}}\n",
+			name, n.ports[roleFrontend], n.ports[roleMembership])
 	}
 	return fmt.Sprintf(`log: {stdout: true, level: warn}
 persistence:
@@ -111,8 +117,7 @@ persistence:
 global:
   membership: {maxJoinDuration: 30s, broadcastAddress: %q}
 services:
-  %s: {rpc: {grpcPort: %d, membershipPort: %d, bindOnLocalHost: true}}
-clusterMetadata:
+%sclusterMetadata:
   failoverVersionIncrement: 10
   masterClusterName: active
   currentClusterName: active
@@ -121,7 +126,7 @@ clusterMetadata:
 dcRedirectionPolicy: {policy: noop}
 archival: {history: {state: disabled}, visibility: {state: disabled}}
 namespaceDefaults: {archival: {history: {state: disabled}, visibility: {state: disabled}}}
-`, store("temporal"), store("temporal_visibility"), loopback, service, n.ports[roleFrontend], n.ports[roleMembership], frontend)
+`, store("temporal"), store("temporal_visibility"), loopback, services, frontend)
 }
 
 // startTemporalService runs one service. A frontend is ready when it is healthy, the others when they are members.
