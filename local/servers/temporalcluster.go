@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
 
-const (
-	roleMembership = "membership"
-	schemaDone     = "schema.done"
-)
+const roleMembership = "membership"
 
 // temporalServices are the processes of a cluster: two of what clients and workflows cannot do without.
 var temporalServices = []string{"frontend", "frontend", "history", "history", "matching", "worker"}
@@ -63,9 +60,9 @@ func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, e
 
 // schema makes the databases, once.
 func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
-	done := filepath.Join(o.Dir, schemaDone)
-	if exists(done) {
-		return nil
+	have, err := c.Postgres.Run(ctx, "psql", "-Atc", "SELECT count(*) FROM pg_database WHERE datname LIKE 'temporal%'", namePostgres)
+	if err != nil || strings.TrimSpace(string(have)) != "0" {
+		return err
 	}
 	tool, err := Binary(ctx, o.Log, NameTemporalSQLTool)
 	if err != nil {
@@ -89,10 +86,7 @@ func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return os.WriteFile(done, nil, 0o600)
+	return g.Wait()
 }
 
 // config is what a node is told, in the notation of Temporal's own examples. The shards are enough for both histories to have some.

@@ -26,6 +26,9 @@ const (
 	roleProfiler = "profiler"
 )
 
+// BackupFolder is where in its directory a Weaviate keeps backups of kind "filesystem".
+const BackupFolder = "backups"
+
 var weaviateRoles = []string{roleHTTP, roleGRPC, roleGossip, roleData, roleRaft, roleRaftRPC, roleProfiler}
 
 // StartWeaviate starts Weaviate on the directory and returns when it is ready for requests, in 2-7 seconds. The first
@@ -138,7 +141,8 @@ func weaviateEnv(data, name string, p ports) []string {
 		"AUTHENTICATION_ANONYMOUS_ACCESS_ENABLED=true",
 		"DISABLE_TELEMETRY=true",
 		"DEFAULT_VECTORIZER_MODULE=none",
-		"ENABLE_MODULES=",
+		"ENABLE_MODULES=backup-filesystem",
+		"BACKUP_FILESYSTEM_PATH=" + filepath.Join(filepath.Dir(data), BackupFolder),
 		"AUTOSCHEMA_ENABLED=false",
 		"LOG_LEVEL=warning",
 		"QUERY_DEFAULTS_LIMIT=25",

@@ -63,14 +63,16 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 	goOnBy(t, formedEach, speaking...)
 	goOn(t, asking)
 
+	clustered := openBank(t, environ)
 	victim := nodes[0]
 	must(t, victim.Kill())
 	rest.withdraw(victim.HTTP())
 	grpc.withdraw(victim.GRPC())
 	goOnBy(t, formedEach, speaking...)
 	goOn(t, asking)
-	left := openBank(t, environ)
-	must(t, left.Erase(t.Context(), memory.Scope{Tenant: tenant, User: gone}))
+	harness.Await(t, "a user is erased", func(ctx context.Context) (bool, error) {
+		return clustered.Erase(ctx, memory.Scope{Tenant: tenant, User: gone}) == nil, nil
+	})
 	must(t, victim.Restart(t.Context()))
 	back := time.Now()
 	join(victim)
