@@ -13,10 +13,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const roleMembership = "membership"
+const (
+	roleMembership  = "membership"
+	serviceHistory  = "history"
+	serviceFrontend = "frontend"
+)
 
 // temporalServices are the processes of a cluster: two of what clients and workflows cannot do without.
-var temporalServices = []string{"frontend", "frontend", "history", "history", "matching", "worker"}
+var temporalServices = []string{serviceHistory, serviceHistory, serviceFrontend, serviceFrontend, "matching", "worker"}
 
 // TemporalCluster is Temporal as it runs in production: each service a process, which find each other through PostgreSQL.
 type TemporalCluster struct {
@@ -48,13 +52,18 @@ func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, e
 	if err != nil {
 		return nil, err
 	}
-	all, err := startNodes(nodes, func(i int, n node) (*Temporal, error) {
-		return startTemporalService(ctx, binary, temporalServices[i], n, c.config(n, nodes[0].ports.addr(roleFrontend)))
-	})
+	start := func(i int, n node) (*Temporal, error) {
+		return startTemporalService(ctx, binary, temporalServices[i], n, c.config(n, nodes[2].ports.addr(roleFrontend)))
+	}
+	first, err := start(0, nodes[0]) // alone: on a new database one of several that start at once fails
 	if err != nil {
 		return nil, err
 	}
-	c.Frontends, c.Histories, c.others = all[:2], all[2:4], all[4:]
+	rest, err := startNodes(nodes[1:], func(i int, n node) (*Temporal, error) { return start(i+1, n) })
+	if err != nil {
+		return nil, errors.Join(err, first.Kill())
+	}
+	c.Histories, c.Frontends, c.others = []*Temporal{first, rest[0]}, rest[1:3], rest[3:]
 	return c, nil
 }
 
@@ -134,7 +143,7 @@ func startTemporalService(ctx context.Context, binary, service string, n node, c
 			}}
 		},
 		ready: func(ctx context.Context, p ports) error {
-			if service == temporalServices[0] {
+			if service == serviceFrontend {
 				return frontendHealthy(ctx, p.addr(roleFrontend))
 			}
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.addr(roleMembership))

@@ -24,7 +24,7 @@ const (
 	// everyCall is how often a client of a store begins a call, once the one before has ended.
 	everyCall = 10 * time.Millisecond
 	// callEnds is how long it waits for one.
-	callEnds = 30 * time.Second
+	callEnds = time.Minute
 	// calm is how many calls have to succeed before a node dies, and again afterwards.
 	calm = 50
 )
