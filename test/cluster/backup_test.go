@@ -25,6 +25,9 @@ import (
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/store/directory"
+	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
@@ -48,6 +51,7 @@ func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
 	before := startStores(t, t.TempDir(), broker)
 	before.open(t)
 	before.publish(t, sessions[:2], sessions[:2])
+	must(t, before.directory(t).CreateTenant(t.Context(), tenant.Tenant{ID: "made-at-run-time"}))
 	before.backUp(t, saved)
 	before.publish(t, sessions[2:], sessions)
 	want, wantProfile := remembered(t, before.sys, whose, "u1"), before.profile(t)
@@ -60,6 +64,9 @@ func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
 	after.restoreWeaviate(t)
 	after.open(t)
 	after.publish(t, nil, sessions)
+	if _, err := after.directory(t).Tenant(t.Context(), "made-at-run-time"); err != nil {
+		t.Errorf("a tenant that was made before: %v", err)
+	}
 	got, gotProfile := remembered(t, after.sys, whose, "u1"), after.profile(t)
 	if !slices.Equal(want, got) {
 		t.Errorf("restored are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -134,6 +141,17 @@ func (s *stores) publish(t *testing.T, said, formed []dataset.Session) {
 	t.Helper()
 	s.sys.Publish(t, whose, said...)
 	s.sys.AwaitFormed(t, whose, formed...)
+}
+
+// directory is what is kept in Redis alone.
+func (s *stores) directory(t *testing.T) directory.Directory {
+	t.Helper()
+	cfg, err := config.Load[wiring.Redis](map[string]string{"MNEME_REDIS_ADDRS": s.redis.Addr()})
+	must(t, err)
+	d, free, err := cfg.OpenDirectory(newTelemetry(t))
+	must(t, err)
+	t.Cleanup(func() { must(t, free()) })
+	return d
 }
 
 func (s *stores) profile(t *testing.T) string {
