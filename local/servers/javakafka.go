@@ -35,8 +35,8 @@ const (
 //go:embed kafka/pom.xml
 var kafkaPom []byte
 
-// JavaKafka is a running Apache Kafka: one node, broker and controller in one, alone or of a cluster. See the package comment for Stop, Kill,
-// Restart, Done and Err.
+// JavaKafka is a running Apache Kafka: one node, broker and controller in one, alone or of a cluster. See the package comment for Stop,
+// Kill, Restart, Done and Err.
 type JavaKafka struct{ *server }
 
 // StartJavaKafka starts Apache Kafka on the directory and returns when it answers and the topics exist, in about ten

@@ -13,8 +13,8 @@ type node struct {
 	ports ports
 }
 
-// placeNodes gives nodes their folders, node1 and so on, and chooses the ports of all before the first one starts, because each is told of the
-// others. The ports of a node adjoin, in the order of the roles.
+// placeNodes gives nodes their folders, node1 and so on, and chooses the ports of all before the first one starts, because each is told of
+// the others. The ports of a node adjoin, in the order of the roles.
 func placeNodes(o Options, name string, count int, roles ...string) ([]node, error) {
 	o, err := o.prepare()
 	if err != nil {

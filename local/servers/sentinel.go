@@ -25,7 +25,8 @@ type RedisSentinels struct {
 	Servers, Sentinels []*Redis
 }
 
-// StartRedisSentinels starts the six processes of the redis-server found in PATH. Where the program is missing the error is [ErrMissingTool].
+// StartRedisSentinels starts the six processes of the redis-server found in PATH. Where the program is missing the error is
+// [ErrMissingTool].
 func StartRedisSentinels(ctx context.Context, o Options) (_ *RedisSentinels, err error) {
 	binary, err := findTool(nameRedisServer, "install Redis 7 or later")
 	if err != nil {

@@ -163,8 +163,8 @@ func (s *stores) profile(t *testing.T) string {
 	return got.Msg.GetProfile()
 }
 
-// backUp saves Temporal first, then Redis, then Weaviate: what a later one has more than an earlier one is applied again and changes nothing,
-// what it had less would be missing.
+// backUp saves Temporal first, then Redis, then Weaviate: what a later one has more than an earlier one is applied again and changes
+// nothing, what it had less would be missing.
 func (s *stores) backUp(t *testing.T, to string) {
 	t.Helper()
 	dump, err := s.temporal.Postgres.Run(t.Context(), "pg_dumpall", "--no-role-passwords", "--clean", "--if-exists")
@@ -213,7 +213,8 @@ func (s *stores) backup(t *testing.T, method, path string, body any) string {
 	t.Helper()
 	encoded, err := json.Marshal(body)
 	must(t, err)
-	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.weaviate.HTTP()+"/v1/backups/filesystem"+path, bytes.NewReader(encoded))
+	url := "http://" + s.weaviate.HTTP() + "/v1/backups/filesystem" + path
+	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(encoded))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	client := &http.Client{Transport: &http.Transport{}}

@@ -28,7 +28,8 @@ const brokers = 3
 // group of the readers.
 func TestABrokerOfKafkaDies(t *testing.T) {
 	began := time.Now()
-	nodes, err := servers.StartKafkaCluster(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}}, brokers)
+	o := servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}}
+	nodes, err := servers.StartKafkaCluster(t.Context(), o, brokers)
 	must(t, err)
 	t.Cleanup(func() {
 		for _, n := range nodes {

@@ -18,6 +18,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/store/directory"
 	"github.com/mneme-memory/mneme/shared/tenant"
 	"github.com/mneme-memory/mneme/test/harness"
 )
@@ -116,9 +117,9 @@ func openRedis(t *testing.T, settings map[string]string) keptInRedis {
 		},
 		recent: func(ctx context.Context, _ int) error { _, err := w.Recent(ctx, scope, time.Time{}); return err },
 		trace:  func(ctx context.Context, n int) error { return r.PutTrace(ctx, scope, id(n), []byte("recalled")) },
-		// One more than the most keys of a tenant would be refused, so each tenth has a key of its own.
+		// A tenant has no more than so many keys.
 		key: func(ctx context.Context, n int) error {
-			return d.CreateKey(ctx, access.Key{ID: id(n), Hash: hash(n), Tenant: fmt.Sprint(scope.Tenant, n/500)})
+			return d.CreateKey(ctx, access.Key{ID: id(n), Hash: hash(n), Tenant: fmt.Sprint(scope.Tenant, n/directory.MaxKeys)})
 		},
 		find: func(ctx context.Context, _ int) error { _, err := d.Tenant(ctx, scope.Tenant); return err },
 		lost: map[string]func(*testing.T, map[int]time.Time) []int{

@@ -27,8 +27,8 @@ const (
 	formedEach = 2
 )
 
-// TestNodesOfTemporalDie kills a frontend, and then a history, while sessions are formed. What they lead to has to be what the same sessions
-// lead to where nothing dies.
+// TestNodesOfTemporalDie kills a frontend, and then a history, while sessions are formed. What they lead to has to be what the same
+// sessions lead to where nothing dies.
 func TestNodesOfTemporalDie(t *testing.T) {
 	began := time.Now()
 	temporal := startTemporal(t)
@@ -47,7 +47,9 @@ func TestNodesOfTemporalDie(t *testing.T) {
 	})
 	clients := make([]*client, speakers)
 	for i := range clients {
-		clients[i] = startClient(t, fmt.Sprint("session of ", user(i)), func(ctx context.Context, n int) error { return form(ctx, t, sys, struck, spoken(i, n)) })
+		clients[i] = startClient(t, "session of "+user(i), func(ctx context.Context, n int) error {
+			return form(ctx, t, sys, struck, spoken(i, n))
+		})
 	}
 	goOnBy(t, formedEach, clients...)
 	for _, victim := range []*servers.Temporal{temporal.Frontends[0], temporal.Histories[0]} {

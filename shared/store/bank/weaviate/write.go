@@ -95,8 +95,8 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 	return known, nil
 }
 
-// statusOf returns the state of an entry that a search has not found, which is a terminal error where there is none. A search asks one replica
-// alone, which may have been away when the entry was written; by its id most of them are asked, and the one that lacks it gets it.
+// statusOf returns the state of an entry that a search has not found, which is a terminal error where there is none. A search asks one
+// replica alone, which may have been away when the entry was written; by its id most of them are asked, and the one that lacks it gets it.
 func (b *Bank) statusOf(ctx context.Context, scope memory.Scope, id string) (memory.Status, error) {
 	found, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
 		WithID(objectID(hashID(scope.User), id)).Do(ctx)
