@@ -14,8 +14,8 @@ const (
 
 	// SentinelMaster is the name that the Sentinels know the master by.
 	SentinelMaster = "mneme"
-	// SentinelDown is how long the Sentinels wait for an answer before they take a server for dead.
-	SentinelDown = 3 * time.Second
+	// sentinelDown is how long the Sentinels wait for an answer before they take a server for dead.
+	sentinelDown = 3 * time.Second
 )
 
 // RedisSentinels is Redis as operators run it without a cluster: three servers, one of which is the master that the others copy, and three
@@ -57,7 +57,7 @@ func StartRedisSentinels(ctx context.Context, o Options) (_ *RedisSentinels, err
 	r.Sentinels, err = startNodes(watching, func(_ int, n node) (*Redis, error) {
 		config := fmt.Sprintf("bind %s\nport %d\ndir %q\nsentinel monitor %s %s %d 2\nsentinel down-after-milliseconds %[4]s %[7]d\n"+
 			"sentinel failover-timeout %[4]s 10000\n",
-			loopback, n.ports[roleRedis], n.Dir, SentinelMaster, loopback, first[roleRedis], SentinelDown.Milliseconds())
+			loopback, n.ports[roleRedis], n.Dir, SentinelMaster, loopback, first[roleRedis], sentinelDown.Milliseconds())
 		return startConfigured(ctx, binary, nameSentinel, n, config, "--sentinel")
 	})
 	if err != nil {
