@@ -126,8 +126,9 @@ vulnerabilities: $(TOOLS)/govulncheck ## look for known vulnerabilities in code 
 	  if [ -n "$$found" ] || { [ $$code != 0 ] && [ $$code != 3 ]; }; then cat $(BIN)/vulnerabilities.txt; echo "exit code $$code:" $$found; exit 1; fi; \
 	  grep -A4 '^Your code\|^No vuln' $(BIN)/vulnerabilities.txt; echo "none but those of $(NOT_CALLED)"
 .PHONY: test-cluster
-test-cluster: servers ## replace, add and take away replicas of the services at work, as the chart would, and print what clients see of it
-	$(GOTEST) -tags cluster -count=1 -v -timeout 30m $(TESTFLAGS) ./test/cluster/
+test-cluster: servers ## kill nodes of replicated stores and replace replicas of services in the midst of traffic, and print what clients see of it (Java, Maven, redis-server, PostgreSQL)
+	@$(GO) run ./local/servers/cmd/build temporal-server temporal-sql-tool
+	$(GOTEST) -tags cluster -count=1 -v -timeout 60m $(TESTFLAGS) ./test/cluster/
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
