@@ -14,8 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// trainedPolicies are those that the program comes with, and those of a folder, by version. A version that is not known is looked for anew, so that one can be put there at any
-// time; what a version is does not change while the process runs. It is safe for concurrent use.
+// trainedPolicies are those that the program comes with, and those of a folder, by version. A version that is not known is looked for anew,
+// so that one can be put there at any time; what a version is does not change while the process runs. It is safe for concurrent use.
 type trainedPolicies struct {
 	folder string
 	mu     sync.Mutex
