@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"reflect"
@@ -51,7 +50,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: installer}]
 `
 
 // cluster is a real control plane with nodes that only say that they run their pods.
-type cluster struct{ binary, config string }
+type cluster struct{ binary, config, home string }
 
 func startCluster(t *testing.T) cluster {
 	t.Helper()
@@ -65,7 +64,7 @@ func startCluster(t *testing.T) cluster {
 			t.Error(err)
 		}
 	})
-	c := cluster{config: k.Kubeconfig()}
+	c := cluster{config: k.Kubeconfig(), home: folder}
 	if c.binary, err = servers.Binary(t.Context(), os.Stderr, servers.NameControlPlane); err != nil {
 		t.Fatal(err)
 	}
@@ -76,21 +75,21 @@ func startCluster(t *testing.T) cluster {
 }
 
 // command is a program that knows the cluster.
-func (c cluster) command(t *testing.T, program string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.config, "HOME="+t.TempDir(), "HELM_NO_PLUGINS=1")
+func (c cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.config, "HOME="+c.home, "HELM_NO_PLUGINS=1")
 	return cmd
 }
 
 // kubectl runs kubectl, which must succeed, and returns what it printed.
 func (c cluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	return c.must(t, c.command(t, c.binary, append([]string{"kubectl"}, args...)...))
+	return c.must(t, c.command(t.Context(), c.binary, append([]string{"kubectl"}, args...)...))
 }
 
 func (c cluster) apply(t *testing.T, content string) {
 	t.Helper()
-	cmd := c.command(t, c.binary, "kubectl", "apply", "-f", "-")
+	cmd := c.command(t.Context(), c.binary, "kubectl", "apply", "-f", "-")
 	cmd.Stdin = strings.NewReader(content)
 	c.must(t, cmd)
 }
@@ -126,7 +125,7 @@ type release struct {
 // helm runs Helm as the administrator of the namespace.
 func (r release) helm(t *testing.T, args ...string) string {
 	t.Helper()
-	return r.must(t, r.command(t, r.program, append(args, "--namespace", r.namespace, "--kube-as-user=installer")...))
+	return r.must(t, r.command(t.Context(), r.program, append(args, "--namespace", r.namespace, "--kube-as-user=installer")...))
 }
 
 // set installs or upgrades, and waits until everything is ready.
@@ -151,7 +150,7 @@ func (r release) explain(t *testing.T) {
 			{"get", "events", "--sort-by=.lastTimestamp"}, {"get", "pods,replicasets,deployments,hpa,pdb,jobs", "--output=wide"},
 			{"describe", "pods", "--selector=app.kubernetes.io/name=mneme", "--show-events=false"},
 		} {
-			out, err := r.command(t, r.binary, append([]string{"kubectl", "--namespace", r.namespace}, args...)...).CombinedOutput()
+			out, err := r.command(context.Background(), r.binary, append([]string{"kubectl", "-n", r.namespace}, args...)...).CombinedOutput()
 			t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	})
@@ -247,10 +246,10 @@ func TestKubernetes(t *testing.T) {
 func install(t *testing.T, r release) {
 	r.apply(t, fmt.Sprintf(namespace, r.namespace))
 	r.set(t, r.values)
-	manifest := r.command(t, r.binary, "kubectl", "get", "--namespace", r.namespace, "--filename=-")
+	manifest := r.command(t.Context(), r.binary, "kubectl", "get", "--namespace", r.namespace, "--filename=-")
 	manifest.Stdin = strings.NewReader(r.helm(t, "get", "manifest", "mneme"))
 	r.must(t, manifest)
-	loose := r.command(t, r.binary, "kubectl", "run", "loose", "--image=loose", "--dry-run=server", "--namespace", r.namespace)
+	loose := r.command(t.Context(), r.binary, "kubectl", "run", "loose", "--image=loose", "--dry-run=server", "--namespace", r.namespace)
 	if out, err := loose.CombinedOutput(); err == nil || !strings.Contains(string(out), "violates PodSecurity") {
 		t.Errorf("a pod that is not restricted: %v\n%s", err, out)
 	}
@@ -278,7 +277,7 @@ func drain(t *testing.T, releases []release) {
 	if most < 2 {
 		t.Fatal("no node has two pods of a component: budgets would not be asked")
 	}
-	watch := c.command(t, c.binary, "kubectl", "get", "pdb", "--all-namespaces", "--watch", "--output=json")
+	watch := c.command(t.Context(), c.binary, "kubectl", "get", "pdb", "--all-namespaces", "--watch", "--output=json")
 	seen, err := watch.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -286,22 +285,27 @@ func drain(t *testing.T, releases []release) {
 	if err := watch.Start(); err != nil {
 		t.Fatal(err)
 	}
-	counted := make(chan int)
+	states := json.NewDecoder(seen)
+	next := func() error {
+		var o object
+		err := states.Decode(&o)
+		if healthy, least := at[float64](o, "status", "currentHealthy"), at[float64](o, "status", "desiredHealthy"); healthy < least {
+			t.Errorf("%s has %v healthy pods, want %v", o.name(), healthy, least)
+		}
+		return err
+	}
+	for range 9 * len(releases) {
+		if err := next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watched := make(chan struct{})
 	go func() {
-		states := 0
-		for dec := json.NewDecoder(seen); ; states++ {
-			var o object
-			if err := dec.Decode(&o); err != nil {
-				counted <- states
-				return
-			}
-			healthy, least := at[float64](o, "status", "currentHealthy"), at[float64](o, "status", "desiredHealthy")
-			if healthy < least {
-				t.Errorf("%s has %v healthy pods, want %v", o.name(), healthy, least)
-			}
+		defer close(watched)
+		for next() == nil {
 		}
 	}()
-	evict := c.command(t, c.binary, "kubectl", "drain", node, "--delete-emptydir-data", "--timeout=3m")
+	evict := c.command(t.Context(), c.binary, "kubectl", "drain", node, "--delete-emptydir-data", "--timeout=3m")
 	out, err := evict.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "would violate the pod's disruption budget") {
 		t.Errorf("drain of a node with %d pods of a component: %v\n%s", most, err, out)
@@ -313,10 +317,7 @@ func drain(t *testing.T, releases []release) {
 	if err := watch.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	if states := <-counted; states < 9*len(releases) {
-		t.Errorf("%d states of budgets were seen", states)
-	}
-	_, _ = io.Copy(io.Discard, seen)
+	<-watched
 	_ = watch.Wait()
 }
 
