@@ -91,10 +91,10 @@ func (a *authority) issue(name, group string) (cert, key string, err error) {
 	if err := writePEM(path+".crt", "CERTIFICATE", der); err != nil {
 		return "", "", err
 	}
-	if der, err = x509.MarshalPKCS8PrivateKey(private); err != nil {
+	if der, err = x509.MarshalECPrivateKey(private); err != nil {
 		return "", "", err
 	}
-	return path + ".crt", path + ".key", writePEM(path+".key", "PRIVATE KEY", der)
+	return path + ".crt", path + ".key", writePEM(path+".key", "EC PRIVATE KEY", der)
 }
 
 // kubeconfig makes a user of the API, and returns the path of the file that clients know him by.

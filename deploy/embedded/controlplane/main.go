@@ -79,6 +79,7 @@ func nodes() error {
 		_, _ = write.WriteString(stages())
 	}()
 	os.Stdin = read
+	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError) // without the flags that Kubernetes has put there
 	os.Args = append(os.Args, "--config=-")
 	flags := pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
