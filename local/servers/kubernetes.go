@@ -143,6 +143,6 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 		return nil, err
 	}
 	return k, start(nameKwok, "http://%s/healthz", func(p ports) []string {
-		return []string{"--kubeconfig", config, "--manage-all-nodes", "--server-address", p.addr(roleHTTP)}
+		return []string{"--kubeconfig", config, "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address", p.addr(roleHTTP)}
 	}, roleHTTP)
 }

@@ -245,6 +245,11 @@ func TestKubernetes(t *testing.T) {
 
 func install(t *testing.T, r release) {
 	r.apply(t, fmt.Sprintf(namespace, r.namespace))
+	harness.Await(t, "the installer has his rights", func(ctx context.Context) (bool, error) {
+		may := []string{"kubectl", "auth", "can-i", "list", "--as=installer", "--namespace", r.namespace}
+		return r.command(ctx, r.binary, append(may, "secrets")...).Run() == nil &&
+			r.command(ctx, r.binary, append(may, "scaledobjects.keda.sh")...).Run() == nil, nil
+	})
 	r.set(t, r.values)
 	manifest := r.command(t.Context(), r.binary, "kubectl", "get", "--namespace", r.namespace, "--filename=-")
 	manifest.Stdin = strings.NewReader(r.helm(t, "get", "manifest", "mneme"))
