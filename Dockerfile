@@ -1,6 +1,6 @@
 # The images of Mneme: `docker build --target gateway .`, and so for each service and for the command line, mneme. Each holds one static
-# binary and certificates, and nothing else. The same sources give the same binaries.
-FROM golang:1.26.0 AS build
+# binary, certificates and the licences of what is in it, and nothing else. The same sources give the same binaries.
+FROM golang:1.26.10 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
@@ -9,9 +9,11 @@ ENV CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false" GOWORK=off
 RUN mkdir /out && go build -ldflags="-s -w -buildid=" -o /out \
       ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
       ./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster ./cmd/mneme
+RUN make licenses BIN=/out
 
 FROM scratch AS base
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /out/THIRD_PARTY_LICENSES /THIRD_PARTY_LICENSES
 USER 65532:65532
 
 FROM base AS gateway

@@ -22,6 +22,9 @@ WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.5.0
 REVIVE := github.com/mgechev/revive@v1.12.0
 GOTESTSUM := gotest.tools/gotestsum@v1.13.0
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
+KUSTOMIZE := sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+KUBE_SCORE := github.com/zegl/kube-score/cmd/kube-score@v1.20.0
 HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 
 .PHONY: help
@@ -67,9 +70,10 @@ test-clients: servers ## run clients of others (Python, Node): mem0's, those of 
 	$(GOTEST) -tags realclients -timeout 30m $(TESTFLAGS) ./test/clients/
 
 .PHONY: test-chart
-test-chart: $(TOOLS)/kubectl-validate ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
+test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kube-score $(TOOLS)/kustomize $(TOOLS)/helm-unittest ## render the Helm chart with every set of values, check what comes out, run it without a cluster, and test dashboards and alerts (builds Helm and promtool once)
 	@$(GO) run ./local/servers/cmd/build weaviate temporal helm helm3 promtool promql
-	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/
+	$(TOOLS)/helm-unittest charts/mneme
+	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/ ./local/kustomize/
 
 .PHONY: test-k8s
 test-k8s: ## install the Helm chart with every set of values on a real Kubernetes API, drain, upgrade, roll back, uninstall (builds a control plane once)
@@ -92,6 +96,45 @@ test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trai
 test-images: ## build what the images hold and run it alone in a root folder, as the images' user; two builds give the same binary
 	$(GOTEST) -tags images -count=1 -timeout 30m $(TESTFLAGS) ./test/images
 
+MAINS := ./cmd/mneme ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
+	./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster
+# Licences that libraries in the binaries may have. Two modules are looked at by hand: freetype is under one of two licences, of which the
+# FreeType License is taken, and nexus-proto-annotations, of Temporal's API, says nothing of a licence.
+ALLOWED_LICENSES := Apache-2.0,BSD-2-Clause,BSD-3-Clause,BSL-1.0,CC-BY-4.0,ISC,MIT,MPL-2.0,Unlicense
+GO_LICENSES = GOWORK=off CGO_ENABLED=0 $(TOOLS)/go-licenses
+OWN := --ignore github.com/mneme-memory/mneme
+
+.PHONY: licenses
+licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences of what the binaries contain, which the images carry; fail where one is not allowed
+	@mkdir -p $(BIN)
+	$(GO_LICENSES) check $(MAINS) $(OWN) --ignore github.com/golang/freetype --ignore github.com/nexus-rpc/nexus-proto-annotations --allowed_licenses $(ALLOWED_LICENSES) 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
+	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/tools/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
+	@printf '\n%080d\nThe Go standard library and runtime: BSD-3-Clause\n\n' 0 | tr 0 = >>$(BIN)/THIRD_PARTY_LICENSES; cat "$$($(GO) env GOROOT)/LICENSE" >>$(BIN)/THIRD_PARTY_LICENSES
+	@echo "$(BIN)/THIRD_PARTY_LICENSES: $$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES) libraries"
+
+# The Go vulnerability database, as a module: its own server is not reached from everywhere. VULNERABILITIES=URL asks another.
+VULNDB := golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
+VULNERABILITIES ?= file://$(shell GOWORK=off $(GO) mod download -json $(VULNDB) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/data/osv
+
+# What the images' Go is known for counts, not this machine's. Two entries are of Weaviate's server and name no functions of it: the binaries
+# have the types of its API alone.
+IMAGE_GO = $(shell sed -n 's/^FROM golang:\([0-9.]*\) .*/go\1/p' Dockerfile)
+NOT_CALLED := GO-2025-4237|GO-2026-6140
+
+.PHONY: vulnerabilities
+vulnerabilities: $(TOOLS)/govulncheck ## look for known vulnerabilities in code that the binaries call, built with the images' Go
+	@mkdir -p $(BIN)
+	@echo "looking in $(VULNERABILITIES): what became known later is not found, unless VULNDB or VULNERABILITIES names a later one"
+	@echo "the standard library is looked at as $(IMAGE_GO), which images are built with; this machine has $$($(GO) env GOVERSION)"
+	@GOWORK=off GOVERSION=$(IMAGE_GO) $(TOOLS)/govulncheck -db $(VULNERABILITIES) $(MAINS) >$(BIN)/vulnerabilities.txt 2>&1; code=$$?; \
+	  found=$$(sed -nE 's/^Vulnerability #[0-9]+: (GO-[0-9]+-[0-9]+)$$/\1/p' $(BIN)/vulnerabilities.txt | grep -vxE '$(NOT_CALLED)'); \
+	  if [ -n "$$found" ] || { [ $$code != 0 ] && [ $$code != 3 ]; }; then cat $(BIN)/vulnerabilities.txt; echo "exit code $$code:" $$found; exit 1; fi; \
+	  grep -A4 '^Your code\|^No vuln' $(BIN)/vulnerabilities.txt; echo "none but those of $(NOT_CALLED)"
+.PHONY: test-cluster
+test-cluster: servers ## kill nodes of replicated stores and replace replicas of services in the midst of traffic, and print what clients see of it (Java, Maven, redis-server, PostgreSQL)
+	@$(GO) run ./local/servers/cmd/build temporal-server temporal-sql-tool
+	$(GOTEST) -tags cluster -count=1 -v -timeout 60m $(TESTFLAGS) ./test/cluster/
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for a while
 	@set -e; for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
@@ -111,7 +154,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags realservers,realclients,chart,images,k8s ./...
+	$(GO) vet -tags realservers,realclients,chart,images,cluster,k8s ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training
@@ -124,6 +167,7 @@ generate: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-connect-go $(T
 	$(GO) run ./local/configdoc > docs/configuration.md
 	$(GO) run ./local/configdoc chart > charts/mneme/files/settings.yaml
 	$(TOOLS)/helm-docs --chart-search-root charts --log-level warning
+	$(GO) run ./local/kustomize . deploy/k8s
 
 PYTHON = $(CACHE)/python
 
@@ -174,3 +218,13 @@ $(TOOLS)/helm-docs:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(HELM_DOCS)
 $(TOOLS)/kubectl-validate:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBECTL_VALIDATE)
+$(TOOLS)/kustomize:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUSTOMIZE)
+$(TOOLS)/kube-score:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBE_SCORE)
+$(TOOLS)/govulncheck:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(GOVULNCHECK)
+$(TOOLS)/go-licenses: deploy/embedded/tools/go.mod
+	cd deploy/embedded/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/google/go-licenses/v2
+$(TOOLS)/helm-unittest: deploy/embedded/tools/go.mod
+	cd deploy/embedded/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/helm-unittest/helm-unittest/cmd/helm-unittest

@@ -80,7 +80,8 @@ func (c *cli) operator(d directory.Directory, local string) (*operator, error) {
 
 // redisFlag adds the flag of operators' commands.
 func redisFlag(f *pflag.FlagSet, addrs *[]string) {
-	f.StringSliceVar(addrs, "redis", nil, "Redis, host:port; several mean a cluster (or "+envRedis+")")
+	f.StringSliceVar(addrs, "redis", nil,
+		"Redis, host:port; several mean a cluster, or Sentinels where MNEME_REDIS_SENTINEL_MASTER is set (or "+envRedis+")")
 }
 
 // group is a command of commands.

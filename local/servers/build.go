@@ -20,6 +20,9 @@ import (
 const (
 	NameWeaviate = "weaviate"
 	NameTemporal = "temporal"
+	// TemporalServer and TemporalSQLTool are what a cluster of Temporal is made of, one service a process.
+	NameTemporalServer  = "temporal-server"
+	NameTemporalSQLTool = "temporal-sql-tool"
 	// Helm is no server: it renders the chart, for its tests, in both major versions.
 	NameHelm  = "helm"
 	NameHelm3 = "helm3"
@@ -49,6 +52,10 @@ func builder(name string) (b build, err error) {
 		}}, nil
 	case NameTemporal:
 		return build{module: name, pkg: "."}, nil
+	case NameTemporalServer:
+		return build{module: "temporal", pkg: "go.temporal.io/server/cmd/server"}, nil
+	case NameTemporalSQLTool:
+		return build{module: "temporal", pkg: "go.temporal.io/server/cmd/tools/sql"}, nil
 	case NameHelm:
 		return build{module: "kubernetes", pkg: "helm.sh/helm/v4/cmd/helm"}, nil
 	case NameHelm3:

@@ -8,6 +8,9 @@
 // directory, so a later run on the same directory finds clients' and clusters' addresses still valid. What a
 // server has no setting for is edited in what it is built of: Weaviate's gRPC and cluster data ports would be of all interfaces.
 //
+// Where nodes of a cluster are started ([StartKafkaCluster], [StartRedisSentinels], [StartTemporalCluster],
+// [StartWeaviateCluster]), each has a folder of its own below the directory, and is a server value like the others.
+//
 // Every server value has the same life:
 //
 //   - Addr, HTTP or GRPC: where it listens, the same after a restart

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/segmentio/kafka-go"
 )
@@ -22,6 +23,8 @@ import (
 const (
 	nameJavaKafka  = "kafka"
 	roleController = "controller"
+	// maxCopies is how many nodes of a cluster keep a record.
+	maxCopies = 3
 
 	// copyPlugin is pinned like the jars it copies.
 	copyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
@@ -32,8 +35,8 @@ const (
 //go:embed kafka/pom.xml
 var kafkaPom []byte
 
-// JavaKafka is a running Apache Kafka: one node, broker and controller in one. See the package comment for Stop, Kill,
-// Restart, Done and Err.
+// JavaKafka is a running Apache Kafka: one node, broker and controller in one, alone or of a cluster. See the package comment for Stop,
+// Kill, Restart, Done and Err.
 type JavaKafka struct{ *server }
 
 // StartJavaKafka starts Apache Kafka on the directory and returns when it answers and the topics exist, in about ten
@@ -44,27 +47,71 @@ func StartJavaKafka(ctx context.Context, o BrokerOptions) (*JavaKafka, error) {
 	if err != nil {
 		return nil, err
 	}
-	java, err := findTool("java", "install a Java runtime, version 17 or later")
+	k, err := getKafka(ctx, o)
 	if err != nil {
 		return nil, err
+	}
+	s, err := k.start(ctx, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	if err := createTopics(ctx, s.Addr(), o.Partitions, o.Topics); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", nameJavaKafka, err), s.Kill())
+	}
+	return s, nil
+}
+
+// StartKafkaCluster starts nodes that know each other, below folders of their own, and needs what [StartJavaKafka] needs. What a topic says
+// nothing of is kept by all of them, up to three, and acknowledged by all but one.
+func StartKafkaCluster(ctx context.Context, o BrokerOptions, count int) ([]*JavaKafka, error) {
+	o, err := o.prepareBroker()
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := placeNodes(o.Options, nameJavaKafka, count, roleKafka, roleController)
+	if err != nil {
+		return nil, err
+	}
+	k, err := getKafka(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range nodes {
+		k.nodes = append(k.nodes, n.ports)
+	}
+	return startNodes(nodes, func(i int, n node) (*JavaKafka, error) {
+		k := k
+		k.number = i + 1
+		return k.start(ctx, n.Options)
+	})
+}
+
+// getKafka finds what runs a Kafka, and gives a cluster its id.
+func getKafka(ctx context.Context, o BrokerOptions) (k kafkaHome, err error) {
+	if k.java, err = findTool("java", "install a Java runtime, version 17 or later"); err != nil {
+		return k, err
 	}
 	jars, err := kafkaJars(ctx, o.Log)
 	if err != nil {
-		return nil, err
+		return k, err
 	}
-	k := kafkaHome{java: java, classPath: filepath.Join(jars, "*"), dir: filepath.Join(o.Dir, nameJavaKafka), partitions: o.Partitions}
-	s, err := startChild(ctx, nameJavaKafka, o.Options, spec{
+	k.classPath, k.partitions, k.number = filepath.Join(jars, "*"), o.Partitions, 1
+	k.cluster, err = clusterID()
+	return k, err
+}
+
+// start runs a node.
+func (k kafkaHome) start(ctx context.Context, o Options) (*JavaKafka, error) {
+	k.dir = filepath.Join(o.Dir, nameJavaKafka)
+	s, err := startChild(ctx, nameJavaKafka, o, spec{
 		prepare: k.prepare,
 		command: func(ports) command {
-			return command{path: java, dir: k.dir, args: k.args("-Xms256m", "-Xmx512m", "kafka.Kafka", k.config())}
+			return command{path: k.java, dir: k.dir, args: k.args("-Xms256m", "-Xmx512m", "kafka.Kafka", k.config())}
 		},
 		ready: func(ctx context.Context, p ports) error { return brokerAnswers(ctx, p.addr(roleKafka)) },
 	}, roleKafka, roleController)
 	if err != nil {
 		return nil, err
-	}
-	if err := createTopics(ctx, s.addr(roleKafka), o.Partitions, o.Topics); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", nameJavaKafka, err), s.Kill())
 	}
 	return &JavaKafka{s}, nil
 }
@@ -76,6 +123,9 @@ func (k *JavaKafka) Addr() string { return k.addr(roleKafka) }
 type kafkaHome struct {
 	java, classPath, dir string
 	partitions           int
+	cluster              string  // its id
+	number               int     // of the node, from 1
+	nodes                []ports // of the cluster; nil for one alone
 }
 
 func (k kafkaHome) config() string { return filepath.Join(k.dir, "server.properties") }
@@ -98,11 +148,7 @@ func (k kafkaHome) prepare(ctx context.Context, p ports) error {
 	if exists(filepath.Join(k.data(), "meta.properties")) {
 		return nil
 	}
-	id, err := clusterID()
-	if err != nil {
-		return fmt.Errorf("prepare kafka: %w", err)
-	}
-	format := k.args("kafka.tools.StorageTool", "format", "--standalone", "-t", id, "-c", k.config())
+	format := k.args("kafka.tools.StorageTool", "format", "-t", k.cluster, "-c", k.config())
 	out, err := exec.CommandContext(ctx, k.java, format...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("format kafka storage: %w\n%s", err, lastLines(out, tailLines))
@@ -110,13 +156,23 @@ func (k kafkaHome) prepare(ctx context.Context, p ports) error {
 	return nil
 }
 
-// properties is the configuration of one node that keeps single copies and lets groups form at once.
+// properties is the configuration of one node. Groups form at once.
 func (k kafkaHome) properties(p ports) []byte {
 	var out bytes.Buffer
+	nodes := k.nodes
+	if nodes == nil {
+		nodes = []ports{p}
+	}
+	var voters []string
+	for i, n := range nodes {
+		voters = append(voters, fmt.Sprintf("%d@%s", i+1, n.addr(roleController)))
+	}
+	copies := min(len(nodes), maxCopies)
+	replicas, inSync := strconv.Itoa(copies), strconv.Itoa(max(copies-1, 1))
 	for _, setting := range [][2]string{
 		{"process.roles", "broker,controller"},
-		{"node.id", "1"},
-		{"controller.quorum.bootstrap.servers", p.addr(roleController)},
+		{"node.id", strconv.Itoa(k.number)},
+		{"controller.quorum.voters", strings.Join(voters, ",")},
 		{"listeners", "PLAINTEXT://" + p.addr(roleKafka) + ",CONTROLLER://" + p.addr(roleController)},
 		{"advertised.listeners", "PLAINTEXT://" + p.addr(roleKafka) + ",CONTROLLER://" + p.addr(roleController)},
 		{"listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"},
@@ -125,13 +181,14 @@ func (k kafkaHome) properties(p ports) []byte {
 		{"log.dirs", k.data()},
 		{"num.partitions", strconv.Itoa(k.partitions)},
 		{"auto.create.topics.enable", "true"},
-		{"default.replication.factor", "1"},
-		{"offsets.topic.replication.factor", "1"},
+		{"default.replication.factor", replicas},
+		{"offsets.topic.replication.factor", replicas},
+		{"min.insync.replicas", inSync},
 		{"offsets.topic.num.partitions", "4"},
-		{"transaction.state.log.replication.factor", "1"},
-		{"transaction.state.log.min.isr", "1"},
-		{"share.coordinator.state.topic.replication.factor", "1"},
-		{"share.coordinator.state.topic.min.isr", "1"},
+		{"transaction.state.log.replication.factor", replicas},
+		{"transaction.state.log.min.isr", inSync},
+		{"share.coordinator.state.topic.replication.factor", replicas},
+		{"share.coordinator.state.topic.min.isr", inSync},
 		{"group.initial.rebalance.delay.ms", "0"},
 	} {
 		fmt.Fprintf(&out, "%s=%s\n", setting[0], setting[1])

@@ -5,15 +5,18 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 // Weaviate is a running Weaviate server: one node, anonymous access, no vectorizer modules. See the package comment
 // for Stop, Kill, Restart, Done and Err.
 type Weaviate struct{ *server }
 
-// Ports of a Weaviate node. All but the first two serve a cluster of one.
+// Ports of a Weaviate node. All but the first two are between nodes. On one machine a node's port for RPCs has to be the one after raft's.
 const (
 	roleHTTP     = "http"
 	roleGRPC     = "grpc"
@@ -23,6 +26,11 @@ const (
 	roleRaftRPC  = "raft-rpc"
 	roleProfiler = "profiler"
 )
+
+// BackupFolder is where in its directory a Weaviate keeps backups of kind "filesystem".
+const BackupFolder = "backups"
+
+var weaviateRoles = []string{roleHTTP, roleGRPC, roleGossip, roleData, roleRaft, roleRaftRPC, roleProfiler}
 
 // StartWeaviate starts Weaviate on the directory and returns when it is ready for requests, in 2-7 seconds. The first
 // call ever builds the server, which takes minutes. All of its ports are of loopback.
@@ -35,19 +43,77 @@ func StartWeaviate(ctx context.Context, o Options) (*Weaviate, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startWeaviate(ctx, binary, o, nil, func(p ports) []string {
+		return weaviateEnv(filepath.Join(o.Dir, NameWeaviate), "node1", p)
+	})
+}
+
+// StartWeaviateCluster starts nodes that know each other, below folders of their own.
+func StartWeaviateCluster(ctx context.Context, o Options, count int) ([]*Weaviate, error) {
+	binary, err := o.binary(ctx, NameWeaviate)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := placeNodes(o, NameWeaviate, count, weaviateRoles...)
+	if err != nil {
+		return nil, err
+	}
+	var raft []string
+	for i, n := range nodes {
+		raft = append(raft, fmt.Sprintf("node%d:%d", i+1, n.ports[roleRaft]))
+	}
+	return startNodes(nodes, func(i int, n node) (*Weaviate, error) {
+		// The first node begins alone, the others wait for it; one that comes back joins whichever is there.
+		var there []string
+		look := func(ctx context.Context, _ ports) error {
+			for there = nil; ; {
+				for k, other := range nodes {
+					if k != i && listens(ctx, other.ports.addr(roleGossip)) {
+						there = append(there, other.ports.addr(roleGossip))
+					}
+				}
+				if i == 0 || len(there) > 0 {
+					return nil
+				}
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(probeEvery):
+				}
+			}
+		}
+		return startWeaviate(ctx, binary, n.Options, look, func(p ports) []string {
+			return append(weaviateEnv(filepath.Join(n.Dir, NameWeaviate), fmt.Sprint("node", i+1), p),
+				"CLUSTER_IN_LOCALHOST=true", "CLUSTER_JOIN="+strings.Join(there, ","),
+				"RAFT_JOIN="+strings.Join(raft, ","), fmt.Sprint("RAFT_BOOTSTRAP_EXPECT=", count),
+				// Copies are compared every half minute otherwise, and what is younger than that is left for the next time.
+				"ASYNC_REPLICATION_FREQUENCY=5s", "ASYNC_REPLICATION_PROPAGATION_DELAY=5s")
+		})
+	})
+}
+
+func listens(ctx context.Context, addr string) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	return err == nil && conn.Close() == nil
+}
+
+func startWeaviate(
+	ctx context.Context, binary string, o Options, prepare func(context.Context, ports) error, env func(ports) []string,
+) (*Weaviate, error) {
 	s, err := startChild(ctx, NameWeaviate, o, spec{
+		prepare: prepare,
 		command: func(p ports) command {
 			return command{
 				path: binary,
 				args: []string{"--host", loopback, "--port", p.text(roleHTTP), "--scheme", "http"},
-				env:  weaviateEnv(filepath.Join(o.Dir, NameWeaviate), p),
+				env:  env(p),
 				dir:  o.Dir,
 			}
 		},
 		ready: func(ctx context.Context, p ports) error {
 			return getOK(ctx, "http://"+p.addr(roleHTTP)+"/v1/.well-known/ready", nil)
 		},
-	}, roleHTTP, roleGRPC, roleGossip, roleData, roleRaft, roleRaftRPC, roleProfiler)
+	}, weaviateRoles...)
 	if err != nil {
 		return nil, err
 	}
@@ -70,18 +136,19 @@ func (o Options) binary(ctx context.Context, name string) (string, error) {
 
 // weaviateEnv configures one small node that starts fast. Short timeouts are right for a cluster of one; a memtable
 // that is flushed early keeps fresh objects fast to search and tenants cheap in descriptors.
-func weaviateEnv(data string, p ports) []string {
+func weaviateEnv(data, name string, p ports) []string {
 	return []string{
 		"PERSISTENCE_DATA_PATH=" + data,
 		"AUTHENTICATION_ANONYMOUS_ACCESS_ENABLED=true",
 		"DISABLE_TELEMETRY=true",
 		"DEFAULT_VECTORIZER_MODULE=none",
-		"ENABLE_MODULES=",
+		"ENABLE_MODULES=backup-filesystem",
+		"BACKUP_FILESYSTEM_PATH=" + filepath.Join(filepath.Dir(data), BackupFolder),
 		"AUTOSCHEMA_ENABLED=false",
 		"LOG_LEVEL=warning",
 		"QUERY_DEFAULTS_LIMIT=25",
 
-		"CLUSTER_HOSTNAME=node1",
+		"CLUSTER_HOSTNAME=" + name,
 		"CLUSTER_ADVERTISE_ADDR=" + loopback,
 		"CLUSTER_BIND_ADDR=" + loopback,
 		"CLUSTER_GOSSIP_BIND_PORT=" + p.text(roleGossip),

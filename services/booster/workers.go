@@ -24,8 +24,12 @@ func (w workers) run(ctx context.Context) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 250*time.Millisecond, 15*time.Second
 	for {
+		all := w.create()
+		if len(all) == 0 {
+			return nil // the process has none of the roles that need one
+		}
 		began := time.Now()
-		err := runAll(ctx, w.create())
+		err := runAll(ctx, all)
 		if ctx.Err() != nil {
 			return nil
 		}

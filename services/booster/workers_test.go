@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"go.temporal.io/sdk/worker"
@@ -59,5 +60,14 @@ func TestWorkersBeginAnew(t *testing.T) {
 	}
 	if len(interrupted) != 2 {
 		t.Errorf("%d workers of the second two were interrupted, want both", len(interrupted))
+	}
+}
+
+// TestNoWorkersAreNoOutage has a process without a role that works for Temporal: there is nothing to begin anew.
+func TestNoWorkersAreNoOutage(t *testing.T) {
+	var said strings.Builder
+	w := workers{log: slog.New(slog.NewTextHandler(&said, nil)), create: func() []worker.Worker { return nil }}
+	if err := w.run(t.Context()); err != nil || said.Len() > 0 {
+		t.Errorf("%v, and it is logged: %s", err, said.String())
 	}
 }

@@ -17,11 +17,15 @@ import (
 
 // Redis says how to reach Redis.
 type Redis struct {
-	Addrs    []string      `env:"MNEME_REDIS_ADDRS" envDefault:"127.0.0.1:6379" desc:"host:port, comma-separated; several mean a cluster"`
+	Addrs    []string      `env:"MNEME_REDIS_ADDRS" envDefault:"127.0.0.1:6379" desc:"host:port, comma-separated; several mean a cluster, or Sentinels where there is a master's name"`
 	User     string        `env:"MNEME_REDIS_USER" desc:"Redis user; empty for the default one"`
 	Password config.Secret `env:"MNEME_REDIS_PASSWORD" desc:"Redis password; empty for none"`
 	TLS      bool          `env:"MNEME_REDIS_TLS" envDefault:"false" desc:"whether Redis speaks TLS; certificates are verified"`
 	DB       int           `env:"MNEME_REDIS_DB" envDefault:"0" desc:"Redis database, where it is not a cluster"`
+	// Master is what Sentinels know a primary by.
+	Master           string        `env:"MNEME_REDIS_SENTINEL_MASTER" desc:"name that Sentinels know the master by; the addresses are those of the Sentinels then. Empty where there are none"`
+	SentinelUser     string        `env:"MNEME_REDIS_SENTINEL_USER" desc:"user of the Sentinels; empty for the default one"`
+	SentinelPassword config.Secret `env:"MNEME_REDIS_SENTINEL_PASSWORD" desc:"password of the Sentinels; empty for none"`
 	// WeightsPrefix is the same in every service: not only the reranker needs it, but who erases a user, too.
 	WeightsPrefix string `env:"MNEME_REDIS_WEIGHTS_PREFIX" envDefault:"mneme:weights:" desc:"beginning of the keys of weights and traces"`
 	// DirectoryPrefix is the same in every service, too.
@@ -30,7 +34,13 @@ type Redis struct {
 
 // Validate checks what the types do not.
 func (r Redis) Validate() error {
-	return config.Require(len(r.Addrs) > 0, "MNEME_REDIS_ADDRS", r.Addrs, "at least one host:port")
+	return errors.Join(
+		config.Require(len(r.Addrs) > 0, "MNEME_REDIS_ADDRS", r.Addrs, "at least one host:port"),
+		config.Require(r.Master != "" || r.SentinelUser == "", "MNEME_REDIS_SENTINEL_USER", r.SentinelUser,
+			"a user only where MNEME_REDIS_SENTINEL_MASTER is set"),
+		config.Require(r.Master != "" || r.SentinelPassword == "", "MNEME_REDIS_SENTINEL_PASSWORD", r.SentinelPassword,
+			"a password only where MNEME_REDIS_SENTINEL_MASTER is set"),
+	)
 }
 
 // Open makes a client for what a service keeps in Redis itself; it does not wait for Redis. Close it when done.
@@ -62,6 +72,7 @@ func (r Redis) clientWithin(tel *telemetry.Telemetry, timeout time.Duration) (go
 	quiet()
 	c := goredis.NewUniversalClient(&goredis.UniversalOptions{
 		Addrs: r.Addrs, Username: r.User, Password: r.Password.Reveal(), DB: r.DB,
+		MasterName: r.Master, SentinelUsername: r.SentinelUser, SentinelPassword: r.SentinelPassword.Reveal(),
 		TLSConfig: verified(r.TLS), ContextTimeoutEnabled: true, DialTimeout: 2 * time.Second, ReadTimeout: timeout, WriteTimeout: timeout,
 	})
 	if err := redisotel.InstrumentMetrics(c, redisotel.WithMeterProvider(tel.Meter)); err != nil {

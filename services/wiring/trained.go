@@ -3,8 +3,10 @@ package wiring
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/mneme-memory/mneme/shared/decision"
@@ -12,8 +14,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// trainedPolicies are those of a folder, by version. A version that is not known is looked for anew, so that one can be put there at any
-// time; what a version is does not change while the process runs. It is safe for concurrent use.
+// trainedPolicies are those that the program comes with, and those of a folder, by version. A version that is not known is looked for anew,
+// so that one can be put there at any time; what a version is does not change while the process runs. It is safe for concurrent use.
 type trainedPolicies struct {
 	folder string
 	mu     sync.Mutex
@@ -27,8 +29,13 @@ func newTrainedPolicies(d Decisions) *trainedPolicies {
 // find returns the policy of a version. One that there is none of is a terminal error, so that no other tenant waits for it: the turns
 // become dead letters, which are replayed when the operator has put it there.
 func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
+	shipped := decision.Shipped()
+	if found := shipped[p.Version()]; found != nil {
+		return found, nil
+	}
 	if t == nil || t.folder == "" {
-		return nil, fault.Terminal("policy", "is %q, but MNEME_DECISION_POLICIES is not set", p)
+		return nil, fault.Terminal("policy", "is %q, want a version of %q, or one in MNEME_DECISION_POLICIES, which is not set", p,
+			slices.Sorted(maps.Keys(shipped)))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -48,7 +48,7 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 		{"MNEME_CONSOLIDATION_LINGER", "0s"}, {"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS", "0"},
 		{"MNEME_KAFKA_SASL", "kerberos"}, {"MNEME_KAFKA_MIN_INSYNC_REPLICAS", "-1"}, {"MNEME_KAFKA_RETENTION", "other:1h"},
 		{"MNEME_KAFKA_RETENTION", "mneme.feedback:0s"}, {"MNEME_TEMPORAL_TLS_CERT", "cert.pem"},
-		{"MNEME_EMBEDDING", "magic"}, {"MNEME_TENANTS_POLL", "soon"}, {"MNEME_LLM_TIMEOUT", "soon"},
+		{"MNEME_REDIS_SENTINEL_USER", "lonely"}, {"MNEME_EMBEDDING", "magic"}, {"MNEME_TENANTS_POLL", "soon"}, {"MNEME_LLM_TIMEOUT", "soon"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.variable+"="+tt.value, func(t *testing.T) {

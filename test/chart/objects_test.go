@@ -134,8 +134,8 @@ func TestDeploymentsCanBeOperated(t *testing.T) {
 				if len(from) != 1 || at[string](from[0], "configMapRef", "name") != configs[component].name() {
 					t.Errorf("%s: settings come from %v", component, from)
 				}
-				limits := at[map[string]any](container, "resources", "limits")
-				if len(at[map[string]any](container, "resources", "requests")) != 2 || limits["memory"] == nil {
+				requests, limits := at[map[string]any](container, "resources", "requests"), at[map[string]any](container, "resources", "limits")
+				if requests["cpu"] == nil || requests["memory"] == nil || limits["memory"] == nil || limits["ephemeral-storage"] == nil {
 					t.Errorf("%s: resources are %v", component, container["resources"])
 				}
 				checkGrace(t, all, component, d.pod(), container)

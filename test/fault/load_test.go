@@ -10,13 +10,13 @@ import (
 )
 
 // undisturbed forms the sessions where nothing breaks, in a system of its own, and returns what that leads to.
-func undisturbed(t *testing.T, sessions []dataset.Session) (want state) {
+func undisturbed(t *testing.T, sessions []dataset.Session) (want harness.State) {
 	t.Helper()
 	const tenant = "undisturbed"
 	t.Run(tenant, func(t *testing.T) {
 		sys := harness.Start(t, harness.Options{Tenants: known(tenant)})
 		sys.Publish(t, tenant, sessions...)
-		want = quiet(t, tenant, sys.Client(tenant), sessions)
+		want = harness.Quiet(t, tenant, sys.Client(tenant), sessions)
 		if deadLetters := sys.DeadLetters(t, ""); len(deadLetters) != 0 {
 			t.Fatalf("%d dead letters", len(deadLetters))
 		}
@@ -28,30 +28,11 @@ func undisturbed(t *testing.T, sessions []dataset.Session) (want state) {
 	return want
 }
 
-// quiet is the state once all sessions are formed and it has stopped changing.
-func quiet(t *testing.T, tenant string, c harness.Client, sessions []dataset.Session) state {
-	t.Helper()
-	await(t, "all sessions are formed", func(ctx context.Context) bool { return formed(ctx, c, sessions) == len(sessions) })
-	var last state
-	same := 0
-	await(t, "the state is stable", func(ctx context.Context) bool {
-		now, err := read(ctx, tenant, c, sessions)
-		if err != nil || last.diff(now) != "" {
-			same = 0
-		} else {
-			same++
-		}
-		last = now
-		return same == 10
-	})
-	return last
-}
-
 // instructive makes sure that the conversations lead to all that could be lost or doubled.
-func instructive(t *testing.T, s state) {
+func instructive(t *testing.T, s harness.State) {
 	t.Helper()
 	for _, part := range []string{"STATUS_ACTIVE", "STATUS_SUPERSEDED", " v2 ", " recent "} {
-		if !s.has(part) {
+		if !s.Has(part) {
 			t.Errorf("the undisturbed run leaves nothing with %q", part)
 		}
 	}

@@ -73,9 +73,9 @@ func must(t *testing.T, err error) {
 
 // run publishes sessions all the while, strikes when some of those published before are formed and others are not, and
 // lets each outage last until it is felt. In the end everything must be as if nothing had happened.
-func (o outages) run(t *testing.T, sys *harness.System, sessions []dataset.Session, want state) {
+func (o outages) run(t *testing.T, sys *harness.System, sessions []dataset.Session, want harness.State) {
 	client := sys.Client(o.tenant)
-	count := func(ctx context.Context) int { return formed(ctx, client, sessions) }
+	count := func(ctx context.Context) int { return harness.Formed(ctx, client, sessions) }
 	goOn, published := newLoad(t, sys, o.tenant, sessions).start(upTo(2), upTo(3), upTo(4), upTo(5), len(sessions))
 	goOn()
 	for i, b := range o.both {
@@ -98,7 +98,7 @@ func (o outages) run(t *testing.T, sys *harness.System, sessions []dataset.Sessi
 			restored.Sub(began).Round(time.Millisecond), time.Since(restored).Round(time.Millisecond))
 	}
 	published(t)
-	settled(t, o.tenant, client, sessions, want)
+	harness.AwaitState(t, o.tenant, client, sessions, want)
 	if letters := sys.DeadLetters(t, o.tenant+"/"); len(letters) != 0 {
 		t.Errorf("%d dead letters, the first because of %q", len(letters), letters[0].GetReason())
 	}

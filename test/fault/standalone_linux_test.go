@@ -35,13 +35,13 @@ func TestAKilledStandaloneGoesOn(t *testing.T) {
 
 	up := start(t, binary, dir)
 	mneme(t, binary, dir, "ingest", "--no-wait", half)
-	await(t, "some sessions are formed", func(ctx context.Context) bool { return formed(ctx, up.client, sessions) >= 3 })
+	await(t, "some sessions are formed", func(ctx context.Context) bool { return harness.Formed(ctx, up.client, sessions) >= 3 })
 	up.kill(t)
 	await(t, "no process of the folder is left", func(context.Context) bool { return len(processes(t, dir)) == 0 })
 
 	up = start(t, binary, dir)
 	mneme(t, binary, dir, "ingest", whole)
-	settled(t, standalone.LocalTenant, up.client, sessions, want)
+	harness.AwaitState(t, standalone.LocalTenant, up.client, sessions, want)
 	if out := mneme(t, binary, dir, "replay", "--list", "--json"); strings.Contains(out, `"reason"`) {
 		t.Errorf("there are dead letters: %s", out)
 	}

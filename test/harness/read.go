@@ -29,14 +29,21 @@ type Client struct {
 func (s *System) Client(tenant string) Client { return s.ClientWithKey(KeyOf(tenant)) }
 
 // ClientWithKey calls with a key, or with no credential where it is empty.
-func (s *System) ClientWithKey(key string) Client {
-	url := "http://" + s.units[Utilizer].addr
+func (s *System) ClientWithKey(key string) Client { return s.clientOver(s.client, key) }
+
+// ClientOver is Client over an HTTP client of the caller's.
+func (s *System) ClientOver(client *http.Client, tenant string) Client {
+	return s.clientOver(client, KeyOf(tenant))
+}
+
+func (s *System) clientOver(client *http.Client, key string) Client {
+	url := "http://" + s.utilizer
 	bearer := connect.WithInterceptors(credential(key))
 	return Client{
-		mnemev1connect.NewUtilizerServiceClient(s.client, url, bearer),
-		mnemev1connect.NewMemoryServiceClient(s.client, url, bearer),
-		mnemev1connect.NewUserDataServiceClient(s.client, url, bearer),
-		mnemev1connect.NewDiagnosisServiceClient(s.client, url, bearer),
+		mnemev1connect.NewUtilizerServiceClient(client, url, bearer),
+		mnemev1connect.NewMemoryServiceClient(client, url, bearer),
+		mnemev1connect.NewUserDataServiceClient(client, url, bearer),
+		mnemev1connect.NewDiagnosisServiceClient(client, url, bearer),
 	}
 }
 

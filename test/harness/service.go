@@ -23,12 +23,15 @@ const (
 	Booster  = "booster"
 	Reranker = "reranker"
 	Utilizer = "utilizer"
+	Gateway  = "gateway"
 )
 
 var errNotProcess = errors.New("only a service that is a process can be killed: Options.Processes")
 
 // unit is one service over its restarts: always at the same address, always with the same log.
 type unit struct {
+	name string
+	// service is what runs in this process.
 	service runner.Service
 	// binary is the program; empty where the service runs in this process.
 	binary  string
@@ -60,7 +63,7 @@ func (u *unit) start() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.run != nil {
-		return fmt.Errorf("%s runs already", u.service.Name())
+		return fmt.Errorf("%s runs already", u.name)
 	}
 	log, err := os.OpenFile(u.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -131,7 +134,7 @@ func (u *unit) end(ctx context.Context, how func(*run) error) error {
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		return fmt.Errorf("%s does not end: %w", u.service.Name(), ctx.Err())
+		return fmt.Errorf("%s does not end: %w", u.name, ctx.Err())
 	}
 	u.mu.Lock()
 	u.run = nil
@@ -141,7 +144,7 @@ func (u *unit) end(ctx context.Context, how func(*run) error) error {
 
 func (u *unit) stop(ctx context.Context) error {
 	if err := u.end(ctx, func(r *run) error { return r.ask() }); err != nil {
-		return fmt.Errorf("stop %s: %w", u.service.Name(), err)
+		return fmt.Errorf("stop %s: %w", u.name, err)
 	}
 	return nil
 }
@@ -152,18 +155,40 @@ func (u *unit) kill(ctx context.Context) error {
 	if err == nil || errors.As(err, &exit) {
 		return nil
 	}
-	return fmt.Errorf("kill %s: %w", u.service.Name(), err)
+	return fmt.Errorf("kill %s: %w", u.name, err)
 }
+
+// Process is a program of a service as a process of its own, which the test starts and ends.
+type Process struct{ unit unit }
+
+// NewProcess returns a process that does not run yet. Its environ says that it listens at addr.
+func NewProcess(name, program, addr, logPath string, environ map[string]string) *Process {
+	return &Process{unit{name: name, binary: program, addr: addr, logPath: logPath, environ: environ}}
+}
+
+// Start starts it, without waiting until it is ready.
+func (p *Process) Start() error { return p.unit.start() }
+
+// Ready asks as a readiness probe does. An error says that the process has ended by itself.
+func (p *Process) Ready(ctx context.Context, client *http.Client) (bool, error) {
+	return p.unit.ready(ctx, client)
+}
+
+// Stop ends it in order; that it does not end before ctx does, or not with exit code 0, is an error.
+func (p *Process) Stop(ctx context.Context) error { return p.unit.stop(ctx) }
+
+// Kill ends it as kill -9 does.
+func (p *Process) Kill(ctx context.Context) error { return p.unit.kill(ctx) }
 
 // ready asks /readyz; an error of a service that has ended by itself is final.
 func (u *unit) ready(ctx context.Context, client *http.Client) (bool, error) {
 	r := u.running()
 	if r == nil {
-		return false, fmt.Errorf("%s does not run", u.service.Name())
+		return false, fmt.Errorf("%s does not run", u.name)
 	}
 	select {
 	case <-r.done:
-		return false, fmt.Errorf("%s ended: %w", u.service.Name(), r.err)
+		return false, fmt.Errorf("%s ended: %w", u.name, r.err)
 	default:
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+u.addr+"/readyz", nil)
@@ -181,7 +206,8 @@ func (u *unit) ready(ctx context.Context, client *http.Client) (bool, error) {
 // Ports are chosen below those from which systems pick the local end of connections, so that a stopped service's stays free.
 const firstPort, lastPort, portTries = 15000, 32000, 1000
 
-func freeAddr() (string, error) {
+// FreeAddr is an address on loopback that nobody listens at.
+func FreeAddr() (string, error) {
 	for range portTries {
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
 		l, err := net.Listen("tcp", addr)
@@ -192,8 +218,12 @@ func freeAddr() (string, error) {
 	return "", fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
 }
 
-// build builds the services' programs into the cache, or does nothing where they are up to date, and returns their folder.
-func build(ctx context.Context, root string) (string, error) {
+// Programs builds the services' programs into the cache, or does nothing where they are up to date, and returns their folder.
+func Programs(ctx context.Context) (string, error) {
+	root, err := repository()
+	if err != nil {
+		return "", err
+	}
 	dir := filepath.Join(root, ".cache", "services")
 	if cache := os.Getenv("MNEME_CACHE_DIR"); cache != "" {
 		dir = filepath.Join(cache, "services")
@@ -203,7 +233,7 @@ func build(ctx context.Context, root string) (string, error) {
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
 		"./services/saliencyfilter/cmd/saliency-filter", "./services/booster/cmd/booster",
-		"./services/reranker/cmd/reranker", "./services/utilizer/cmd/utilizer")
+		"./services/reranker/cmd/reranker", "./services/utilizer/cmd/utilizer", "./services/gateway/cmd/gateway")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build services: %w\n%s", err, out)

@@ -26,6 +26,8 @@ type Options struct {
 	Tenants []Tenant
 	// Environ are settings of the services beyond those of Servers.Environ.
 	Environ map[string]string
+	// Utilizer is the address of utilizers that the caller runs, with the other services; none are started then.
+	Utilizer string
 	// Servers are used, and left running at the end; nil starts new ones.
 	Servers *Servers
 }
@@ -37,6 +39,7 @@ type System struct {
 	Traces *traceview.Store
 
 	units     map[string]*unit
+	utilizer  string // its address
 	client    *http.Client
 	tel       *telemetry.Telemetry
 	busClient *wiring.BusClient
@@ -121,27 +124,28 @@ func (s *System) bus() wiring.Bus {
 
 // define gives every service an address and settings.
 func (s *System) define(ctx context.Context, dir string, o Options) error {
+	if s.utilizer = o.Utilizer; s.utilizer != "" {
+		return nil
+	}
 	programs := ""
 	if o.Processes {
-		root, err := repository()
-		if err != nil {
-			return err
-		}
-		if programs, err = build(ctx, root); err != nil {
+		var err error
+		if programs, err = Programs(ctx); err != nil {
 			return err
 		}
 	}
 	for _, service := range standalone.Services() {
-		addr, err := freeAddr()
+		addr, err := FreeAddr()
 		if err != nil {
 			return err
 		}
-		u := &unit{service: service, addr: addr, logPath: filepath.Join(dir, service.Name()+".log")}
+		u := &unit{name: service.Name(), service: service, addr: addr, logPath: filepath.Join(dir, service.Name()+".log")}
 		if o.Processes {
 			u.binary = filepath.Join(programs, service.Name())
 		}
 		s.units[service.Name()] = u
 	}
+	s.utilizer = s.units[Utilizer].addr
 	for _, u := range s.units {
 		u.environ = s.Servers.Environ(map[string]string{
 			"MNEME_HTTP_ADDR":             u.addr,
@@ -172,7 +176,7 @@ func (s *System) startAll(ctx context.Context) error {
 func (s *System) awaitReady(ctx context.Context, u *unit) error {
 	err := poll(ctx, func(ctx context.Context) (bool, error) { return u.ready(ctx, s.client) })
 	if err != nil {
-		return fmt.Errorf("%s is not ready: %w\n%s", u.service.Name(), err, tail(u.logPath, logTail))
+		return fmt.Errorf("%s is not ready: %w\n%s", u.name, err, tail(u.logPath, logTail))
 	}
 	return nil
 }

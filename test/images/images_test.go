@@ -202,6 +202,9 @@ func TestBothBuildsAgree(t *testing.T) {
 			}
 		}
 	}
+	if !strings.Contains(string(docker), "\nCOPY --from=build /out/THIRD_PARTY_LICENSES /THIRD_PARTY_LICENSES\n") {
+		t.Error("the images are without the licences of what is in them")
+	}
 	if !strings.Contains(string(docker), fmt.Sprintf("USER %d:%d", user, user)) {
 		t.Error("the images run as another user")
 	}

@@ -78,7 +78,7 @@ var order = []string{
 	"evaluation/dataset", "evaluation/score", "evaluation/synthesis", "evaluation/corpus", "evaluation/formation", "evaluation/training",
 	"evaluation/baseline", "evaluation/recall", "evaluation/learning", "evaluation/relating", "evaluation/followup", "evaluation/requests",
 	"evaluation/modelcheck", "evaluation/export", "evaluation/reinforcement", "evaluation/trainer",
-	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/cli",
+	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/kustomize", "local/cli",
 	"cmd",
 	"test",
 }

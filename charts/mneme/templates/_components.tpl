@@ -106,6 +106,8 @@ MNEME_KAFKA_RETENTION: {path: kafka.retention, value: {{ join "," $retention | q
 MNEME_REDIS_ADDRS: {path: redis.addresses, value: {{ join "," $v.redis.addresses | quote }}}
 MNEME_REDIS_TLS: {path: redis.tls, value: {{ $v.redis.tls | toString | quote }}}
 MNEME_REDIS_USER: {path: redis.user, value: {{ $v.redis.user | quote }}}
+MNEME_REDIS_SENTINEL_MASTER: {path: redis.sentinel.master, value: {{ $v.redis.sentinel.master | quote }}}
+MNEME_REDIS_SENTINEL_USER: {path: redis.sentinel.user, value: {{ $v.redis.sentinel.user | quote }}}
 MNEME_REDIS_DB: {path: redis.db, value: {{ int $v.redis.db | quote }}}
 MNEME_TEMPORAL_ADDR: {path: temporal.address, value: {{ $v.temporal.address | quote }}}
 MNEME_TEMPORAL_NAMESPACE: {path: temporal.namespace, value: {{ $v.temporal.namespace | quote }}}
@@ -115,6 +117,7 @@ MNEME_TEMPORAL_TLS_KEY: {path: temporal.tls.existingSecret, value: {{ ternary "/
 MNEME_WEAVIATE_HTTP: {path: weaviate.http, value: {{ $v.weaviate.http | quote }}}
 MNEME_WEAVIATE_GRPC: {path: weaviate.grpc, value: {{ $v.weaviate.grpc | quote }}}
 MNEME_WEAVIATE_TLS: {path: weaviate.tls, value: {{ $v.weaviate.tls | toString | quote }}}
+MNEME_WEAVIATE_REPLICAS: {path: weaviate.replicas, value: {{ int $v.weaviate.replicas | quote }}}
 MNEME_WEAVIATE_PREFIX: {path: weaviate.prefix, value: {{ $v.weaviate.prefix | quote }}}
 MNEME_LLM_BASE_URL: {path: model.baseUrl, value: {{ $v.model.baseUrl | quote }}}
 MNEME_LLM_MODEL: {path: model.name, value: {{ $v.model.name | quote }}}
@@ -136,6 +139,7 @@ MNEME_LOG_LEVEL: {path: telemetry.logLevel, value: {{ $v.telemetry.logLevel | qu
 {{- $v := .Values -}}
 MNEME_KAFKA_PASSWORD: {path: kafka.sasl, name: {{ $v.kafka.sasl.existingSecret | quote }}, key: {{ $v.kafka.sasl.passwordKey | quote }}}
 MNEME_REDIS_PASSWORD: {path: redis.auth, name: {{ $v.redis.auth.existingSecret | quote }}, key: {{ $v.redis.auth.passwordKey | quote }}}
+MNEME_REDIS_SENTINEL_PASSWORD: {path: redis.sentinel.auth, name: {{ $v.redis.sentinel.auth.existingSecret | quote }}, key: {{ $v.redis.sentinel.auth.passwordKey | quote }}}
 MNEME_TEMPORAL_API_KEY: {path: temporal.apiKey, name: {{ $v.temporal.apiKey.existingSecret | quote }}, key: {{ $v.temporal.apiKey.key | quote }}}
 MNEME_WEAVIATE_API_KEY: {path: weaviate.apiKey, name: {{ $v.weaviate.apiKey.existingSecret | quote }}, key: {{ $v.weaviate.apiKey.key | quote }}}
 MNEME_LLM_API_KEY: {path: model.apiKey, name: {{ $v.model.apiKey.existingSecret | quote }}, key: {{ $v.model.apiKey.key | quote }}}

@@ -130,7 +130,8 @@ func (s *Store) Begin(ctx context.Context, scope Scope, key string, body []byte)
 	}
 	answer, err := s.run(ctx, s.begin, keys, c.token, r.fingerprint(body), s.o.Lease.Milliseconds(), (s.o.Keep + day).Milliseconds())
 	if err != nil {
-		return nil, nil, s.fail(ctx, "begin", err)
+		// Perhaps only the answer was late: then the request, made again, would be refused until the lease is over.
+		return nil, nil, s.fail(ctx, "begin", errors.Join(err, c.Release(context.WithoutCancel(ctx))))
 	}
 	switch answer[0] {
 	case claimed:

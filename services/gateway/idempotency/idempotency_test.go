@@ -415,3 +415,40 @@ func TestAnErasureTakesAnswersThatAreOnTheirWay(t *testing.T) {
 		t.Errorf("%d calls; the same request is answered %d %s", next.calls, w.Code, w.Body)
 	}
 }
+
+// lateAnswer has the answer to the first script come too late.
+type lateAnswer struct{ goredis.Hook }
+
+func (h *lateAnswer) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	first := true
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		if strings.HasPrefix(cmd.Name(), "eval") && err == nil && first {
+			first = false
+			cmd.SetErr(context.DeadlineExceeded)
+			return context.DeadlineExceeded
+		}
+		return err
+	}
+}
+
+func (h *lateAnswer) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (h *lateAnswer) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+// A Redis that took the claim, and whose answer did not come in time, leaves nothing behind that refuses the request made again.
+func TestAClaimWhoseAnswerIsLateIsGivenBack(t *testing.T) {
+	client := goredis.NewClient(&goredis.Options{Addr: miniredis.RunT(t).Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(&lateAnswer{})
+	store, scope := idempotency.New(client, idempotency.Options{}), idempotency.Scope{Tenant: "acme"}
+	var p door.Problem
+	if _, _, err := store.Begin(t.Context(), scope, "k", nil); !errors.As(err, &p) || p.Status != http.StatusServiceUnavailable {
+		t.Errorf("got %v, want 503", err)
+	}
+	if _, claim, err := store.Begin(t.Context(), scope, "k", nil); err != nil || claim == nil {
+		t.Errorf("the request made again: %v", err)
+	}
+}

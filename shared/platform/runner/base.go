@@ -31,7 +31,7 @@ type Base struct {
 	// DrainDelay is waited between losing readiness and refusing connections.
 	DrainDelay time.Duration `env:"MNEME_DRAIN_DELAY" envDefault:"0s" desc:"time between /readyz failing and the server closing, for load balancers to notice"`
 	// StopTimeout bounds each stage of the end.
-	StopTimeout time.Duration `env:"MNEME_SHUTDOWN_TIMEOUT" envDefault:"10s" desc:"longest time of each stage of shutting down: open requests, background work, each closing step, telemetry"`
+	StopTimeout time.Duration `env:"MNEME_SHUTDOWN_TIMEOUT" envDefault:"10s" desc:"longest time of each stage of shutting down: open requests, background work, closing, telemetry"`
 	// RetryMax is the longest pause between two attempts to start.
 	RetryMax time.Duration `env:"MNEME_START_RETRY_MAX" envDefault:"15s" desc:"longest pause between attempts to start while a dependency is down; the first is 0.25 s, then growing"`
 	// Telemetry is about traces, metrics and logs.

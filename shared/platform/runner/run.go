@@ -138,26 +138,34 @@ func missing(err error) string {
 // stop ends everything in order; a stage that fails or hangs does not keep the next from running.
 func (p *process) stop(ctx context.Context, app *App, tasks *taskGroup) error {
 	p.health.lack("shutdown")
+	p.server.drain()
 	p.tel.Log.Info("stopping")
 	if p.base.DrainDelay > 0 {
 		<-time.After(p.base.DrainDelay)
 	}
 	errs := []error{p.bounded(ctx, p.server.stop), p.bounded(ctx, tasks.stop)}
+	closing, cancel := p.stage(ctx)
+	defer cancel()
 	for i := len(app.Close) - 1; i >= 0; i-- {
-		if err := p.bounded(ctx, app.Close[i].Run); err != nil {
+		if err := within(closing, app.Close[i].Run); err != nil {
 			errs = append(errs, fmt.Errorf("close %s: %w", app.Close[i].Name, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// bounded runs one stage and gives up on it when its time is over, even if it ignores its context:
-// the process is about to end, so what is left behind goes with it.
+// bounded runs one stage within its time.
 func (p *process) bounded(ctx context.Context, stage func(context.Context) error) error {
 	ctx, cancel := p.stage(ctx)
 	defer cancel()
+	return within(ctx, stage)
+}
+
+// within runs a step and gives up on it when ctx ends, even if it ignores that: the process is about to end, so what is left behind goes
+// with it. A step that begins when ctx has ended still has a moment.
+func within(ctx context.Context, step func(context.Context) error) error {
 	done := make(chan error, 1)
-	go func() { done <- stage(ctx) }()
+	go func() { done <- step(ctx) }()
 	select {
 	case err := <-done:
 		return err

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -123,6 +125,43 @@ func TestReadinessGoesBeforeTheServerCloses(t *testing.T) {
 	}
 }
 
+func TestAnswersEndTheirConnectionsBeforeTheServerCloses(t *testing.T) {
+	for name, protocol := range protocols {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := launch(t, serving(&runner.App{Handler: http.NotFoundHandler()}), map[string]string{"MNEME_DRAIN_DELAY": "2s"})
+			i.awaitStatus("/readyz", http.StatusOK)
+			client := clientOf(t, protocol)
+			reused := func() (again bool) {
+				trace := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+					GotConn: func(c httptrace.GotConnInfo) { again = c.Reused },
+				})
+				req, err := http.NewRequestWithContext(trace, http.MethodPost, i.url+"/rpc", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, res.Body); errors.Join(err, res.Body.Close()) != nil {
+					t.Error(err)
+				}
+				return again
+			}
+			if reused() || !reused() {
+				t.Error("a connection is not kept while the service is ready")
+			}
+			i.cancel()
+			await(t, func() bool { return slices.Equal(i.failing(), []string{"shutdown"}) })
+			await(t, func() bool { return !reused() })
+			if err := <-i.result; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestReadyNamesFailingChecksWithoutInternals(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
@@ -231,7 +270,7 @@ func TestStagesThatHangAreGivenUp(t *testing.T) {
 	hang := func(context.Context) error { <-release; return nil }
 	i := launch(t, serving(&runner.App{
 		Background: []runner.Task{{Name: "deaf", Run: hang}},
-		Close:      []runner.Step{log.step("first"), {Name: "stuck", Run: hang}},
+		Close:      []runner.Step{log.step("first"), {Name: "stuck too", Run: hang}, {Name: "stuck", Run: hang}},
 	}), map[string]string{"MNEME_SHUTDOWN_TIMEOUT": "20ms"})
 	i.awaitStatus("/readyz", http.StatusOK)
 	err := i.end()
@@ -242,6 +281,23 @@ func TestStagesThatHangAreGivenUp(t *testing.T) {
 	}
 	if !slices.Equal(log.events, []string{"close first"}) {
 		t.Errorf("order was %q", log.events)
+	}
+}
+
+// TestClosingHasTheTimeOfOneStage has two steps hang: together they may take no longer than one alone.
+func TestClosingHasTheTimeOfOneStage(t *testing.T) {
+	var first, second time.Time // when the steps were given up
+	hang := func(given *time.Time) func(context.Context) error {
+		return func(ctx context.Context) error { *given, _ = ctx.Deadline(); <-ctx.Done(); return ctx.Err() }
+	}
+	i := launch(t, serving(&runner.App{Close: []runner.Step{{Name: "b", Run: hang(&second)}, {Name: "a", Run: hang(&first)}}}),
+		map[string]string{"MNEME_SHUTDOWN_TIMEOUT": "20ms"})
+	i.awaitStatus("/readyz", http.StatusOK)
+	if err := i.end(); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("ended with %v", err)
+	}
+	if first.IsZero() || !first.Equal(second) {
+		t.Errorf("the steps had time until %v and %v, want the same", first, second)
 	}
 }
 

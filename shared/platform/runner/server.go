@@ -27,6 +27,7 @@ type server struct {
 	addr    string
 	metrics *http.Server // nil where http serves them
 	routes  atomic.Pointer[http.Handler]
+	ending  atomic.Bool
 	failed  chan error
 }
 
@@ -91,6 +92,9 @@ func (s *server) mux(base Base, h *health, tel *telemetry.Telemetry) http.Handle
 	}
 	routes := http.MaxBytesHandler(http.HandlerFunc(s.serveRoutes), int64(base.MaxBody))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.ending.Load() {
+			w.Header().Set("Connection", "close") // in HTTP/2 it has net/http send GOAWAY instead
+		}
 		if _, pattern := own.Handler(r); strings.HasSuffix(pattern, " "+r.URL.Path) {
 			own.ServeHTTP(w, r)
 			return
@@ -118,6 +122,10 @@ func (s *server) open(routes http.Handler) {
 	}
 	s.routes.Store(&routes)
 }
+
+// drain has every answer end its connection. Load balancers withdraw an endpoint from new connections only: those that clients keep would
+// be cut off when the server stops, perhaps under a request that is on its way.
+func (s *server) drain() { s.ending.Store(true) }
 
 // stop takes no more requests and lets the open ones finish until ctx ends; then it cuts them off.
 func (s *server) stop(ctx context.Context) error {

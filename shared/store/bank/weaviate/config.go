@@ -19,6 +19,8 @@ type Config struct {
 	APIKey  config.Secret `env:"MNEME_WEAVIATE_API_KEY" desc:"Weaviate API key; empty for anonymous access"`
 	Prefix  string        `env:"MNEME_WEAVIATE_PREFIX" envDefault:"Mneme" desc:"beginning of the collections' names"`
 	Timeout time.Duration `env:"MNEME_WEAVIATE_TIMEOUT" envDefault:"10s" desc:"longest wait for one request"`
+	// Replicas is how many nodes keep each object. A collection cannot be given another number later.
+	Replicas int `env:"MNEME_WEAVIATE_REPLICAS" envDefault:"0" desc:"nodes that keep each object of a new collection, 3 where one may be away; an existing collection keeps its own; 0 is the server's default"`
 }
 
 // Validate reports the first setting that cannot work.
@@ -32,6 +34,8 @@ func (c Config) Validate() error {
 		return fault.Terminal("MNEME_WEAVIATE_PREFIX", "is %q, want a capital letter and up to 63 letters and digits", c.Prefix)
 	case c.Timeout <= 0:
 		return fault.Terminal("MNEME_WEAVIATE_TIMEOUT", "is %s, want more than 0", c.Timeout)
+	case c.Replicas < 0:
+		return fault.Terminal("MNEME_WEAVIATE_REPLICAS", "is %d, want 0 or more", c.Replicas)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func connect(ctx context.Context, cfg Config, dimension int) (*Bank, error) {
 		return nil, err
 	}
 	return &Bank{
-		collections: collections{prefix: cfg.Prefix}, dimension: dimension,
+		collections: collections{prefix: cfg.Prefix, replicas: cfg.Replicas}, dimension: dimension,
 		rest: rest, http: web, conn: conn, search: pb.NewWeaviateClient(conn),
 	}, nil
 }

@@ -85,10 +85,11 @@ func TestConformance(t *testing.T) {
 func TestConfigRefusesWhatCannotWork(t *testing.T) {
 	good := newConfig()
 	cases := map[string]func(*weaviate.Config){
-		"MNEME_WEAVIATE_HTTP":    func(c *weaviate.Config) { c.HTTP = "" },
-		"MNEME_WEAVIATE_GRPC":    func(c *weaviate.Config) { c.GRPC = "" },
-		"MNEME_WEAVIATE_PREFIX":  func(c *weaviate.Config) { c.Prefix = "lower" },
-		"MNEME_WEAVIATE_TIMEOUT": func(c *weaviate.Config) { c.Timeout = 0 },
+		"MNEME_WEAVIATE_HTTP":     func(c *weaviate.Config) { c.HTTP = "" },
+		"MNEME_WEAVIATE_GRPC":     func(c *weaviate.Config) { c.GRPC = "" },
+		"MNEME_WEAVIATE_PREFIX":   func(c *weaviate.Config) { c.Prefix = "lower" },
+		"MNEME_WEAVIATE_TIMEOUT":  func(c *weaviate.Config) { c.Timeout = 0 },
+		"MNEME_WEAVIATE_REPLICAS": func(c *weaviate.Config) { c.Replicas = -1 },
 	}
 	if err := good.Validate(); err != nil {
 		t.Errorf("Validate: %v", err)

@@ -85,8 +85,11 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 ) ([]*pb.SearchResult, error) {
 	req := &pb.SearchRequest{
 		Collection: collection, Limit: maxResults,
-		Properties: &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
-		Metadata:   &pb.MetadataRequest{Uuid: true},
+		// One replica answers. With more, Weaviate 1.35.2 repairs a replica whose object is older by what the search has read of the
+		// newer one: the properties that were asked for, so that all others are lost there.
+		ConsistencyLevel: pb.ConsistencyLevel_CONSISTENCY_LEVEL_ONE.Enum(),
+		Properties:       &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
+		Metadata:         &pb.MetadataRequest{Uuid: true},
 		// These say which of the protocol's formats is meant; without them it is the first one.
 		//lint:ignore SA1019 deprecated, but this is what asks the server for the newest of its formats
 		Uses_123Api: true, Uses_125Api: true, Uses_127Api: true,

@@ -11,7 +11,10 @@ import (
 const schemaVersion = 6
 
 // collections names the collections of one bank.
-type collections struct{ prefix string }
+type collections struct {
+	prefix   string
+	replicas int // 0 is the server's default
+}
 
 func (c collections) memory() string  { return c.prefix + "Memory" }
 func (c collections) turn() string    { return c.prefix + "Turn" }
@@ -68,7 +71,23 @@ func (c collections) classes() []*models.Class {
 		stored("decidedAt", "date"))
 	meta := class(c.meta(), "What the bank was filled with.",
 		stored("schemaVersion", "int"), stored("embeddingModel", "text"), stored("dimension", "int"))
-	return []*models.Class{memories, turns, sessions, core, dropped, meta}
+	all := []*models.Class{memories, turns, sessions, core, dropped, meta}
+	for _, each := range all {
+		each.ReplicationConfig = c.replication()
+	}
+	return all
+}
+
+// replication has a node that was away catch up by itself, and what was deleted or written again meanwhile be what was done last: by the
+// server's default an erased object would come back with the node.
+func (c collections) replication() *models.ReplicationConfig {
+	if c.replicas == 0 {
+		return nil
+	}
+	return &models.ReplicationConfig{
+		Factor: int64(c.replicas), AsyncEnabled: c.replicas > 1,
+		DeletionStrategy: models.ReplicationConfigDeletionStrategyTimeBasedResolution,
+	}
 }
 
 // class makes a collection without vectors.

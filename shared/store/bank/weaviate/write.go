@@ -85,11 +85,31 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 		}
 	}
 	for _, id := range ids {
-		if _, ok := known[id]; !ok {
-			return nil, fault.Terminal("write.target", "%s: %w", id, bank.ErrNotFound)
+		if _, ok := known[id]; ok {
+			continue
+		}
+		if known[id], err = b.statusOf(ctx, scope, id); err != nil {
+			return nil, err
 		}
 	}
 	return known, nil
+}
+
+// statusOf returns the state of an entry that a search has not found, which is a terminal error where there is none. A search asks one
+// replica alone, which may have been away when the entry was written; by its id most of them are asked, and the one that lacks it gets it.
+func (b *Bank) statusOf(ctx context.Context, scope memory.Scope, id string) (memory.Status, error) {
+	found, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
+		WithID(objectID(hashID(scope.User), id)).Do(ctx)
+	absent := refusedWith(err, http.StatusNotFound) || refusedWith(err, http.StatusUnprocessableEntity) // the entry, or the tenant
+	if err != nil && !absent {
+		return "", failed(ctx, "read memory "+id, err)
+	}
+	if absent || len(found) != 1 {
+		return "", fault.Terminal("write.target", "%s: %w", id, bank.ErrNotFound)
+	}
+	kept, _ := found[0].Properties.(map[string]any)
+	status, _ := kept[propStatus].(string)
+	return memory.Status(status), nil
 }
 
 // put creates the entries that do not exist. It creates one by one, because the server

@@ -1,4 +1,4 @@
-package fault_test
+package harness
 
 import (
 	"context"
@@ -14,29 +14,32 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/shared/memory"
-	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// state is everything a tenant can see of its users' memories, a line each: entries, sessions and working memory.
+// State is everything a tenant can see of its users' memories, a line each: entries, sessions and working memory.
 // Only when something was written, and in which trace, is left out. Entries are named by what their ids derive from
 // beside tenant and user, so that the states of tenants compare.
-type state []string
+type State []string
 
-// read reads the state. Several services are asked, so it is only comparable when nothing is under way.
-func read(ctx context.Context, tenant string, c harness.Client, sessions []dataset.Session) (state, error) {
-	var out state
-	for _, s := range speakers {
-		listed, err := c.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: s.user, PageSize: 1000}))
+// ReadState reads the state of the sessions' users. Several services are asked, so it is only comparable when nothing is under way.
+func ReadState(ctx context.Context, tenant string, c Client, sessions []dataset.Session) (State, error) {
+	var out State
+	users := map[string]bool{}
+	for _, s := range sessions {
+		users[s.User] = true
+	}
+	for user := range users {
+		listed, err := c.ListMemories(ctx, connect.NewRequest(&mnemev1.ListMemoriesRequest{UserId: user, PageSize: 1000}))
 		if err != nil {
 			return nil, fmt.Errorf("list memories: %w", err)
 		}
-		out = append(out, entries(memory.Scope{Tenant: tenant, User: s.user}, listed.Msg.GetMemories())...)
-		recent, err := c.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: s.user}))
+		out = append(out, entries(memory.Scope{Tenant: tenant, User: user}, listed.Msg.GetMemories())...)
+		recent, err := c.GetWorkingMemory(ctx, connect.NewRequest(&mnemev1.GetWorkingMemoryRequest{UserId: user}))
 		if err != nil {
 			return nil, fmt.Errorf("read working memory: %w", err)
 		}
 		for i, t := range recent.Msg.GetTurns() {
-			out = append(out, fmt.Sprintf("%s recent %02d %s %q", s.user, i, t.GetTurnId(), t.GetText()))
+			out = append(out, fmt.Sprintf("%s recent %02d %s %q", user, i, t.GetTurnId(), t.GetText()))
 		}
 	}
 	for _, s := range sessions {
@@ -68,7 +71,7 @@ func entries(scope memory.Scope, ms []*mnemev1.Memory) []string {
 		slices.Sort(before)
 		out = append(out, fmt.Sprintf("%s entry %s v%d %s %s %q topic=%q keywords=%q session=%s sources=%v after=%v valid=%s..%s",
 			scope.User, names[m.GetId()], m.GetVersion(), m.GetStatus(), m.GetKind(), m.GetContent(), m.GetTopic(), m.GetKeywords(),
-			m.GetSessionId(), m.GetSourceTurnIds(), before, moment(m.GetValidFrom()), moment(m.GetValidTo())))
+			m.GetSessionId(), m.GetSourceTurnIds(), before, stamp(m.GetValidFrom()), stamp(m.GetValidTo())))
 	}
 	return out
 }
@@ -86,15 +89,15 @@ func name(scope memory.Scope, m *mnemev1.Memory) string {
 	return m.GetId()
 }
 
-func moment(t *timestamppb.Timestamp) string {
+func stamp(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return "-"
 	}
 	return t.AsTime().Format(time.RFC3339Nano)
 }
 
-// diff tells what is missing and what is too much.
-func (want state) diff(got state) string {
+// Diff tells what is missing and what is too much.
+func (want State) Diff(got State) string {
 	count := map[string]int{}
 	for _, line := range want {
 		count[line]++
@@ -115,8 +118,13 @@ func (want state) diff(got state) string {
 	return strings.Join(out, "\n")
 }
 
-// formed counts the sessions that are formed; services that are unavailable count nothing.
-func formed(ctx context.Context, c harness.Client, sessions []dataset.Session) int {
+// Has tells whether a line holds a part.
+func (want State) Has(part string) bool {
+	return slices.ContainsFunc(want, func(line string) bool { return strings.Contains(line, part) })
+}
+
+// Formed counts the sessions that are formed; services that are unavailable count nothing.
+func Formed(ctx context.Context, c Client, sessions []dataset.Session) int {
 	n := 0
 	for _, s := range sessions {
 		res, err := c.GetSession(ctx, connect.NewRequest(&mnemev1.GetSessionRequest{UserId: s.User, SessionId: s.ID}))
@@ -127,29 +135,48 @@ func formed(ctx context.Context, c harness.Client, sessions []dataset.Session) i
 	return n
 }
 
-// settled waits until all sessions are formed and then for the state that is wanted: the last session's working
-// memory is retired just after it is formed.
-func settled(tb testing.TB, tenant string, c harness.Client, sessions []dataset.Session, want state) {
+// Quiet is the state once all sessions are formed and it has stopped changing.
+func Quiet(tb testing.TB, tenant string, c Client, sessions []dataset.Session) State {
 	tb.Helper()
-	await(tb, "all sessions are formed", func(ctx context.Context) bool { return formed(ctx, c, sessions) == len(sessions) })
-	var got state
+	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) {
+		return Formed(ctx, c, sessions) == len(sessions), nil
+	})
+	var last State
+	same := 0
+	Await(tb, "the state is stable", func(ctx context.Context) (bool, error) {
+		now, err := ReadState(ctx, tenant, c, sessions)
+		if err != nil || last.Diff(now) != "" {
+			same = 0
+		} else {
+			same++
+		}
+		last = now
+		return same == 10, nil
+	})
+	return last
+}
+
+// AwaitState waits until all sessions are formed and then for the state that is wanted: the last session's working
+// memory is retired just after it is formed.
+func AwaitState(tb testing.TB, tenant string, c Client, sessions []dataset.Session, want State) {
+	tb.Helper()
+	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) {
+		return Formed(ctx, c, sessions) == len(sessions), nil
+	})
+	var got State
 	var err error
 	short := time.Now().Add(tailTime)
-	waitErr := until(context.Background(), func(ctx context.Context) bool {
-		got, err = read(ctx, tenant, c, sessions)
-		return (err == nil && want.diff(got) == "") || time.Now().After(short)
+	Await(tb, "the state is read", func(ctx context.Context) (bool, error) {
+		got, err = ReadState(ctx, tenant, c, sessions)
+		return (err == nil && want.Diff(got) == "") || time.Now().After(short), nil
 	})
-	if err != nil || waitErr != nil {
-		tb.Fatalf("read state: %v, %v", err, waitErr)
+	if err != nil {
+		tb.Fatalf("read state: %v", err)
 	}
-	if d := want.diff(got); d != "" {
+	if d := want.Diff(got); d != "" {
 		tb.Errorf("the state is not that of the undisturbed run:\n%s", d)
 	}
 }
 
 // tailTime is far longer than the last retirement takes.
 const tailTime = 20 * time.Second
-
-func (want state) has(part string) bool {
-	return slices.ContainsFunc(want, func(line string) bool { return strings.Contains(line, part) })
-}

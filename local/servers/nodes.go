@@ -1,0 +1,97 @@
+package servers
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// node is one server of several that know each other.
+type node struct {
+	Options
+	ports ports
+}
+
+// placeNodes gives nodes their folders, node1 and so on, and chooses the ports of all before the first one starts, because each is told of
+// the others. The ports of a node adjoin, in the order of the roles.
+func placeNodes(o Options, name string, count int, roles ...string) ([]node, error) {
+	o, err := o.prepare()
+	if err != nil {
+		return nil, err
+	}
+	nodes, taken := make([]node, count), ports{}
+	for i := range nodes {
+		n := node{Options: o}
+		n.Dir = filepath.Join(o.Dir, fmt.Sprintf("node%d", i+1))
+		if n.Options, err = n.prepare(); err != nil {
+			return nil, err
+		}
+		file := n.file(name, ".ports.json")
+		if n.ports, err = readPorts(file); err != nil {
+			return nil, err
+		}
+		if len(n.ports) == 0 {
+			if n.ports, err = adjoining(taken, roles); err != nil {
+				return nil, err
+			}
+		}
+		for role, port := range n.ports {
+			taken[fmt.Sprint(role, i)] = port
+		}
+		if err := writePorts(file, n.ports); err != nil {
+			return nil, err
+		}
+		nodes[i] = n
+	}
+	return nodes, nil
+}
+
+// adjoining finds free ports, one after the other, that are not taken.
+func adjoining(taken ports, roles []string) (ports, error) {
+	for range portTries {
+		first, err := choosePort(taken)
+		if err != nil {
+			return nil, err
+		}
+		found := ports{}
+		for i, role := range roles {
+			if port := first + i; free(port) && !holds(taken, port) {
+				found[role] = port
+			}
+		}
+		if len(found) == len(roles) {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("no %d free ports that adjoin", len(roles))
+}
+
+// each does something to all of several at the same time.
+func each[T any](all []T, do func(int, T) error) error {
+	var g errgroup.Group
+	for i, one := range all {
+		g.Go(func() error { return do(i, one) })
+	}
+	return g.Wait()
+}
+
+// startNodes starts all at the same time; after an error none runs.
+func startNodes[T interface{ Kill() error }](nodes []node, start func(int, node) (T, error)) ([]T, error) {
+	started := make([]T, len(nodes))
+	runs := make([]bool, len(nodes))
+	err := each(nodes, func(i int, n node) (err error) {
+		started[i], err = start(i, n)
+		runs[i] = err == nil
+		return err
+	})
+	if err == nil {
+		return started, nil
+	}
+	for i, s := range started {
+		if runs[i] {
+			_ = s.Kill()
+		}
+	}
+	return nil, err
+}

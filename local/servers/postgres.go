@@ -1,0 +1,115 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+)
+
+const (
+	namePostgres = "postgres"
+	rolePostgres = "postgres"
+)
+
+// Postgres is a running PostgreSQL, whose user "postgres" needs no password. See the package comment for Stop, Kill, Restart, Done and Err.
+type Postgres struct{ *server }
+
+// Addr is the host:port of the server.
+func (p *Postgres) Addr() string { return p.addr(rolePostgres) }
+
+// StartPostgres starts PostgreSQL on the directory. It does not run as root: there the system's user "postgres" runs it. Where it is not
+// installed the error is [ErrMissingTool].
+func StartPostgres(ctx context.Context, o Options) (*Postgres, error) {
+	o, err := o.prepare()
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(o.Dir, namePostgres)
+	s, err := startChild(ctx, namePostgres, o, spec{
+		prepare: func(ctx context.Context, _ ports) error {
+			if exists(filepath.Join(data, "PG_VERSION")) {
+				return nil
+			}
+			if err := ownedByPostgres(data); err != nil {
+				return fmt.Errorf("prepare postgres: %w", err)
+			}
+			return runTool(ctx, "initdb", "-D", data, "-U", namePostgres, "--auth=trust", "-E", "UTF8", "--locale=C")
+		},
+		command: func(p ports) command {
+			tool, args, _ := postgresTool("postgres", "-D", data, "-p", p.text(rolePostgres), "-c", "listen_addresses="+loopback,
+				"-c", "unix_socket_directories=", "-c", "max_connections=200")
+			return command{path: tool, args: args, dir: data}
+		},
+		ready: func(ctx context.Context, p ports) error {
+			return runTool(ctx, "pg_isready", "-h", loopback, "-p", p.text(rolePostgres))
+		},
+	}, rolePostgres)
+	if err != nil {
+		return nil, err
+	}
+	return &Postgres{s}, nil
+}
+
+// Run runs one of PostgreSQL's programs, such as pg_dump, on the server, and returns what it prints.
+func (p *Postgres) Run(ctx context.Context, program string, args ...string) ([]byte, error) {
+	tool, args, err := postgresTool(program, args...)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, tool, args...)
+	host, port, err := net.SplitHostPort(p.Addr())
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(inheritedEnv(), "PGHOST="+host, "PGPORT="+port, "PGUSER="+namePostgres)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", program, err)
+	}
+	return out, nil
+}
+
+// postgresTool is how one of PostgreSQL's programs is called. Debian keeps those of the server out of PATH.
+func postgresTool(program string, args ...string) (string, []string, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + program)
+		if len(found) == 0 {
+			return "", nil, fmt.Errorf("%w: %s is not in PATH: install PostgreSQL 12 or later (Debian: postgresql)", ErrMissingTool, program)
+		}
+		slices.Sort(found)
+		path = found[len(found)-1]
+	}
+	if os.Geteuid() != 0 {
+		return path, args, nil
+	}
+	as := []string{"--reuid=" + namePostgres, "--regid=" + namePostgres, "--init-groups", "--pdeathsig=keep", path}
+	return "setpriv", append(as, args...), nil
+}
+
+func runTool(ctx context.Context, program string, args ...string) error {
+	tool, args, err := postgresTool(program, args...)
+	if err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, tool, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", program, err, lastLines(out, tailLines))
+	}
+	return nil
+}
+
+// ownedByPostgres makes a folder that the server may write.
+func ownedByPostgres(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return exec.Command("chown", namePostgres+":"+namePostgres, dir).Run()
+}

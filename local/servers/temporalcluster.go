@@ -1,0 +1,167 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	roleMembership  = "membership"
+	serviceHistory  = "history"
+	serviceFrontend = "frontend"
+)
+
+// temporalServices are the processes of a cluster: two of what clients and workflows cannot do without.
+var temporalServices = []string{serviceHistory, serviceHistory, serviceFrontend, serviceFrontend, "matching", "worker"}
+
+// TemporalCluster is Temporal as it runs in production: each service a process, which find each other through PostgreSQL.
+type TemporalCluster struct {
+	Postgres             *Postgres
+	Frontends, Histories []*Temporal
+	others               []*Temporal
+}
+
+// StartTemporalCluster starts PostgreSQL and six processes. There is no namespace yet. The first call ever builds the server, which takes
+// minutes. Where PostgreSQL is not installed the error is [ErrMissingTool].
+func StartTemporalCluster(ctx context.Context, o Options) (_ *TemporalCluster, err error) {
+	binary, err := Binary(ctx, o.Log, NameTemporalServer)
+	if err != nil {
+		return nil, err
+	}
+	c := &TemporalCluster{}
+	if c.Postgres, err = StartPostgres(ctx, o); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Postgres.Kill())
+		}
+	}()
+	if err = c.schema(ctx, o); err != nil {
+		return nil, err
+	}
+	nodes, err := placeNodes(o, NameTemporal, len(temporalServices), roleFrontend, roleMembership)
+	if err != nil {
+		return nil, err
+	}
+	start := func(i int, n node) (*Temporal, error) {
+		return startTemporalService(ctx, binary, temporalServices[i], n, c.config(n, nodes[2].ports.addr(roleFrontend)))
+	}
+	first, err := start(0, nodes[0]) // alone: on a new database one of several that start at once fails
+	if err != nil {
+		return nil, err
+	}
+	rest, err := startNodes(nodes[1:], func(i int, n node) (*Temporal, error) { return start(i+1, n) })
+	if err != nil {
+		return nil, errors.Join(err, first.Kill())
+	}
+	c.Histories, c.Frontends, c.others = []*Temporal{first, rest[0]}, rest[1:3], rest[3:]
+	return c, nil
+}
+
+// schema makes the databases, once.
+func (c *TemporalCluster) schema(ctx context.Context, o Options) error {
+	have, err := c.Postgres.Run(ctx, "psql", "-Atc", "SELECT count(*) FROM pg_database WHERE datname LIKE 'temporal%'", namePostgres)
+	if err != nil || strings.TrimSpace(string(have)) != "0" {
+		return err
+	}
+	tool, err := Binary(ctx, o.Log, NameTemporalSQLTool)
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(c.Postgres.Addr())
+	if err != nil {
+		return err
+	}
+	var g errgroup.Group
+	for database, schema := range map[string]string{"temporal": "temporal", "temporal_visibility": "visibility"} {
+		g.Go(func() error {
+			for _, step := range [][]string{
+				{"create-database"}, {"setup-schema", "-v", "0.0"}, {"update-schema", "--schema-name", "postgresql/v12/" + schema},
+			} {
+				args := append([]string{"--plugin", "postgres12", "--ep", host, "-p", port, "-u", namePostgres, "--db", database}, step...)
+				if out, err := exec.CommandContext(ctx, tool, args...).CombinedOutput(); err != nil {
+					return fmt.Errorf("make the schema of %s: %w\n%s", database, err, lastLines(out, tailLines))
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// config is what a node is told, in the notation of Temporal's own examples. The shards are enough for both histories to have some.
+func (c *TemporalCluster) config(n node, frontend string) string {
+	store := func(database string) string {
+		return fmt.Sprintf("{sql: {pluginName: postgres12, databaseName: %s, connectAddr: %q, connectProtocol: tcp, user: %s, "+
+			"maxConns: 10, maxIdleConns: 10}}", database, c.Postgres.Addr(), namePostgres)
+	}
+	services := "" // one of them runs, and tells the others its ports; all have to be named
+	for _, name := range slices.Compact(slices.Clone(temporalServices)) {
+		services += fmt.Sprintf("  %s: {rpc: {grpcPort: %d, membershipPort: %d, bindOnLocalHost: true}}\n",
+			name, n.ports[roleFrontend], n.ports[roleMembership])
+	}
+	return fmt.Sprintf(`log: {stdout: true, level: warn}
+persistence:
+  defaultStore: default
+  visibilityStore: visibility
+  numHistoryShards: 16
+  datastores:
+    default: %s
+    visibility: %s
+global:
+  membership: {maxJoinDuration: 30s, broadcastAddress: %q}
+services:
+%sclusterMetadata:
+  failoverVersionIncrement: 10
+  masterClusterName: active
+  currentClusterName: active
+  clusterInformation:
+    active: {enabled: true, initialFailoverVersion: 1, rpcName: frontend, rpcAddress: %q}
+dcRedirectionPolicy: {policy: noop}
+archival: {history: {state: disabled}, visibility: {state: disabled}}
+namespaceDefaults: {archival: {history: {state: disabled}, visibility: {state: disabled}}}
+`, store("temporal"), store("temporal_visibility"), loopback, services, frontend)
+}
+
+// startTemporalService runs one service. A frontend is ready when it is healthy, the others when they are members.
+func startTemporalService(ctx context.Context, binary, service string, n node, config string) (*Temporal, error) {
+	file := filepath.Join(n.Dir, service+".yaml")
+	s, err := startChild(ctx, NameTemporal, n.Options, spec{
+		prepare: func(context.Context, ports) error { return replaceFile(file, []byte(config)) },
+		command: func(ports) command {
+			return command{path: binary, dir: n.Dir, args: []string{
+				"--config-file", file, "--allow-no-auth", "start", "--service", service,
+			}}
+		},
+		ready: func(ctx context.Context, p ports) error {
+			if service == serviceFrontend {
+				return frontendHealthy(ctx, p.addr(roleFrontend))
+			}
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.addr(roleMembership))
+			if err != nil {
+				return err
+			}
+			return conn.Close()
+		},
+	}, roleFrontend, roleMembership)
+	if err != nil {
+		return nil, err
+	}
+	return &Temporal{s}, nil
+}
+
+// Stop ends all of them, PostgreSQL last.
+func (c *TemporalCluster) Stop(ctx context.Context) error {
+	all := append(append(append([]*Temporal{}, c.Frontends...), c.Histories...), c.others...)
+	err := each(all, func(_ int, s *Temporal) error { return s.Stop(ctx) })
+	return errors.Join(err, c.Postgres.Stop(ctx))
+}

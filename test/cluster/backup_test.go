@@ -1,0 +1,253 @@
+//go:build cluster
+
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	goredis "github.com/redis/go-redis/v9"
+	kafkago "github.com/segmentio/kafka-go"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/servers"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/contract"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/shared/store/directory"
+	"github.com/mneme-memory/mneme/shared/tenant"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+const (
+	backupID    = "first"
+	filterGroup = "mneme-saliency-filter"
+	whose       = "acme"
+)
+
+// TestEveryStoreIsRestoredFromItsBackup loses Temporal's PostgreSQL, Redis and Weaviate, restores them from backups that were made while
+// everything ran, and has Kafka's events since then, and some from before, come again. Recall has to say what it said.
+func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
+	began := time.Now()
+	broker, err := servers.StartBroker(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir()}, Partitions: 4})
+	must(t, err)
+	t.Cleanup(func() { must(t, broker.Stop(context.WithoutCancel(t.Context()))) })
+	saved := t.TempDir()
+	must(t, os.Chmod(filepath.Dir(saved), 0o711)) // PostgreSQL may run as another user
+
+	sessions := harness.Conversation("u1", harness.Lives(1))
+	before := startStores(t, t.TempDir(), broker)
+	before.open(t)
+	before.publish(t, sessions[:2], sessions[:2])
+	must(t, before.directory(t).CreateTenant(t.Context(), tenant.Tenant{ID: "made-at-run-time"}))
+	before.backUp(t, saved)
+	before.publish(t, sessions[2:], sessions)
+	want, wantProfile := remembered(t, before.sys, whose, "u1"), before.profile(t)
+	before.end(t)
+
+	rewind(t, broker.Addr())
+	fresh := t.TempDir()
+	restoreFolders(t, saved, fresh)
+	after := startStores(t, fresh, broker)
+	after.restoreWeaviate(t)
+	after.open(t)
+	after.publish(t, nil, sessions)
+	if _, err := after.directory(t).Tenant(t.Context(), "made-at-run-time"); err != nil {
+		t.Errorf("a tenant that was made before: %v", err)
+	}
+	got, gotProfile := remembered(t, after.sys, whose, "u1"), after.profile(t)
+	if !slices.Equal(want, got) {
+		t.Errorf("restored are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if gotProfile != wantProfile || gotProfile == "" {
+		t.Errorf("recall says\n%s\nwant\n%s", gotProfile, wantProfile)
+	}
+	after.end(t)
+	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
+}
+
+// stores are the back-ends that are lost, with the services before them.
+type stores struct {
+	dir      string
+	temporal *servers.TemporalCluster
+	redis    *servers.Redis
+	weaviate *servers.Weaviate
+	broker   *servers.Broker
+	sys      *harness.System
+}
+
+func startStores(t *testing.T, dir string, broker *servers.Broker) *stores {
+	t.Helper()
+	must(t, os.Chmod(filepath.Dir(dir), 0o711))
+	s := &stores{dir: dir, broker: broker}
+	at := func(name string) servers.Options {
+		return servers.Options{Dir: filepath.Join(dir, name), Log: t.Output()}
+	}
+	var err error
+	s.temporal, err = servers.StartTemporalCluster(t.Context(), at("temporal"))
+	must(t, err)
+	s.redis, err = servers.StartRedisServer(t.Context(), at("redis"))
+	must(t, err)
+	s.weaviate, err = servers.StartWeaviate(t.Context(), at("weaviate"))
+	must(t, err)
+	t.Cleanup(func() { s.end(t) })
+	return s
+}
+
+// open starts the services.
+func (s *stores) open(t *testing.T) {
+	t.Helper()
+	workflows := wiring.Workflows{Addr: s.temporal.Frontends[0].Addr(), Namespace: "mneme"}
+	harness.Await(t, "there is a namespace", func(ctx context.Context) (bool, error) {
+		return wiring.Migration{Workflows: workflows}.RegisterNamespace(ctx, 24*time.Hour, newTelemetry(t)) == nil, nil
+	})
+	var err error
+	s.sys, err = harness.Open(t.Context(), s.dir, harness.Options{
+		Tenants: []harness.Tenant{{ID: whose}}, Environ: map[string]string{"MNEME_TEMPORAL_NAMESPACE": workflows.Namespace},
+		Servers: &harness.Servers{
+			Dir: s.dir, Weaviate: s.weaviate, Redis: s.redis, Broker: s.broker, Temporal: s.temporal.Frontends[0],
+		},
+	})
+	must(t, err)
+}
+
+// end stops all; it may be repeated.
+func (s *stores) end(t *testing.T) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	if s.sys != nil {
+		must(t, s.sys.Close())
+		s.sys = nil
+	}
+	must(t, s.temporal.Stop(ctx))
+	must(t, s.redis.Stop(ctx))
+	must(t, s.weaviate.Stop(ctx))
+}
+
+// publish publishes sessions and waits until others are formed.
+func (s *stores) publish(t *testing.T, said, formed []dataset.Session) {
+	t.Helper()
+	s.sys.Publish(t, whose, said...)
+	s.sys.AwaitFormed(t, whose, formed...)
+}
+
+// directory is what is kept in Redis alone.
+func (s *stores) directory(t *testing.T) directory.Directory {
+	t.Helper()
+	cfg, err := config.Load[wiring.Redis](map[string]string{"MNEME_REDIS_ADDRS": s.redis.Addr()})
+	must(t, err)
+	d, free, err := cfg.OpenDirectory(newTelemetry(t))
+	must(t, err)
+	t.Cleanup(func() { must(t, free()) })
+	return d
+}
+
+func (s *stores) profile(t *testing.T) string {
+	t.Helper()
+	got, err := s.sys.Client(whose).Recall(t.Context(), connect.NewRequest(&mnemev1.RecallRequest{
+		UserId: "u1", Query: "Where does she live, and what does she like?", Candidates: 20, Memories: 5, WordBudget: 400,
+	}))
+	must(t, err)
+	return got.Msg.GetProfile()
+}
+
+// backUp saves Temporal first, then Redis, then Weaviate: what a later one has more than an earlier one is applied again and changes
+// nothing, what it had less would be missing.
+func (s *stores) backUp(t *testing.T, to string) {
+	t.Helper()
+	dump, err := s.temporal.Postgres.Run(t.Context(), "pg_dumpall", "--no-role-passwords", "--clean", "--if-exists")
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(to, "temporal.sql"), dump, 0o644))
+
+	c := goredis.NewClient(&goredis.Options{Addr: s.redis.Addr()})
+	defer c.Close()
+	must(t, c.ConfigSet(t.Context(), "auto-aof-rewrite-percentage", "0").Err())
+	must(t, os.CopyFS(filepath.Join(to, "redis"), os.DirFS(filepath.Join(s.dir, "redis"))))
+	must(t, c.ConfigSet(t.Context(), "auto-aof-rewrite-percentage", "100").Err())
+
+	s.backup(t, http.MethodPost, "", map[string]string{"id": backupID})
+	harness.Await(t, "Weaviate is saved", func(context.Context) (bool, error) {
+		return s.backup(t, http.MethodGet, "/"+backupID, nil) == "SUCCESS", nil
+	})
+	must(t, os.CopyFS(filepath.Join(to, "weaviate", servers.BackupFolder), os.DirFS(filepath.Join(s.dir, "weaviate", servers.BackupFolder))))
+}
+
+// restoreFolders makes the data of fresh servers of what was saved, but for Weaviate, which takes it when it runs.
+func restoreFolders(t *testing.T, from, to string) {
+	t.Helper()
+	must(t, os.Chmod(filepath.Dir(to), 0o711))
+	p, err := servers.StartPostgres(t.Context(), servers.Options{Dir: filepath.Join(to, "temporal")})
+	must(t, err)
+	_, err = p.Run(t.Context(), "psql", "-q", "-f", filepath.Join(from, "temporal.sql"), "postgres")
+	must(t, errors.Join(err, p.Stop(t.Context())))
+	for _, name := range []string{"redis", "weaviate"} {
+		must(t, os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name))))
+	}
+	for _, mark := range []string{"redis-server.pid", "redis-server.lock", "redis-server.ports.json"} {
+		must(t, os.Remove(filepath.Join(to, "redis", mark)))
+	}
+}
+
+func (s *stores) restoreWeaviate(t *testing.T) {
+	t.Helper()
+	s.backup(t, http.MethodPost, "/"+backupID+"/restore", map[string]string{})
+	harness.Await(t, "Weaviate is restored", func(context.Context) (bool, error) {
+		return s.backup(t, http.MethodGet, "/"+backupID+"/restore", nil) == "SUCCESS", nil
+	})
+}
+
+// backup asks Weaviate about its backups, and returns the status that it answers.
+func (s *stores) backup(t *testing.T, method, path string, body any) string {
+	t.Helper()
+	encoded, err := json.Marshal(body)
+	must(t, err)
+	url := "http://" + s.weaviate.HTTP() + "/v1/backups/filesystem" + path
+	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(encoded))
+	must(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	res, err := client.Do(req)
+	must(t, err)
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	must(t, err)
+	var got struct{ Status, Error string }
+	if err := json.Unmarshal(answer, &got); err != nil || res.StatusCode != http.StatusOK || got.Status == "FAILED" {
+		t.Fatalf("%s %s: %d %s", method, path, res.StatusCode, answer)
+	}
+	return got.Status
+}
+
+// rewind has the filter read all session events again, as kafka-consumer-groups.sh --reset-offsets does.
+func rewind(t *testing.T, addr string) {
+	t.Helper()
+	ask(t, addr, func(ctx context.Context, c *kafkago.Client) (struct{}, error) {
+		commits := []kafkago.OffsetCommit{}
+		for p := range 4 {
+			commits = append(commits, kafkago.OffsetCommit{Partition: p})
+		}
+		got, err := c.OffsetCommit(ctx, &kafkago.OffsetCommitRequest{
+			GroupID: filterGroup, GenerationID: -1, Topics: map[string][]kafkago.OffsetCommit{contract.TopicSessionEvents: commits},
+		})
+		if err != nil {
+			return struct{}{}, err
+		}
+		for _, p := range got.Topics[contract.TopicSessionEvents] {
+			err = errors.Join(err, p.Error)
+		}
+		return struct{}{}, err
+	})
+}

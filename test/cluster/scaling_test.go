@@ -1,0 +1,127 @@
+//go:build cluster
+
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// TestBoostersAreScaledInTheMiddleOfABackfill takes boosters from one to four and back to one while many people's sessions wait and more
+// come. It ends as where one booster did all of it.
+func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
+	const tenant, calm = "scaled", "unscaled"
+	c := newCluster(t, []harness.Tenant{{ID: tenant}, {ID: calm}}, map[string]int{
+		harness.Utilizer: 1, harness.Reranker: 1, harness.Gateway: 1, harness.Filter: 1, harness.Booster: 1,
+	})
+	boosters := c.deployments[slices.IndexFunc(c.deployments, func(d *deployment) bool { return d.name == harness.Booster })]
+	watch, client := watchHandovers(t, []string{c.Servers.Broker.Addr()}), c.Client(tenant)
+	began := time.Now()
+	fill := c.backfill(t, tenant)
+	harness.Await(t, "the first sessions are formed", func(ctx context.Context) (bool, error) {
+		return harness.Formed(ctx, client, fill.round(0)[:1]) > 0, nil
+	})
+	for _, replicas := range []int{4, 1} {
+		began, waiting := time.Now(), fill.waiting(t, client)
+		if err := boosters.scale(replicas); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d boosters after %v, begun when %d of the last %d sessions were not formed yet", replicas,
+			time.Since(began).Round(100*time.Millisecond), waiting, people)
+		if waiting == 0 {
+			t.Error("nothing waited any more: the backfill is too small")
+		}
+	}
+	t.Logf("the slowest end after SIGTERM was that of %s: %v", c.slow, c.slowest.Round(100*time.Millisecond))
+	sessions := fill.end()
+	c.awaitFormed(t, tenant, sessions)
+	t.Logf("all formed after %v", time.Since(began).Round(time.Second))
+	watch.reportBelow(t, longestHandover)
+	c.settled(t, tenant, calm, sessions)
+}
+
+const (
+	people = 24
+	// rounds is how many sessions of each are published at once.
+	rounds = 6
+	// more is after what time all have another session.
+	more = 3 * time.Second
+)
+
+// backfill publishes many people's sessions: a part of them at once, and then more until it is ended.
+type backfill struct {
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	mu        sync.Mutex
+	published [][]dataset.Session // by round
+}
+
+func (c *cluster) backfill(t *testing.T, tenant string) *backfill {
+	t.Helper()
+	over, stop := context.WithCancel(context.Background())
+	f := &backfill{stop: stop}
+	for range rounds {
+		f.publish(t, c, tenant)
+	}
+	f.done.Go(func() {
+		tick := time.NewTicker(more)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over.Done():
+				return
+			case <-tick.C:
+				f.publish(t, c, tenant)
+			}
+		}
+	})
+	t.Cleanup(func() { f.end() })
+	return f
+}
+
+// publish publishes a session of each of the people.
+func (f *backfill) publish(t *testing.T, c *cluster, tenant string) {
+	round := len(f.published)
+	var sessions []dataset.Session
+	var msgs []bus.Message
+	for n := range people {
+		s := talk(fmt.Sprintf("person-%d", n), n, round)
+		sessions, msgs = append(sessions, s), append(msgs, harness.Messages(t, harness.Events(tenant, "", s)...)...)
+	}
+	if err := c.TryPublish(context.Background(), msgs...); err != nil {
+		t.Errorf("publish: %v", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.published = append(f.published, sessions)
+}
+
+func (f *backfill) round(n int) []dataset.Session {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.published[n]
+}
+
+// waiting is how many of the sessions that were published last are not formed.
+func (f *backfill) waiting(t *testing.T, client harness.Client) int {
+	f.mu.Lock()
+	last := f.published[len(f.published)-1]
+	f.mu.Unlock()
+	return len(last) - harness.Formed(t.Context(), client, last)
+}
+
+// end returns all sessions.
+func (f *backfill) end() []dataset.Session {
+	f.stop()
+	f.done.Wait()
+	return slices.Concat(f.published...)
+}

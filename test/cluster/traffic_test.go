@@ -1,0 +1,273 @@
+//go:build cluster
+
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/mneme-memory/mneme/evaluation/dataset"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// Kinds of calls.
+const (
+	turnByGateway    = "turns by the gateway"
+	recallByGateway  = "recalls by the gateway"
+	recallByUtilizer = "recalls by utilizers"
+)
+
+// calls counts those of a kind.
+type calls struct {
+	made, failed, degraded int
+	slowest                time.Duration
+	errors                 map[string]int
+}
+
+// varying is what differs between errors of the same kind.
+var varying = regexp.MustCompile(`127\.0\.0\.1:\d+(->127\.0\.0\.1:\d+)?|speaker-[-\ds]+|"request_id":"[^"]*"`)
+
+// traffic is what clients do all the while: some speak, some ask, each at a steady rate and over connections that it keeps.
+type traffic struct {
+	*cluster
+	tenant string
+	asked  string // the user who is asked about
+	cancel context.CancelFunc
+	over   context.Context
+	all    sync.WaitGroup
+
+	mu       sync.Mutex
+	calls    map[string]*calls
+	sessions []dataset.Session
+}
+
+const (
+	writers = 8
+	readers = 2 // of each way
+	// pace is between two calls of a client.
+	pace = time.Second
+)
+
+// startTraffic has clients at work until end.
+func startTraffic(c *cluster, tenant, asked string) *traffic {
+	over, cancel := context.WithCancel(context.Background())
+	tr := &traffic{cluster: c, tenant: tenant, asked: asked, over: over, cancel: cancel, calls: map[string]*calls{}}
+	for n := range writers {
+		tr.all.Go(func() { tr.speak(n) })
+	}
+	for range readers {
+		tr.all.Go(func() { tr.ask(recallByGateway, tr.recallByGateway) })
+		tr.all.Go(func() { tr.ask(recallByUtilizer, tr.recallByUtilizer) })
+	}
+	return tr
+}
+
+// end lets sessions that have begun end, and returns those that were accepted, a user's in their order.
+func (tr *traffic) end() []dataset.Session {
+	tr.cancel()
+	tr.all.Wait()
+	return tr.sessions
+}
+
+// speak puts in one session after the other. A call that fails is counted and made again as it was, as every call has to be whose outcome
+// is not known.
+func (tr *traffic) speak(n int) {
+	client, tick := newClient(), time.NewTicker(pace)
+	defer client.CloseIdleConnections()
+	defer tick.Stop()
+	user := fmt.Sprintf("speaker-%d", n)
+	for round := 0; tr.over.Err() == nil; round++ {
+		s := talk(user, n, round)
+		path := fmt.Sprintf("/v1/tenants/self/users/%s/sessions/%s", user, s.ID)
+		for _, t := range s.Turns {
+			turn := map[string]any{"id": t.ID, "role": t.Role, "speaker": t.Speaker, "text": t.Text, "time": t.Time}
+			tr.until(client, tick, path+"/turns", t.ID, map[string]any{"turns": []any{turn}})
+		}
+		tr.until(client, tick, path+"/close", s.ID, map[string]any{"last_turn_id": s.Turns[len(s.Turns)-1].ID})
+		tr.mu.Lock()
+		tr.sessions = append(tr.sessions, s)
+		tr.mu.Unlock()
+	}
+}
+
+func (tr *traffic) until(client *http.Client, tick *time.Ticker, path, key string, body any) {
+	for accepted := false; !accepted; <-tick.C {
+		tr.count(turnByGateway, func(ctx context.Context) (degraded bool, err error) {
+			err = tr.post(ctx, client, path, tr.tenant+key, body, http.StatusAccepted, nil)
+			accepted = err == nil
+			return false, err
+		})
+	}
+}
+
+// ask recalls over and over.
+func (tr *traffic) ask(kind string, recall func(*http.Client) func(context.Context) (bool, error)) {
+	client, tick := newClient(), time.NewTicker(pace/2)
+	defer client.CloseIdleConnections()
+	defer tick.Stop()
+	for call := recall(client); tr.over.Err() == nil; <-tick.C {
+		tr.count(kind, call)
+	}
+}
+
+// count makes a call and counts it.
+func (tr *traffic) count(kind string, call func(context.Context) (degraded bool, err error)) {
+	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+	defer cancel()
+	began := time.Now()
+	degraded, err := call(ctx)
+	took := time.Since(began)
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	c := tr.calls[kind]
+	if c == nil {
+		c = &calls{errors: map[string]int{}}
+		tr.calls[kind] = c
+	}
+	c.made++
+	c.slowest = max(c.slowest, took)
+	if degraded {
+		c.degraded++
+	}
+	if err != nil {
+		c.failed++
+		c.errors[varying.ReplaceAllString(err.Error(), "*")]++
+	}
+}
+
+// callLimit is how long a client waits for an answer.
+const callLimit = 30 * time.Second
+
+const question = "Where do I live?"
+
+func (tr *traffic) recallByGateway(client *http.Client) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		var got struct {
+			Cited    []any    `json:"cited"`
+			Degraded []string `json:"degraded"`
+		}
+		err := tr.post(ctx, client, "/v1/tenants/self/users/"+tr.asked+"/recall", "", map[string]any{"query": question}, http.StatusOK, &got)
+		if err == nil && len(got.Cited) == 0 {
+			err = fmt.Errorf("recalled nothing")
+		}
+		return len(got.Degraded) > 0, err
+	}
+}
+
+// recallByUtilizer also reports what it was shown, so that rerankers have something to consume.
+func (tr *traffic) recallByUtilizer(client *http.Client) func(context.Context) (bool, error) {
+	utilizers := tr.ClientOver(client, tr.tenant)
+	return func(ctx context.Context) (bool, error) {
+		got, err := utilizers.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{
+			UserId: tr.asked, Query: question, Candidates: 20, Memories: 5, WordBudget: 400,
+		}))
+		if err != nil {
+			return false, err
+		}
+		if len(got.Msg.GetCited()) == 0 {
+			return false, fmt.Errorf("recalled nothing")
+		}
+		var shown []string
+		for _, m := range got.Msg.GetCited() {
+			shown = append(shown, m.GetMemory().GetId())
+		}
+		_, err = utilizers.ReportCitations(ctx, connect.NewRequest(&mnemev1.ReportCitationsRequest{
+			RecallId: got.Msg.GetRecallId(), UserId: tr.asked, ShownIds: shown, CitedIds: shown[:1],
+		}))
+		return len(got.Msg.GetDegraded()) > 0, err
+	}
+}
+
+// newClient is a client that keeps its connections, and makes no call again by itself.
+func newClient() *http.Client { return &http.Client{Transport: &http.Transport{}} }
+
+// post asks the gateway.
+func (tr *traffic) post(ctx context.Context, client *http.Client, path, key string, body any, want int, out any) error {
+	content, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	// Go's transport makes calls again whose body it can read again.
+	once := io.NopCloser(bytes.NewReader(content))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, tr.services[harness.Gateway].url()+path, once)
+	if err != nil {
+		return err
+	}
+	req.ContentLength = int64(len(content))
+	req.Header.Set("Authorization", "Bearer "+harness.KeyOf(tr.tenant))
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != want {
+		return fmt.Errorf("%s: %s", res.Status, answer)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, out)
+}
+
+// talk is the session of a user in a round: facts, likes, small talk, updates and denials of the same facts.
+func talk(user string, n, round int) dataset.Session {
+	cities := []string{"Ghent", "Turku", "Split", "Graz", "Cork", "Bergen", "Utrecht"}
+	drinks := []string{"green tea", "black coffee", "apple juice", "ginger ale", "cocoa"}
+	jobs := []string{"carpenter", "botanist", "tailor", "pilot", "librarian", "nurse"}
+	pick := func(of []string, step int) string { return of[(n+step)%len(of)] }
+	year, at := round/4, time.Date(2020, time.March, 3, 18, 0, 0, 0, time.UTC).AddDate(0, 0, 7*round)
+	var said []string
+	switch round % 4 {
+	case 0:
+		said = []string{"Hi there!", "I live in " + pick(cities, year) + ".", "I work as a " + pick(jobs, year) + "."}
+	case 1:
+		said = []string{"My favourite drink is " + pick(drinks, year) + ".", "Haha, okay.", "Yesterday I ran into my neighbour Oskar."}
+	case 2:
+		said = []string{"I moved to " + pick(cities, year+1) + " last week.", "How was your day?"}
+	default:
+		said = []string{"I don't live in " + pick(cities, year+1) + " anymore.", "My favourite drink is " + pick(drinks, year+1) + " now."}
+	}
+	return harness.Talk(user, fmt.Sprintf("%s-s%d", user, round+1), "Ilse", at, said...)
+}
+
+// report prints what clients saw.
+func (tr *traffic) report(t *testing.T) {
+	t.Helper()
+	for _, kind := range []string{turnByGateway, recallByGateway, recallByUtilizer} {
+		c := tr.calls[kind]
+		t.Logf("%d %s, %d failed, %d degraded, the slowest took %v", c.made, kind, c.failed, c.degraded,
+			c.slowest.Round(time.Millisecond))
+		for e, n := range c.errors {
+			t.Logf("  %d: %s", n, e)
+		}
+	}
+}
+
+// faultless fails the test where a call failed, or was answered with less than it asked for.
+func (tr *traffic) faultless(t *testing.T) {
+	t.Helper()
+	for kind, calls := range tr.calls {
+		if calls.failed+calls.degraded > 0 {
+			t.Errorf("of %d %s %d failed and %d were degraded", calls.made, kind, calls.failed, calls.degraded)
+		}
+	}
+}
