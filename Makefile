@@ -75,6 +75,11 @@ test-chart: $(TOOLS)/kubectl-validate $(TOOLS)/kube-score $(TOOLS)/kustomize $(T
 	$(TOOLS)/helm-unittest charts/mneme
 	$(GOTEST) -tags chart -timeout 20m $(TESTFLAGS) ./test/chart/ ./test/alerts/ ./local/kustomize/
 
+.PHONY: test-k8s
+test-k8s: ## install the Helm chart with every set of values on a real Kubernetes API, drain, upgrade, roll back, uninstall (builds a control plane once)
+	@$(GO) run ./local/servers/cmd/build helm helm3 controlplane
+	$(GOTEST) -tags chart,k8s -count=1 -timeout 20m -run '^TestKubernetes$$' $(TESTFLAGS) ./test/chart/
+
 TRL := $(CACHE)/trl
 
 $(TRL): integrations/trl/requirements.txt
@@ -149,7 +154,7 @@ lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf #
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags realservers,realclients,chart,images,cluster ./...
+	$(GO) vet -tags realservers,realclients,chart,images,cluster,k8s ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training

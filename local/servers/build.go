@@ -29,6 +29,8 @@ const (
 	// Promtool tests alerts, and PromQL says what queries ask for.
 	NamePromtool = "promtool"
 	NamePromQL   = "promql"
+	// NameControlPlane is Kubernetes without a container engine, which the chart is installed on for its tests.
+	NameControlPlane = "controlplane"
 )
 
 // CacheEnv overrides the directory for built servers and downloads; by default it is .cache at the repository root.
@@ -62,9 +64,14 @@ func builder(name string) (b build, err error) {
 		return build{module: "prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool"}, nil
 	case NamePromQL:
 		return build{module: "prometheus", pkg: "."}, nil
+	case NameControlPlane:
+		return build{module: name, pkg: ".", ldflags: "-X k8s.io/component-base/version.gitVersion=" + kubernetesVersion}, nil
 	}
 	return b, fmt.Errorf("unknown server %q", name)
 }
+
+// kubernetesVersion is what the API server says it is. Its sources do not know.
+const kubernetesVersion = "v1.36.3"
 
 // everywhere is how Weaviate names the addresses that it listens on and has no setting for: its gRPC port gives memories, its cluster data
 // port even deletes them, without a key.
@@ -83,6 +90,12 @@ func Build(ctx context.Context, progress io.Writer, names ...string) error {
 	return nil
 }
 
+// Built says whether the cache has a server as it would be built now.
+func Built(name string) (bool, error) {
+	b, err := planned(name)
+	return err == nil && exists(b.out), err
+}
+
 // Binary returns the path of a built server and builds it first when the cache has none for the module's present
 // content. Of several processes that ask at once, one builds and the others wait. The first build takes minutes, so
 // progress gets a line every few seconds; nil discards them. The build needs the repository's sources and the go
@@ -91,32 +104,32 @@ func Binary(ctx context.Context, progress io.Writer, name string) (string, error
 	if progress == nil {
 		progress = io.Discard
 	}
-	b, err := builder(name)
+	b, err := planned(name)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(b.out), 0o755)
+	}
+	if err == nil {
+		err = onceOnDisk(ctx, b.out, func() error { return goBuild(ctx, progress, b) })
+	}
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("build %s server: %w", name, err)
+	}
+	return b.out, nil
+}
+
+// planned is the build of a server, with the path in the cache for the module's present content.
+func planned(name string) (b build, err error) {
+	if b, err = builder(name); err != nil {
+		return b, err
 	}
 	root, err := repositoryRoot()
 	if err != nil {
-		return "", fmt.Errorf("build %s server: %w", name, err)
+		return b, err
 	}
-	module := filepath.Join(root, "deploy", "embedded", b.module)
-	sum, err := moduleHash(module, b.edits)
-	if err != nil {
-		return "", fmt.Errorf("build %s server: %w", name, err)
-	}
-	dir := filepath.Join(cacheDir(root), "servers")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("build %s server: %w", name, err)
-	}
-	binary := filepath.Join(dir, name+"-"+sum)
-	err = onceOnDisk(ctx, binary, func() error {
-		b.name, b.module, b.out = name, module, binary
-		return goBuild(ctx, progress, b)
-	})
-	if err != nil {
-		return "", fmt.Errorf("build %s server: %w", name, err)
-	}
-	return binary, nil
+	b.name, b.module = name, filepath.Join(root, "deploy", "embedded", b.module)
+	sum, err := moduleHash(b.module, b.edits)
+	b.out = filepath.Join(cacheDir(root), "servers", name+"-"+sum)
+	return b, err
 }
 
 // onceOnDisk calls produce unless path exists, and never twice at the same time on one machine.

@@ -24,6 +24,8 @@ type build struct {
 	out    string // path of the binary
 	edited string // dependency that edits are of
 	edits  []edit
+
+	ldflags string // for the linker, beside those of every server
 }
 
 // urls are cut out of build errors: where modules come from is nobody's business.
@@ -36,7 +38,7 @@ func goBuild(ctx context.Context, progress io.Writer, b build) error {
 		return err
 	}
 	partial := b.out + ".partial"
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", partial}
+	args := []string{"build", "-trimpath", "-ldflags=-s -w " + b.ldflags, "-o", partial}
 	if len(b.edits) > 0 {
 		folder, err := os.MkdirTemp(filepath.Dir(b.out), "edits-")
 		if err != nil {
@@ -54,7 +56,7 @@ func goBuild(ctx context.Context, progress io.Writer, b build) error {
 	}
 	cmd := exec.CommandContext(ctx, tool, append(args, b.pkg)...)
 	cmd.Dir = b.module
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0")
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 

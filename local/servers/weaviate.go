@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -110,7 +111,7 @@ func startWeaviate(
 			}
 		},
 		ready: func(ctx context.Context, p ports) error {
-			return getOK(ctx, "http://"+p.addr(roleHTTP)+"/v1/.well-known/ready")
+			return getOK(ctx, "http://"+p.addr(roleHTTP)+"/v1/.well-known/ready", nil)
 		},
 	}, weaviateRoles...)
 	if err != nil {
@@ -169,13 +170,13 @@ func weaviateEnv(data, name string, p ports) []string {
 	}
 }
 
-// getOK is nil when a GET of the address answers 200.
-func getOK(ctx context.Context, url string) error {
+// getOK is nil when a GET of the address answers 200; trust is for those of https.
+func getOK(ctx context.Context, url string, trust *tls.Config) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: trust}
 	res, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		return err

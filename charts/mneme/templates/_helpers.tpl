@@ -111,8 +111,9 @@ restartPolicy: {{ .restartPolicy | default "OnFailure" }}
 terminationGracePeriodSeconds: {{ include "mneme.grace" . }}
 {{- with $c.topologySpread }}
 topologySpreadConstraints:
+  {{- /* A node that is drained counts no more: else what ran in its zone could run nowhere where a zone must not be left out. */}}
   {{- range . }}
-  - {{- toYaml . | nindent 4 }}
+  - {{- toYaml (merge (deepCopy .) (dict "nodeTaintsPolicy" "Honor")) | nindent 4 }}
     matchLabelKeys: [pod-template-hash]
     labelSelector:
       matchLabels:

@@ -1,0 +1,148 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// The programs of a control plane, which also are what their files in the directory are called.
+const (
+	nameEtcd        = "etcd"
+	nameAPIServer   = "kube-apiserver"
+	nameControllers = "kube-controller-manager"
+	nameScheduler   = "kube-scheduler"
+	nameKwok        = "kwok"
+)
+
+const (
+	rolePeer = "peer"
+	// roleMaster is the one kind of users that nothing is forbidden to.
+	roleMaster = "system:masters"
+)
+
+// Kubernetes is a control plane whose nodes only say that they run their pods: API server, controllers and scheduler are the real
+// ones, with certificates and RBAC. It cannot be restarted.
+type Kubernetes struct {
+	parts  []*server
+	config string
+}
+
+// Kubeconfig is the path of a file by which kubectl and Helm may do everything.
+func (k *Kubernetes) Kubeconfig() string { return k.config }
+
+// Stop asks all parts to end, in the order that none misses another.
+func (k *Kubernetes) Stop(ctx context.Context) (err error) {
+	for i := len(k.parts) - 1; i >= 0; i-- {
+		err = errors.Join(err, k.parts[i].Stop(ctx))
+	}
+	return err
+}
+
+// Err is the first unexpected end of a part, as Err of the other servers.
+func (k *Kubernetes) Err() error {
+	for _, part := range k.parts {
+		if err := part.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StartKubernetes starts a control plane on a new directory and returns when all of it answers. There are no nodes yet: objects of kind
+// Node make them. The first call ever builds it, which takes many minutes.
+func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) {
+	o, err = o.prepare()
+	if err != nil {
+		return nil, err
+	}
+	binary, err := o.binary(ctx, NameControlPlane)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := newAuthority(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("certificates of Kubernetes: %w", err)
+	}
+	k := &Kubernetes{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	start := func(name, health string, args func(ports) []string, roles ...string) error {
+		part, err := startChild(ctx, name, o, spec{
+			command: func(p ports) command {
+				return command{path: binary, args: append([]string{name}, args(p)...), dir: o.Dir}
+			},
+			ready: func(ctx context.Context, p ports) error {
+				return getOK(ctx, fmt.Sprintf(health, p.addr(roleHTTP)), keys.trust)
+			},
+		}, roles...)
+		if err == nil {
+			k.parts = append(k.parts, part)
+		}
+		return err
+	}
+	data := filepath.Join(o.Dir, nameEtcd)
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return nil, fmt.Errorf("a control plane begins on a new directory: %w", err)
+	}
+	if err := start(nameEtcd, "https://%s/health", func(p ports) []string {
+		peer := "http://" + p.addr(rolePeer)
+		return []string{
+			"--data-dir", data, "--unsafe-no-fsync", "--log-level=warn",
+			"--listen-client-urls=https://" + p.addr(roleHTTP), "--advertise-client-urls=https://" + p.addr(roleHTTP),
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer,
+			"--client-cert-auth", "--trusted-ca-file", keys.ca, "--cert-file", keys.cert, "--key-file", keys.key,
+		}
+	}, roleHTTP, rolePeer); err != nil {
+		return nil, err
+	}
+	serving := []string{"--bind-address=" + loopback, "--tls-cert-file", keys.cert, "--tls-private-key-file", keys.key}
+	if err := start(nameAPIServer, "https://%s/readyz", func(p ports) []string {
+		return append([]string{
+			"--secure-port", p.text(roleHTTP), "--advertise-address=" + loopback, "--endpoint-reconciler-type=none",
+			"--etcd-servers=https://" + k.parts[0].addr(roleHTTP),
+			"--etcd-cafile", keys.ca, "--etcd-certfile", keys.cert, "--etcd-keyfile", keys.key,
+			"--client-ca-file", keys.ca, "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file", keys.key, "--service-account-signing-key-file", keys.key,
+		}, serving...)
+	}, roleHTTP); err != nil {
+		return nil, err
+	}
+	api := "https://" + k.parts[1].addr(roleHTTP)
+	if k.config, err = keys.kubeconfig(api, "admin", roleMaster); err != nil {
+		return nil, err
+	}
+	for name, more := range map[string][]string{
+		nameControllers: {
+			"--use-service-account-credentials", "--service-account-private-key-file", keys.key, "--root-ca-file", keys.ca,
+			"--horizontal-pod-autoscaler-sync-period=2s",
+		},
+		nameScheduler: nil,
+	} {
+		config, err := keys.kubeconfig(api, "system:"+name, "")
+		if err != nil {
+			return nil, err
+		}
+		if err := start(name, "https://%s/healthz", func(p ports) []string {
+			return append(append([]string{
+				"--secure-port", p.text(roleHTTP), "--leader-elect=false",
+				"--kubeconfig", config, "--authentication-kubeconfig", config, "--authorization-kubeconfig", config,
+			}, more...), serving...)
+		}, roleHTTP); err != nil {
+			return nil, err
+		}
+	}
+	config, err := keys.kubeconfig(api, nameKwok, roleMaster)
+	if err != nil {
+		return nil, err
+	}
+	return k, start(nameKwok, "http://%s/healthz", func(p ports) []string {
+		return []string{"--kubeconfig", config, "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address", p.addr(roleHTTP)}
+	}, roleHTTP)
+}
