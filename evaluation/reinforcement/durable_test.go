@@ -134,7 +134,7 @@ func TestATrainingOfBytesEndsAsOneOfValues(t *testing.T) {
 			o, d := tiny(r), reinforcement.Durable{}
 			o.Contrast, o.Together = r == reinforcement.RewardStages, 1+len(r)%2
 			if r == reinforcement.RewardDense {
-				o.Hidden = 4
+				o.Weak, o.Hidden = false, 4
 			}
 			want, err := reinforcement.Train(t.Context(), o, reinforcement.Start(o), nil)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -55,7 +56,7 @@ type Options struct {
 	Hidden int `json:"hidden"`
 	// Roles are those that learn; empty means all.
 	Roles []decision.Role `json:"roles,omitempty"`
-	// Weak starts from a policy that keeps too few turns and replaces too little, and not from the shipped models.
+	// Weak starts from a policy that keeps too few turns and replaces too little, and not from the shipped models; not with Hidden.
 	Weak bool `json:"weak"`
 
 	Reward     Reward                   `json:"reward"`
@@ -116,8 +117,10 @@ func (o Options) Validate() error {
 	switch {
 	case !slices.Contains(Rewards(), o.Reward):
 		return fault.Terminal("reward", "is %q, want one of %q", o.Reward, Rewards())
-	case !(o.Attribution >= 1):
-		return fault.Terminal("attribution", "is %v, want 1 or more", o.Attribution)
+	case o.Weak && o.Hidden > 0:
+		return fault.Terminal("hidden", "is %d, want 0 for a weak start", o.Hidden)
+	case !(o.Attribution >= 1) || math.IsInf(o.Attribution, 1):
+		return fault.Terminal("attribution", "is %v, want 1 or more, and finite", o.Attribution)
 	case !(o.Local >= 0 && o.Local <= 1):
 		return fault.Terminal("local", "is %v, want 0 to 1", o.Local)
 	case !(o.Chance >= 0 && o.Chance <= 1):
@@ -198,7 +201,7 @@ func StartPolicy(o Options) *decision.Policy {
 			p.Heads[r] = learning.NewHead(len(decision.Features(r)), o.Hidden, rand.New(rand.NewPCG(o.Seed, uint64(i))))
 		}
 	}
-	if !o.Weak || o.Hidden > 0 {
+	if !o.Weak {
 		return p
 	}
 	for r, feature := range map[decision.Role]string{decision.Filter: "keep", decision.Change: "replace"} {

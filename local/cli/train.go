@@ -2,8 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -43,7 +45,7 @@ func (c *cli) trainFilter() *cobra.Command {
 	f.Float64Var(&o.Recall, "recall", o.Recall, "share that the threshold keeps of the turns that later requests need")
 	f.Float64Var(&o.RecallWeight, "recall-weight", o.RecallWeight, "share of the loss that salient turns have")
 	learningFlags(f, &o.Seed, &o.Epochs, &o.Rate, &o.Decay)
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 
@@ -109,12 +111,30 @@ func learningFlags(f *pflag.FlagSet, seed *uint64, epochs *int, rate, decay *flo
 	f.Float64Var(decay, "decay", *decay, "pull of every weight to zero")
 }
 
-// outFlag is the file that writeModel writes.
-func outFlag(f *pflag.FlagSet, file *string) {
-	f.StringVar(file, "out", "", "file to write the model to; without one, only the measures are printed")
+// outFlag is the file that writeModel writes. Before anything is trained, it is checked that the file can be made.
+func outFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "out", "", "file to write the model to; without one, only the measures are printed")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *file == "" {
+			return nil
+		}
+		f, err := besideModel(*file)
+		if err != nil {
+			return usageError{fmt.Errorf("--out: %w", err)}
+		}
+		return errors.Join(f.Close(), os.Remove(f.Name()))
+	}
 }
 
-// writeModel writes what encode makes to a file; without one, nothing.
+// besideModel makes the file that takes a model's place when it is whole.
+func besideModel(file string) (*os.File, error) {
+	if there, err := os.Lstat(file); err == nil && !there.Mode().IsRegular() { // a folder cannot be replaced, and a device must not be
+		return nil, fmt.Errorf("%s is no regular file", file)
+	}
+	return os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+}
+
+// writeModel writes what encode makes to a file, all of it or nothing, whatever was there before; without a file, nothing.
 func writeModel(file string, encode func() ([]byte, error)) error {
 	if file == "" {
 		return nil
@@ -123,8 +143,16 @@ func writeModel(file string, encode func() ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, data, 0o644); err != nil {
+	f, err := besideModel(file)
+	if err != nil {
 		return fmt.Errorf("write model: %w", err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("write model: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }

@@ -2,9 +2,11 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mneme-memory/mneme/local/cli"
@@ -12,7 +14,14 @@ import (
 )
 
 func TestTrainFilterWritesAModel(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "model.json")
+	dir := t.TempDir()
+	file, earlier := filepath.Join(dir, "model.json"), filepath.Join(dir, "earlier.json")
+	if err := os.WriteFile(file, []byte("earlier"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(file, earlier); err != nil {
+		t.Fatal(err)
+	}
 	var out, errOut bytes.Buffer
 	line := []string{"train", "filter", "--persons", "4", "--epochs", "1", "--seed", "9", "--out", file, "--json"}
 	code := cli.Execute(t.Context(), line, &out, &errOut)
@@ -32,6 +41,37 @@ func TestTrainFilterWritesAModel(t *testing.T) {
 	}
 	if m, err := saliency.ParseModel(data); err != nil || m.Threshold != measures.Threshold {
 		t.Errorf("wrote %+v, %v; printed threshold %v", m, err, measures.Threshold)
+	}
+	// The earlier file is replaced and not written over, and nothing is left of that.
+	if kept, err := os.ReadFile(earlier); err != nil || string(kept) != "earlier" {
+		t.Errorf("of the earlier file %d bytes are left, %v", len(kept), err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+		t.Errorf("files %v, %v", files, err)
+	}
+}
+
+// What has begun to train ends with the context; a file that cannot be made is told before that.
+func TestTrainFirstLooksWhetherTheFileCanBeMade(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, name := range []string{"policy", "reranker", "support", "relevance"} {
+		for _, file := range []string{filepath.Join(dir, "missing", "a.json"), dir} {
+			var out, errOut bytes.Buffer
+			code := cli.Execute(ctx, []string{"train", name, "--out", file}, &out, &errOut)
+			if code != cli.ExitUsage || !strings.Contains(errOut.String(), "--out: ") || !strings.Contains(errOut.String(), file) {
+				t.Errorf("%s to %s: exit code %d: %s", name, file, code, &errOut)
+			}
+		}
+	}
+	var out, errOut bytes.Buffer
+	code := cli.Execute(ctx, []string{"train", "policy", "--out", filepath.Join(dir, "a.json")}, &out, &errOut)
+	if code == cli.ExitOK || !strings.Contains(errOut.String(), context.Canceled.Error()) {
+		t.Errorf("to a file that can be made: exit code %d: %s", code, &errOut)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
+		t.Errorf("files %v, %v", files, err)
 	}
 }
 

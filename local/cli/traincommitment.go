@@ -21,7 +21,7 @@ func (c *cli) trainCommitment() *cobra.Command {
 	f := cmd.Flags()
 	f.Float64Var(&o.Passing, "passing", o.Passing, "share of what commits to nothing that the threshold lets pass, where it is chosen")
 	learningFlags(f, &o.Seed, &o.Epochs, &o.Rate, &o.Decay)
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 

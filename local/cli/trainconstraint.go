@@ -24,7 +24,7 @@ func (c *cli) trainConstraint() *cobra.Command {
 	f.IntVar(&o.Phrased, "phrased", o.Phrased, "statements of what binds that are drawn from patterns")
 	f.Float64Var(&o.Passing, "passing", o.Passing, "share of what does not bind that the threshold lets pass, where it is chosen")
 	learningFlags(f, &o.Seed, &o.Epochs, &o.Rate, &o.Decay)
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 

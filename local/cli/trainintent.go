@@ -27,7 +27,7 @@ func (c *cli) trainIntent() *cobra.Command {
 	f.IntVar(&o.Holders, "holders", o.Holders, "questions that have to have a feature")
 	f.Float64Var(&o.FalsePast, "false-past", o.FalsePast, "missed questions about the past that weigh as much as one wrongly read so")
 	f.BoolVar(&mistakes, "errors", mistakes, "print the held-out questions whose past is misread")
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 

@@ -49,7 +49,7 @@ func (c *cli) trainJudge() *cobra.Command {
 	f.Float64Var(&o.Share, "share", o.Share, "weight of the cross-encoder's logits")
 	f.Float64Var(&o.Message, "message", o.Message, "weight of the logit of the message alone")
 	f.Float64Var(&o.FalseCertain, "false-certain", o.FalseCertain, "share of the statements without a change that may be above the threshold")
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 

@@ -24,7 +24,7 @@ func (c *cli) trainMoment() *cobra.Command {
 	f.Float64Var(&o.Cost, "cost", o.Cost, "weight of the loss against the squared weights")
 	f.IntVar(&o.Holders, "holders", o.Holders, "how many statements have to have a word for something to be learned of it")
 	f.IntVar(&o.Repeats, "repeats", o.Repeats, "how often a statement that was written for its label counts")
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/reinforcement"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/workflows/training"
 )
 
 // policyArgs are the flags of train policy beside its options.
@@ -71,7 +72,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.IntVar(&a.held, "held", 20, "other people to measure on, in words that were learned from and in others; 0 for none")
 	a.servers.flags(f, "for a training by the processes of train worker; without one, it is made in this process")
 	f.BoolVar(&a.cancel, "cancel", false, "with --temporal: end the training of these options, and delete what is kept of it")
-	outFlag(f, &a.file)
+	outFlag(cmd, &a.file)
 	return cmd
 }
 
@@ -102,11 +103,14 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 	if a.strategy != "salimory" {
 		return usageError{fmt.Errorf("--strategy is %q, want salimory", a.strategy)}
 	}
-	if a.held < 0 {
-		return usageError{fmt.Errorf("--held is %d, want 0 or more", a.held)}
+	if a.held < 0 || a.held > 1000 {
+		return usageError{fmt.Errorf("--held is %d, want 0 to 1000", a.held)}
 	}
 	if err := o.Validate(); err != nil {
 		return usageError{err}
+	}
+	if n := min(o.Together, o.Persons); a.servers.temporal != "" && n > training.MaxPeople {
+		return usageError{fmt.Errorf("--together is %d, want %d at most with --temporal", n, training.MaxPeople)}
 	}
 	if a.cancel {
 		return c.cancelTraining(ctx, o, a.servers)

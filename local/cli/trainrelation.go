@@ -26,7 +26,7 @@ func (c *cli) trainRelation() *cobra.Command {
 	f.Float64Var(&o.Cost, "cost", o.Cost, "weight of the loss against the squared weights")
 	f.IntVar(&o.Rounds, "rounds", o.Rounds, "steps of the optimiser at most")
 	f.IntVar(&o.Most, "most", o.Most, "pairs, banks, dialogues and made-up people to learn from at most, for a trial; 0 is no bound")
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 

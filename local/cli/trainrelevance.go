@@ -24,7 +24,7 @@ func (c *cli) trainRelevance() *cobra.Command {
 	f := cmd.Flags()
 	f.IntSliceVar(&o.Dialogues, "dialogues", o.Dialogues, "dialogues of a user; users of each number are learned from")
 	f.IntVar(&o.Users, "users", o.Users, "users of each number of dialogues at most")
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -56,7 +55,7 @@ func (c *cli) trainReranker() *cobra.Command {
 	f.IntVar(&a.prior.Weight, "weight", a.prior.Weight, "how many questions of the conversations a request to an assistant counts as")
 	f.IntVar(&a.prior.Chats, "chats", a.prior.Chats, "chats of friends to learn from at most; a quarter as many are held out")
 	f.IntVar(&a.prior.ChatWeight, "chat-weight", a.prior.ChatWeight, "how many questions of the conversations one on a chat counts as")
-	f.StringVar(&a.file, "out", "", "file to write the prior to; without one, only the measures are printed")
+	outFlag(cmd, &a.file)
 	f.StringVar(&a.data, "data", "", "file of conversations with questions, as eval recall takes it (made-up conversations)")
 	f.StringVar(&a.embedding, "embedding", "", "embedder to fit to, as MNEME_EMBEDDING names it (what that says)")
 	f.IntVar(&a.refit.Parts, "parts", a.refit.Parts, "parts that users are dealt into, each held out once")
@@ -109,10 +108,10 @@ func (c *cli) runRefitReranker(ctx context.Context, a trainRerankerArgs) (err er
 	if fault.IsTerminal(err) {
 		return usageError{err}
 	}
-	if err == nil && a.file != "" {
-		err = writePrior(prior, a.file)
-	}
 	if err != nil {
+		return err
+	}
+	if err := writePrior(prior, a.file); err != nil {
 		return err
 	}
 	if c.json {
@@ -131,14 +130,7 @@ func (a trainRerankerArgs) subjects() ([]dataset.Subject, error) {
 }
 
 func writePrior(p ranking.Prior, file string) error {
-	data, err := ranking.EncodePrior(p)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		return fmt.Errorf("write prior: %w", err)
-	}
-	return nil
+	return writeModel(file, func() ([]byte, error) { return ranking.EncodePrior(p) })
 }
 
 // weightsTitles are what people read for the weights of a report.
@@ -190,10 +182,8 @@ func (c *cli) runTrainReranker(cmd *cobra.Command, o training.PriorOptions, file
 	if err != nil {
 		return usageError{err}
 	}
-	if file != "" {
-		if err := writePrior(prior, file); err != nil {
-			return err
-		}
+	if err := writePrior(prior, file); err != nil {
+		return err
 	}
 	if c.json {
 		return json.NewEncoder(c.out).Encode(r)

@@ -22,7 +22,7 @@ func (c *cli) trainStanding() *cobra.Command {
 	f := cmd.Flags()
 	f.Float64Var(&o.Cost, "cost", o.Cost, "weight of the loss against the squared weights")
 	f.IntVar(&o.Holders, "holders", o.Holders, "how many turns have to have a word for something to be learned of it")
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 

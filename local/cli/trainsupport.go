@@ -25,7 +25,7 @@ func (c *cli) trainSupport() *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "chooses the conversations")
 	f.IntVar(&o.Conversations, "conversations", o.Conversations, "conversations to learn from; a quarter as many again are held out")
 	f.Float64Var(&o.Cost, "cost", o.Cost, "what an answer about the wrong person costs, beside 1 for one that is withheld wrongly")
-	outFlag(f, &file)
+	outFlag(cmd, &file)
 	return cmd
 }
 

@@ -118,10 +118,12 @@ func TestTrainingByWorkersRefusesWhatCannotBe(t *testing.T) {
 		code int
 		want string
 	}{
-		"cancel without a server":  {append(tinyPolicy, "--cancel"), cli.ExitUsage, "--temporal"},
-		"a number of parts":        {[]string{"train", "worker", "--parallel", "-1"}, cli.ExitUsage, "--parallel"},
-		"no Redis to be reached":   {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--redis", "127.0.0.1:1"), cli.ExitUnreachable, "redis"},
-		"no Redis that is known":   {[]string{"train", "worker", "--data", t.TempDir()}, cli.ExitUnreachable, "--redis"},
+		"cancel without a server": {append(tinyPolicy, "--cancel"), cli.ExitUsage, "--temporal"},
+		"a number of parts":       {[]string{"train", "worker", "--parallel", "-1"}, cli.ExitUsage, "--parallel"},
+		"no Redis to be reached":  {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--redis", "127.0.0.1:1"), cli.ExitUnreachable, "redis"},
+		"no Redis that is known":  {[]string{"train", "worker", "--data", t.TempDir()}, cli.ExitUnreachable, "--redis"},
+		"an update too large": {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--together", "6000", "--persons", "6000"), cli.ExitUsage,
+			"--together"},
 		"options that are checked": {append(tinyPolicy, "--temporal", "127.0.0.1:1", "--group", "1"), cli.ExitUsage, "group"},
 	} {
 		var out, errOut bytes.Buffer

@@ -7,7 +7,9 @@ package decision
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -155,6 +157,9 @@ func Decode(data []byte) (*Policy, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
 		return nil, fault.Terminal("policy", "is no policy file: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fault.Terminal("policy", "has more than one value")
 	}
 	switch {
 	case f.Format != format:

@@ -84,13 +84,14 @@ func TestPolicyFilesAreReadBack(t *testing.T) {
 		"no JSON":        {`{`, `[`, "policy"},
 		"a field more":   {`"format"`, `"colour":1,"format"`, "policy"},
 		"another format": {`"format": 1`, `"format": 2`, "policy.format"},
+		"a file more":    {"}\n}\n", "}\n}\n{}", "policy"},
 		"no version":     {`"test-1"`, `""`, "policy.version"},
 		"another role":   {`"filter": {`, `"booster": {`, "policy.roles"},
 		"other features": {`"question"`, `"colour"`, "policy.roles.filter.features"},
 		"other weights":  {`"hidden": 0`, `"hidden": 2`, "policy.roles.filter.head"},
 	} {
-		broken := strings.Replace(string(data), tc.old, tc.now, 1)
-		if broken == string(data) {
+		broken := strings.Replace(string(data)+"\n", tc.old, tc.now, 1)
+		if broken == string(data)+"\n" {
 			t.Fatalf("%s: nothing was broken", name)
 		}
 		if _, err := decision.Decode([]byte(broken)); !fault.IsTerminal(err) || !strings.Contains(err.Error(), tc.field) {

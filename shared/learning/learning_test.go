@@ -329,7 +329,10 @@ func TestHeadsAndSettingsAreChecked(t *testing.T) {
 	for name, spoil := range map[string]func(*learning.UpdateOptions){
 		"epochs": func(o *learning.UpdateOptions) { o.Epochs = 0 }, "clip": func(o *learning.UpdateOptions) { o.Surrogate.Clip = 1 },
 		"kl": func(o *learning.UpdateOptions) { o.Surrogate.KL = math.NaN() }, "rate": func(o *learning.UpdateOptions) { o.Adam.Rate = 0 },
-		"weighing": func(o *learning.UpdateOptions) { o.Surrogate.Weighing = "half" },
+		"weighing":          func(o *learning.UpdateOptions) { o.Surrogate.Weighing = "half" },
+		"rate without end":  func(o *learning.UpdateOptions) { o.Adam.Rate = math.Inf(1) },
+		"slack without end": func(o *learning.UpdateOptions) { o.Slack = math.Inf(1) },
+		"kl without end":    func(o *learning.UpdateOptions) { o.Surrogate.KL = math.Inf(1) },
 	} {
 		bad := o
 		spoil(&bad)

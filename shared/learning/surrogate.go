@@ -44,8 +44,8 @@ func (o SurrogateOptions) Validate() error {
 	switch {
 	case !(o.Clip > 0 && o.Clip < 1):
 		return fault.Terminal("clip", "is %v, want more than 0, less than 1", o.Clip)
-	case !(o.KL >= 0):
-		return fault.Terminal("kl", "is %v, want 0 or more", o.KL)
+	case !(o.KL >= 0) || math.IsInf(o.KL, 1):
+		return fault.Terminal("kl", "is %v, want 0 or more, and finite", o.KL)
 	case o.Weighing != WeighUnclipped && o.Weighing != WeighBoth:
 		return fault.Terminal("weighing", "is %q, want %q or %q", o.Weighing, WeighUnclipped, WeighBoth)
 	}

@@ -13,8 +13,8 @@ const (
 	defaultUpdates = 50
 	// maxWaiting bounds the rollouts that wait or are being made at a time: the server takes 2,000 of a workflow.
 	maxWaiting = 500
-	// maxPeople bounds those of an update: each has three events, and a history 51,200 at most.
-	maxPeople = 5000
+	// MaxPeople bounds those of an update: each has three events, and a history 51,200 at most.
+	MaxPeople = 5000
 	// forgetFor is how long an ended training tries to delete its checkpoints before it leaves them to their time.
 	forgetFor = time.Minute
 )
@@ -67,9 +67,9 @@ func (r *run) train(ctx workflow.Context, p Params) error {
 		if made >= most || made > 0 && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 			return workflow.NewContinueAsNewError(ctx, WorkflowName, Params{Updates: p.Updates, Progress: &r.at})
 		}
-		if n := len(r.at.Next); n > maxPeople {
+		if n := len(r.at.Next); n > MaxPeople {
 			return temporal.NewNonRetryableApplicationError(
-				fmt.Sprintf("an update is of %d people, want %d at most", n, maxPeople), errorTerminal, nil)
+				fmt.Sprintf("an update is of %d people, want %d at most", n, MaxPeople), errorTerminal, nil)
 		}
 		if err := r.roll(ctx); err != nil {
 			return err
