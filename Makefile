@@ -105,7 +105,7 @@ GO_LICENSES = GOWORK=off CGO_ENABLED=0 $(TOOLS)/go-licenses
 OWN := --ignore github.com/mneme-memory/mneme
 
 .PHONY: licenses
-licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences of what the binaries contain, which the images carry; fail where one is not allowed
+licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences of what the binaries contain, which images of the Dockerfile carry; fail where one is not allowed
 	@mkdir -p $(BIN)
 	$(GO_LICENSES) check $(MAINS) $(OWN) --ignore github.com/golang/freetype --ignore github.com/nexus-rpc/nexus-proto-annotations --allowed_licenses $(ALLOWED_LICENSES) 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
 	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/tools/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }

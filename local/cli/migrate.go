@@ -51,7 +51,7 @@ func (c *cli) runMigration(ctx context.Context, skip []string, retention time.Du
 	if err != nil {
 		return usageError{err}
 	}
-	tel, err := telemetry.New(ctx, "mneme-cli", "", telemetry.Config{LogLevel: "error", LogFormat: "text"}, c.err)
+	tel, err := telemetry.New(ctx, "mneme-cli", "", telemetry.Config{LogLevel: "warn", LogFormat: "text"}, c.err)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,9 @@ func OpenBank(ctx context.Context, cfg weaviate.Config, e embedding.Embedder, te
 	if err != nil {
 		return nil, nil, runner.Need("weaviate", err)
 	}
+	for _, w := range b.Warnings() {
+		tel.Log.WarnContext(ctx, w)
+	}
 	return bank.Traced(b, tel.Tracer.Tracer(Scope)), b.Close, nil
 }
 

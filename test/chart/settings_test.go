@@ -134,7 +134,14 @@ func TestWrongValuesAreTold(t *testing.T) {
 	}
 	keda := map[string]any{"autoscaling": map[string]any{"kind": "keda"}}
 	key := map[string]any{"apiKey": map[string]any{"existingSecret": "x"}}
+	sentinel := func(values map[string]any) map[string]any {
+		return map[string]any{"redis": map[string]any{"sentinel": values}}
+	}
 	for want, values := range map[string]map[string]any{
+		"redis.sentinel.master: is empty":                         sentinel(map[string]any{"user": "watcher"}),
+		"redis.sentinel.master: is empty, and a user or a secret": sentinel(map[string]any{"auth": map[string]any{"existingSecret": "x"}}),
+		"networkPolicy.ports.redis: is empty":                     sentinel(map[string]any{"master": "mneme"}),
+
 		"broker":     {"kafka": map[string]any{"broker": "k:1"}},
 		"autoscale":  component("gateway", map[string]any{"autoscale": true}),
 		"boosters":   component("boosters", map[string]any{}),

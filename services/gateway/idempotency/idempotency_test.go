@@ -1,14 +1,17 @@
 package idempotency_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -450,5 +453,41 @@ func TestAClaimWhoseAnswerIsLateIsGivenBack(t *testing.T) {
 	}
 	if _, claim, err := store.Begin(t.Context(), scope, "k", nil); err != nil || claim == nil {
 		t.Errorf("the request made again: %v", err)
+	}
+}
+
+// breaking is a connection that ends with the first answer that says "claimed".
+type breaking struct {
+	net.Conn
+	broke *atomic.Bool
+}
+
+func (c breaking) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if bytes.Contains(p[:n], []byte("claimed")) && c.broke.CompareAndSwap(false, true) {
+		_ = c.Close()
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// A connection that breaks after the claim was taken has the client claim again, which is no other request.
+func TestAClaimThatIsMadeAgainIsTheSame(t *testing.T) {
+	var broke atomic.Bool
+	client := goredis.NewClient(&goredis.Options{
+		Addr: miniredis.RunT(t).Addr(), ContextTimeoutEnabled: true,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return breaking{conn, &broke}, err
+		},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	store, scope := idempotency.New(client, idempotency.Options{}), idempotency.Scope{Tenant: "acme"}
+	if _, claim, err := store.Begin(t.Context(), scope, "k", nil); err != nil || claim == nil || !broke.Load() {
+		t.Errorf("got %v; the connection broke: %t", err, broke.Load())
+	}
+	var p door.Problem
+	if _, _, err := store.Begin(t.Context(), scope, "k", nil); !errors.As(err, &p) || p.Status != http.StatusConflict {
+		t.Errorf("another request meanwhile: %v, want 409", err)
 	}
 }

@@ -15,11 +15,13 @@ const (
 // lives as long as the lease. Where the user was erased, erased is there in the answer's place.
 
 // beginScript claims a record for the token ARGV[1] and the request ARGV[2], for ARGV[3] ms, or says why not. KEYS[2], where there is one,
-// is the set of records of the user and day, which is kept for ARGV[4] ms.
+// is the set of records of the user and day, which is kept for ARGV[4] ms. The client runs it again where the connection broke before the
+// answer: a claim of the same token is the caller's own.
 func beginScript() *goredis.Script {
 	return goredis.NewScript(`
-local known = redis.call('HMGET', KEYS[1], 'request', 'answer', 'erased')
+local known = redis.call('HMGET', KEYS[1], 'request', 'answer', 'erased', 'token')
 if known[1] then
+  if known[4] == ARGV[1] and not known[2] then return {'` + claimed + `'} end
   if known[1] ~= ARGV[2] then return {'` + otherBody + `'} end
   if known[3] then return {'` + erased + `'} end
   if known[2] then return {'` + answered + `', known[2]} end

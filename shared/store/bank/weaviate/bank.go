@@ -34,6 +34,7 @@ type Bank struct {
 	http        *http.Client
 	conn        *grpc.ClientConn
 	search      pb.WeaviateClient
+	warnings    []string
 }
 
 var _ bank.Bank = (*Bank)(nil)

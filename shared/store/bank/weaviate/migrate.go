@@ -32,9 +32,16 @@ func (b *Bank) migrate(ctx context.Context) error {
 		if err := b.addProperties(ctx, have, want); err != nil {
 			return err
 		}
+		if r := have.ReplicationConfig; r != nil && b.collections.replicas > 0 && r.Factor != want.ReplicationConfig.Factor {
+			b.warnings = append(b.warnings, fmt.Sprintf("the collection %s has %d replicas, MNEME_WEAVIATE_REPLICAS is %d: "+
+				"a collection that exists keeps its own", want.Class, r.Factor, b.collections.replicas))
+		}
 	}
 	return nil
 }
+
+// Warnings say in what the collections are not as the settings have it, and stay so.
+func (b *Bank) Warnings() []string { return b.warnings }
 
 // class returns a collection's schema, nil where there is none.
 func (b *Bank) class(ctx context.Context, name string) (*models.Class, error) {

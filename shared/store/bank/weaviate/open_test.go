@@ -128,6 +128,32 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 	}
 }
 
+// What the server makes of no number of replicas is right for more than one, and another number than a collection has is told.
+func TestOpenSaysHowCollectionsAreReplicated(t *testing.T) {
+	cfg := newConfig()
+	if got := openBank(t, cfg).Warnings(); len(got) != 0 {
+		t.Errorf("a new bank warns: %q", got)
+	}
+	made, err := newAdmin(t).Schema().ClassGetter().WithClassName(cfg.Prefix + "Memory").Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := models.ReplicationConfig{
+		Factor: 1, AsyncEnabled: true, DeletionStrategy: models.ReplicationConfigDeletionStrategyTimeBasedResolution,
+	}
+	if made.ReplicationConfig == nil || *made.ReplicationConfig != want {
+		t.Errorf("got %+v, want %+v", made.ReplicationConfig, want)
+	}
+	cfg.Replicas = 3
+	if got := openBank(t, cfg).Warnings(); len(got) != 6 || !strings.Contains(got[0], "has 1 replicas, MNEME_WEAVIATE_REPLICAS is 3") {
+		t.Errorf("got %q, want both numbers of each collection", got)
+	}
+	cfg.Replicas = 1
+	if got := openBank(t, cfg).Warnings(); len(got) != 0 {
+		t.Errorf("the number that it has: %q", got)
+	}
+}
+
 func newAdmin(t *testing.T) *client.Client {
 	t.Helper()
 	admin, err := client.NewClient(client.Config{Scheme: "http", Host: server.HTTP()})

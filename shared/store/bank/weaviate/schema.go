@@ -79,13 +79,10 @@ func (c collections) classes() []*models.Class {
 }
 
 // replication has a node that was away catch up by itself, and what was deleted or written again meanwhile be what was done last: by the
-// server's default an erased object would come back with the node.
+// server's default an erased object would come back with the node. It is said for 0, too: the server's least may be more than one.
 func (c collections) replication() *models.ReplicationConfig {
-	if c.replicas == 0 {
-		return nil
-	}
 	return &models.ReplicationConfig{
-		Factor: int64(c.replicas), AsyncEnabled: c.replicas > 1,
+		Factor: int64(c.replicas), AsyncEnabled: c.replicas != 1,
 		DeletionStrategy: models.ReplicationConfigDeletionStrategyTimeBasedResolution,
 	}
 }
