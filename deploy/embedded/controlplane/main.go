@@ -1,6 +1,6 @@
 // Command controlplane is Kubernetes without a container engine: the store, the API server, the controllers, the scheduler, nodes that only
-// say that they run their pods, and kubectl. The first argument names the program, the rest is the program's own. One binary holds all, since
-// they share most of their code; it is a module of its own because Kubernetes' dependencies are nobody else's concern.
+// say that they run their pods, and kubectl. The first argument names the program, the rest is the program's own. One binary holds all,
+// since they share most of their code; it is a module of its own because Kubernetes' dependencies are nobody else's concern.
 package main
 
 import (
