@@ -240,7 +240,7 @@ func (r recorder) Extract(ctx context.Context, in formation.Session) ([]formatio
 	candidates, err := r.Former.Extract(ctx, in)
 	r.formed.Took += time.Since(began)
 	for _, c := range candidates {
-		if c.Neighbours != formation.NoNeighbours {
+		if c.Neighbours != formation.NoNeighbours && c.Neighbours != formation.SharedNeighbours {
 			r.formed.Searches++
 		}
 	}

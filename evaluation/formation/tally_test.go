@@ -97,13 +97,16 @@ func TestMeasuresOfARun(t *testing.T) {
 	}
 }
 
-// looking holds nothing it extracts against the bank, and looks up one thing a session.
-type looking struct{ *embedded.Former }
+// looking searches for nothing it extracts, and looks up one thing a session.
+type looking struct {
+	*embedded.Former
+	neighbours int
+}
 
 func (l looking) Extract(ctx context.Context, in policy.Session) ([]policy.Candidate, error) {
 	out, err := l.Former.Extract(ctx, in)
 	for i := range out {
-		out[i].Neighbours = policy.NoNeighbours
+		out[i].Neighbours = l.neighbours
 	}
 	return out, err
 }
@@ -122,7 +125,8 @@ func TestSearchesAreCountedPerMemoryWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		former policy.Former
 		want   float64
-	}{"one a statement": {former, 1}, "one a session": {looking{former}, 2.0 / 3}} {
+	}{"one a statement": {former, 1}, "one a session": {looking{former, policy.NoNeighbours}, 2.0 / 3},
+		"what is shared is none": {looking{former, policy.SharedNeighbours}, 2.0 / 3}} {
 		f, err := formation.Pipeline{Former: c.former, Embedder: builtin.New()}.Form(context.Background(), s)
 		if err != nil {
 			t.Fatal(err)

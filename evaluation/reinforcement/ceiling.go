@@ -69,15 +69,11 @@ func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Arm
-	for a, arm := range arms {
-		r := report(arm.name, trials[a*o.Seeds:][:o.Seeds], trials[:o.Seeds])
-		if a == 0 {
-			r.Beside = nil
-		}
-		out = append(out, r)
+	names := make([]string, len(arms))
+	for i, arm := range arms {
+		names[i] = arm.name
 	}
-	return out, nil
+	return reports("", names, trials), nil
 }
 
 // trueFilter keeps what is worth keeping.

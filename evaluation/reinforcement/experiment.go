@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -29,6 +30,9 @@ func estimate(values []float64) Estimate {
 	return Estimate{stat.Mean(values, nil), t * stat.StdDev(values, nil) / math.Sqrt(n)}
 }
 
+// Measures are estimates by what was measured.
+type Measures map[string]Estimate
+
 // Experiment is a paper's claim with what was found.
 type Experiment struct {
 	// Paper names it, Claim is what it says in our words.
@@ -38,15 +42,15 @@ type Experiment struct {
 }
 
 // Arm is one way of doing it. Measures have the estimates over Seeds by name, and, where they are of people, by the words these use:
-// "update_hits/train" are words that were learned from, "update_hits/heldout" others. Beside has the differences to the first arm of the
-// same start, seed by seed.
+// "update_hits/train" are words that were learned from, "update_hits/heldout" others. Beside has the differences, seed by seed, to the arms
+// of the same start that stand before, by their names.
 type Arm struct {
 	Name string `json:"name"`
 	// Start is what trainings begin from: weak or shipped; empty where nothing is trained.
 	Start    string              `json:"start,omitempty"`
 	Seeds    int                 `json:"seeds"`
-	Measures map[string]Estimate `json:"measures"`
-	Beside   map[string]Estimate `json:"beside_first,omitempty"`
+	Measures Measures            `json:"measures"`
+	Beside   map[string]Measures `json:"beside,omitempty"`
 	// Curve are the mean rewards of the people learned from, in order, Steps how many sessions were formed until then.
 	Curve []Estimate `json:"curve,omitempty"`
 	Steps []float64  `json:"steps,omitempty"`
@@ -149,44 +153,55 @@ func (o ExperimentOptions) trained(ctx context.Context, arms []training) ([]Arm,
 	if err != nil {
 		return nil, err
 	}
+	names := make([]string, len(arms))
+	for i, arm := range arms {
+		names[i] = arm.name
+	}
 	var out []Arm
-	for s, start := range o.Starts {
-		first := trials[s*len(arms)*o.Seeds:][:o.Seeds]
-		for a, arm := range arms {
-			of := trials[(s*len(arms)+a)*o.Seeds:][:o.Seeds]
-			r := report(arm.name, of, first)
-			if r.Start = start; a == 0 {
-				r.Beside = nil
-			}
-			out = append(out, r)
-		}
+	for of := range slices.Chunk(trials, len(arms)*o.Seeds) {
+		out = append(out, reports(o.Starts[len(out)/len(arms)], names, of)...)
 	}
 	return out, nil
 }
 
-// report has the estimates of an arm's tries.
-func report(name string, of, first []trial) Arm {
-	out := Arm{Name: name, Seeds: len(of), Measures: map[string]Estimate{}, Beside: map[string]Estimate{}}
-	for measure := range of[0].measures {
-		var values, differences []float64
-		for i, t := range of {
-			values = append(values, t.measures[measure])
-			if base, ok := first[i].measures[measure]; ok {
-				differences = append(differences, t.measures[measure]-base)
+// reports has the estimates of arms of one start; trials are those of the first arm, one a seed, then those of the second and so on.
+func reports(start string, names []string, trials []trial) []Arm {
+	seeds := len(trials) / len(names)
+	out := make([]Arm, len(names))
+	for a, name := range names {
+		of := trials[a*seeds:][:seeds]
+		out[a] = Arm{Name: name, Start: start, Seeds: seeds, Measures: differences(of, make([]trial, seeds))}
+		for b, other := range names[:a] {
+			if out[a].Beside == nil {
+				out[a].Beside = map[string]Measures{}
 			}
+			out[a].Beside[other] = differences(of, trials[b*seeds:][:seeds])
 		}
-		out.Measures[measure] = estimate(values)
-		if len(differences) == len(values) {
-			out.Beside[measure] = estimate(differences)
+		rewards := of[0].record.Rewards
+		for i := range rewards {
+			values := make([]float64, seeds)
+			for j, t := range of {
+				values[j] = t.record.Rewards[i]
+			}
+			out[a].Curve = append(out[a].Curve, estimate(values))
+			out[a].Steps = append(out[a].Steps, float64(of[0].record.Steps)*float64(i+1)/float64(len(rewards)))
 		}
 	}
-	for i := range of[0].record.Rewards {
-		values := make([]float64, len(of))
-		for j, t := range of {
-			values[j] = t.record.Rewards[i]
+	return out
+}
+
+// differences has the estimates of tries less those of others with the same seeds, of what both measured; all of it where others measured nothing.
+func differences(of, others []trial) Measures {
+	out := Measures{}
+	for measure := range of[0].measures {
+		if _, both := others[0].measures[measure]; !both && others[0].measures != nil {
+			continue
 		}
-		out.Curve = append(out.Curve, estimate(values))
-		out.Steps = append(out.Steps, float64(of[0].record.Steps)*float64(i+1)/float64(len(of[0].record.Rewards)))
+		values := make([]float64, len(of))
+		for i, t := range of {
+			values[i] = t.measures[measure] - others[i].measures[measure]
+		}
+		out[measure] = estimate(values)
 	}
 	return out
 }

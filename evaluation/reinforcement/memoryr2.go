@@ -67,15 +67,12 @@ func (c *credited) add(estimates, truths []float64, taken []map[decision.Role][]
 // credits holds advantages against the value of draws, by as many continuations from the state after them and from that before them.
 func (o ExperimentOptions) credits(ctx context.Context) ([]Arm, error) {
 	names := []string{"credit: local, scored at once", "credit: local, scored at the end", "credit: global"}
-	trials := make([][]trial, len(names))
-	for i := range trials {
-		trials[i] = make([]trial, o.Seeds)
-	}
+	trials := make([]trial, len(names)*o.Seeds)
 	done := o.told(o.Seeds)
 	err := each(ctx, o.Seeds, func(ctx context.Context, seed int) error {
 		found, err := o.creditsOf(ctx, seed)
 		for i := range found {
-			trials[i][seed] = trial{measures: found[i]}
+			trials[i*o.Seeds+seed] = trial{measures: found[i]}
 		}
 		done()
 		return err
@@ -83,15 +80,7 @@ func (o ExperimentOptions) credits(ctx context.Context) ([]Arm, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Arm
-	for i, name := range names {
-		r := report(name, trials[i], trials[0])
-		if i == 0 {
-			r.Beside = nil
-		}
-		out = append(out, r)
-	}
-	return out, nil
+	return reports("", names, trials), nil
 }
 
 func (o ExperimentOptions) creditsOf(ctx context.Context, seed int) ([]map[string]float64, error) {

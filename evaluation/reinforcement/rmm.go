@@ -59,12 +59,10 @@ func RMM(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	if err != nil {
 		return out, err
 	}
-	for a, arm := range arms {
-		r := report(arm.name, trials[a*o.Seeds:][:o.Seeds], trials[:o.Seeds])
-		if r.Start = StartWeak; a == 0 {
-			r.Beside = nil
-		}
-		out.Arms = append(out.Arms, r)
+	names := make([]string, len(arms))
+	for i, arm := range arms {
+		names[i] = arm.name
 	}
+	out.Arms = reports(StartWeak, names, trials)
 	return out, nil
 }

@@ -167,8 +167,19 @@ func TestExperimentsHavePairedSeedsAndIntervals(t *testing.T) {
 				t.Fatalf("%d arms of %+v, %d tries of %d", len(x.Arms), x, done, tries)
 			}
 			for i, a := range x.Arms {
-				if a.Seeds != 2 || len(a.Measures) == 0 || (i == 0) != (a.Beside == nil) && a.Start == "" {
+				if a.Seeds != 2 || len(a.Measures) == 0 {
 					t.Errorf("%s: %+v", a.Name, a)
+				}
+				for _, before := range x.Arms[:i] {
+					beside, ok := a.Beside[before.Name]
+					if ok != (before.Start == a.Start) {
+						t.Errorf("%s (%s) beside %s (%s): %v", a.Name, a.Start, before.Name, before.Start, beside)
+					}
+					for measure, d := range beside {
+						if math.Abs(a.Measures[measure].Mean-before.Measures[measure].Mean-d.Mean) > 1e-9 || math.IsNaN(d.Half) {
+							t.Errorf("%s of %s beside %s: %+v", measure, a.Name, before.Name, d)
+						}
+					}
 				}
 				for measure, m := range a.Measures {
 					if math.IsNaN(m.Mean) || !(m.Half >= 0) {

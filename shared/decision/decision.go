@@ -34,6 +34,8 @@ const (
 	Store Role = "store"
 	// Lookup is whether the bank is searched for what a statement may change: none, own.
 	Lookup Role = "lookup"
+	// Share is whether a statement that is looked up is held against what others of its session found, without a search of its own: own, shared.
+	Share Role = "share"
 	// Target is which of a turn's statements, one option each, changes an entry that several of them may.
 	Target Role = "target"
 	// Change is what a statement does to an entry: nothing, link, replace.
@@ -55,6 +57,7 @@ var features = map[Role][]string{
 	Apart:   {"apart", "worth", "words"},
 	Store:   {"working", "score", "words", "episodic"},
 	Lookup:  {"own", "worth", "words", "episodic", "number", "slot"},
+	Share:   {"shared", "worth", "words", "episodic", "number", "slot"},
 	Target:  {"alone", "similar", "words"},
 	Change:  {"link", "link_change", "link_same", "replace", "replace_change", "replace_ends", "replace_similar", "replace_slot"},
 	Join:    {"same", "odds", "similar", "within"},

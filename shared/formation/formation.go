@@ -115,7 +115,8 @@ type Candidate struct {
 	// Ordinal is its place among the session's candidates of the same sources, from 0. Together with the sources it makes the
 	// id of the entry (memory.DeriveID), so that candidates can be decided in any order. Number sets it.
 	Ordinal int `json:"ordinal,omitempty"`
-	// Neighbours is how many entries it is held against: 0 means MaxNeighbours, NoNeighbours none.
+	// Neighbours is how many entries it is held against: 0 means MaxNeighbours, NoNeighbours none, SharedNeighbours as many as 0, of those
+	// that searches for the session's other candidates find.
 	Neighbours int `json:"neighbours,omitempty"`
 	// Vector is the embedding of Content; the extracting activity fills it in.
 	Vector memory.Vector `json:"vector,omitempty"`
@@ -125,8 +126,9 @@ type Candidate struct {
 
 // How many entries a candidate or lookup is held against.
 const (
-	MaxNeighbours = 20
-	NoNeighbours  = -1
+	MaxNeighbours    = 20
+	NoNeighbours     = -1
+	SharedNeighbours = -2
 )
 
 // Number sets the candidates' ordinals.

@@ -292,6 +292,42 @@ func TestRelatedEntriesArePooledWithoutVectors(t *testing.T) {
 	}
 }
 
+func TestCandidatesShareWhatTheSessionsOthersFind(t *testing.T) {
+	s := newShop(t)
+	s.consolidate(t, batchOf(1, "I live in Porto.", "I am allergic to peanuts.", "My tandem is green."), start)
+	extracted, err := s.Extract(t.Context(), batchOf(2, "I moved to Braga, away from Porto.", "My tandem is red now."))
+	if err != nil || len(extracted.Candidates) != 2 {
+		t.Fatalf("got %+v, %v", extracted, err)
+	}
+	in := consolidation.RelateInput{Batch: batchOf(2, "I moved to Braga, away from Porto.", "My tandem is red now."), Candidates: extracted.Candidates}
+	for name, tc := range map[string]struct {
+		first, second int
+		nearest       string
+	}{
+		"of what is found, the nearest to it": {0, formation.SharedNeighbours, "My tandem is green."},
+		"nothing where nothing is found":      {formation.NoNeighbours, formation.SharedNeighbours, ""},
+		"no more than is found":               {1, formation.SharedNeighbours, "I live in Porto."},
+	} {
+		in.Candidates[0].Neighbours, in.Candidates[1].Neighbours = tc.first, tc.second
+		n, err := s.Relate(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nearest := ""
+		if len(n.Near[1]) > 0 {
+			nearest = n.Pool[n.Near[1][0].Pool].Content
+		}
+		if nearest != tc.nearest || len(n.Near[1]) != len(n.Near[0]) {
+			t.Errorf("%s: nearest is %q of %+v beside %+v", name, nearest, n.Near[1], n.Near[0])
+		}
+		for i := 1; i < len(n.Near[1]); i++ {
+			if n.Near[1][i].Similarity > n.Near[1][i-1].Similarity {
+				t.Errorf("%s: %+v are not in order", name, n.Near[1])
+			}
+		}
+	}
+}
+
 func TestRetract(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto."), start)

@@ -1,6 +1,7 @@
 package consolidation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -47,7 +48,9 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 			found = make([][]bank.Scored, len(lookups))
 			return nil
 		}
-		found, err = a.search(gctx, in.Batch.Scope, lookups)
+		if found, err = a.search(gctx, in.Batch.Scope, lookups); err == nil {
+			share(lookups, found)
+		}
 		return err
 	})
 	if tenant.Strategy(in.Batch.Strategy).WritesCore() {
@@ -134,7 +137,7 @@ func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []f
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(relateParallel)
 	for i, l := range lookups {
-		if l.K == formation.NoNeighbours {
+		if l.K == formation.NoNeighbours || l.K == formation.SharedNeighbours {
 			continue
 		}
 		k := min(l.K, formation.MaxNeighbours)
@@ -148,6 +151,31 @@ func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []f
 		})
 	}
 	return found, g.Wait()
+}
+
+// share gives the lookups that have no search of their own the nearest to them of what all others found.
+func share(lookups []formation.Lookup, found [][]bank.Scored) {
+	var all []bank.Scored
+	seen := map[string]bool{}
+	for _, hits := range found {
+		for _, h := range hits {
+			if !seen[h.Memory.ID] {
+				seen[h.Memory.ID] = true
+				all = append(all, h)
+			}
+		}
+	}
+	for i, l := range lookups {
+		if l.K != formation.SharedNeighbours {
+			continue
+		}
+		near := slices.Clone(all)
+		for j := range near {
+			near[j].Score = memory.Cosine(l.Vector, near[j].Memory.Vector)
+		}
+		slices.SortStableFunc(near, func(a, b bank.Scored) int { return cmp.Compare(b.Score, a.Score) })
+		found[i] = near[:min(len(near), formation.MaxNeighbours)]
+	}
 }
 
 // recent returns the turns of working memory that have been consolidated, the newest of them that fit into a payload. What waits or

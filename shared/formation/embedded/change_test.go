@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,6 +188,38 @@ func TestWhatIsLookedUpIsTheChoosersToDecide(t *testing.T) {
 		out, err := f.Deciding(leaving(role), "test").Extract(t.Context(), formationtest.Session("I moved to Porto last week."))
 		if err != nil || len(out) != 1 || out[0].Neighbours != want {
 			t.Errorf("%s: %+v, %v, want %d neighbours", role, out, err, want)
+		}
+	}
+}
+
+// sharing has every statement that is looked up share a search where it may, and leaves other roles to the rules.
+type sharing struct{}
+
+func (sharing) Choose(r decision.Role, options []learning.Option) int {
+	if r == decision.Share {
+		return 1
+	}
+	return decision.Rules{}.Choose(r, options)
+}
+
+func TestStatementsShareASearchBehindTheFirstThatHasOne(t *testing.T) {
+	f := embedded.NewFormer(embedded.IdentityOf("salimory"))
+	in := formationtest.Session("I moved to Porto last week.", "My sister Eva is a dentist.", "I am allergic to peanuts.")
+	for name, tc := range map[string]struct {
+		choose decision.Chooser
+		want   []int
+	}{
+		"rules":         {decision.Rules{}, []int{0, 0, 0}},
+		"sharing":       {sharing{}, []int{0, formation.SharedNeighbours, formation.SharedNeighbours}},
+		"none is found": {leaving(decision.Lookup), []int{formation.NoNeighbours, formation.NoNeighbours, formation.NoNeighbours}},
+	} {
+		out, err := f.Deciding(tc.choose, "test").Extract(t.Context(), in)
+		var got []int
+		for _, c := range out {
+			got = append(got, c.Neighbours)
+		}
+		if err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, tc.want)
 		}
 	}
 }

@@ -104,21 +104,29 @@ func (f *Former) Extract(ctx context.Context, in formation.Session) ([]formation
 	return out, nil
 }
 
-// lookUpOdds are the log-odds of a search without a policy: every statement has its own.
+// lookUpOdds are the log-odds of a search without a policy, and those against one that is shared: every statement has its own.
 const lookUpOdds = 3
 
-// lookUp decides which candidates are held against what the bank has.
+// lookUp decides which candidates are held against what the bank has, and which of them have a search of their own. The first does:
+// there is nothing to share before.
 func (f *Former) lookUp(candidates []formation.Candidate) {
 	has := map[bool]float64{true: 1}
+	first := true
 	for i, c := range candidates {
-		if !decision.Either(f.choose, decision.Lookup, string(c.Kind), lookUpOdds, func() []float64 {
+		features := func() []float64 {
 			worth := f.worth(memory.Turn{Role: memory.RoleUser, Speaker: c.Speaker, Text: c.Content})
 			return []float64{
 				1, decision.Odds(worth) / 5, lengthOf(text.CountWords(c.Content)), has[c.Kind == memory.KindEpisodic],
 				has[strings.ContainsFunc(c.Content, unicode.IsDigit)], has[c.Slot != ""],
 			}
-		}) {
+		}
+		switch about := string(c.Kind); {
+		case !decision.Either(f.choose, decision.Lookup, about, lookUpOdds, features):
 			candidates[i].Neighbours = formation.NoNeighbours
+		case !first && decision.Either(f.choose, decision.Share, about, -lookUpOdds, features):
+			candidates[i].Neighbours = formation.SharedNeighbours
+		default:
+			first = false
 		}
 	}
 }
