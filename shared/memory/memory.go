@@ -65,7 +65,9 @@ const (
 )
 
 // Kinds are all kinds, in the order above.
-func Kinds() []Kind { return []Kind{KindFact, KindPreference, KindEpisodic, KindSemantic, KindProcedural} }
+func Kinds() []Kind {
+	return []Kind{KindFact, KindPreference, KindEpisodic, KindSemantic, KindProcedural}
+}
 
 // Status is whether a memory holds.
 type Status string
