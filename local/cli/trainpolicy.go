@@ -106,6 +106,9 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 	if a.held < 0 || a.held > 1000 {
 		return usageError{fmt.Errorf("--held is %d, want 0 to 1000", a.held)}
 	}
+	if a.held > 0 && o.Seed == heldSeed {
+		return usageError{fmt.Errorf("--seed is %d, which chooses the people of --held: want another, or --held 0", o.Seed)}
+	}
 	if err := o.Validate(); err != nil {
 		return usageError{err}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -27,12 +28,12 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = temporal.Stop(context.Background()) })
-	redis, err := servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()})
+	store, err := servers.StartEmbeddedRedis(t.Context(), servers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = redis.Stop(context.Background()) })
-	to := []string{"--temporal", temporal.Addr(), "--redis", redis.Addr()}
+	t.Cleanup(func() { _ = store.Stop(context.Background()) })
+	to := []string{"--temporal", temporal.Addr(), "--redis", store.Addr()}
 	run := func(ctx context.Context, args ...string) (code int, said string) {
 		var out, errOut bytes.Buffer
 		code = cli.Execute(ctx, args, &out, &errOut)
@@ -46,7 +47,7 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting := make(chan string, 1)
 	go func() { _, said := policy(ctx, to...); waiting <- said }()
-	for deadline := time.Now().Add(time.Minute); trainings(t, temporal.Addr()) == 0; {
+	for deadline := time.Now().Add(time.Minute); trainings(t, temporal.Addr(), "") == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("no training has begun")
 		}
@@ -79,8 +80,33 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	if code != cli.ExitOK || !strings.Contains(said, "learned from 4 sessions") {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
-	if n := trainings(t, temporal.Addr()); n != 1 {
+	if n := trainings(t, temporal.Addr(), ""); n != 1 {
 		t.Errorf("%d trainings were begun, want the first to be found again", n)
+	}
+
+	// One that is over, and that nobody came for, is deleted by a cancellation.
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { _, said := policy(ctx, append(to, "--seed", "3")...); waiting <- said }()
+	for deadline := time.Now().Add(time.Minute); trainings(t, temporal.Addr(), "") < 2; {
+		if time.Now().After(deadline) {
+			t.Fatal("no second training has begun")
+		}
+	}
+	cancel()
+	<-waiting
+	for deadline := time.Now().Add(5 * time.Minute); trainings(t, temporal.Addr(), `ExecutionStatus = "Completed"`) < 2; {
+		if time.Now().After(deadline) {
+			t.Fatal("the second training has not ended")
+		}
+	}
+	if n := kept(t, store.Addr()); n == 0 {
+		t.Error("nothing is kept of a training that nobody came for")
+	}
+	if code, said := policy(t.Context(), append(to, "--seed", "3", "--cancel")...); code != cli.ExitOK {
+		t.Errorf("a training that is over is cancelled with %d: %s", code, said)
+	}
+	if n := kept(t, store.Addr()); n != 0 {
+		t.Errorf("%d trainings are kept after a cancellation", n)
 	}
 	stop()
 	for range 2 {
@@ -97,15 +123,27 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	}
 }
 
-// trainings counts those that were begun.
-func trainings(t *testing.T, addr string) int64 {
+// kept counts the trainings that checkpoints are kept of.
+func kept(t *testing.T, addr string) int {
+	t.Helper()
+	r := redis.NewClient(&redis.Options{Addr: addr})
+	defer func() { _ = r.Close() }()
+	keys, err := r.Keys(t.Context(), "mneme:checkpoint:*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(keys)
+}
+
+// trainings counts those that were begun, of a query.
+func trainings(t *testing.T, addr, query string) int64 {
 	t.Helper()
 	c, err := client.DialContext(t.Context(), client.Options{HostPort: addr, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	counted, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{})
+	counted, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,11 +123,29 @@ func (s Starter) ask(ctx context.Context, id string, told func(Progress)) {
 	}
 }
 
-// Cancel ends the training with some options, and what is kept of it. One that does not run is no error.
+// Cancel ends the training with some options, and what is kept of it, also where it is over and nobody came for its last state. One that
+// there is not is no error.
 func (s Starter) Cancel(ctx context.Context, options []byte) error {
+	id := WorkflowID(options)
+	found, err := s.Client.DescribeWorkflowExecution(ctx, id, "")
 	var absent *serviceerror.NotFound
-	if err := s.Client.CancelWorkflow(ctx, WorkflowID(options), ""); err != nil && !errors.As(err, &absent) {
-		return fmt.Errorf("cancel training: %w", err)
+	switch {
+	case errors.As(err, &absent):
+		return nil
+	case err != nil:
+		return fmt.Errorf("find training: %w", err)
+	}
+	switch found.GetWorkflowExecutionInfo().GetStatus() { //nolint:exhaustive // the others forgot what they kept
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		if err := s.Client.CancelWorkflow(ctx, id, ""); err != nil && !errors.As(err, &absent) {
+			return fmt.Errorf("cancel training: %w", err)
+		}
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		var result Result
+		if err := s.Client.GetWorkflow(ctx, id, "").Get(ctx, &result); err != nil {
+			return fmt.Errorf("find what is left of the training: %w", err)
+		}
+		return s.Store.DeleteRun(ctx, result.Run)
 	}
 	return nil
 }
