@@ -113,11 +113,13 @@ type extraInfo struct {
 	worth
 }
 
-// Write writes calls as data sets into a folder, which must not exist, and returns what they are. When it fails, there is no folder.
+// Write writes calls as data sets into a folder, which must not exist, and returns what they are. When it fails, there is no folder. That
+// there are no calls is a terminal error.
 func Write(dir string, format Format, calls iter.Seq2[Call, error], now time.Time) (Manifest, error) {
 	if !slices.Contains(Formats(), format) {
 		return Manifest{}, fault.Terminal("format", "is %q, want one of %q", format, Formats())
 	}
+	dir = filepath.Clean(dir)
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return Manifest{}, fault.Terminal("out", "%s is there already, want a folder that is not", dir)
 	}
@@ -174,10 +176,14 @@ func (w *writer) all(calls iter.Seq2[Call, error]) (err error) {
 			return err
 		}
 	}
+	if w.manifest.Records == 0 {
+		return fault.Terminal("calls", "are none: nothing is recorded of that tenant and role while MNEME_LLM_RECORD is off")
+	}
 	w.manifest.Users = len(users)
 	if w.manifest.Format == VeRL {
 		w.manifest.Files["train.parquet"] = len(w.rows)
-		return parquet.WriteFile(filepath.Join(w.dir, "train.parquet"), w.rows)
+		file := filepath.Join(w.dir, "train.parquet")
+		return errors.Join(parquet.WriteFile(file, w.rows), os.Chmod(file, 0o600))
 	}
 	return nil
 }

@@ -36,6 +36,8 @@ func (x Experiment) Plot(path string) error {
 		p.Legend.Add(a.Name+", "+a.Start, line)
 		drawn++
 	}
+	p.X.Max += (p.X.Max - p.X.Min) / 2 // the legend stands beside the curves
+	p.Legend.Top, p.Legend.TextStyle.Font.Size = true, vg.Points(8)
 	if err := p.Save(20*vg.Centimeter, 12*vg.Centimeter, path); err != nil {
 		return fmt.Errorf("draw %s: %w", path, err)
 	}

@@ -2,13 +2,13 @@ package reinforcement
 
 import (
 	"context"
-	"errors"
 
 	"github.com/mneme-memory/mneme/evaluation/corpus"
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
 	"github.com/mneme-memory/mneme/shared/ranking"
@@ -40,7 +40,7 @@ func CompareRelease(ctx context.Context, p *decision.Policy, conversations []dat
 		asked += len(s.Questions)
 	}
 	if asked == 0 {
-		return nil, errors.New("the conversations have no questions, want some with evidence")
+		return nil, fault.Terminal("conversations", "have no questions, want some with evidence")
 	}
 	phrasings, err := corpus.Phrasings(corpus.Heldout)
 	if err != nil {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/shared/platform/config"
@@ -46,11 +49,37 @@ func build(_ context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App
 
 // Handler serves both services.
 func Handler(lives *Lives, log *slog.Logger) http.Handler {
-	options := connect.WithHandlerOptions(connect.WithReadMaxBytes(maxMessage), connect.WithInterceptors(explained(log)))
+	options := connect.WithHandlerOptions(
+		connect.WithReadMaxBytes(maxMessage), connect.WithInterceptors(explained(log)), connect.WithCodec(strictJSON{}))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewEpisodeServiceHandler(Episodes{lives}, options))
 	mux.Handle(mnemev1connect.NewRewardServiceHandler(Rewards{lives}, options))
 	return mux
+}
+
+// strictJSON is the JSON of protocol buffers that refuses fields it does not know: one that is misspelt would have rollouts rewarded by
+// something else than what was meant.
+type strictJSON struct{}
+
+// Name implements connect.Codec.
+func (strictJSON) Name() string { return "json" }
+
+// Marshal implements connect.Codec.
+func (strictJSON) Marshal(message any) ([]byte, error) {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is no message", message)
+	}
+	return protojson.Marshal(m)
+}
+
+// Unmarshal implements connect.Codec.
+func (strictJSON) Unmarshal(data []byte, message any) error {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return fmt.Errorf("%T is no message", message)
+	}
+	return protojson.Unmarshal(data, m)
 }
 
 // explained says to callers what was wrong, as all services do.

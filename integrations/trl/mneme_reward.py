@@ -2,6 +2,7 @@
 
 import json
 import os
+import urllib.error
 import urllib.request
 
 
@@ -12,8 +13,11 @@ def call(method: str, body: dict) -> dict:
     )
     if key := os.environ.get("MNEME_TRAINER_KEY"):
         request.add_header("Authorization", f"Bearer {key}")
-    with urllib.request.urlopen(request, timeout=300) as answer:
-        return json.load(answer)
+    try:
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:  # its body says what is wrong
+        raise ValueError(f"{method}: {error}: {error.read().decode(errors='replace')}") from error
 
 
 def score(episode: str, request: dict, completions: list[str], reward: str = "") -> list[dict]:

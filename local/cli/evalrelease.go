@@ -12,6 +12,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/reinforcement"
 	"github.com/mneme-memory/mneme/evaluation/score"
 	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 func (c *cli) evalRelease() *cobra.Command {
@@ -54,6 +55,9 @@ func (c *cli) runEvalRelease(ctx context.Context, file, data string, persons int
 		return usageError{fmt.Errorf("--data: %w", err)}
 	}
 	compared, err := reinforcement.CompareRelease(ctx, p, conversations, persons)
+	if fault.IsTerminal(err) {
+		return usageError{fmt.Errorf("--data: %w", err)}
+	}
 	if err != nil {
 		return err
 	}

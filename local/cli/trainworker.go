@@ -62,6 +62,7 @@ func (c *cli) runTrainWorker(ctx context.Context, s trainingServers, parallel in
 	}
 	return c.withTrainings(ctx, s, func(temporal client.Client, store checkpoint.Store) error {
 		w := training.Worker(temporal, &training.Activities{Trainer: reinforcement.Durable{}, Store: store}, parallel)
+		fmt.Fprintf(c.err, "trains for whoever asks on task queue %s, until interrupted\n", training.Queue)
 		interrupted := make(chan any)
 		defer context.AfterFunc(ctx, func() { close(interrupted) })()
 		return w.Run(interrupted)
@@ -119,6 +120,7 @@ func (c *cli) trained(
 		return fmt.Errorf("encode options: %w", err)
 	}
 	return c.withTrainings(ctx, s, func(temporal client.Client, store checkpoint.Store) error {
+		fmt.Fprintln(c.err, "waiting for the policy: it is made by `mneme train worker`")
 		told := func(p training.Progress) { _ = bar.Set(p.People) }
 		err := training.Starter{Client: temporal, Store: store}.Train(ctx, options, told, func(state []byte) error {
 			var last reinforcement.State
@@ -146,6 +148,14 @@ func (c *cli) cancelTraining(ctx context.Context, o reinforcement.Options, s tra
 		return fmt.Errorf("encode options: %w", err)
 	}
 	return c.withTrainings(ctx, s, func(temporal client.Client, store checkpoint.Store) error {
-		return training.Starter{Client: temporal, Store: store}.Cancel(ctx, options)
+		found, err := training.Starter{Client: temporal, Store: store}.Cancel(ctx, options)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return usageError{errors.New("--cancel: there is no training of these options")}
+		}
+		fmt.Fprintln(c.err, "cancelled: it ends, and what is kept of it is deleted, as soon as a worker sees that")
+		return nil
 	})
 }

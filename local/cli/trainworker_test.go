@@ -56,8 +56,25 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	if said := <-waiting; !strings.Contains(said, "goes on") {
 		t.Errorf("who was interrupted said %q", said)
 	}
-	if code, said := policy(t.Context(), append(to, "--seed", "2", "--cancel")...); code != cli.ExitOK {
+	if code, said := policy(t.Context(), append(to, "--seed", "2", "--cancel")...); code != cli.ExitUsage || !strings.Contains(said, "no training") {
 		t.Errorf("what does not run is cancelled with %d: %s", code, said)
+	}
+
+	// Who begins one anew that is still ending is told so, and waits for nothing.
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { _, said := policy(ctx, append(to, "--seed", "4")...); waiting <- said }()
+	for deadline := time.Now().Add(time.Minute); trainings(t, temporal.Addr(), "") < 2; {
+		if time.Now().After(deadline) {
+			t.Fatal("no training has begun")
+		}
+	}
+	cancel()
+	<-waiting
+	if code, said := policy(t.Context(), append(to, "--seed", "4", "--cancel")...); code != cli.ExitOK || !strings.Contains(said, "cancelled") {
+		t.Errorf("a training is cancelled with %d: %s", code, said)
+	}
+	if code, said := policy(t.Context(), append(to, "--seed", "4")...); code == cli.ExitOK || !strings.Contains(said, "not ended yet") {
+		t.Errorf("what is ending was begun again: %d, %s", code, said)
 	}
 
 	working, stop := context.WithCancel(t.Context())
@@ -80,14 +97,14 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	if code != cli.ExitOK || !strings.Contains(said, "learned from 4 sessions") {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
-	if n := trainings(t, temporal.Addr(), ""); n != 1 {
+	if n := trainings(t, temporal.Addr(), ""); n != 2 {
 		t.Errorf("%d trainings were begun, want the first to be found again", n)
 	}
 
 	// One that is over, and that nobody came for, is deleted by a cancellation.
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { _, said := policy(ctx, append(to, "--seed", "3")...); waiting <- said }()
-	for deadline := time.Now().Add(time.Minute); trainings(t, temporal.Addr(), "") < 2; {
+	for deadline := time.Now().Add(time.Minute); trainings(t, temporal.Addr(), "") < 3; {
 		if time.Now().After(deadline) {
 			t.Fatal("no second training has begun")
 		}

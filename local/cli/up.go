@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/local/standalone"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -27,6 +29,13 @@ func (c *cli) up() *cobra.Command {
 			if err := checkFormation(strategy, policy); err != nil {
 				return err
 			}
+			trained, err := config.Load[wiring.Decisions](serviceSettings())
+			if err == nil {
+				err = trained.Check(tenant.Policy(policy))
+			}
+			if err != nil {
+				return usageError{err}
+			}
 			for flag, value := range map[string]*string{"strategy": &strategy, "policy": &policy} {
 				if !cmd.Flags().Changed(flag) {
 					*value = "" // whatever the folder has
@@ -36,7 +45,7 @@ func (c *cli) up() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&policy, "policy", "embedded",
-		"policy of the local tenant of a new data folder: embedded or llm (needs MNEME_LLM_MODEL)")
+		"policy of the local tenant of a new data folder: embedded, embedded@VERSION of a trained one, or llm (needs MNEME_LLM_MODEL)")
 	cmd.Flags().StringVar(&strategy, "strategy", string(tenant.Strategies()[0]),
 		"how memory is formed for the local tenant of a new data folder: "+strings.Join(strategyNames(), ", "))
 	return cmd

@@ -207,7 +207,11 @@ type FormationOptions struct {
 
 // OpenFilters makes the filters of every policy there is.
 func (m Model) OpenFilters(o FormationOptions, tel *telemetry.Telemetry) (Filters, func() error, error) {
-	filters := Filters{map[tenant.Policy]formation.Filter{tenant.PolicyEmbedded: saliency.NewTrained()}, newTrainedPolicies(o.Decisions)}
+	trained, err := newTrainedPolicies(o.Decisions)
+	if err != nil {
+		return Filters{}, nil, err
+	}
+	filters := Filters{map[tenant.Policy]formation.Filter{tenant.PolicyEmbedded: saliency.NewTrained()}, trained}
 	client, free, err := m.open(tel)
 	if err != nil || client == nil {
 		return filters, free, err
@@ -275,7 +279,11 @@ func (f Formers) Find(strategy, policy string) (formation.Former, error) {
 // OpenFormers makes the formers of every strategy and policy there is.
 func (m Model) OpenFormers(o FormationOptions, tel *telemetry.Telemetry) (Formers, func() error, error) {
 	alone := func(f formation.Former) formation.Former { return f }
-	formers := Formers{map[variant]formation.Former{}, newTrainedPolicies(o.Decisions), &sync.Map{}, alone}
+	trained, err := newTrainedPolicies(o.Decisions)
+	if err != nil {
+		return Formers{}, nil, err
+	}
+	formers := Formers{map[variant]formation.Former{}, trained, &sync.Map{}, alone}
 	for _, s := range strategies.All() {
 		formers.of[variant{tenant.Strategy(s.Name), tenant.PolicyEmbedded}] = s.Embedded()
 	}
@@ -328,9 +336,12 @@ type RecallOptions struct {
 
 // OpenRecallPolicies makes the query-time policies of every policy there is.
 func (m Model) OpenRecallPolicies(o RecallOptions, tel *telemetry.Telemetry) (RecallPolicies, func() error, error) {
+	trained, err := newTrainedPolicies(o.Decisions)
+	if err != nil {
+		return RecallPolicies{}, nil, err
+	}
 	out := RecallPolicies{
-		map[tenant.Policy]RecallPolicy{tenant.PolicyEmbedded: {recallembedded.NewProfiler(), recallembedded.NewGenerator()}},
-		newTrainedPolicies(o.Decisions),
+		map[tenant.Policy]RecallPolicy{tenant.PolicyEmbedded: {recallembedded.NewProfiler(), recallembedded.NewGenerator()}}, trained,
 	}
 	client, free, err := m.open(tel)
 	if err != nil || client == nil {

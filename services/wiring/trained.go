@@ -22,8 +22,23 @@ type trainedPolicies struct {
 	known  map[string]*decision.Policy
 }
 
-func newTrainedPolicies(d Decisions) *trainedPolicies {
-	return &trainedPolicies{folder: d.Folder, known: map[string]*decision.Policy{}}
+// newTrainedPolicies looks whether there is a folder where one is set: a misspelt one would be noticed with the first turn.
+func newTrainedPolicies(d Decisions) (*trainedPolicies, error) {
+	if d.Folder != "" {
+		if at, err := os.Stat(d.Folder); err != nil || !at.IsDir() {
+			return nil, fault.Terminal("MNEME_DECISION_POLICIES", "is %q, want a folder that is there", d.Folder)
+		}
+	}
+	return &trainedPolicies{folder: d.Folder, known: map[string]*decision.Policy{}}, nil
+}
+
+// Check reports a policy that names a version which there is none of, before a turn does.
+func (d Decisions) Check(p tenant.Policy) error {
+	trained, err := newTrainedPolicies(d)
+	if err == nil && p.Version() != "" {
+		_, err = trained.find(p)
+	}
+	return err
 }
 
 // find returns the policy of a version. One that there is none of is a terminal error, so that no other tenant waits for it: the turns

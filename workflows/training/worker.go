@@ -54,14 +54,45 @@ const askEvery = time.Second
 
 // Train has a training made and gives its last state to keep. One with the same options that is under way, or whose last state was not
 // kept so far, is the one that is waited for: where ctx or the process ends, the training goes on, and the same call finds it again. told,
-// where it is not nil, is told how far it is. Once keep returns nil, nothing of the training is left in the store. A terminal error says
-// why the training cannot be made.
+// where it is not nil, is told how far it is. Once keep returns nil, nothing of the training is left in the store: of several calls that wait
+// for one training the first has its state, and the others ErrTaken. A terminal error says why the training cannot be made.
 func (s Starter) Train(ctx context.Context, options []byte, told func(Progress), keep func(state []byte) error) error {
-	err := s.train(ctx, options, told, keep, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
-	if errors.Is(err, checkpoint.ErrAbsent) { // of the training that was found, nothing is left
-		err = s.train(ctx, options, told, keep, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
+	status, _, err := s.find(ctx, options)
+	if err != nil {
+		return err
 	}
-	return err
+	err = s.train(ctx, options, told, keep, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+	switch {
+	case !errors.Is(err, checkpoint.ErrAbsent):
+		return err
+	case status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED: // of the training that was found, nothing is left
+		return s.train(ctx, options, told, keep, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
+	}
+	return ErrTaken
+}
+
+// ErrTaken says that another call, which waited for the same training, has its state.
+var ErrTaken = errors.New("the training is over, and another that waited for it has what it came to")
+
+// ErrEnding says that a training was cancelled and has not ended yet: workers have to be there for that.
+var ErrEnding = errors.New("a training of the same options was cancelled, and has not ended yet")
+
+// find looks for the training of some options; there is none where the status is unspecified. One that is ending is ErrEnding.
+func (s Starter) find(ctx context.Context, options []byte) (status enumspb.WorkflowExecutionStatus, id string, err error) {
+	id = WorkflowID(options)
+	found, err := s.Client.DescribeWorkflowExecution(ctx, id, "")
+	var absent *serviceerror.NotFound
+	switch {
+	case errors.As(err, &absent):
+		return enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED, id, nil
+	case err != nil:
+		return 0, id, fmt.Errorf("find training: %w", err)
+	}
+	status = found.GetWorkflowExecutionInfo().GetStatus()
+	if status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && found.GetWorkflowExtendedInfo().GetCancelRequested() {
+		return status, id, ErrEnding
+	}
+	return status, id, nil
 }
 
 func (s Starter) train(
@@ -124,28 +155,27 @@ func (s Starter) ask(ctx context.Context, id string, told func(Progress)) {
 }
 
 // Cancel ends the training with some options, and what is kept of it, also where it is over and nobody came for its last state. One that
-// there is not is no error.
-func (s Starter) Cancel(ctx context.Context, options []byte) error {
-	id := WorkflowID(options)
-	found, err := s.Client.DescribeWorkflowExecution(ctx, id, "")
-	var absent *serviceerror.NotFound
+// runs ends as soon as workers see that. found is false where there is none.
+func (s Starter) Cancel(ctx context.Context, options []byte) (found bool, err error) {
+	status, id, err := s.find(ctx, options)
 	switch {
-	case errors.As(err, &absent):
-		return nil
+	case errors.Is(err, ErrEnding):
+		return true, nil
 	case err != nil:
-		return fmt.Errorf("find training: %w", err)
+		return false, err
 	}
-	switch found.GetWorkflowExecutionInfo().GetStatus() { //nolint:exhaustive // the others forgot what they kept
+	switch status { //nolint:exhaustive // the others forgot what they kept
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
-		if err := s.Client.CancelWorkflow(ctx, id, ""); err != nil && !errors.As(err, &absent) {
-			return fmt.Errorf("cancel training: %w", err)
+		if err := s.Client.CancelWorkflow(ctx, id, ""); err != nil {
+			return true, fmt.Errorf("cancel training: %w", err)
 		}
+		return true, nil
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
 		var result Result
 		if err := s.Client.GetWorkflow(ctx, id, "").Get(ctx, &result); err != nil {
-			return fmt.Errorf("find what is left of the training: %w", err)
+			return true, fmt.Errorf("find what is left of the training: %w", err)
 		}
-		return s.Store.DeleteRun(ctx, result.Run)
+		return true, s.Store.DeleteRun(ctx, result.Run)
 	}
-	return nil
+	return false, nil
 }

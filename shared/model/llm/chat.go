@@ -246,7 +246,7 @@ var (
 // WithoutThoughts takes out what a model that thinks has put before its answer, where the server has not: no draft of an answer counts, and
 // nobody is shown it. An answer that is JSON as a whole stays as it is: what it quotes are no marks.
 func WithoutThoughts(text string) string {
-	if json.Valid([]byte(text)) {
+	if !strings.ContainsAny(text, "<[◁") || json.Valid([]byte(text)) {
 		return text
 	}
 	text = thoughts.ReplaceAllString(text, "")
