@@ -46,12 +46,20 @@ type Formed struct {
 	Entries []memory.Memory
 	// Operations in the order they were decided.
 	Operations []memory.Operation
+	// Shown are the ids of the entries that the former was shown beside what the turns say, in order, one as often as it was shown.
+	Shown []string
 	// Searches is how often the bank was searched: for what the turns say, and for what the former looked up.
 	Searches int
 	// Took is how long the former took, filter, embedding and searches apart.
 	Took time.Duration
 	// DeadLetters has a reason for each batch of turns that could not be formed.
 	DeadLetters []string
+}
+
+func (f *Formed) show(entries []memory.Memory) {
+	for _, m := range entries {
+		f.Shown = append(f.Shown, m.ID)
+	}
 }
 
 // Complete is an error where something could not be formed.
@@ -120,6 +128,7 @@ func (r *Life) Fork(filter formation.Filter, former formation.Former) (*Life, er
 	out := &Life{pipeline: r.pipeline, subject: r.subject, at: r.at, formed: r.formed}
 	out.formed.Decisions = maps.Clone(r.formed.Decisions)
 	out.formed.Operations, out.formed.DeadLetters = slices.Clip(r.formed.Operations), slices.Clip(r.formed.DeadLetters)
+	out.formed.Shown = slices.Clip(r.formed.Shown)
 	if filter != nil {
 		out.pipeline.Filter = filter
 	}
@@ -254,6 +263,12 @@ func (r recorder) Decide(ctx context.Context, in formation.Bundle) (formation.Ve
 	r.formed.Took += time.Since(began)
 	r.formed.Operations = append(r.formed.Operations, verdict.Operations...)
 	r.formed.Searches += len(verdict.Lookups)
+	for _, related := range in.Related {
+		r.formed.show(related.Memories)
+	}
+	for _, found := range in.Found {
+		r.formed.show(found.Memories)
+	}
 	return verdict, err
 }
 

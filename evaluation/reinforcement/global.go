@@ -47,7 +47,7 @@ func (r *roller) global(ctx context.Context) error {
 		if len(questions) == 0 {
 			continue
 		}
-		if len(r.person.stillAsked(s)) > 0 {
+		if r.o.Local < 1 && len(r.person.stillAsked(s)) > 0 {
 			group := make([]float64, r.o.Group)
 			for i := range wholes {
 				group[i] = rewards[i][s]

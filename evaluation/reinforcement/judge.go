@@ -7,7 +7,6 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/decision"
-	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
 	"github.com/mneme-memory/mneme/shared/reward"
 )
@@ -25,29 +24,24 @@ func NewJudge(ctx context.Context, made synthesis.Person, e embedding.Embedder) 
 // Subject is the life to be formed.
 func (j *Judge) Subject() dataset.Subject { return j.person.subject }
 
-// Remembered are the active entries of a life.
-func (j *Judge) Remembered(ctx context.Context, l *formation.Life) ([]reward.Entry, error) {
+// Remembered is what a life remembers.
+func (j *Judge) Remembered(ctx context.Context, l *formation.Life) (Remembered, error) {
 	formed, err := l.Formed(ctx)
 	if err != nil {
-		return nil, err
+		return Remembered{}, err
 	}
 	return j.person.made(ctx, formed)
 }
 
 // Transition compares what a session made of what was remembered before it with what should be remembered.
-func (j *Judge) Transition(before, after []reward.Entry, session int, o reward.TransitionOptions) reward.Transition {
-	o.Said = j.person.said(session)
-	return reward.StateTransition(before, after, j.person.wanted(session), o)
+func (j *Judge) Transition(before, after Remembered, session int, o reward.TransitionOptions) reward.Transition {
+	return j.person.transition(before, after, session, o)
 }
 
-// Changes reports whether a session should change or end something that is remembered.
-func (j *Judge) Changes(session int) bool {
-	for _, t := range j.person.Targets {
-		if t.Session == session && t.Operation != memory.OpAdd && t.Operation != memory.OpNone {
-			return true
-		}
-	}
-	return false
+// Retrieved reports whether the former was shown what a session should change or end, of what was remembered before it.
+func (j *Judge) Retrieved(ctx context.Context, before Remembered, after *formation.Life, session int) (bool, error) {
+	formed, err := after.Formed(ctx)
+	return err == nil && j.person.retrieved(before, formed, session), err
 }
 
 // Outcome asks a life about all sessions up to one.
@@ -67,7 +61,7 @@ func (j *Judge) Dense(ctx context.Context, l *formation.Life, session int) (rewa
 		return reward.Session{}, err
 	}
 	a, err := j.person.ask(ctx, l, j.person.about(session, session+1, perSession))
-	return reward.Session{Right: a.right(), Asked: len(a.scores), Kinds: j.person.written(formed, session, session+1)}, err
+	return reward.Session{Right: a.right(), Asked: len(a.scores), Kinds: j.person.written(formed, session)}, err
 }
 
 // Measure says what a life came to whose sessions are all formed; profiles are written by the rules.

@@ -6,6 +6,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/learning"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/reward"
 )
 
@@ -20,42 +21,50 @@ type worth struct {
 	kinds       map[string]int
 }
 
-// local draws each session, or each few, several times from the state before it. The life goes on by the policy's own best decisions.
+// local draws each session that has a reward several times from the state before it. The life goes on by the policy's own best decisions.
 func (r *roller) local(ctx context.Context) error {
 	life, err := r.maker.by(r.policy, r.policy.Version).Begin(r.person.subject)
 	if err != nil {
 		return err
 	}
-	for from := 0; from < len(r.person.Sessions); from += r.o.Every {
-		to := min(from+r.o.Every, len(r.person.Sessions))
-		formed, err := life.Formed(ctx)
-		if err != nil {
-			return err
-		}
-		before, err := r.person.made(ctx, formed)
-		if err != nil {
-			return err
-		}
-		draws, worths := make([]*draw, r.o.Group), make([]worth, r.o.Group)
-		err = each(ctx, r.o.Group, func(ctx context.Context, i int) (err error) {
-			if draws[i], err = r.drawn(ctx, life, to-from, r.random(from, i)); err != nil {
-				return err
-			}
-			worths[i], err = r.worth(ctx, before, draws[i], from, to)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		r.out.Record.Steps += (r.o.Group + 1) * (to - from)
-		if worths[0].has {
-			r.learn(draws, worths)
-		}
-		for range to - from {
-			if err := life.Step(ctx); err != nil {
+	for session := range r.person.Sessions {
+		if asked := r.random(session, r.o.Group).IntN(r.o.Every) == 0; asked || r.o.Reward == RewardDense {
+			if err := r.group(ctx, life, session, asked); err != nil {
 				return err
 			}
 		}
+		r.out.Record.Steps++
+		if err := life.Step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group draws a session and learns from it.
+func (r *roller) group(ctx context.Context, life *formation.Life, session int, asked bool) error {
+	formed, err := life.Formed(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := r.person.made(ctx, formed)
+	if err != nil {
+		return err
+	}
+	draws, worths := make([]*draw, r.o.Group), make([]worth, r.o.Group)
+	err = each(ctx, r.o.Group, func(ctx context.Context, i int) (err error) {
+		if draws[i], err = r.drawn(ctx, life, 1, r.random(session, i)); err != nil {
+			return err
+		}
+		worths[i], err = r.worth(ctx, before, draws[i], session, asked)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.out.Record.Steps += r.o.Group
+	if worths[0].has {
+		r.learn(draws, worths)
 	}
 	return nil
 }
@@ -82,6 +91,9 @@ func (r *roller) learn(draws []*draw, worths []worth) {
 func (r *roller) contrast(draws []*draw, worths []worth) {
 	booster, utilizer := learning.ContrastDefaults()
 	for role := range r.policy.Heads {
+		if role == decision.Filter {
+			continue // it learns by the surrogate alone (3.5)
+		}
 		options := booster
 		if role == decision.Profile {
 			options = utilizer
@@ -93,7 +105,9 @@ func (r *roller) contrast(draws []*draw, worths []worth) {
 				group[i].Score = worths[i].utilization
 			}
 			for _, m := range d.formed.Entries {
-				group[i].Bank = append(group[i].Bank, m.Content)
+				if m.Status == memory.StatusActive {
+					group[i].Bank = append(group[i].Bank, m.Content)
+				}
 			}
 		}
 		b := r.batch(role)
@@ -101,68 +115,79 @@ func (r *roller) contrast(draws []*draw, worths []worth) {
 	}
 }
 
-// worth rewards a draw of some sessions.
-func (r *roller) worth(ctx context.Context, before []reward.Entry, d *draw, from, to int) (worth, error) {
+// worth rewards a draw of a session. Where nothing is asked, the dense reward is that of form and length (MemBuilder, E.2).
+func (r *roller) worth(ctx context.Context, before Remembered, d *draw, session int, asked bool) (worth, error) {
 	p := r.person
 	switch r.o.Reward {
 	case RewardTransition:
 		made, err := p.made(ctx, d.formed)
-		o := r.o.Transition
-		o.Said = p.said(to - 1)
-		return worth{reward: reward.StateTransition(before, made, p.wanted(to-1), o).Reward(true, true, o), has: true}, err
-	case RewardOutcome:
-		a, err := p.ask(ctx, d.life, p.about(0, to, perSession))
-		asked := make([]reward.Asked, len(a.scores))
-		for i, s := range a.scores {
-			asked[i].Score = s
+		if err != nil {
+			return worth{}, err
 		}
-		value, has := reward.Outcome(asked)
+		t := p.transition(before, made, session, r.o.Transition)
+		return worth{reward: t.Reward(true, p.retrieved(before, d.formed, session), r.o.Transition), has: true}, nil
+	case RewardOutcome:
+		a, err := p.ask(ctx, d.life, p.about(0, session+1, perSession))
+		scores := make([]reward.Asked, len(a.scores))
+		for i, s := range a.scores {
+			scores[i].Score = s
+		}
+		value, has := reward.Outcome(scores)
 		return worth{reward: value, has: has}, err
 	case RewardDense:
-		a, err := p.ask(ctx, d.life, p.about(from, to, perSession))
-		value, has := r.o.Dense.Dense(reward.Session{
-			Valid: true, Right: a.right(), Asked: len(a.scores), Kinds: p.written(d.formed, from, to),
-		})
+		of := reward.Session{Valid: true, Right: 1, Asked: 1, Kinds: p.written(d.formed, session)}
+		if !asked {
+			value, has := r.o.Dense.Dense(of)
+			return worth{reward: value, has: has}, nil
+		}
+		a, err := p.ask(ctx, d.life, p.about(session, session+1, perSession))
+		of.Right, of.Asked = a.right(), len(a.scores)
+		value, has := r.o.Dense.Dense(of)
 		return worth{reward: value, has: has, kinds: a.kinds}, err
 	}
-	return r.staged(ctx, d, from, to)
+	return r.staged(ctx, d, session)
 }
 
-// staged is SaliMory's reward.
-func (r *roller) staged(ctx context.Context, d *draw, from, to int) (out worth, err error) {
+// staged is SaliMory's reward. A question is answered from its profile, as a user is: R1 sees what the profile leaves out.
+func (r *roller) staged(ctx context.Context, d *draw, session int) (out worth, err error) {
 	p, o := r.person, r.o.Stages
-	questions := p.about(from, to, perSession)
-	a, err := p.ask(ctx, d.life, questions)
-	if err != nil || len(questions) == 0 {
-		return worth{}, err
+	questions := p.about(session, session+1, perSession)
+	if len(questions) == 0 {
+		return worth{}, nil
 	}
-	response := reward.Response{Accuracy: float64(a.right()) / float64(len(questions))}
 	index, err := formation.Index(ctx, d.life.Bank(), p.subject.Scope)
 	if err != nil {
 		return worth{}, err
 	}
-	likes, met := 0, 0
-	for i, q := range questions {
+	right, likes, met := 0, 0, 0
+	for _, q := range questions {
 		s, err := p.show(ctx, index, d.formed, d.sampler, q)
 		if err != nil {
 			return worth{}, err
 		}
 		out.utilization += s.utilization() / float64(len(questions))
-		if p.Targets[q].Domain == preference {
+		liked := p.Targets[q].Domain == preference
+		if liked {
 			likes++
-			met += int(a.scores[i])
+		}
+		if s.lost == reward.StageNone {
+			right++
+			if liked {
+				met++
+			}
 		}
 	}
 	for role, choices := range d.sampler.Taken() {
 		d.taken[role] = append(d.taken[role], choices...)
 	}
+	response := reward.Response{Accuracy: float64(right) / float64(len(questions))}
 	if likes > 0 {
 		response.Applicable, response.Personalization = true, float64(met)/float64(likes)
 	}
 	out.has = true
 	out.stages = reward.Stages{
-		R1: o.ResponseQuality(response), R2: o.MemoryQuality(p.judged(d.formed, to-1)),
-		R3: o.UtilizationAndFilter(out.utilization, p.gating(d.formed, from, to)),
+		R1: o.ResponseQuality(response), R2: o.MemoryQuality(p.judged(d.formed, session)),
+		R3: o.UtilizationAndFilter(out.utilization, p.gating(d.formed, session, session+1)),
 	}
 	for i, part := range []float64{out.stages.R1, out.stages.R2, out.stages.R3} {
 		if i < r.o.Parts {

@@ -28,9 +28,9 @@ func MemoryR2(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 		return func(o *Options) { o.Reward, o.Group, o.Local, o.Chance = RewardHorizon, max(2, o.Group/2), local, 1 }
 	}
 	// Both have as many session steps: of each length as many, in lives that are as many fewer as they are longer, or all in the longest.
-	var curriculum, long []int
+	curriculum := learning.Curriculum(o.Options.Sessions, o.Long)
+	var long []int
 	for times := 1; times <= o.Long; times *= 2 {
-		curriculum = append(curriculum, slices.Repeat([]int{times * o.Options.Sessions}, o.Long/times)...)
 		long = append(long, o.Long*o.Options.Sessions)
 	}
 	lengths := func(lengths []int) func(*Options) {
@@ -114,8 +114,9 @@ func (o ExperimentOptions) creditsOf(ctx context.Context, seed int) ([]map[strin
 	return []map[string]float64{r.quality(atOnce), r.quality(atEnd), r.quality(global)}, nil
 }
 
-// compare adds a session's groups: a local one from the first life's state before it, and the one of all lives. Both take as many session
-// steps a draw.
+// compare adds a session's groups: a local one from the first life's state before it, and the one of all lives. A draw that is scored at
+// once takes a session step, as one of a whole life does, which is a draw of each of its sessions; one that is scored at the end takes all
+// that are left of the life.
 func (r *roller) compare(ctx context.Context, session, times int, wholes []whole, atOnce, atEnd, global *credited) error {
 	n := r.o.Group
 	questions := r.person.about(session, session+1, perSession)
@@ -197,14 +198,14 @@ func (r *roller) quality(c credited) map[string]float64 {
 		"rank_correlation": 0, "error_variance": 0, "gradient_cosine": cosine(r.gradient(c.taken, c.estimated), r.gradient(c.taken, c.true)),
 		"same_reward": float64(c.same) / float64(max(1, c.groups)),
 	}
-	if len(c.true) < 2 || stat.StdDev(c.true, nil) == 0 {
+	if len(c.true) < 2 {
 		return out
 	}
 	truth := standard(c.true)
 	differences := make([]float64, len(truth))
 	floats.SubTo(differences, standard(c.estimated), truth)
 	out["error_variance"] = stat.Variance(differences, nil)
-	if x := stat.Correlation(ranks(c.estimated), ranks(c.true), nil); !math.IsNaN(x) {
+	if x := stat.Correlation(ranks(c.estimated), ranks(c.true), nil); !math.IsNaN(x) { // one of them is all the same
 		out["rank_correlation"] = x
 	}
 	return out

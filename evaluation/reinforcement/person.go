@@ -3,7 +3,6 @@ package reinforcement
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -78,39 +77,87 @@ func (p *person) holds(session int) map[int]bool {
 	return out
 }
 
-// wanted is what should be remembered when a session is over.
-func (p *person) wanted(session int) (out []reward.Entry) {
-	holds := p.holds(session)
-	for i := range p.Targets {
-		if holds[i] {
+// Remembered is what a life remembers at some time.
+type Remembered struct {
+	// entries are the active ones, ids theirs, told the targets that the turns of each tell.
+	entries []reward.Entry
+	ids     []string
+	told    [][]int
+	// shown is how much the former had been shown until then.
+	shown int
+}
+
+// wanted is what should be remembered after a session of what was remembered before it (DeltaMem, 3.3.1): what it does not end, as it is;
+// of an entry that it ends in part, the statements that hold; and the statements that it brings. What was missed earlier is not its to
+// bring, and what should have gone earlier not its to end.
+func (p *person) wanted(before Remembered, session int) (out []reward.Entry) {
+	held, holds := p.holds(session-1), p.holds(session)
+	for i, e := range before.entries {
+		ended := slices.ContainsFunc(before.told[i], func(t int) bool { return held[t] && !holds[t] })
+		if !ended {
+			out = append(out, e)
+			continue
+		}
+		for _, t := range before.told[i] {
+			if holds[t] {
+				out = append(out, p.wants[t])
+			}
+		}
+	}
+	for i, t := range p.Targets {
+		if t.Session == session && holds[i] {
 			out = append(out, p.wants[i])
 		}
 	}
 	return out
 }
 
-// made is what a life remembers: the active entries, with the statements of what each replaced.
-func (p *person) made(ctx context.Context, formed formation.Formed) ([]reward.Entry, error) {
+// transition compares what a session made with what it should have.
+func (p *person) transition(before, after Remembered, session int, o reward.TransitionOptions) reward.Transition {
+	o.Said = p.said(session)
+	return reward.StateTransition(before.entries, after.entries, p.wanted(before, session), o)
+}
+
+// retrieved reports whether the former was shown what a session should change or end, of what was remembered before it (DeltaMem, 3.3.4).
+func (p *person) retrieved(before Remembered, formed formation.Formed, session int) bool {
+	held, holds := p.holds(session-1), p.holds(session)
+	shown := formed.Shown[before.shown:]
+	for t := range held {
+		known, seen := false, false
+		for i, id := range before.ids {
+			if slices.Contains(before.told[i], t) {
+				known, seen = true, seen || slices.Contains(shown, id)
+			}
+		}
+		if !holds[t] && known && !seen {
+			return false
+		}
+	}
+	return true
+}
+
+// made is what a life remembers: the active entries, with what each replaced.
+func (p *person) made(ctx context.Context, formed formation.Formed) (Remembered, error) {
 	entries := map[string]memory.Memory{}
 	for _, m := range formed.Entries {
 		entries[m.ID] = m
 	}
-	var out []reward.Entry
+	out := Remembered{shown: len(formed.Shown)}
 	for _, m := range formed.Entries {
 		if m.Status != memory.StatusActive {
 			continue
 		}
 		e := reward.Entry{Text: m.Content}
 		for _, id := range m.Predecessors {
-			for _, turn := range entries[id].Sources {
-				for _, i := range p.told[turn] {
-					e.Replaced = append(e.Replaced, p.Targets[i].Statement)
-				}
-			}
+			e.Replaced = append(e.Replaced, entries[id].Content)
 		}
-		out = append(out, e)
+		var told []int
+		for _, turn := range m.Sources {
+			told = append(told, p.told[turn]...)
+		}
+		out.entries, out.ids, out.told = append(out.entries, e), append(out.ids, m.ID), append(out.told, told)
 	}
-	return out, embed(ctx, p.embedder, out)
+	return out, embed(ctx, p.embedder, out.entries)
 }
 
 // judged says of what is remembered when a session is over what is faithful and what is vague (SaliMory, E.2): an entry is not faithful
@@ -129,7 +176,9 @@ func (p *person) judged(formed formation.Formed, session int) (out reward.Entrie
 			salient = salient || p.salient[turn]
 			tells = append(tells, p.told[turn]...)
 		}
-		if len(tells) == 0 || slices.ContainsFunc(tells, func(i int) bool { return holds[i] || p.Targets[i].Operation == memory.OpNone }) {
+		if len(tells) == 0 || slices.ContainsFunc(tells, func(i int) bool {
+			return holds[i] || p.Targets[i].Operation == memory.OpNone || p.Targets[i].Operation == memory.OpDelete
+		}) {
 			out.Factual++
 		}
 		told := slices.ContainsFunc(tells, func(i int) bool {
@@ -180,33 +229,29 @@ func embed(ctx context.Context, e embedding.Embedder, entries []reward.Entry) er
 	return nil
 }
 
-// written is how many words each kind of memory was given in sessions beside how many the statements have that are wanted of them.
-func (p *person) written(formed formation.Formed, from, to int) (out []reward.Written) {
+// written is how many words each kind of memory was given in a session beside how many the statements have that are wanted of it.
+func (p *person) written(formed formation.Formed, session int) (out []reward.Written) {
 	in := map[string]bool{}
-	for _, s := range p.Sessions[from:to] {
-		for _, t := range s.Turns {
-			in[t.ID] = true
-		}
+	for _, t := range p.Sessions[session].Turns {
+		in[t.ID] = true
 	}
-	kinds := map[memory.Kind]*reward.Written{}
-	kind := func(k memory.Kind) *reward.Written {
-		if kinds[k] == nil {
-			kinds[k] = &reward.Written{}
-		}
-		return kinds[k]
-	}
+	kinds := map[memory.Kind]reward.Written{}
 	for _, m := range formed.Entries {
 		if m.Status == memory.StatusActive && slices.ContainsFunc(m.Sources, func(id string) bool { return in[id] }) {
-			kind(m.Kind).Tokens += float64(text.CountWords(m.Content))
+			w := kinds[m.Kind]
+			w.Tokens += float64(text.CountWords(m.Content))
+			kinds[m.Kind] = w
 		}
 	}
 	for _, t := range p.Targets {
-		if t.Session >= from && t.Session < to && t.Operation != memory.OpNone && t.Operation != memory.OpDelete {
-			kind(t.Kind).Expert += float64(text.CountWords(t.Statement))
+		if t.Session == session && t.Operation != memory.OpNone && t.Operation != memory.OpDelete {
+			w := kinds[t.Kind]
+			w.Expert += float64(text.CountWords(t.Statement))
+			kinds[t.Kind] = w
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(kinds)) {
-		out = append(out, *kinds[k])
+	for _, k := range memory.Kinds() {
+		out = append(out, kinds[k])
 	}
 	return out
 }

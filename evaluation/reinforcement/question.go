@@ -102,7 +102,7 @@ func (p *person) about(from, to, most int) (out []int) {
 type answers struct {
 	// score of each question, 0 or 1.
 	scores []float64
-	// kinds are how often memories of a kind gave a right answer.
+	// kinds are how often memories of a kind were found for a question, whatever came of it (MemBuilder, Eq. 9).
 	kinds map[string]int
 }
 
@@ -125,16 +125,14 @@ func (p *person) ask(ctx context.Context, l *formation.Life, questions []int) (a
 		return out, err
 	}
 	for _, i := range questions {
-		score := 0.0
+		score, read := 0.0, false
 		for _, m := range p.search(index, i) {
-			if tells(m.Content, p.questions[i].value) {
+			out.kinds[string(m.Kind)]++
+			right := tells(m.Content, p.questions[i].value)
+			if !read && right {
 				score = 1
-				out.kinds[string(m.Kind)]++
-				break
 			}
-			if p.isStale(i, m.Content) {
-				break
-			}
+			read = read || right || p.isStale(i, m.Content)
 		}
 		out.scores = append(out.scores, score)
 	}

@@ -64,9 +64,10 @@ type Options struct {
 	Dense      reward.DenseOptions      `json:"dense"`
 	Stages     reward.StageOptions      `json:"stages"`
 	Horizon    reward.HorizonOptions    `json:"horizon"`
-	// Every is after how many sessions there is a reward, for all of them; 1 rewards each (MemBuilder).
+	// Every says of how many sessions one has a reward, by chance; 1 rewards each. Of the dense reward the others have form and length
+	// (MemBuilder, E.2).
 	Every int `json:"every"`
-	// Attribution is the weight of decisions about the kind of memory that answered most (MemBuilder, Eq. 9); 1 weighs all alike.
+	// Attribution is the weight of decisions about the kind of memory that was found most (MemBuilder, Eq. 9); 1 weighs all alike.
 	Attribution float64 `json:"attribution"`
 	// Parts is how many of R1, R2 and R3 the reward of stages has.
 	Parts int `json:"parts"`
@@ -390,9 +391,6 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 
 // credit puts what was drawn into the batches, with what it was worth. weights are those of kinds of memory; nil weighs all alike.
 func (r *roller) credit(taken map[decision.Role][]learning.Choice, advantage float64, weights map[string]float64, times float64) {
-	if advantage == 0 {
-		return
-	}
 	for role, choices := range taken {
 		if _, learns := r.reference.Heads[role]; !learns {
 			continue
@@ -400,11 +398,12 @@ func (r *roller) credit(taken map[decision.Role][]learning.Choice, advantage flo
 		b := r.batch(role)
 		for _, c := range choices {
 			weight := times
-			if w := weights[c.Options[0].About]; w > 0 {
+			if w := weights[cmp.Or(c.Options[c.Chosen].About, c.Options[0].About)]; w > 0 {
 				weight *= w
 			}
 			b.Credits = append(b.Credits, learning.Credit{
-				Choice: c, Advantage: advantage, Weight: weight, Reference: r.reference.Heads[role].LogProbabilities(c.Options),
+				Choice: c, Advantage: advantage, Weight: weight, Share: 1 / float64(len(choices)),
+				Reference: r.reference.Heads[role].LogProbabilities(c.Options),
 			})
 		}
 	}

@@ -58,8 +58,6 @@ type exchange struct {
 	given map[string]string
 	// valid are the first answers that could be used, by request id.
 	valid map[string]bool
-	// searched says that a former looked something up.
-	searched bool
 }
 
 func newExchange(history []*mnemev1.Answer) *exchange {
@@ -253,10 +251,7 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 
 // Decide implements formation.Former.
 func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	v, err := called(ctx, true, func() (formation.Verdict, error) { return f.Former.Decide(ctx, in) })
-	x := exchangeOf(ctx)
-	x.searched = x.searched || len(v.Lookups) > 0
-	return v, err
+	return called(ctx, true, func() (formation.Verdict, error) { return f.Former.Decide(ctx, in) })
 }
 
 // filter is the same of a filter. Turns that it cannot rate go to the dead letters of a service: nothing is formed of them here.

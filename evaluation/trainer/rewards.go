@@ -74,7 +74,7 @@ type scorer struct {
 	by       reinforcement.Reward
 	// first are the ids of what is pending, own those of the role.
 	first, own []string
-	before     []reward.Entry
+	before     reinforcement.Remembered
 	core       int // words of the core block
 }
 
@@ -129,7 +129,7 @@ func (s *scorer) score(ctx context.Context, answers []*mnemev1.Answer) (*mnemev1
 		}
 	}
 	out := &mnemev1.Score{Valid: own}
-	out.Reward, out.Parts, err = s.reward(ctx, life, valid, x.searched)
+	out.Reward, out.Parts, err = s.reward(ctx, life, valid)
 	return out, err
 }
 
@@ -153,7 +153,7 @@ func (s *scorer) form(ctx context.Context, answers []*mnemev1.Answer, repair rep
 }
 
 // reward is what the session came to, with its parts by name; nil where there is none.
-func (s *scorer) reward(ctx context.Context, l *formation.Life, valid, searched bool) (*float64, map[string]float64, error) {
+func (s *scorer) reward(ctx context.Context, l *formation.Life, valid bool) (*float64, map[string]float64, error) {
 	parts := map[string]float64{"format": one(valid)}
 	switch s.by {
 	case reinforcement.RewardTransition:
@@ -163,8 +163,12 @@ func (s *scorer) reward(ctx context.Context, l *formation.Life, valid, searched 
 		}
 		o := reinforcement.Defaults().Transition
 		t := s.judge.Transition(s.before, after, s.session, o)
-		// Only one strategy's model chooses whether it looks at what it changes.
-		retrieved := s.strategy != deltamem.Name || searched || !s.judge.Changes(s.session)
+		retrieved := true
+		if s.strategy == deltamem.Name { // only its model chooses whether it looks at what it changes
+			if retrieved, err = s.judge.Retrieved(ctx, s.before, l, s.session); err != nil {
+				return nil, nil, err
+			}
+		}
 		parts["f1"], parts["precision"], parts["recall"], parts["retrieval"] = t.F1, t.Precision, t.Recall, one(retrieved)
 		value := t.Reward(valid, retrieved, o)
 		return &value, parts, nil

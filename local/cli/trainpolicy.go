@@ -63,7 +63,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.BoolVar(&o.Weak, "weak", o.Weak, "start from a policy that keeps and replaces too little, and not from the shipped models")
 	f.Float64Var(&o.Transition.Tau, "tau", o.Transition.Tau, "transition: least similarity of two entries that say the same, -1 to 1")
 	f.BoolVar(&o.Transition.Keywords, "keywords", o.Transition.Keywords, "transition: whether a pair counts for the keywords that it tells")
-	f.IntVar(&o.Every, "every", o.Every, "sessions that one reward is for; not of horizon, which rewards each")
+	f.IntVar(&o.Every, "every", o.Every, "of how many sessions one has a reward, by chance; not of horizon, which rewards each")
 	f.Float64Var(&o.Attribution, "attribution", o.Attribution, "dense: weight of decisions about the kind of memory that answered most")
 	f.IntVar(&o.Parts, "parts", o.Parts, "stages: how many of R1, R2 and R3 count")
 	f.BoolVar(&o.Contrast, "contrast", o.Contrast, "stages: learn from the best beside the worst of a group, too")

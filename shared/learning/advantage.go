@@ -1,6 +1,9 @@
 package learning
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // epsilonSpread keeps the advantages of rewards that hardly differ from exploding.
 const epsilonSpread = 1e-6
@@ -58,18 +61,11 @@ func Mix[T any](global, local []T, share float64) []Mixed[T] {
 	return out
 }
 
-// Stage is a part of a curriculum.
-type Stage struct{ Sessions, Epochs int }
-
-// Curriculum is Memory-R2's: lives of eight sessions, then of sixteen, then of 32, an equal number of session steps each.
-func Curriculum(epochs int) []Stage {
-	return []Stage{{8, 4 * epochs}, {16, 2 * epochs}, {32, epochs}}
-}
-
-// Steps is how many sessions a curriculum goes through with each life.
-func Steps(stages []Stage) (n int) {
-	for _, s := range stages {
-		n += s.Sessions * s.Epochs
+// Curriculum returns the sessions of lives that get longer, twice as long at a time up to times as long as the shortest: of each length as
+// many session steps. Memory-R2's is that of 8 sessions and 4 times: four lives of 8, two of 16, one of 32.
+func Curriculum(sessions, times int) (lengths []int) {
+	for n := 1; n <= times; n *= 2 {
+		lengths = append(lengths, slices.Repeat([]int{n * sessions}, times/n)...)
 	}
-	return n
+	return lengths
 }

@@ -187,8 +187,8 @@ func TestLocalGroupsHaveTheirShare(t *testing.T) {
 			t.Errorf("without local groups %+v", m)
 		}
 	}
-	if stages := learning.Curriculum(3); learning.Steps(stages) != 3*3*32 || stages[0].Sessions != 8 {
-		t.Errorf("curriculum %+v", stages)
+	if lengths := learning.Curriculum(8, 4); !slices.Equal(lengths, []int{8, 8, 8, 8, 16, 16, 32}) {
+		t.Errorf("curriculum %v", lengths)
 	}
 }
 
@@ -272,6 +272,45 @@ func TestAnUpdateStopsWhenItHasGoneTooFar(t *testing.T) {
 	o.Adam.Rate = 1e-4
 	if u := learning.Update(&head, &learning.Adam{}, b, o); u.Epochs != 10 {
 		t.Errorf("update %+v, want all epochs", u)
+	}
+}
+
+// One choice that was worth as much more as the nine of another rollout were worth less, all among the same options.
+func TestRolloutsCountAlikeHoweverMuchTheyChose(t *testing.T) {
+	options := []learning.Option{{Features: []float64{1}}, {Features: []float64{-1}}}
+	choice := learning.Choice{Options: options, LogProbability: math.Log(0.5)}
+	b := learning.Batch{Credits: []learning.Credit{{Choice: choice, Advantage: 1, Share: 1}}}
+	for range 9 {
+		b.Credits = append(b.Credits, learning.Credit{Choice: choice, Advantage: -1, Share: 1.0 / 9})
+	}
+	head, o := learning.NewHead(1, 0, nil), learning.UpdateDefaults()
+	if u := learning.Update(&head, &learning.Adam{}, b, o); math.Abs(u.Loss) > 1e-9 || math.Abs(head.Weights[0]) > 1e-9 {
+		t.Errorf("update %+v moved the head to %v", u, head.Weights)
+	}
+}
+
+func TestALossDoesNotDependOnHowOftenABatchIsInIt(t *testing.T) {
+	options := []learning.Option{{Features: []float64{1}}, {Features: []float64{-1}}}
+	first, second := learning.Choice{Options: options, LogProbability: math.Log(0.5)}, learning.Choice{Options: options, Chosen: 1, LogProbability: math.Log(0.5)}
+	booster, _ := learning.ContrastDefaults()
+	var once learning.Updated
+	for _, times := range []int{1, 8} {
+		b := learning.Batch{Contrast: booster}
+		for range times {
+			b.Credits = append(b.Credits, learning.Credit{Choice: first, Advantage: 1})
+			b.Pairs = append(b.Pairs, learning.Pair{
+				Winner: learning.Rollout{Choices: []learning.Choice{second}}, Loser: learning.Rollout{Choices: []learning.Choice{first}}, Gap: 0.2,
+			})
+		}
+		head, o := learning.NewHead(1, 0, nil), learning.UpdateDefaults()
+		o.Epochs = 1
+		u := learning.Update(&head, &learning.Adam{}, b, o)
+		switch {
+		case times == 1:
+			once = u
+		case math.Abs(u.Loss-once.Loss) > 1e-12 || math.Abs(u.Contrast-once.Contrast) > 1e-12 || u.Contrast == 0:
+			t.Errorf("of %d times the batch %+v, of one %+v", times, u, once)
+		}
 	}
 }
 

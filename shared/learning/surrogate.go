@@ -12,7 +12,8 @@ type Weighing string
 // The readings.
 const (
 	// WeighUnclipped has it on the unclipped term alone, as printed: min(w rho A, clip(rho) A). With w above 1 and a positive advantage
-	// the clip then ends the gradient already at rho = (1+epsilon)/w, so that the weight mutes what it should amplify.
+	// the gradient is the same as without a weight while rho is within the clip, and none from (1-epsilon)/w to 1-epsilon; with a negative
+	// one it is w times as great: so the weight mutes what it should amplify.
 	WeighUnclipped Weighing = "unclipped"
 	// WeighBoth has it on the whole: w min(rho A, clip(rho) A).
 	WeighBoth Weighing = "both"
@@ -23,8 +24,18 @@ type Credit struct {
 	Choice
 	// Advantage is that of its group, Weight what attribution, or a mixture, multiplies it by; 0 counts as 1.
 	Advantage, Weight float64
+	// Share is how much of the loss it is, beside those of other credits: of a rollout with n choices each has 1/n, so that rollouts count
+	// alike however much there was to choose (DeltaMem, appendix B; MemBuilder, Eq. 12); 0 counts as 1.
+	Share float64
 	// Reference are the log chances of its options by the reference policy.
 	Reference []float64
+}
+
+func (c Credit) share() float64 {
+	if c.Share == 0 {
+		return 1
+	}
+	return c.Share
 }
 
 // SurrogateOptions are the clipped surrogate's (GRPO; SaliMory's Table 6 has 0.2 and 0.08).

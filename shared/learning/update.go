@@ -11,12 +11,12 @@ type UpdateOptions struct {
 	Surrogate SurrogateOptions
 	Adam      AdamOptions
 	// Epochs is how often the batch is gone through; an epoch ends the update where the mean divergence from the policy that made the
-	// batch is more than Slack times Target (SaliMory, appendix A: 1.5).
+	// batch is more than Slack times Target (SaliMory, B.2: 1.5 times a target that the paper does not name).
 	Epochs        int
 	Target, Slack float64
 }
 
-// UpdateDefaults returns SaliMory's values, but for the optimizer's.
+// UpdateDefaults returns SaliMory's values, but for the optimizer's and Target, which is ours.
 func UpdateDefaults() UpdateOptions {
 	return UpdateOptions{Surrogate: SurrogateDefaults(), Adam: AdamDefaults(), Epochs: 4, Target: 0.02, Slack: 1.5}
 }
@@ -49,30 +49,36 @@ type Updated struct {
 	Divergence, Moved float64
 }
 
-// Update learns from a batch, in place. The batch must not be empty.
+// Update learns from a batch, in place. The batch must not be empty. The loss is the mean over its credits by their shares, and the mean
+// over its pairs: neither depends on how many there are.
 func Update(h *Head, adam *Adam, b Batch, o UpdateOptions) Updated {
 	var out Updated
-	before := h.Clone()
+	before, whole := h.Clone(), 0.0
+	for _, c := range b.Credits {
+		whole += c.share()
+	}
 	for out.Epochs < o.Epochs {
 		gradient := make([]float64, len(h.Weights))
 		out.Loss, out.Divergence, out.Contrast = 0, 0, 0
-		each := 1 / float64(max(1, len(b.Credits)))
 		for _, c := range b.Credits {
 			loss, divergence, byScore := o.Surrogate.Surrogate(*h, c)
-			out.Loss += each * loss
-			out.Divergence += each * divergence
+			share := c.share() / whole
+			out.Loss += share * loss
+			out.Divergence += share * divergence
 			for i := range byScore {
-				byScore[i] *= each
+				byScore[i] *= share
 			}
 			h.Accumulate(c.Options, byScore, gradient)
 		}
+		contrast := b.Contrast
+		contrast.Weight /= float64(max(1, len(b.Pairs)))
 		for _, p := range b.Pairs {
-			out.Contrast += b.Contrast.Loss(*h, p, gradient)
+			out.Contrast += contrast.Loss(*h, p, gradient)
 		}
 		out.Loss += out.Contrast
 		adam.Apply(h.Weights, gradient, o.Adam)
 		out.Epochs++
-		out.Moved = meanDivergence(*h, before, b.Credits)
+		out.Moved = meanDivergence(*h, before, b.Credits, whole)
 		if out.Moved > o.Slack*o.Target {
 			break
 		}
@@ -80,13 +86,13 @@ func Update(h *Head, adam *Adam, b Batch, o UpdateOptions) Updated {
 	return out
 }
 
-func meanDivergence(h, from Head, credits []Credit) float64 {
+func meanDivergence(h, from Head, credits []Credit, whole float64) float64 {
 	sum := 0.0
 	for _, c := range credits {
 		p, q := h.LogProbabilities(c.Options), from.LogProbabilities(c.Options)
 		for i := range p {
-			sum += math.Exp(p[i]) * (p[i] - q[i])
+			sum += c.share() / whole * math.Exp(p[i]) * (p[i] - q[i])
 		}
 	}
-	return sum / float64(max(1, len(credits)))
+	return sum
 }

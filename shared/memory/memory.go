@@ -64,6 +64,9 @@ const (
 	KindProcedural Kind = "procedural"
 )
 
+// Kinds are all kinds, in the order above.
+func Kinds() []Kind { return []Kind{KindFact, KindPreference, KindEpisodic, KindSemantic, KindProcedural} }
+
 // Status is whether a memory holds.
 type Status string
 

@@ -59,7 +59,8 @@ type Session struct {
 	Valid bool
 	// Right are the questions about the session that the bank answers, of Asked.
 	Right, Asked int
-	// Core is by how many tokens the core block grew; Kinds are the other kinds of memory.
+	// Core is by how many tokens the core block grew; Kinds are the other kinds of memory: all that there are, for a kind that was given
+	// nothing counts in the mean, too, which a former could else choose the kinds of.
 	Core  float64
 	Kinds []Written
 }
@@ -103,7 +104,7 @@ func (o DenseOptions) KindLength(w Written) float64 {
 		return 0
 	}
 	if w.Expert <= 0 {
-		return 1
+		return min(1, w.Tokens) // nothing, where nothing was wanted, is right
 	}
 	switch ratio := w.Tokens / w.Expert; {
 	case ratio > o.Upper:

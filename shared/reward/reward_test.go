@@ -67,8 +67,9 @@ func TestWhatATransitionCounts(t *testing.T) {
 		"what should have gone":                            {list{tea}, nil, usual, 0},
 		"in other words, with the keyword":                 {list{entry("Porto is where Ana lives.", towards(1))}, list{porto}, usual, 1},
 		"the same vector, without the keyword":             {list{faro}, list{porto}, usual, 0},
-		"the same without keyword coverage":                {list{faro}, list{porto}, plain, 1},
+		"the same without keyword coverage":                {list{faro}, list{porto}, plain, 0.95}, // its similarity (5.1)
 		"a keyword that nobody said is not wanted":         {list{faro}, list{porto}, said, 1},
+		"again what was there is one made":                 {list{tea, tea, porto}, list{tea, porto}, usual, 2 * 0.5 / 1.5},
 		"nothing wanted, nothing made":                     {list{tea}, list{tea}, usual, 1},
 		"as Eq. 7 is printed":                              {list{tea}, list{tea}, loose, 0},
 		"nothing made where something was wanted":          {list{tea}, list{tea, porto}, usual, 0},
@@ -204,6 +205,11 @@ func TestTheDenseRewardByHand(t *testing.T) {
 		if got := o.KindLength(w); !near(got, want) {
 			t.Errorf("%+v: %v, want %v", w, got, want)
 		}
+	}
+	strict := o
+	strict.Difference = 0
+	if got := strict.KindLength(reward.Written{}); got != 0 {
+		t.Errorf("nothing where nothing was wanted: %v", got)
 	}
 	s := reward.Session{Valid: true, Right: 4, Asked: 5, Core: 275, Kinds: []reward.Written{{Tokens: 2000, Expert: 1000}, {}, {}}}
 	if r, ok := o.Dense(s); !ok || !near(r, 0.8*(1-0.8*(0.5+1)/4)) {

@@ -133,7 +133,7 @@ func Attribute(keywords []string, bank, profile []string, answer string, least f
 func Coverage(keywords, texts []string) float64 {
 	best := 0.0
 	for _, t := range texts {
-		best = max(best, fidelity(Entry{Text: t}, Entry{Keywords: keywords}, TransitionOptions{Keywords: true}))
+		best = max(best, fidelity(Entry{Text: t}, Entry{Keywords: keywords}, ""))
 	}
 	return best
 }

@@ -26,7 +26,7 @@ type TransitionOptions struct {
 	// Tau is the least similarity of two entries that say the same, the cosine of their vectors, -1 to 1 (3.3.2, Table 4: 0.75 with the
 	// paper's embedding; another embedding has another).
 	Tau float64
-	// Keywords says whether a pair counts for the share of keywords that it tells (Eq. 4), and not for 1.
+	// Keywords says whether a pair counts for the share of keywords that it tells (Eq. 4), and not for its similarity (5.1).
 	Keywords bool
 	// Said, where it is not empty, is what was said: keywords that are not in it are not wanted, because nobody could have told them.
 	Said string
@@ -40,7 +40,7 @@ type TransitionOptions struct {
 	Format, Retrieval, State float64
 }
 
-// TransitionDefaults returns the paper's settings, but for NothingIsRight, which is set.
+// TransitionDefaults returns the paper's settings, but for NothingIsRight, which is set, and for Printed, which is not.
 func TransitionDefaults() TransitionOptions {
 	return TransitionOptions{Tau: 0.75, Keywords: true, NothingIsRight: true, Format: 0.1, Retrieval: 0.1, State: 0.8}
 }
@@ -74,11 +74,12 @@ const epsilon = 1e-9
 
 // StateTransition compares the state that was made of one before with the one that was wanted.
 func StateTransition(before, made, wanted []Entry, o TransitionOptions) Transition {
-	unchanged := common(made, wanted)
+	unchanged, _ := divide(made, wanted)
 	if !o.Printed {
-		unchanged = common(before, unchanged)
+		unchanged, _ = divide(before, unchanged)
 	}
-	onlyMade, onlyWanted := without(made, unchanged), without(wanted, unchanged)
+	_, onlyMade := divide(made, unchanged)
+	_, onlyWanted := divide(wanted, unchanged)
 	out := Transition{Made: len(onlyMade), Wanted: len(onlyWanted)}
 	value := make([][]float64, len(onlyMade))
 	for i, m := range onlyMade {
@@ -96,7 +97,11 @@ func StateTransition(before, made, wanted []Entry, o TransitionOptions) Transiti
 	}
 	for i, j := range assign(value) {
 		if j >= 0 {
-			out.Shared += fidelity(onlyMade[i], onlyWanted[j], o)
+			if o.Keywords {
+				out.Shared += fidelity(onlyMade[i], onlyWanted[j], o.Said)
+			} else {
+				out.Shared += value[i][j]
+			}
 		}
 	}
 	if out.Made+out.Wanted == 0 && o.NothingIsRight {
@@ -122,22 +127,21 @@ func (t Transition) Reward(wellFormed, retrieved bool, o TransitionOptions) floa
 	return r
 }
 
-// common returns the entries of a that b has, too, word for word.
-func common(a, b []Entry) []Entry {
-	has := map[string]bool{}
+// divide returns the entries of a that b has, too, word for word and as often, and those that it has not.
+func divide(a, b []Entry) (common, others []Entry) {
+	times := map[string]int{}
 	for _, e := range b {
-		has[text.Canonical(e.Text)] = true
+		times[text.Canonical(e.Text)]++
 	}
-	return slices.DeleteFunc(slices.Clone(a), func(e Entry) bool { return !has[text.Canonical(e.Text)] })
-}
-
-// without returns the entries of a that b has not, word for word.
-func without(a, b []Entry) []Entry {
-	has := map[string]bool{}
-	for _, e := range b {
-		has[text.Canonical(e.Text)] = true
+	for _, e := range a {
+		if key := text.Canonical(e.Text); times[key] > 0 {
+			times[key]--
+			common = append(common, e)
+		} else {
+			others = append(others, e)
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(a), func(e Entry) bool { return has[text.Canonical(e.Text)] })
+	return common, others
 }
 
 // replacesWhatStays reports whether an entry closed one that is still wanted.
@@ -147,14 +151,12 @@ func replacesWhatStays(e Entry, wanted []Entry) bool {
 	})
 }
 
-// fidelity is the share of a wanted entry's keywords that another tells (Eq. 4). Without keywords it is 1.
-func fidelity(made, wanted Entry, o TransitionOptions) float64 {
-	if !o.Keywords {
-		return 1
-	}
+// fidelity is the share of a wanted entry's keywords that another tells (Eq. 4), of those that are in what was said, where that is known.
+// Without keywords it is 1.
+func fidelity(made, wanted Entry, said string) float64 {
 	n, found := 0, 0
 	for _, k := range wanted.Keywords {
-		if o.Said != "" && !tells(o.Said, k) {
+		if said != "" && !tells(said, k) {
 			continue
 		}
 		n++

@@ -14,11 +14,6 @@ import (
 // maxContentBytes bounds an entry's content: at most it is the text of a turn and its caption, and who said it.
 const maxContentBytes = memory.MaxTextBytes + 2*memory.MaxCaptionBytes
 
-// kinds are what an entry can be about.
-func kinds() []memory.Kind {
-	return []memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural}
-}
-
 // check refuses what no bank would have exported, as terminal errors that name the field.
 func (r Record) check(now time.Time) error {
 	switch {
@@ -66,8 +61,8 @@ func validTurnID(name, id string) error { return memory.ValidText(name, id, memo
 
 func checkMemory(m memory.Memory, now time.Time) error {
 	switch {
-	case !slices.Contains(kinds(), m.Kind):
-		return fault.Terminal("memory.kind", "is %q, want one of %q", m.Kind, kinds())
+	case !slices.Contains(memory.Kinds(), m.Kind):
+		return fault.Terminal("memory.kind", "is %q, want one of %q", m.Kind, memory.Kinds())
 	case m.Version < 1:
 		return fault.Terminal("memory.version", "is %d, want at least 1", m.Version)
 	case len(m.Sources) == 0:

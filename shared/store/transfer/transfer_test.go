@@ -359,7 +359,7 @@ func TestAnEmptyBankIsAHeader(t *testing.T) {
 	}
 }
 
-var kinds = []memory.Kind{memory.KindFact, memory.KindPreference, memory.KindEpisodic, memory.KindSemantic, memory.KindProcedural}
+var kinds = memory.Kinds()
 
 // Whatever stands in a bank comes back, over pages too.
 func TestAnyBankComesBack(t *testing.T) {
