@@ -81,7 +81,7 @@ func (m *Model) Response(ctx context.Context, a reward.Answered) (reward.Respons
 }
 
 // Entries implements reward.Judge (E.2): each entry is judged beside the utterances that it was made from (B.4).
-func (m *Model) Entries(ctx context.Context, bank []reward.Remembered) (out reward.Entries, err error) {
+func (m *Model) Entries(ctx context.Context, bank []reward.BankEntry) (out reward.Entries, err error) {
 	for some := range slices.Chunk(bank, perCall) {
 		var data entriesData
 		for i, e := range some {

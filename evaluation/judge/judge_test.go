@@ -28,7 +28,7 @@ func answered() reward.Answered {
 	return reward.Answered{
 		Question:     "Where can I swim near home?",
 		Conversation: []reward.Utterance{{Speaker: "Ana", Text: "It is so hot today.", Time: time.Date(2024, 7, 1, 9, 0, 0, 0, time.UTC)}},
-		Memory:       []reward.Remembered{{Text: "Ana lives in Faro."}, {Text: "Ana owns a bicycle."}},
+		Memory:       []reward.BankEntry{{Text: "Ana lives in Faro."}, {Text: "Ana owns a bicycle."}},
 		Profile:      []string{"Ana lives in Faro."}, Answer: "In Faro, at the beach.", Golden: "Faro", Outdated: []string{"Braga"},
 	}
 }
@@ -172,11 +172,11 @@ func judging(c llmtest.Call) string {
 func TestEveryEntryIsJudgedOnce(t *testing.T) {
 	m, server := model(t)
 	server.Always(llmtest.Reply(judging))
-	var bank []reward.Remembered
+	var bank []reward.BankEntry
 	for range 15 {
 		from := []reward.Utterance{{ID: "s1:t1", Speaker: "Ana", Text: "I moved to Faro."}}
-		bank = append(bank, reward.Remembered{Text: "Ana lives in Faro.", From: from}, reward.Remembered{Text: "Ana owns Faro."},
-			reward.Remembered{Text: "Ana is."})
+		bank = append(bank, reward.BankEntry{Text: "Ana lives in Faro.", From: from}, reward.BankEntry{Text: "Ana owns Faro."},
+			reward.BankEntry{Text: "Ana is."})
 	}
 	got, err := m.Entries(t.Context(), bank)
 	if want := (reward.Entries{All: 45, Factual: 30, Vague: 15}); err != nil || got != want || server.Total() != 3 {
@@ -241,7 +241,7 @@ func TestTextThatGivesInstructionsIsData(t *testing.T) {
 	plain, attacked := answered(), answered()
 	attacked.Question, attacked.Answer, attacked.Golden = attack, attack, attack
 	attacked.Conversation[0].Text, attacked.Conversation[0].Speaker = attack, attack
-	attacked.Memory[0] = reward.Remembered{Text: attack, From: []reward.Utterance{{Speaker: attack, Text: attack}}}
+	attacked.Memory[0] = reward.BankEntry{Text: attack, From: []reward.Utterance{{Speaker: attack, Text: attack}}}
 	attacked.Profile, attacked.Outdated = []string{attack}, []string{attack}
 	const nothing = "no JSON"
 	calls := func(a reward.Answered) []llmtest.Call {

@@ -13,7 +13,7 @@ type Judge interface {
 	Response(ctx context.Context, a Answered) (Response, error)
 	// Entries says how many entries of a bank are faithful to what they were made from, and how many too vague (E.2). All of them are
 	// counted; of no entries there is nothing to say, and no error.
-	Entries(ctx context.Context, bank []Remembered) (Entries, error)
+	Entries(ctx context.Context, bank []BankEntry) (Entries, error)
 	// Utilization is how well the profile serves the question, 0 to 1 (E.3).
 	Utilization(ctx context.Context, a Answered) (float64, error)
 	// Personalization says how an answer uses what is remembered of the user (B.3).
@@ -29,8 +29,8 @@ type Utterance struct {
 	Time    time.Time
 }
 
-// Remembered is an active entry of a bank, with the utterances that it was made from.
-type Remembered struct {
+// BankEntry is an active entry of a bank, with the utterances that it was made from.
+type BankEntry struct {
 	Text string
 	From []Utterance
 }
@@ -41,7 +41,7 @@ type Answered struct {
 	// Conversation is what was said right before the question, in order. Like what the question says, it is no memory.
 	Conversation []Utterance
 	// Memory are the active entries of the bank, Profile those parts of it that were put before the answer.
-	Memory  []Remembered
+	Memory  []BankEntry
 	Profile []string
 	Answer  string
 	// Golden is the right answer, Outdated what was right before it.
