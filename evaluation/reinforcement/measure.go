@@ -20,6 +20,11 @@ type Measured struct {
 	Asked    int     `json:"asked"`
 	// Lost are the shares of these that are lost in the bank, in the profile, in the answer.
 	Lost map[reward.Stage]float64 `json:"lost"`
+	// Personalized, GoodPersonalized and Underuse are shares of these whose answers use a memory, do it well, or leave one unused
+	// (SaliMory, B.3), by the rules.
+	Personalized     float64 `json:"personalized"`
+	GoodPersonalized float64 `json:"good_personalized"`
+	Underuse         float64 `json:"underuse"`
 	// Utilization is how well profiles serve (SaliMory, E.3), Kappa the quality of the filter.
 	Utilization float64 `json:"utilization"`
 	Kappa       float64 `json:"kappa"`
@@ -35,7 +40,8 @@ func (m Measured) Shares() map[string]float64 {
 		"update_hits": m.UpdateHits, "wrong_updates": m.WrongUpdates, "kept_evidence": m.KeptEvidence, "containment": m.Containment,
 		"searches_per_memory": m.SearchesPerMemory, "answered": m.Answered, "lost_memory": m.Lost[reward.StageMemory],
 		"lost_profile": m.Lost[reward.StageProfile], "lost_answer": m.Lost[reward.StageAnswer], "utilization": m.Utilization,
-		"kappa": m.Kappa, "faithful": m.Faithful, "vague": m.Vague, "words_per_user": m.Words,
+		"kappa": m.Kappa, "personalized": m.Personalized, "good_personalized": m.GoodPersonalized, "underuse": m.Underuse,
+		"faithful": m.Faithful, "vague": m.Vague, "words_per_user": m.Words,
 	}
 }
 
@@ -55,6 +61,14 @@ type life struct {
 	formed  formation.Formed
 	answers answers
 	shown   []shown
+	entries reward.Entries
+}
+
+// shown is what profile and answer of a question came to, by the rules.
+type shown struct {
+	lost            reward.Stage
+	utilization     float64
+	personalization reward.Personalization
 }
 
 func measure(
@@ -76,12 +90,11 @@ func measure(
 }
 
 func measured(lives []life) Measured {
-	tally, gating, entries := formation.NewTally(), reward.Gating{}, reward.Entries{}
+	tally, gating, entries, personalizations := formation.NewTally(), reward.Gating{}, reward.Entries{}, reward.PersonalizationCounts{}
 	out := Measured{Lost: map[reward.Stage]float64{}}
 	for _, l := range lives {
 		tally.Add(l.person.subject, l.formed)
-		end := len(l.person.Sessions)
-		g, j := l.person.gating(l.formed, 0, end), l.person.judged(l.formed, end-1)
+		g, j := l.person.gating(l.formed, 0, len(l.person.Sessions)), l.entries
 		gating.Kept, gating.KeptRight, gating.Salient = gating.Kept+g.Kept, gating.KeptRight+g.KeptRight, gating.Salient+g.Salient
 		entries.All, entries.Factual, entries.Vague = entries.All+j.All, entries.Factual+j.Factual, entries.Vague+j.Vague
 		words, _ := l.person.words(l.formed)
@@ -90,7 +103,8 @@ func measured(lives []life) Measured {
 		out.Asked += len(l.answers.scores)
 		for _, s := range l.shown {
 			out.Lost[s.lost]++
-			out.Utilization += s.utilization()
+			out.Utilization += s.utilization
+			personalizations[s.personalization]++
 		}
 	}
 	asked, all := float64(max(1, out.Asked)), float64(max(1, entries.All))
@@ -99,6 +113,8 @@ func measured(lives []life) Measured {
 	for s := range out.Lost {
 		out.Lost[s] /= asked
 	}
+	rates := personalizations.Rates()
+	out.Personalized, out.GoodPersonalized, out.Underuse = rates.Personalized, rates.Good, rates.Underuse
 	out.Faithful, out.Vague = float64(entries.Factual)/all, float64(entries.Vague)/all
 	return out
 }
@@ -130,14 +146,23 @@ func lived(ctx context.Context, p *person, l *formation.Life, choose decision.Ch
 	if err != nil {
 		return life{}, err
 	}
+	judge, bank := p.rules(len(p.Sessions)-1), p.bank(out.formed)
 	for _, q := range questions {
-		s, err := p.show(ctx, index, out.formed, choose, q)
+		a, err := p.show(ctx, index, bank, choose, q)
 		if err != nil {
+			return life{}, err
+		}
+		s := shown{lost: lost(a)}
+		if s.utilization, err = judge.Utilization(ctx, a); err != nil {
+			return life{}, err
+		}
+		if s.personalization, err = judge.Personalization(ctx, a); err != nil {
 			return life{}, err
 		}
 		out.shown = append(out.shown, s)
 	}
-	return out, nil
+	out.entries, err = judge.Entries(ctx, bank)
+	return out, err
 }
 
 // Calibrate returns the similarity from which a quotation and a statement count as saying the same: of all pairs of an entry, made by the

@@ -25,12 +25,17 @@ type person struct {
 	// told are the targets that a turn tells, salient the turns that are worth keeping.
 	told    map[string][]int
 	salient map[string]bool
-	// questions ask for what each target told; those of targets that set nothing have no text.
+	turns   map[string]memory.Turn
+	// questions ask for what each target told; those of targets that set nothing have no text. likes are those about preferences, by text.
 	questions []question
+	likes     map[string]bool
 }
 
 func newPerson(ctx context.Context, p synthesis.Person, e embedding.Embedder) (*person, error) {
-	out := &person{Person: p, subject: p.Subject("training"), embedder: e, told: map[string][]int{}, salient: map[string]bool{}}
+	out := &person{
+		Person: p, subject: p.Subject("training"), embedder: e, told: map[string][]int{}, salient: map[string]bool{},
+		turns: map[string]memory.Turn{}, likes: map[string]bool{},
+	}
 	for i, target := range p.Targets {
 		out.wants = append(out.wants, reward.Entry{Text: target.Statement, Keywords: target.Keywords})
 		for _, turn := range target.Turns {
@@ -39,7 +44,7 @@ func newPerson(ctx context.Context, p synthesis.Person, e embedding.Embedder) (*
 	}
 	for _, s := range p.Sessions {
 		for _, t := range s.Turns {
-			out.salient[t.ID] = t.Salient
+			out.salient[t.ID], out.turns[t.ID] = t.Salient, t.Turn
 		}
 	}
 	if err := embed(ctx, e, out.wants); err != nil {
@@ -159,40 +164,6 @@ func (p *person) made(ctx context.Context, formed formation.Formed) (Remembered,
 	}
 	return out, embed(ctx, p.embedder, out.entries)
 }
-
-// judged says of what is remembered when a session is over what is faithful and what is vague (SaliMory, E.2): an entry is not faithful
-// that tells only what no longer holds; one is vague that tells less than half of the keywords of whatever its turns told, or rests on
-// turns that told nothing.
-func (p *person) judged(formed formation.Formed, session int) (out reward.Entries) {
-	holds := p.holds(session)
-	for _, m := range formed.Entries {
-		if m.Status != memory.StatusActive {
-			continue
-		}
-		out.All++
-		var tells []int
-		salient := false
-		for _, turn := range m.Sources {
-			salient = salient || p.salient[turn]
-			tells = append(tells, p.told[turn]...)
-		}
-		if len(tells) == 0 || slices.ContainsFunc(tells, func(i int) bool {
-			return holds[i] || p.Targets[i].Operation == memory.OpNone || p.Targets[i].Operation == memory.OpDelete
-		}) {
-			out.Factual++
-		}
-		told := slices.ContainsFunc(tells, func(i int) bool {
-			return reward.Coverage(p.Targets[i].Keywords, []string{m.Content}) >= leastClear
-		})
-		if len(tells) > 0 && !told || len(tells) == 0 && !salient {
-			out.Vague++
-		}
-	}
-	return out
-}
-
-// leastClear is the share of a statement's keywords that an entry tells which is not vague.
-const leastClear = 0.5
 
 // gating is what became of the turns of sessions, the last not among them.
 func (p *person) gating(formed formation.Formed, from, to int) (out reward.Gating) {

@@ -63,6 +63,7 @@ func (p *person) makeQuestions(ctx context.Context) error {
 		if !tells(turns.String(), value) {
 			continue // nobody could know
 		}
+		p.likes[target.Question] = p.likes[target.Question] || target.Domain == preference
 		q := question{text: target.Question, value: value, session: target.Session}
 		if target.Evolution != synthesis.EvolutionExpand {
 			for j := target.Predecessor; j >= 0; j = p.Targets[j].Predecessor {
@@ -166,53 +167,23 @@ var prior = sync.OnceValue(func() ranking.Weights {
 	return p.Weights
 })
 
-// shown is what a profile for a question comes to.
-type shown struct {
-	// lost is the first stage at which the value is missing.
-	lost reward.Stage
-	// useful is the share of the memories shown that tell it, 0 where it is not shown.
-	useful float64
-}
-
-// utilization is how well the profile serves, 0 to 1 (SaliMory, E.3): nothing where the value is not in it; else half, and the more, the
-// less else is.
-func (s shown) utilization() float64 {
-	if s.useful == 0 {
-		return 0
-	}
-	return 0.5 + 0.5*s.useful
-}
-
 // show writes profile and answer for a question, as a service does by a chooser.
 func (p *person) show(
-	ctx context.Context, index *features.Index, formed formation.Formed, choose decision.Chooser, question int,
-) (shown, error) {
+	ctx context.Context, index *features.Index, bank []reward.BankEntry, choose decision.Chooser, question int,
+) (reward.Answered, error) {
 	q := p.questions[question]
 	e := recall.Evidence{Query: q.text, Now: p.subject.End(), Memories: p.search(index, question), WordBudget: profileWords}
 	profile, err := profiler.Deciding(choose).Profile(ctx, p.subject.Scope, e)
 	if err != nil {
-		return shown{}, fmt.Errorf("profile: %w", err)
+		return reward.Answered{}, fmt.Errorf("profile: %w", err)
 	}
 	answer, err := generator.Answer(ctx, p.subject.Scope, e, profile)
 	if err != nil {
-		return shown{}, fmt.Errorf("answer: %w", err)
+		return reward.Answered{}, fmt.Errorf("answer: %w", err)
 	}
-	var all, cited []string
-	for _, m := range formed.Entries {
-		if m.Status == memory.StatusActive {
-			all = append(all, m.Content)
-		}
-	}
-	useful := 0
+	out := reward.Answered{Question: q.text, Memory: bank, Answer: answer.Text, Golden: q.value, Outdated: q.stale}
 	for _, m := range profile.Cited {
-		cited = append(cited, m.Content)
-		if tells(m.Content, q.value) {
-			useful++
-		}
-	}
-	out := shown{lost: reward.Attribute([]string{q.value}, all, cited, answer.Text, 0.99)}
-	if len(cited) > 0 {
-		out.useful = float64(useful) / float64(len(cited))
+		out.Profile = append(out.Profile, m.Content)
 	}
 	return out, nil
 }

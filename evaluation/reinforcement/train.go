@@ -71,6 +71,9 @@ type Options struct {
 	Attribution float64 `json:"attribution"`
 	// Parts is how many of R1, R2 and R3 the reward of stages has.
 	Parts int `json:"parts"`
+	// Judge says what RewardStages is computed from; nil for the rules, which know what is right in a made-up life. It is not kept, so that
+	// a training of many processes has none.
+	Judge reward.Judge `json:"-"`
 	// Contrast learns from the best beside the worst of a group, too (SaliMory, 3.4).
 	Contrast bool `json:"contrast"`
 	// Local is the share of credit of groups that begin at one state, for RewardHorizon; Rerolls is how many draws such a group has, and
@@ -118,6 +121,8 @@ func (o Options) Validate() error {
 	switch {
 	case !slices.Contains(Rewards(), o.Reward):
 		return fault.Terminal("reward", "is %q, want one of %q", o.Reward, Rewards())
+	case o.Judge != nil && o.Reward != RewardStages:
+		return fault.Terminal("judge", "is for the reward %q, which is %q", RewardStages, o.Reward)
 	case o.Weak && o.Hidden > 0:
 		return fault.Terminal("hidden", "is %d, want 0 for a weak start", o.Hidden)
 	case !(o.Attribution >= 1) || math.IsInf(o.Attribution, 1):

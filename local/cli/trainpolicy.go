@@ -22,7 +22,7 @@ type policyArgs struct {
 	roles                  []string
 	held                   int
 	servers                trainingServers
-	cancel                 bool
+	cancel, judge          bool
 }
 
 // heldSeed chooses the people that policies are measured on: none is learned from.
@@ -67,6 +67,8 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.Float64Var(&o.Attribution, "attribution", o.Attribution, "dense: weight of decisions about the kind of memory that answered most")
 	f.IntVar(&o.Parts, "parts", o.Parts, "stages: how many of R1, R2 and R3 count")
 	f.BoolVar(&o.Contrast, "contrast", o.Contrast, "stages: learn from the best beside the worst of a group, too")
+	f.BoolVar(&a.judge, "judge", false,
+		"stages: have answers, banks and profiles judged by a model (MNEME_LLM_*, or MNEME_JUDGE_*) and not by rules; not with --temporal")
 	f.Float64Var(&o.Local, "local", o.Local, "horizon: share of credit of groups that begin at one state")
 	f.Float64Var(&o.Update.Adam.Rate, "rate", o.Update.Adam.Rate, "size of the optimizer's steps")
 	f.IntVar(&a.held, "held", 20, "other people to measure on, in words that were learned from and in others; 0 for none")
@@ -114,6 +116,14 @@ func (c *cli) runTrainPolicy(ctx context.Context, o reinforcement.Options, a pol
 	}
 	if n := min(o.Together, o.Persons); a.servers.temporal != "" && n > training.MaxPeople {
 		return usageError{fmt.Errorf("--together is %d, want %d at most with --temporal", n, training.MaxPeople)}
+	}
+	if a.judge {
+		judge, free, err := openTrainingJudge(o, a.servers)
+		if err != nil {
+			return usageError{err}
+		}
+		defer free()
+		o.Judge = judge
 	}
 	if a.cancel {
 		return c.cancelTraining(ctx, o, a.servers)
