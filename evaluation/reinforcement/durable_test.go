@@ -343,8 +343,8 @@ func TestATrainingIsCancelledOrRefused(t *testing.T) {
 	train := func() { ended <- starter.Train(t.Context(), options, nil, nil) }
 	cancel := func() {
 		t.Helper()
-		if err := starter.Cancel(t.Context(), options); err != nil {
-			t.Fatal(err)
+		if found, err := starter.Cancel(t.Context(), options); err != nil || !found {
+			t.Fatalf("found %t, %v", found, err)
 		}
 	}
 	go train()
@@ -362,8 +362,8 @@ func TestATrainingIsCancelledOrRefused(t *testing.T) {
 	<-begun
 	cancel()
 	cancelled()
-	if err := starter.Cancel(t.Context(), []byte("never was")); err != nil {
-		t.Errorf("what does not run: %v", err)
+	if found, err := starter.Cancel(t.Context(), []byte("never was")); err != nil || found {
+		t.Errorf("what does not run was found: %t, %v", found, err)
 	}
 	bad := tiny(reinforcement.RewardTransition)
 	bad.Group = 0

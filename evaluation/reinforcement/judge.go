@@ -64,6 +64,9 @@ func (j *Judge) Dense(ctx context.Context, l *formation.Life, session int) (rewa
 	return reward.Session{Right: a.right(), Asked: len(a.scores), Kinds: j.person.written(formed, session)}, err
 }
 
+// Rules judges by rule what became of the life when a session is over, as SaliMory's rewards and measures have it judged.
+func (j *Judge) Rules(session int) reward.Judge { return j.person.rules(session) }
+
 // Measure says what a life came to whose sessions are all formed; profiles are written by the rules.
 func (j *Judge) Measure(ctx context.Context, l *formation.Life) (Measured, error) {
 	came, err := lived(ctx, j.person, l, decision.Rules{})

@@ -10,6 +10,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/formation/salimory"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding/builtin"
+	"github.com/mneme-memory/mneme/shared/reward"
 )
 
 // A transition is of what one session changes, however much is remembered from before: what it leaves as it was counts for neither side,
@@ -75,5 +76,43 @@ func TestATransitionIsOfOneSession(t *testing.T) {
 	}
 	if changed == 0 {
 		t.Error("nobody changed anything")
+	}
+}
+
+// The classes by hand: what the answer tells of entries, beside what the question says and what is right.
+func TestHowPersonalAnAnswerIsByRule(t *testing.T) {
+	p, err := synthesis.New(synthesis.Options{Seed: 1, Persons: 1, Sessions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge, err := reinforcement.NewJudge(t.Context(), p.Person(0), builtin.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bank := []reward.BankEntry{
+		{Text: "I drink oat milk in my coffee every morning."}, {Text: "We adopted a greyhound called Biscuit."}, {Text: "My coffee used to be black."},
+	}
+	const question, golden = "How do I take my coffee?", "oat milk"
+	for name, tc := range map[string]struct {
+		question, golden, answer string
+		bank                     []reward.BankEntry
+		want                     reward.Personalization
+	}{
+		"with more of its entry":        {question, golden, "With oat milk, every morning.", bank, reward.PersonalizationGood},
+		"the value alone":               {question, golden, "Oat milk.", bank, reward.PersonalizationBasic},
+		"what holds no more":            {question, golden, "You used to take it black.", bank, reward.PersonalizationBad},
+		"something else of the user":    {question, golden, "You adopted a greyhound called Biscuit!", bank, reward.PersonalizationBad},
+		"right, with something else":    {question, golden, "Oat milk, every morning, and you adopted a greyhound, Biscuit.", bank, reward.PersonalizationBasic},
+		"nothing, though it is known":   {question, golden, "I cannot say.", bank, reward.PersonalizationUnderuse},
+		"nothing, for it is not known":  {question, golden, "I cannot say.", bank[1:2], reward.PersonalizationNone},
+		"what the question itself says": {"Is it oat milk that I take in my coffee?", golden, "Yes, oat milk.", bank, reward.PersonalizationNone},
+		"no entry at all":               {question, golden, "With oat milk.", nil, reward.PersonalizationNone},
+	} {
+		got, err := judge.Rules(0).Personalization(t.Context(), reward.Answered{
+			Question: tc.question, Golden: tc.golden, Answer: tc.answer, Memory: tc.bank, Outdated: []string{"black"},
+		})
+		if err != nil || got != tc.want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, tc.want)
+		}
 	}
 }

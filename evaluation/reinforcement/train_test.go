@@ -13,6 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/reward"
 )
 
 // small is a training that takes seconds.
@@ -119,6 +120,7 @@ func TestSettingsOfATrainingAreChecked(t *testing.T) {
 		"rate":        func(o *reinforcement.Options) { o.Update.Adam.Rate = 0 },
 		"hidden":      func(o *reinforcement.Options) { o.Weak, o.Hidden = true, 4 },
 		"attribution": func(o *reinforcement.Options) { o.Attribution = math.Inf(1) },
+		"judge":       func(o *reinforcement.Options) { o.Judge = struct{ reward.Judge }{} },
 	} {
 		o := reinforcement.Defaults()
 		spoil(&o)
