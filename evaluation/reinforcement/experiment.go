@@ -190,7 +190,8 @@ func reports(start string, names []string, trials []trial) []Arm {
 	return out
 }
 
-// differences has the estimates of tries less those of others with the same seeds, of what both measured; all of it where others measured nothing.
+// differences has the estimates of tries less those of others with the same seeds, of what both measured; all of it where others measured
+// nothing.
 func differences(of, others []trial) Measures {
 	out := Measures{}
 	for measure := range of[0].measures {

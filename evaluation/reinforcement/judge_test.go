@@ -27,7 +27,8 @@ func TestATransitionIsOfOneSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		life, err := formation.Pipeline{
-			Former: &salimory.Embedded{Former: embedded.NewFormer(embedded.IdentityOf(salimory.Name))}, Strategy: salimory.Name, Embedder: builtin.New(),
+			Former:   &salimory.Embedded{Former: embedded.NewFormer(embedded.IdentityOf(salimory.Name))},
+			Strategy: salimory.Name, Embedder: builtin.New(),
 		}.Begin(judge.Subject())
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +91,8 @@ func TestHowPersonalAnAnswerIsByRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	bank := []reward.BankEntry{
-		{Text: "I drink oat milk in my coffee every morning."}, {Text: "We adopted a greyhound called Biscuit."}, {Text: "My coffee used to be black."},
+		{Text: "I drink oat milk in my coffee every morning."}, {Text: "We adopted a greyhound called Biscuit."},
+		{Text: "My coffee used to be black."},
 	}
 	const question, golden = "How do I take my coffee?", "oat milk"
 	for name, tc := range map[string]struct {
@@ -98,11 +100,13 @@ func TestHowPersonalAnAnswerIsByRule(t *testing.T) {
 		bank                     []reward.BankEntry
 		want                     reward.Personalization
 	}{
-		"with more of its entry":        {question, golden, "With oat milk, every morning.", bank, reward.PersonalizationGood},
-		"the value alone":               {question, golden, "Oat milk.", bank, reward.PersonalizationBasic},
-		"what holds no more":            {question, golden, "You used to take it black.", bank, reward.PersonalizationBad},
-		"something else of the user":    {question, golden, "You adopted a greyhound called Biscuit!", bank, reward.PersonalizationBad},
-		"right, with something else":    {question, golden, "Oat milk, every morning, and you adopted a greyhound, Biscuit.", bank, reward.PersonalizationBasic},
+		"with more of its entry":     {question, golden, "With oat milk, every morning.", bank, reward.PersonalizationGood},
+		"the value alone":            {question, golden, "Oat milk.", bank, reward.PersonalizationBasic},
+		"what holds no more":         {question, golden, "You used to take it black.", bank, reward.PersonalizationBad},
+		"something else of the user": {question, golden, "You adopted a greyhound called Biscuit!", bank, reward.PersonalizationBad},
+		"right, with something else": {
+			question, golden, "Oat milk, every morning, and you adopted a greyhound, Biscuit.", bank, reward.PersonalizationBasic,
+		},
 		"nothing, though it is known":   {question, golden, "I cannot say.", bank, reward.PersonalizationUnderuse},
 		"nothing, for it is not known":  {question, golden, "I cannot say.", bank[1:2], reward.PersonalizationNone},
 		"what the question itself says": {"Is it oat milk that I take in my coffee?", golden, "Yes, oat milk.", bank, reward.PersonalizationNone},

@@ -124,7 +124,7 @@ func (s *scorer) score(ctx context.Context, answers []*mnemev1.Answer) (*mnemev1
 	}
 	valid, own := x.allValid(s.first), x.allValid(s.own)
 	if !valid || len(answers) > len(s.first) {
-		if life, x, err = s.form(ctx, answers, repairFails); err != nil {
+		if life, _, err = s.form(ctx, answers, repairFails); err != nil {
 			return nil, err
 		}
 	}

@@ -56,7 +56,8 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	if said := <-waiting; !strings.Contains(said, "goes on") {
 		t.Errorf("who was interrupted said %q", said)
 	}
-	if code, said := policy(t.Context(), append(to, "--seed", "2", "--cancel")...); code != cli.ExitUsage || !strings.Contains(said, "no training") {
+	code, said := policy(t.Context(), append(to, "--seed", "2", "--cancel")...)
+	if code != cli.ExitUsage || !strings.Contains(said, "no training") {
 		t.Errorf("what does not run is cancelled with %d: %s", code, said)
 	}
 
@@ -70,7 +71,8 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	}
 	cancel()
 	<-waiting
-	if code, said := policy(t.Context(), append(to, "--seed", "4", "--cancel")...); code != cli.ExitOK || !strings.Contains(said, "cancelled") {
+	code, said = policy(t.Context(), append(to, "--seed", "4", "--cancel")...)
+	if code != cli.ExitOK || !strings.Contains(said, "cancelled") {
 		t.Errorf("a training is cancelled with %d: %s", code, said)
 	}
 	if code, said := policy(t.Context(), append(to, "--seed", "4")...); code == cli.ExitOK || !strings.Contains(said, "not ended yet") {
@@ -93,7 +95,7 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	if code, said := policy(t.Context(), "--out", alone); code != cli.ExitOK || !strings.Contains(said, "learned from 4 sessions") {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
-	code, said := policy(t.Context(), append(to, "--out", together)...)
+	code, said = policy(t.Context(), append(to, "--out", together)...)
 	if code != cli.ExitOK || !strings.Contains(said, "learned from 4 sessions") {
 		t.Fatalf("exit code %d: %s", code, said)
 	}

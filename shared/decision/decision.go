@@ -34,7 +34,7 @@ const (
 	Store Role = "store"
 	// Lookup is whether the bank is searched for what a statement may change: none, own.
 	Lookup Role = "lookup"
-	// Share is whether a statement that is looked up is held against what others of its session found, without a search of its own: own, shared.
+	// Share is whether a statement that is looked up has no search of its own, but what others of its session found: own, shared.
 	Share Role = "share"
 	// Target is which of a turn's statements, one option each, changes an entry that several of them may.
 	Target Role = "target"

@@ -291,7 +291,8 @@ func TestRolloutsCountAlikeHoweverMuchTheyChose(t *testing.T) {
 
 func TestALossDoesNotDependOnHowOftenABatchIsInIt(t *testing.T) {
 	options := []learning.Option{{Features: []float64{1}}, {Features: []float64{-1}}}
-	first, second := learning.Choice{Options: options, LogProbability: math.Log(0.5)}, learning.Choice{Options: options, Chosen: 1, LogProbability: math.Log(0.5)}
+	first := learning.Choice{Options: options, LogProbability: math.Log(0.5)}
+	second := learning.Choice{Options: options, Chosen: 1, LogProbability: math.Log(0.5)}
 	booster, _ := learning.ContrastDefaults()
 	var once learning.Updated
 	for _, times := range []int{1, 8} {

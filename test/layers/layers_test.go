@@ -77,7 +77,7 @@ var order = []string{
 	"services/wiring", "services/saliencyfilter", "services/booster", "services/reranker", "services/utilizer", "services/gateway",
 	"evaluation/dataset", "evaluation/score", "evaluation/synthesis", "evaluation/corpus", "evaluation/formation", "evaluation/training",
 	"evaluation/baseline", "evaluation/recall", "evaluation/learning", "evaluation/relating", "evaluation/followup", "evaluation/requests",
-	"evaluation/modelcheck", "evaluation/export", "evaluation/reinforcement", "evaluation/trainer",
+	"evaluation/modelcheck", "evaluation/export", "evaluation/judge", "evaluation/reinforcement", "evaluation/trainer",
 	"local/servers", "local/traceview", "local/standalone", "local/configdoc", "local/kustomize", "local/cli",
 	"cmd",
 	"test",

@@ -295,11 +295,12 @@ func TestRelatedEntriesArePooledWithoutVectors(t *testing.T) {
 func TestCandidatesShareWhatTheSessionsOthersFind(t *testing.T) {
 	s := newShop(t)
 	s.consolidate(t, batchOf(1, "I live in Porto.", "I am allergic to peanuts.", "My tandem is green."), start)
-	extracted, err := s.Extract(t.Context(), batchOf(2, "I moved to Braga, away from Porto.", "My tandem is red now."))
+	b := batchOf(2, "I moved to Braga, away from Porto.", "My tandem is red now.")
+	extracted, err := s.Extract(t.Context(), b)
 	if err != nil || len(extracted.Candidates) != 2 {
 		t.Fatalf("got %+v, %v", extracted, err)
 	}
-	in := consolidation.RelateInput{Batch: batchOf(2, "I moved to Braga, away from Porto.", "My tandem is red now."), Candidates: extracted.Candidates}
+	in := consolidation.RelateInput{Batch: b, Candidates: extracted.Candidates}
 	for name, tc := range map[string]struct {
 		first, second int
 		nearest       string

@@ -54,8 +54,8 @@ const askEvery = time.Second
 
 // Train has a training made and gives its last state to keep. One with the same options that is under way, or whose last state was not
 // kept so far, is the one that is waited for: where ctx or the process ends, the training goes on, and the same call finds it again. told,
-// where it is not nil, is told how far it is. Once keep returns nil, nothing of the training is left in the store: of several calls that wait
-// for one training the first has its state, and the others ErrTaken. A terminal error says why the training cannot be made.
+// where it is not nil, is told how far it is. Once keep returns nil, nothing of the training is left in the store: of several calls that
+// wait for one training the first has its state, and the others ErrTaken. A terminal error says why the training cannot be made.
 func (s Starter) Train(ctx context.Context, options []byte, told func(Progress), keep func(state []byte) error) error {
 	status, _, err := s.find(ctx, options)
 	if err != nil {
