@@ -113,6 +113,10 @@ type extraInfo struct {
 	worth
 }
 
+// recordedSource begins what veRL chooses a reward by. Rows of a trainer's episodes have mneme/REWARD: recorded calls have no state that an
+// answer could be scored from.
+const recordedSource = "mneme-recorded/"
+
 // Write writes calls as data sets into a folder, which must not exist, and returns what they are. When it fails, there is no folder. That
 // there are no calls is a terminal error.
 func Write(dir string, format Format, calls iter.Seq2[Call, error], now time.Time) (Manifest, error) {
@@ -167,6 +171,9 @@ func (w *writer) all(calls iter.Seq2[Call, error]) (err error) {
 		if err != nil {
 			return err
 		}
+		if len(c.Messages) < 2 { // nothing was asked in it
+			continue
+		}
 		users[c.Scope.Key()] = true
 		w.manifest.Records++
 		w.manifest.Roles[c.Role]++
@@ -198,9 +205,6 @@ func note(list *[]string, s string) {
 // call writes what a call teaches: the accepted answer as a conversation, the question with its worth, and, where the answer had to be
 // repaired, the second beside the first.
 func (w *writer) call(c Call) error {
-	if len(c.Messages) < 2 {
-		return nil
-	}
 	question := messages(c.Messages[:2])
 	answers := slices.DeleteFunc(slices.Clone(c.Messages), func(m llm.Message) bool { return m.Role != "assistant" })
 	accepted, right := "", c.Valid == llm.ValidFirst || c.Valid == llm.ValidRepaired
@@ -217,7 +221,7 @@ func (w *writer) call(c Call) error {
 	}
 	if w.manifest.Format == VeRL {
 		w.rows = append(w.rows, row{
-			DataSource: "mneme/" + string(c.Role), Prompt: question, Ability: "memory", RewardModel: rewardModel{"rule", accepted},
+			DataSource: recordedSource + string(c.Role), Prompt: question, Ability: "memory", RewardModel: rewardModel{"rule", accepted},
 			ExtraInfo: extraInfo{Index: int64(len(w.rows)), Role: string(c.Role), Strategy: c.Strategy, PromptVersion: c.Prompt,
 				Valid: string(c.Valid), worth: of},
 		})

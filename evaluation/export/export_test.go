@@ -158,7 +158,7 @@ func TestParquetForVeRL(t *testing.T) {
 		t.Fatalf("%d rows, %v", len(got), err)
 	}
 	r := got[0]
-	if r.DataSource != "mneme/manager" || len(r.Prompt) != 2 || r.Prompt[1].Content != "say yes" || r.Ability != "memory" ||
+	if r.DataSource != "mneme-recorded/manager" || len(r.Prompt) != 2 || r.Prompt[1].Content != "say yes" || r.Ability != "memory" ||
 		r.RewardModel.GroundTruth != "yes" || r.ExtraInfo.Recalled != 4 || got[2].ExtraInfo.Valid != "no" || got[2].ExtraInfo.Index != 2 {
 		t.Errorf("rows %+v", got)
 	}

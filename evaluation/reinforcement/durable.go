@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"iter"
 
 	"github.com/mneme-memory/mneme/shared/fault"
+	"github.com/mneme-memory/mneme/shared/store/checkpoint"
 )
 
 // Durable does what Train does, step by step, with options, states and rollouts as JSON, which numbers come back from as they were: so that
@@ -33,7 +35,7 @@ func (Durable) Next(options, state []byte) ([]int, error) {
 	return o.Next(s), nil
 }
 
-// Roll makes the rollouts of a person.
+// Roll makes the rollouts of a person. More of them than a checkpoint holds are a terminal error.
 func (Durable) Roll(ctx context.Context, options, state []byte, person int) ([]byte, error) {
 	o, s, err := decodeBoth(options, state)
 	if err != nil {
@@ -43,20 +45,30 @@ func (Durable) Roll(ctx context.Context, options, state []byte, person int) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return encode("rollouts", rolled)
+	data, err := encode("rollouts", rolled)
+	if err == nil && len(data) > checkpoint.MaxBytes {
+		return nil, fault.Terminal("group", "of %d draws of %d sessions makes %d bytes, want %d at most: fewer draws or fewer sessions",
+			o.Group, o.lengths()[person], len(data), checkpoint.MaxBytes)
+	}
+	return data, err
 }
 
 // Learn returns the state after an update.
-func (Durable) Learn(options, state []byte, rolled [][]byte) ([]byte, error) {
+func (Durable) Learn(options, state []byte, rolled iter.Seq2[[]byte, error]) ([]byte, error) {
 	o, s, err := decodeBoth(options, state)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Rolled, len(rolled))
-	for i, data := range rolled {
-		if all[i], err = decode[Rolled]("rollouts", data); err != nil {
+	var all []Rolled
+	for data, err := range rolled {
+		if err != nil {
 			return nil, err
 		}
+		one, err := decode[Rolled]("rollouts", data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
 	return encode("state", s.Learn(o, all...))
 }

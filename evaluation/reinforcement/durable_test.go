@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -80,7 +81,7 @@ func (h hanging) Roll(ctx context.Context, options, state []byte, person int) ([
 	return h.Durable.Roll(ctx, options, state, person)
 }
 
-func (h hanging) Learn(options, state []byte, rolled [][]byte) ([]byte, error) {
+func (h hanging) Learn(options, state []byte, rolled iter.Seq2[[]byte, error]) ([]byte, error) {
 	hang(inLearn, h.at)
 	return h.Durable.Learn(options, state, rolled)
 }
@@ -147,13 +148,14 @@ func TestATrainingOfBytesEndsAsOneOfValues(t *testing.T) {
 				if people, err = d.Next(options, state); len(people) == 0 {
 					break
 				}
-				rolled := make([][]byte, len(people))
-				for i, person := range people {
-					if rolled[i], err = d.Roll(t.Context(), options, state, person); err != nil {
-						t.Fatal(err)
+				before := state
+				state, err = d.Learn(options, state, func(yield func([]byte, error) bool) {
+					for _, person := range people {
+						if !yield(d.Roll(t.Context(), options, before, person)) {
+							return
+						}
 					}
-				}
-				state, err = d.Learn(options, state, rolled)
+				})
 			}
 			if err != nil || !bytes.Equal(state, asJSON(t, want)) {
 				t.Errorf("ended otherwise, %v:\n%s\n%s", err, state, asJSON(t, want))
@@ -171,6 +173,7 @@ func TestBytesOfAnotherProgramAreRefused(t *testing.T) {
 	}
 	bad := tiny(reinforcement.RewardTransition)
 	bad.Persons = 0
+	nothing := func(yield func([]byte, error) bool) { yield(nil, nil) }
 	for name, c := range map[string]struct {
 		call func() error
 		want string
@@ -180,7 +183,7 @@ func TestBytesOfAnotherProgramAreRefused(t *testing.T) {
 		"a setting of another":   {func() error { _, err := d.Start([]byte(`{"cook":1}`)); return err }, "options"},
 		"a state that is none":   {func() error { _, err := d.Next(good, []byte(`{"Cook":1}`)); return err }, "state"},
 		"a person who is none":   {func() error { _, err := d.Roll(t.Context(), good, state, 2); return err }, "person"},
-		"rollouts that are none": {func() error { _, err := d.Learn(good, state, [][]byte{nil}); return err }, "rollouts"},
+		"rollouts that are none": {func() error { _, err := d.Learn(good, state, nothing); return err }, "rollouts"},
 	} {
 		if err := c.call(); !fault.IsTerminal(err) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -99,6 +99,9 @@ func Defaults() Options {
 // TauOfQuotations is the least similarity of a quotation and the statement that says the same, by the built-in embedding: see Calibrate.
 const TauOfQuotations = 0.35
 
+// maxDrawn bounds the sessions drawn for an update: what was decided in them is in memory together, some 60 KB each.
+const maxDrawn = 50_000
+
 // Validate reports a setting that is out of range.
 func (o Options) Validate() error {
 	for _, n := range []struct {
@@ -117,6 +120,10 @@ func (o Options) Validate() error {
 		if n < 1 || n > 200 {
 			return fault.Terminal("lengths", "have %d, want 1 to 200", n)
 		}
+	}
+	if drawn := min(o.Together, len(o.lengths())) * slices.Max(o.lengths()) * o.Group; drawn > maxDrawn {
+		return fault.Terminal("together", "is %d, which draws %d sessions for an update with groups of %d, want %d at most: they are in memory",
+			o.Together, drawn, o.Group, maxDrawn)
 	}
 	switch {
 	case !slices.Contains(Rewards(), o.Reward):
@@ -310,8 +317,10 @@ func (o Options) Next(s State) (people []int) {
 // against each other, and better draws are made likelier. The same options give the same policy on any number of cores. told, where it is
 // not nil, is told of each state on the way: what was told of goes on from there to the same end.
 func Train(ctx context.Context, o Options, from State, told func(State) error) (State, error) {
-	return train(ctx, o, from, told, newKnown())
+	return train(ctx, o, from, told, nil)
 }
+
+// train is Train with people that other trainings read, too; nil for those of one training, which comes to each of them once.
 
 func train(ctx context.Context, o Options, from State, told func(State) error, known *known) (State, error) {
 	if err := o.Validate(); err != nil {
@@ -321,7 +330,7 @@ func train(ctx context.Context, o Options, from State, told func(State) error, k
 	for people := o.Next(s); len(people) > 0; people = o.Next(s) {
 		rolled := make([]Rolled, len(people))
 		err := each(ctx, len(people), func(ctx context.Context, i int) (err error) {
-			rolled[i], err = roll(ctx, o, s, people[i], known)
+			rolled[i], err = roll(ctx, o, s, people[i], cmp.Or(known, newKnown()))
 			return err
 		})
 		if err != nil {

@@ -116,7 +116,7 @@ func (l *Lives) pipeline(b *mnemev1.BeginRequest) (p formation.Pipeline, prompts
 		for _, s := range strategies.All() {
 			names = append(names, s.Name)
 		}
-		return p, "", fault.Terminal("strategy", "is %q, want one of %q", b.GetStrategy(), names)
+		return p, "", fault.Terminal("strategy", "is %.100q, want one of %q", b.GetStrategy(), names)
 	}
 	made, err := strategies.All()[at].LLM(l.client, l.options)
 	if err != nil {
@@ -136,7 +136,7 @@ func (l *Lives) pipeline(b *mnemev1.BeginRequest) (p formation.Pipeline, prompts
 		p.Filter = l.trained()
 	case filterOff:
 	default:
-		return p, "", fault.Terminal("filter", "is %q, want %q, %q or %q", b.GetFilter(), filterLLM, filterEmbedded, filterOff)
+		return p, "", fault.Terminal("filter", "is %.100q, want %q, %q or %q", b.GetFilter(), filterLLM, filterEmbedded, filterOff)
 	}
 	return p, prompts, nil
 }
@@ -170,7 +170,7 @@ func (l *Lives) at(ctx context.Context, s *mnemev1.EpisodeState) (*position, err
 		return nil, err
 	}
 	if s.GetPrompts() != began.GetPrompts() {
-		return nil, fault.Terminal("episode", "is of the prompts %q, and this server has %q: begin it again", s.GetPrompts(), began.GetPrompts())
+		return nil, fault.Terminal("episode", "is of the prompts %.300q, and this server has %q: begin it again", s.GetPrompts(), began.GetPrompts())
 	}
 	made, err := synthesis.Generate(synthesis.Options{
 		Seed: b.GetSeed(), Sessions: int(b.GetSessions()), Clean: true,
@@ -223,7 +223,7 @@ func (p *position) check(field string, answers []*mnemev1.Answer, only bool) err
 		id := a.GetRequestId()
 		pending := slices.ContainsFunc(p.pending, func(r *mnemev1.PendingRequest) bool { return r.GetId() == id })
 		if given[id] || only && !pending {
-			return fault.Terminal(fmt.Sprintf("%s[%d].request_id", field, i), "is %q, want the id of a pending request, each once", id)
+			return fault.Terminal(fmt.Sprintf("%s[%d].request_id", field, i), "is %.100q, want the id of a pending request, each once", id)
 		}
 		given[id] = true
 	}

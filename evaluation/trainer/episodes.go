@@ -69,6 +69,10 @@ func (e Episodes) Fork(_ context.Context, req *connect.Request[mnemev1.ForkReque
 	if err != nil {
 		return nil, err
 	}
+	if all := int(n) * len(req.Msg.GetEpisode()); all > maxMessage {
+		return nil, fault.Terminal("count", "is %d, which makes %d bytes of an episode of %d, want %d at most: call more than once",
+			n, all, len(req.Msg.GetEpisode()), maxMessage)
+	}
 	out := &mnemev1.ForkResponse{}
 	forks := slices.Clip(s.GetForks())
 	for i := range n {

@@ -35,7 +35,7 @@ func (r Rewards) Score(ctx context.Context, req *connect.Request[mnemev1.ScoreRe
 		by = reinforcement.RewardTransition
 	}
 	if !slices.Contains(rewards, by) {
-		return nil, fault.Terminal("reward", "is %q, want one of %q", by, rewards)
+		return nil, fault.Terminal("reward", "is %.100q, want one of %q", by, rewards)
 	}
 	if n := len(in.GetRollouts()); n < 1 || n > maxMany {
 		return nil, fault.Terminal("rollouts", "are %d, want 1 to %d", n, maxMany)
@@ -84,7 +84,7 @@ func newScorer(ctx context.Context, p *position, by reinforcement.Reward, in *mn
 	case next == nil:
 		return nil, fault.Terminal("episode", "is over, want one with pending requests")
 	case next.ID != in.GetSessionId():
-		return nil, fault.Terminal("session_id", "is %q, want %q, whose requests are pending", in.GetSessionId(), next.ID)
+		return nil, fault.Terminal("session_id", "is %.100q, want %q, whose requests are pending", in.GetSessionId(), next.ID)
 	}
 	s := &scorer{position: p, strategy: p.strategy, by: by}
 	var roles []string
@@ -95,7 +95,7 @@ func newScorer(ctx context.Context, p *position, by reinforcement.Reward, in *mn
 		}
 	}
 	if len(s.own) == 0 {
-		return nil, fault.Terminal("role", "is %q, want one that is pending, of %q", in.GetRole(), roles)
+		return nil, fault.Terminal("role", "is %.100q, want one that is pending, of %q", in.GetRole(), roles)
 	}
 	for i, rollout := range in.GetRollouts() {
 		if err := p.check(fmt.Sprintf("rollouts[%d].answers", i), rollout.GetAnswers(), false); err != nil {

@@ -50,36 +50,43 @@ func build(_ context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.App
 // Handler serves both services.
 func Handler(lives *Lives, log *slog.Logger) http.Handler {
 	options := connect.WithHandlerOptions(
-		connect.WithReadMaxBytes(maxMessage), connect.WithInterceptors(explained(log)), connect.WithCodec(strictJSON{}))
+		connect.WithReadMaxBytes(maxMessage), connect.WithInterceptors(explained(log)),
+		connect.WithCodec(codec{"json", protojson.Marshal, protojson.Unmarshal}),
+		connect.WithCodec(codec{"json; charset=utf-8", protojson.Marshal, protojson.Unmarshal}),
+		connect.WithCodec(codec{"proto", proto.MarshalOptions{Deterministic: true}.Marshal, proto.Unmarshal}))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewEpisodeServiceHandler(Episodes{lives}, options))
 	mux.Handle(mnemev1connect.NewRewardServiceHandler(Rewards{lives}, options))
 	return mux
 }
 
-// strictJSON is the JSON of protocol buffers that refuses fields it does not know: one that is misspelt would have rollouts rewarded by
-// something else than what was meant.
-type strictJSON struct{}
+// codec is one of connect's that is strict and gives the same bytes for the same message: a field that is misspelt would have rollouts
+// rewarded by something else than what was meant, and connect's JSON leaves out what it does not know.
+type codec struct {
+	name      string
+	marshal   func(proto.Message) ([]byte, error)
+	unmarshal func([]byte, proto.Message) error
+}
 
 // Name implements connect.Codec.
-func (strictJSON) Name() string { return "json" }
+func (c codec) Name() string { return c.name }
 
 // Marshal implements connect.Codec.
-func (strictJSON) Marshal(message any) ([]byte, error) {
+func (c codec) Marshal(message any) ([]byte, error) {
 	m, ok := message.(proto.Message)
 	if !ok {
 		return nil, fmt.Errorf("%T is no message", message)
 	}
-	return protojson.Marshal(m)
+	return c.marshal(m)
 }
 
 // Unmarshal implements connect.Codec.
-func (strictJSON) Unmarshal(data []byte, message any) error {
+func (c codec) Unmarshal(data []byte, message any) error {
 	m, ok := message.(proto.Message)
 	if !ok {
 		return fmt.Errorf("%T is no message", message)
 	}
-	return protojson.Unmarshal(data, m)
+	return c.unmarshal(data, m)
 }
 
 // explained says to callers what was wrong, as all services do.

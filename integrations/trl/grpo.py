@@ -39,16 +39,17 @@ def episodes(seeds: range) -> Dataset:
 received: list[float] = []
 
 
-def reward(completions, episode, request, **_) -> list[float]:
-    """The rewards of a batch: what has one prompt is scored in one call."""
+def reward(completions, episode, request, **_) -> list[float | None]:
+    """The rewards of a batch: what has one prompt is scored in one call. A session that nothing is asked
+    about has no reward by dense and outcome, whatever the answer: None for its whole group, of which nothing is learned."""
     groups: dict[str, list[int]] = {}
     for i, one in enumerate(episode):
         groups.setdefault(one, []).append(i)
-    out = [0.0] * len(completions)
+    out: list[float | None] = [None] * len(completions)
     for one, members in groups.items():
         for i, got in zip(members, score(one, request[members[0]], [completions[i][0]["content"] for i in members])):
-            out[i] = got["reward"]
-    received.extend(out)
+            out[i] = got.get("reward")
+    received.extend(r for r in out if r is not None)
     return out
 
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -42,6 +43,9 @@ func (c *cli) runTrainExport(ctx context.Context, a recordsArgs, format, out str
 	return c.withRecords(ctx, a, func(store *records.Store) error {
 		m, err := export.Write(out, export.Format(format), calls(ctx, store, a), time.Now())
 		if fault.IsTerminal(err) {
+			if fault.Field(err) == "format" {
+				return usageError{fmt.Errorf("--for: %w", errors.Unwrap(err))}
+			}
 			return usageError{err}
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -37,13 +38,16 @@ func (c *cli) trainPolicy() *cobra.Command {
 			"statement does to an entry, what a profile shows - on made-up lives, by reinforcement: each session is drawn several times from\n" +
 			"the same state of memory, and better draws are made likelier.\n" +
 			"It prints what start and result do with other people, in words that were learned from and in others. The same\n" +
-			"options give the same file.\n" +
+			"options give the same file, unless a model judges.\n" +
 			"With --temporal the training is made by the processes of train worker, however many there are, and goes on when this command,\n" +
 			"or one of them, ends: the same command waits for it again.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Reward = reinforcement.Reward(a.reward)
 			o.Roles = rolesOf(a.roles)
+			if err := checkRewardFlags(cmd.Flags(), o.Reward, a.servers); err != nil {
+				return err
+			}
 			return c.runTrainPolicy(cmd.Context(), o, a)
 		},
 	}
@@ -76,6 +80,22 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.BoolVar(&a.cancel, "cancel", false, "with --temporal: end the training of these options, and delete what is kept of it")
 	outFlag(cmd, &a.file)
 	return cmd
+}
+
+// checkRewardFlags refuses what says nothing to the reward, or to a training in this process.
+func checkRewardFlags(f *pflag.FlagSet, chosen reinforcement.Reward, s trainingServers) error {
+	for flag, of := range map[string]reinforcement.Reward{
+		"tau": reinforcement.RewardTransition, "keywords": reinforcement.RewardTransition, "attribution": reinforcement.RewardDense,
+		"parts": reinforcement.RewardStages, "contrast": reinforcement.RewardStages, "local": reinforcement.RewardHorizon,
+	} {
+		if f.Changed(flag) && chosen != of {
+			return usageError{fmt.Errorf("--%s is for --reward %s, which is %q", flag, of, chosen)}
+		}
+	}
+	if f.Changed("redis") && s.temporal == "" {
+		return usageError{errors.New("--redis is for --temporal: without it, the training is made in this process")}
+	}
+	return nil
 }
 
 // policyMeasures are what start and result do.

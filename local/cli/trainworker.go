@@ -131,7 +131,7 @@ func (c *cli) trained(
 		})
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return errors.New("the training goes on: the same command waits for it again, with --cancel it ends it")
+			return errors.New("interrupted; where the training has begun, it goes on: the same command waits for it, and ends it with --cancel")
 		case fault.IsTerminal(err):
 			return usageError{err}
 		}
@@ -148,14 +148,17 @@ func (c *cli) cancelTraining(ctx context.Context, o reinforcement.Options, s tra
 		return fmt.Errorf("encode options: %w", err)
 	}
 	return c.withTrainings(ctx, s, func(temporal client.Client, store checkpoint.Store) error {
-		found, err := training.Starter{Client: temporal, Store: store}.Cancel(ctx, options)
+		came, err := training.Starter{Client: temporal, Store: store}.Cancel(ctx, options)
 		switch {
 		case err != nil:
 			return err
-		case !found:
-			return usageError{errors.New("--cancel: there is no training of these options")}
+		case came == training.NotFound:
+			return usageError{errors.New("--cancel: Temporal knows no training of these options")}
+		case came == training.Over:
+			fmt.Fprintln(c.err, "that training is over: what was left of it is deleted")
+		default:
+			fmt.Fprintln(c.err, "cancelled: it ends, and what is kept of it is deleted, as soon as a worker sees that")
 		}
-		fmt.Fprintln(c.err, "cancelled: it ends, and what is kept of it is deleted, as soon as a worker sees that")
 		return nil
 	})
 }

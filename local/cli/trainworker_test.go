@@ -121,7 +121,7 @@ func TestWorkersTrainTheSamePolicy(t *testing.T) {
 	if n := kept(t, store.Addr()); n == 0 {
 		t.Error("nothing is kept of a training that nobody came for")
 	}
-	if code, said := policy(t.Context(), append(to, "--seed", "3", "--cancel")...); code != cli.ExitOK {
+	if code, said := policy(t.Context(), append(to, "--seed", "3", "--cancel")...); code != cli.ExitOK || !strings.Contains(said, "is over") {
 		t.Errorf("a training that is over is cancelled with %d: %s", code, said)
 	}
 	if n := kept(t, store.Addr()); n != 0 {

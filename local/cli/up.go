@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/wiring"
-	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -28,13 +26,6 @@ func (c *cli) up() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormation(strategy, policy); err != nil {
 				return err
-			}
-			trained, err := config.Load[wiring.Decisions](serviceSettings())
-			if err == nil {
-				err = trained.Check(tenant.Policy(policy))
-			}
-			if err != nil {
-				return usageError{err}
 			}
 			for flag, value := range map[string]*string{"strategy": &strategy, "policy": &policy} {
 				if !cmd.Flags().Changed(flag) {
@@ -60,13 +51,11 @@ func strategyNames() []string {
 	return out
 }
 
-// checkFormation refuses a strategy or policy that there is none of.
+// checkFormation refuses a strategy or policy that there is none of, and what does not go together.
 func checkFormation(strategy, policy string) error {
-	if !slices.Contains(tenant.Policies(), tenant.Policy(policy).Kind()) {
-		return usageError{fmt.Errorf("--policy is %q, want embedded, embedded@VERSION of a trained policy, or llm", policy)}
-	}
-	if !slices.Contains(strategyNames(), strategy) {
-		return usageError{fmt.Errorf("--strategy is %q, want one of %s", strategy, strings.Join(strategyNames(), ", "))}
+	_, err := tenant.Check(tenant.Tenant{ID: standalone.LocalTenant, Strategy: tenant.Strategy(strategy), Policy: tenant.Policy(policy)})
+	if err != nil {
+		return usageError{fmt.Errorf("--%w", err)}
 	}
 	return nil
 }
@@ -78,7 +67,7 @@ func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
 	stack, err := standalone.Start(ctx, standalone.Options{
 		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(), Gateway: gatewayAddr,
 	})
-	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) {
+	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) || errors.Is(err, wiring.ErrNoPolicy) {
 		return usageError{err}
 	}
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 	"github.com/gofrs/flock"
 	"gopkg.in/yaml.v3"
 
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -102,36 +104,17 @@ func forget(dir string) error {
 // settingModel names the model that tenants of policy llm need.
 const settingModel = "MNEME_LLM_MODEL"
 
-// checkModel refuses to start for a tenant whose memory a model forms, or that will be made with that policy, when no model is named:
-// sessions would be taken, and never formed.
-func checkModel(o Options) error {
-	policy := tenant.Policy(o.Policy)
-	f, err := os.Open(filepath.Join(o.Dir, tenantsFile))
-	if err == nil {
-		defer f.Close()
-		entries, err := tenant.Parse(f)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.Name(), err)
-		}
-		if slices.ContainsFunc(entries, func(e tenant.Entry) bool { return e.Policy == tenant.PolicyLLM }) {
-			policy = tenant.PolicyLLM
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("tenants file: %w", err)
-	}
-	if policy == tenant.PolicyLLM && o.Environ[settingModel] == "" {
-		return fmt.Errorf("%w: set %s, and MNEME_LLM_BASE_URL where the model is not at its default address", ErrNoModel, settingModel)
-	}
-	return nil
-}
-
-// checkTenant refuses a strategy or policy that the tenants file, where there is one, does not give the local tenant. Empty ones
-// ask for nothing.
-func checkTenant(dir, strategy, policy string) error {
-	path := filepath.Join(dir, tenantsFile)
+// checkTenants refuses to start where the services would refuse the folder's tenants, or those would be served and their memory never formed:
+// a strategy or policy that the local tenant is asked to have and does not, a model that is not named, a trained policy that there is none of.
+func checkTenants(o Options) error {
+	path := filepath.Join(o.Dir, tenantsFile)
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) || (strategy == "" && policy == "") {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		local, err := localTenant(o.Strategy, o.Policy)
+		if err != nil {
+			return err
+		}
+		return checkPolicies(o, local)
 	}
 	if err != nil {
 		return fmt.Errorf("tenants file: %w", err)
@@ -140,6 +123,44 @@ func checkTenant(dir, strategy, policy string) error {
 	entries, err := tenant.Parse(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := checkAsked(path, entries, o.Strategy, o.Policy); err != nil {
+		return err
+	}
+	tenants := make([]tenant.Tenant, len(entries))
+	for i, e := range entries {
+		tenants[i] = e.Tenant
+	}
+	return checkPolicies(o, tenants...)
+}
+
+// localTenant is the local tenant of a new folder. Empty arguments ask for nothing.
+func localTenant(strategy, policy string) (tenant.Tenant, error) {
+	return tenant.Check(tenant.Tenant{ID: LocalTenant, Name: "Local", Strategy: tenant.Strategy(strategy), Policy: tenant.Policy(policy)})
+}
+
+// checkPolicies looks for what the policies of tenants need.
+func checkPolicies(o Options, tenants ...tenant.Tenant) error {
+	trained, err := config.Load[wiring.Decisions](o.Environ)
+	if err != nil {
+		return err
+	}
+	for _, t := range tenants {
+		if t.Policy == tenant.PolicyLLM && o.Environ[settingModel] == "" {
+			return fmt.Errorf("tenant %s: %w: set %s, and MNEME_LLM_BASE_URL where the model is not at its default address",
+				t.ID, ErrNoModel, settingModel)
+		}
+		if err := trained.Check(t.Policy); err != nil {
+			return fmt.Errorf("tenant %s: %w", t.ID, err)
+		}
+	}
+	return nil
+}
+
+// checkAsked refuses a strategy or policy that the tenants file does not give the local tenant. Empty ones ask for nothing.
+func checkAsked(path string, entries []tenant.Entry, strategy, policy string) error {
+	if strategy == "" && policy == "" {
+		return nil
 	}
 	i := slices.IndexFunc(entries, func(e tenant.Entry) bool { return e.ID == LocalTenant })
 	if i < 0 {
@@ -169,14 +190,12 @@ func ensureTenants(dir, strategy, policy string) (string, error) {
 	if err != nil || !fresh {
 		return key, err
 	}
-	if policy == "" {
-		policy = string(tenant.PolicyEmbedded)
-	}
-	if strategy == "" {
-		strategy = string(tenant.Strategies()[0])
+	local, err := localTenant(strategy, policy)
+	if err != nil {
+		return "", err
 	}
 	content, err := yaml.Marshal(map[string]any{"tenants": []map[string]any{{
-		"id": LocalTenant, "name": "Local", "strategy": strategy, "policy": policy,
+		"id": local.ID, "name": local.Name, "strategy": string(local.Strategy), "policy": string(local.Policy),
 		"api_keys": []string{tenant.HashKey(key)},
 	}}})
 	if err != nil {

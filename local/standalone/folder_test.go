@@ -10,6 +10,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/decision"
+	"github.com/mneme-memory/mneme/shared/learning"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
@@ -108,7 +111,7 @@ func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
 		"another strategy":                  {plain, "salimory", "", "its strategy is rmm in"},
 		"another policy":                    {plain, "rmm", "llm", "its policy is embedded in"},
 		"another tenant's policy":           {"tenants:\n  - id: mine\n    policy: llm\n", "", "llm", "has no tenant local"},
-		"a broken file, nothing asked for":  {"tenants: 1\n", "", "", ""},
+		"a broken file, nothing asked for":  {"tenants: 1\n", "", "", tenantsFile},
 		"a broken file, something is asked": {"tenants: 1\n", "rmm", "", tenantsFile},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +119,8 @@ func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
 			if c.file != "" {
 				write(t, filepath.Join(dir, tenantsFile), c.file)
 			}
-			err := checkTenant(dir, c.strategy, c.policy)
+			o := Options{Dir: dir, Strategy: c.strategy, Policy: c.policy, Environ: map[string]string{settingModel: "m"}}
+			err := checkTenants(o)
 			if c.says == "" {
 				if err != nil {
 					t.Errorf("got %v", err)
@@ -129,8 +133,7 @@ func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
 			if broken := strings.Contains(name, "broken"); errors.Is(err, ErrOtherTenant) == broken {
 				t.Errorf("got %v", err)
 			}
-			if _, started := Start(t.Context(), Options{Dir: dir, Strategy: c.strategy, Policy: c.policy}); started == nil ||
-				started.Error() != err.Error() {
+			if _, started := Start(t.Context(), o); started == nil || started.Error() != err.Error() {
 				t.Errorf("a start gave %v, want %v", started, err)
 			}
 		})
@@ -150,10 +153,44 @@ func TestATenantOfPolicyLLMNeedsAModel(t *testing.T) {
 		if !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), settingModel) {
 			t.Errorf("%s: a start without a model gave %v", name, err)
 		}
-		if err := checkModel(Options{Dir: dir, Policy: c.policy, Environ: map[string]string{settingModel: "m"}}); err != nil {
+		if err := checkTenants(Options{Dir: dir, Policy: c.policy, Environ: map[string]string{settingModel: "m"}}); err != nil {
 			t.Errorf("%s: a start with a model gave %v", name, err)
 		}
 	}
+}
+
+// A folder whose tenant has a trained policy that is not there would take sessions and form none of them.
+func TestATenantOfATrainedPolicyNeedsTheFile(t *testing.T) {
+	for name, c := range map[string]struct{ file, policy string }{
+		"a new folder":     {"", "embedded@mine"},
+		"a tenant that is": {"tenants:\n  - id: local\n    policy: embedded@mine\n", ""},
+		"another tenant":   {"tenants:\n  - id: local\n  - id: acme\n    policy: embedded@mine\n", ""},
+	} {
+		dir := t.TempDir()
+		if c.file != "" {
+			write(t, filepath.Join(dir, tenantsFile), c.file)
+		}
+		_, err := Start(t.Context(), Options{Dir: dir, Policy: c.policy})
+		if !errors.Is(err, wiring.ErrNoPolicy) || !strings.Contains(err.Error(), "embedded@mine") {
+			t.Errorf("%s: a start gave %v", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "any.json"), trainedPolicy(t, "mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkTenants(Options{Dir: dir, Policy: c.policy, Environ: map[string]string{"MNEME_DECISION_POLICIES": dir}}); err != nil {
+			t.Errorf("%s: a start with the policy gave %v", name, err)
+		}
+	}
+}
+
+func trainedPolicy(t *testing.T, version string) []byte {
+	t.Helper()
+	head := learning.NewHead(len(decision.Features(decision.Change)), 0, nil)
+	data, err := (&decision.Policy{Version: version, Heads: map[decision.Role]learning.Head{decision.Change: head}}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 func TestAnInterruptedFirstStartIsFinishedByTheNext(t *testing.T) {

@@ -98,10 +98,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 			err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	if err := checkTenant(o.Dir, o.Strategy, o.Policy); err != nil {
-		return nil, err
-	}
-	if err := checkModel(o); err != nil {
+	if err := checkTenants(o); err != nil {
 		return nil, err
 	}
 	if err := servers.Build(ctx, o.Progress, servers.NameWeaviate, servers.NameTemporal); err != nil {

@@ -195,6 +195,27 @@ func TestATenantsTrainedPolicyIsFoundByItsVersionWhenItIsThere(t *testing.T) {
 			t.Errorf("with the file: %v", err)
 		}
 	}
+	p.Version = "trained-2" // of two files, and not the same: neither is meant
+	for i, name := range []string{"a[1].json", "b.json"} {
+		p.Heads[decision.Change].Weights[0] = float64(i)
+		data, err := p.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clash := string(tenant.PolicyEmbedded + "@trained-2")
+	if _, err := formers.Find(string(tenant.StrategySalimory), clash); !errors.Is(err, wiring.ErrNoPolicy) || !strings.Contains(err.Error(), "b.json") {
+		t.Errorf("with two files of a version: %v", err)
+	}
+	if err := os.Remove(filepath.Join(folder, "b.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := formers.Find(string(tenant.StrategySalimory), clash); err != nil {
+		t.Errorf("with one of them: %v", err)
+	}
 	plain, err := formers.Find(string(tenant.StrategySalimory), string(tenant.PolicyEmbedded))
 	if err != nil || strings.Contains(plain.Version(), "@") {
 		t.Errorf("other tenants are formed by %v, %v", plain, err)

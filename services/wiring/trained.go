@@ -6,7 +6,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mneme-memory/mneme/shared/decision"
@@ -14,12 +16,20 @@ import (
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
-// trainedPolicies are those that the program comes with, and those of a folder, by version. A version that is not known is looked for anew,
-// so that one can be put there at any time; what a version is does not change while the process runs. It is safe for concurrent use.
+// ErrNoPolicy says that there is no trained policy of a version, or that files disagree about it.
+var ErrNoPolicy = errors.New("no trained policy of that version")
+
+// trainedPolicies are those that the program comes with, and those of a folder, by version. A version that is not known is looked for where
+// the folder has changed since, so that one can be put there at any time; what a version is does not change while the process runs. It is
+// safe for concurrent use: who wants a known version waits for no file.
 type trainedPolicies struct {
 	folder string
-	mu     sync.Mutex
+	mu     sync.RWMutex
 	known  map[string]*decision.Policy
+	// reading is held while the folder is looked at, listed is what it held then, and broken what could not be used of that.
+	reading sync.Mutex
+	listed  string
+	broken  error
 }
 
 // newTrainedPolicies looks whether there is a folder where one is set: a misspelt one would be noticed with the first turn.
@@ -49,29 +59,70 @@ func (t *trainedPolicies) find(p tenant.Policy) (*decision.Policy, error) {
 		return found, nil
 	}
 	if t == nil || t.folder == "" {
-		return nil, fault.Terminal("policy", "is %q, want a version of %q, or one in MNEME_DECISION_POLICIES, which is not set", p,
-			slices.Sorted(maps.Keys(shipped)))
+		return nil, fault.Terminal("policy", "is %q, want a version of %q, or one in MNEME_DECISION_POLICIES, which is not set: %w", p,
+			slices.Sorted(maps.Keys(shipped)), ErrNoPolicy)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if found := t.known[p.Version()]; found != nil {
+	if found := t.have(p.Version()); found != nil {
 		return found, nil
 	}
-	files, err := filepath.Glob(filepath.Join(t.folder, "*.json"))
-	var broken []error
-	for _, file := range files {
-		policy, err := readPolicy(file)
-		if err != nil {
-			broken = append(broken, err)
-		} else if t.known[policy.Version] == nil {
-			t.known[policy.Version] = policy
+	t.reading.Lock()
+	defer t.reading.Unlock()
+	err := t.look()
+	if found := t.have(p.Version()); found != nil {
+		return found, nil
+	}
+	return nil, fault.Terminal("policy", "is %q, and no file of MNEME_DECISION_POLICIES has that version alone: %w", p,
+		errors.Join(ErrNoPolicy, err, t.broken))
+}
+
+func (t *trainedPolicies) have(version string) *decision.Policy {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.known[version]
+}
+
+// look reads the folder where it is not as it was. A version that several files have differently is that of none.
+func (t *trainedPolicies) look() error {
+	entries, err := os.ReadDir(t.folder)
+	if err != nil {
+		return err
+	}
+	var files []string
+	listed := new(strings.Builder)
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".json" {
+			continue
+		}
+		files = append(files, e.Name())
+		if at, err := os.Stat(filepath.Join(t.folder, e.Name())); err == nil { // else reading it says what is wrong
+			fmt.Fprintf(listed, "%q %d %d\n", e.Name(), at.Size(), at.ModTime().UnixNano())
 		}
 	}
-	if found := t.known[p.Version()]; found != nil {
-		return found, nil
+	if listed.String() == t.listed {
+		return nil
 	}
-	return nil, fault.Terminal("policy", "is %q, and no file of MNEME_DECISION_POLICIES has that version: %w", p,
-		errors.Join(append(broken, err, os.ErrNotExist)...))
+	found, broken := map[string]*decision.Policy{}, []error{}
+	for _, file := range files {
+		policy, err := readPolicy(filepath.Join(t.folder, file))
+		if err != nil {
+			broken = append(broken, err)
+			continue
+		}
+		other, twice := found[policy.Version]
+		if found[policy.Version] = policy; twice && !reflect.DeepEqual(other, policy) {
+			broken = append(broken, fmt.Errorf("%s: has another policy of version %q than a file before it", file, policy.Version))
+			found[policy.Version] = nil
+		}
+	}
+	t.listed, t.broken = listed.String(), errors.Join(broken...)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for version, policy := range found {
+		if t.known[version] == nil && policy != nil {
+			t.known[version] = policy
+		}
+	}
+	return nil
 }
 
 func readPolicy(file string) (*decision.Policy, error) {

@@ -80,6 +80,9 @@ func (tr *traffic) end() []dataset.Session {
 	return tr.sessions
 }
 
+// leastRounds is how many sessions a speaker has, however soon all is over: by then something said has taken the place of something else.
+const leastRounds = 8
+
 // speak puts in one session after the other. A call that fails is counted and made again as it was, as every call has to be whose outcome
 // is not known.
 func (tr *traffic) speak(n int) {
@@ -87,7 +90,7 @@ func (tr *traffic) speak(n int) {
 	defer client.CloseIdleConnections()
 	defer tick.Stop()
 	user := fmt.Sprintf("speaker-%d", n)
-	for round := 0; tr.over.Err() == nil; round++ {
+	for round := 0; round < leastRounds || tr.over.Err() == nil; round++ {
 		s := talk(user, n, round)
 		path := fmt.Sprintf("/v1/tenants/self/users/%s/sessions/%s", user, s.ID)
 		for _, t := range s.Turns {

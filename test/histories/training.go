@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
@@ -92,6 +93,6 @@ func (t *recordedTrainer) Roll(ctx context.Context, _, _ []byte, _ int) ([]byte,
 	return nil, nil
 }
 
-func (*recordedTrainer) Learn(_, state []byte, _ [][]byte) ([]byte, error) {
+func (*recordedTrainer) Learn(_, state []byte, _ iter.Seq2[[]byte, error]) ([]byte, error) {
 	return append(bytes.Clone(state), 1), nil
 }

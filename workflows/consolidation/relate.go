@@ -40,6 +40,7 @@ func (a *Activities) Relate(ctx context.Context, in RelateInput) (Neighbourhood,
 	for i, c := range in.Candidates {
 		lookups[i] = formation.Lookup{Text: c.Content, Vector: c.Vector, K: c.Neighbours}
 	}
+	searched(lookups)
 	n := Neighbourhood{Candidates: in.Candidates}
 	var found [][]bank.Scored
 	g, gctx := errgroup.WithContext(ctx)
@@ -151,6 +152,23 @@ func (a *Activities) search(ctx context.Context, scope memory.Scope, lookups []f
 		})
 	}
 	return found, g.Wait()
+}
+
+// searched gives the first of lookups that share what others find a search of its own where no other has one: what they share would be
+// nothing, and what is known would be taken for new. That comes about where statements were decided on together and are looked up apart.
+func searched(lookups []formation.Lookup) {
+	first := -1
+	for i, l := range lookups {
+		switch {
+		case l.K == formation.SharedNeighbours && first < 0:
+			first = i
+		case l.K != formation.SharedNeighbours && l.K != formation.NoNeighbours:
+			return
+		}
+	}
+	if first >= 0 {
+		lookups[first].K = 0
+	}
 }
 
 // share gives the lookups that have no search of their own the nearest to them of what all others found.

@@ -82,10 +82,11 @@ func (a *Activities) Learn(ctx context.Context, s Step) (people []int, err error
 }
 
 func (a *Activities) learn(ctx context.Context, s Step, options, state []byte) (next []byte, err error) {
-	rolled := make([][]byte, len(s.People))
-	for i, person := range s.People {
-		if rolled[i], err = a.get(ctx, s.Run, keyRolled(s.Update, person)); err != nil {
-			return nil, err
+	rolled := func(yield func([]byte, error) bool) {
+		for _, person := range s.People {
+			if !yield(a.get(ctx, s.Run, keyRolled(s.Update, person))) {
+				return
+			}
 		}
 	}
 	if next, err = a.Trainer.Learn(options, state, rolled); err != nil {

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 )
 
 // Queue is the task queue of the workflow and its activities.
@@ -29,8 +30,9 @@ type Trainer interface {
 	Next(options, state []byte) (people []int, err error)
 	// Roll makes the rollouts of one person by a state.
 	Roll(ctx context.Context, options, state []byte, person int) (rolled []byte, err error)
-	// Learn returns the state after an update by the rollouts of the people of Next, in their order.
-	Learn(options, state []byte, rolled [][]byte) (next []byte, err error)
+	// Learn returns the state after an update by the rollouts of the people of Next, in their order. They are read one after the other, as
+	// they may be large, and the first error of theirs is Learn's.
+	Learn(options, state []byte, rolled iter.Seq2[[]byte, error]) (next []byte, err error)
 }
 
 // WorkflowID is the id of the workflow that trains with some options.
@@ -38,6 +40,9 @@ func WorkflowID(options []byte) string {
 	sum := sha256.Sum256(options)
 	return "training/" + hex.EncodeToString(sum[:16])
 }
+
+// runOf is the run of the store that a training's checkpoints are kept under, however often its history begins anew.
+func runOf(workflow, first string) string { return workflow + "/" + first }
 
 // Params start the workflow.
 type Params struct {

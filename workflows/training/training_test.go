@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -36,9 +38,7 @@ type sums struct {
 	// failures is how often each step fails before it succeeds, of fails.
 	failures map[string]int
 	fails    error
-	// rolls blocks until its context ends.
-	blocks bool
-	rolled int
+	rolled   int
 }
 
 func (s *sums) fail(step string) error {
@@ -66,19 +66,22 @@ func (s *sums) Next(_, state []byte) (people []int, err error) {
 	return people, s.fail("next")
 }
 
-func (s *sums) Roll(ctx context.Context, options, state []byte, person int) ([]byte, error) {
+func (s *sums) Roll(_ context.Context, options, state []byte, person int) ([]byte, error) {
 	s.mu.Lock()
 	s.rolled++
 	s.mu.Unlock()
-	if s.blocks {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
 	return fmt.Appendf(nil, "%d:%s%d", person, options, len(state)), s.fail(fmt.Sprint("roll ", person))
 }
 
-func (s *sums) Learn(_, state []byte, rolled [][]byte) ([]byte, error) {
-	return append(append(bytes.Clone(state), '|'), bytes.Join(rolled, []byte(","))...), s.fail("learn")
+func (s *sums) Learn(_, state []byte, rolled iter.Seq2[[]byte, error]) ([]byte, error) {
+	var all [][]byte
+	for one, err := range rolled {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return append(append(bytes.Clone(state), '|'), bytes.Join(all, []byte(","))...), s.fail("learn")
 }
 
 // alone is the state that a training of one process ends with.
@@ -94,12 +97,14 @@ func (s *sums) alone(t *testing.T, options string) string {
 		if len(people) == 0 {
 			return string(state)
 		}
-		var rolled [][]byte
-		for _, p := range people {
-			r, _ := twin.Roll(t.Context(), []byte(options), state, p)
-			rolled = append(rolled, r)
-		}
-		state, _ = twin.Learn(nil, state, rolled)
+		before := state
+		state, _ = twin.Learn(nil, state, func(yield func([]byte, error) bool) {
+			for _, p := range people {
+				if !yield(twin.Roll(t.Context(), []byte(options), before, p)) {
+					return
+				}
+			}
+		})
 	}
 }
 
@@ -278,16 +283,36 @@ func TestWhatNoRetryRepairsEndsTheTraining(t *testing.T) {
 }
 
 func TestACancelledTrainingLeavesNothing(t *testing.T) {
-	s := &sums{together: 2, all: 4, blocks: true}
-	store := newStore(t)
-	env := newRun(t, s, store)
-	env.RegisterDelayedCallback(env.CancelWorkflow, 0)
-	env.ExecuteWorkflow(training.WorkflowName, training.Params{Options: []byte("o")})
-	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
-		t.Errorf("ended with %v", err)
-	}
-	if n := store.count(); n != 0 {
-		t.Errorf("left %v", store.keys)
+	for name, c := range map[string]struct {
+		in          string
+		all, rolled int
+		updates     int
+	}{
+		"in a rollout":                      {"Roll", 4, 1, 0}, // which ends all the same
+		"after the last step":               {"Forget", 2, 2, 0},
+		"where a history would begin anew":  {"Forget", 4, 2, 1},
+		"while the first state is kept yet": {"Begin", 4, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &sums{together: 2, all: c.all}
+			store := newStore(t)
+			env := newRun(t, s, store)
+			env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+				if info.ActivityType.Name == c.in {
+					env.CancelWorkflow()
+				}
+			})
+			env.ExecuteWorkflow(training.WorkflowName, training.Params{Options: []byte("o"), Updates: c.updates})
+			if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
+				t.Errorf("ended with %v", err)
+			}
+			if s.rolled < c.rolled {
+				t.Errorf("%d rollouts were made, want %d", s.rolled, c.rolled)
+			}
+			if n := store.count(); n != 0 {
+				t.Errorf("left %v", store.keys)
+			}
+		})
 	}
 }
 

@@ -57,7 +57,7 @@ const askEvery = time.Second
 // where it is not nil, is told how far it is. Once keep returns nil, nothing of the training is left in the store: of several calls that
 // wait for one training the first has its state, and the others ErrTaken. A terminal error says why the training cannot be made.
 func (s Starter) Train(ctx context.Context, options []byte, told func(Progress), keep func(state []byte) error) error {
-	status, _, err := s.find(ctx, options)
+	found, err := s.find(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -65,34 +65,43 @@ func (s Starter) Train(ctx context.Context, options []byte, told func(Progress),
 	switch {
 	case !errors.Is(err, checkpoint.ErrAbsent):
 		return err
-	case status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED: // of the training that was found, nothing is left
+	case found.status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED: // of the training that was found, nothing is left
 		return s.train(ctx, options, told, keep, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
 	}
 	return ErrTaken
 }
 
-// ErrTaken says that another call, which waited for the same training, has its state.
-var ErrTaken = errors.New("the training is over, and another that waited for it has what it came to")
+// ErrTaken says that a training that was waited for is over, and its state is not there: another call that waited for it has it, or the
+// store has lost it.
+var ErrTaken = errors.New("the training is over, and its policy is in the store no more: another that waited for it has it, " +
+	"unless the store has lost it; begin anew")
 
 // ErrEnding says that a training was cancelled and has not ended yet: workers have to be there for that.
 var ErrEnding = errors.New("a training of the same options was cancelled, and has not ended yet")
 
-// find looks for the training of some options; there is none where the status is unspecified. One that is ending is ErrEnding.
-func (s Starter) find(ctx context.Context, options []byte) (status enumspb.WorkflowExecutionStatus, id string, err error) {
-	id = WorkflowID(options)
-	found, err := s.Client.DescribeWorkflowExecution(ctx, id, "")
+// found is a training that Temporal knows; one that it does not know has no status.
+type found struct {
+	id, first string
+	status    enumspb.WorkflowExecutionStatus
+}
+
+// find looks for the training of some options. One that is ending is ErrEnding.
+func (s Starter) find(ctx context.Context, options []byte) (found, error) {
+	out := found{id: WorkflowID(options)}
+	described, err := s.Client.DescribeWorkflowExecution(ctx, out.id, "")
 	var absent *serviceerror.NotFound
 	switch {
 	case errors.As(err, &absent):
-		return enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED, id, nil
+		return out, nil
 	case err != nil:
-		return 0, id, fmt.Errorf("find training: %w", err)
+		return out, fmt.Errorf("find training: %w", err)
 	}
-	status = found.GetWorkflowExecutionInfo().GetStatus()
-	if status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && found.GetWorkflowExtendedInfo().GetCancelRequested() {
-		return status, id, ErrEnding
+	info := described.GetWorkflowExecutionInfo()
+	out.status, out.first = info.GetStatus(), info.GetFirstRunId()
+	if out.status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && described.GetWorkflowExtendedInfo().GetCancelRequested() {
+		return out, ErrEnding
 	}
-	return status, id, nil
+	return out, nil
 }
 
 func (s Starter) train(
@@ -154,28 +163,40 @@ func (s Starter) ask(ctx context.Context, id string, told func(Progress)) {
 	}
 }
 
-// Cancel ends the training with some options, and what is kept of it, also where it is over and nobody came for its last state. One that
-// runs ends as soon as workers see that. found is false where there is none.
-func (s Starter) Cancel(ctx context.Context, options []byte) (found bool, err error) {
-	status, id, err := s.find(ctx, options)
-	switch {
-	case errors.Is(err, ErrEnding):
-		return true, nil
-	case err != nil:
-		return false, err
-	}
-	switch status { //nolint:exhaustive // the others forgot what they kept
-	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
-		if err := s.Client.CancelWorkflow(ctx, id, ""); err != nil {
-			return true, fmt.Errorf("cancel training: %w", err)
+// Cancelled says what a cancellation came to.
+type Cancelled string
+
+// What a cancellation comes to.
+const (
+	// NotFound is that Temporal knows no training of the options.
+	NotFound Cancelled = "not found"
+	// Ending is that it ends, and what is kept of it is deleted, as soon as a worker sees that.
+	Ending Cancelled = "ending"
+	// Over is that it had ended: what was left of it is deleted.
+	Over Cancelled = "over"
+)
+
+// Cancel ends the training with some options, and what is kept of it, also where it is over and nobody came for its last state.
+func (s Starter) Cancel(ctx context.Context, options []byte) (Cancelled, error) {
+	for {
+		found, err := s.find(ctx, options)
+		switch {
+		case errors.Is(err, ErrEnding):
+			return Ending, nil
+		case err != nil:
+			return NotFound, err
+		case found.status == enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED:
+			return NotFound, nil
+		case found.status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+			return Over, s.Store.DeleteRun(ctx, runOf(found.id, found.first))
 		}
-		return true, nil
-	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		var result Result
-		if err := s.Client.GetWorkflow(ctx, id, "").Get(ctx, &result); err != nil {
-			return true, fmt.Errorf("find what is left of the training: %w", err)
+		err = s.Client.CancelWorkflow(ctx, found.id, "")
+		var ended *serviceerror.NotFound
+		switch {
+		case err == nil:
+			return Ending, nil
+		case !errors.As(err, &ended): // else it has ended since it was found
+			return NotFound, fmt.Errorf("cancel training: %w", err)
 		}
-		return true, s.Store.DeleteRun(ctx, result.Run)
 	}
-	return false, nil
 }

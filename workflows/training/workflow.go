@@ -15,14 +15,15 @@ const (
 	maxWaiting = 500
 	// MaxPeople bounds those of an update: each has three events, and a history 51,200 at most.
 	MaxPeople = 5000
-	// forgetFor is how long an ended training tries to delete its checkpoints before it leaves them to their time.
-	forgetFor = time.Minute
+	// forgetFor is how long an ended training tries to delete its checkpoints before it leaves them to their time: workers may have other
+	// trainings' rollouts to make first. forgetWithin is what an attempt has.
+	forgetFor, forgetWithin = time.Hour, time.Minute
 )
 
 // Workflow trains until there is nobody left to learn from.
 func Workflow(ctx workflow.Context, p Params) (Result, error) {
 	info := workflow.GetInfo(ctx)
-	r := &run{id: info.WorkflowExecution.ID + "/" + info.FirstRunID}
+	r := &run{id: runOf(info.WorkflowExecution.ID, info.FirstRunID)}
 	if p.Progress != nil {
 		r.at = *p.Progress
 	}
@@ -64,6 +65,9 @@ func (r *run) train(ctx workflow.Context, p Params) error {
 		most = defaultUpdates
 	}
 	for made := 0; len(r.at.Next) > 0; made++ {
+		if err := ctx.Err(); err != nil { // steps that end all the same do not say so, and a history begun anew would not know
+			return err
+		}
 		if made >= most || made > 0 && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 			return workflow.NewContinueAsNewError(ctx, WorkflowName, Params{Updates: p.Updates, Progress: &r.at})
 		}
@@ -85,7 +89,7 @@ func (r *run) train(ctx workflow.Context, p Params) error {
 			return err
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // roll has the rollouts of the next update made. The first error cancels the others.
@@ -126,7 +130,7 @@ func (r *run) roll(ctx workflow.Context) (failed error) {
 func (r *run) forget(ctx workflow.Context) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	ctx = workflow.WithScheduleToCloseTimeout(ctx, forgetFor)
+	ctx = workflow.WithStartToCloseTimeout(workflow.WithScheduleToCloseTimeout(ctx, forgetFor), forgetWithin)
 	var a *Activities
 	if err := workflow.ExecuteActivity(ctx, a.ForgetRun, r.id).Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("checkpoints are left to their time", "error", err)

@@ -15,6 +15,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/store/checkpoint"
 )
 
@@ -88,14 +89,14 @@ func (s *Store) Get(ctx context.Context, run, key string) ([]byte, error) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return nil, fmt.Errorf("decompress a checkpoint: %w", err)
+		return nil, fault.Terminal(key, "is damaged in the store of checkpoints: %w", err)
 	}
 	body, err := io.ReadAll(io.LimitReader(z, checkpoint.MaxBytes+1))
 	if err == nil {
 		err = checkpoint.CheckSize(body)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("decompress a checkpoint: %w", err)
+		return nil, fault.Terminal(key, "is damaged in the store of checkpoints: %w", err)
 	}
 	return body, nil
 }
