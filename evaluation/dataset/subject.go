@@ -99,6 +99,8 @@ type Target struct {
 	Operation memory.OpKind
 	// Predecessor is the index of the target it takes the place of, or takes back; -1 for none.
 	Predecessor int
+	// Ends are the targets that hold no longer with it, the predecessor first.
+	Ends []int
 	// Words of the statement; Value is what distinguishes it from others of its slot, empty when it has none.
 	Words []string
 	Value string

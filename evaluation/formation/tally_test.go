@@ -65,7 +65,8 @@ func subject() dataset.Subject {
 		Targets: []dataset.Target{
 			{Turns: []string{"0:0"}, At: began, Operation: memory.OpAdd, Predecessor: -1, Words: []string{"bergen", "lives"}},
 			{Turns: []string{"0:2"}, At: began.Add(2 * time.Minute), Operation: memory.OpAdd, Predecessor: -1, Words: []string{"green", "tandem"}},
-			{Turns: []string{"1:0"}, At: began.AddDate(0, 1, 0), Operation: memory.OpUpdate, Predecessor: 0, Words: []string{"turin", "moved"}},
+			{Turns: []string{"1:0"}, At: began.AddDate(0, 1, 0), Operation: memory.OpUpdate, Predecessor: 0, Ends: []int{0},
+				Words: []string{"turin", "moved"}},
 		},
 	}
 }

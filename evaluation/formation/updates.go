@@ -87,7 +87,7 @@ func (u updateCheck) holds(target int, at time.Time) bool {
 		return false
 	}
 	return !slices.ContainsFunc(u.subject.Targets, func(t dataset.Target) bool {
-		return t.IsUpdate() && t.Predecessor == target && !t.At.After(at)
+		return slices.Contains(t.Ends, target) && !t.At.After(at)
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 type answeredData struct {
 	Question     string          `json:"question"`
 	Conversation []utteranceData `json:"conversation,omitempty"`
-	Memory       []string        `json:"memory"`
+	Memory       []utteranceData `json:"memory"`
 	Profile      *[]string       `json:"profile,omitempty"`
 	Answer       *string         `json:"answer,omitempty"`
 	Golden       string          `json:"golden,omitempty"`
@@ -34,9 +34,9 @@ type entryData struct {
 }
 
 func shown(a reward.Answered) answeredData {
-	out := answeredData{Question: a.Question, Conversation: said(a.Conversation), Memory: make([]string, len(a.Memory))}
+	out := answeredData{Question: a.Question, Conversation: said(a.Conversation), Memory: make([]utteranceData, len(a.Memory))}
 	for i, m := range a.Memory {
-		out.Memory[i] = m.Text
+		out.Memory[i] = utteranceData{Said: llm.ShowTime(m.Time), Speaker: m.Speaker, Text: m.Text}
 	}
 	return out
 }

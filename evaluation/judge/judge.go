@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/model/llm/structured"
@@ -66,16 +65,17 @@ var _ reward.Judge = (*Model)(nil)
 
 // Response implements reward.Judge (E.1).
 func (m *Model) Response(ctx context.Context, a reward.Answered) (reward.Response, error) {
-	if err := complete(a); err != nil {
+	if err := a.CheckMarked(); err != nil {
 		return reward.Response{}, err
 	}
 	data := shown(a)
 	data.Answer, data.Golden, data.NoLonger = &a.Answer, a.Golden, a.Outdated
 	return asked(ctx, m, m.response, data, func(r responseAnswer) (reward.Response, error) {
 		out := reward.Response{Accuracy: r.Accuracy, Applicable: r.Applicable}
-		if r.Applicable {
-			out.Personalization = r.Personalization
+		if !r.Applicable {
+			return out, share("accuracy", r.Accuracy)
 		}
+		out.Personalization = r.Personalization
 		return out, first(share("accuracy", r.Accuracy), share("personalization", r.Personalization))
 	})
 }
@@ -98,11 +98,12 @@ func (m *Model) Entries(ctx context.Context, bank []reward.BankEntry) (out rewar
 
 // Utilization implements reward.Judge (E.3).
 func (m *Model) Utilization(ctx context.Context, a reward.Answered) (float64, error) {
-	if err := complete(a); err != nil {
+	if err := a.CheckMarked(); err != nil {
 		return 0, err
 	}
 	data := shown(a)
-	data.Profile, data.Golden, data.NoLonger = &a.Profile, a.Golden, a.Outdated
+	profile := append([]string{}, a.Profile...) // which is none, and not unknown
+	data.Profile, data.Golden, data.NoLonger = &profile, a.Golden, a.Outdated
 	return asked(ctx, m, m.utilization, data, func(u utilizationAnswer) (float64, error) {
 		return u.Utilization, share("utilization", u.Utilization)
 	})
@@ -111,8 +112,8 @@ func (m *Model) Utilization(ctx context.Context, a reward.Answered) (float64, er
 // Personalization implements reward.Judge (B.3): the first step finds out whether the answer is personal, the second how good that is, the
 // third, in place of the second, whether it could have been.
 func (m *Model) Personalization(ctx context.Context, a reward.Answered) (reward.Personalization, error) {
-	if a.Question == "" {
-		return "", errNoQuestion
+	if err := a.CheckAsked(); err != nil {
+		return "", err
 	}
 	data := shown(a)
 	data.Answer = &a.Answer
@@ -144,22 +145,6 @@ func asked[A, T any](ctx context.Context, m *Model, a ask, data any, use func(A)
 	return llm.AskJSON(ctx, m.client, llm.Request{
 		Role: Role, Scope: m.scope, Prompt: a.prompt.Version, System: system, User: user, Schema: &a.schema,
 	}, use)
-}
-
-var (
-	errNoQuestion = fault.Terminal("question", "is empty, want one")
-	errNoGolden   = fault.Terminal("golden", "is empty, want the right answer")
-)
-
-// complete says what is missing to mark an answer beside the right one.
-func complete(a reward.Answered) error {
-	switch {
-	case a.Question == "":
-		return errNoQuestion
-	case a.Golden == "":
-		return errNoGolden
-	}
-	return nil
 }
 
 // share refuses what is none.

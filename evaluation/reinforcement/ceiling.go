@@ -3,6 +3,7 @@ package reinforcement
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mneme-memory/mneme/evaluation/formation"
@@ -15,8 +16,7 @@ import (
 
 // Ceilings measures what there is to gain: the shipped models, and the truth in place of the filter, of which facts of a changed entry hold
 // no more, of all that the relation of statements decides, that included, and of filter and relation, with people in words that were
-// learned from and in others. What a profile could do at best is in each arm's "best_utilization":
-// the share of questions for which the value is among what was found.
+// learned from and in others.
 func Ceilings(ctx context.Context, o ExperimentOptions) ([]Arm, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (p *person) byTime() map[spoken][]int {
 	out := map[spoken][]int{}
 	for _, s := range p.Sessions {
 		for _, t := range s.Turns {
-			out[spoken{t.Time.UTC(), t.Speaker}] = p.told[t.ID]
+			out[spoken{t.Time.UTC(), t.Speaker}] = t.Targets
 		}
 	}
 	return out
@@ -131,18 +131,17 @@ func (j trueJudge) Between(later, stored relation.Statement) (out relation.Relat
 	label := relation.Unrelated
 	for _, i := range j.of(later) {
 		target := j.Targets[i]
-		if target.Predecessor < 0 || !j.tells(stored, target.Predecessor) {
-			continue
-		}
-		switch target.Evolution {
-		case synthesis.EvolutionAgain:
-			label = max(label, relation.Same)
-		case synthesis.EvolutionExpand:
-			label = max(label, relation.Adds)
-		case synthesis.EvolutionEnd:
+		ends := slices.ContainsFunc(target.Ends, func(ended int) bool { return j.tells(stored, ended) })
+		again := target.Predecessor >= 0 && j.tells(stored, target.Predecessor)
+		switch {
+		case ends && target.Evolution == synthesis.EvolutionEnd:
 			label = max(label, relation.Ends)
-		default:
+		case ends:
 			label = max(label, relation.Replaces)
+		case again && target.Evolution == synthesis.EvolutionAgain:
+			label = max(label, relation.Same)
+		case again && target.Evolution == synthesis.EvolutionExpand:
+			label = max(label, relation.Adds)
 		}
 	}
 	out[label] = 1
@@ -174,13 +173,11 @@ func (j trueGone) Gone(later relation.Statement, parts []string) []float64 {
 func (j trueJudge) Gone(later relation.Statement, parts []string) []float64 {
 	out := make([]float64, len(parts))
 	for _, i := range j.of(later) {
-		before := j.Targets[i].Predecessor
-		if before < 0 || j.Targets[i].Evolution == synthesis.EvolutionExpand || j.Targets[i].Evolution == synthesis.EvolutionAgain {
-			continue
-		}
-		for k, p := range parts {
-			if tells(p, j.Targets[before].Value) || tells(p, j.Targets[before].Keywords[0]) {
-				out[k] = 1
+		for _, before := range j.Targets[i].Ends {
+			for k, p := range parts {
+				if tells(p, j.Targets[before].Value) || tells(p, j.Targets[before].Keywords[0]) {
+					out[k] = 1
+				}
 			}
 		}
 	}

@@ -346,8 +346,8 @@ func TestATrainingIsCancelledOrRefused(t *testing.T) {
 	train := func() { ended <- starter.Train(t.Context(), options, nil, nil) }
 	cancel := func() {
 		t.Helper()
-		if found, err := starter.Cancel(t.Context(), options); err != nil || !found {
-			t.Fatalf("found %t, %v", found, err)
+		if came, err := starter.Cancel(t.Context(), options); err != nil || came != training.Ending {
+			t.Fatalf("came to %q, %v", came, err)
 		}
 	}
 	go train()
@@ -365,8 +365,10 @@ func TestATrainingIsCancelledOrRefused(t *testing.T) {
 	<-begun
 	cancel()
 	cancelled()
-	if found, err := starter.Cancel(t.Context(), []byte("never was")); err != nil || found {
-		t.Errorf("what does not run was found: %t, %v", found, err)
+	for of, want := range map[string]training.Cancelled{string(options): training.Over, "never was": training.NotFound} {
+		if came, err := starter.Cancel(t.Context(), []byte(of)); err != nil || came != want {
+			t.Errorf("what does not run came to %q, %v, want %q", came, err, want)
+		}
 	}
 	bad := tiny(reinforcement.RewardTransition)
 	bad.Group = 0

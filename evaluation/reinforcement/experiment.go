@@ -14,20 +14,22 @@ import (
 	"github.com/mneme-memory/mneme/shared/learning"
 )
 
-// Estimate is a mean over seeds with the half of its interval, 95 % by Student's t.
+// Estimate is a mean over the seeds that measured something, with the half of its interval, 95 % by Student's t.
 type Estimate struct {
 	Mean float64 `json:"mean"`
-	Half float64 `json:"half"`
+	// Half is 0 where there is no interval, as of one seed.
+	Half  float64 `json:"half"`
+	Seeds int     `json:"seeds"`
 }
 
-// estimate is that of values; of fewer than two there is no interval, and Half is 0.
+// estimate is that of values, at least one.
 func estimate(values []float64) Estimate {
-	n := float64(len(values))
-	if len(values) < 2 {
-		return Estimate{Mean: stat.Mean(values, nil)}
+	out, n := Estimate{Mean: stat.Mean(values, nil), Seeds: len(values)}, float64(len(values))
+	if len(values) > 1 {
+		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
+		out.Half = t * stat.StdDev(values, nil) / math.Sqrt(n)
 	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
-	return Estimate{stat.Mean(values, nil), t * stat.StdDev(values, nil) / math.Sqrt(n)}
+	return out
 }
 
 // Measures are estimates by what was measured.
@@ -105,6 +107,9 @@ func (o ExperimentOptions) Validate() error {
 			return fault.Terminal(n.field, "is %d, want 1 to 1000", n.value)
 		}
 	}
+	if o.Long&(o.Long-1) != 0 {
+		return fault.Terminal("long", "is %d, want a power of two: lives of a curriculum get twice as long at a time", o.Long)
+	}
 	for _, s := range o.Starts {
 		if s != StartWeak && s != StartShipped {
 			return fault.Terminal("starts", "have %q, want %q or %q", s, StartWeak, StartShipped)
@@ -137,6 +142,9 @@ type training struct {
 
 // trained tries trainings with all starts and seeds, a seed a core.
 func (o ExperimentOptions) trained(ctx context.Context, arms []training) ([]Arm, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	trials := make([]trial, len(o.Starts)*len(arms)*o.Seeds)
 	done := o.told(len(trials))
 	err := each(ctx, o.Seeds, func(ctx context.Context, seed int) (err error) {
@@ -170,39 +178,40 @@ func reports(start string, names []string, trials []trial) []Arm {
 	out := make([]Arm, len(names))
 	for a, name := range names {
 		of := trials[a*seeds:][:seeds]
-		out[a] = Arm{Name: name, Start: start, Seeds: seeds, Measures: differences(of, make([]trial, seeds))}
+		out[a] = Arm{Name: name, Start: start, Seeds: seeds, Measures: differences(of, nil)}
 		for b, other := range names[:a] {
 			if out[a].Beside == nil {
 				out[a].Beside = map[string]Measures{}
 			}
 			out[a].Beside[other] = differences(of, trials[b*seeds:][:seeds])
 		}
-		rewards := of[0].record.Rewards
-		for i := range rewards {
-			values := make([]float64, seeds)
+		for i := range of[0].record.Rewards {
+			rewards, steps := make([]float64, seeds), 0.0
 			for j, t := range of {
-				values[j] = t.record.Rewards[i]
+				rewards[j] = t.record.Rewards[i]
+				steps += float64(t.record.At[i]) / float64(seeds)
 			}
-			out[a].Curve = append(out[a].Curve, estimate(values))
-			out[a].Steps = append(out[a].Steps, float64(of[0].record.Steps)*float64(i+1)/float64(len(rewards)))
+			out[a].Curve, out[a].Steps = append(out[a].Curve, estimate(rewards)), append(out[a].Steps, steps)
 		}
 	}
 	return out
 }
 
-// differences has the estimates of tries less those of others with the same seeds, of what both measured; all of it where others measured
-// nothing.
+// differences has the estimates of tries less those of others with the same seeds, of what both measured; without others, of the tries.
 func differences(of, others []trial) Measures {
+	values := map[string][]float64{}
+	for i, t := range of {
+		for measure, v := range t.measures {
+			if others == nil {
+				values[measure] = append(values[measure], v)
+			} else if other, both := others[i].measures[measure]; both {
+				values[measure] = append(values[measure], v-other)
+			}
+		}
+	}
 	out := Measures{}
-	for measure := range of[0].measures {
-		if _, both := others[0].measures[measure]; !both && others[0].measures != nil {
-			continue
-		}
-		values := make([]float64, len(of))
-		for i, t := range of {
-			values[i] = t.measures[measure] - others[i].measures[measure]
-		}
-		out[measure] = estimate(values)
+	for measure, v := range values {
+		out[measure] = estimate(v)
 	}
 	return out
 }

@@ -40,6 +40,11 @@ func (r *roller) global(ctx context.Context) error {
 		if rewards[i], err = r.horizons(ctx, w.last); err != nil {
 			return err
 		}
+		for s := range sessions { // what draws of a session are worth at once has another scale
+			if len(r.person.stillAsked(s)) > 0 {
+				r.rewards = append(r.rewards, rewards[i][s])
+			}
+		}
 	}
 	pick := r.random(sessions, 0)
 	for s := range sessions {
@@ -65,7 +70,7 @@ func (r *roller) global(ctx context.Context) error {
 			if draws[i], err = r.drawn(ctx, wholes[from].before[s], 1, r.random(s, r.o.Group+i)); err != nil {
 				return err
 			}
-			a, err := r.person.ask(ctx, draws[i].life, questions)
+			a, err := r.person.ask(ctx, draws[i].life, questions, s)
 			group[i] = float64(a.right()) / float64(len(questions))
 			return err
 		})
@@ -110,7 +115,7 @@ func (r *roller) wholeLife(ctx context.Context, number int) (out whole, err erro
 func (r *roller) horizons(ctx context.Context, last *formation.Life) ([]float64, error) {
 	p, end := r.person, len(r.person.Sessions)
 	questions := p.about(0, end, perSession)
-	a, err := p.ask(ctx, last, questions)
+	a, err := p.ask(ctx, last, questions, end-1)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (j *Judge) Retrieved(ctx context.Context, before Remembered, after *formati
 
 // Outcome asks a life about all sessions up to one.
 func (j *Judge) Outcome(ctx context.Context, l *formation.Life, session int) ([]reward.Asked, error) {
-	a, err := j.person.ask(ctx, l, j.person.about(0, session+1, perSession))
+	a, err := j.person.ask(ctx, l, j.person.about(0, session+1, perSession), session)
 	out := make([]reward.Asked, len(a.scores))
 	for i, s := range a.scores {
 		out[i].Score = s
@@ -60,7 +60,7 @@ func (j *Judge) Dense(ctx context.Context, l *formation.Life, session int) (rewa
 	if err != nil {
 		return reward.Session{}, err
 	}
-	a, err := j.person.ask(ctx, l, j.person.about(session, session+1, perSession))
+	a, err := j.person.ask(ctx, l, j.person.about(session, session+1, perSession), session)
 	return reward.Session{Right: a.right(), Asked: len(a.scores), Kinds: j.person.written(formed, session)}, err
 }
 

@@ -2,6 +2,7 @@ package reinforcement
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/shared/decision"
@@ -16,7 +17,7 @@ type worth struct {
 	// has says that there is a reward: none is there of sessions that nothing is asked about.
 	has    bool
 	stages reward.Stages
-	// utilization is mu of SaliMory, kinds what memories answered.
+	// utilization is mu of SaliMory, kinds how often memories of a kind were found for what was asked.
 	utilization float64
 	kinds       map[string]int
 }
@@ -75,6 +76,7 @@ func (r *roller) learn(draws []*draw, worths []worth) {
 	for i, w := range worths {
 		rewards[i] = w.reward
 	}
+	r.rewards = append(r.rewards, rewards...)
 	for i, a := range r.advantages(rewards) {
 		var weights map[string]float64
 		if r.o.Attribution > 1 {
@@ -110,8 +112,13 @@ func (r *roller) contrast(draws []*draw, worths []worth) {
 				}
 			}
 		}
-		b := r.batch(role)
-		b.Contrast, b.Pairs = options, append(b.Pairs, options.Pairs(group)...)
+		pairs := slices.DeleteFunc(options.Pairs(group), func(p learning.Pair) bool {
+			return len(p.Winner.Choices) == 0 || len(p.Loser.Choices) == 0
+		})
+		if len(pairs) > 0 { // an update by nothing would move weights by what was learned before
+			b := r.batch(role)
+			b.Contrast, b.Pairs = options, append(b.Pairs, pairs...)
+		}
 	}
 }
 
@@ -127,7 +134,7 @@ func (r *roller) worth(ctx context.Context, before Remembered, d *draw, session 
 		t := p.transition(before, made, session, r.o.Transition)
 		return worth{reward: t.Reward(true, p.retrieved(before, d.formed, session), r.o.Transition), has: true}, nil
 	case RewardOutcome:
-		a, err := p.ask(ctx, d.life, p.about(0, session+1, perSession))
+		a, err := p.ask(ctx, d.life, p.about(0, session+1, perSession), session)
 		scores := make([]reward.Asked, len(a.scores))
 		for i, s := range a.scores {
 			scores[i].Score = s
@@ -140,7 +147,7 @@ func (r *roller) worth(ctx context.Context, before Remembered, d *draw, session 
 			value, has := r.o.Dense.Dense(of)
 			return worth{reward: value, has: has}, nil
 		}
-		a, err := p.ask(ctx, d.life, p.about(session, session+1, perSession))
+		a, err := p.ask(ctx, d.life, p.about(session, session+1, perSession), session)
 		of.Right, of.Asked = a.right(), len(a.scores)
 		value, has := r.o.Dense.Dense(of)
 		return worth{reward: value, has: has, kinds: a.kinds}, err

@@ -2,6 +2,7 @@ package reinforcement
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mneme-memory/mneme/evaluation/formation"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
@@ -34,15 +35,19 @@ type Measured struct {
 	Words    float64 `json:"words_per_user"`
 }
 
-// Shares are the measures by name that experiments report.
+// Shares are the measures by name that experiments report. Shares of nothing are not among them.
 func (m Measured) Shares() map[string]float64 {
-	return map[string]float64{
+	out := map[string]float64{
 		"update_hits": m.UpdateHits, "wrong_updates": m.WrongUpdates, "kept_evidence": m.KeptEvidence, "containment": m.Containment,
 		"searches_per_memory": m.SearchesPerMemory, "answered": m.Answered, "lost_memory": m.Lost[reward.StageMemory],
 		"lost_profile": m.Lost[reward.StageProfile], "lost_answer": m.Lost[reward.StageAnswer], "utilization": m.Utilization,
 		"kappa": m.Kappa, "personalized": m.Personalized, "good_personalized": m.GoodPersonalized, "underuse": m.Underuse,
 		"faithful": m.Faithful, "vague": m.Vague, "words_per_user": m.Words,
 	}
+	if m.Closings == 0 {
+		delete(out, "wrong_updates")
+	}
+	return out
 }
 
 // Measure forms the lives of people by a chooser and measures what is remembered and shown.
@@ -139,7 +144,7 @@ func lived(ctx context.Context, p *person, l *formation.Life, choose decision.Ch
 		return life{}, err
 	}
 	questions := p.about(0, len(p.Sessions), len(p.Targets))
-	if out.answers, err = p.ask(ctx, l, questions); err != nil {
+	if out.answers, err = p.ask(ctx, l, questions, len(p.Sessions)-1); err != nil {
 		return life{}, err
 	}
 	index, err := formation.Index(ctx, l.Bank(), p.subject.Scope)
@@ -148,7 +153,7 @@ func lived(ctx context.Context, p *person, l *formation.Life, choose decision.Ch
 	}
 	judge, bank := p.rules(len(p.Sessions)-1), p.bank(out.formed)
 	for _, q := range questions {
-		a, err := p.show(ctx, index, bank, choose, q)
+		a, err := p.show(ctx, index, bank, choose, q, len(p.Sessions)-1)
 		if err != nil {
 			return life{}, err
 		}
@@ -191,14 +196,11 @@ func Calibrate(ctx context.Context, people []synthesis.Person) (tau, f1 float64,
 			return 0, 0, err
 		}
 		for i, m := range formed.Entries {
-			of := map[int]bool{}
-			for _, turn := range m.Sources {
-				for _, target := range p.told[turn] {
-					of[target] = true
-				}
-			}
+			told := p.tellsOf(m.Content, m.Sources)
 			for j, w := range p.wants {
-				pairs = append(pairs, pair{memory.Cosine(entries[i].Vector, w.Vector), of[j]})
+				if p.Targets[j].Operation != memory.OpNone { // which says what its predecessor does
+					pairs = append(pairs, pair{memory.Cosine(entries[i].Vector, w.Vector), slices.Contains(told, j)})
+				}
 			}
 		}
 	}

@@ -20,6 +20,9 @@ import (
 func MemoryR2(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 	const claim = "groups that begin at one state credit a session better than whole lives; so does a curriculum"
 	out := Experiment{Paper: "memory-r2", Claim: claim}
+	if err := o.Validate(); err != nil {
+		return out, err
+	}
 	credits, err := o.credits(ctx)
 	if err != nil {
 		return out, err
@@ -131,7 +134,7 @@ func (r *roller) compare(ctx context.Context, session, times int, wholes []whole
 		if err != nil {
 			return err
 		}
-		a, err := r.person.ask(ctx, d.life, questions)
+		a, err := r.person.ask(ctx, d.life, questions, session)
 		if err != nil {
 			return err
 		}
@@ -192,14 +195,14 @@ func (r *roller) value(ctx context.Context, from *formation.Life, session, times
 }
 
 // quality says how near estimates come to the truth: the correlation of their ranks, the cosine of the gradients that both give, and the
-// share of groups that teach nothing. Without draws, or where all are worth the same, a correlation is 0.
+// share of groups whose rewards were the same. Without draws there is nothing to say; where all are worth the same, a correlation is 0.
 func (r *roller) quality(c credited) map[string]float64 {
-	out := map[string]float64{
-		"rank_correlation": 0, "error_variance": 0, "gradient_cosine": cosine(r.gradient(c.taken, c.estimated), r.gradient(c.taken, c.true)),
-		"same_reward": float64(c.same) / float64(max(1, c.groups)),
-	}
 	if len(c.true) < 2 {
-		return out
+		return nil
+	}
+	out := map[string]float64{
+		"rank_correlation": 0, "gradient_cosine": cosine(r.gradient(c.taken, c.estimated), r.gradient(c.taken, c.true)),
+		"same_reward": float64(c.same) / float64(max(1, c.groups)),
 	}
 	truth := standard(c.true)
 	differences := make([]float64, len(truth))

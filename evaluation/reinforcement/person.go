@@ -22,7 +22,7 @@ type person struct {
 	embedder embedding.Embedder
 	// wants are what the targets' statements say, with their vectors, in the order of the targets.
 	wants []reward.Entry
-	// told are the targets that a turn tells, salient the turns that are worth keeping.
+	// told are the targets that a turn tells, the one that it repeats in the place of a repetition; salient the turns that are worth keeping.
 	told    map[string][]int
 	salient map[string]bool
 	turns   map[string]memory.Turn
@@ -38,6 +38,9 @@ func newPerson(ctx context.Context, p synthesis.Person, e embedding.Embedder) (*
 	}
 	for i, target := range p.Targets {
 		out.wants = append(out.wants, reward.Entry{Text: target.Statement, Keywords: target.Keywords})
+		if target.Operation == memory.OpNone {
+			i = target.Predecessor
+		}
 		for _, turn := range target.Turns {
 			out.told[turn] = append(out.told[turn], i)
 		}
@@ -71,9 +74,8 @@ func (p *person) holds(session int) map[int]bool {
 		if target.Session > session {
 			continue
 		}
-		ends := target.Operation == memory.OpUpdate || target.Operation == memory.OpMerge || target.Operation == memory.OpDelete
-		if ends && target.Evolution != synthesis.EvolutionExpand && target.Predecessor >= 0 {
-			delete(out, target.Predecessor)
+		for _, ended := range target.Ends {
+			delete(out, ended)
 		}
 		if target.Operation != memory.OpDelete && target.Operation != memory.OpNone {
 			out[i] = true
@@ -84,7 +86,7 @@ func (p *person) holds(session int) map[int]bool {
 
 // Remembered is what a life remembers at some time.
 type Remembered struct {
-	// entries are the active ones, ids theirs, told the targets that the turns of each tell.
+	// entries are the active ones, ids theirs, told the targets that each tells.
 	entries []reward.Entry
 	ids     []string
 	told    [][]int
@@ -92,9 +94,20 @@ type Remembered struct {
 	shown int
 }
 
+// without leaves out entries.
+func (r Remembered) without(out func(i int) bool) Remembered {
+	var kept Remembered
+	for i := range r.entries {
+		if !out(i) {
+			kept.entries, kept.ids, kept.told = append(kept.entries, r.entries[i]), append(kept.ids, r.ids[i]), append(kept.told, r.told[i])
+		}
+	}
+	return kept
+}
+
 // wanted is what should be remembered after a session of what was remembered before it (DeltaMem, 3.3.1): what it does not end, as it is;
 // of an entry that it ends in part, the statements that hold; and the statements that it brings. What was missed earlier is not its to
-// bring, and what should have gone earlier not its to end.
+// bring.
 func (p *person) wanted(before Remembered, session int) (out []reward.Entry) {
 	held, holds := p.holds(session-1), p.holds(session)
 	for i, e := range before.entries {
@@ -117,11 +130,29 @@ func (p *person) wanted(before Remembered, session int) (out []reward.Entry) {
 	return out
 }
 
-// transition compares what a session made with what it should have.
+// transition compares what a session made with what it should have. Two kinds of entries count for neither side: those that should have gone
+// in an earlier session, whether they stay or go now; and those that record that something ended, which one may keep or not, as long as
+// what ended is gone.
 func (p *person) transition(before, after Remembered, session int, o reward.TransitionOptions) reward.Transition {
 	o.Said = p.said(session)
+	held := p.holds(session - 1)
+	stale := map[string]bool{}
+	before = before.without(func(i int) bool {
+		gone := len(before.told[i]) > 0 && !slices.ContainsFunc(before.told[i], func(t int) bool { return held[t] || p.records(t) })
+		stale[before.ids[i]] = gone
+		return gone
+	})
+	after = after.without(func(i int) bool {
+		return stale[after.ids[i]] || len(after.told[i]) > 0 && !slices.ContainsFunc(after.told[i], func(t int) bool { return !p.records(t) })
+	})
+	before = before.without(func(i int) bool {
+		return len(before.told[i]) > 0 && !slices.ContainsFunc(before.told[i], func(t int) bool { return !p.records(t) })
+	})
 	return reward.StateTransition(before.entries, after.entries, p.wanted(before, session), o)
 }
+
+// records reports whether a target says that something ended.
+func (p *person) records(target int) bool { return p.Targets[target].Operation == memory.OpDelete }
 
 // retrieved reports whether the former was shown what a session should change or end, of what was remembered before it (DeltaMem, 3.3.4).
 func (p *person) retrieved(before Remembered, formed formation.Formed, session int) bool {
@@ -156,13 +187,30 @@ func (p *person) made(ctx context.Context, formed formation.Formed) (Remembered,
 		for _, id := range m.Predecessors {
 			e.Replaced = append(e.Replaced, entries[id].Content)
 		}
-		var told []int
-		for _, turn := range m.Sources {
-			told = append(told, p.told[turn]...)
-		}
-		out.entries, out.ids, out.told = append(out.entries, e), append(out.ids, m.ID), append(out.told, told)
+		out.entries, out.ids, out.told = append(out.entries, e), append(out.ids, m.ID), append(out.told, p.tellsOf(m.Content, m.Sources))
 	}
 	return out, embed(ctx, p.embedder, out.entries)
+}
+
+// tellsOf are the targets that an entry tells, of those that its turns do: a turn makes several entries, and most tell a part of it. It is
+// those half of whose keywords it has, or else the one that it has most of.
+func (p *person) tellsOf(content string, sources []string) (out []int) {
+	best, most := -1, 0.0
+	for _, turn := range sources {
+		for _, t := range p.told[turn] {
+			share := reward.Coverage(p.wants[t].Keywords, []string{content})
+			if share >= leastClear && !slices.Contains(out, t) {
+				out = append(out, t)
+			}
+			if share > most {
+				best, most = t, share
+			}
+		}
+	}
+	if len(out) == 0 && best >= 0 {
+		out = append(out, best)
+	}
+	return out
 }
 
 // gating is what became of the turns of sessions, the last not among them.

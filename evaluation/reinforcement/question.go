@@ -115,8 +115,8 @@ func (a answers) right() (n int) {
 }
 
 // ask asks what a life remembers: a question is answered by the first of the entries found that tells the value, or one that it took the
-// place of.
-func (p *person) ask(ctx context.Context, l *formation.Life, questions []int) (answers, error) {
+// took the place of. It is asked when a session is over.
+func (p *person) ask(ctx context.Context, l *formation.Life, questions []int, session int) (answers, error) {
 	out := answers{kinds: map[string]int{}}
 	if len(questions) == 0 {
 		return out, nil
@@ -127,7 +127,7 @@ func (p *person) ask(ctx context.Context, l *formation.Life, questions []int) (a
 	}
 	for _, i := range questions {
 		score, read := 0.0, false
-		for _, m := range p.search(index, i) {
+		for _, m := range p.search(index, i, session) {
 			out.kinds[string(m.Kind)]++
 			right := tells(m.Content, p.questions[i].value)
 			if !read && right {
@@ -150,9 +150,9 @@ func (p *person) isStale(question int, text string) bool {
 }
 
 // search finds what is remembered for a question, the active entries, best first, by the shipped weights.
-func (p *person) search(index *features.Index, question int) (out []memory.Memory) {
+func (p *person) search(index *features.Index, question, session int) (out []memory.Memory) {
 	q := p.questions[question]
-	for _, c := range index.Candidates(features.Query{Text: q.text, Vector: q.vector, Now: p.subject.End()}, prior().W, found) {
+	for _, c := range index.Candidates(features.Query{Text: q.text, Vector: q.vector, Now: p.subject.Sessions[session].End()}, prior().W, found) {
 		out = append(out, c.Memory)
 	}
 	return out
@@ -167,12 +167,14 @@ var prior = sync.OnceValue(func() ranking.Weights {
 	return p.Weights
 })
 
-// show writes profile and answer for a question, as a service does by a chooser.
+// show writes profile and answer for a question when a session is over, as a service does by a chooser.
 func (p *person) show(
-	ctx context.Context, index *features.Index, bank []reward.BankEntry, choose decision.Chooser, question int,
+	ctx context.Context, index *features.Index, bank []reward.BankEntry, choose decision.Chooser, question, session int,
 ) (reward.Answered, error) {
 	q := p.questions[question]
-	e := recall.Evidence{Query: q.text, Now: p.subject.End(), Memories: p.search(index, question), WordBudget: profileWords}
+	e := recall.Evidence{
+		Query: q.text, Now: p.subject.Sessions[session].End(), Memories: p.search(index, question, session), WordBudget: profileWords,
+	}
 	profile, err := profiler.Deciding(choose).Profile(ctx, p.subject.Scope, e)
 	if err != nil {
 		return reward.Answered{}, fmt.Errorf("profile: %w", err)
@@ -182,8 +184,8 @@ func (p *person) show(
 		return reward.Answered{}, fmt.Errorf("answer: %w", err)
 	}
 	out := reward.Answered{Question: q.text, Memory: bank, Answer: answer.Text, Golden: q.value, Outdated: q.stale}
-	for _, m := range profile.Cited {
-		out.Profile = append(out.Profile, m.Content)
+	for _, s := range profile.Sections {
+		out.Profile = append(out.Profile, s.Lines...)
 	}
 	return out, nil
 }

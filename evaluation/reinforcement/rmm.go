@@ -23,6 +23,9 @@ func RMM(ctx context.Context, o ExperimentOptions) (Experiment, error) {
 		{"the generator's citations", func(o *learning.Options) { o.Generated = true }},
 		{"untrained", nil},
 	}
+	if err := o.Validate(); err != nil {
+		return out, err
+	}
 	trials := make([]trial, len(arms)*o.Seeds)
 	done := o.told(len(trials))
 	err := each(ctx, o.Seeds, func(ctx context.Context, seed int) error {

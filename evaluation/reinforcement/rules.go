@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/reward"
 	"github.com/mneme-memory/mneme/shared/text"
 )
@@ -26,6 +25,9 @@ const preference = "preference"
 // Response implements reward.Judge (SaliMory, E.1): right is what tells the right value, where bank and profile tell it, too. An answer
 // can be personal where a preference is asked for, and then is as personal as it is right.
 func (r rules) Response(_ context.Context, a reward.Answered) (out reward.Response, _ error) {
+	if err := a.CheckMarked(); err != nil {
+		return out, err
+	}
 	if lost(a) == reward.StageNone {
 		out.Accuracy = 1
 	}
@@ -50,21 +52,20 @@ func (r rules) Entries(_ context.Context, bank []reward.BankEntry) (out reward.E
 	p := r.person
 	for _, e := range bank {
 		out.All++
-		var tells []int
-		salient := false
+		var turns []string
+		telling, salient := false, false
 		for _, u := range e.From {
-			salient = salient || p.salient[u.ID]
-			tells = append(tells, p.told[u.ID]...)
+			turns = append(turns, u.ID)
+			telling, salient = telling || len(p.told[u.ID]) > 0, salient || p.salient[u.ID]
 		}
-		if len(tells) == 0 || slices.ContainsFunc(tells, func(i int) bool {
-			return r.holds[i] || p.Targets[i].Operation == memory.OpNone || p.Targets[i].Operation == memory.OpDelete
-		}) {
+		told := p.tellsOf(e.Text, turns)
+		if len(told) == 0 || slices.ContainsFunc(told, func(i int) bool { return r.holds[i] || p.records(i) }) {
 			out.Factual++
 		}
-		told := slices.ContainsFunc(tells, func(i int) bool {
+		isClear := slices.ContainsFunc(told, func(i int) bool {
 			return reward.Coverage(p.Targets[i].Keywords, []string{e.Text}) >= leastClear
 		})
-		if len(tells) > 0 && !told || len(tells) == 0 && !salient {
+		if telling && !isClear || !telling && !salient {
 			out.Vague++
 		}
 	}
@@ -77,6 +78,9 @@ const leastClear = 0.5
 // Utilization implements reward.Judge (SaliMory, E.3): nothing where the value is not in the profile; else half, and the more, the less
 // else is.
 func (r rules) Utilization(_ context.Context, a reward.Answered) (float64, error) {
+	if err := a.CheckMarked(); err != nil {
+		return 0, err
+	}
 	useful := 0
 	for _, text := range a.Profile {
 		if tells(text, a.Golden) {
@@ -101,11 +105,15 @@ const leastTold = 0.5
 //
 // One that is not personal is underuse where an entry tells the right value, and the question does not.
 func (r rules) Personalization(_ context.Context, a reward.Answered) (reward.Personalization, error) {
-	asked, answer := text.StemSet(a.Question), text.StemSet(a.Answer)
-	for _, u := range a.Conversation {
-		asked = text.Union(asked, text.StemSet(u.Text))
+	if err := a.CheckAsked(); err != nil {
+		return "", err
 	}
-	known := a.Golden == "" || covers(asked, text.StemSet(a.Golden))
+	before := a.Question
+	for _, u := range a.Conversation {
+		before += "\n" + u.Text
+	}
+	asked, answer := text.StemSet(before), text.StemSet(a.Answer)
+	known := a.Golden == "" || tells(before, a.Golden)
 	right := !known && tells(a.Answer, a.Golden)
 	var told toldEntries
 	for _, e := range a.Memory {
@@ -163,13 +171,4 @@ func (t *toldEntries) add(a reward.Answered, entry string, asked, answer map[str
 		t.relevant, t.irrelevant = t.relevant || common, t.irrelevant || !common
 		t.outdated = t.outdated || slices.ContainsFunc(a.Outdated, func(v string) bool { return tells(entry, v) && tells(a.Answer, v) })
 	}
-}
-
-func covers(all, some map[string]bool) bool {
-	for w := range some {
-		if !all[w] {
-			return false
-		}
-	}
-	return true
 }

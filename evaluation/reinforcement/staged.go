@@ -24,7 +24,7 @@ func (r *roller) staged(ctx context.Context, d *draw, session int) (out worth, e
 	bank := p.bank(d.formed)
 	answered := make([]reward.Answered, len(questions))
 	for i, q := range questions {
-		if answered[i], err = p.show(ctx, index, bank, d.sampler, q); err != nil {
+		if answered[i], err = p.show(ctx, index, bank, d.sampler, q, session); err != nil {
 			return worth{}, err
 		}
 	}
@@ -35,13 +35,13 @@ func (r *roller) staged(ctx context.Context, d *draw, session int) (out worth, e
 	if r.o.Judge != nil {
 		judge = r.o.Judge
 	}
-	v, err := judged(ctx, judge, answered, bank)
+	v, err := judged(ctx, judge, o, answered, bank)
 	if err != nil {
 		return worth{}, err
 	}
 	out.has, out.utilization = true, v.utilization
 	out.stages = reward.Stages{
-		R1: o.ResponseQuality(v.response), R2: o.MemoryQuality(v.entries),
+		R1: v.quality, R2: o.MemoryQuality(v.entries),
 		R3: o.UtilizationAndFilter(v.utilization, p.gating(d.formed, session, session+1)),
 	}
 	for i, part := range []float64{out.stages.R1, out.stages.R2, out.stages.R3} {
@@ -52,15 +52,16 @@ func (r *roller) staged(ctx context.Context, d *draw, session int) (out worth, e
 	return out, nil
 }
 
-// verdict is what a judge says of a draw: means of its answers, of those alone that could be personal where that is asked.
+// verdict is what a judge says of a draw: means over its answers of their quality (Eq. 1) and of the utilization of their profiles.
 type verdict struct {
-	response    reward.Response
-	utilization float64
-	entries     reward.Entries
+	quality, utilization float64
+	entries              reward.Entries
 }
 
 // judged asks a judge all that the rewards take, at once: a model takes its time.
-func judged(ctx context.Context, judge reward.Judge, answered []reward.Answered, bank []reward.BankEntry) (out verdict, err error) {
+func judged(
+	ctx context.Context, judge reward.Judge, o reward.StageOptions, answered []reward.Answered, bank []reward.BankEntry,
+) (out verdict, err error) {
 	responses, utilizations := make([]reward.Response, len(answered)), make([]float64, len(answered))
 	g, ctx := errgroup.WithContext(ctx)
 	for i, a := range answered {
@@ -71,18 +72,9 @@ func judged(ctx context.Context, judge reward.Judge, answered []reward.Answered,
 	if err := g.Wait(); err != nil {
 		return verdict{}, err
 	}
-	right, personal, applicable, n := 0.0, 0.0, 0.0, float64(len(answered))
 	for i, r := range responses {
-		out.utilization += utilizations[i] / n
-		right += r.Accuracy
-		if r.Applicable {
-			applicable++
-			personal += r.Personalization
-		}
-	}
-	out.response.Accuracy = right / n
-	if applicable > 0 {
-		out.response.Applicable, out.response.Personalization = true, personal/applicable
+		out.quality += o.ResponseQuality(r) / float64(len(answered))
+		out.utilization += utilizations[i] / float64(len(answered))
 	}
 	return out, nil
 }
@@ -94,7 +86,7 @@ func (p *person) bank(formed formation.Formed) []reward.BankEntry {
 		if m.Status != memory.StatusActive {
 			continue
 		}
-		e := reward.BankEntry{Text: m.Content}
+		e := reward.BankEntry{Text: m.Content, Speaker: m.Speaker, Time: m.ValidFrom}
 		for _, turn := range m.Sources {
 			u := reward.Utterance{ID: turn}
 			if t, ok := p.turns[turn]; ok {

@@ -147,6 +147,9 @@ func (o Options) Validate() error {
 			return fault.Terminal("roles", "have %q, want some of %q", r, decision.Roles())
 		}
 	}
+	if len(o.roles()) == 0 {
+		return fault.Terminal("roles", "have %q, which the reward %q never asks, want others", o.Roles, o.Reward)
+	}
 	for _, err := range []error{
 		o.Transition.Validate(), o.Dense.Validate(), o.Stages.Validate(), o.Horizon.Validate(), o.Update.Validate(),
 	} {
@@ -165,12 +168,16 @@ func (o Options) lengths() []int {
 	return slices.Repeat([]int{o.Sessions}, o.Persons)
 }
 
-// roles are those that learn.
+// roles are those that learn. What a profile shows is drawn for RewardStages alone.
 func (o Options) roles() []decision.Role {
-	if len(o.Roles) > 0 {
-		return o.Roles
+	roles := o.Roles
+	if len(roles) == 0 {
+		roles = decision.Roles()
 	}
-	return decision.Roles()
+	if o.Reward == RewardStages {
+		return roles
+	}
+	return slices.DeleteFunc(slices.Clone(roles), func(r decision.Role) bool { return r == decision.Profile })
 }
 
 // Record says how a training went.
@@ -178,11 +185,14 @@ type Record struct {
 	// Sessions is how many there were to learn from, Steps how many were formed for that, draws and all.
 	Sessions int `json:"sessions"`
 	Steps    int `json:"steps"`
-	// Groups is how many groups of draws had rewards, Same how many of them the same one for all draws: nothing is learned of those.
+	// Groups is how many groups of draws had rewards, Same how many of them the same one for all draws: they
+	// only pull to the reference.
 	Groups int `json:"groups"`
 	Same   int `json:"same"`
-	// Rewards is the mean reward of the draws of each person, in order.
+	// Rewards is the mean reward of the draws of each person, in order, and At how many sessions were formed until then. Of RewardHorizon it
+	// is that of whole lives, whatever is learned from.
 	Rewards []float64 `json:"rewards"`
+	At      []int     `json:"at"`
 }
 
 // SameReward is the share of groups whose rewards were all the same.
@@ -278,7 +288,7 @@ func roll(ctx context.Context, o Options, s State, number int, people *known) (R
 func (s State) Learn(o Options, rolled ...Rolled) State {
 	policy := &decision.Policy{Version: s.Policy.Version, Heads: map[decision.Role]learning.Head{}}
 	out := State{Policy: policy, Adam: map[decision.Role]*learning.Adam{}, Next: s.Next + len(rolled), Record: s.Record}
-	out.Record.Rewards = slices.Clip(out.Record.Rewards)
+	out.Record.Rewards, out.Record.At = slices.Clip(out.Record.Rewards), slices.Clip(out.Record.At)
 	batches := map[decision.Role]*learning.Batch{}
 	for _, from := range rolled {
 		for role, b := range from.Batches {
@@ -293,6 +303,7 @@ func (s State) Learn(o Options, rolled ...Rolled) State {
 		out.Record.Groups += from.Record.Groups
 		out.Record.Same += from.Record.Same
 		out.Record.Rewards = append(out.Record.Rewards, from.Record.Rewards...)
+		out.Record.At = append(out.Record.At, out.Record.Steps)
 	}
 	for r, before := range s.Policy.Heads {
 		h, adam := before.Clone(), *s.Adam[r]
@@ -437,6 +448,5 @@ func (r *roller) advantages(rewards []float64) []float64 {
 	if !varied {
 		r.out.Record.Same++
 	}
-	r.rewards = append(r.rewards, rewards...)
 	return out
 }

@@ -287,9 +287,39 @@ func (l *life) record(t *thing, o *op, sc scope, now *telling, gist string) {
 			target.Value = l.answerOf(t, o).Expand(l.r, sc.resolve)
 		}
 	}
+	target.Ends = l.ends(t, o, target.Value)
 	l.person.Targets = append(l.person.Targets, target)
 	l.known, l.origin = append(l.known, sc.vars), append(l.origin, t)
 	l.update(t, o, sc.vars, index, gist)
+}
+
+// ends are the targets that an op which sets a value ends. What stands behind an expansion ends with it, unless the op is one of expansions
+// alone and says the same of the thing: another treatment leaves the condition, and a move leaves no flat behind.
+func (l *life) ends(t *thing, o *op, value string) (out []int) {
+	switch o.evolution {
+	case EvolutionNew, EvolutionNear, EvolutionWish, EvolutionAgain, EvolutionExpand:
+		return nil
+	}
+	for i := t.target; ; i = l.person.Targets[i].Predecessor {
+		out = append(out, i)
+		if l.person.Targets[i].Evolution != EvolutionExpand {
+			return out
+		}
+		before := l.person.Targets[l.person.Targets[i].Predecessor]
+		if o.evolution != EvolutionEnd && t.ofExpansions(o) && before.Value == value {
+			return out
+		}
+	}
+}
+
+// ofExpansions reports whether an op comes after expansions alone.
+func (t *thing) ofExpansions(o *op) bool {
+	for _, other := range t.ops {
+		if slices.Contains(o.from, other.name) && other.evolution != EvolutionExpand {
+			return false
+		}
+	}
+	return len(o.from) > 0
 }
 
 // gistOf is what an op is about, as a noun phrase.

@@ -111,6 +111,9 @@ type Target struct {
 	Evolution Evolution
 	// Predecessor is the index of the target that UPDATE and DELETE close, and that NONE repeats; -1 for ADD.
 	Predecessor int
+	// Ends are the targets whose statements hold no longer once this one is told, the predecessor first; what an expansion ends with it was
+	// told before it. None for ADD, NONE and an expansion.
+	Ends []int
 	// Unlike is the index of the target that a near statement or a wish must leave alone; -1 for others.
 	Unlike int
 	// Statement is the memory in the third person; for DELETE, that it no longer holds.

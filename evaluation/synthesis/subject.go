@@ -22,7 +22,8 @@ func (p Person) Subject(tenant string) dataset.Subject {
 		})
 	}
 	for _, t := range p.Targets {
-		target := dataset.Target{Turns: t.Turns, At: t.ValidFrom, Operation: t.Operation, Predecessor: t.Predecessor, Value: t.Value}
+		target := dataset.Target{Turns: t.Turns, At: t.ValidFrom, Operation: t.Operation, Predecessor: t.Predecessor, Ends: t.Ends,
+			Value: t.Value}
 		if t.Evolution == EvolutionExpand {
 			target.Operation = memory.OpAdd // what was told before holds beside it
 		}

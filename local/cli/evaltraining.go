@@ -51,7 +51,7 @@ func (c *cli) evalTraining() *cobra.Command {
 			"lives in several ways, each with the same seeds, from a weak start and from the shipped models, and prints\n" +
 			"what they do with other people: means with 95 % intervals over seeds, in words that were learned from\n" +
 			"and in others. --json has all measures, and the " +
-			"differences to the first way.",
+			"differences to each way before.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if quick {
@@ -160,5 +160,8 @@ func (c *cli) printArms(arms []reinforcement.Arm, measures []string) {
 
 // percent is an estimate as people read it.
 func percent(e reinforcement.Estimate) string {
+	if e.Seeds < 2 {
+		return fmt.Sprintf("%.1f", 100*e.Mean)
+	}
 	return fmt.Sprintf("%.1f ± %.1f", 100*e.Mean, 100*e.Half)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -45,7 +46,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Reward = reinforcement.Reward(a.reward)
 			o.Roles = rolesOf(a.roles)
-			if err := checkRewardFlags(cmd.Flags(), o.Reward, a.servers); err != nil {
+			if err := checkRewardFlags(cmd.Flags(), o.Reward, a.roles, a.servers); err != nil {
 				return err
 			}
 			return c.runTrainPolicy(cmd.Context(), o, a)
@@ -68,7 +69,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 	f.Float64Var(&o.Transition.Tau, "tau", o.Transition.Tau, "transition: least similarity of two entries that say the same, -1 to 1")
 	f.BoolVar(&o.Transition.Keywords, "keywords", o.Transition.Keywords, "transition: whether a pair counts for the keywords that it tells")
 	f.IntVar(&o.Every, "every", o.Every, "of how many sessions one has a reward, by chance; not of horizon, which rewards each")
-	f.Float64Var(&o.Attribution, "attribution", o.Attribution, "dense: weight of decisions about the kind of memory that answered most")
+	f.Float64Var(&o.Attribution, "attribution", o.Attribution, "dense: weight of decisions about the kind of memory that was found most")
 	f.IntVar(&o.Parts, "parts", o.Parts, "stages: how many of R1, R2 and R3 count")
 	f.BoolVar(&o.Contrast, "contrast", o.Contrast, "stages: learn from the best beside the worst of a group, too")
 	f.BoolVar(&a.judge, "judge", false,
@@ -83,7 +84,7 @@ func (c *cli) trainPolicy() *cobra.Command {
 }
 
 // checkRewardFlags refuses what says nothing to the reward, or to a training in this process.
-func checkRewardFlags(f *pflag.FlagSet, chosen reinforcement.Reward, s trainingServers) error {
+func checkRewardFlags(f *pflag.FlagSet, chosen reinforcement.Reward, roles []string, s trainingServers) error {
 	for flag, of := range map[string]reinforcement.Reward{
 		"tau": reinforcement.RewardTransition, "keywords": reinforcement.RewardTransition, "attribution": reinforcement.RewardDense,
 		"parts": reinforcement.RewardStages, "contrast": reinforcement.RewardStages, "local": reinforcement.RewardHorizon,
@@ -91,6 +92,9 @@ func checkRewardFlags(f *pflag.FlagSet, chosen reinforcement.Reward, s trainingS
 		if f.Changed(flag) && chosen != of {
 			return usageError{fmt.Errorf("--%s is for --reward %s, which is %q", flag, of, chosen)}
 		}
+	}
+	if slices.Contains(roles, string(decision.Profile)) && chosen != reinforcement.RewardStages {
+		return usageError{fmt.Errorf("--roles has %s, which learns by --reward %s alone", decision.Profile, reinforcement.RewardStages)}
 	}
 	if f.Changed("redis") && s.temporal == "" {
 		return usageError{errors.New("--redis is for --temporal: without it, the training is made in this process")}

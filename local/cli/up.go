@@ -53,6 +53,11 @@ func strategyNames() []string {
 
 // checkFormation refuses a strategy or policy that there is none of, and what does not go together.
 func checkFormation(strategy, policy string) error {
+	for flag, value := range map[string]string{"strategy": strategy, "policy": policy} {
+		if value == "" {
+			return usageError{fmt.Errorf("--%s is empty", flag)}
+		}
+	}
 	_, err := tenant.Check(tenant.Tenant{ID: standalone.LocalTenant, Strategy: tenant.Strategy(strategy), Policy: tenant.Policy(policy)})
 	if err != nil {
 		return usageError{fmt.Errorf("--%w", err)}

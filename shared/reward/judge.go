@@ -3,6 +3,8 @@ package reward
 import (
 	"context"
 	"time"
+
+	"github.com/mneme-memory/mneme/shared/fault"
 )
 
 // Judge says what SaliMory's rewards are computed from (E.1 to E.3), and how personal an answer is (B.3). Implementations are safe for
@@ -32,7 +34,10 @@ type Utterance struct {
 // BankEntry is an active entry of a bank, with the utterances that it was made from.
 type BankEntry struct {
 	Text string
-	From []Utterance
+	// Speaker is who said it, Time since when it holds; either may be unknown.
+	Speaker string
+	Time    time.Time
+	From    []Utterance
 }
 
 // Answered is a question that was answered from a memory, as a judge sees it.
@@ -47,4 +52,23 @@ type Answered struct {
 	// Golden is the right answer, Outdated what was right before it.
 	Golden   string
 	Outdated []string
+}
+
+// CheckMarked is a terminal error where something is missing that it takes to mark an answer beside the right one.
+func (a Answered) CheckMarked() error {
+	if err := a.CheckAsked(); err != nil {
+		return err
+	}
+	if a.Golden == "" {
+		return fault.Terminal("golden", "is empty, want the right answer")
+	}
+	return nil
+}
+
+// CheckAsked is a terminal error where there is no question.
+func (a Answered) CheckAsked() error {
+	if a.Question == "" {
+		return fault.Terminal("question", "is empty, want one")
+	}
+	return nil
 }
