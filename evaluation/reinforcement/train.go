@@ -99,7 +99,7 @@ func Defaults() Options {
 // TauOfQuotations is the least similarity of a quotation and the statement that says the same, by the built-in embedding: see Calibrate.
 const TauOfQuotations = 0.35
 
-// maxDrawn bounds the sessions drawn for an update: what was decided in them is in memory together, some 60 KB each.
+// maxDrawn bounds the sessions drawn for an update: what was decided in them is in memory together, up to 20 KB each.
 const maxDrawn = 50_000
 
 // Validate reports a setting that is out of range.
