@@ -95,9 +95,10 @@ func (s *server) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// openOnPorts opens the server on the ports that it had before, or on new ones. Another process can take a port after it was chosen
-// and before the server listens: nobody has seen new ones yet, so others are chosen, a few times. Only servers inside this process (broker,
-// Redis) tell that this is why they did not start; a child process has ended then, and says so in its log.
+// openOnPorts opens the server on the ports that it had before, or on new ones. Another process can take a port after it was looked at and
+// before the server listens: a few times, those that it had are waited for again, and of new ones, which nobody has seen yet, others are
+// chosen. Only servers inside this process (broker, Redis) tell that this is why they did not start; a child process has ended then, and
+// says so in its log.
 func (s *server) openOnPorts(ctx context.Context, r *run, failed func(error)) (ports, error) {
 	file := s.opts.file(s.name, ".ports.json")
 	for try := 1; ; try++ {
@@ -109,8 +110,11 @@ func (s *server) openOnPorts(ctx context.Context, r *run, failed func(error)) (p
 		if r.execution, err = s.open(ctx, claimed, failed); err == nil {
 			return claimed, nil
 		}
-		if known == nil || !errors.Is(err, syscall.EADDRINUSE) || try == openTries {
+		if !errors.Is(err, syscall.EADDRINUSE) || try == openTries {
 			return nil, err
+		}
+		if known == nil { // whoever looks for free ports has one for a moment: claimPorts waits for that
+			continue
 		}
 		if removed := os.Remove(file); removed != nil {
 			return nil, errors.Join(err, removed)
