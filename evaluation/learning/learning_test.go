@@ -25,7 +25,7 @@ func smallLearning(t *testing.T) learning.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Steps, o.Every, o.Conversations, o.Sessions, o.Wrong = 60, 20, 3, 8, []float64{0, 0.3}
+	o.Steps, o.Every, o.Conversations, o.Sessions, o.Wrong = 40, 20, 3, 8, []float64{0, 0.3}
 	o.Seeds = 2
 	return o
 }

@@ -180,6 +180,9 @@ func chatted(ctx context.Context, split corpus.Split, most int) ([]formation.Reh
 // requested forms the dialogues of users of an assistant and returns what could be shown for their requests, in their order. What stands in
 // the dialogues that models are trained on is scored by models that did not learn from their writer.
 func requested(ctx context.Context, split corpus.Split, most int) ([]formation.Rehearsed, error) {
+	if most == 0 {
+		return nil, nil
+	}
 	users, err := requesters(split)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,8 @@ func RelationDefaults() RelationOptions {
 	}
 }
 
-func (o RelationOptions) check() error {
+// Validate reports a setting that is out of range.
+func (o RelationOptions) Validate() error {
 	switch {
 	case !(o.Cost > 0 && o.Cost < 1e4):
 		return fault.Terminal("cost", "is %v, want more than 0", o.Cost)
@@ -102,7 +103,7 @@ func DigestOf(statements []corpus.Among) string {
 // over what it does to which of them, or to none. Temperature and thresholds are chosen on other statements. The same options and
 // statements give the same model. Options out of range are terminal errors.
 func Relation(train, choose []corpus.Among, o RelationOptions) (*relation.Model, RelationRecord, error) {
-	if err := o.check(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, RelationRecord{}, err
 	}
 	if len(train) == 0 || len(choose) == 0 {

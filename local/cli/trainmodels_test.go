@@ -23,8 +23,8 @@ func TestTrainWritesModelsOfThePriorsScores(t *testing.T) {
 		set      string
 		names    []string
 	}{
-		"support":   {[]string{"--conversations", "4", "--seed", "9"}, &support, features.SupportSet, features.SupportNames()},
-		"relevance": {[]string{"--dialogues", "2", "--users", "6"}, &relevance, features.RelevanceSet, features.RelevanceNames()},
+		"support":   {[]string{"--conversations", "2", "--seed", "9"}, &support, features.SupportSet, features.SupportNames()},
+		"relevance": {[]string{"--dialogues", "2", "--users", "3"}, &relevance, features.RelevanceSet, features.RelevanceNames()},
 	} {
 		file := filepath.Join(t.TempDir(), name+".json")
 		var out, errOut bytes.Buffer

@@ -31,6 +31,9 @@ func (c *cli) trainRelation() *cobra.Command {
 }
 
 func (c *cli) runTrainRelation(ctx context.Context, o training.RelationOptions, file string) error {
+	if err := o.Validate(); err != nil { // reading the statements takes long
+		return usageError{err}
+	}
 	train, err := training.Statements(ctx, corpus.Train, o)
 	if err != nil {
 		return err

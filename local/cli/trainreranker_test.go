@@ -19,14 +19,14 @@ func TestTrainRerankerWritesAPrior(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prior.json")
 	var out, errOut bytes.Buffer
 	code := cli.Execute(t.Context(),
-		[]string{"train", "reranker", "--conversations", "1", "--users", "1", "--chats", "1", "--seed", "9", "--out", file, "--json"}, &out,
+		[]string{"train", "reranker", "--conversations", "1", "--users", "0", "--chats", "0", "--seed", "9", "--out", file, "--json"}, &out,
 		&errOut)
 	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, &errOut)
 	}
 	var measures training.PriorReport
 	if err := json.Unmarshal(out.Bytes(), &measures); err != nil || measures.Questions == 0 ||
-		measures.Heldout.Recall20 <= measures.Heldout.Recall5 || measures.Requests == 0 {
+		measures.Heldout.Recall20 <= measures.Heldout.Recall5 {
 		t.Errorf("printed %q: %v", &out, err)
 	}
 	data, err := os.ReadFile(file)
