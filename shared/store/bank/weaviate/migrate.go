@@ -2,6 +2,7 @@ package weaviate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -32,9 +33,34 @@ func (b *Bank) migrate(ctx context.Context) error {
 		if err := b.addProperties(ctx, have, want); err != nil {
 			return err
 		}
+		if err := b.resolveDeletions(ctx, want); err != nil {
+			return err
+		}
 		if r := have.ReplicationConfig; r != nil && b.collections.replicas > 0 && r.Factor != want.ReplicationConfig.Factor {
 			b.warnings = append(b.warnings, fmt.Sprintf("the collection %s has %d replicas, MNEME_WEAVIATE_REPLICAS is %d: "+
 				"a collection that exists keeps its own", want.Class, r.Factor, b.collections.replicas))
+		}
+	}
+	return nil
+}
+
+// resolveDeletions has a collection of an older version repair replicas as new ones do: what was erased while a node was away would come
+// back with it. How many replicas there are stays.
+func (b *Bank) resolveDeletions(ctx context.Context, want *models.Class) error {
+	strategy := want.ReplicationConfig.DeletionStrategy
+	resolved := func() (have *models.Class, done bool, err error) {
+		have, err = b.class(ctx, want.Class)
+		return have, err == nil && have != nil && (have.ReplicationConfig == nil || have.ReplicationConfig.DeletionStrategy == strategy), err
+	}
+	have, done, err := resolved()
+	if err != nil || have == nil || done {
+		return err
+	}
+	r := have.ReplicationConfig
+	r.DeletionStrategy, r.AsyncEnabled = strategy, r.AsyncEnabled || r.Factor > 1
+	if updateErr := b.rest.Schema().ClassUpdater().WithClass(have).Do(ctx); updateErr != nil {
+		if _, done, err := resolved(); err != nil || !done { // else another replica of ours has done it
+			return errors.Join(failed(ctx, "set how deletions in "+want.Class+" are resolved", updateErr), err)
 		}
 	}
 	return nil

@@ -108,6 +108,15 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := openBank(t, old)
+	for _, name := range []string{"Memory", "Turn", "Session", "Meta"} {
+		c, err := admin.Schema().ClassGetter().WithClassName(old.Prefix + name).Do(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.ReplicationConfig.DeletionStrategy; got != models.ReplicationConfigDeletionStrategyTimeBasedResolution {
+			t.Errorf("deletions in %s are resolved by %s", name, got)
+		}
+	}
 	m := entry("a", "Ana swims")
 	if err := b.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m}}); err != nil {
 		t.Fatalf("Write: %v", err)
