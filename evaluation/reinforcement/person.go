@@ -22,7 +22,8 @@ type person struct {
 	embedder embedding.Embedder
 	// wants are what the targets' statements say, with their vectors, in the order of the targets.
 	wants []reward.Entry
-	// told are the targets that a turn tells, the one that it repeats in the place of a repetition; salient the turns that are worth keeping.
+	// told are the targets that a turn tells, the one that it repeats in the place of a repetition; salient are the turns that are worth
+	// keeping.
 	told    map[string][]int
 	salient map[string]bool
 	turns   map[string]memory.Turn
@@ -130,9 +131,9 @@ func (p *person) wanted(before Remembered, session int) (out []reward.Entry) {
 	return out
 }
 
-// transition compares what a session made with what it should have. Two kinds of entries count for neither side: those that should have gone
-// in an earlier session, whether they stay or go now; and those that record that something ended, which one may keep or not, as long as
-// what ended is gone.
+// transition compares what a session made with what it should have. Two kinds of entries count for neither side: those that should have
+// gone in an earlier session, whether they stay or go now; and those that record that something ended, which one may keep or not, as long
+// as what ended is gone.
 func (p *person) transition(before, after Remembered, session int, o reward.TransitionOptions) reward.Transition {
 	o.Said = p.said(session)
 	held := p.holds(session - 1)

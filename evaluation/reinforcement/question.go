@@ -152,7 +152,8 @@ func (p *person) isStale(question int, text string) bool {
 // search finds what is remembered for a question, the active entries, best first, by the shipped weights.
 func (p *person) search(index *features.Index, question, session int) (out []memory.Memory) {
 	q := p.questions[question]
-	for _, c := range index.Candidates(features.Query{Text: q.text, Vector: q.vector, Now: p.subject.Sessions[session].End()}, prior().W, found) {
+	asked := features.Query{Text: q.text, Vector: q.vector, Now: p.subject.Sessions[session].End()}
+	for _, c := range index.Candidates(asked, prior().W, found) {
 		out = append(out, c.Memory)
 	}
 	return out

@@ -28,7 +28,8 @@ func someone(t *testing.T, last ...synthesis.Target) *person {
 			{Session: 0, Turns: []string{"t1"}, Operation: memory.OpAdd, Evolution: synthesis.EvolutionNew, Predecessor: -1,
 				Statement: "Ana lives in Porto.", Keywords: []string{"Porto", "moved", "May"}, Value: "Porto"},
 			{Session: 1, Turns: []string{"t2"}, Operation: memory.OpUpdate, Evolution: synthesis.EvolutionExpand, Predecessor: 0,
-				Statement: "Ana lives in Porto, close to the botanical garden.", Keywords: []string{"botanical garden", "Porto", "flat"}, Value: "Porto"},
+				Statement: "Ana lives in Porto, close to the botanical garden.", Keywords: []string{"botanical garden", "Porto", "flat"},
+				Value: "Porto"},
 		}, last...),
 	}
 	made, err := newPerson(t.Context(), p, builtin.New())
@@ -39,8 +40,9 @@ func someone(t *testing.T, last ...synthesis.Target) *person {
 }
 
 var (
-	braga = synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpUpdate, Evolution: synthesis.EvolutionShift, Predecessor: 1,
-		Ends: []int{1, 0}, Statement: "Ana lives in Braga, having left Porto.", Keywords: []string{"Braga", "Porto", "left"}, Value: "Braga"}
+	braga = synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpUpdate, Evolution: synthesis.EvolutionShift,
+		Predecessor: 1, Ends: []int{1, 0}, Statement: "Ana lives in Braga, having left Porto.",
+		Keywords: []string{"Braga", "Porto", "left"}, Value: "Braga"}
 	gone = synthesis.Target{Session: 2, Turns: []string{"t3"}, Operation: memory.OpDelete, Evolution: synthesis.EvolutionEnd, Predecessor: 1,
 		Ends: []int{1, 0}, Statement: "Ana no longer lives in Porto.", Keywords: []string{"Porto", "no longer", "left"}}
 )

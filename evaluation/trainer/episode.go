@@ -170,7 +170,8 @@ func (l *Lives) at(ctx context.Context, s *mnemev1.EpisodeState) (*position, err
 		return nil, err
 	}
 	if s.GetPrompts() != began.GetPrompts() {
-		return nil, fault.Terminal("episode", "is of the prompts %.300q, and this server has %q: begin it again", s.GetPrompts(), began.GetPrompts())
+		return nil, fault.Terminal("episode", "is of the prompts %.300q, and this server has %q: begin it again", s.GetPrompts(),
+			began.GetPrompts())
 	}
 	made, err := synthesis.Generate(synthesis.Options{
 		Seed: b.GetSeed(), Sessions: int(b.GetSessions()), Clean: true,

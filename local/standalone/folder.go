@@ -104,8 +104,9 @@ func forget(dir string) error {
 // settingModel names the model that tenants of policy llm need.
 const settingModel = "MNEME_LLM_MODEL"
 
-// checkTenants refuses to start where the services would refuse the folder's tenants, or those would be served and their memory never formed:
-// a strategy or policy that the local tenant is asked to have and does not, a model that is not named, a trained policy that there is none of.
+// checkTenants refuses to start where the services would refuse the folder's tenants, or those would be served and their memory never
+// formed: a strategy or policy that the local tenant is asked to have and does not, a model that is not named, a trained policy that there
+// is none of.
 func checkTenants(o Options) error {
 	path := filepath.Join(o.Dir, tenantsFile)
 	f, err := os.Open(path)

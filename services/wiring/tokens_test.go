@@ -207,7 +207,8 @@ func TestATenantsTrainedPolicyIsFoundByItsVersionWhenItIsThere(t *testing.T) {
 		}
 	}
 	clash := string(tenant.PolicyEmbedded + "@trained-2")
-	if _, err := formers.Find(string(tenant.StrategySalimory), clash); !errors.Is(err, wiring.ErrNoPolicy) || !strings.Contains(err.Error(), "b.json") {
+	_, err = formers.Find(string(tenant.StrategySalimory), clash)
+	if !errors.Is(err, wiring.ErrNoPolicy) || !strings.Contains(err.Error(), "b.json") {
 		t.Errorf("with two files of a version: %v", err)
 	}
 	if err := os.Remove(filepath.Join(folder, "b.json")); err != nil {
