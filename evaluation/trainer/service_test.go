@@ -3,7 +3,9 @@ package trainer_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,27 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/trainer"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
 )
+
+// A field that is misspelt would have answers rewarded by something else.
+func TestFieldsThatThereAreNoneOfAreRefused(t *testing.T) {
+	s := httptest.NewServer(trainer.Handler(lives(), slog.New(slog.DiscardHandler)))
+	defer s.Close()
+	for _, kind := range []string{"application/json", "application/json; charset=utf-8", "application/json;charset=UTF-8"} {
+		for body, want := range map[string]int{
+			`{"seed":1,"sessions":1,"strategy":"salimory","filter":"off"}`:       http.StatusOK,
+			`{"seed":1,"sessions":1,"strategy":"salimory","filter":"off","x":1}`: http.StatusBadRequest,
+		} {
+			resp, err := s.Client().Post(s.URL+"/mneme.v1.EpisodeService/Begin", kind, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%s of %s has status %d, want %d", body, kind, resp.StatusCode, want)
+			}
+		}
+	}
+}
 
 func TestTheServiceAsksForItsKey(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -232,6 +232,8 @@ func TestBadInputIsNamed(t *testing.T) {
 	}
 	_, early := c.End(t.Context(), connect.NewRequest(&mnemev1.EndRequest{Episode: s.episode}))
 	_, many := c.Fork(t.Context(), connect.NewRequest(&mnemev1.ForkRequest{Episode: s.episode, Count: 257}))
+	wordy := c.step(s, func(*mnemev1.PendingRequest) string { return large[:300<<10] })
+	_, heavy := c.Fork(t.Context(), connect.NewRequest(&mnemev1.ForkRequest{Episode: wordy.episode, Count: 256}))
 	_, noFork := c.Fork(t.Context(), connect.NewRequest(&mnemev1.ForkRequest{}))
 	for i, tc := range []struct {
 		err  error
@@ -256,6 +258,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		{early, "episode: has requests pending of session 1"},
 		{many, "count: is 257"},
 		{noFork, "episode: is none"},
+		{heavy, "count: is 256, which makes "},
+		{begin(func(b *mnemev1.BeginRequest) { b.Strategy = large[:1<<20] }), `strategy: is "` + large[:100] + `", want one of`},
 		{score(func(r *mnemev1.ScoreRequest) { r.Episode = damaged }), "episode: is damaged"},
 		{score(func(r *mnemev1.ScoreRequest) { r.Episode = over.episode }), "episode: is over"},
 		{score(func(r *mnemev1.ScoreRequest) { r.SessionId = "" }), "session_id: "},
