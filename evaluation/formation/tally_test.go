@@ -142,7 +142,7 @@ func TestSearchesAreCountedPerMemoryWritten(t *testing.T) {
 
 func TestWrongAndMissedUpdatesAreCounted(t *testing.T) {
 	s := subject()
-	s.Targets[2].Predecessor = 1 // the truth is now that the tandem was replaced, and that Bergen still holds
+	s.Targets[2].Predecessor, s.Targets[2].Ends = 1, []int{1} // the truth is now that the tandem was replaced, and that Bergen still holds
 	tally := formation.NewTally()
 	tally.Add(s, form(t))
 	if r := tally.Measures(); r.Updates != 1 || r.UpdateHits != 0 || r.Closings != 1 || r.WrongUpdates != 1 {
