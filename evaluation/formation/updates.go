@@ -95,21 +95,9 @@ func (u updateCheck) holds(target int, at time.Time) bool {
 // most words of.
 func (u updateCheck) states(m memory.Memory) []int {
 	have := text.StemSet(m.Content)
-	var out []int
-	best, most := -1, 0.0
+	var stated []int
 	for _, turn := range m.Sources {
-		for _, i := range u.stated[turn] {
-			share := score.WordsIn(u.subject.Targets[i].Words, have)
-			if share >= 0.5 {
-				out = append(out, i)
-			}
-			if share > most {
-				best, most = i, share
-			}
-		}
+		stated = append(stated, u.stated[turn]...)
 	}
-	if len(out) == 0 && best >= 0 {
-		out = append(out, best)
-	}
-	return out
+	return score.HalfOrMost(stated, func(i int) float64 { return score.WordsIn(u.subject.Targets[i].Words, have) })
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/evaluation/formation"
+	"github.com/mneme-memory/mneme/evaluation/score"
 	"github.com/mneme-memory/mneme/evaluation/synthesis"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/embedding"
@@ -136,19 +137,15 @@ func (p *person) wanted(before Remembered, session int) (out []reward.Entry) {
 // as what ended is gone.
 func (p *person) transition(before, after Remembered, session int, o reward.TransitionOptions) reward.Transition {
 	o.Said = p.said(session)
-	held := p.holds(session - 1)
-	stale := map[string]bool{}
+	held, stale := p.holds(session-1), map[string]bool{}
+	all := func(told []int, are func(t int) bool) bool {
+		return len(told) > 0 && !slices.ContainsFunc(told, func(t int) bool { return !are(t) })
+	}
 	before = before.without(func(i int) bool {
-		gone := len(before.told[i]) > 0 && !slices.ContainsFunc(before.told[i], func(t int) bool { return held[t] || p.records(t) })
-		stale[before.ids[i]] = gone
-		return gone
+		stale[before.ids[i]] = all(before.told[i], func(t int) bool { return !held[t] && !p.records(t) })
+		return stale[before.ids[i]] || all(before.told[i], p.records)
 	})
-	after = after.without(func(i int) bool {
-		return stale[after.ids[i]] || len(after.told[i]) > 0 && !slices.ContainsFunc(after.told[i], func(t int) bool { return !p.records(t) })
-	})
-	before = before.without(func(i int) bool {
-		return len(before.told[i]) > 0 && !slices.ContainsFunc(before.told[i], func(t int) bool { return !p.records(t) })
-	})
+	after = after.without(func(i int) bool { return stale[after.ids[i]] || all(after.told[i], p.records) })
 	return reward.StateTransition(before.entries, after.entries, p.wanted(before, session), o)
 }
 
@@ -195,23 +192,12 @@ func (p *person) made(ctx context.Context, formed formation.Formed) (Remembered,
 
 // tellsOf are the targets that an entry tells, of those that its turns do: a turn makes several entries, and most tell a part of it. It is
 // those half of whose keywords it has, or else the one that it has most of.
-func (p *person) tellsOf(content string, sources []string) (out []int) {
-	best, most := -1, 0.0
+func (p *person) tellsOf(content string, sources []string) []int {
+	var told []int
 	for _, turn := range sources {
-		for _, t := range p.told[turn] {
-			share := reward.Coverage(p.wants[t].Keywords, []string{content})
-			if share >= leastClear && !slices.Contains(out, t) {
-				out = append(out, t)
-			}
-			if share > most {
-				best, most = t, share
-			}
-		}
+		told = append(told, p.told[turn]...)
 	}
-	if len(out) == 0 && best >= 0 {
-		out = append(out, best)
-	}
-	return out
+	return score.HalfOrMost(told, func(t int) float64 { return reward.Coverage(p.wants[t].Keywords, []string{content}) })
 }
 
 // gating is what became of the turns of sessions, the last not among them.

@@ -54,3 +54,22 @@ func WordsIn(words []string, stems map[string]bool) float64 {
 	}
 	return Share(n, len(words))
 }
+
+// HalfOrMost returns, each once, those of some whose share is at least a half, or else the first of the greatest share, unless that is 0:
+// what an entry tells, of what its turns do.
+func HalfOrMost(of []int, share func(int) float64) (out []int) {
+	best, most := -1, 0.0
+	for _, i := range of {
+		s := share(i)
+		if s >= 0.5 && !slices.Contains(out, i) {
+			out = append(out, i)
+		}
+		if s > most {
+			best, most = i, s
+		}
+	}
+	if len(out) == 0 && best >= 0 {
+		out = append(out, best)
+	}
+	return out
+}

@@ -2,6 +2,7 @@ package score_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -88,4 +89,15 @@ func FuzzAnswerScores(f *testing.F) {
 			t.Fatalf("F1 depends on the side for %q and %q", answer, gold)
 		}
 	})
+}
+
+func TestHalfOrMost(t *testing.T) {
+	shares := []float64{0.4, 0.5, 1, 0, 0.4}
+	for _, c := range []struct{ of, want []int }{
+		{[]int{0, 1, 2, 1, 3}, []int{1, 2}}, {[]int{3, 0, 4}, []int{0}}, {[]int{3}, nil}, {nil, nil},
+	} {
+		if got := score.HalfOrMost(c.of, func(i int) float64 { return shares[i] }); !slices.Equal(got, c.want) {
+			t.Errorf("of %v: %v, want %v", c.of, got, c.want)
+		}
+	}
 }

@@ -93,6 +93,9 @@ func checkRewardFlags(f *pflag.FlagSet, chosen reinforcement.Reward, roles []str
 			return usageError{fmt.Errorf("--%s is for --reward %s, which is %q", flag, of, chosen)}
 		}
 	}
+	if f.Changed("every") && chosen == reinforcement.RewardHorizon {
+		return usageError{fmt.Errorf("--every is not for --reward %s, which rewards each session", chosen)}
+	}
 	if slices.Contains(roles, string(decision.Profile)) && chosen != reinforcement.RewardStages {
 		return usageError{fmt.Errorf("--roles has %s, which learns by --reward %s alone", decision.Profile, reinforcement.RewardStages)}
 	}

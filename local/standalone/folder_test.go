@@ -140,45 +140,36 @@ func TestAStrategyOrPolicyIsThatOfANewFolderOnly(t *testing.T) {
 	}
 }
 
-func TestATenantOfPolicyLLMNeedsAModel(t *testing.T) {
-	for name, c := range map[string]struct{ file, policy string }{
-		"a new folder":     {"", "llm"},
-		"a tenant that is": {"tenants:\n  - id: local\n    policy: llm\n", ""},
+// A folder whose tenant's policy lacks what it is made by would take sessions and form none of them.
+func TestATenantsPolicyNeedsWhatItIsMadeBy(t *testing.T) {
+	trained := t.TempDir()
+	write(t, filepath.Join(trained, "any.json"), string(trainedPolicy(t, "mine")))
+	for policy, c := range map[string]struct {
+		err          error
+		names        string
+		setting, has string
+	}{
+		"llm":           {ErrNoModel, settingModel, settingModel, "m"},
+		"embedded@mine": {wiring.ErrNoPolicy, "embedded@mine", "MNEME_DECISION_POLICIES", trained},
 	} {
-		dir := t.TempDir()
-		if c.file != "" {
-			write(t, filepath.Join(dir, tenantsFile), c.file)
-		}
-		_, err := Start(t.Context(), Options{Dir: dir, Policy: c.policy})
-		if !errors.Is(err, ErrNoModel) || !strings.Contains(err.Error(), settingModel) {
-			t.Errorf("%s: a start without a model gave %v", name, err)
-		}
-		if err := checkTenants(Options{Dir: dir, Policy: c.policy, Environ: map[string]string{settingModel: "m"}}); err != nil {
-			t.Errorf("%s: a start with a model gave %v", name, err)
-		}
-	}
-}
-
-// A folder whose tenant has a trained policy that is not there would take sessions and form none of them.
-func TestATenantOfATrainedPolicyNeedsTheFile(t *testing.T) {
-	for name, c := range map[string]struct{ file, policy string }{
-		"a new folder":     {"", "embedded@mine"},
-		"a tenant that is": {"tenants:\n  - id: local\n    policy: embedded@mine\n", ""},
-		"another tenant":   {"tenants:\n  - id: local\n  - id: acme\n    policy: embedded@mine\n", ""},
-	} {
-		dir := t.TempDir()
-		if c.file != "" {
-			write(t, filepath.Join(dir, tenantsFile), c.file)
-		}
-		_, err := Start(t.Context(), Options{Dir: dir, Policy: c.policy})
-		if !errors.Is(err, wiring.ErrNoPolicy) || !strings.Contains(err.Error(), "embedded@mine") {
-			t.Errorf("%s: a start gave %v", name, err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "any.json"), trainedPolicy(t, "mine"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := checkTenants(Options{Dir: dir, Policy: c.policy, Environ: map[string]string{"MNEME_DECISION_POLICIES": dir}}); err != nil {
-			t.Errorf("%s: a start with the policy gave %v", name, err)
+		for name, file := range map[string]string{
+			"a new folder":     "",
+			"a tenant that is": "tenants:\n  - id: local\n    policy: " + policy + "\n",
+			"another tenant":   "tenants:\n  - id: local\n  - id: acme\n    policy: " + policy + "\n",
+		} {
+			o := Options{Dir: t.TempDir()}
+			if file == "" {
+				o.Policy = policy
+			} else {
+				write(t, filepath.Join(o.Dir, tenantsFile), file)
+			}
+			if _, err := Start(t.Context(), o); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.names) {
+				t.Errorf("%s, %s: a start without gave %v", policy, name, err)
+			}
+			o.Environ = map[string]string{c.setting: c.has}
+			if err := checkTenants(o); err != nil {
+				t.Errorf("%s, %s: a start with it gave %v", policy, name, err)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package wiring
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -96,15 +97,19 @@ func (t *trainedPolicies) look() error {
 		files = append(files, e.Name())
 		if at, err := os.Stat(filepath.Join(t.folder, e.Name())); err == nil { // else reading it says what is wrong
 			fmt.Fprintf(listed, "%q %d %d\n", e.Name(), at.Size(), at.ModTime().UnixNano())
+		} else {
+			fmt.Fprintf(listed, "%q\n", e.Name())
 		}
 	}
 	if listed.String() == t.listed {
 		return nil
 	}
-	found, broken := map[string]*decision.Policy{}, []error{}
+	found, broken, unread := map[string]*decision.Policy{}, []error{}, false
 	for _, file := range files {
 		policy, err := readPolicy(filepath.Join(t.folder, file))
 		if err != nil {
+			var reading *fs.PathError
+			unread = unread || errors.As(err, &reading) // which may pass without a change that could be seen
 			broken = append(broken, err)
 			continue
 		}
@@ -115,6 +120,9 @@ func (t *trainedPolicies) look() error {
 		}
 	}
 	t.listed, t.broken = listed.String(), errors.Join(broken...)
+	if unread {
+		t.listed = ""
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for version, policy := range found {
