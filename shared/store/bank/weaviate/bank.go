@@ -35,6 +35,8 @@ type Bank struct {
 	conn        *grpc.ClientConn
 	search      pb.WeaviateClient
 	warnings    []string
+	// replicated says that several nodes keep each object, of which the one that a search asks may lack some.
+	replicated bool
 }
 
 var _ bank.Bank = (*Bank)(nil)

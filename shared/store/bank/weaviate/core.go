@@ -47,12 +47,23 @@ func (b *Bank) Core(ctx context.Context, scope memory.Scope) (memory.Core, error
 		req.Limit = 1
 		req.SortBy = []*pb.SortBy{{Ascending: false, Path: []string{propVersion}}}
 	})
-	if err != nil || len(results) == 0 {
+	if err != nil {
 		return memory.Core{}, err
 	}
 	var c memory.Core
-	if err := json.Unmarshal([]byte(open(results[0]).text("block")), &c); err != nil {
-		return memory.Core{}, fmt.Errorf("decode property block: %w", err)
+	for {
+		for _, r := range results {
+			if err := json.Unmarshal([]byte(open(r).text("block")), &c); err != nil {
+				return memory.Core{}, fmt.Errorf("decode property block: %w", err)
+			}
+		}
+		if !b.replicated {
+			return c, nil
+		}
+		// The replica that was asked may lack later versions; a writer that built upon its newest would write one of them anew.
+		results, err = b.newestByIDs(ctx, scope, b.collections.core(), []string{coreID(c.Version + 1)})
+		if err != nil || len(results) == 0 {
+			return c, err
+		}
 	}
-	return c, nil
 }

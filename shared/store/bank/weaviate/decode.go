@@ -1,6 +1,7 @@
 package weaviate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -23,7 +24,12 @@ func open(r *pb.SearchResult) *object {
 
 func (o *object) text(name string) string { return o.fields[name].GetTextValue() }
 
-func (o *object) int(name string) int { return int(o.fields[name].GetIntValue()) }
+func (o *object) int(name string) int {
+	if v, isInt := o.fields[name].GetKind().(*pb.Value_IntValue); isInt {
+		return int(v.IntValue)
+	}
+	return int(o.number(name))
+}
 
 func (o *object) number(name string) float64 { return o.fields[name].GetNumberValue() }
 
@@ -31,7 +37,7 @@ func (o *object) flag(name string) bool { return o.fields[name].GetBoolValue() }
 
 // time reads a time in UTC; the zero time where there is none.
 func (o *object) time(name string) time.Time {
-	value := o.fields[name].GetDateValue()
+	value := cmp.Or(o.fields[name].GetDateValue(), o.text(name))
 	if value == "" {
 		return time.Time{}
 	}

@@ -1,6 +1,7 @@
 package weaviate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 
 // metaID is the one object of the meta collection.
 const metaID = "6d6e656d-6500-5000-8000-000000000001"
+
+var errNoClass = errors.New("it is not there")
 
 // migrate creates the collections and adds the properties that are missing. Replicas may race:
 // whoever loses finds what it wanted to make.
@@ -36,7 +39,9 @@ func (b *Bank) migrate(ctx context.Context) error {
 		if err := b.resolveDeletions(ctx, want); err != nil {
 			return err
 		}
-		if r := have.ReplicationConfig; r != nil && b.collections.replicas > 0 && r.Factor != want.ReplicationConfig.Factor {
+		r := have.ReplicationConfig
+		b.replicated = b.replicated || r != nil && r.Factor > 1
+		if r != nil && b.collections.replicas > 0 && r.Factor != want.ReplicationConfig.Factor {
 			b.warnings = append(b.warnings, fmt.Sprintf("the collection %s has %d replicas, MNEME_WEAVIATE_REPLICAS is %d: "+
 				"a collection that exists keeps its own", want.Class, r.Factor, b.collections.replicas))
 		}
@@ -84,15 +89,12 @@ func (b *Bank) class(ctx context.Context, name string) (*models.Class, error) {
 // createClass creates a collection, or returns the one that another replica has just made.
 func (b *Bank) createClass(ctx context.Context, want *models.Class) (*models.Class, error) {
 	createErr := b.rest.Schema().ClassCreator().WithClass(want).Do(ctx)
-	if createErr == nil {
-		return want, nil
-	}
-	have, err := b.class(ctx, want.Class)
+	have, err := b.class(ctx, want.Class) // also of one just made, whose replicas may be the server's to say
 	if err != nil {
 		return nil, err
 	}
 	if have == nil {
-		return nil, failed(ctx, "create "+want.Class, createErr)
+		return nil, failed(ctx, "create "+want.Class, cmp.Or(createErr, errNoClass))
 	}
 	return have, nil
 }

@@ -42,7 +42,7 @@ func hashIDs(ids []string) []string {
 	return out
 }
 
-// read runs a query over one user's objects of a collection. All reads of users' data but Owner pass
+// read runs a query over one user's objects of a collection. All searches of users' data but Owner's pass
 // through it: it alone adds the user filter. shape sets what is searched, sorted and returned.
 func (b *Bank) read(ctx context.Context, scope memory.Scope, collection string, shape func(*pb.SearchRequest),
 	where ...*pb.Filters,
@@ -86,7 +86,7 @@ func (b *Bank) query(ctx context.Context, tenant, collection string, shape func(
 	req := &pb.SearchRequest{
 		Collection: collection, Limit: maxResults,
 		// One replica answers. With more, Weaviate 1.35.2 repairs a replica whose object is older by what the search has read of the
-		// newer one: the properties that were asked for, so that all others are lost there.
+		// newer one: the properties that were asked for, so that all others are lost there. See newestByIDs.
 		ConsistencyLevel: pb.ConsistencyLevel_CONSISTENCY_LEVEL_ONE.Enum(),
 		Properties:       &pb.PropertiesRequest{ReturnAllNonrefProperties: true},
 		Metadata:         &pb.MetadataRequest{Uuid: true},
@@ -173,7 +173,7 @@ func (b *Bank) tenantAbsent(ctx context.Context, collection, tenant string) (boo
 	return len(reply.GetTenants()) == 0, nil
 }
 
-// readByIDs reads the objects of the given ids of the domain. Missing ones are left out.
+// readByIDs reads the objects of the given ids of the domain, which do not change in what is read of them. Missing ones are left out.
 func (b *Bank) readByIDs(
 	ctx context.Context, scope memory.Scope, collection string, ids []string, shape func(*pb.SearchRequest),
 ) ([]*pb.SearchResult, error) {
@@ -186,6 +186,23 @@ func (b *Bank) readByIDs(
 		}
 		found, err := b.read(ctx, scope, collection, shape, anyOf(propObjectID, objects))
 		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+		if !b.replicated || len(found) == len(chunk) {
+			continue
+		}
+		have := map[string]bool{}
+		for _, r := range found {
+			have[r.GetMetadata().GetId()] = true
+		}
+		var missed []string
+		for i, id := range chunk {
+			if !have[objects[i]] {
+				missed = append(missed, id)
+			}
+		}
+		if found, err = b.newestByIDs(ctx, scope, collection, missed); err != nil {
 			return nil, err
 		}
 		out = append(out, found...)

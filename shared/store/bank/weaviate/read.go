@@ -198,7 +198,7 @@ func (b *Bank) Turns(ctx context.Context, scope memory.Scope, ids []string) ([]m
 
 // Session implements bank.Bank.
 func (b *Bank) Session(ctx context.Context, scope memory.Scope, sessionID string) (memory.SessionRecord, bool, error) {
-	results, err := b.readByIDs(ctx, scope, b.collections.session(), []string{sessionID}, whole)
+	results, err := b.newestByIDs(ctx, scope, b.collections.session(), []string{sessionID})
 	if err != nil || len(results) == 0 {
 		return memory.SessionRecord{}, false, err
 	}

@@ -74,10 +74,15 @@ func (b *Bank) putSession(ctx context.Context, scope memory.Scope, r memory.Sess
 // targets returns the states of the entries to close or release, and refuses those that neither exist nor
 // are written by the same Write.
 func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) (map[string]memory.Status, error) {
-	ids := bank.Targets(w)
-	known, err := b.statuses(ctx, scope, unique(ids))
+	ids := unique(bank.Targets(w))
+	results, err := b.newestByIDs(ctx, scope, b.collections.memory(), ids)
 	if err != nil {
 		return nil, err
+	}
+	known := make(map[string]memory.Status, len(results))
+	for _, r := range results {
+		o := open(r)
+		known[o.text(propEntryID)] = memory.Status(o.text(propStatus))
 	}
 	for _, m := range w.Put {
 		if _, exists := known[m.ID]; !exists {
@@ -85,31 +90,11 @@ func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) 
 		}
 	}
 	for _, id := range ids {
-		if _, ok := known[id]; ok {
-			continue
-		}
-		if known[id], err = b.statusOf(ctx, scope, id); err != nil {
-			return nil, err
+		if _, ok := known[id]; !ok {
+			return nil, fault.Terminal("write.target", "%s: %w", id, bank.ErrNotFound)
 		}
 	}
 	return known, nil
-}
-
-// statusOf returns the state of an entry that a search has not found, which is a terminal error where there is none. A search asks one
-// replica alone, which may have been away when the entry was written; by its id most of them are asked, and the one that lacks it gets it.
-func (b *Bank) statusOf(ctx context.Context, scope memory.Scope, id string) (memory.Status, error) {
-	found, err := b.rest.Data().ObjectsGetter().WithClassName(b.collections.memory()).WithTenant(scope.Tenant).
-		WithID(objectID(hashID(scope.User), id)).Do(ctx)
-	absent := refusedWith(err, http.StatusNotFound) || refusedWith(err, http.StatusUnprocessableEntity) // the entry, or the tenant
-	if err != nil && !absent {
-		return "", failed(ctx, "read memory "+id, err)
-	}
-	if absent || len(found) != 1 {
-		return "", fault.Terminal("write.target", "%s: %w", id, bank.ErrNotFound)
-	}
-	kept, _ := found[0].Properties.(map[string]any)
-	status, _ := kept[propStatus].(string)
-	return memory.Status(status), nil
 }
 
 // put creates the entries that do not exist. It creates one by one, because the server
@@ -237,20 +222,6 @@ func firstOfEach(closings []memory.Closing) []memory.Closing {
 		seen[c.ID] = true
 		return again
 	})
-}
-
-// statuses returns the states of the entries among ids that exist.
-func (b *Bank) statuses(ctx context.Context, scope memory.Scope, ids []string) (map[string]memory.Status, error) {
-	results, err := b.readByIDs(ctx, scope, b.collections.memory(), ids, only(propEntryID, propStatus))
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[string]memory.Status, len(results))
-	for _, r := range results {
-		o := open(r)
-		known[o.text(propEntryID)] = memory.Status(o.text(propStatus))
-	}
-	return known, nil
 }
 
 // upsert writes objects whose content does not change by repeating, or whose last version counts.
