@@ -173,6 +173,5 @@ func (c Config) activities(ctx context.Context, b *wiring.Builder, tel *telemetr
 		return nil, err
 	}
 	b.OnClose("bank", free)
-	b.Ready("weaviate", bank.Ping)
 	return &consolidation.Activities{Formers: formers.Find, Embedder: embedder, Bank: bank}, nil
 }

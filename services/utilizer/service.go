@@ -176,7 +176,6 @@ func (c Config) recaller(ctx context.Context, b *wiring.Builder, tel *telemetry.
 		return nil, err
 	}
 	b.OnClose("bank", free)
-	b.Ready("weaviate", bank.Ping)
 	win, free, err := c.Window.Open(tel)
 	if err != nil {
 		return nil, err

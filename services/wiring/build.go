@@ -48,11 +48,6 @@ func (b *Builder) OnClose(name string, free func() error) {
 	b.App.Close = append(b.App.Close, runner.Step{Name: name, Run: func(context.Context) error { return free() }})
 }
 
-// Ready adds a readiness check.
-func (b *Builder) Ready(name string, check func(context.Context) error) {
-	b.App.Ready = append(b.App.Ready, runner.Check{Name: name, Run: check})
-}
-
 // Background adds work.
 func (b *Builder) Background(tasks ...runner.Task) {
 	b.App.Background = append(b.App.Background, tasks...)

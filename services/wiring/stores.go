@@ -122,11 +122,14 @@ func (w Workflows) options(tel *telemetry.Telemetry) (client.Options, error) {
 	o := client.Options{HostPort: w.Addr, Namespace: w.Namespace, Logger: temporallog.NewStructuredLogger(tel.Log)}
 	o.ConnectionOptions.TLS = verified(w.TLS)
 	if w.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(w.Cert, w.Key)
-		if err != nil {
+		shown := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(w.Cert, w.Key)
+			return &pair, err
+		}
+		if _, err := shown(nil); err != nil {
 			return o, fault.Terminal("MNEME_TEMPORAL_TLS_CERT", "%w", err)
 		}
-		o.ConnectionOptions.TLS.Certificates = []tls.Certificate{pair}
+		o.ConnectionOptions.TLS.GetClientCertificate = shown // read for each connection: certificates are renewed while a service runs
 	}
 	if w.APIKey != "" {
 		o.Credentials = client.NewAPIKeyStaticCredentials(w.APIKey.Reveal())

@@ -29,8 +29,8 @@ func openTenants(t *testing.T, environ map[string]string) (*tenant.Registry, err
 	if err != nil {
 		return nil, err
 	}
-	if len(b.App.Background) != 1 || len(b.App.Ready) != 0 {
-		t.Errorf("%d tasks and %d checks", len(b.App.Background), len(b.App.Ready))
+	if len(b.App.Background) != 1 {
+		t.Errorf("%d tasks", len(b.App.Background))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -132,12 +132,12 @@ func (s *source) Next(ctx context.Context) (bus.Generation, error) {
 	return g, nil
 }
 
-// isConfigError reports whether waiting cannot help.
+// isConfigError reports whether waiting cannot help. Where rights are missing it may: an operator can grant them, and a broker that has
+// just started may not know them yet.
 func isConfigError(err error) bool {
 	for _, e := range []error{
 		kafkago.InvalidSessionTimeout, kafkago.InconsistentGroupProtocol, kafkago.InvalidGroupId,
-		kafkago.UnsupportedVersion, kafkago.UnsupportedSASLMechanism, kafkago.SASLAuthenticationFailed,
-		kafkago.GroupAuthorizationFailed, kafkago.TopicAuthorizationFailed,
+		kafkago.UnsupportedVersion, kafkago.UnsupportedSASLMechanism,
 	} {
 		if errors.Is(err, e) {
 			return true

@@ -12,8 +12,6 @@ type App struct {
 	Handler http.Handler
 	// Background runs from when the routes are open until the service ends.
 	Background []Task
-	// Ready is asked by /readyz; all must pass.
-	Ready []Check
 	// Close frees what build made, the last first. It runs whatever happened before.
 	Close []Step
 }
@@ -24,14 +22,6 @@ type Task struct {
 	Name string
 	// Run returns when ctx ends. Returning nil earlier means that there is nothing left to do;
 	// returning an error, or panicking, ends the service.
-	Run func(ctx context.Context) error
-}
-
-// Check tells whether something that the service needs is there.
-type Check struct {
-	// Name is public: /readyz shows it while the check fails. The error only goes to the log.
-	Name string
-	// Run must be cheap; it is asked at each probe and bounded by ctx.
 	Run func(ctx context.Context) error
 }
 

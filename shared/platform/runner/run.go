@@ -51,7 +51,7 @@ func Run(ctx context.Context, s Service, o Options) error {
 	for _, typo := range config.Unrecognized(o.Environ, s.rows) {
 		tel.Log.Warn("unknown variable", "variable", typo.Name, "meant", typo.Meant)
 	}
-	p := &process{loaded: l, tel: tel, health: newHealth(tel.Log)}
+	p := &process{loaded: l, tel: tel, health: &health{missing: "startup"}}
 	err = p.run(ctx, o)
 	flush, cancel := p.stage(ctx)
 	defer cancel()
@@ -89,7 +89,7 @@ func (p *process) run(ctx context.Context, o Options) error {
 	}
 	server.open(app.Handler)
 	tasks := startTaskGroup(ctx, app.Background)
-	p.health.ready(app.Ready)
+	p.health.lack("")
 	p.tel.Log.Info("started")
 	select {
 	case <-ctx.Done():

@@ -162,32 +162,6 @@ func TestAnswersEndTheirConnectionsBeforeTheServerCloses(t *testing.T) {
 	}
 }
 
-func TestReadyNamesFailingChecksWithoutInternals(t *testing.T) {
-	var down atomic.Bool
-	down.Store(true)
-	check := func(context.Context) error {
-		if down.Load() {
-			return errors.New("dial tcp 10.1.2.3: refused")
-		}
-		return nil
-	}
-	i := launch(t, serving(&runner.App{Ready: []runner.Check{
-		{Name: "redis", Run: check}, {Name: "bus", Run: func(context.Context) error { return nil }},
-	}}), nil)
-	await(t, func() bool { return slices.Equal(i.failing(), []string{"redis"}) })
-	if status, body := i.get("/readyz"); status != http.StatusServiceUnavailable || strings.Contains(body, "10.1.2.3") {
-		t.Errorf("answered %d %s", status, body)
-	}
-	down.Store(false)
-	i.awaitStatus("/readyz", http.StatusOK)
-	if err := i.end(); err != nil {
-		t.Error(err)
-	}
-	if n := strings.Count(i.log.String(), "readiness lost"); n != 1 {
-		t.Errorf("%d lines about one change:\n%s", n, i.log)
-	}
-}
-
 func TestBuildIsRetriedWhileADependencyIsAway(t *testing.T) {
 	var unavailable atomic.Bool
 	unavailable.Store(true)

@@ -81,14 +81,15 @@ func (b *Bank) Close() error {
 	return nil
 }
 
-// Ping implements bank.Bank: both REST and gRPC answer.
+// Ping implements bank.Bank: both REST and gRPC answer. Whether the server calls itself ready is not asked: it does not while another
+// node is away.
 func (b *Bank) Ping(ctx context.Context) error {
-	ready, err := b.rest.Misc().ReadyChecker().Do(ctx)
+	alive, err := b.rest.Misc().LiveChecker().Do(ctx)
 	if err != nil {
 		return failed(ctx, "reach weaviate", err)
 	}
-	if !ready {
-		return errors.New("reach weaviate: it is not ready")
+	if !alive {
+		return errors.New("reach weaviate: it is not alive")
 	}
 	reply, err := grpc_health_v1.NewHealthClient(b.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {

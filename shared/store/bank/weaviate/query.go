@@ -14,6 +14,7 @@ import (
 	"github.com/weaviate/weaviate-go-client/v4/weaviate/graphql"
 	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 )
@@ -147,7 +148,7 @@ func (b *Bank) aggregate(ctx context.Context, tenant, collection string, shape f
 		return 0, failed(ctx, "count "+collection, err)
 	}
 	if len(reply.Errors) > 0 {
-		return 0, fmt.Errorf("count %s: %s", collection, reply.Errors[0].Message)
+		return 0, fmt.Errorf("count %s: %w: %s", collection, fault.ErrUnavailable, reply.Errors[0].Message)
 	}
 	var counted map[string][]struct{ Meta struct{ Count int } }
 	raw, err := json.Marshal(reply.Data["Aggregate"])

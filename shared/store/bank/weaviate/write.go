@@ -243,15 +243,16 @@ func (b *Bank) upsert(ctx context.Context, objects []*models.Object) error {
 	return nil
 }
 
-// objectError returns why one object of a batch was not written, nil when it was.
+// objectError returns why one object of a batch was not written, nil when it was. What is sent was checked before, so that it is the
+// server which cannot: too few replicas answer, or a disk is full.
 func objectError(r models.ObjectsGetResponse) error {
 	if r.Result == nil || r.Result.Errors == nil || len(r.Result.Errors.Error) == 0 {
 		if r.Result != nil && r.Result.Status != nil && *r.Result.Status == models.ObjectsGetResponseAO2ResultStatusFAILED {
-			return fmt.Errorf("write %s %s: refused without a reason", r.Class, r.ID)
+			return fmt.Errorf("write %s %s: %w: refused without a reason", r.Class, r.ID, fault.ErrUnavailable)
 		}
 		return nil
 	}
-	return fmt.Errorf("write %s %s: %s", r.Class, r.ID, r.Result.Errors.Error[0].Message)
+	return fmt.Errorf("write %s %s: %w: %s", r.Class, r.ID, fault.ErrUnavailable, r.Result.Errors.Error[0].Message)
 }
 
 func turnObjects(collection string, scope memory.Scope, turns []memory.Turn) []*models.Object {
