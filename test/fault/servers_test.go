@@ -2,6 +2,7 @@ package fault_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,15 @@ func serverOutages(sys *harness.System) []outages {
 		{tenantRedis, sys.Servers.Redis, complaint{harness.Booster, "attempt failed", 4}},
 		{tenantKafka, sys.Servers.Broker, complaint{harness.Filter, "join the consumer group, trying on", 1}},
 	} {
-		end := func(t *testing.T) { must(t, s.server.Restart(t.Context())) }
+		end := func(t *testing.T) {
+			res, err := sys.HTTP().Get(sys.URL(t, harness.Utilizer) + "/readyz")
+			must(t, err)
+			must(t, res.Body.Close())
+			if res.StatusCode != http.StatusOK {
+				t.Errorf("without %s the utilizer is not ready (%s), and says no more what is the matter", s.name, res.Status)
+			}
+			must(t, s.server.Restart(t.Context()))
+		}
 		// Who misses it must be able to end in order, with exit code 0, and to start, while it is unavailable.
 		endLater := func(t *testing.T) {
 			func() {
