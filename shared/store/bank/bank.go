@@ -68,8 +68,6 @@ type Bank interface {
 	// CountMemories returns how many open entries of a tenant are kept, of all users: what an entry was before and what was retracted do not
 	// count. What is written at the same time may or may not count. It is for operators, as Owner is.
 	CountMemories(ctx context.Context, tenant string) (int, error)
-	// Ping reports whether the store can be reached.
-	Ping(ctx context.Context) error
 }
 
 // ListOptions selects a page of entries.

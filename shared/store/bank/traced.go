@@ -146,5 +146,3 @@ func (t traced) CountMemories(ctx context.Context, tenant string) (int, error) {
 	return call(ctx, t, "count_memories", func(ctx context.Context) (int, error) { return t.next.CountMemories(ctx, tenant) },
 		func(n int) int { return n })
 }
-
-func (t traced) Ping(ctx context.Context) error { return t.run(ctx, "ping", t.next.Ping) }

@@ -76,7 +76,6 @@ func methods(b bank.Bank) map[string]func(context.Context) error {
 			return err
 		},
 		"erase": func(ctx context.Context) error { return b.Erase(ctx, memory.Scope{Tenant: ana.Tenant, User: "nobody"}) },
-		"ping":  b.Ping,
 	}
 }
 

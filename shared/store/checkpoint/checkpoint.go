@@ -29,8 +29,6 @@ type Store interface {
 	Delete(ctx context.Context, run string, keys ...string) error
 	// DeleteRun forgets all of a run. It is idempotent.
 	DeleteRun(ctx context.Context, run string) error
-	// Ping reports whether the store can be reached.
-	Ping(ctx context.Context) error
 }
 
 // CheckSize is the terminal error of a body that is too large.

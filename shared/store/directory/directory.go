@@ -67,8 +67,6 @@ type Keys interface {
 type Directory interface {
 	Tenants
 	Keys
-	// Ping reports whether the directory can be reached.
-	Ping(ctx context.Context) error
 }
 
 // Valid returns a terminal error for a key that no directory takes: one without id, tenant or hash.

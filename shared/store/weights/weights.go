@@ -101,6 +101,4 @@ type Traces interface {
 type Store interface {
 	Tenants
 	Traces
-	// Ping reports whether the store can be reached.
-	Ping(ctx context.Context) error
 }

@@ -77,12 +77,6 @@ func (t *traced) Count(ctx context.Context, scope memory.Scope) (counts Counts, 
 	return t.next.Count(ctx, scope)
 }
 
-func (t *traced) Ping(ctx context.Context) (err error) {
-	ctx, span := t.tracer.Start(ctx, "memory.window.ping")
-	defer func() { finish(span, err) }()
-	return t.next.Ping(ctx)
-}
-
 func (t *traced) start(ctx context.Context, op string, scope memory.Scope) (context.Context, trace.Span) {
 	return t.tracer.Start(ctx, "memory.window."+op, trace.WithAttributes(
 		attrTenant.String(scope.Tenant), attrUser.String(scope.User)))

@@ -41,8 +41,6 @@ func (off) Recent(context.Context, memory.Scope, time.Time) ([]memory.Turn, erro
 func (off) Count(context.Context, memory.Scope) (window.Counts, error) {
 	return window.Counts{}, errOff
 }
-func (off) Ping(context.Context) error { return errOff }
-
 func newInmem(t *testing.T, l window.Limits) window.Window {
 	t.Helper()
 	w, err := inmem.New(l, nil)
@@ -59,7 +57,7 @@ func exercise(ctx context.Context, w window.Window) []error {
 	return []error{
 		w.Append(ctx, scope, []memory.Turn{{ID: "a", Text: "SECRETTEXT", Time: time.Unix(1, 0)}}),
 		w.Keep(ctx, scope, []window.Kept{{Turn: memory.Turn{ID: "b", Text: "SECRETTEXT", Time: time.Unix(1, 0)}, Until: time.Unix(2, 0)}}),
-		recent, w.Retire(ctx, scope, []string{"a"}), count, w.Reinstate(ctx, scope), w.Erase(ctx, scope), w.Ping(ctx),
+		recent, w.Retire(ctx, scope, []string{"a"}), count, w.Reinstate(ctx, scope), w.Erase(ctx, scope),
 	}
 }
 
@@ -106,7 +104,7 @@ func TestTracedSpans(t *testing.T) {
 			}
 			slices.Sort(names)
 			want := []string{
-				"memory.window.append", "memory.window.count", "memory.window.erase", "memory.window.keep", "memory.window.ping",
+				"memory.window.append", "memory.window.count", "memory.window.erase", "memory.window.keep",
 				"memory.window.recent",
 				"memory.window.reinstate", "memory.window.retire",
 			}

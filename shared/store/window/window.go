@@ -44,6 +44,4 @@ type Window interface {
 	Reinstate(ctx context.Context, scope memory.Scope) error
 	// Count returns how much of the user is kept.
 	Count(ctx context.Context, scope memory.Scope) (Counts, error)
-	// Ping reports whether the store can be reached.
-	Ping(ctx context.Context) error
 }

@@ -26,7 +26,6 @@ func readCases() []testCase {
 		{"pages are stable under writes", testPagesStable},
 		{"malformed tokens and limits are terminal", testBadPages},
 		{"a cancelled call says so", testCancelled},
-		{"the store can be reached", testPing},
 	}
 }
 
@@ -211,11 +210,5 @@ func testCancelled(t *testing.T, b bank.Bank) {
 	}
 	if err := b.Write(ctx, scope, put(entry(scope, 2, "Ana runs"))); !errors.Is(err, context.Canceled) {
 		t.Errorf("Write: got %v, want %v", err, context.Canceled)
-	}
-}
-
-func testPing(t *testing.T, b bank.Bank) {
-	if err := b.Ping(t.Context()); err != nil {
-		t.Errorf("Ping: %v", err)
 	}
 }

@@ -269,9 +269,6 @@ func (b *Bank) Owner(ctx context.Context, tenant, id string) (string, error) {
 	return owners[0], nil
 }
 
-// Ping implements bank.Bank.
-func (b *Bank) Ping(ctx context.Context) error { return ctx.Err() }
-
 // entries returns copies of the user's entries of the given states, all where there are none.
 func (b *Bank) entries(ctx context.Context, scope memory.Scope, statuses []memory.Status) ([]memory.Memory, error) {
 	if err := check(ctx, scope); err != nil {

@@ -60,7 +60,7 @@ func Open(ctx context.Context, cfg Config, model string, dimension int) (*Bank, 
 }
 
 func (b *Bank) prepare(ctx context.Context, model string) error {
-	if err := b.Ping(ctx); err != nil {
+	if err := b.reach(ctx); err != nil {
 		return err
 	}
 	if err := b.migrate(ctx); err != nil {
@@ -81,9 +81,9 @@ func (b *Bank) Close() error {
 	return nil
 }
 
-// Ping implements bank.Bank: both REST and gRPC answer. Whether the server calls itself ready is not asked: it does not while another
-// node is away.
-func (b *Bank) Ping(ctx context.Context) error {
+// reach asks whether both REST and gRPC answer. Whether the server calls itself ready is not asked: it does not while another node is
+// away.
+func (b *Bank) reach(ctx context.Context) error {
 	alive, err := b.rest.Misc().LiveChecker().Do(ctx)
 	if err != nil {
 		return failed(ctx, "reach weaviate", err)

@@ -29,7 +29,6 @@ const recovery = time.Minute
 // operations are the calls that need the server.
 func operations(b bank.Bank) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"ping": b.Ping,
 		"write": func(ctx context.Context) error {
 			return b.Write(ctx, ana, memory.Write{Put: []memory.Memory{entry("b", "Ana runs")}})
 		},

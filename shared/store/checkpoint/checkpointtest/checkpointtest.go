@@ -37,11 +37,6 @@ func Run(t *testing.T, factory Factory) {
 	t.Run("what is deleted is absent, and the rest is not", s.deletes)
 	t.Run("a run is forgotten in time after its last write", s.expiry)
 	t.Run("many write one run at a time", s.concurrent)
-	t.Run("ping", func(t *testing.T) {
-		if err := factory(t, time.Hour).Store.Ping(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	})
 }
 
 type suite struct{ factory Factory }

@@ -85,6 +85,3 @@ func (s *Store) DeleteRun(_ context.Context, name string) error {
 	delete(s.runs, name)
 	return nil
 }
-
-// Ping implements checkpoint.Store.
-func (*Store) Ping(context.Context) error { return nil }

@@ -120,14 +120,6 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	return nil
 }
 
-// Ping implements checkpoint.Store.
-func (s *Store) Ping(ctx context.Context) error {
-	if err := s.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ping checkpoint store: %w", err)
-	}
-	return nil
-}
-
 // name is the key of a run: no character of it means anything to a cluster.
 func (s *Store) name(run string) string {
 	sum := sha256.Sum256([]byte(run))

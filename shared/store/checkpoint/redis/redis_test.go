@@ -85,7 +85,6 @@ func TestServerAwayAndBack(t *testing.T) {
 		"put":        func() error { return s.Put(t.Context(), "run", "k", []byte("x")) },
 		"delete":     func() error { return s.Delete(t.Context(), "run", "other") },
 		"delete run": func() error { return s.DeleteRun(t.Context(), "other") },
-		"ping":       func() error { return s.Ping(t.Context()) },
 		"get": func() error {
 			if err := s.Put(t.Context(), "run", "k", nil); err != nil {
 				return err

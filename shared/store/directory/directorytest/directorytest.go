@@ -43,7 +43,6 @@ func Run(t *testing.T, factory Factory) {
 		t.Run("property: equal the model", s.model)
 	})
 	t.Run("what has no id is refused", s.refused)
-	t.Run("ping", s.ping)
 }
 
 type suite struct{ factory Factory }
@@ -104,11 +103,5 @@ func (s *suite) refused(t *testing.T) {
 		if err := d.CreateKey(t.Context(), k); err == nil {
 			t.Errorf("%s: a key was made", name)
 		}
-	}
-}
-
-func (s *suite) ping(t *testing.T) {
-	if err := s.factory(t).Ping(t.Context()); err != nil {
-		t.Fatalf("ping: %v", err)
 	}
 }

@@ -169,9 +169,6 @@ func (d *Directory) Touch(_ context.Context, tenantID, keyID string, at time.Tim
 	return nil
 }
 
-// Ping implements directory.Directory; memory can always be reached.
-func (d *Directory) Ping(context.Context) error { return nil }
-
 func copied(k access.Key) access.Key {
 	k.Scopes = slices.Clone(k.Scopes)
 	return k

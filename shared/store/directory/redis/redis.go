@@ -254,11 +254,3 @@ func (d *Directory) Touch(ctx context.Context, tenantID, keyID string, at time.T
 	}
 	return nil
 }
-
-// Ping implements directory.Directory.
-func (d *Directory) Ping(ctx context.Context) error {
-	if err := d.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ping directory: %w", err)
-	}
-	return nil
-}

@@ -184,9 +184,6 @@ func (s *Store) Count(_ context.Context, scope memory.Scope) (weights.Counts, er
 	return weights.Counts{Traces: len(u.traces), Events: len(u.events)}, nil
 }
 
-// Ping implements weights.Store; memory can always be reached.
-func (s *Store) Ping(context.Context) error { return nil }
-
 // user returns a user for a write, and forgets now and then who has nothing left: once in as many writes as there are users, so
 // that a write costs a constant on average.
 func (s *Store) user(scope memory.Scope) *user {

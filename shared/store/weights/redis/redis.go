@@ -144,14 +144,6 @@ func (s *Store) Commit(ctx context.Context, tenant string, c weights.Change) err
 	return nil
 }
 
-// Ping implements weights.Store.
-func (s *Store) Ping(ctx context.Context) error {
-	if err := s.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ping weights store: %w", err)
-	}
-	return nil
-}
-
 type tenantKeys struct{ state, versions string }
 
 func (s *Store) tenantKeys(tenant string) tenantKeys {

@@ -140,7 +140,6 @@ func calls(s *redis.Store) map[string]func(context.Context) error {
 		"traces":   func(ctx context.Context) error { _, err := s.Traces(ctx, ana, []string{"r"}); return err },
 		"erase":    func(ctx context.Context) error { return s.Erase(ctx, ana) },
 		"count":    func(ctx context.Context) error { _, err := s.Count(ctx, ana); return err },
-		"ping":     s.Ping,
 	}
 }
 

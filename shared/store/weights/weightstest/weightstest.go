@@ -48,7 +48,6 @@ func Run(t *testing.T, factory Factory) {
 	})
 	t.Run("isolation", s.isolation)
 	t.Run("property: equals the model", s.model)
-	t.Run("ping", s.ping)
 }
 
 // runs makes the tenants of several runs over one server differ.
@@ -77,10 +76,4 @@ func binary() []byte {
 		b[i] = byte(i)
 	}
 	return b
-}
-
-func (s *suite) ping(t *testing.T) {
-	if err := s.factory(t, wide).Store.Ping(t.Context()); err != nil {
-		t.Fatalf("ping: %v", err)
-	}
 }

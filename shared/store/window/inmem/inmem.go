@@ -176,9 +176,6 @@ func (w *Window) Count(_ context.Context, scope memory.Scope) (window.Counts, er
 	return window.Counts{Turns: len(u.turns), Retired: len(u.retired)}, nil
 }
 
-// Ping implements window.Window; memory can always be reached.
-func (w *Window) Ping(context.Context) error { return nil }
-
 // writable returns the user's window for a write, which also puts off its expiry.
 func (w *Window) writable(scope memory.Scope) *user {
 	now := w.now()

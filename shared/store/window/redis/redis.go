@@ -133,14 +133,6 @@ func (w *Window) Retire(ctx context.Context, scope memory.Scope, turnIDs []strin
 	return nil
 }
 
-// Ping implements window.Window.
-func (w *Window) Ping(ctx context.Context) error {
-	if err := w.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ping window store: %w", err)
-	}
-	return nil
-}
-
 // keys are the keys of one user, in the order the scripts expect.
 func (w *Window) keys(scope memory.Scope) []string {
 	sum := sha256.Sum256([]byte(scope.Key()))

@@ -59,7 +59,6 @@ func TestServerAwayAndBack(t *testing.T) {
 		"append": func(ctx context.Context) error { return w.Append(ctx, scope, turns) },
 		"recent": func(ctx context.Context) error { _, err := w.Recent(ctx, scope, time.Time{}); return err },
 		"retire": func(ctx context.Context) error { return w.Retire(ctx, scope, []string{"other"}) },
-		"ping":   w.Ping,
 	}
 	server.Close()
 	for name, op := range ops {

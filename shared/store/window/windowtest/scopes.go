@@ -79,9 +79,3 @@ func (s *suite) expiryPutOff(t *testing.T) {
 	mustAppend(t, b.Window, scope, turn("gone", 0))
 	wantIDs(t, b.Window, scope, "a", "b")
 }
-
-func (s *suite) ping(t *testing.T) {
-	if err := s.factory(t, wide).Window.Ping(t.Context()); err != nil {
-		t.Fatalf("ping: %v", err)
-	}
-}

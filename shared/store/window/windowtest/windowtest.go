@@ -79,7 +79,6 @@ func Run(t *testing.T, factory Factory) {
 		t.Run("a write puts expiry off", s.expiryPutOff)
 	})
 	t.Run("property: equals the model", s.model)
-	t.Run("ping", s.ping)
 }
 
 // runs makes the scopes of several runs over one server differ.
