@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
@@ -73,6 +74,7 @@ func newRun(t *testing.T, stores ...erasure.Store) *testsuite.TestWorkflowEnviro
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
 	env.SetStartTime(start)
 	erasure.Register(env)
 	env.RegisterActivity(&erasure.Activities{Stores: stores})

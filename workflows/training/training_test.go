@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"go.uber.org/goleak"
 
@@ -169,6 +170,7 @@ func newRun(t *testing.T, trainer training.Trainer, store checkpoint.Store) *tes
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
 	env.SetTestTimeout(time.Minute)
 	training.Register(env)
 	env.RegisterActivity(&training.Activities{Trainer: trainer, Store: store})
