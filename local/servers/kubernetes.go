@@ -90,27 +90,12 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return nil, fmt.Errorf("a control plane begins on a new directory: %w", err)
 	}
-	if err := start(nameEtcd, "https://%s/health", func(p ports) []string {
-		peer := "http://" + p.addr(rolePeer)
-		return []string{
-			"--data-dir", data, "--unsafe-no-fsync", "--log-level=warn",
-			"--listen-client-urls=https://" + p.addr(roleHTTP), "--advertise-client-urls=https://" + p.addr(roleHTTP),
-			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer,
-			"--client-cert-auth", "--trusted-ca-file", keys.ca, "--cert-file", keys.cert, "--key-file", keys.key,
-		}
-	}, roleHTTP, rolePeer); err != nil {
+	if err := start(nameEtcd, "https://%s/health", func(p ports) []string { return keys.etcd(p, data) }, roleHTTP, rolePeer); err != nil {
 		return nil, err
 	}
 	serving := []string{"--bind-address=" + loopback, "--tls-cert-file", keys.cert, "--tls-private-key-file", keys.key}
 	if err := start(nameAPIServer, "https://%s/readyz", func(p ports) []string {
-		return append([]string{
-			"--secure-port", p.text(roleHTTP), "--advertise-address=" + loopback, "--endpoint-reconciler-type=none",
-			"--etcd-servers=https://" + k.parts[0].addr(roleHTTP),
-			"--etcd-cafile", keys.ca, "--etcd-certfile", keys.cert, "--etcd-keyfile", keys.key,
-			"--client-ca-file", keys.ca, "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
-			"--service-account-issuer=https://kubernetes.default.svc",
-			"--service-account-key-file", keys.key, "--service-account-signing-key-file", keys.key,
-		}, serving...)
+		return append(keys.apiServer(p, k.parts[0].addr(roleHTTP)), serving...)
 	}, roleHTTP); err != nil {
 		return nil, err
 	}
@@ -145,4 +130,27 @@ func StartKubernetes(ctx context.Context, o Options) (_ *Kubernetes, err error) 
 	return k, start(nameKwok, "http://%s/healthz", func(p ports) []string {
 		return []string{"--kubeconfig", config, "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address", p.addr(roleHTTP)}
 	}, roleHTTP)
+}
+
+// etcd are etcd's arguments.
+func (a *authority) etcd(p ports, data string) []string {
+	peer := "http://" + p.addr(rolePeer)
+	return []string{
+		"--data-dir", data, "--unsafe-no-fsync", "--log-level=warn",
+		"--listen-client-urls=https://" + p.addr(roleHTTP), "--advertise-client-urls=https://" + p.addr(roleHTTP),
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer,
+		"--client-cert-auth", "--trusted-ca-file", a.ca, "--cert-file", a.cert, "--key-file", a.key,
+	}
+}
+
+// apiServer are those of the API server, but for how it serves.
+func (a *authority) apiServer(p ports, etcd string) []string {
+	return []string{
+		"--secure-port", p.text(roleHTTP), "--advertise-address=" + loopback, "--endpoint-reconciler-type=none",
+		"--etcd-servers=https://" + etcd,
+		"--etcd-cafile", a.ca, "--etcd-certfile", a.cert, "--etcd-keyfile", a.key,
+		"--client-ca-file", a.ca, "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file", a.key, "--service-account-signing-key-file", a.key,
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/test/harness"
@@ -176,19 +177,20 @@ func (r release) explain(t *testing.T) {
 func (r release) awaitSteady(t *testing.T) {
 	t.Helper()
 	var missing string
+	began := time.Now().Truncate(time.Second) // as events have it
 	defer func() {
 		if missing != "" {
 			t.Log(missing)
 		}
 	}()
 	harness.Await(t, r.namespace+" is steady", func(context.Context) (bool, error) {
-		missing = unsteady(r.get(t, r.namespace, "deployments,hpa,pods,events"))
+		missing = unsteady(r.get(t, r.namespace, "deployments,hpa,pods,events"), began)
 		return missing == "", nil
 	})
 }
 
-// unsteady is what is missing until everything is as it is wanted.
-func unsteady(all objects) string {
+// unsteady is what is missing until everything is as it is wanted. What was refused before it began has been tried again.
+func unsteady(all objects, began time.Time) string {
 	least := map[string]float64{}
 	for _, o := range all {
 		if o.kind() == "HorizontalPodAutoscaler" {
@@ -199,7 +201,8 @@ func unsteady(all objects) string {
 	for _, o := range all {
 		switch o.kind() {
 		case "Event":
-			if reason := at[string](o, "reason"); reason == "FailedCreate" {
+			last, _ := time.Parse(time.RFC3339, at[string](o, "lastTimestamp"))
+			if at[string](o, "reason") == "FailedCreate" && !last.Before(began) {
 				return fmt.Sprintf("refused: %s", at[string](o, "message"))
 			}
 		case "Pod":
@@ -276,6 +279,7 @@ func install(t *testing.T, r release) {
 	}
 	if strings.Contains(r.helm(t, "get", "hooks", "mneme"), "helm.sh/hook: test") {
 		r.helm(t, "test", "mneme", "--timeout=2m")
+		r.kubectl(t, "delete", "pod/mneme-test", "--namespace", r.namespace) // which stays, for its log
 	}
 }
 
@@ -367,19 +371,19 @@ func scale(t *testing.T, r release) {
 	}
 }
 
-// upgrade goes to the next set of values, and back to what was installed. Helm 4 leaves a number of replicas to whoever set it last, a
+// upgrade goes to the next set of values, and back to what was there before. Helm 4 leaves a number of replicas to whoever set it last, a
 // person or an autoscaler, and takes it back only where it is told to.
 func upgrade(t *testing.T, r release) {
 	var take []string
 	if !strings.Contains(filepath.Base(r.program), "helm3") {
 		take = []string{"--force-conflicts"}
 	}
+	before, _ := r.templates(t)
 	r.set(t, r.then, take...)
-	r.helm(t, append([]string{"rollback", "mneme", "1", "--wait", "--timeout=5m"}, take...)...)
+	r.helm(t, append([]string{"rollback", "mneme", "--wait", "--timeout=5m"}, take...)...)
 	r.awaitSteady(t)
-	first := r.helm(t, "get", "manifest", "mneme", "--revision=1")
-	if now := r.helm(t, "get", "manifest", "mneme"); now != first {
-		t.Errorf("after the rollback the manifest is\n%s\nwant\n%s", now, first)
+	if now, _ := r.templates(t); !reflect.DeepEqual(now, before) {
+		t.Errorf("after the rollback the pods are of\n%s\nwant\n%s", text(t, now), text(t, before))
 	}
 }
 

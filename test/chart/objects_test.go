@@ -348,7 +348,7 @@ func TestScalersWatchWhatIsRead(t *testing.T) {
 
 // free are the parts of values that have any keys: what Kubernetes or users name.
 var free = []string{"global", "requests", "limits", "commonLabels", "labels", "annotations", "nodeSelector", "podLabels", "podAnnotations",
-	"serviceAccountAnnotations", "podSecurityContext", "securityContext", "affinity", "variables"}
+	"serviceAccountAnnotations", "podSecurityContext", "securityContext", "affinity", "variables", "objects"}
 
 func TestTheSchemaIsStrict(t *testing.T) {
 	content, err := os.ReadFile(chart + "/values.schema.json")
@@ -367,6 +367,9 @@ func checkStrict(t *testing.T, path string, schema map[string]any) {
 	name := path[strings.LastIndex(path, ".")+1:]
 	if schema["type"] == "object" && schema["additionalProperties"] != false && !slices.Contains(free, name) {
 		t.Errorf("%s takes any key", path)
+	}
+	if items := at[map[string]any](schema, "items"); items != nil {
+		checkStrict(t, path, items)
 	}
 	for _, inner := range []string{"properties", "definitions"} {
 		for key, value := range at[map[string]any](schema, inner) {

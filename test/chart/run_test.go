@@ -7,7 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"net"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mneme-memory/mneme/test/harness"
 )
@@ -93,7 +94,11 @@ func (i installation) job(t *testing.T, kind, component string) {
 // start starts a component, and has it end in order with the test.
 func (i installation) start(t *testing.T, component, program string) {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(i.programs, program))
+	running, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(running, filepath.Join(i.programs, program))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	grace := at[int](i.all.of("Deployment")[component].pod(), "terminationGracePeriodSeconds")
+	cmd.WaitDelay = time.Duration(grace) * time.Second // then it is killed
 	cmd.Env = i.environ(component)
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
@@ -101,11 +106,13 @@ func (i installation) start(t *testing.T, component, program string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Errorf("%s: %v", component, err)
+		end()
+		// Of a process that has ended well, and only when it was told to, the context's error is what is left.
+		if err := cmd.Wait(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s did not end well when it was told to: %v", component, err)
 		}
-		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Logf("%s: %v\n%s", component, err, complaints.String())
+		if t.Failed() {
+			t.Logf("%s:\n%s", component, complaints.String())
 		}
 	})
 }
@@ -134,7 +141,11 @@ func TestWhatIsRenderedRuns(t *testing.T) {
 	i.job(t, "Job", "migrate")
 	for _, list := range components {
 		for _, component := range list {
-			i.addrs[component] = freeAddr(t)
+			addr, err := harness.FreeAddr()
+			if err != nil {
+				t.Fatal(err)
+			}
+			i.addrs[component] = addr
 		}
 	}
 	for program, list := range components {
@@ -146,17 +157,6 @@ func TestWhatIsRenderedRuns(t *testing.T) {
 		harness.Await(t, component+" is ready", func(ctx context.Context) (bool, error) { return ready(ctx, addr), nil })
 	}
 	i.job(t, "Pod", "test")
-}
-
-// freeAddr is an address that nobody listens at.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // ready asks as the readiness probe does.

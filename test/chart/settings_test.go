@@ -71,6 +71,10 @@ func TestEverySettingCanBeSet(t *testing.T) {
 
 func TestWhatIsNoSettingIsRefused(t *testing.T) {
 	env := func(setting string) map[string]any { return map[string]any{"extraEnv": map[string]any{setting: "8"}} }
+	authorities := env("SSL_CERT_DIR")
+	authorities["certificateAuthorities"] = map[string]any{"existingSecret": "x"}
+	of := func(place, setting string) map[string]any { return map[string]any{place: env(setting)} }
+	pod := func(job, setting string) map[string]any { return map[string]any{job: of("pod", setting)} }
 	for name, tt := range map[string]struct {
 		values map[string]any
 		want   string
@@ -80,6 +84,13 @@ func TestWhatIsNoSettingIsRefused(t *testing.T) {
 			"components.gateway.extraEnv.MNEME_BOOSTER_WORKERS: there is no such setting"},
 		"a secret":  {env("MNEME_LLM_API_KEY"), "is a secret, and set by the value model.apiKey"},
 		"telemetry": {env("OTEL_SERVICE_NAME"), "extraEnv.OTEL_SERVICE_NAME: there is no such setting"},
+
+		"a secret of all":     {of("defaults", "MNEME_KAFKA_PASSWORD"), "defaults.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
+		"the chart's":         {of("defaults", "MNEME_HTTP_ADDR"), "defaults.extraEnv.MNEME_HTTP_ADDR: is the chart's own to set"},
+		"a secret of a job":   {pod("migration", "MNEME_KAFKA_PASSWORD"), "migration.pod.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
+		"not of the job":      {pod("migration", "MNEME_BOOSTER_WORKERS"), "migration.pod.extraEnv.MNEME_BOOSTER_WORKERS: there is no such"},
+		"not of the test":     {pod("test", "MNEME_GATEWAY_URL"), "test.pod.extraEnv.MNEME_GATEWAY_URL: there is no such setting"},
+		"another's directory": {authorities, "extraEnv.SSL_CERT_DIR: is set by the value certificateAuthorities"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, tt.values))
@@ -156,6 +167,22 @@ func TestWrongValuesAreTold(t *testing.T) {
 		"tenants: directory, existingSecret or list is needed":                {"tenants": map[string]any{"directory": false}},
 		"embedding.kind: is endpoint":                                         {"embedding": map[string]any{"kind": "endpoint"}},
 		"test.existingSecret: is empty":                                       {"test": map[string]any{"enabled": true}},
+
+		"ingress.hosts: is empty":        {"ingress": map[string]any{"enabled": true}},
+		"httpRoute.parentRefs: is empty": {"httpRoute": map[string]any{"enabled": true}},
+		"service.loadBalancerClass: is given, and service.type is NodePort": {
+			"service": map[string]any{"type": "NodePort", "loadBalancerClass": "internal"}},
+		"service.loadBalancerSourceRanges: is given": {"service": map[string]any{"loadBalancerSourceRanges": []string{"10.0.0.0/8"}}},
+		"components.gateway.strategy.rollingUpdate: maxSurge and maxUnavailable are both 0": component("gateway",
+			map[string]any{"strategy": map[string]any{"rollingUpdate": map[string]any{"maxSurge": "0%"}}}),
+		"maxUnavailable": component("gateway", map[string]any{"maxUnavailable": 0}),
+		"certificateAuthorities: existingSecret and existingConfigMap": {
+			"certificateAuthorities": map[string]any{"existingSecret": "x", "existingConfigMap": "x"}},
+		"tenants: existingSecret and list": {"tenants": map[string]any{"existingSecret": "x", "list": []any{map[string]any{"id": "acme"}}}},
+		"apikeys":                          {"tenants": map[string]any{"list": []any{map[string]any{"id": "acme", "apikeys": []string{}}}}},
+		"defaults.image: would be":         {"defaults": map[string]any{"image": "x"}},
+		"replicas":                         {"migration": map[string]any{"pod": map[string]any{"replicas": 2}}},
+		"livenessProbe":                    {"test": map[string]any{"pod": map[string]any{"livenessProbe": map[string]any{}}}},
 	} {
 		t.Run(strings.ReplaceAll(want, ",", ""), func(t *testing.T) {
 			_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, values))

@@ -132,6 +132,9 @@ MNEME_GATEWAY_ORIGINS: {path: origins, value: {{ join "," $v.origins | quote }}}
 OTEL_EXPORTER_OTLP_ENDPOINT: {path: telemetry.endpoint, value: {{ $v.telemetry.endpoint | quote }}}
 MNEME_TELEMETRY_SAMPLE_RATIO: {path: telemetry.sampleRatio, value: {{ $v.telemetry.sampleRatio | toString | quote }}}
 MNEME_LOG_LEVEL: {path: telemetry.logLevel, value: {{ $v.telemetry.logLevel | quote }}}
+{{- if include "mneme.ca" . }}
+SSL_CERT_DIR: {path: certificateAuthorities, value: ""}
+{{- end }}
 {{- end -}}
 
 {{/* Secrets that settings come from: the setting, the path of the values, and where it is. */}}
@@ -167,14 +170,15 @@ OTEL_EXPORTER_OTLP_HEADERS: {path: telemetry.headers, name: {{ $v.telemetry.head
 {{- if and (kindIs "float64" .) (eq (float64 (int64 .)) .) }}{{ int64 . }}{{ else }}{{ . }}{{ end -}}
 {{- end -}}
 
-{{/* The further variables of a component: those of all that its binary knows, or that no setting of Mneme is, then its own. */}}
+{{/* The further variables of a component, those of all, then its own: what its binary knows, or is no setting of Mneme. */}}
 {{- define "mneme.extraEnv" -}}
 {{- $known := index (include "mneme.known" .root | fromYaml).binaries (.c.reads | default .c.binary) -}}
 {{- $out := dict -}}
-{{- range $name, $value := .root.Values.extraEnv -}}
+{{- range list .root.Values.extraEnv .c.extraEnv -}}
+{{- range $name, $value := . -}}
 {{- if or (has $name $known) (not (regexMatch "^(MNEME|OTEL)_" $name)) -}}{{- $_ := set $out $name $value -}}{{- end -}}
 {{- end -}}
-{{- range $name, $value := .c.extraEnv -}}{{- $_ := set $out $name $value -}}{{- end -}}
+{{- end -}}
 {{- toYaml $out -}}
 {{- end -}}
 
@@ -187,10 +191,11 @@ OTEL_EXPORTER_OTLP_HEADERS: {path: telemetry.headers, name: {{ $v.telemetry.head
 {{- $out = append $out (dict "name" $name "valueFrom" (dict "secretKeyRef" (dict "name" $s.name "key" $s.key))) -}}
 {{- end -}}
 {{- end -}}
-{{- range $name, $value := include "mneme.extraEnv" . | fromYaml -}}
+{{- $extra := include "mneme.extraEnv" . | fromYaml -}}
+{{- range $name, $value := $extra -}}
 {{- if kindIs "map" $value -}}{{- $out = append $out (dict "name" $name "valueFrom" $value) -}}{{- end -}}
 {{- end -}}
-{{- if dig "limits" "memory" "" (.c.resources | default dict) -}}
+{{- if and (dig "limits" "memory" "" (.c.resources | default dict)) (not (hasKey $extra "GOMEMLIMIT")) -}}
 {{- /* The collector works harder before the limit is reached instead of being killed there. */ -}}
 {{- $out = append $out (dict "name" "GOMEMLIMIT" "valueFrom" (dict "resourceFieldRef" (dict "containerName" .c.name "resource" "limits.memory"))) -}}
 {{- end -}}

@@ -21,12 +21,12 @@ app.kubernetes.io/component: {{ . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
-{{- with .root.Values.commonLabels }}
+{{- with merge (deepCopy (.podLabels | default dict)) .root.Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
 
-{{/* metadata of an object. Give root, name (of the component, if any), suffix (of the object), annotations (if any). */}}
+{{/* metadata of an object. Give root, name (of the component, if any), suffix (of the object), annotations, podLabels (if any). */}}
 {{- define "mneme.metadata" -}}
 name: {{ include "mneme.fullname" .root }}{{ with .suffix | default .name }}-{{ . }}{{ end }}
 namespace: {{ .root.Release.Namespace }}
@@ -106,7 +106,8 @@ affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- if .job }}
-restartPolicy: {{ .restartPolicy | default "OnFailure" }}
+{{- /* With OnFailure the last attempt would take its pod, and so its log, with it. */}}
+restartPolicy: Never
 {{- else }}
 terminationGracePeriodSeconds: {{ include "mneme.grace" . }}
 {{- with $c.topologySpread }}
