@@ -1,5 +1,6 @@
 # The images of Mneme: `docker build --target gateway .`, and so for each service and for the command line, mneme. Each holds one static
-# binary, certificates and the licences of what is in it, and nothing else. The same sources give the same binaries.
+# binary, certificates and the licences of what is in it, and nothing else. The same sources give the same binaries: the compiler's version
+# is exact. Certificates are of the day the base was made: `--build-context golang:1.26.10=docker-image://golang@sha256:...` takes one by digest.
 FROM golang:1.26.10 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -73,6 +73,7 @@ type board struct {
 		GridPos    struct{ X, Y, W, H int }
 		Targets    []struct {
 			Expr       string
+			Query      string // of traces
 			Datasource source
 		}
 	}

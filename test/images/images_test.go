@@ -7,16 +7,24 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"log"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,57 +42,165 @@ var mains = map[string]string{
 	"booster": "./services/booster/cmd/booster", "mneme": "./cmd/mneme",
 }
 
-// build builds a command as the Dockerfile does, from the sources in a folder.
-func build(t *testing.T, sources, name, to string) {
+// build builds all commands as the Dockerfile does, from the sources in a folder, into a folder.
+func build(t *testing.T, sources, to string, env ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", to, mains[name])
-	cmd.Dir, cmd.Env = sources, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", to + "/"}
+	cmd := exec.CommandContext(t.Context(), "go", slices.AppendSeq(args, maps.Values(mains))...)
+	cmd.Dir, cmd.Env = sources, append(append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS="), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", name, err, out)
+		t.Fatalf("build: %v\n%s", err, out)
 	}
 }
 
+// built is the folder of binaries that all tests use.
+var built = filepath.Join(os.TempDir(), fmt.Sprintf("mneme-images-%d", os.Getpid()))
+
+var buildOnce sync.Once
+
+func binaries(t *testing.T) string {
+	t.Helper()
+	buildOnce.Do(func() { build(t, "../..", built) })
+	return built
+}
+
+func TestMain(m *testing.M) {
+	if root := os.Getenv("MNEME_TEST_ROOT"); root != "" {
+		fmt.Fprintln(os.Stderr, enter(root))
+		os.Exit(3)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(built)
+	os.Exit(code)
+}
+
+// enter becomes the program of an image: in a root folder that cannot be written to, as the images' user. It returns where that fails.
+func enter(root string) error {
+	const ambient, clearAll = 47, 4 // of prctl
+	mount := func(from string, flags uintptr) error { return syscall.Mount(from, root, "", flags, "") }
+	if err := errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), mount(root, syscall.MS_BIND),
+		mount("", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY|syscall.MS_NOSUID|syscall.MS_NODEV),
+		syscall.Chroot(root), os.Chdir("/")); err != nil {
+		return err
+	}
+	if os.Getuid() == 0 {
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(user), syscall.Setuid(user)); err != nil {
+			return err
+		}
+	} else if _, _, err := syscall.RawSyscall6(syscall.SYS_PRCTL, ambient, clearAll, 0, 0, 0, 0); err != 0 {
+		return err
+	}
+	if err := os.WriteFile("/written", nil, 0o600); !errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("the root folder is not read-only: %w", err)
+	}
+	if os.Getuid() != user || os.Getgid() != user {
+		return fmt.Errorf("the user is %d:%d", os.Getuid(), os.Getgid())
+	}
+	return syscall.Exec(os.Args[1], os.Args[1:], slices.DeleteFunc(os.Environ(), func(e string) bool { //nolint:gosec // the image's
+		return strings.HasPrefix(e, "MNEME_TEST_ROOT=")
+	}))
+}
+
+// image is the command of an image: its binary and certificates in a root folder of their own, and nothing else.
+func image(ctx context.Context, t *testing.T, name string, authority *x509.Certificate, args ...string) *exec.Cmd {
+	t.Helper()
+	root := t.TempDir()
+	certs := filepath.Join(root, "etc/ssl/certs")
+	content, err1 := os.ReadFile(filepath.Join(binaries(t), name))
+	err2 := os.WriteFile(filepath.Join(root, name), content, 0o755) //nolint:gosec // is run
+	err3 := os.MkdirAll(certs, 0o755)                               //nolint:gosec // as in the image
+	err4 := os.WriteFile(filepath.Join(certs, "ca-certificates.crt"),
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Raw}), 0o644) //nolint:gosec // is read by all
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	for dir := root; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the user has to reach it
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, self, append([]string{"/" + name}, args...)...)
+	cmd.Env, cmd.SysProcAttr = []string{"MNEME_TEST_ROOT=" + root}, alone()
+	return cmd
+}
+
 func TestServicesRunAloneInTheirImages(t *testing.T) {
+	binaries(t) // which takes longer than a service is given
 	for name := range mains {
 		if name == "mneme" {
-			continue
+			continue // ends by itself: TestCommandLineRunsAloneInItsImage
 		}
 		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
-			build(t, "../..", name, filepath.Join(root, name))
-			for dir := root; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-				if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the user has to reach it, and may not write
-					t.Fatal(err)
-				}
-			}
+			// What it tells of itself reaches a collector whose certificate is of an authority of the image.
+			var told atomic.Int64
+			collector := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Add(1) }))
+			defer collector.Close()
+			collector.Config.ErrorLog = log.New(io.Discard, "", 0)
 			port := freePort(t)
 			var log bytes.Buffer
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "/"+name)
-			cmd.Dir, cmd.Stdout, cmd.Stderr = "/", &log, &log
-			cmd.Env = []string{
-				"MNEME_HTTP_ADDR=127.0.0.1:" + port, "MNEME_METRICS_ADDR=127.0.0.1:0", "MNEME_TENANTS_FILE=-", "MNEME_TENANTS_DIRECTORY=true",
-				"MNEME_INTERNAL_SECRET=sixteen-bytes-or-more", "MNEME_DRAIN_DELAY=200ms",
+			cmd := image(ctx, t, name, collector.Certificate())
+			cmd.Stdout, cmd.Stderr = &log, &log
+			cmd.Env = append(cmd.Env,
+				"MNEME_HTTP_ADDR=127.0.0.1:"+port, "MNEME_METRICS_ADDR=127.0.0.1:0", "MNEME_TENANTS_FILE=-", "MNEME_TENANTS_DIRECTORY=true",
+				"MNEME_INTERNAL_SECRET=sixteen-bytes-or-more", "MNEME_DRAIN_DELAY=1s", "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL,
 				// Nothing is there yet: a service lives, and waits for what it needs.
 				"MNEME_KAFKA_BROKERS=127.0.0.1:1", "MNEME_REDIS_ADDRS=127.0.0.1:1", "MNEME_TEMPORAL_ADDR=127.0.0.1:1",
 				"MNEME_WEAVIATE_HTTP=127.0.0.1:1", "MNEME_WEAVIATE_GRPC=127.0.0.1:1",
-			}
-			cmd.SysProcAttr = alone(root)
+			)
 			if err := cmd.Start(); err != nil {
 				t.Fatalf("start in a root of its own: %v", err)
 			}
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
-			await(t, ended, &log, "http://127.0.0.1:"+port+"/healthz", http.StatusOK)
-			await(t, ended, &log, "http://127.0.0.1:"+port+"/readyz", http.StatusServiceUnavailable)
+			await(t, ended, &log, "http://127.0.0.1:"+port+"/healthz", http.StatusOK, "")
+			await(t, ended, &log, "http://127.0.0.1:"+port+"/readyz", http.StatusServiceUnavailable, "")
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
+			// It says that it ends while it still listens, so that nobody sends it more.
+			await(t, ended, &log, "http://127.0.0.1:"+port+"/readyz", http.StatusServiceUnavailable, "shutdown")
 			if err := <-ended; err != nil {
 				t.Errorf("after SIGTERM: %v\n%s", err, log.String())
 			}
+			if told.Load() == 0 {
+				t.Errorf("nothing reached the collector over TLS\n%s", log.String())
+			}
 		})
+	}
+}
+
+// What operators run in its image asks an address whose certificate is of an authority of the image.
+func TestCommandLineRunsAloneInItsImage(t *testing.T) {
+	binaries(t)
+	asked := make(chan string, 1)
+	services := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.URL.Path:
+		default:
+		}
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer services.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := image(ctx, t, "mneme", services.Certificate(), "recall", "--addr", services.URL, "--key", "k", "--user", "u", "--query", "tea")
+	out, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.ExitCode() == 3 {
+		t.Errorf("ended with %v\n%s", err, out)
+	}
+	select {
+	case path := <-asked:
+		if path != "/mneme.v1.UtilizerService/Recall" {
+			t.Errorf("asked %s", path)
+		}
+	default:
+		t.Errorf("nothing was asked over TLS\n%s", out)
 	}
 }
 
@@ -102,42 +218,43 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// alone has a process see nothing but a folder, and run as the images' user: by root's rights, or in a namespace of its own.
-func alone(root string) *syscall.SysProcAttr {
+// alone gives a process mounts of its own, by root's rights or in a namespace where it is the images' user.
+func alone() *syscall.SysProcAttr {
 	if os.Geteuid() == 0 {
-		return &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: user, Gid: user}}
+		return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	}
+	const chroot, admin = 18, 21
 	return &syscall.SysProcAttr{
-		Chroot: root, Cloneflags: syscall.CLONE_NEWUSER,
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, AmbientCaps: []uintptr{chroot, admin},
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getgid(), Size: 1}},
 	}
 }
 
-func await(t *testing.T, ended <-chan error, log *bytes.Buffer, url string, want int) {
+func await(t *testing.T, ended <-chan error, log *bytes.Buffer, url string, want int, says string) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		res, err := http.Get(url) //nolint:gosec,noctx // the test's own
 		if err == nil {
-			_, _ = io.Copy(io.Discard, res.Body)
+			body, _ := io.ReadAll(res.Body)
 			_ = res.Body.Close()
-			if res.StatusCode == want {
+			if res.StatusCode == want && strings.Contains(string(body), says) {
 				return
 			}
 		}
 		select {
 		case <-tick.C:
 		case err := <-ended:
-			t.Fatalf("ended (%v) before %s answered %d\n%s", err, url, want, log.String())
+			t.Fatalf("ended (%v) before %s answered %d %s\n%s", err, url, want, says, log.String())
 		case <-t.Context().Done():
 			t.Fatalf("%s did not answer %d", url, want)
 		}
 	}
 }
 
-// The same sources give the same binary, wherever they lie.
+// The same sources give the same binaries, wherever they lie, and not only because the second build finds what the first one compiled.
 func TestBinariesAreReproducible(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "elsewhere")
 	if err := os.Mkdir(copied, 0o750); err != nil {
@@ -148,18 +265,20 @@ func TestBinariesAreReproducible(t *testing.T) {
 	if out, err := archive.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var sums [][32]byte
-	for _, sources := range []string{"../..", copied} {
-		binary := filepath.Join(t.TempDir(), "gateway")
-		build(t, sources, "gateway", binary)
-		content, err := os.ReadFile(binary) //nolint:gosec // just built
-		if err != nil {
-			t.Fatal(err)
+	again := t.TempDir()
+	build(t, copied, again, "GOCACHE="+t.TempDir())
+	for name := range mains {
+		var sums [2][32]byte
+		for i, dir := range []string{binaries(t), again} {
+			content, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // just built
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums[i] = sha256.Sum256(content)
 		}
-		sums = append(sums, sha256.Sum256(content))
-	}
-	if sums[0] != sums[1] {
-		t.Error("two builds differ")
+		if sums[0] != sums[1] {
+			t.Errorf("two builds of %s differ", name)
+		}
 	}
 }
 
