@@ -1,0 +1,81 @@
+//go:build cluster
+
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mneme-memory/mneme/local/servers"
+	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/platform/config"
+	"github.com/mneme-memory/mneme/test/harness"
+)
+
+// TestAllReadersOfAGroupDie kills all replicas of the filter at the same time, and starts others at once: Apache Kafka gives them nothing
+// before the sessions of the dead have ended, for which there is no one left who could be asked.
+func TestAllReadersOfAGroupDie(t *testing.T) {
+	const tenant, replicas = "read", 2
+	broker, err := servers.StartJavaKafka(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}})
+	must(t, err)
+	t.Cleanup(func() { stopAll(t, broker) })
+	tenants := &harness.System{Servers: &harness.Servers{Dir: t.TempDir()}}
+	must(t, tenants.AddTenants(harness.Tenant{ID: tenant}))
+	environ := map[string]string{
+		"MNEME_KAFKA_BROKERS": broker.Addr(), "MNEME_KAFKA_PARTITIONS": "4", "MNEME_KAFKA_REPLICAS": "1",
+		"MNEME_TENANTS_FILE": tenants.Servers.TenantsFile(),
+	}
+	cfg, err := config.Load[wiring.Bus](environ)
+	must(t, err)
+	must(t, wiring.Migration{Bus: cfg}.Topics(t.Context(), "migrate"))
+	opened, err := cfg.Open(t.Context(), "test", newTelemetry(t))
+	must(t, err)
+	t.Cleanup(func() { must(t, opened.Close()) })
+	programs, err := harness.Programs(t.Context())
+	must(t, err)
+	start := func(generation int) (started []*harness.Process) {
+		for i := range replicas {
+			addr, err := harness.FreeAddr()
+			must(t, err)
+			environ["MNEME_HTTP_ADDR"] = addr
+			name := fmt.Sprintf("%s-%d-%d", harness.Filter, generation, i)
+			log := filepath.Join(tenants.Servers.Dir, name+".log")
+			p := harness.NewProcess(name, filepath.Join(programs, harness.Filter), addr, log, environ)
+			must(t, p.Start())
+			t.Cleanup(func() { must(t, p.Kill(context.WithoutCancel(t.Context()))) })
+			started = append(started, p)
+		}
+		return started
+	}
+	addrs := []string{broker.Addr()}
+	speaking := startClient(t, "publish", func(ctx context.Context, n int) error {
+		msgs, err := harness.Encode(harness.Events(tenant, "", spoken(n%people, n/people))...)
+		if err != nil {
+			return err
+		}
+		return opened.Publisher.Publish(ctx, msgs...)
+	})
+	first := start(1)
+	awaitWorking(t, broker.Addr(), filterGroup, replicas)
+	watch := watchHandovers(t, addrs, filterGroup)
+	goOn(t, speaking)
+	var g errgroup.Group
+	for _, p := range first {
+		g.Go(func() error { return p.Kill(t.Context()) })
+	}
+	must(t, g.Wait())
+	start(2)
+	goOn(t, speaking)
+	speaking.report(t, bounds{pause: 30 * time.Second})
+	left := watchGroup(t, addrs, filterGroup)
+	harness.Await(t, "all is read", func(ctx context.Context) (bool, error) {
+		err := left.look(ctx)
+		return err == nil && left.behind() == 0, nil
+	})
+	watch.report(t, time.Minute)
+}
