@@ -8,12 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,13 +56,12 @@ func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
 	goOnBy(t, 1, speaking...)
 	before.backUp(t, saved)
 	goOnBy(t, 1, speaking...)
-	for i, c := range speaking {
+	for _, c := range speaking {
 		c.report(t, bounds{pause: 45 * time.Second})
-		for n := range c.made {
-			sessions = append(sessions, spoken(i, n))
-		}
 	}
-	before.publish(t, sessions[2:3], sessions)
+	rest := sessions[2:]
+	sessions = append(sessions, said(speaking)...)
+	before.publish(t, rest, sessions)
 	want, wantProfile := before.remembered(t, sessions), before.profile(t)
 	before.end(t)
 
@@ -79,8 +76,8 @@ func TestEveryStoreIsRestoredFromItsBackup(t *testing.T) {
 		t.Errorf("a tenant that was made before: %v", err)
 	}
 	got, gotProfile := after.remembered(t, sessions), after.profile(t)
-	if !slices.Equal(want, got) {
-		t.Errorf("restored are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	if d := harness.Diff(want, got); d != "" {
+		t.Errorf("what is restored is not what there was:\n%s", d)
 	}
 	if gotProfile != wantProfile || gotProfile == "" {
 		t.Errorf("recall says\n%s\nwant\n%s", gotProfile, wantProfile)
@@ -153,15 +150,14 @@ func (s *stores) publish(t *testing.T, said, formed []dataset.Session) {
 }
 
 // remembered are the memories of all who said sessions.
-func (s *stores) remembered(t *testing.T, sessions []dataset.Session) (out []string) {
+func (s *stores) remembered(t *testing.T, sessions []dataset.Session) (out []harness.Entry) {
 	t.Helper()
 	users := map[string]bool{}
 	for _, said := range sessions {
 		users[said.User] = true
 	}
-	for _, u := range slices.Sorted(maps.Keys(users)) {
-		out = append(out, u)
-		out = append(out, remembered(t, s.sys, whose, u)...)
+	for u := range users {
+		out = append(out, s.sys.Snapshot(t, whose, u)...)
 	}
 	return out
 }

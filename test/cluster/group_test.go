@@ -18,7 +18,7 @@ import (
 )
 
 // TestAllReadersOfAGroupDie kills all replicas of the filter at the same time, and starts others at once: Apache Kafka gives them nothing
-// before the sessions of the dead have ended, for which there is no one left who could be asked.
+// before the sessions of the dead have ended.
 func TestAllReadersOfAGroupDie(t *testing.T) {
 	const tenant, replicas = "read", 2
 	broker, err := servers.StartJavaKafka(t.Context(), servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}})

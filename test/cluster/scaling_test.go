@@ -51,10 +51,10 @@ func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
 	}
 	t.Logf("the slowest end after SIGTERM was that of %s: %v", c.slow, c.slowest.Round(100*time.Millisecond))
 	sessions := fill.end()
-	c.awaitFormed(t, tenant, sessions)
+	awaitFormed(t, client, sessions)
 	t.Logf("all formed after %v", time.Since(began).Round(time.Second))
 	watch.report(t, longestHandover)
-	c.settled(t, tenant, calm, sessions)
+	sameAsCalm(t, c.System, tenant, calm, sessions)
 }
 
 const (

@@ -5,8 +5,6 @@ package cluster_test
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,17 +21,6 @@ const (
 	formedEach = 2
 )
 
-// remembered are a user's memories, a line each, without what derives from the tenant.
-func remembered(t *testing.T, sys *harness.System, tenant, user string) []string {
-	t.Helper()
-	var out []string
-	for _, e := range sys.Snapshot(t, tenant, user) {
-		out = append(out, fmt.Sprintf("v%d %s %s %q from %v after %d", e.Version, e.Status, e.Kind, e.Content, e.Sources, len(e.Predecessors)))
-	}
-	slices.Sort(out)
-	return out
-}
-
 // startSpeakers has speakers say one session after the other, the next when the one before is formed.
 func startSpeakers(t *testing.T, sys *harness.System, tenant string) []*client {
 	t.Helper()
@@ -46,29 +33,59 @@ func startSpeakers(t *testing.T, sys *harness.System, tenant string) []*client {
 	return clients
 }
 
-// sameAsCalm tells a calm tenant, once nothing dies any more, what speakers who have ended told another, and holds the memories of both
-// against each other.
-func sameAsCalm(t *testing.T, sys *harness.System, tenant, calm string, clients []*client) {
-	t.Helper()
-	said := make([][]dataset.Session, len(clients))
+// said is what speakers who have ended have published.
+func said(clients []*client) (out []dataset.Session) {
 	for i, c := range clients {
 		for n := range c.made {
-			said[i] = append(said[i], spoken(i, n))
-		}
-		sys.AwaitFormed(t, tenant, said[i]...)
-		sys.Publish(t, calm, said[i]...)
-	}
-	for i, all := range said {
-		sys.AwaitFormed(t, calm, all...)
-		want, got := remembered(t, sys, calm, user(i)), remembered(t, sys, tenant, user(i))
-		t.Logf("%s: %d sessions formed, %d memories", user(i), len(all), len(got))
-		if !slices.Equal(want, got) {
-			t.Errorf("%s has other memories than where nothing died:\n%s\nwant\n%s", user(i), strings.Join(got, "\n"), strings.Join(want, "\n"))
+			out = append(out, spoken(i, n))
 		}
 	}
-	if letters := sys.DeadLetters(t, tenant+"/"); len(letters) != 0 {
-		t.Errorf("%d dead letters, the first because of %q", len(letters), letters[0].GetReason())
+	return out
+}
+
+// sameAsCalm tells a calm tenant, once nothing dies or is replaced any more, the same as another, and holds what becomes of both against
+// each other.
+func sameAsCalm(t *testing.T, sys *harness.System, tenant, calm string, sessions []dataset.Session) {
+	t.Helper()
+	awaitFormed(t, sys.Client(tenant), sessions)
+	began := time.Now()
+	sys.Publish(t, calm, sessions...)
+	awaitFormed(t, sys.Client(calm), sessions)
+	took := time.Since(began)
+	want := harness.AwaitSame(t, func(ctx context.Context) (want, got harness.State, err error) {
+		if want, err = harness.ReadState(ctx, calm, sys.Client(calm), sessions); err == nil {
+			got, err = harness.ReadState(ctx, tenant, sys.Client(tenant), sessions)
+		}
+		return want, got, err
+	})
+	for _, part := range []string{"STATUS_ACTIVE", "STATUS_SUPERSEDED", " v2 ", " recent "} {
+		if !want.Has(part) {
+			t.Errorf("the undisturbed tenant has nothing with %q", part)
+		}
 	}
+	for _, letter := range sys.DeadLetters(t, tenant+"/") {
+		t.Errorf("a dead letter: %s", letter.GetReason())
+	}
+	t.Logf("%d sessions came to %d lines of state; published at once and undisturbed they were formed in %v", len(sessions), len(want),
+		took.Round(time.Second))
+}
+
+// patience is how long it may take until everything is formed: killed replicas are waited for by consumer groups, and then by Temporal.
+const patience = 4 * time.Minute
+
+// awaitFormed waits until sessions are formed, one after the other: each question costs a workflow's worker some work.
+func awaitFormed(t *testing.T, client harness.Client, sessions []dataset.Session) {
+	t.Helper()
+	began, tick := time.Now(), time.NewTicker(100*time.Millisecond)
+	defer tick.Stop()
+	for _, s := range sessions {
+		for harness.Formed(t.Context(), client, []dataset.Session{s}) == 0 {
+			if <-tick.C; time.Since(began) > patience {
+				t.Fatalf("session %s of %s is not formed after %v", s.ID, s.User, patience)
+			}
+		}
+	}
+	t.Logf("all sessions are formed, waited for %v", time.Since(began).Round(time.Second))
 }
 
 func user(i int) string { return fmt.Sprint("u", i) }

@@ -43,7 +43,7 @@ func TestNodesOfTemporalDie(t *testing.T) {
 	for _, c := range clients {
 		c.report(t, bounds{pause: 90 * time.Second})
 	}
-	sameAsCalm(t, sys, struck, calmTenant, clients)
+	sameAsCalm(t, sys, struck, calmTenant, said(clients))
 	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
 }
 

@@ -77,7 +77,7 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 	for _, c := range slices.Concat(speaking, others) {
 		c.report(t, bounds{pause: 45 * time.Second})
 	}
-	sameAsCalm(t, sys, tenant, calmTenant, speaking)
+	sameAsCalm(t, sys, tenant, calmTenant, said(speaking))
 
 	var banks []bank.Bank
 	for _, n := range nodes {
