@@ -200,10 +200,14 @@ func (s *stores) backUp(t *testing.T, to string) {
 	must(t, os.CopyFS(filepath.Join(to, "redis"), os.DirFS(filepath.Join(s.dir, "redis"))))
 	must(t, c.ConfigSet(t.Context(), "auto-aof-rewrite-percentage", "100").Err())
 
+	// Weaviate saves one collection after the other: of a session that is written between two it would have turns without their memories.
+	s.sys.Stop(t, harness.Booster)
 	s.backup(t, http.MethodPost, "", map[string]string{"id": backupID})
 	harness.Await(t, "Weaviate is saved", func(context.Context) (bool, error) {
 		return s.backup(t, http.MethodGet, "/"+backupID, nil) == "SUCCESS", nil
 	})
+	s.sys.Launch(t, harness.Booster)
+	s.sys.AwaitReady(t, harness.Booster)
 	must(t, os.CopyFS(filepath.Join(to, "weaviate", servers.BackupFolder), os.DirFS(filepath.Join(s.dir, "weaviate", servers.BackupFolder))))
 }
 
