@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -67,6 +68,9 @@ func (p *Postgres) Run(ctx context.Context, program string, args ...string) ([]b
 	}
 	cmd.Env = append(inheritedEnv(), "PGHOST="+host, "PGPORT="+port, "PGUSER="+namePostgres)
 	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, fmt.Errorf("%s: %w\n%s", program, err, lastLines(exit.Stderr, tailLines))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", program, err)
 	}

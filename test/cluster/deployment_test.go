@@ -175,8 +175,11 @@ func (d *deployment) scale(n int) error {
 	for _, p := range d.pods[n:] {
 		g.Go(p.terminate)
 	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
 	d.pods = d.pods[:n]
-	return g.Wait()
+	return nil
 }
 
 // replace replaces one replica after the other, as maxSurge 1 and maxUnavailable 0 do: a new one is ready before an old one ends.
@@ -186,14 +189,14 @@ func (d *deployment) replace(end func(*pod) error) error {
 		if err != nil {
 			return err
 		}
-		old := d.pods[0]
-		d.pods = append(d.pods[1:], p)
+		d.pods = append(d.pods, p)
 		if err := p.begin(); err != nil {
 			return err
 		}
-		if err := end(old); err != nil {
+		if err := end(d.pods[0]); err != nil {
 			return err
 		}
+		d.pods = d.pods[1:]
 	}
 	return nil
 }

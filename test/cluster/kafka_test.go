@@ -5,6 +5,8 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,8 +23,12 @@ import (
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// brokers is how many nodes the cluster has; all keep every record.
-const brokers = 3
+const (
+	// brokers is how many nodes the cluster has; all keep every record.
+	brokers = 3
+	// unread is how long nothing of a key may be read, far more than it takes.
+	unread = 45 * time.Second
+)
 
 // TestABrokerOfKafkaDies kills the leader of a partition that is written and read, and, when that is back, the node that looks after the
 // group of the readers.
@@ -31,11 +37,7 @@ func TestABrokerOfKafkaDies(t *testing.T) {
 	o := servers.BrokerOptions{Options: servers.Options{Dir: t.TempDir(), Log: t.Output()}}
 	nodes, err := servers.StartKafkaCluster(t.Context(), o, brokers)
 	must(t, err)
-	t.Cleanup(func() {
-		for _, n := range nodes {
-			must(t, n.Stop(context.WithoutCancel(t.Context())))
-		}
-	})
+	t.Cleanup(func() { stopAll(t, nodes...) })
 	var addrs []string
 	for _, n := range nodes {
 		addrs = append(addrs, n.Addr())
@@ -66,19 +68,27 @@ func TestABrokerOfKafkaDies(t *testing.T) {
 	}{{"leader", leader}, {"group coordinator", coordinator}} {
 		number := victim.number(t, addrs[0])
 		t.Logf("the %s, node %d, dies", victim.is, number)
-		before := read.reset()
+		read.reset()
 		must(t, nodes[number-1].Kill())
 		goOn(t, clients...)
-		read.goesOn(t, before)
-		t.Logf("longest time in which nothing was read: %s", read.longest().Round(time.Millisecond))
+		read.all(t, clients) // while the node is away: of every key, whoever led its partition
+		pause := read.longest()
+		t.Logf("longest time in which nothing of a key was read: %s", pause.Round(time.Millisecond))
+		if pause > unread {
+			t.Errorf("want at most %s", unread)
+		}
 		must(t, nodes[number-1].Restart(t.Context()))
 		awaitInSync(t, addrs[number%brokers])
 	}
 	goOn(t, clients...)
 	for _, c := range clients {
-		c.report(t)
+		c.report(t, bounds{pause: 45 * time.Second})
 	}
-	read.all(t, clients)
+	acknowledged := read.all(t, clients)
+	t.Logf("%d acknowledged, 0 of them lost; %d read, %d out of order", acknowledged, read.total, read.order)
+	if read.order > 0 {
+		t.Errorf("%d records came after a later one of their key", read.order)
+	}
 	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
 }
 
@@ -87,8 +97,8 @@ type reading struct {
 	mu      sync.Mutex
 	times   map[string]map[int]int // by key and number, how often
 	highest map[string]int
-	order   int // records of a key that came before an earlier one for the first time
-	last    time.Time
+	order   int                  // records of a key that came before an earlier one for the first time
+	last    map[string]time.Time // by key
 	pause   time.Duration
 	total   int
 }
@@ -97,7 +107,7 @@ const group = "readers"
 
 func readTopic(t *testing.T, from *wiring.BusClient) *reading {
 	t.Helper()
-	r := &reading{times: map[string]map[int]int{}, highest: map[string]int{}}
+	r := &reading{times: map[string]map[int]int{}, highest: map[string]int{}, last: map[string]time.Time{}}
 	ctx, stop := context.WithCancel(context.Background())
 	var consuming sync.WaitGroup
 	for range 2 {
@@ -120,16 +130,16 @@ func (r *reading) take(_ context.Context, batch []bus.Message) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if !r.last.IsZero() {
-		r.pause = max(r.pause, now.Sub(r.last))
-	}
-	r.last = now
 	for _, m := range batch {
 		n, err := strconv.Atoi(string(m.Value))
 		if err != nil {
 			return err
 		}
 		key := string(m.Key)
+		if last, ok := r.last[key]; ok {
+			r.pause = max(r.pause, now.Sub(last))
+		}
+		r.last[key] = now
 		if r.times[key] == nil {
 			r.times[key], r.highest[key] = map[int]int{}, -1
 		}
@@ -143,12 +153,11 @@ func (r *reading) take(_ context.Context, batch []bus.Message) error {
 	return nil
 }
 
-// reset forgets the longest pause, and returns how much was read.
-func (r *reading) reset() int {
+// reset forgets the longest pause.
+func (r *reading) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pause = 0
-	return r.total
 }
 
 func (r *reading) longest() time.Duration {
@@ -157,57 +166,35 @@ func (r *reading) longest() time.Duration {
 	return r.pause
 }
 
-// goesOn waits until more is read.
-func (r *reading) goesOn(t *testing.T, than int) {
+// all waits until all that was acknowledged to clients before the call is read, and returns how much that is. What is read twice is for
+// handlers to bear, what comes out of order is not.
+func (r *reading) all(t *testing.T, clients []*client) (acknowledged int) {
 	t.Helper()
-	harness.Await(t, "more is read", func(context.Context) (bool, error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.total > than+calm, nil
-	})
-}
-
-// all waits until all that was acknowledged to clients that have ended is read. What is read twice is for handlers to bear, what comes
-// out of order is not.
-func (r *reading) all(t *testing.T, clients []*client) {
-	t.Helper()
-	acknowledged := 0
-	harness.Await(t, "all that was acknowledged is read", func(context.Context) (bool, error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		acknowledged = 0
-		for key, c := range clients {
-			for n := range c.acknowledged {
-				if acknowledged++; r.times[fmt.Sprint(key)][n] == 0 {
-					return false, nil
-				}
-			}
-		}
-		return true, nil
-	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t.Logf("%d acknowledged, 0 of them lost; %d read, %d out of order", acknowledged, r.total, r.order)
-	if r.order > 0 {
-		t.Errorf("%d records came after a later one of their key", r.order)
+	for key, c := range clients {
+		c.mu.Lock()
+		want := slices.Collect(maps.Keys(c.acknowledged))
+		c.mu.Unlock()
+		acknowledged += len(want)
+		harness.Await(t, "all that was acknowledged is read", func(context.Context) (bool, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return !slices.ContainsFunc(want, func(n int) bool { return r.times[fmt.Sprint(key)][n] == 0 }), nil
+		})
 	}
+	return acknowledged
 }
 
 // ask asks the cluster.
-func ask[T any](t *testing.T, addr string, call func(context.Context, *kafkago.Client) (T, error)) T {
-	t.Helper()
+func ask[T any](ctx context.Context, addr string, call func(context.Context, *kafkago.Client) (T, error)) (T, error) {
 	transport := &kafkago.Transport{}
 	defer transport.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(t.Context(), callEnds)
+	ctx, cancel := context.WithTimeout(ctx, callEnds)
 	defer cancel()
-	answer, err := call(ctx, &kafkago.Client{Addr: kafkago.TCP(addr), Transport: transport})
-	must(t, err)
-	return answer
+	return call(ctx, &kafkago.Client{Addr: kafkago.TCP(addr), Transport: transport})
 }
 
-func partitions(t *testing.T, addr string) []kafkago.Partition {
-	t.Helper()
-	return ask(t, addr, func(ctx context.Context, c *kafkago.Client) ([]kafkago.Partition, error) {
+func partitions(ctx context.Context, addr string) ([]kafkago.Partition, error) {
+	return ask(ctx, addr, func(ctx context.Context, c *kafkago.Client) ([]kafkago.Partition, error) {
 		got, err := c.Metadata(ctx, &kafkago.MetadataRequest{Topics: []string{contract.TopicSessionEvents}})
 		if err != nil {
 			return nil, err
@@ -218,7 +205,8 @@ func partitions(t *testing.T, addr string) []kafkago.Partition {
 
 // leader is the node that leads the partition of the first key.
 func leader(t *testing.T, addr string) int {
-	all := partitions(t, addr)
+	all, err := partitions(t.Context(), addr)
+	must(t, err)
 	numbers := make([]int, len(all))
 	for i := range all {
 		numbers[i] = i
@@ -235,24 +223,23 @@ func leader(t *testing.T, addr string) int {
 
 // coordinator is the node that looks after the readers.
 func coordinator(t *testing.T, addr string) int {
-	return ask(t, addr, func(ctx context.Context, c *kafkago.Client) (int, error) {
+	node, err := ask(t.Context(), addr, func(ctx context.Context, c *kafkago.Client) (int, error) {
 		got, err := c.FindCoordinator(ctx, &kafkago.FindCoordinatorRequest{Key: group, KeyType: kafkago.CoordinatorKeyTypeConsumer})
 		if err != nil {
 			return 0, err
 		}
 		return got.Coordinator.NodeID, got.Error
 	})
+	must(t, err)
+	return node
 }
 
 // awaitInSync waits until all nodes have all of every partition.
 func awaitInSync(t *testing.T, addr string) {
 	t.Helper()
-	harness.Await(t, "all replicas are in sync", func(context.Context) (bool, error) {
-		for _, p := range partitions(t, addr) {
-			if len(p.Isr) < brokers {
-				return false, nil
-			}
-		}
-		return true, nil
+	harness.Await(t, "all replicas are in sync", func(ctx context.Context) (bool, error) {
+		all, err := partitions(ctx, addr)
+		behind := slices.ContainsFunc(all, func(p kafkago.Partition) bool { return len(p.Isr) < brokers })
+		return err == nil && !behind, nil
 	})
 }

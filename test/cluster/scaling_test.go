@@ -5,13 +5,14 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
-	"github.com/mneme-memory/mneme/shared/bus"
+	"github.com/mneme-memory/mneme/shared/contract"
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
@@ -23,29 +24,37 @@ func TestBoostersAreScaledInTheMiddleOfABackfill(t *testing.T) {
 		harness.Utilizer: 1, harness.Reranker: 1, harness.Gateway: 1, harness.Filter: 1, harness.Booster: 1,
 	})
 	boosters := c.deployments[slices.IndexFunc(c.deployments, func(d *deployment) bool { return d.name == harness.Booster })]
-	watch, client := watchHandovers(t, []string{c.Servers.Broker.Addr()}), c.Client(tenant)
+	addr, client := c.Servers.Broker.Addr(), c.Client(tenant)
+	read := slices.DeleteFunc(slices.Sorted(maps.Keys(groups)), func(g string) bool { return g == "mneme-reranker" }) // nobody recalls
+	watch, intake := watchHandovers(t, []string{addr}, read...), watchGroup(t, []string{addr}, boosterGroup)
 	began := time.Now()
 	fill := c.backfill(t, tenant)
 	harness.Await(t, "the first sessions are formed", func(ctx context.Context) (bool, error) {
 		return harness.Formed(ctx, client, fill.round(0)[:1]) > 0, nil
 	})
 	for _, replicas := range []int{4, 1} {
+		harness.Await(t, "there is a backlog", func(ctx context.Context) (bool, error) {
+			err := intake.look(ctx)
+			return err == nil && intake.behind() > 0, nil
+		})
 		began, waiting := time.Now(), fill.waiting(t, client)
 		if err := boosters.scale(replicas); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%d boosters after %v, begun when %d of the last %d sessions were not formed yet", replicas,
-			time.Since(began).Round(100*time.Millisecond), waiting, people)
+		t.Logf("%d boosters after %v, begun when %d records waited and %d of the last %d sessions were not formed yet", replicas,
+			time.Since(began).Round(100*time.Millisecond), intake.behind(), waiting, people)
 		if waiting == 0 {
 			t.Error("nothing waited any more: the backfill is too small")
 		}
+		awaitWorking(t, addr, boosterGroup, replicas)
+		boosters.pods = append(boosters.pods[1:], boosters.pods[0]) // so that the oldest is among those that end
 	}
 	t.Logf("the slowest end after SIGTERM was that of %s: %v", c.slow, c.slowest.Round(100*time.Millisecond))
 	sessions := fill.end()
-	c.awaitFormed(t, tenant, sessions)
+	awaitFormed(t, client, sessions)
 	t.Logf("all formed after %v", time.Since(began).Round(time.Second))
-	watch.reportBelow(t, longestHandover)
-	c.settled(t, tenant, calm, sessions)
+	watch.report(t, longestHandover)
+	sameAsCalm(t, c.System, tenant, calm, sessions)
 }
 
 const (
@@ -70,7 +79,7 @@ func (c *cluster) backfill(t *testing.T, tenant string) *backfill {
 	over, stop := context.WithCancel(context.Background())
 	f := &backfill{stop: stop}
 	for range rounds {
-		f.publish(t, c, tenant)
+		must(t, f.publish(c, tenant))
 	}
 	f.done.Go(func() {
 		tick := time.NewTicker(more)
@@ -80,7 +89,9 @@ func (c *cluster) backfill(t *testing.T, tenant string) *backfill {
 			case <-over.Done():
 				return
 			case <-tick.C:
-				f.publish(t, c, tenant)
+				if err := f.publish(c, tenant); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	})
@@ -89,20 +100,25 @@ func (c *cluster) backfill(t *testing.T, tenant string) *backfill {
 }
 
 // publish publishes a session of each of the people.
-func (f *backfill) publish(t *testing.T, c *cluster, tenant string) {
+func (f *backfill) publish(c *cluster, tenant string) error {
 	round := len(f.published)
 	var sessions []dataset.Session
-	var msgs []bus.Message
+	var events []contract.SessionEvent
 	for n := range people {
 		s := talk(fmt.Sprintf("person-%d", n), n, round)
-		sessions, msgs = append(sessions, s), append(msgs, harness.Messages(t, harness.Events(tenant, "", s)...)...)
+		sessions, events = append(sessions, s), append(events, harness.Events(tenant, "", s)...)
+	}
+	msgs, err := harness.Encode(events...)
+	if err != nil {
+		return err
 	}
 	if err := c.TryPublish(context.Background(), msgs...); err != nil {
-		t.Errorf("publish: %v", err)
+		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.published = append(f.published, sessions)
+	return nil
 }
 
 func (f *backfill) round(n int) []dataset.Session {

@@ -54,26 +54,36 @@ type traffic struct {
 
 const (
 	writers = 8
-	readers = 2 // of each way
-	// pace is between two calls of a client.
+	// pace is between two turns of a speaker.
 	pace = time.Second
+	// slowestCall is far longer than one takes.
+	slowestCall = 15 * time.Second
 )
 
+// pauses are those of each of the clients that recall, by turns: some keep a connection busy, one leaves its idle for longer than a
+// replica drains.
+var pauses = [][]time.Duration{{pace / 2}, {pace / 2}, {pace / 20}, {7 * pace, 9 * pace, 12 * pace}}
+
 // startTraffic has clients at work until end.
-func startTraffic(c *cluster, tenant, asked string) *traffic {
+func startTraffic(t *testing.T, c *cluster, tenant, asked string) *traffic {
 	over, cancel := context.WithCancel(context.Background())
 	tr := &traffic{cluster: c, tenant: tenant, asked: asked, over: over, cancel: cancel, calls: map[string]*calls{}}
 	for n := range writers {
-		tr.all.Go(func() { tr.speak(n) })
+		tr.all.Go(func() {
+			if err := tr.speak(n); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	for range readers {
-		tr.all.Go(func() { tr.ask(recallByGateway, tr.recallByGateway) })
-		tr.all.Go(func() { tr.ask(recallByUtilizer, tr.recallByUtilizer) })
+	for _, p := range pauses {
+		tr.all.Go(func() { tr.ask(recallByGateway, tr.recallByGateway, p) })
+		tr.all.Go(func() { tr.ask(recallByUtilizer, tr.recallByUtilizer, p) })
 	}
+	t.Cleanup(func() { tr.end() })
 	return tr
 }
 
-// end lets sessions that have begun end, and returns those that were accepted, a user's in their order.
+// end lets sessions that have begun end, and returns those that were accepted, a user's in their order; it may be repeated.
 func (tr *traffic) end() []dataset.Session {
 	tr.cancel()
 	tr.all.Wait()
@@ -85,7 +95,7 @@ const leastRounds = 8
 
 // speak puts in one session after the other. A call that fails is counted and made again as it was, as every call has to be whose outcome
 // is not known.
-func (tr *traffic) speak(n int) {
+func (tr *traffic) speak(n int) error {
 	client, tick := newClient(), time.NewTicker(pace)
 	defer client.CloseIdleConnections()
 	defer tick.Stop()
@@ -95,37 +105,51 @@ func (tr *traffic) speak(n int) {
 		path := fmt.Sprintf("/v1/tenants/self/users/%s/sessions/%s", user, s.ID)
 		for _, t := range s.Turns {
 			turn := map[string]any{"id": t.ID, "role": t.Role, "speaker": t.Speaker, "text": t.Text, "time": t.Time}
-			tr.until(client, tick, path+"/turns", t.ID, map[string]any{"turns": []any{turn}})
+			if err := tr.until(client, tick, path+"/turns", t.ID, map[string]any{"turns": []any{turn}}); err != nil {
+				return err
+			}
 		}
-		tr.until(client, tick, path+"/close", s.ID, map[string]any{"last_turn_id": s.Turns[len(s.Turns)-1].ID})
+		if err := tr.until(client, tick, path+"/close", s.ID, map[string]any{"last_turn_id": s.Turns[len(s.Turns)-1].ID}); err != nil {
+			return err
+		}
 		tr.mu.Lock()
 		tr.sessions = append(tr.sessions, s)
 		tr.mu.Unlock()
 	}
+	return nil
 }
 
-func (tr *traffic) until(client *http.Client, tick *time.Ticker, path, key string, body any) {
-	for accepted := false; !accepted; <-tick.C {
-		tr.count(turnByGateway, func(ctx context.Context) (degraded bool, err error) {
-			err = tr.post(ctx, client, path, tr.tenant+key, body, http.StatusAccepted, nil)
-			accepted = err == nil
-			return false, err
+// until makes a call until it is accepted.
+func (tr *traffic) until(client *http.Client, tick *time.Ticker, path, key string, body any) error {
+	for began := time.Now(); ; {
+		err := tr.count(turnByGateway, func(ctx context.Context) (degraded bool, err error) {
+			return false, tr.post(ctx, client, path, tr.tenant+key, body, http.StatusAccepted, nil)
 		})
+		if <-tick.C; err == nil {
+			return nil
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("%s is not accepted after %v: %w", path, patience, err)
+		}
 	}
 }
 
-// ask recalls over and over.
-func (tr *traffic) ask(kind string, recall func(*http.Client) func(context.Context) (bool, error)) {
-	client, tick := newClient(), time.NewTicker(pace/2)
+// ask recalls over and over, with pauses by turns.
+func (tr *traffic) ask(kind string, recall func(*http.Client) func(context.Context) (bool, error), pauses []time.Duration) {
+	client := newClient()
 	defer client.CloseIdleConnections()
-	defer tick.Stop()
-	for call := recall(client); tr.over.Err() == nil; <-tick.C {
-		tr.count(kind, call)
+	call := recall(client)
+	for n := 0; tr.over.Err() == nil; n++ {
+		_ = tr.count(kind, call) // an error is counted
+		select {
+		case <-tr.over.Done():
+		case <-time.After(pauses[n%len(pauses)]):
+		}
 	}
 }
 
 // count makes a call and counts it.
-func (tr *traffic) count(kind string, call func(context.Context) (degraded bool, err error)) {
+func (tr *traffic) count(kind string, call func(context.Context) (degraded bool, err error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	began := time.Now()
@@ -147,6 +171,7 @@ func (tr *traffic) count(kind string, call func(context.Context) (degraded bool,
 		c.failed++
 		c.errors[varying.ReplaceAllString(err.Error(), "*")]++
 	}
+	return err
 }
 
 // callLimit is how long a client waits for an answer.
@@ -252,8 +277,9 @@ func talk(user string, n, round int) dataset.Session {
 	return harness.Talk(user, fmt.Sprintf("%s-s%d", user, round+1), "Ilse", at, said...)
 }
 
-// report prints what clients saw.
-func (tr *traffic) report(t *testing.T) {
+// report prints what clients saw. Of each kind there have to be so many calls at least; of a hundred no more than so many may have failed
+// or been answered with less than they asked for.
+func (tr *traffic) report(t *testing.T, least, spoilt int) {
 	t.Helper()
 	for _, kind := range []string{turnByGateway, recallByGateway, recallByUtilizer} {
 		c := tr.calls[kind]
@@ -262,15 +288,12 @@ func (tr *traffic) report(t *testing.T) {
 		for e, n := range c.errors {
 			t.Logf("  %d: %s", n, e)
 		}
-	}
-}
-
-// faultless fails the test where a call failed, or was answered with less than it asked for.
-func (tr *traffic) faultless(t *testing.T) {
-	t.Helper()
-	for kind, calls := range tr.calls {
-		if calls.failed+calls.degraded > 0 {
-			t.Errorf("of %d %s %d failed and %d were degraded", calls.made, kind, calls.failed, calls.degraded)
+		limit := spoilt
+		if kind == turnByGateway && limit > 0 {
+			limit = 100 // what a killed gateway was carrying out is refused for a while, which until bounds
+		}
+		if (c.failed+c.degraded)*100 > c.made*limit || c.made < least || c.slowest > slowestCall {
+			t.Errorf("%s: want at most %d %% spoilt, at least %d calls, and none slower than %v", kind, limit, least, slowestCall)
 		}
 	}
 }

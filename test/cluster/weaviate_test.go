@@ -3,8 +3,13 @@
 package cluster_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,11 +36,7 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 	began := time.Now()
 	nodes, err := servers.StartWeaviateCluster(t.Context(), servers.Options{Dir: t.TempDir(), Log: t.Output()}, 3)
 	must(t, err)
-	t.Cleanup(func() {
-		for _, n := range nodes {
-			must(t, n.Stop(context.WithoutCancel(t.Context())))
-		}
-	})
+	t.Cleanup(func() { stopAll(t, nodes...) })
 	t.Logf("three nodes are ready after %s", time.Since(began).Round(time.Second))
 	rest, grpc := newBalancer(t), newBalancer(t)
 	join := func(n *servers.Weaviate) {
@@ -48,20 +49,15 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 	environ := map[string]string{
 		"MNEME_WEAVIATE_HTTP": rest.addr(), "MNEME_WEAVIATE_GRPC": grpc.addr(), "MNEME_WEAVIATE_REPLICAS": "3",
 	}
-	const tenant, gone = "struck", "gone"
-	sys := harness.Start(t, harness.Options{Tenants: []harness.Tenant{{ID: tenant}}, Environ: environ})
+	const tenant, calmTenant, gone = "struck", "calm", "gone"
+	sys := harness.Start(t, harness.Options{Tenants: []harness.Tenant{{ID: tenant}, {ID: calmTenant}}, Environ: environ})
 	for _, s := range append(harness.Conversation(gone, harness.Lives(4)), harness.Conversation("asked", harness.Lives(3))...) {
-		must(t, form(t.Context(), t, sys, tenant, s))
+		must(t, form(t.Context(), sys, tenant, s))
 	}
-	var speaking []*client
-	for i := range speakers {
-		speaking = append(speaking, startClient(t, "session of "+user(i), func(ctx context.Context, n int) error {
-			return form(ctx, t, sys, tenant, spoken(i, n))
-		}))
-	}
-	asking := startClient(t, "recall", recalls(sys, tenant, "asked"))
+	speaking := startSpeakers(t, sys, tenant)
+	others := []*client{startClient(t, "recall", recalls(sys, tenant, "asked")), startClient(t, "readiness", readiness(t, sys))}
 	goOnBy(t, formedEach, speaking...)
-	goOn(t, asking)
+	goOn(t, others...)
 
 	clustered := openBank(t, environ)
 	victim := nodes[0]
@@ -69,7 +65,7 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 	rest.withdraw(victim.HTTP())
 	grpc.withdraw(victim.GRPC())
 	goOnBy(t, formedEach, speaking...)
-	goOn(t, asking)
+	goOn(t, others...)
 	harness.Await(t, "a user is erased", func(ctx context.Context) (bool, error) {
 		return clustered.Erase(ctx, memory.Scope{Tenant: tenant, User: gone}) == nil, nil
 	})
@@ -77,10 +73,11 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 	back := time.Now()
 	join(victim)
 	goOnBy(t, formedEach, speaking...)
-	goOn(t, asking)
-	for _, c := range append(speaking, asking) {
-		c.report(t)
+	goOn(t, others...)
+	for _, c := range slices.Concat(speaking, others) {
+		c.report(t, bounds{pause: 45 * time.Second})
 	}
+	sameAsCalm(t, sys, tenant, calmTenant, said(speaking))
 
 	var banks []bank.Bank
 	for _, n := range nodes {
@@ -93,7 +90,7 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 	var differ string
 	deadline := time.Now().Add(2 * time.Minute)
 	for tick := time.NewTicker(time.Second); ; <-tick.C {
-		if differ = differences(t, banks, tenant, users); differ == "" || time.Now().After(deadline) {
+		if differ = differences(t.Context(), banks, tenant, users); differ == "" || time.Now().After(deadline) {
 			tick.Stop()
 			break
 		}
@@ -107,32 +104,66 @@ func TestANodeOfWeaviateDies(t *testing.T) {
 			t.Errorf("node %d has %+v of a user who was erased while it was away (%v)", i+1, n, err)
 		}
 	}
-	for i, c := range speaking {
-		for n := range c.acknowledged {
-			sys.AwaitFormed(t, tenant, spoken(i, n))
-		}
-	}
-	if letters := sys.DeadLetters(t, tenant+"/"); len(letters) != 0 {
-		t.Errorf("%d dead letters, the first because of %q", len(letters), letters[0].GetReason())
-	}
 	t.Logf("the whole took %s", time.Since(began).Round(time.Second))
 }
 
-// differences says what nodes count otherwise than the last one.
-func differences(t *testing.T, banks []bank.Bank, tenant string, users []string) string {
-	t.Helper()
+// readiness asks the utilizer as a kubelet does.
+func readiness(t *testing.T, sys *harness.System) func(context.Context, int) error {
+	url := sys.URL(t, harness.Utilizer) + "/readyz"
+	return func(ctx context.Context, _ int) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		res, err := sys.HTTP().Do(req)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return errors.New(res.Status)
+		}
+		return nil
+	}
+}
+
+// differences says what nodes have otherwise than the last one, each of which answers reads from what it keeps itself.
+func differences(ctx context.Context, banks []bank.Bank, tenant string, users []string) string {
 	var out []string
 	for _, u := range users {
 		scope := memory.Scope{Tenant: tenant, User: u}
-		want, err := banks[len(banks)-1].Count(t.Context(), scope)
-		must(t, err)
-		for i, b := range banks {
-			if got, err := b.Count(t.Context(), scope); err != nil || got != want {
-				out = append(out, fmt.Sprintf("of %s node %d counts %+v (%v), want %+v", u, i+1, got, err, want))
+		want, err := keptOf(ctx, banks[len(banks)-1], scope)
+		if err != nil {
+			out = append(out, err.Error())
+		}
+		for i, b := range banks[:len(banks)-1] {
+			got, err := keptOf(ctx, b, scope)
+			if d := want.Diff(got); d != "" || err != nil {
+				out = append(out, fmt.Sprintf("of %s node %d has (%v)\n%s", u, i+1, err, d))
 			}
 		}
 	}
-	return strings.Join(out, "; ")
+	return strings.Join(out, "\n")
+}
+
+// keptOf is all that is kept of a user, a line each.
+func keptOf(ctx context.Context, b bank.Bank, scope memory.Scope) (out harness.State, err error) {
+	keep := func(v any, failed error) {
+		line, broken := json.Marshal(v)
+		err = cmp.Or(err, failed, broken)
+		out = append(out, string(line))
+	}
+	for v, err := range bank.EachMemory(ctx, b, scope, bank.ListOptions{}) {
+		keep(v, err)
+	}
+	for v, err := range bank.EachTurn(ctx, b, scope, bank.PageOptions{}) {
+		keep(v, err)
+	}
+	for v, err := range bank.EachSession(ctx, b, scope, bank.PageOptions{}) {
+		keep(v, err)
+	}
+	keep(b.Core(ctx, scope))
+	return out, err
 }
 
 func openBank(t *testing.T, environ map[string]string) bank.Bank {
@@ -145,8 +176,7 @@ func openBank(t *testing.T, environ map[string]string) bank.Bank {
 	b, closeBank, err := wiring.OpenBank(t.Context(), cfg.Bank, e, tel)
 	must(t, err)
 	t.Cleanup(func() {
-		must(t, closeBank())
-		must(t, free())
+		must(t, errors.Join(closeBank(), free()))
 	})
 	return b
 }

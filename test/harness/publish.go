@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,15 +36,24 @@ func Events(tenant, salt string, s dataset.Session) []contract.SessionEvent {
 // Messages encode events for the bus. Events that the contract refuses end the test; publish their bytes with PublishRaw.
 func Messages(tb testing.TB, events ...contract.SessionEvent) []bus.Message {
 	tb.Helper()
+	out, err := Encode(events...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
+
+// Encode is Messages for any goroutine.
+func Encode(events ...contract.SessionEvent) ([]bus.Message, error) {
 	out := make([]bus.Message, len(events))
 	for i, e := range events {
 		value, err := e.Encode()
 		if err != nil {
-			tb.Fatalf("encode event: %v", err)
+			return nil, fmt.Errorf("encode event: %w", err)
 		}
 		out[i] = bus.Message{Topic: contract.TopicSessionEvents, Key: e.Key(), Value: value}
 	}
-	return out
+	return out, nil
 }
 
 // Publish publishes sessions with derived event ids, each under a trace of its own.

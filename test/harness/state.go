@@ -163,11 +163,20 @@ func AwaitState(tb testing.TB, tenant string, c Client, sessions []dataset.Sessi
 	Await(tb, "all sessions are formed", func(ctx context.Context) (bool, error) {
 		return Formed(ctx, c, sessions) == len(sessions), nil
 	})
+	AwaitSame(tb, func(ctx context.Context) (State, State, error) {
+		got, err := ReadState(ctx, tenant, c, sessions)
+		return want, got, err
+	})
+}
+
+// AwaitSame waits until the state that is read is the one that is wanted, and returns that.
+func AwaitSame(tb testing.TB, read func(context.Context) (want, got State, err error)) (want State) {
+	tb.Helper()
 	var got State
 	var err error
 	short := time.Now().Add(tailTime)
 	Await(tb, "the state is read", func(ctx context.Context) (bool, error) {
-		got, err = ReadState(ctx, tenant, c, sessions)
+		want, got, err = read(ctx)
 		return (err == nil && want.Diff(got) == "") || time.Now().After(short), nil
 	})
 	if err != nil {
@@ -176,6 +185,7 @@ func AwaitState(tb testing.TB, tenant string, c Client, sessions []dataset.Sessi
 	if d := want.Diff(got); d != "" {
 		tb.Errorf("the state is not that of the undisturbed run:\n%s", d)
 	}
+	return want
 }
 
 // tailTime is far longer than the last retirement takes.

@@ -4,6 +4,7 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -23,8 +24,8 @@ import (
 const (
 	// everyCall is how often a client of a store begins a call, once the one before has ended.
 	everyCall = 10 * time.Millisecond
-	// callEnds is how long it waits for one.
-	callEnds = time.Minute
+	// callEnds is how long it waits for one, and a test for clients to go on.
+	callEnds = 3 * time.Minute
 	// calm is how many calls have to succeed before a node dies, and again afterwards.
 	calm = 50
 )
@@ -95,8 +96,14 @@ func (c *client) end() {
 	c.done.Wait()
 }
 
-// report prints what the client saw.
-func (c *client) report(t *testing.T) {
+// bounds are what a client may see at most while nodes die. Pauses are given far more than they take: the machine may be busy.
+type bounds struct {
+	failed int
+	pause  time.Duration
+}
+
+// report ends the client, prints what it saw and holds it against bounds.
+func (c *client) report(t *testing.T, limit bounds) {
 	t.Helper()
 	c.end()
 	failed := 0
@@ -106,6 +113,10 @@ func (c *client) report(t *testing.T) {
 	t.Logf("%-16s %d calls, %d failed, longest time between two that succeeded %s", c.name, c.made, failed, c.pause.Round(time.Millisecond))
 	for _, text := range slices.Sorted(maps.Keys(c.failures)) {
 		t.Logf("%-16s   %d times: %s", "", c.failures[text], text)
+	}
+	if failed > limit.failed || c.pause > limit.pause {
+		t.Errorf("%s: %d failed, want at most %d; longest time between two that succeeded %s, want at most %s", c.name, failed, limit.failed,
+			c.pause.Round(time.Millisecond), limit.pause)
 	}
 }
 
@@ -119,7 +130,7 @@ func goOnBy(t *testing.T, more int, clients ...*client) {
 	t.Helper()
 	for _, c := range clients {
 		want := c.succeeded() + more
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), callEnds)
 		for tick := time.NewTicker(everyCall); c.succeeded() < want; {
 			select {
 			case <-ctx.Done():
@@ -151,6 +162,19 @@ func recalls(sys *harness.System, tenant, user string) func(context.Context, int
 		}
 		return nil
 	}
+}
+
+type stopper interface {
+	Stop(ctx context.Context) error
+}
+
+// stopAll stops all of several nodes, whatever becomes of each.
+func stopAll[N stopper](t *testing.T, nodes ...N) {
+	var errs []error
+	for _, n := range nodes {
+		errs = append(errs, n.Stop(context.WithoutCancel(t.Context())))
+	}
+	must(t, errors.Join(errs...))
 }
 
 // must ends the test after an error.
