@@ -113,7 +113,7 @@ licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences o
 	@printf '\n%080d\nThe Go standard library and runtime: BSD-3-Clause\n\n' 0 | tr 0 = >>$(BIN)/THIRD_PARTY_LICENSES; cat "$$($(GO) env GOROOT)/LICENSE" >>$(BIN)/THIRD_PARTY_LICENSES
 	@echo "$(BIN)/THIRD_PARTY_LICENSES: $$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES) libraries"
 
-# Versions begin with v or are (devel): what is replaced is named by what stands for it.
+# The modules of a binary: one that is replaced is named by what stands for it.
 MODULES = $(GO) version -m $(BIN)/$$b | awk '$$1 == "dep" {if (m) print m; m = $$2 "@" $$3} $$1 == "=>" {m = $$2 "@" $$3} END {print m}'
 
 .PHONY: sbom
