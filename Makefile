@@ -25,6 +25,7 @@ KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 KUSTOMIZE := sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 KUBE_SCORE := github.com/zegl/kube-score/cmd/kube-score@v1.20.0
+CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 
 .PHONY: help
@@ -111,6 +112,17 @@ licenses: $(TOOLS)/go-licenses ## write bin/THIRD_PARTY_LICENSES, the licences o
 	$(GO_LICENSES) report $(MAINS) $(OWN) --template deploy/embedded/tools/licenses.tmpl >$(BIN)/THIRD_PARTY_LICENSES 2>$(BIN)/licenses.log || { grep -vE '^([IW][0-9]|/)' $(BIN)/licenses.log; exit 1; }
 	@printf '\n%080d\nThe Go standard library and runtime: BSD-3-Clause\n\n' 0 | tr 0 = >>$(BIN)/THIRD_PARTY_LICENSES; cat "$$($(GO) env GOROOT)/LICENSE" >>$(BIN)/THIRD_PARTY_LICENSES
 	@echo "$(BIN)/THIRD_PARTY_LICENSES: $$(grep -c '^=====' $(BIN)/THIRD_PARTY_LICENSES) libraries"
+
+# The modules of a binary: one that is replaced is named by what stands for it.
+MODULES = $(GO) version -m $(BIN)/$$b | awk '$$1 == "dep" {if (m) print m; m = $$2 "@" $$3} $$1 == "=>" {m = $$2 "@" $$3} END {print m}'
+
+.PHONY: sbom
+sbom: build $(TOOLS)/cyclonedx-gomod ## write bin/*.cdx.json, what each binary is made of (CycloneDX); fail where a module of the binary is not in it
+	@set -e; for b in mneme $(SERVICES); do \
+	  $(TOOLS)/cyclonedx-gomod bin -json -std -output $(BIN)/$$b.cdx.json $(BIN)/$$b 2>$(BIN)/sbom.log || { cat $(BIN)/sbom.log; exit 1; }; \
+	  missing=$$($(MODULES) | while read -r m; do grep -qF "\"pkg:golang/$$m?" $(BIN)/$$b.cdx.json || echo "$$m"; done); \
+	  [ -z "$$missing" ] || { echo "$(BIN)/$$b.cdx.json does not name" $$missing; exit 1; }; \
+	  echo "$(BIN)/$$b.cdx.json: $$($(MODULES) | wc -l) modules"; done
 
 # The Go vulnerability database, as a module: its own server is not reached from everywhere. VULNERABILITIES=URL asks another.
 VULNDB := golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
@@ -223,6 +235,8 @@ $(TOOLS)/kube-score:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBE_SCORE)
 $(TOOLS)/govulncheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(GOVULNCHECK)
+$(TOOLS)/cyclonedx-gomod:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(CYCLONEDX)
 $(TOOLS)/go-licenses: deploy/embedded/tools/go.mod
 	cd deploy/embedded/tools && GOWORK=off $(GO) build -o $(CURDIR)/$@ github.com/google/go-licenses/v2
 $(TOOLS)/helm-unittest: deploy/embedded/tools/go.mod

@@ -1,7 +1,9 @@
 package servers_test
 
 import (
+	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -16,11 +18,13 @@ import (
 func TestServersListenOnLoopbackAlone(t *testing.T) {
 	ctx, dir := testContext(t), t.TempDir()
 	o := servers.Options{Dir: dir, Log: t.Output()}
-	w, err := servers.StartWeaviate(ctx, o)
+	nodes, err := servers.StartWeaviateCluster(ctx, o, 2) // which gossip, over UDP, too
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(t, w)
+	for _, w := range nodes {
+		stopAtEnd(t, w)
+	}
 	temporal, err := servers.StartTemporal(ctx, o)
 	if err != nil {
 		t.Fatal(err)
@@ -36,11 +40,30 @@ func TestServersListenOnLoopbackAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopAtEnd(t, r)
+	least := 3 // two of Weaviate, and Temporal
+	sentinels, err := servers.StartRedisSentinels(ctx, o)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := sentinels.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		least += len(sentinels.Servers) + len(sentinels.Sentinels)
+	} else if !errors.Is(err, servers.ErrMissingTool) {
+		t.Fatal(err)
+	}
 
 	pids := []int{os.Getpid()} // where the broker is
-	files, err := filepath.Glob(filepath.Join(dir, "*.pid"))
-	if err != nil || len(files) < 2 {
-		t.Fatalf("processes %v, %v; want two or more", files, err)
+	var files []string
+	for _, pattern := range []string{"*.pid", "*/*.pid"} {
+		some, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, some...)
+	}
+	if len(files) < least {
+		t.Fatalf("processes %v; want %d", files, least)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
@@ -53,21 +76,31 @@ func TestServersListenOnLoopbackAlone(t *testing.T) {
 		}
 		pids = append(pids, pid)
 	}
-	found := 0
+	kinds := map[string]int{}
 	for _, pid := range pids {
-		for _, ip := range listening(t, pid) {
-			if found++; !ip.IsLoopback() {
-				t.Errorf("process %d listens on %s", pid, ip)
+		found := listening(t, pid)
+		if len(found) == 0 {
+			t.Errorf("process %d listens nowhere that was found", pid)
+		}
+		for _, s := range found {
+			if kinds[s.kind]++; !s.IP.IsLoopback() {
+				t.Errorf("process %d listens on %s by %s", pid, s.IP, s.kind)
 			}
 		}
 	}
-	if found < 6 {
-		t.Errorf("%d sockets were found, want those of four servers", found)
+	if kinds["udp"]+kinds["udp6"] < len(nodes) {
+		t.Errorf("sockets found: %v; want Weaviate's for gossip by UDP", kinds)
 	}
 }
 
-// listening are the addresses that a process listens on by TCP.
-func listening(t *testing.T, pid int) (out []net.IP) {
+// socket is where a process listens.
+type socket struct {
+	kind string
+	net.IP
+}
+
+// listening are the addresses that a process listens on by TCP, or takes datagrams at from anybody.
+func listening(t *testing.T, pid int) (out []socket) {
 	t.Helper()
 	sockets := map[string]bool{}
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
@@ -80,15 +113,15 @@ func listening(t *testing.T, pid int) (out []net.IP) {
 			sockets[strings.TrimSuffix(inode, "]")] = true
 		}
 	}
-	const stateListen, columns = "0A", 10
-	for _, file := range []string{"tcp", "tcp6"} {
+	const columns = 10
+	for file, state := range map[string]string{"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"} {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(content)) {
 			f := strings.Fields(line)
-			if len(f) < columns || f[3] != stateListen || !sockets[f[9]] {
+			if len(f) < columns || f[3] != state || !sockets[f[9]] {
 				continue
 			}
 			address, _, _ := strings.Cut(f[1], ":")
@@ -99,7 +132,7 @@ func listening(t *testing.T, pid int) (out []net.IP) {
 			for i := 0; i < len(raw); i += 4 { // words of the machine's order
 				raw[i], raw[i+1], raw[i+2], raw[i+3] = raw[i+3], raw[i+2], raw[i+1], raw[i]
 			}
-			out = append(out, net.IP(raw))
+			out = append(out, socket{file, raw})
 		}
 	}
 	return out

@@ -47,7 +47,8 @@ func emitted(t *testing.T) map[string]map[string][]string {
 	}
 	handler, mux := &failing{}, http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(handler, connect.WithInterceptors(traces)))
-	mux.Handle(mnemev1connect.NewRerankerServiceHandler(mnemev1connect.UnimplementedRerankerServiceHandler{}, connect.WithInterceptors(traces)))
+	mux.Handle(mnemev1connect.NewRerankerServiceHandler(mnemev1connect.UnimplementedRerankerServiceHandler{},
+		connect.WithInterceptors(traces)))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	const secret = "sixteen-bytes-or-more"
@@ -102,7 +103,8 @@ func never(text string, from map[string]map[string][]string) (wrong []string, n 
 	return wrong, n
 }
 
-// What dashboards, rules and their tests say of calls is what a failing service leaves: another version of a library may spell it otherwise.
+// What dashboards, rules and their tests say of calls is what a failing service leaves: another version of a library may spell it
+// otherwise.
 func TestCallsAreNamedAsTheyAreCounted(t *testing.T) {
 	from, looked := emitted(t), 0
 	for _, q := range append(queries(t), query{"series.yaml", string(read(t, "series.yaml"))}) {
@@ -111,7 +113,8 @@ func TestCallsAreNamedAsTheyAreCounted(t *testing.T) {
 			t.Errorf("%s: %s", q.where, wrong[0])
 		}
 	}
-	if wrong, _ := never(`rpc_server_call_duration_seconds_count{rpc_response_status_code=~"OK|unavailable"}`, from); looked < 30 || len(wrong) != 1 {
+	const lower = `rpc_server_call_duration_seconds_count{rpc_response_status_code=~"OK|unavailable"}`
+	if wrong, _ := never(lower, from); looked < 30 || len(wrong) != 1 {
 		t.Errorf("%d values were looked at; of a wrong one is said %v", looked, wrong)
 	}
 	for side, labels := range from {

@@ -22,7 +22,8 @@ import (
 type registry map[string][]string
 
 // target are the labels that scraping adds, by the ServiceMonitor of the chart.
-var target = []string{"namespace", "pod", "service", "container", "endpoint", "job", "instance", "app_kubernetes_io_name", "app_kubernetes_io_component"}
+var target = []string{"namespace", "pod", "service", "container", "endpoint", "job", "instance",
+	"app_kubernetes_io_name", "app_kubernetes_io_component"}
 
 // split are the attributes that the code sets, by instrument.
 var split = map[string][]attribute.Key{
