@@ -53,8 +53,9 @@ func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 	there := at(nodes[1])
 	must(t, there.Write(t.Context(), scope, memory.Write{
 		Put: []memory.Memory{{
-			ID: "m1", SessionID: "s1", Strategy: "salimory", Kind: memory.KindFact, Content: "Lives in Ghent.", Status: memory.StatusActive, Version: 1,
-			RecordedAt: day, ValidFrom: day, Sources: []string{"t1"}, Vector: []float32{1, 0}, PolicyVersion: "test/1", OperationID: "op",
+			ID: "m1", SessionID: "s1", Strategy: "salimory", Kind: memory.KindFact, Content: "Lives in Ghent.",
+			Status: memory.StatusActive, Version: 1, RecordedAt: day, ValidFrom: day, Sources: []string{"t1"}, Vector: []float32{1, 0},
+			PolicyVersion: "test/1", OperationID: "op",
 		}},
 		Core: core(1), Session: session(1, false), Turns: []memory.Turn{{ID: "t1", SessionID: "s1", Text: "I live in Ghent.", Time: day}},
 	}))
