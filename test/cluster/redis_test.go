@@ -55,7 +55,7 @@ func TestTheMasterOfRedisDies(t *testing.T) {
 	clients := kept.clients(t)
 	clients = append(clients, startClient(t, "recall", recalls(sys, spoken, "u1")))
 	goOn(t, clients...)
-	awaitReplicas(t, redis.Servers[0], 2)
+	awaitReplicas(t, redis, 2)
 	killed := time.Now()
 	must(t, redis.Servers[0].Kill())
 	dead := time.Now()
@@ -189,10 +189,19 @@ func (k keptInRedis) nothingSettledIsLost(t *testing.T, clients []*client, kille
 	}
 }
 
-// awaitReplicas waits until a master has so many replicas that copy what it writes; they may be a little behind.
-func awaitReplicas(t *testing.T, master *servers.Redis, count int) {
+// awaitReplicas waits until the master has so many replicas that copy what it writes, if a little behind, and every Sentinel knows of them:
+// one that they do not know of goes on asking the dead master, and where it is the only one left no write is accepted.
+func awaitReplicas(t *testing.T, redis *servers.RedisSentinels, count int) {
 	t.Helper()
-	awaitInfo(t, master, func(info string) bool { return strings.Count(info, "state=online") == count })
+	awaitInfo(t, redis.Servers[0], func(info string) bool { return strings.Count(info, "state=online") == count })
+	for _, s := range redis.Sentinels {
+		c := goredis.NewSentinelClient(&goredis.Options{Addr: s.Addr()})
+		defer c.Close()
+		harness.Await(t, "a Sentinel knows of all replicas", func(ctx context.Context) (bool, error) {
+			master, err := c.Master(ctx, servers.SentinelMaster).Result()
+			return err == nil && master["num-slaves"] == fmt.Sprint(count), nil
+		})
+	}
 }
 
 // awaitRole waits until a server has a role, and its master's writes reach it.
