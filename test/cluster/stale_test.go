@@ -3,8 +3,6 @@
 package cluster_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -20,13 +18,7 @@ import (
 func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 	nodes, err := servers.StartWeaviateCluster(t.Context(), servers.Options{Dir: t.TempDir(), Log: t.Output()}, 3)
 	must(t, err)
-	t.Cleanup(func() {
-		var failed error
-		for _, n := range nodes {
-			failed = errors.Join(failed, n.Stop(context.WithoutCancel(t.Context())))
-		}
-		must(t, failed)
-	})
+	stopAll(t, nodes...)
 	at := func(n *servers.Weaviate) *weaviate.Bank {
 		cfg, err := config.Load[weaviate.Config](map[string]string{
 			"MNEME_WEAVIATE_HTTP": n.HTTP(), "MNEME_WEAVIATE_GRPC": n.GRPC(), "MNEME_WEAVIATE_REPLICAS": "3",
