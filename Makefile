@@ -97,6 +97,10 @@ test-trl: $(TRL) ## run TRL's GRPO, and veRL's reward function, against the trai
 test-images: ## build what the images hold and run it alone in a root folder, as the images' user; two builds give the same binary
 	$(GOTEST) -tags images -count=1 -timeout 30m $(TESTFLAGS) ./test/images
 
+.PHONY: test-reproducible
+test-reproducible: ## build all binaries twice, the second time elsewhere and with an empty cache of Go's: they are the same
+	MNEME_TEST_FRESH=1 $(GOTEST) -tags images -count=1 -timeout 30m -run '^TestBinariesAreReproducible$$' $(TESTFLAGS) ./test/images
+
 MAINS := ./cmd/mneme ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
 	./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster
 # Licences that libraries in the binaries may have. Two modules are looked at by hand: freetype is under one of two licences, of which the

@@ -18,7 +18,7 @@ import (
 func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 	nodes, err := servers.StartWeaviateCluster(t.Context(), servers.Options{Dir: t.TempDir(), Log: t.Output()}, 3)
 	must(t, err)
-	stopAll(t, nodes...)
+	t.Cleanup(func() { stopAll(t, nodes...) })
 	at := func(n *servers.Weaviate) *weaviate.Bank {
 		cfg, err := config.Load[weaviate.Config](map[string]string{
 			"MNEME_WEAVIATE_HTTP": n.HTTP(), "MNEME_WEAVIATE_GRPC": n.GRPC(), "MNEME_WEAVIATE_REPLICAS": "3",
