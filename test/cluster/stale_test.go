@@ -36,6 +36,8 @@ func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 			SessionID: "s1", OperationID: "op", PolicyVersion: "test/1",
 		}
 	}
+	emptied := core(2)
+	emptied.Content, emptied.Sources = "", nil
 	session := func(turns int, closed bool) *memory.SessionRecord {
 		return &memory.SessionRecord{SessionID: "s1", FormedAt: day.AddDate(0, 0, turns), Turns: turns, Closed: closed}
 	}
@@ -53,7 +55,7 @@ func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 	}))
 	must(t, nodes[0].Kill())
 	must(t, there.Write(t.Context(), scope, memory.Write{
-		Close: closing(memory.StatusSuperseded, "first"), Core: core(2), Session: session(2, true),
+		Close: closing(memory.StatusSuperseded, "first"), Core: emptied, Session: session(2, true),
 		Turns: []memory.Turn{{ID: "t2", SessionID: "s1", Text: "I moved to Cork.", Time: day}},
 	}))
 	must(t, nodes[0].Restart(t.Context()))
@@ -65,8 +67,11 @@ func TestANodeThatWasAwayDecidesNothing(t *testing.T) {
 	if has.Core == 2 {
 		t.Error("it has what it had missed: this shows nothing")
 	}
-	if got, err := back.Core(t.Context(), scope); err != nil || got.Version != 2 {
-		t.Errorf("the core block has version %d (%v), want 2", got.Version, err)
+	if got, err := back.Get(t.Context(), scope, "m1"); err != nil || got.Status != memory.StatusSuperseded {
+		t.Errorf("the entry is %s (%v), want superseded", got.Status, err)
+	}
+	if got, err := back.Core(t.Context(), scope); err != nil || got.Version != 2 || got.Content != "" || got.Sources != nil {
+		t.Errorf("the core block is %+v (%v), want version 2, which is empty", got, err)
 	}
 	if got, _, err := back.Session(t.Context(), scope, "s1"); err != nil || got.Turns != 2 || !got.Closed {
 		t.Errorf("the session is %+v (%v), want two turns and closed", got, err)

@@ -162,7 +162,7 @@ func keptOf(ctx context.Context, b bank.Bank, scope memory.Scope) (out harness.S
 	for v, err := range bank.EachSession(ctx, b, scope, bank.PageOptions{}) {
 		keep(v, err)
 	}
-	keep(b.Core(ctx, scope))
+	keep(b.Count(ctx, scope)) // with versions of the core block, which is itself read from most nodes
 	return out, err
 }
 

@@ -17,7 +17,9 @@ import (
 // newestByIDs reads objects by the ids of the domain as they were last acknowledged; missing ones are left out. A search asks one replica
 // alone, which may have been away when they were written. By its id most replicas of an object are asked, and one that lacks it, or has
 // an older one, gets the whole of it. What decides about a write is read so.
-func (b *Bank) newestByIDs(ctx context.Context, scope memory.Scope, collection string, ids []string) ([]*pb.SearchResult, error) {
+func (b *Bank) newestByIDs(
+	ctx context.Context, scope memory.Scope, collection string, ids []string, withVectors bool,
+) ([]*pb.SearchResult, error) {
 	if err := bank.CheckScope(scope); err != nil {
 		return nil, err
 	}
@@ -25,15 +27,21 @@ func (b *Bank) newestByIDs(ctx context.Context, scope memory.Scope, collection s
 	var mu sync.Mutex
 	var out []*pb.SearchResult
 	err := eachOf(ctx, ids, func(ctx context.Context, id string) error {
-		found, err := b.rest.Data().ObjectsGetter().WithClassName(collection).WithTenant(scope.Tenant).WithID(objectID(key, id)).WithVector().
-			WithConsistencyLevel(replication.ConsistencyLevel.QUORUM).Do(ctx)
+		get := b.rest.Data().ObjectsGetter().WithClassName(collection).WithTenant(scope.Tenant).WithID(objectID(key, id)).
+			WithConsistencyLevel(replication.ConsistencyLevel.QUORUM)
+		if withVectors {
+			get.WithVector()
+		}
+		found, err := get.Do(ctx)
+		if refusedWith(err, http.StatusUnprocessableEntity) { // also of a tenant that has nothing yet
+			absent, absentErr := b.tenantAbsent(ctx, collection, scope.Tenant)
+			if absent || absentErr != nil {
+				return absentErr
+			}
+			found, err = get.Do(ctx) // the first write may have made the tenant between the two questions
+		}
 		if refusedWith(err, http.StatusNotFound) {
 			return nil
-		}
-		if refusedWith(err, http.StatusUnprocessableEntity) { // also of a tenant that has nothing yet
-			if absent, absentErr := b.tenantAbsent(ctx, collection, scope.Tenant); absentErr == nil && absent {
-				return nil
-			}
 		}
 		if err != nil {
 			return failed(ctx, "read "+collection+" by id", err)

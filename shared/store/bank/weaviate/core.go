@@ -53,15 +53,18 @@ func (b *Bank) Core(ctx context.Context, scope memory.Scope) (memory.Core, error
 	var c memory.Core
 	for {
 		for _, r := range results {
-			if err := json.Unmarshal([]byte(open(r).text("block")), &c); err != nil {
+			var next memory.Core // what is empty in it is left out, and must not stay from the version before
+			if err := json.Unmarshal([]byte(open(r).text("block")), &next); err != nil {
 				return memory.Core{}, fmt.Errorf("decode property block: %w", err)
 			}
+			c = next
 		}
 		if !b.replicated {
 			return c, nil
 		}
-		// The replica that was asked may lack later versions; a writer that built upon its newest would write one of them anew.
-		results, err = b.newestByIDs(ctx, scope, b.collections.core(), []string{coreID(c.Version + 1)})
+		// The replica that was asked may lack later versions; a writer that built upon its newest would write one of them anew. One that
+		// lacks as many as are kept ends at the gap: it is asked before it has anything, for minutes, after it was lost as a whole.
+		results, err = b.newestByIDs(ctx, scope, b.collections.core(), []string{coreID(c.Version + 1)}, false)
 		if err != nil || len(results) == 0 {
 			return c, err
 		}

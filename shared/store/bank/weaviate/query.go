@@ -174,7 +174,8 @@ func (b *Bank) tenantAbsent(ctx context.Context, collection, tenant string) (boo
 	return len(reply.GetTenants()) == 0, nil
 }
 
-// readByIDs reads the objects of the given ids of the domain, which do not change in what is read of them. Missing ones are left out.
+// readByIDs reads the objects of the given ids of the domain; of what changes, a node that was away may tell what it was before. Missing
+// ones are left out.
 func (b *Bank) readByIDs(
 	ctx context.Context, scope memory.Scope, collection string, ids []string, shape func(*pb.SearchRequest),
 ) ([]*pb.SearchResult, error) {
@@ -203,7 +204,9 @@ func (b *Bank) readByIDs(
 				missed = append(missed, id)
 			}
 		}
-		if found, err = b.newestByIDs(ctx, scope, collection, missed); err != nil {
+		asked := &pb.SearchRequest{Metadata: &pb.MetadataRequest{}}
+		shape(asked)
+		if found, err = b.newestByIDs(ctx, scope, collection, missed, asked.GetMetadata().GetVector()); err != nil {
 			return nil, err
 		}
 		out = append(out, found...)

@@ -14,14 +14,14 @@ import (
 
 // Get implements bank.Bank.
 func (b *Bank) Get(ctx context.Context, scope memory.Scope, id string) (memory.Memory, error) {
-	found, err := b.entriesByIDs(ctx, scope, []string{id})
+	found, err := b.newestByIDs(ctx, scope, b.collections.memory(), []string{id}, false)
 	if err != nil {
 		return memory.Memory{}, err
 	}
 	if len(found) == 0 {
 		return memory.Memory{}, fmt.Errorf("%s: %w", id, bank.ErrNotFound)
 	}
-	return found[0], nil
+	return decodeEntry(found[0])
 }
 
 func (b *Bank) entriesByIDs(ctx context.Context, scope memory.Scope, ids []string) ([]memory.Memory, error) {
@@ -198,7 +198,7 @@ func (b *Bank) Turns(ctx context.Context, scope memory.Scope, ids []string) ([]m
 
 // Session implements bank.Bank.
 func (b *Bank) Session(ctx context.Context, scope memory.Scope, sessionID string) (memory.SessionRecord, bool, error) {
-	results, err := b.newestByIDs(ctx, scope, b.collections.session(), []string{sessionID})
+	results, err := b.newestByIDs(ctx, scope, b.collections.session(), []string{sessionID}, false)
 	if err != nil || len(results) == 0 {
 		return memory.SessionRecord{}, false, err
 	}

@@ -71,22 +71,30 @@ func (b *Bank) putSession(ctx context.Context, scope memory.Scope, r memory.Sess
 	return b.upsert(ctx, []*models.Object{newObject(b.collections.session(), scope, r.SessionID, sessionProperties(scope, r))})
 }
 
-// targets returns the states of the entries to close or release, and refuses those that neither exist nor
-// are written by the same Write.
-func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) (map[string]memory.Status, error) {
+// target is an entry to close or release: its state, and how it was closed where it was.
+type target struct {
+	status memory.Status
+	closed properties
+}
+
+// targets returns the entries to close or release, and refuses those that neither exist nor are written by the same Write.
+func (b *Bank) targets(ctx context.Context, scope memory.Scope, w memory.Write) (map[string]target, error) {
 	ids := unique(bank.Targets(w))
-	results, err := b.newestByIDs(ctx, scope, b.collections.memory(), ids)
+	results, err := b.newestByIDs(ctx, scope, b.collections.memory(), ids, false)
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]memory.Status, len(results))
+	known := make(map[string]target, len(results))
 	for _, r := range results {
-		o := open(r)
-		known[o.text(propEntryID)] = memory.Status(o.text(propStatus))
+		o, closed := open(r), properties{}
+		for _, name := range []string{propStatus, propValidTo, propClosedBy} {
+			closed.text(name, o.text(name))
+		}
+		known[o.text(propEntryID)] = target{memory.Status(o.text(propStatus)), closed}
 	}
 	for _, m := range w.Put {
 		if _, exists := known[m.ID]; !exists {
-			known[m.ID] = m.Status
+			known[m.ID] = target{status: m.Status}
 		}
 	}
 	for _, id := range ids {
@@ -167,9 +175,9 @@ func (b *Bank) led(ctx context.Context, scope memory.Scope, id string, kept map[
 }
 
 // release ends the quarantine of those of the targets that are in it; of the rest, see changed.
-func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memory.Release, targets map[string]memory.Status) error {
+func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memory.Release, targets map[string]target) error {
 	return eachOf(ctx, releases, func(ctx context.Context, r memory.Release) error {
-		switch status := targets[r.ID]; status {
+		switch status := targets[r.ID].status; status {
 		case memory.StatusQuarantined:
 		case memory.StatusActive:
 			if done, err := b.changed(ctx, scope, r.ID, status, memory.StatusQuarantined); err != nil || done {
@@ -183,14 +191,18 @@ func (b *Bank) release(ctx context.Context, scope memory.Scope, releases []memor
 }
 
 // close closes the open ones of the targets. The rest are closed already and stay as they are; see changed.
-func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]memory.Status) error {
+func (b *Bank) close(ctx context.Context, scope memory.Scope, closings []memory.Closing, targets map[string]target) error {
 	return eachOf(ctx, firstOfEach(closings), func(ctx context.Context, c memory.Closing) error {
-		if status := targets[c.ID]; !status.Open() {
-			if done, err := b.changed(ctx, scope, c.ID, status, memory.StatusActive); err != nil || done {
+		closing := closingProperties(c)
+		if before := targets[c.ID]; !before.status.Open() {
+			if done, err := b.changed(ctx, scope, c.ID, before.status, memory.StatusActive); err != nil || done {
 				return err
 			}
+			if before.closed != nil { // it stays closed as it was first
+				closing = before.closed
+			}
 		}
-		return b.merge(ctx, scope, c.ID, closingProperties(c), "close")
+		return b.merge(ctx, scope, c.ID, closing, "close")
 	})
 }
 
