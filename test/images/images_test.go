@@ -137,9 +137,10 @@ func TestServicesRunAloneInTheirImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// What it tells of itself reaches a collector whose certificate is of an authority of the image.
 			var told atomic.Int64
-			collector := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Add(1) }))
-			defer collector.Close()
+			collector := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Add(1) }))
 			collector.Config.ErrorLog = log.New(io.Discard, "", 0)
+			collector.StartTLS()
+			defer collector.Close()
 			port := freePort(t)
 			var log bytes.Buffer
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// health answers /healthz and /readyz. A service is ready from when it is built until it ends: what it depends on is asked of while it is
+// health answers /healthz and /readyz. A service is ready from when it is built until it ends: what it depends on is asked for while it is
 // built, and no longer. A store that all replicas share, and that is away for a while, would take all of them out of their Service
 // at once, and with them what they can do without it and every error that says what is the matter.
 type health struct {
@@ -14,7 +14,10 @@ type health struct {
 	missing string // why the service is not ready; empty when it is
 }
 
-// lack makes the service not ready; what is public. The empty text makes it ready.
+// ready makes the service ready.
+func (h *health) ready() { h.lack("") }
+
+// lack makes the service not ready; what is public.
 func (h *health) lack(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -89,7 +89,7 @@ func (p *process) run(ctx context.Context, o Options) error {
 	}
 	server.open(app.Handler)
 	tasks := startTaskGroup(ctx, app.Background)
-	p.health.lack("")
+	p.health.ready()
 	p.tel.Log.Info("started")
 	select {
 	case <-ctx.Done():
