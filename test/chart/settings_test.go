@@ -85,11 +85,13 @@ func TestWhatIsNoSettingIsRefused(t *testing.T) {
 		"a secret":  {env("MNEME_LLM_API_KEY"), "is a secret, and set by the value model.apiKey"},
 		"telemetry": {env("OTEL_SERVICE_NAME"), "extraEnv.OTEL_SERVICE_NAME: there is no such setting"},
 
-		"a secret of all":     {of("defaults", "MNEME_KAFKA_PASSWORD"), "defaults.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
-		"the chart's":         {of("defaults", "MNEME_HTTP_ADDR"), "defaults.extraEnv.MNEME_HTTP_ADDR: is the chart's own to set"},
-		"a secret of a job":   {pod("migration", "MNEME_KAFKA_PASSWORD"), "migration.pod.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
-		"not of the job":      {pod("migration", "MNEME_BOOSTER_WORKERS"), "migration.pod.extraEnv.MNEME_BOOSTER_WORKERS: there is no such"},
-		"not of the test":     {pod("test", "MNEME_GATEWAY_URL"), "test.pod.extraEnv.MNEME_GATEWAY_URL: there is no such setting"},
+		"a secret of all":   {of("defaults", "MNEME_KAFKA_PASSWORD"), "defaults.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
+		"the chart's":       {of("defaults", "MNEME_HTTP_ADDR"), "defaults.extraEnv.MNEME_HTTP_ADDR: is the chart's own to set"},
+		"a secret of a job": {pod("migration", "MNEME_KAFKA_PASSWORD"), "migration.pod.extraEnv.MNEME_KAFKA_PASSWORD: is a secret"},
+		"not of the job":    {pod("migration", "MNEME_BOOSTER_WORKERS"), "migration.pod.extraEnv.MNEME_BOOSTER_WORKERS: there is no such"},
+		"not of the test":   {pod("test", "MNEME_GATEWAY_URL"), "test.pod.extraEnv.MNEME_GATEWAY_URL: there is no such setting"},
+		"Kubernetes' unit": {map[string]any{"defaults": map[string]any{"extraEnv": map[string]any{"GOMEMLIMIT": "400Mi"}}},
+			"defaults.extraEnv.GOMEMLIMIT: is 400Mi, want"},
 		"another's directory": {authorities, "extraEnv.SSL_CERT_DIR: is set by the value certificateAuthorities"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,8 +183,18 @@ func TestWrongValuesAreTold(t *testing.T) {
 		"tenants: existingSecret and list": {"tenants": map[string]any{"existingSecret": "x", "list": []any{map[string]any{"id": "acme"}}}},
 		"apikeys":                          {"tenants": map[string]any{"list": []any{map[string]any{"id": "acme", "apikeys": []string{}}}}},
 		"defaults.image: would be":         {"defaults": map[string]any{"image": "x"}},
-		"replicas":                         {"migration": map[string]any{"pod": map[string]any{"replicas": 2}}},
-		"livenessProbe":                    {"test": map[string]any{"pod": map[string]any{"livenessProbe": map[string]any{}}}},
+		"components.utilizer.enabled: is false, and the gateway needs it": component("utilizer", map[string]any{"enabled": false}),
+		"ingress.enabled: is true, and components.gateway.enabled is false": {
+			"ingress":    map[string]any{"enabled": true, "hosts": []string{"m.example.com"}},
+			"components": map[string]any{"gateway": map[string]any{"enabled": false}},
+		},
+		"components.gateway.resources.requests.cpu: is empty": {
+			"defaults":   map[string]any{"resources": map[string]any{"requests": nil}},
+			"components": map[string]any{"gateway": map[string]any{"autoscaling": map[string]any{"kind": "hpa"}}},
+		},
+		"redis.db: is 2, and several addresses": {"redis": map[string]any{"db": 2, "addresses": []string{"a:1", "b:1"}}},
+		"replicas":                              {"migration": map[string]any{"pod": map[string]any{"replicas": 2}}},
+		"livenessProbe":                         {"test": map[string]any{"pod": map[string]any{"livenessProbe": map[string]any{}}}},
 	} {
 		t.Run(strings.ReplaceAll(want, ",", ""), func(t *testing.T) {
 			_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, values))
