@@ -25,6 +25,8 @@ KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 KUSTOMIZE := sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 KUBE_SCORE := github.com/zegl/kube-score/cmd/kube-score@v1.20.0
+KO := github.com/google/ko@v0.19.1
+CRANE := github.com/google/go-containerregistry/cmd/crane@v0.22.1
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 HELM_DOCS := github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2
 
@@ -98,8 +100,8 @@ test-images: ## build what the images hold and run it alone in a root folder, as
 	$(GOTEST) -tags images -count=1 -timeout 30m $(TESTFLAGS) ./test/images
 
 .PHONY: test-reproducible
-test-reproducible: ## build all binaries twice, the second time elsewhere and with an empty cache of Go's: they are the same
-	MNEME_TEST_FRESH=1 $(GOTEST) -tags images -count=1 -timeout 30m -run '^TestBinariesAreReproducible$$' $(TESTFLAGS) ./test/images
+test-reproducible: $(TOOLS)/ko $(TOOLS)/crane ## build all binaries twice, the second time elsewhere and with an empty cache of Go's, and all images twice by ko: they are the same
+	MNEME_TEST_FRESH=1 $(GOTEST) -tags images,ko -count=1 -timeout 30m -run '^Test(Binaries|Images)AreReproducible$$' $(TESTFLAGS) ./test/images
 
 MAINS := ./cmd/mneme ./services/gateway/cmd/gateway ./services/utilizer/cmd/utilizer ./services/reranker/cmd/reranker \
 	./services/saliencyfilter/cmd/saliency-filter ./services/booster/cmd/booster
@@ -169,7 +171,7 @@ LONG_OK := [a-z]://|`env:"|doc:"|^services/gateway/(mem0|rest)/[a-z0-9_]*_test\.
 lint: $(TOOLS)/staticcheck $(TOOLS)/revive $(TOOLS)/workflowcheck $(TOOLS)/buf ## check form, common mistakes, determinism and contracts
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@! git ls-files '*.go' | grep -vE '\.pb\.go$$|\.connect\.go$$' | LC_ALL=C.UTF-8 xargs grep -nE '^.{141,}$$' | grep -vE '$(LONG_OK)' || { echo "lines of over 140 characters"; exit 1; }
-	$(GO) vet -tags realservers,realclients,chart,images,cluster,k8s ./...
+	$(GO) vet -tags realservers,realclients,chart,images,ko,cluster,k8s ./...
 	$(TOOLS)/staticcheck ./...
 	$(TOOLS)/revive -config revive.toml ./...
 	$(TOOLS)/workflowcheck ./workflows/consolidation ./workflows/erasure ./workflows/training
@@ -239,6 +241,10 @@ $(TOOLS)/kube-score:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KUBE_SCORE)
 $(TOOLS)/govulncheck:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(GOVULNCHECK)
+$(TOOLS)/ko:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(KO)
+$(TOOLS)/crane:
+	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(CRANE)
 $(TOOLS)/cyclonedx-gomod:
 	GOWORK=off GOBIN=$(CURDIR)/$(TOOLS) $(GO) install $(CYCLONEDX)
 $(TOOLS)/go-licenses: deploy/embedded/tools/go.mod

@@ -15,8 +15,10 @@ import (
 
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/services/wiring"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/config"
 	"github.com/mneme-memory/mneme/shared/platform/runner"
+	"github.com/mneme-memory/mneme/shared/tenant"
 )
 
 // components are those of each binary.
@@ -192,6 +194,25 @@ func TestWrongValuesAreTold(t *testing.T) {
 			"defaults":   map[string]any{"resources": map[string]any{"requests": nil}},
 			"components": map[string]any{"gateway": map[string]any{"autoscaling": map[string]any{"kind": "hpa"}}},
 		},
+		"fullnameOverride": {"fullnameOverride": "1st"},
+		"commonLabels.app.kubernetes.io/name: is the chart's own": {"commonLabels": map[string]any{"app.kubernetes.io/name": "memory"}},
+		"components.gateway.podLabels.app.kubernetes.io/component: is the chart's own": component("gateway",
+			map[string]any{"podLabels": map[string]any{"app.kubernetes.io/component": "door"}}),
+		"defaults.podAnnotations.checksum/config: is the chart's own": {
+			"defaults": map[string]any{"podAnnotations": map[string]any{"checksum/config": "x"}}},
+		"components.booster-attribution.enabled: is false, and erasures by booster-intake": component("booster-attribution",
+			map[string]any{"enabled": false}),
+		"components.reranker.extraEnv.NO_PROXY: is missing beside HTTPS_PROXY": component("reranker",
+			map[string]any{"extraEnv": map[string]any{"https_proxy": "http://proxy:3128"}}),
+		"migration.temporalRetention: is 90m, want 24h": {"migration": map[string]any{"temporalRetention": "90m"}},
+		"at '/defaults/livenessProbe'":                  {"defaults": map[string]any{"livenessProbe": map[string]any{"successThreshold": 2}}},
+		"at '/defaults/tmpSize'":                        {"defaults": map[string]any{"tmpSize": "64MB"}},
+		"at '/defaults/resources/limits/memory'": {
+			"defaults": map[string]any{"resources": map[string]any{"limits": map[string]any{"memory": "1 GB"}}}},
+		"at '/ingress/hosts/0'":          {"ingress": map[string]any{"hosts": []string{"https://m.example.com"}}},
+		"at '/httpRoute/hostnames/0'":    {"httpRoute": map[string]any{"hostnames": []string{"m.example.com:443"}}},
+		"at '/networkPolicy/to/kafka/0'": {"networkPolicy": map[string]any{"to": map[string]any{"kafka": []any{map[string]any{"cidr": "10.0.0.0/8"}}}}},
+
 		"redis.db: is 2, and several addresses": {"redis": map[string]any{"db": 2, "addresses": []string{"a:1", "b:1"}}},
 		"replicas":                              {"migration": map[string]any{"pod": map[string]any{"replicas": 2}}},
 		"livenessProbe":                         {"test": map[string]any{"pod": map[string]any{"livenessProbe": map[string]any{}}}},
@@ -200,6 +221,49 @@ func TestWrongValuesAreTold(t *testing.T) {
 			_, err := helm(t, []string{"template", "mneme", chart}, valuesOf(t, values))
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestTenantsAreThoseThatServicesTake gives the chart, and what reads the file that it makes, the same tenants: both take them, or neither does.
+func TestTenantsAreThoseThatServicesTake(t *testing.T) {
+	hashed := tenant.HashKey("one")
+	of := func(field string, value any) []any { return []any{map[string]any{"id": "acme", field: value}} }
+	cases := map[string][]any{
+		"policy trained": of("policy", "embedded@1.2"), "policy other": of("policy", "gpt"), "policy model trained": of("policy", "llm@1"),
+		"policy of another strategy": {map[string]any{"id": "acme", "strategy": "rmm", "policy": "embedded@1"}},
+		"strategy other":             of("strategy", "mem0"), "saliency other": of("saliency", "drop"),
+		"explore number": of("explore", 0.05), "explore text": of("explore", "0.25"), "explore off": of("explore", "off"), "explore much": of("explore", 2),
+		"id signs": {map[string]any{"id": "Acme_1"}}, "id ends": {map[string]any{"id": "acme-"}}, "id short": {map[string]any{"id": "a"}},
+		"id long": {map[string]any{"id": strings.Repeat("a", 64)}}, "id twice": {map[string]any{"id": "acme"}, map[string]any{"id": "acme"}},
+		"key": of("api_keys", []any{hashed}), "key in capitals": of("api_keys", []any{"sha256:" + strings.ToUpper(hashed[7:])}),
+		"key plain": of("api_keys", []any{"mneme-plain-key"}), "key short": of("api_keys", []any{hashed[:70]}),
+		"key empty": of("api_keys", []any{tenant.HashKey("")}), "key twice": of("api_keys", []any{hashed, hashed}),
+		"key of two": {map[string]any{"id": "a", "api_keys": []any{hashed}}, map[string]any{"id": "b", "api_keys": []any{hashed}}},
+	}
+	for _, s := range append(tenant.Strategies(), "") {
+		cases["strategy "+string(s)] = of("strategy", string(s))
+	}
+	for _, p := range append(tenant.Policies(), "") {
+		cases["policy "+string(p)] = of("policy", string(p))
+	}
+	for _, s := range append(memory.SaliencyModes(), "") {
+		cases["saliency "+string(s)] = of("saliency", string(s))
+	}
+	for name, list := range cases {
+		t.Run(name, func(t *testing.T) {
+			file, err := yaml.Marshal(map[string]any{"tenants": list})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, parsed := tenant.Parse(bytes.NewReader(file))
+			_, rendered := helm(t, []string{"template", "mneme", chart}, valuesOf(t, map[string]any{"tenants": map[string]any{"list": list}}))
+			if (parsed == nil) != (rendered == nil) {
+				t.Errorf("services say %v, the chart says %v", parsed, rendered)
+			}
+			if rendered != nil && strings.Contains(rendered.Error(), "mneme-plain-key") {
+				t.Errorf("the error shows a key: %v", rendered)
 			}
 		})
 	}

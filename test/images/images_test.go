@@ -258,15 +258,7 @@ func await(t *testing.T, ended <-chan error, log *bytes.Buffer, url string, want
 // The same sources give the same binaries, wherever they lie. With MNEME_TEST_FRESH=1 (make test-reproducible) nothing is found that the
 // first build compiled, either, which takes five minutes of two processors.
 func TestBinariesAreReproducible(t *testing.T) {
-	copied := filepath.Join(t.TempDir(), "elsewhere")
-	if err := os.Mkdir(copied, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	archive := exec.CommandContext(t.Context(), "bash", "-c", "git ls-files -z | tar --null -T - -cf - | tar -xf - -C \"$0\"", copied)
-	archive.Dir = "../.."
-	if out, err := archive.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	copied := copySources(t)
 	again := t.TempDir()
 	var env []string
 	if os.Getenv("MNEME_TEST_FRESH") == "1" {
@@ -286,6 +278,21 @@ func TestBinariesAreReproducible(t *testing.T) {
 			t.Errorf("two builds of %s differ", name)
 		}
 	}
+}
+
+// copySources returns another folder with the same sources.
+func copySources(t *testing.T) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.Mkdir(copied, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	archive := exec.CommandContext(t.Context(), "bash", "-c", "git ls-files -z | tar --null -T - -cf - | tar -xf - -C \"$0\"", copied)
+	archive.Dir = "../.."
+	if out, err := archive.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return copied
 }
 
 // The Dockerfile and ko build the same commands in the same way.

@@ -58,6 +58,8 @@ booster-store:
 
 {{- define "mneme.component" -}}
 {{- $c := include "mneme.merge" (list .root.Values.defaults .own) | fromYaml -}}
+{{- /* A variable is taken as a whole: of two sources one would be too many. */ -}}
+{{- range $k, $v := dig "extraEnv" dict (.own | default dict) -}}{{- $_ := set $c.extraEnv $k $v -}}{{- end -}}
 {{- $_ := set $c "name" .name -}}
 {{- range $k, $v := .kind -}}{{- $_ := set $c $k $v -}}{{- end -}}
 {{- $known := index (include "mneme.known" .root | fromYaml).binaries (.kind.reads | default .kind.binary) -}}
