@@ -347,7 +347,7 @@ func TestScalersWatchWhatIsRead(t *testing.T) {
 }
 
 // free are the parts of values that have any keys: what Kubernetes or users name.
-var free = []string{"global", "requests", "limits", "commonLabels", "labels", "annotations", "nodeSelector", "podLabels", "podAnnotations",
+var free = []string{"global", "requests", "limits", "commonLabels", "labels", "matchLabels", "annotations", "nodeSelector", "podLabels", "podAnnotations",
 	"serviceAccountAnnotations", "podSecurityContext", "securityContext", "affinity", "variables", "objects"}
 
 func TestTheSchemaIsStrict(t *testing.T) {
