@@ -347,8 +347,8 @@ func TestScalersWatchWhatIsRead(t *testing.T) {
 }
 
 // free are the parts of values that have any keys: what Kubernetes or users name.
-var free = []string{"global", "requests", "limits", "commonLabels", "labels", "matchLabels", "annotations", "nodeSelector", "podLabels", "podAnnotations",
-	"serviceAccountAnnotations", "podSecurityContext", "securityContext", "affinity", "variables", "objects"}
+var free = []string{"global", "requests", "limits", "commonLabels", "labels", "matchLabels", "annotations", "nodeSelector", "podLabels",
+	"podAnnotations", "serviceAccountAnnotations", "podSecurityContext", "securityContext", "affinity", "variables", "objects"}
 
 func TestTheSchemaIsStrict(t *testing.T) {
 	content, err := os.ReadFile(chart + "/values.schema.json")

@@ -209,9 +209,10 @@ func TestWrongValuesAreTold(t *testing.T) {
 		"at '/defaults/tmpSize'":                        {"defaults": map[string]any{"tmpSize": "64MB"}},
 		"at '/defaults/resources/limits/memory'": {
 			"defaults": map[string]any{"resources": map[string]any{"limits": map[string]any{"memory": "1 GB"}}}},
-		"at '/ingress/hosts/0'":          {"ingress": map[string]any{"hosts": []string{"https://m.example.com"}}},
-		"at '/httpRoute/hostnames/0'":    {"httpRoute": map[string]any{"hostnames": []string{"m.example.com:443"}}},
-		"at '/networkPolicy/to/kafka/0'": {"networkPolicy": map[string]any{"to": map[string]any{"kafka": []any{map[string]any{"cidr": "10.0.0.0/8"}}}}},
+		"at '/ingress/hosts/0'":       {"ingress": map[string]any{"hosts": []string{"https://m.example.com"}}},
+		"at '/httpRoute/hostnames/0'": {"httpRoute": map[string]any{"hostnames": []string{"m.example.com:443"}}},
+		"at '/networkPolicy/to/kafka/0'": {
+			"networkPolicy": map[string]any{"to": map[string]any{"kafka": []any{map[string]any{"cidr": "10.0.0.0/8"}}}}},
 
 		"redis.db: is 2, and several addresses": {"redis": map[string]any{"db": 2, "addresses": []string{"a:1", "b:1"}}},
 		"replicas":                              {"migration": map[string]any{"pod": map[string]any{"replicas": 2}}},
@@ -226,7 +227,7 @@ func TestWrongValuesAreTold(t *testing.T) {
 	}
 }
 
-// TestTenantsAreThoseThatServicesTake gives the chart, and what reads the file that it makes, the same tenants: both take them, or neither does.
+// TestTenantsAreThoseThatServicesTake gives the chart, and what reads its file, the same tenants: both take them, or neither does.
 func TestTenantsAreThoseThatServicesTake(t *testing.T) {
 	hashed := tenant.HashKey("one")
 	of := func(field string, value any) []any { return []any{map[string]any{"id": "acme", field: value}} }
@@ -234,8 +235,9 @@ func TestTenantsAreThoseThatServicesTake(t *testing.T) {
 		"policy trained": of("policy", "embedded@1.2"), "policy other": of("policy", "gpt"), "policy model trained": of("policy", "llm@1"),
 		"policy of another strategy": {map[string]any{"id": "acme", "strategy": "rmm", "policy": "embedded@1"}},
 		"strategy other":             of("strategy", "mem0"), "saliency other": of("saliency", "drop"),
-		"explore number": of("explore", 0.05), "explore text": of("explore", "0.25"), "explore off": of("explore", "off"), "explore much": of("explore", 2),
-		"id signs": {map[string]any{"id": "Acme_1"}}, "id ends": {map[string]any{"id": "acme-"}}, "id short": {map[string]any{"id": "a"}},
+		"explore number": of("explore", 0.05), "explore text": of("explore", "0.25"), "explore off": of("explore", "off"),
+		"explore much": of("explore", 2),
+		"id signs":     {map[string]any{"id": "Acme_1"}}, "id ends": {map[string]any{"id": "acme-"}}, "id short": {map[string]any{"id": "a"}},
 		"id long": {map[string]any{"id": strings.Repeat("a", 64)}}, "id twice": {map[string]any{"id": "acme"}, map[string]any{"id": "acme"}},
 		"key": of("api_keys", []any{hashed}), "key in capitals": of("api_keys", []any{"sha256:" + strings.ToUpper(hashed[7:])}),
 		"key plain": of("api_keys", []any{"mneme-plain-key"}), "key short": of("api_keys", []any{hashed[:70]}),

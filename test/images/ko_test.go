@@ -44,7 +44,8 @@ func TestImagesAreReproducible(t *testing.T) {
 func serveRegistry(t *testing.T) string {
 	t.Helper()
 	addr := "127.0.0.1:" + freePort(t)
-	server := exec.CommandContext(t.Context(), filepath.Join(tools, "crane"), "registry", "serve", "--address", addr) //nolint:gosec // the tool
+	program := filepath.Join(tools, "crane")
+	server := exec.CommandContext(t.Context(), program, "registry", "serve", "--address", addr) //nolint:gosec // the tool
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
