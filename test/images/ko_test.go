@@ -46,6 +46,8 @@ func serveRegistry(t *testing.T) string {
 	addr := "127.0.0.1:" + freePort(t)
 	program := filepath.Join(tools, "crane")
 	server := exec.CommandContext(t.Context(), program, "registry", "serve", "--address", addr) //nolint:gosec // the tool
+	var complaints bytes.Buffer
+	server.Stderr = &complaints
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +56,12 @@ func serveRegistry(t *testing.T) string {
 		_ = server.Wait()
 	})
 	for deadline := time.Now().Add(time.Minute); ; {
-		out, err := crane(t, "catalog", addr)
+		_, err := crane(t, "catalog", addr)
 		if err == nil {
 			return addr
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the registry does not answer: %v %s", err, out)
+			t.Fatalf("the registry does not answer: %v: %s", err, complaints.String())
 		}
 	}
 }
@@ -141,7 +143,7 @@ func checkImage(t *testing.T, reference, name string) {
 	if config.Config.User != fmt.Sprint(user) || len(config.Config.Entrypoint) != 1 {
 		t.Fatalf("it is run as %+v", config.Config)
 	}
-	files, err := crane(t, "export", reference, "-")
+	exported, err := crane(t, "export", reference, "-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +151,8 @@ func checkImage(t *testing.T, reference, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
-	for r := tar.NewReader(bytes.NewReader(files)); ; {
+	files, entries := 0, 0
+	for r := tar.NewReader(bytes.NewReader(exported)); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -160,7 +162,7 @@ func checkImage(t *testing.T, reference, name string) {
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
-		found++
+		files++
 		if header.Name != config.Config.Entrypoint[0] {
 			continue
 		}
@@ -171,9 +173,9 @@ func checkImage(t *testing.T, reference, name string) {
 		if sum := [sha256.Size]byte(sum.Sum(nil)); sum != sha256.Sum256(want) {
 			t.Errorf("%s is another binary than the Dockerfile's commands build", header.Name)
 		}
-		found++
+		entries++
 	}
-	if found != 3 { // the certificates and the binary, which counts twice
-		t.Errorf("the entry point %s or the base's certificates are missing, or there is more", config.Config.Entrypoint)
+	if entries != 1 || files != 2 {
+		t.Errorf("%d files are the entry point %s, of %d, want it and the base's certificates", entries, config.Config.Entrypoint, files)
 	}
 }

@@ -31,12 +31,14 @@ booster-store:
   backlog: {queue: mneme-store, types: activity}
 {{- end -}}
 
-{{/* Values laid over others, deeply. Unlike Sprig's merge, false, 0 and "" lie over, too. */}}
+{{/* Values laid over others, deeply. Unlike Sprig's merge, false, 0 and "" lie over, too, and null takes out. */}}
 {{- define "mneme.merge" -}}
 {{- $out := deepCopy (index . 0) -}}
 {{- range $k, $v := index . 1 -}}
-{{- if and (kindIs "map" $v) (kindIs "map" (index $out $k)) -}}
-{{- $_ := set $out $k (include "mneme.merge" (list (index $out $k) $v) | fromYaml) -}}
+{{- if kindIs "map" $v -}}
+{{- $_ := set $out $k (include "mneme.merge" (list (kindIs "map" (index $out $k) | ternary (index $out $k) dict) $v) | fromYaml) -}}
+{{- else if kindIs "invalid" $v -}}
+{{- $_ := unset $out $k -}}
 {{- else -}}
 {{- $_ := set $out $k $v -}}
 {{- end -}}
@@ -57,7 +59,7 @@ booster-store:
 {{- end -}}
 
 {{- define "mneme.component" -}}
-{{- $c := include "mneme.merge" (list .root.Values.defaults .own) | fromYaml -}}
+{{- $c := include "mneme.merge" (list (include "mneme.merge" (list dict .root.Values.defaults) | fromYaml) .own) | fromYaml -}}
 {{- /* A variable is taken as a whole: of two sources one would be too many. */ -}}
 {{- range $k, $v := dig "extraEnv" dict (.own | default dict) -}}{{- $_ := set $c.extraEnv $k $v -}}{{- end -}}
 {{- $_ := set $c "name" .name -}}
@@ -172,13 +174,22 @@ OTEL_EXPORTER_OTLP_HEADERS: {path: telemetry.headers, name: {{ $v.telemetry.head
 {{- if and (kindIs "float64" .) (eq (float64 (int64 .)) .) }}{{ int64 . }}{{ else }}{{ . }}{{ end -}}
 {{- end -}}
 
-{{/* The further variables of a component, those of all, then its own: what its binary knows, or is no setting of Mneme. */}}
+{{/* Whether a variable is a setting, which is known or wrong. OpenTelemetry's libraries read that one by themselves. */}}
+{{- define "mneme.isSetting" -}}
+{{- if and (regexMatch "^(MNEME|OTEL)_" .) (ne . "OTEL_RESOURCE_ATTRIBUTES") }}yes{{ end -}}
+{{- end -}}
+
+{{/* The further variables of a component, those of all, then its own: what its binary knows, or is no setting. Null takes out. */}}
 {{- define "mneme.extraEnv" -}}
 {{- $known := index (include "mneme.known" .root | fromYaml).binaries (.c.reads | default .c.binary) -}}
 {{- $out := dict -}}
 {{- range list .root.Values.extraEnv .c.extraEnv -}}
 {{- range $name, $value := . -}}
-{{- if or (has $name $known) (not (regexMatch "^(MNEME|OTEL)_" $name)) -}}{{- $_ := set $out $name $value -}}{{- end -}}
+{{- if kindIs "invalid" $value -}}
+{{- $_ := unset $out $name -}}
+{{- else if or (has $name $known) (not (include "mneme.isSetting" $name)) -}}
+{{- $_ := set $out $name $value -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $out -}}
@@ -202,4 +213,24 @@ OTEL_EXPORTER_OTLP_HEADERS: {path: telemetry.headers, name: {{ $v.telemetry.head
 {{- $out = append $out (dict "name" "GOMEMLIMIT" "valueFrom" (dict "resourceFieldRef" (dict "containerName" .c.name "resource" "limits.memory"))) -}}
 {{- end -}}
 {{- toYaml $out -}}
+{{- end -}}
+
+{{/* A quantity of Kubernetes as a number, such as 1.5Gi. Signs of exponents are left to Kubernetes: 0. */}}
+{{- define "mneme.amount" -}}
+{{- $units := dict "" 1 "n" 1e-9 "u" 1e-6 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 -}}
+{{- $binary := dict "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 -}}
+{{- $text := include "mneme.text" . | trimPrefix "+" -}}
+{{- $unit := regexFind "[A-Za-z]*$" $text -}}
+{{- mulf (trimSuffix $unit $text | float64) (index (merge $units $binary) $unit | default 0) -}}
+{{- end -}}
+
+{{/* A duration as Go writes it, such as 1h30m, in seconds. */}}
+{{- define "mneme.seconds" -}}
+{{- $units := dict "h" 3600 "m" 60 "s" 1 "ms" 0.001 "us" 1e-6 "ns" 1e-9 -}}
+{{- $sum := 0.0 -}}
+{{- range regexFindAll "[0-9.]+[a-z]+" . -1 -}}
+{{- $unit := regexFind "[a-z]+$" . -}}
+{{- $sum = addf $sum (mulf (trimSuffix $unit . | float64) (index $units $unit)) -}}
+{{- end -}}
+{{- $sum -}}
 {{- end -}}

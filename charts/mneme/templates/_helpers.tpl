@@ -1,11 +1,7 @@
 {{- define "mneme.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
-{{- else if contains .Chart.Name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
-{{- end -}}
+{{- $name := printf "%s-%s" .Release.Name .Chart.Name -}}
+{{- if contains .Chart.Name .Release.Name }}{{ $name = .Release.Name }}{{ end -}}
+{{- .Values.fullnameOverride | default $name | trunc 40 | trimAll "-" -}}
 {{- end -}}
 
 {{- define "mneme.selector" -}}
@@ -17,13 +13,9 @@ app.kubernetes.io/component: {{ . }}
 {{- end -}}
 
 {{- define "mneme.labels" -}}
-{{ include "mneme.selector" . }}
-app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
-{{- with merge (deepCopy (.podLabels | default dict)) .root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $own := dict "app.kubernetes.io/version" .root.Chart.AppVersion "app.kubernetes.io/managed-by" .root.Release.Service -}}
+{{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
+{{- toYaml (merge (include "mneme.selector" . | fromYaml) (.podLabels | default dict) $own .root.Values.commonLabels) -}}
 {{- end -}}
 
 {{/* metadata of an object. Give root, name (of the component, if any), suffix (of the object), annotations, podLabels (if any). */}}
