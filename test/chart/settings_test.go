@@ -182,8 +182,10 @@ func TestWrongValuesAreTold(t *testing.T) {
 		"at '/components/gateway/maxUnavailable'": component("gateway", map[string]any{"maxUnavailable": 0}),
 		"certificateAuthorities: existingSecret and existingConfigMap": {
 			"certificateAuthorities": map[string]any{"existingSecret": "x", "existingConfigMap": "x"}},
-		"tenants: existingSecret and list":                                {"tenants": map[string]any{"existingSecret": "x", "list": []any{map[string]any{"id": "acme"}}}},
-		"additional properties 'apikeys'":                                 {"tenants": map[string]any{"list": []any{map[string]any{"id": "acme", "apikeys": []string{}}}}},
+		"tenants: existingSecret and list": {
+			"tenants": map[string]any{"existingSecret": "x", "list": []any{map[string]any{"id": "acme"}}}},
+		"additional properties 'apikeys'": {
+			"tenants": map[string]any{"list": []any{map[string]any{"id": "acme", "apikeys": []string{}}}}},
 		"defaults.image: would be":                                        {"defaults": map[string]any{"image": "x"}},
 		"components.utilizer.enabled: is false, and the gateway needs it": component("utilizer", map[string]any{"enabled": false}),
 		"ingress.enabled: is true, and components.gateway.enabled is false": {
@@ -250,9 +252,10 @@ func TestRightValuesAreTaken(t *testing.T) {
 		"quantities":                 limits(map[string]any{"memory": "1e+9", "cpu": ".5", "ephemeral-storage": "+1G"}),
 		"a version of pods":          of("defaults", "podLabels", map[string]any{"app.kubernetes.io/version": "1.2"}),
 		"days":                       retention("72h30m"), "minutes": retention("4320m"), "fractions": retention("24.5h"),
-		"a retention of others":    brief,
-		"no proxy":                 {"extraEnv": map[string]any{"HTTPS_PROXY": ""}},
-		"a proxy for all":          {"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128", "HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "*"}},
+		"a retention of others": brief,
+		"no proxy":              {"extraEnv": map[string]any{"HTTPS_PROXY": ""}},
+		"a proxy for all": {
+			"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128", "HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "*"}},
 		"a proxy for nobody":       of("components", "reranker", map[string]any{"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128"}}),
 		"attributes of telemetry":  {"extraEnv": map[string]any{"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test"}},
 		"a condition of its chart": {"enabled": true},
@@ -314,7 +317,8 @@ func TestNullTakesOutWhatIsLaidUnder(t *testing.T) {
 // TestNamesAreThoseOfServices gives a release a name that Services cannot begin with.
 func TestNamesAreThoseOfServices(t *testing.T) {
 	for _, release := range []string{"1st", "mneme.prod"} {
-		if _, err := helm(t, []string{"template", release, chart}); err == nil || !strings.Contains(err.Error(), "fullnameOverride: names would begin") {
+		_, err := helm(t, []string{"template", release, chart})
+		if err == nil || !strings.Contains(err.Error(), "fullnameOverride: names would begin") {
 			t.Errorf("%s: got %v", release, err)
 		}
 		if _, err := helm(t, []string{"template", release, chart, "--set", "fullnameOverride=first"}); err != nil {
