@@ -23,6 +23,8 @@ const (
 	dialTimeout = 5 * time.Second
 	// requestTimeout bounds requests that a broker answers at once.
 	requestTimeout = 5 * time.Second
+	// metadataTTL is how long a client believes what it heard of topics and their leaders.
+	metadataTTL = 5 * time.Second
 )
 
 // Cluster says how to reach the brokers.
@@ -66,7 +68,7 @@ func (c Cluster) client() (*kafkago.Client, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	transport := &kafkago.Transport{
 		Context: ctx, Dial: c.dial(), DialTimeout: dialTimeout, ClientID: c.ClientID,
-		TLS: c.TLS, SASL: c.SASL, MetadataTTL: 5 * time.Second, IdleTimeout: 30 * time.Second,
+		TLS: c.TLS, SASL: c.SASL, MetadataTTL: metadataTTL, IdleTimeout: 30 * time.Second,
 	}
 	return &kafkago.Client{Addr: kafkago.TCP(c.Brokers...), Transport: transport}, func() {
 		cancel()

@@ -21,6 +21,28 @@ const readWait = 500 * time.Millisecond
 // transactions leave them: a broker that throttles answers with nothing, too.
 const emptyReads = 5
 
+// moving is how long a request is repeated while its partition's leader moves: the client's table of leaders is metadataTTL old at most,
+// and the brokers elect within seconds.
+const moving = 2 * metadataTTL
+
+// atLeader repeats what asks the leader of a partition while none of the brokers says to be it.
+func atLeader(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, moving+requestTimeout)
+	defer cancel()
+	started := time.Now()
+	for {
+		err := ask(ctx)
+		if !errors.Is(err, kafkago.NotLeaderForPartition) && !errors.Is(err, kafkago.LeaderNotAvailable) || time.Since(started) > moving {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 // NewLog returns a topic as a log. It connects when it is used. A record must not be larger than MaxRecordBytes.
 func NewLog(cluster Cluster, topic string) (bus.Log, error) {
 	if err := cluster.Validate(); err != nil {
@@ -53,6 +75,14 @@ func (l *log) PartitionOf(ctx context.Context, key []byte) (int, error) {
 
 // Bounds implements bus.Log.
 func (l *log) Bounds(ctx context.Context, partition int) (first, end int64, err error) {
+	err = atLeader(ctx, func(ctx context.Context) (err error) {
+		first, end, err = l.bounds(ctx, partition)
+		return err
+	})
+	return first, end, err
+}
+
+func (l *log) bounds(ctx context.Context, partition int) (first, end int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	res, err := l.client.ListOffsets(ctx, &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{
@@ -73,7 +103,10 @@ func (l *log) Bounds(ctx context.Context, partition int) (first, end int64, err 
 func (l *log) Read(ctx context.Context, partition int, from int64) (msgs []bus.Message, next int64, err error) {
 	for range emptyReads {
 		var end int64
-		msgs, end, err = l.fetch(ctx, partition, from)
+		err = atLeader(ctx, func(ctx context.Context) (err error) {
+			msgs, end, err = l.fetch(ctx, partition, from)
+			return err
+		})
 		if err != nil {
 			return nil, from, l.failed("read", partition, err)
 		}
@@ -141,6 +174,10 @@ func (l *log) Cut(ctx context.Context, partition int, before int64) error {
 	if err != nil || before <= first {
 		return err
 	}
+	return atLeader(ctx, func(ctx context.Context) error { return l.cut(ctx, partition, before) })
+}
+
+func (l *log) cut(ctx context.Context, partition int, before int64) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
 	res, err := l.client.Transport.RoundTrip(ctx, l.client.Addr, &deleteRecordsRequest{
