@@ -210,6 +210,8 @@ func TestWrongValuesAreTold(t *testing.T) {
 			"migration": map[string]any{"pod": map[string]any{"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128"}}}},
 		"components.gateway.resources.requests.memory: is 1Gi, more than the limit, 512Mi": component("gateway",
 			map[string]any{"resources": map[string]any{"requests": map[string]any{"memory": "1Gi"}}}),
+		"extraEnv.NO_PROXY: lacks mneme-gateway: calls": {"test": map[string]any{"enabled": true, "existingSecret": "x",
+			"pod": map[string]any{"extraEnv": map[string]any{"HTTP_PROXY": "http://proxy:3128"}}}},
 		"defaults.extraVolumes: tmp is the chart's own name": {"defaults": map[string]any{"extraVolumes": []any{
 			map[string]any{"name": "tmp", "emptyDir": map[string]any{}}}}},
 		"migration.temporalRetention: is 90m, want 24h": {"migration": map[string]any{"temporalRetention": "90m"}},
@@ -249,13 +251,15 @@ func TestRightValuesAreTaken(t *testing.T) {
 		"memory as a number":         of("defaults", "extraEnv", map[string]any{"GOMEMLIMIT": 419430400}),
 		"no limit of one resource":   limits(map[string]any{"cpu": nil, "memory": "1.5Gi"}),
 		"no limits":                  limits(nil),
-		"quantities":                 limits(map[string]any{"memory": "1e+9", "cpu": ".5", "ephemeral-storage": "+1G"}),
+		"quantities":                 limits(map[string]any{"memory": "1e+9", "cpu": ".5", "ephemeral-storage": "1Ei"}),
 		"a version of pods":          of("defaults", "podLabels", map[string]any{"app.kubernetes.io/version": "1.2"}),
 		"days":                       retention("72h30m"), "minutes": retention("4320m"), "fractions": retention("24.5h"),
 		"a retention of others": brief,
 		"no proxy":              {"extraEnv": map[string]any{"HTTPS_PROXY": ""}},
 		"a proxy for all": {
 			"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128", "HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "*"}},
+		"a proxy but for names": {
+			"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "weaviate-grpc, temporal-frontend:7233"}},
 		"a proxy for nobody":       of("components", "reranker", map[string]any{"extraEnv": map[string]any{"HTTPS_PROXY": "http://proxy:3128"}}),
 		"attributes of telemetry":  {"extraEnv": map[string]any{"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test"}},
 		"a condition of its chart": {"enabled": true},
