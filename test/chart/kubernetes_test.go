@@ -283,7 +283,8 @@ func install(t *testing.T, r release) {
 	}
 }
 
-// drain empties the node that has the most pods of one component, and watches the budgets meanwhile.
+// drain empties the node that has the most pods of one component, and watches the budgets meanwhile. No node takes pods until a budget has
+// refused an eviction: else what takes the place of the first pod may be ready before the second is asked for.
 func drain(t *testing.T, releases []release) {
 	c := releases[0].cluster
 	for _, r := range releases {
@@ -330,10 +331,27 @@ func drain(t *testing.T, releases []release) {
 		for next() == nil {
 		}
 	}()
+	nodes := strings.Fields(c.kubectl(t, "get", "nodes", "--output=jsonpath={.items[*].metadata.name}"))
+	c.kubectl(t, append([]string{"cordon"}, nodes...)...)
+	log := filepath.Join(t.TempDir(), "drain.txt")
+	said, err := os.Create(log) //nolint:gosec // the test's
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
 	evict := c.command(t.Context(), c.binary, "kubectl", "drain", node, "--delete-emptydir-data", "--timeout=3m")
-	out, err := evict.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "would violate the pod's disruption budget") {
-		t.Errorf("drain of a node with %d pods of a component: %v\n%s", most, err, out)
+	evict.Stdout, evict.Stderr = said, said
+	if err := evict.Start(); err != nil {
+		t.Fatal(err)
+	}
+	harness.Await(t, fmt.Sprintf("a budget refuses to have all of %d pods on a node evicted", most), func(context.Context) (bool, error) {
+		out, err := os.ReadFile(log) //nolint:gosec // the test's
+		return strings.Contains(string(out), "would violate the pod's disruption budget"), err
+	})
+	c.kubectl(t, append([]string{"uncordon"}, slices.DeleteFunc(nodes, func(n string) bool { return n == node })...)...)
+	if err := evict.Wait(); err != nil {
+		out, _ := os.ReadFile(log) //nolint:gosec // the test's
+		t.Errorf("drain: %v\n%s", err, out)
 	}
 	for _, r := range releases {
 		r.awaitSteady(t)
