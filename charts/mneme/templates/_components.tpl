@@ -214,23 +214,3 @@ OTEL_EXPORTER_OTLP_HEADERS: {path: telemetry.headers, name: {{ $v.telemetry.head
 {{- end -}}
 {{- toYaml $out -}}
 {{- end -}}
-
-{{/* A quantity of Kubernetes, such as 1.5Gi, as a number. */}}
-{{- define "mneme.amount" -}}
-{{- $units := dict "" 1 "n" 1e-9 "u" 1e-6 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 -}}
-{{- $binary := dict "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 "Ei" 1152921504606846976 -}}
-{{- $text := include "mneme.text" . | trimPrefix "+" -}}
-{{- $unit := regexFind "[A-Za-z]*$" $text -}}
-{{- mulf (trimSuffix $unit $text | float64) (index (merge $units $binary) $unit) -}}
-{{- end -}}
-
-{{/* A duration as Go writes it, such as 1h30m, in seconds. */}}
-{{- define "mneme.seconds" -}}
-{{- $units := dict "h" 3600 "m" 60 "s" 1 "ms" 0.001 "us" 1e-6 "ns" 1e-9 -}}
-{{- $sum := 0.0 -}}
-{{- range regexFindAll "[0-9.]+[a-z]+" . -1 -}}
-{{- $unit := regexFind "[a-z]+$" . -}}
-{{- $sum = addf $sum (mulf (trimSuffix $unit . | float64) (index $units $unit)) -}}
-{{- end -}}
-{{- $sum -}}
-{{- end -}}
