@@ -290,6 +290,40 @@ func drain(t *testing.T, releases []release) {
 	for _, r := range releases {
 		r.explain(t)
 	}
+	node := fullest(t, releases)
+	unwatch := watchBudgets(t, c, 9*len(releases))
+	nodes := strings.Fields(c.kubectl(t, "get", "nodes", "--output=jsonpath={.items[*].metadata.name}"))
+	c.kubectl(t, append([]string{"cordon"}, nodes...)...)
+	log := filepath.Join(t.TempDir(), "drain.txt")
+	said, err := os.Create(log) //nolint:gosec // the test's
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	evict := c.command(t.Context(), c.binary, "kubectl", "drain", node, "--delete-emptydir-data", "--timeout=3m")
+	evict.Stdout, evict.Stderr = said, said
+	if err := evict.Start(); err != nil {
+		t.Fatal(err)
+	}
+	harness.Await(t, "a budget refuses an eviction", func(context.Context) (bool, error) {
+		out, err := os.ReadFile(log) //nolint:gosec // the test's
+		return strings.Contains(string(out), "would violate the pod's disruption budget"), err
+	})
+	c.kubectl(t, append([]string{"uncordon"}, slices.DeleteFunc(nodes, func(n string) bool { return n == node })...)...)
+	if err := evict.Wait(); err != nil {
+		out, _ := os.ReadFile(log) //nolint:gosec // the test's
+		t.Errorf("drain: %v\n%s", err, out)
+	}
+	for _, r := range releases {
+		r.awaitSteady(t)
+	}
+	c.kubectl(t, "uncordon", node)
+	unwatch()
+}
+
+// fullest is the node with the most pods of one component, two or more: with fewer, no budget would be asked.
+func fullest(t *testing.T, releases []release) string {
+	t.Helper()
 	together, node, most := map[string]int{}, "", 0
 	for _, r := range releases {
 		for _, o := range r.get(t, r.namespace, "pods") {
@@ -303,6 +337,12 @@ func drain(t *testing.T, releases []release) {
 	if most < 2 {
 		t.Fatal("no node has two pods of a component: budgets would not be asked")
 	}
+	return node
+}
+
+// watchBudgets looks at every state of the budgets, of which there are so many, until the function that it returns is called.
+func watchBudgets(t *testing.T, c cluster, budgets int) func() {
+	t.Helper()
 	watch := c.command(t.Context(), c.binary, "kubectl", "get", "pdb", "--all-namespaces", "--watch", "--output=json")
 	seen, err := watch.StdoutPipe()
 	if err != nil {
@@ -320,7 +360,7 @@ func drain(t *testing.T, releases []release) {
 		}
 		return err
 	}
-	for range 9 * len(releases) {
+	for range budgets {
 		if err := next(); err != nil {
 			t.Fatal(err)
 		}
@@ -331,37 +371,13 @@ func drain(t *testing.T, releases []release) {
 		for next() == nil {
 		}
 	}()
-	nodes := strings.Fields(c.kubectl(t, "get", "nodes", "--output=jsonpath={.items[*].metadata.name}"))
-	c.kubectl(t, append([]string{"cordon"}, nodes...)...)
-	log := filepath.Join(t.TempDir(), "drain.txt")
-	said, err := os.Create(log) //nolint:gosec // the test's
-	if err != nil {
-		t.Fatal(err)
+	return func() {
+		if err := watch.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		<-watched
+		_ = watch.Wait()
 	}
-	defer said.Close()
-	evict := c.command(t.Context(), c.binary, "kubectl", "drain", node, "--delete-emptydir-data", "--timeout=3m")
-	evict.Stdout, evict.Stderr = said, said
-	if err := evict.Start(); err != nil {
-		t.Fatal(err)
-	}
-	harness.Await(t, fmt.Sprintf("a budget refuses to have all of %d pods on a node evicted", most), func(context.Context) (bool, error) {
-		out, err := os.ReadFile(log) //nolint:gosec // the test's
-		return strings.Contains(string(out), "would violate the pod's disruption budget"), err
-	})
-	c.kubectl(t, append([]string{"uncordon"}, slices.DeleteFunc(nodes, func(n string) bool { return n == node })...)...)
-	if err := evict.Wait(); err != nil {
-		out, _ := os.ReadFile(log) //nolint:gosec // the test's
-		t.Errorf("drain: %v\n%s", err, out)
-	}
-	for _, r := range releases {
-		r.awaitSteady(t)
-	}
-	c.kubectl(t, "uncordon", node)
-	if err := watch.Process.Kill(); err != nil {
-		t.Error(err)
-	}
-	<-watched
-	_ = watch.Wait()
 }
 
 // change changes a setting that one component has.
