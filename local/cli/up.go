@@ -65,12 +65,12 @@ func checkFormation(strategy, policy string) error {
 	return nil
 }
 
-// gatewayAddr is where the gateway of up listens, if that is free.
-const gatewayAddr = "127.0.0.1:8400"
+// gatewayPort is the port of up's gateway in a new data folder, if that is free.
+const gatewayPort = 8400
 
 func (c *cli) runUp(ctx context.Context, strategy, policy string) (err error) {
 	stack, err := standalone.Start(ctx, standalone.Options{
-		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(), Gateway: gatewayAddr,
+		Dir: c.dir, Progress: c.err, Strategy: strategy, Policy: policy, Environ: serviceSettings(), GatewayPort: gatewayPort,
 	})
 	if errors.Is(err, standalone.ErrOtherTenant) || errors.Is(err, standalone.ErrNoModel) || errors.Is(err, wiring.ErrNoPolicy) {
 		return usageError{err}

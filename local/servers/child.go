@@ -2,7 +2,9 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -40,8 +42,34 @@ type child struct {
 	cmd     *exec.Cmd
 	pidFile string
 	logFile string
+	began   int64 // where in the log file the output of this execution begins
 	gone    chan struct{}
 	exit    error // how it ended; valid once gone is closed
+}
+
+// ChildError is an error of a server that runs as a child process.
+type ChildError struct {
+	// Err is what happened, in one line: the exit code, the signal, or why the server is not ready.
+	Err error
+	// Log is the file that has all output of the server.
+	Log string
+	// tail is the end of what this execution wrote there; empty when it wrote nothing.
+	tail string
+}
+
+// Error says what happened and quotes the last lines that the execution logged.
+func (e *ChildError) Error() string {
+	if e.tail == "" {
+		return e.Err.Error() + "; it logged nothing"
+	}
+	return e.Err.Error() + "; the end of its log:\n" + e.tail
+}
+
+// Unwrap returns what happened.
+func (e *ChildError) Unwrap() error { return e.Err }
+
+func (c *child) withLog(err error) error {
+	return &ChildError{Err: err, Log: c.logFile, tail: tailOf(c.logFile, c.began)}
 }
 
 // startChild starts a server as a child process and waits until it answers.
@@ -74,6 +102,10 @@ func (c *child) fork(what command, failed func(error)) error {
 		return fmt.Errorf("open log: %w", err)
 	}
 	defer log.Close()
+	if c.began, err = log.Seek(0, io.SeekEnd); err != nil {
+		close(c.gone)
+		return fmt.Errorf("open log: %w", err)
+	}
 	c.cmd = exec.Command(what.path, what.args...)
 	c.cmd.Env = append(inheritedEnv(), what.env...)
 	c.cmd.Dir = what.dir
@@ -88,13 +120,17 @@ func (c *child) fork(what command, failed func(error)) error {
 			started <- err
 			return
 		}
-		started <- writePid(c.pidFile, c.cmd.Process.Pid)
-		state := "exit status 0"
-		if err := c.cmd.Wait(); err != nil {
-			state = err.Error()
+		err := writePid(c.pidFile, c.cmd.Process.Pid)
+		if errors.Is(err, os.ErrProcessDone) {
+			err = nil // how it ended is said below
+		}
+		started <- err
+		state := c.cmd.Wait()
+		if state == nil {
+			state = errors.New("exit status 0")
 		}
 		_ = os.Remove(c.pidFile)
-		c.exit = fmt.Errorf("%s; the end of its log:\n%s", state, tailOf(c.logFile))
+		c.exit = c.withLog(state)
 		failed(c.exit)
 	}()
 	return <-started
@@ -117,7 +153,7 @@ func (c *child) awaitReady(ctx context.Context, ready func(context.Context) erro
 		case <-c.gone:
 			return fmt.Errorf("%w: %w", ErrExited, c.exit)
 		case <-ctx.Done():
-			return fmt.Errorf("not ready: %w (last answer: %w); the end of its log:\n%s", ctx.Err(), err, tailOf(c.logFile))
+			return c.withLog(fmt.Errorf("not ready: %w (last answer: %w)", ctx.Err(), err))
 		case <-tick.C:
 		}
 	}

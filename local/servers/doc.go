@@ -17,6 +17,7 @@
 //   - Stop(ctx): ask it to end, wait for a bounded time, then kill it
 //   - Kill(): end it at once, as kill -9 or a power switch would; for fault tests
 //   - Restart(ctx): start it again on the same ports and directory, stopping it first if it still runs
+//   - Keep(ctx): restart it when it ends by itself, until that does not help
 //   - Done(): closed when the current run has ended, for whatever reason
 //   - Err(): nil while it runs and after Stop or Kill; after an unexpected end the reason with the last log lines
 //

@@ -21,8 +21,8 @@ var ErrMissingTool = errors.New("required program not found")
 type Options struct {
 	// Dir holds data, logs and remembered ports. It is created when missing. Required.
 	Dir string
-	// Log receives progress lines for people (what is being built, what waits). Nil discards them. Writes are
-	// not concurrent within one server.
+	// Log receives lines for people: what is built, what waits, what is started again. Nil discards them. Several
+	// goroutines may write at once.
 	Log io.Writer
 	// Binary replaces the cached build of Weaviate or Temporal, or the redis-server found in PATH. Empty: see [Binary].
 	Binary string

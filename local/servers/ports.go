@@ -51,7 +51,8 @@ func claimPorts(file string, roles ...string) (ports, error) {
 	for _, role := range roles {
 		if port, ok := known[role]; ok {
 			if !freeSoon(port) {
-				return nil, fmt.Errorf("port %d (%s) is used by another process; stop that, or delete %s to choose new ports", port, role, file)
+				return nil, fmt.Errorf("port %d (%s) is used by another process; stop that, or delete %s to choose new ports",
+					port, role, file)
 			}
 			continue
 		}
@@ -64,6 +65,26 @@ func claimPorts(file string, roles ...string) (ports, error) {
 		return known, nil
 	}
 	return known, writePorts(file, known)
+}
+
+// ClaimPort returns the loopback address of the port that the file remembers for a role. Where the file remembers none,
+// it is the preferred port if that is free, else another one, and the file remembers it. A remembered port that another
+// process uses is an error.
+func ClaimPort(file, role string, preferred int) (string, error) {
+	known, err := readPorts(file)
+	if err != nil {
+		return "", err
+	}
+	if _, ok := known[role]; !ok && preferred != 0 && free(preferred) {
+		known[role] = preferred
+		if err := writePorts(file, known); err != nil {
+			return "", err
+		}
+	}
+	if known, err = claimPorts(file, role); err != nil {
+		return "", err
+	}
+	return known.addr(role), nil
 }
 
 func readPorts(file string) (ports, error) {
@@ -92,12 +113,15 @@ func writePorts(file string, p ports) error {
 	return nil
 }
 
+// newSuffix names a file that is written beside the one that it replaces.
+const newSuffix = ".new"
+
 // replaceFile writes a file so that a reader or a crash sees either the old or the new content.
 func replaceFile(file string, content []byte) error {
-	if err := os.WriteFile(file+".new", content, 0o644); err != nil {
+	if err := os.WriteFile(file+newSuffix, content, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(file+".new", file)
+	return os.Rename(file+newSuffix, file)
 }
 
 // choosePort finds a port that is free now and has no role yet.

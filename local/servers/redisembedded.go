@@ -2,18 +2,11 @@ package servers
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"net"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,14 +16,8 @@ import (
 	resp "github.com/alicebob/miniredis/v2/server"
 )
 
-// ErrDamagedJournal is returned when the journal of the embedded Redis cannot be read although it is not merely cut off.
-var ErrDamagedJournal = errors.New("redis journal damaged")
-
-const (
-	journalSuffix = ".journal"
-	// clockStep is how coarsely the embedded server's clock runs: each step costs a walk over all keys with an expiry.
-	clockStep = 50 * time.Millisecond
-)
+// clockStep is how coarsely the embedded server's clock runs: each step costs a walk over all keys with an expiry.
+const clockStep = 50 * time.Millisecond
 
 // The commands that the embedded server accepts besides those that only read. Writes go to its journal; the others do
 // not touch the contents, though the server does not mark them as reading only. Everything else is refused.
@@ -50,18 +37,29 @@ func set(words string) map[string]bool {
 
 // StartEmbeddedRedis starts a Redis inside this process on the directory. Each write is appended to a journal before it
 // is executed and replayed at the next start: acknowledged writes survive a kill -9 of this process (a power cut may
-// lose the last ones). The start rewrites the journal to the present contents, so its size is bounded by what was
-// written since.
+// lose the last ones). The start rewrites the journal to the present contents. A running server rewrites it when it has
+// doubled since, above 1 MiB, and otherwise within a minute after a write or an expiry: so long the journal holds what was deleted.
 //
 // It holds strings, hashes, lists, sets and sorted sets with expiry, and runs Lua scripts, which must not use
-// math.random. It knows the commands that the stores need; others it refuses. Expiry is accurate to 50 ms.
+// math.random. It knows the commands that the stores need; others it refuses. Expiry is accurate to 50 ms. Each rewrite
+// forgets the scripts that clients loaded, as a restart does.
 func StartEmbeddedRedis(ctx context.Context, o Options) (*Redis, error) {
+	return startEmbeddedRedis(ctx, o, usualBounds)
+}
+
+func startEmbeddedRedis(ctx context.Context, o Options, bounds journalBounds) (*Redis, error) {
 	o, err := o.prepare()
 	if err != nil {
 		return nil, err
 	}
 	open := func(_ context.Context, p ports, failed func(error)) (execution, error) {
-		return openEmbeddedRedis(o.file(nameRedis, journalSuffix), p.addr(roleRedis), failed)
+		r, err := openEmbeddedRedis(o.file(nameRedis, journalSuffix), p.addr(roleRedis))
+		if err != nil {
+			return nil, err
+		}
+		r.failed, r.bounds, r.log = failed, bounds, o.Log
+		r.serve()
+		return r, nil
 	}
 	s, err := startServer(ctx, nameRedis, o, open, roleRedis)
 	if err != nil {
@@ -70,23 +68,23 @@ func StartEmbeddedRedis(ctx context.Context, o Options) (*Redis, error) {
 	return &Redis{s}, nil
 }
 
-// entry is one line of the journal: a command, and the server's time at which it ran.
-type entry struct {
-	At      time.Time `json:"at"`
-	Command [][]byte  `json:"command"`
-}
-
 // embeddedRedis is one execution of the embedded server. It accepts connections itself, so that none is served before
 // the contents are restored.
 type embeddedRedis struct {
 	mini     *miniredis.Miniredis
 	listener net.Listener
-	accepts  sync.WaitGroup
 	failed   func(error)
+	bounds   journalBounds
+	log      io.Writer // takes a line when the journal cannot be rewritten
+
+	work    sync.WaitGroup // accepting connections, and rewriting the journal
+	closing chan struct{}
+	grown   chan struct{} // takes a value when the journal is large
 
 	mu      sync.Mutex // one command at a time, as in Redis, so that the journal has the order of execution
 	clock   time.Time
-	journal *os.File
+	journal *journal
+	asked   bool  // a rewrite is due because the journal is large
 	broken  error // set when the journal may end in half a line
 
 	running   atomic.Pointer[resp.Peer] // the connection whose command was let through
@@ -94,34 +92,35 @@ type embeddedRedis struct {
 }
 
 // openEmbeddedRedis restores the contents, rewrites the journal to them and then listens.
-func openEmbeddedRedis(file, addr string, failed func(error)) (_ execution, err error) {
-	contents, err := restore(file)
+func openEmbeddedRedis(file, addr string) (_ *embeddedRedis, err error) {
+	kept, err := restore(file)
 	if err != nil {
 		return nil, err
 	}
-	var lines []byte
-	for _, e := range contents {
-		lines = append(lines, e.line()...)
-	}
-	if err := replaceFile(file, lines); err != nil {
+	written, err := createJournal(file, kept)
+	if err != nil {
 		return nil, fmt.Errorf("rewrite redis journal: %w", err)
+	}
+	if err := errors.Join(written.install(), written.sync()); err != nil {
+		return nil, errors.Join(fmt.Errorf("rewrite redis journal: %w", err), written.file.Close())
 	}
 	// A second server, filled from the rewritten journal alone, has exactly what the next start will find. The first one
 	// also knows scripts that the journal no longer holds.
-	r, err := newEmbeddedRedis(contents)
+	r, err := newEmbeddedRedis(kept.entries)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, written.file.Close())
 	}
-	r.failed = failed
-	if r.journal, err = os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
-		r.mini.Close()
-		return nil, fmt.Errorf("open redis journal: %w", err)
-	}
+	r.journal = written
 	if r.listener, err = net.Listen("tcp", addr); err != nil {
 		r.mini.Close()
-		return nil, errors.Join(fmt.Errorf("listen: %w", err), r.journal.Close())
+		return nil, errors.Join(fmt.Errorf("listen: %w", err), written.file.Close())
 	}
-	r.accepts.Go(func() {
+	return r, nil
+}
+
+// serve accepts connections and rewrites the journal until close.
+func (r *embeddedRedis) serve() {
+	r.work.Go(func() {
 		for {
 			conn, err := r.listener.Accept()
 			if err != nil {
@@ -130,12 +129,77 @@ func openEmbeddedRedis(file, addr string, failed func(error)) (_ execution, err 
 			r.mini.Server().ServeConn(conn)
 		}
 	})
-	return r, nil
+	r.work.Go(r.rewriteWhenDue)
+}
+
+// rewriteWhenDue rewrites the journal when it is large, and regularly while it may hold what was deleted.
+func (r *embeddedRedis) rewriteWhenDue() {
+	tick := time.NewTicker(r.bounds.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.closing:
+			return
+		case <-r.grown:
+		case <-tick.C:
+			r.mu.Lock()
+			due := r.journal.outdated(time.Now())
+			r.mu.Unlock()
+			if !due {
+				continue
+			}
+		}
+		if err := r.rewrite(); err != nil {
+			fmt.Fprintf(r.log, "redis goes on with a journal that it cannot rewrite, and tries again in %v: %v\n", r.bounds.every, err)
+		}
+	}
+}
+
+// rewrite replaces the journal by one of the present contents. Commands wait only while the contents are copied, and
+// while the lines written since are. Killed at any moment, the process leaves the old journal or the new one, complete.
+func (r *embeddedRedis) rewrite() error {
+	r.mu.Lock()
+	// The new journal has no scripts, so the server may not know any either, whichever of the two journals stays.
+	err := r.run(resp.NewPeer(bufio.NewWriter(io.Discard)), []string{"SCRIPT", "FLUSH"})
+	old, from := r.journal, r.journal.size
+	var kept contents
+	if err == nil {
+		kept, err = r.contents()
+	}
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	next, err := createJournal(old.path, kept)
+	if err != nil {
+		return err
+	}
+	if err := r.replace(next, from); err != nil {
+		return errors.Join(err, next.discard())
+	}
+	return errors.Join(next.sync(), old.file.Close())
+}
+
+// replace goes on with a journal that lacks the lines from an offset on.
+func (r *embeddedRedis) replace(next *journal, from int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broken != nil {
+		return r.broken
+	}
+	if err := next.follow(r.journal, from); err != nil {
+		return err
+	}
+	if err := next.install(); err != nil {
+		return err
+	}
+	r.journal, r.asked = next, false
+	return nil
 }
 
 // newEmbeddedRedis returns a server without a listener that has executed the commands.
 func newEmbeddedRedis(contents []entry) (*embeddedRedis, error) {
-	r := &embeddedRedis{mini: miniredis.NewMiniRedis()}
+	r := &embeddedRedis{mini: miniredis.NewMiniRedis(), closing: make(chan struct{}), grown: make(chan struct{}, 1)}
 	conn, err := r.mini.Dial() // starts it
 	if err != nil {
 		return nil, fmt.Errorf("start embedded redis: %w", err)
@@ -156,21 +220,22 @@ func newEmbeddedRedis(contents []entry) (*embeddedRedis, error) {
 	return r, nil
 }
 
-// close ends listening and all connections; commands that run are finished.
+// close ends listening, all connections and the rewriting; commands that run are finished.
 func (r *embeddedRedis) close() {
 	_ = r.listener.Close()
-	r.accepts.Wait()
+	close(r.closing)
+	r.work.Wait()
 	r.mini.Close()
 }
 
 func (r *embeddedRedis) stop(context.Context) error {
 	r.close()
-	return errors.Join(r.journal.Sync(), r.journal.Close())
+	return errors.Join(r.journal.file.Sync(), r.journal.file.Close())
 }
 
 func (r *embeddedRedis) kill() error {
 	r.close()
-	return r.journal.Close()
+	return r.journal.file.Close()
 }
 
 // before is called by the server ahead of each command; true means that the command is done.
@@ -193,13 +258,19 @@ func (r *embeddedRedis) before(peer *resp.Peer, cmd string, args ...string) bool
 	if now := time.Now().Truncate(clockStep); now.After(r.clock) {
 		r.setClock(now)
 	}
-	command := append([]string{cmd}, args...)
-	if err := r.record(command); err != nil {
+	if err := r.run(peer, append([]string{cmd}, args...)); err != nil {
 		peer.WriteError("ERR " + err.Error())
-		return true
+	}
+	return true
+}
+
+// run records a command and executes it.
+func (r *embeddedRedis) run(peer *resp.Peer, command []string) error {
+	if err := r.record(command); err != nil {
+		return err
 	}
 	r.execute(peer, command)
-	return true
+	return nil
 }
 
 // refuse answers a command that could not be brought back from the journal; false means that there is none to refuse.
@@ -211,8 +282,7 @@ func (r *embeddedRedis) refuse(peer *resp.Peer, cmd string) bool {
 	return true
 }
 
-// record hands a write to the operating system, which keeps it when this process dies. When it cannot be written, the
-// server must not go on.
+// record appends a write to the journal. When it cannot be written, the server must not go on.
 func (r *embeddedRedis) record(command []string) error {
 	if !writeCommands[command[0]] || r.broken != nil {
 		return r.broken
@@ -221,9 +291,16 @@ func (r *embeddedRedis) record(command []string) error {
 	for _, word := range command {
 		e.Command = append(e.Command, []byte(word))
 	}
-	if _, err := r.journal.Write(e.line()); err != nil {
+	if err := r.journal.append(e.line()); err != nil {
 		r.broken = fmt.Errorf("append to redis journal: %w", err)
 		r.failed(r.broken)
+	}
+	if !r.asked && r.journal.large(r.bounds) {
+		r.asked = true // until a rewrite succeeds: after a failure the ticker decides when to try again
+		select {
+		case r.grown <- struct{}{}:
+		default: // one waits there already
+		}
 	}
 	return r.broken
 }
@@ -243,96 +320,4 @@ func (r *embeddedRedis) setClock(t time.Time) {
 	}
 	r.clock = t
 	r.mini.SetTime(t)
-}
-
-// line is the entry as the journal has it.
-func (e entry) line() []byte {
-	raw, _ := json.Marshal(e) // a time and bytes always have a form in JSON
-	return append(raw, '\n')
-}
-
-// restore replays a journal and returns the commands that lead to the same contents. A missing journal is an empty one; a
-// line cut off at the end was never acknowledged and is left out.
-func restore(file string) ([]entry, error) {
-	raw, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read redis journal: %w", err)
-	}
-	var entries []entry
-	for line := range bytes.Lines(raw) {
-		var e entry
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break
-		}
-		if err := json.Unmarshal(line, &e); err != nil || len(e.Command) == 0 {
-			return nil, fmt.Errorf("%w: %s, line %d (%w)", ErrDamagedJournal, file, len(entries)+1, err)
-		}
-		entries = append(entries, e)
-	}
-	r, err := newEmbeddedRedis(entries)
-	if err != nil {
-		return nil, err
-	}
-	defer r.mini.Close()
-	return r.contents()
-}
-
-// contents are the commands that recreate every key, expiry included.
-func (r *embeddedRedis) contents() ([]entry, error) {
-	now := time.Now().Truncate(clockStep)
-	if now.Before(r.clock) {
-		now = r.clock
-	}
-	r.setClock(now)
-	var entries []entry
-	add := func(words ...string) {
-		e := entry{At: now}
-		for _, word := range words {
-			e.Command = append(e.Command, []byte(word))
-		}
-		entries = append(entries, e)
-	}
-	for _, key := range r.mini.Keys() {
-		words, err := r.recreate(key)
-		if err != nil {
-			return nil, fmt.Errorf("read key of embedded redis: %w", err)
-		}
-		add(words...)
-		if ttl := r.mini.TTL(key); ttl > 0 {
-			// Rounded up, because a millisecond is the finest that can be set and none is not "soon".
-			add("PEXPIREAT", key, strconv.FormatInt(now.Add(ttl+time.Millisecond-1).UnixMilli(), 10))
-		}
-	}
-	return entries, nil
-}
-
-// recreate is the command that makes a key with its present value.
-func (r *embeddedRedis) recreate(key string) ([]string, error) {
-	switch kind := r.mini.Type(key); kind {
-	case "string":
-		value, err := r.mini.Get(key)
-		return []string{"SET", key, value}, err
-	case "hash":
-		fields, err := r.mini.HKeys(key)
-		words := []string{"HSET", key}
-		for _, field := range fields {
-			words = append(words, field, r.mini.HGet(key, field))
-		}
-		return words, err
-	case "list":
-		items, err := r.mini.List(key)
-		return append([]string{"RPUSH", key}, items...), err
-	case "set":
-		members, err := r.mini.Members(key)
-		return append([]string{"SADD", key}, members...), err
-	case "zset":
-		scores, err := r.mini.SortedSet(key)
-		words := []string{"ZADD", key}
-		for _, member := range slices.Sorted(maps.Keys(scores)) {
-			words = append(words, strconv.FormatFloat(scores[member], 'g', -1, 64), member)
-		}
-		return words, err
-	default:
-		return nil, fmt.Errorf("type %q cannot be kept", kind)
-	}
 }

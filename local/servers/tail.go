@@ -13,15 +13,15 @@ const (
 	tailLines = 20
 )
 
-// tailOf returns the last lines of a file, or why they cannot be had.
-func tailOf(file string) string {
+// tailOf returns the last lines that a file has after an offset, or why they cannot be had.
+func tailOf(file string, from int64) string {
 	f, err := os.Open(file)
 	if err != nil {
 		return "(no log: " + err.Error() + ")"
 	}
 	defer f.Close()
 	if size, err := f.Seek(0, io.SeekEnd); err == nil {
-		_, _ = f.Seek(max(0, size-tailBytes), io.SeekStart)
+		_, _ = f.Seek(max(from, size-tailBytes), io.SeekStart)
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, tailBytes))
 	if err != nil {

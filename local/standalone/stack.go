@@ -30,7 +30,7 @@ import (
 type Options struct {
 	// Dir is the data folder. It is created when missing; a second start on it goes on with what is there.
 	Dir string
-	// Progress takes lines for people; nil discards them.
+	// Progress takes lines for people, one at a time; nil discards them.
 	Progress io.Writer
 	// Environ are settings of the services beyond what the stack sets itself, such as MNEME_LLM_MODEL.
 	Environ map[string]string
@@ -39,8 +39,9 @@ type Options struct {
 	Policy string
 	// Strategy is the strategy of that tenant, likewise; empty means the default one.
 	Strategy string
-	// Gateway is where the gateway listens if that is free (host:port); empty takes a free port.
-	Gateway string
+	// GatewayPort is the port of the gateway in a new data folder, if that is free; 0 takes any that is. The folder
+	// remembers the port.
+	GatewayPort int
 }
 
 const (
@@ -49,6 +50,8 @@ const (
 	stopTimeout  = 30 * time.Second
 	// logFile has the log of the services, in the data folder.
 	logFile = "services.log"
+	// gatewayPorts remembers the gateway's port, in the data folder.
+	gatewayPorts = "gateway.ports.json"
 	// partitions of the local broker's topics.
 	partitions = 8
 )
@@ -67,6 +70,7 @@ type Stack struct {
 	viewing      sync.WaitGroup
 	lock         *dirLock
 	secret       string // of the services among themselves
+	gateway      string // where the gateway listens, host:port
 }
 
 type dependencies struct {
@@ -82,6 +86,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
+	o.Progress = &lines{to: o.Progress}
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}
@@ -99,6 +104,10 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		}
 	}()
 	if err := checkTenants(o); err != nil {
+		return nil, err
+	}
+	s.gateway, err = servers.ClaimPort(filepath.Join(o.Dir, gatewayPorts), gateway.Service.Name(), o.GatewayPort)
+	if err != nil {
 		return nil, err
 	}
 	if err := servers.Build(ctx, o.Progress, servers.NameWeaviate, servers.NameTemporal); err != nil {
@@ -122,7 +131,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 func (s *Stack) startServers(ctx context.Context) error {
 	began := time.Now()
 	at := func(name string) servers.Options {
-		return servers.Options{Dir: filepath.Join(s.opts.Dir, name)}
+		return servers.Options{Dir: filepath.Join(s.opts.Dir, name), Log: s.opts.Progress}
 	}
 	var g errgroup.Group
 	g.Go(func() (err error) {
@@ -171,9 +180,7 @@ func (s *Stack) startServices(ctx context.Context) error {
 	s.Connection.Brokers = []string{s.dependencies.broker.Addr()}
 	s.Connection.Redis = []string{s.dependencies.redis.Addr()}
 	s.services = newServiceGroup(ctx, AllServices(), s.environ(), filepath.Join(s.opts.Dir, logFile))
-	if free(ctx, s.opts.Gateway) {
-		s.services.wanted = map[string]string{gateway.Service.Name(): s.opts.Gateway}
-	}
+	s.services.wanted = map[string]string{gateway.Service.Name(): s.gateway}
 	if err := s.services.start(ctx); err != nil {
 		return err
 	}
@@ -182,15 +189,6 @@ func (s *Stack) startServices(ctx context.Context) error {
 	s.Connection.Reranker = "http://" + s.services.addr("reranker")
 	s.say("services ready after %.1f s (saliency-filter, booster, reranker, utilizer, gateway)", time.Since(began).Seconds())
 	return nil
-}
-
-// free reports whether one can listen at an address.
-func free(ctx context.Context, addr string) bool {
-	if addr == "" {
-		return false
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	return err == nil && l.Close() == nil
 }
 
 // Beside starts a reranker and a utilizer more, with other settings laid over the stack's, on the same servers: to compare what they make
@@ -258,22 +256,27 @@ func (s *Stack) Addresses() [][2]string {
 	}
 }
 
-// Wait returns when ctx ends, or with an error when a part of the stack has ended by itself.
+// Wait keeps the servers running: it restarts those that end by themselves. It returns nil when ctx ends, and an error
+// when restarts of a server do not help or a service has ended by itself.
 func (s *Stack) Wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-s.services.failed:
-		return s.services.err()
-	case <-s.dependencies.weaviate.Done():
-		return s.dependencies.weaviate.Err()
-	case <-s.dependencies.temporal.Done():
-		return s.dependencies.temporal.Err()
-	case <-s.dependencies.broker.Done():
-		return s.dependencies.broker.Err()
-	case <-s.dependencies.redis.Done():
-		return s.dependencies.redis.Err()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.services.failed:
+			return s.services.err()
+		}
+	})
+	d := s.dependencies
+	for _, keep := range []func(context.Context) error{d.weaviate.Keep, d.temporal.Keep, d.broker.Keep, d.redis.Keep} {
+		g.Go(func() error { return keep(ctx) })
 	}
+	err := g.Wait()
+	if down := new(servers.GaveUpError); errors.As(err, &down) {
+		return fmt.Errorf("%w. Nothing acknowledged is lost: mend the cause, then run `mneme up` again", err)
+	}
+	return err
 }
 
 // Stop stops everything in reverse order. Each part is bounded, and given up on rather than waited for.
@@ -311,3 +314,16 @@ func (s *dependencies) stop(ctx context.Context) error {
 }
 
 func (s *Stack) say(format string, args ...any) { fmt.Fprintf(s.opts.Progress, format+"\n", args...) }
+
+// lines is a writer of lines for several goroutines, one line at a time.
+type lines struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(p)
+}

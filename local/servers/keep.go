@@ -1,0 +1,116 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// keepTries bounds the restarts of a server in keepWindow.
+	keepTries  = 5
+	keepWindow = 10 * time.Minute
+	// keepPause is the wait before the first restart. Each further one in the window waits four times as long.
+	keepPause = 100 * time.Millisecond
+	// keepStart bounds one restart, so that five of them fit into the window.
+	keepStart = 90 * time.Second
+)
+
+// GaveUpError is returned by Keep when restarts have not helped.
+type GaveUpError struct {
+	// Server is the name of the server.
+	Server string
+	// Cause is how the server ended the last time, or why it did not start, in one line.
+	Cause string
+	// Log is the file that has the output of the server; empty for a server inside this process.
+	Log string
+}
+
+// Error says which server is down, why, and where its log is.
+func (e *GaveUpError) Error() string {
+	text := fmt.Sprintf("%s is down again after %d restarts in %.0f minutes (%s)", e.Server, keepTries, keepWindow.Minutes(), e.Cause)
+	if e.Log != "" {
+		text += "; its log is " + e.Log
+	}
+	return text
+}
+
+// pace is the time that Keep goes by.
+type pace struct {
+	now  func() time.Time
+	wait func(ctx context.Context, d time.Duration) error
+}
+
+var realPace = pace{now: time.Now, wait: func(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}}
+
+// Keep restarts the server, on the same ports and data, each time that it ends by itself. It says so in Options.Log.
+// It returns nil when ctx ends or the server was stopped or killed through this value, and a [*GaveUpError] when the
+// server ends again after five restarts in ten minutes.
+func (s *server) Keep(ctx context.Context) error { return s.keep(ctx, realPace) }
+
+func (s *server) keep(ctx context.Context, p pace) error {
+	var restarts []time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.Done():
+		}
+		err := s.Err()
+		if err == nil {
+			return nil
+		}
+		ended := p.now()
+		for err != nil {
+			for len(restarts) > 0 && p.now().Sub(restarts[0]) >= keepWindow {
+				restarts = restarts[1:]
+			}
+			if len(restarts) == keepTries {
+				return s.brief(err)
+			}
+			pause := keepPause << (2 * len(restarts))
+			s.say("%s is down (%s). Restart %d of at most %d in %.0f minutes begins in %v.",
+				s.name, s.brief(err).Cause, len(restarts)+1, keepTries, keepWindow.Minutes(), pause)
+			if p.wait(ctx, pause) != nil {
+				return nil
+			}
+			restarts = append(restarts, p.now())
+			err = s.restartWithin(ctx, keepStart)
+			if ctx.Err() != nil {
+				return nil
+			}
+		}
+		s.say("%s serves again after %.1f s. Nothing acknowledged is lost.", s.name, p.now().Sub(ended).Seconds())
+	}
+}
+
+func (s *server) restartWithin(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return s.Restart(ctx)
+}
+
+// brief is an error of the server in one line, without the end of a child's log.
+func (s *server) brief(err error) *GaveUpError {
+	out := &GaveUpError{Server: s.name}
+	var child *ChildError
+	if errors.As(err, &child) {
+		err, out.Log = child.Err, child.Log
+	}
+	out.Cause = strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", "; "), s.name+": ")
+	return out
+}
+
+// say writes a line for people.
+func (s *server) say(format string, args ...any) { fmt.Fprintf(s.opts.Log, format+"\n", args...) }

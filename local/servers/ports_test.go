@@ -1,0 +1,40 @@
+package servers
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestClaimPortRemembersThePort(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "some.ports.json")
+	preferred, err := choosePort(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := ClaimPort(file, "some", preferred)
+	if want := (ports{"some": preferred}).addr("some"); err != nil || first != want {
+		t.Fatalf("got %s, %v, want the preferred %s", first, err, want)
+	}
+	if again, err := ClaimPort(file, "some", 0); err != nil || again != first {
+		t.Errorf("got %s, %v, want %s again", again, err, first)
+	}
+	taken, err := net.Listen("tcp", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	if _, err := ClaimPort(file, "some", 0); err == nil || !strings.Contains(err.Error(), (ports{"some": preferred}).text("some")+" (some)") ||
+		!strings.Contains(err.Error(), file) {
+		t.Errorf("got %v, want that the port of some is taken, and the file", err)
+	}
+	other := filepath.Join(t.TempDir(), "other.ports.json")
+	chosen, err := ClaimPort(other, "some", preferred)
+	if err != nil || chosen == first {
+		t.Fatalf("got %s, %v, want another port than the taken %s", chosen, err, first)
+	}
+	if again, err := ClaimPort(other, "some", preferred); err != nil || again != chosen {
+		t.Errorf("got %s, %v, want %s again", again, err, chosen)
+	}
+}
