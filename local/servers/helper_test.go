@@ -63,6 +63,12 @@ func startEmbedded(ctx context.Context, name string, o servers.Options) (string,
 			return "", err
 		}
 		return s.Addr(), nil
+	case "rewriting redis":
+		s, err := startRewriting(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		return s.Addr(), nil
 	case "redis-server":
 		s, err := servers.StartRedisServer(ctx, o)
 		if err != nil {

@@ -157,7 +157,11 @@ func TestRedisContentsAreTheSameAfterReplay(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		r, err := servers.StartEmbeddedRedis(ctx, servers.Options{Dir: dir})
+		start := servers.StartEmbeddedRedis
+		if rapid.Bool().Draw(rt, "rewrites all the time") {
+			start = startRewriting
+		}
+		r, err := start(ctx, servers.Options{Dir: dir})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -194,6 +194,7 @@ func (r *embeddedRedis) replace(next *journal, from int64) error {
 		return err
 	}
 	r.journal, r.asked = next, false
+	r.askWhenLarge() // when much was written since
 	return nil
 }
 
@@ -295,14 +296,20 @@ func (r *embeddedRedis) record(command []string) error {
 		r.broken = fmt.Errorf("append to redis journal: %w", err)
 		r.failed(r.broken)
 	}
-	if !r.asked && r.journal.large(r.bounds) {
-		r.asked = true // until a rewrite succeeds: after a failure the ticker decides when to try again
-		select {
-		case r.grown <- struct{}{}:
-		default: // one waits there already
-		}
-	}
+	r.askWhenLarge()
 	return r.broken
+}
+
+// askWhenLarge asks for a rewrite of a large journal, once: after a failure the ticker decides when to try again.
+func (r *embeddedRedis) askWhenLarge() {
+	if r.asked || !r.journal.large(r.bounds) {
+		return
+	}
+	r.asked = true
+	select {
+	case r.grown <- struct{}{}:
+	default: // a request waits already
+	}
 }
 
 // execute runs a command that may run. What is drawn by chance depends on the time alone, so that a replay draws the same.
