@@ -1,8 +1,12 @@
 package servers
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -14,9 +18,22 @@ type contents struct {
 	expires time.Time
 }
 
-// restore replays a journal and returns what it leads to.
-func restore(file string) (contents, error) {
-	entries, err := readJournal(file)
+// restoreFile is what a journal leads to by now. A missing journal is an empty one.
+func restoreFile(path string) (contents, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return contents{}, nil
+	}
+	if err != nil {
+		return contents{}, fmt.Errorf("read redis journal: %w", err)
+	}
+	defer file.Close()
+	return restore(file, path, time.Now())
+}
+
+// restore replays a journal and returns what it leads to by a time, at the earliest that of its last command.
+func restore(journal io.Reader, path string, by time.Time) (contents, error) {
+	entries, err := readJournal(journal, path)
 	if err != nil {
 		return contents{}, err
 	}
@@ -25,16 +42,13 @@ func restore(file string) (contents, error) {
 		return contents{}, err
 	}
 	defer r.mini.Close()
+	r.setClock(laterOf(r.clock, by))
 	return r.contents()
 }
 
-// contents are those of now. The caller holds mu, or is the only one who knows the server.
+// contents are those at the server's time. The caller is the only one who knows the server.
 func (r *embeddedRedis) contents() (contents, error) {
-	now := time.Now().Truncate(clockStep)
-	if now.Before(r.clock) {
-		now = r.clock
-	}
-	r.setClock(now)
+	now := r.clock
 	var c contents
 	add := func(words ...string) {
 		e := entry{At: now}

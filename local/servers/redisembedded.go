@@ -93,7 +93,7 @@ type embeddedRedis struct {
 
 // openEmbeddedRedis restores the contents, rewrites the journal to them and then listens.
 func openEmbeddedRedis(file, addr string) (_ *embeddedRedis, err error) {
-	kept, err := restore(file)
+	kept, err := restoreFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -155,18 +155,15 @@ func (r *embeddedRedis) rewriteWhenDue() {
 	}
 }
 
-// rewrite replaces the journal by one of the present contents. Commands wait only while the contents are copied, and
-// while the lines written since are. Killed at any moment, the process leaves the old journal or the new one, complete.
+// rewrite replaces the journal by one of the present contents. Another server makes these of the journal, so commands
+// wait only while the lines written since are copied. Killed at any moment, the process leaves the old journal or the
+// new one, complete.
 func (r *embeddedRedis) rewrite() error {
-	r.mu.Lock()
-	// The new journal has no scripts, so the server may not know any either, whichever of the two journals stays.
-	err := r.run(resp.NewPeer(bufio.NewWriter(io.Discard)), []string{"SCRIPT", "FLUSH"})
-	old, from := r.journal, r.journal.size
-	var kept contents
-	if err == nil {
-		kept, err = r.contents()
+	old, until, err := r.endScripts()
+	if err != nil {
+		return err
 	}
-	r.mu.Unlock()
+	kept, err := restore(io.NewSectionReader(old.file, 0, until), old.path, time.Time{})
 	if err != nil {
 		return err
 	}
@@ -174,10 +171,19 @@ func (r *embeddedRedis) rewrite() error {
 	if err != nil {
 		return err
 	}
-	if err := r.replace(next, from); err != nil {
+	if err := r.replace(next, until); err != nil {
 		return errors.Join(err, next.discard())
 	}
 	return errors.Join(next.sync(), old.file.Close())
+}
+
+// endScripts forgets all scripts, as the new journal will, and returns the journal with its size.
+func (r *embeddedRedis) endScripts() (*journal, int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.setClock(laterOf(r.clock, time.Now()))
+	err := r.run(resp.NewPeer(bufio.NewWriter(io.Discard)), []string{"SCRIPT", "FLUSH"})
+	return r.journal, r.journal.size, err
 }
 
 // replace goes on with a journal that lacks the lines from an offset on.
@@ -256,7 +262,7 @@ func (r *embeddedRedis) before(peer *resp.Peer, cmd string, args ...string) bool
 	if r.refuse(peer, cmd) {
 		return true
 	}
-	if now := time.Now().Truncate(clockStep); now.After(r.clock) {
+	if now := laterOf(r.clock, time.Now()); now.After(r.clock) {
 		r.setClock(now)
 	}
 	if err := r.run(peer, append([]string{cmd}, args...)); err != nil {
@@ -318,6 +324,14 @@ func (r *embeddedRedis) execute(peer *resp.Peer, command []string) {
 	r.running.Store(peer)
 	defer r.running.Store(nil)
 	r.mini.Server().Dispatch(peer, command)
+}
+
+// laterOf is a clock's next time: that of now, unless the clock is ahead.
+func laterOf(clock, now time.Time) time.Time {
+	if now = now.Truncate(clockStep); now.After(clock) {
+		return now
+	}
+	return clock
 }
 
 // setClock sets the server's clock. The first time also makes expiry follow it.

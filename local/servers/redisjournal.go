@@ -2,12 +2,10 @@ package servers
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -111,23 +109,21 @@ func (j *journal) outdated(now time.Time) bool {
 	return j.size > j.contents || !j.expires.IsZero() && now.After(j.expires)
 }
 
-// readJournal returns the commands of a journal. A missing journal is an empty one. A line without an end was never
-// acknowledged, and is left out.
-func readJournal(path string) ([]entry, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read redis journal: %w", err)
-	}
+// readJournal returns the commands of a journal. A line without an end was never acknowledged, and is left out.
+func readJournal(from io.Reader, path string) ([]entry, error) {
 	var entries []entry
-	for line := range bytes.Lines(raw) {
-		var e entry
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break
+	for lines := bufio.NewReader(from); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return entries, nil
 		}
+		if err != nil {
+			return nil, fmt.Errorf("read redis journal: %w", err)
+		}
+		var e entry
 		if err := json.Unmarshal(line, &e); err != nil || len(e.Command) == 0 {
 			return nil, fmt.Errorf("%w: %s, line %d (%w)", ErrDamagedJournal, path, len(entries)+1, err)
 		}
 		entries = append(entries, e)
 	}
-	return entries, nil
 }
