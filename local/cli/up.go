@@ -19,8 +19,10 @@ func (c *cli) up() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run all of Mneme on this machine until interrupted",
-		Long: "up starts Weaviate, Temporal, a Kafka broker, Redis and the services on loopback, with free ports and\n" +
-			"the data folder given by --data, and prints where everything listens. The first time it builds the servers.\n" +
+		Long: "up starts Weaviate, Temporal, a Kafka broker, Redis and the services on loopback, with the data folder\n" +
+			"given by --data, and prints where everything listens. The first time it builds the servers. It starts a\n" +
+			"server that dies again, and ends when that does not help. The folder remembers the ports and the API key:\n" +
+			"the gateway's port is 8400 if that is free at the first start.\n" +
 			"Settings of the services (docs/configuration.md) are taken from the environment.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

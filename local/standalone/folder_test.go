@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/services/wiring"
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/learning"
@@ -282,6 +284,37 @@ func TestASecondStartOnAFolderSaysThatItIsInUse(t *testing.T) {
 	}
 	if err := again.release(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Clients know the gateway by its port: another one would lose them.
+func TestAStartSaysThatTheGatewaysPortIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, gatewayPorts), `{"gateway": `+port+`}`)
+	if s, err := Start(t.Context(), Options{Dir: dir, GatewayPort: 8400}); err == nil || s != nil ||
+		!strings.Contains(err.Error(), "port "+port+" (gateway) is used by another process") || !strings.Contains(err.Error(), gatewayPorts) {
+		t.Errorf("got %v, %v, want that port %s is taken", s, err, port)
+	}
+}
+
+func TestTheErrorOfAServerThatDoesNotStayUpSaysHowToGoOn(t *testing.T) {
+	down := &servers.GaveUpError{Server: "weaviate", Cause: "signal: killed", Log: "data/weaviate/weaviate.log"}
+	want := "weaviate is down again after 5 restarts in 10 minutes (signal: killed); its log is data/weaviate/weaviate.log. " +
+		"Nothing acknowledged is lost: mend the cause, then run `mneme up` again"
+	if got := howToGoOn(down); got.Error() != want {
+		t.Errorf("it says %q", got)
+	}
+	if other := errors.New("gateway: ended by itself"); howToGoOn(other) != other || howToGoOn(nil) != nil {
+		t.Error("another error is changed")
 	}
 }
 

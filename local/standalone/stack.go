@@ -272,7 +272,11 @@ func (s *Stack) Wait(ctx context.Context) error {
 	for _, keep := range []func(context.Context) error{d.weaviate.Keep, d.temporal.Keep, d.broker.Keep, d.redis.Keep} {
 		g.Go(func() error { return keep(ctx) })
 	}
-	err := g.Wait()
+	return howToGoOn(g.Wait())
+}
+
+// howToGoOn adds to the error of a server that does not stay up what its user can do.
+func howToGoOn(err error) error {
 	if down := new(servers.GaveUpError); errors.As(err, &down) {
 		return fmt.Errorf("%w. Nothing acknowledged is lost: mend the cause, then run `mneme up` again", err)
 	}

@@ -6,40 +6,54 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
 	"github.com/mneme-memory/mneme/evaluation/dataset"
+	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/local/standalone"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/test/harness"
 )
 
-// TestAKilledStandaloneGoesOn kills `mneme up` while memories are formed, starts it again on the same folder and
-// ingests everything once more, as a user would who does not know how far it came.
-func TestAKilledStandaloneGoesOn(t *testing.T) {
+// TestAStandaloneSurvivesKills kills `mneme up`, and servers that it started, while memories are formed. In the end every bank is what it is
+// where nothing was killed.
+func TestAStandaloneSurvivesKills(t *testing.T) {
 	sessions := talks()
 	want := undisturbed(t, sessions)
-	binary, dir := build(t), t.TempDir()
+	binary := build(t)
+	t.Run("all of it", func(t *testing.T) { killAll(t, binary, sessions, want) })
+	t.Run("its servers", func(t *testing.T) { killServers(t, binary, sessions, want) })
+}
+
+// killAll starts `mneme up` again on the same folder and ingests everything once more, as a user would who does not know how far it came.
+func killAll(t *testing.T, binary string, sessions []dataset.Session, want harness.State) {
+	dir := t.TempDir()
 	half, whole := lines(t, sessions[:len(sessions)/2]), lines(t, sessions)
 
 	up := start(t, binary, dir)
+	first := up.where
 	mneme(t, binary, dir, "ingest", "--no-wait", half)
 	await(t, "some sessions are formed", func(ctx context.Context) bool { return harness.Formed(ctx, up.client, sessions) >= 3 })
 	up.kill(t)
 	await(t, "no process of the folder is left", func(context.Context) bool { return len(processes(t, dir)) == 0 })
 
 	up = start(t, binary, dir)
+	if now := up.where; now.Gateway != first.Gateway || now.APIKey != first.APIKey {
+		t.Errorf("the gateway is at %s, before at %s; the keys are equal: %t", now.Gateway, first.Gateway, now.APIKey == first.APIKey)
+	}
 	mneme(t, binary, dir, "ingest", whole)
 	harness.AwaitState(t, standalone.LocalTenant, up.client, sessions, want)
 	if out := mneme(t, binary, dir, "replay", "--list", "--json"); strings.Contains(out, `"reason"`) {
@@ -49,6 +63,51 @@ func TestAKilledStandaloneGoesOn(t *testing.T) {
 	if left := processes(t, dir); len(left) != 0 {
 		t.Errorf("processes left after the end: %v", left)
 	}
+}
+
+// killServers kills Weaviate and Temporal one after the other. `mneme up` goes on, and starts them again where they were.
+func killServers(t *testing.T, binary string, sessions []dataset.Session, want harness.State) {
+	dir := t.TempDir()
+	up := start(t, binary, dir)
+	first := up.where
+	formed := func(ctx context.Context) int { return harness.Formed(ctx, up.client, sessions) }
+	for i, name := range []string{servers.NameWeaviate, servers.NameTemporal} {
+		ports := filepath.Join(dir, name, name+".ports.json")
+		before := contentOf(t, ports)
+		mneme(t, binary, dir, "ingest", "--no-wait", lines(t, sessions[upTo(3*i):upTo(3*i+2)]))
+		await(t, "some sessions are formed", func(ctx context.Context) bool { return formed(ctx) > upTo(3*i) })
+		killServer(t, dir, name)
+		killed := time.Now()
+		mneme(t, binary, dir, "ingest", "--no-wait", lines(t, sessions[upTo(3*i+2):upTo(3*i+3)]))
+		await(t, name+" serves again", func(context.Context) bool { return strings.Contains(up.log.String(), name+" serves again") })
+		t.Logf("%s served again %v after it was killed", name, time.Since(killed).Round(time.Millisecond))
+		if after := contentOf(t, ports); after != before {
+			t.Errorf("%s has ports %s, before %s", name, after, before)
+		}
+		if now, err := standalone.LoadConnection(dir); err != nil || !reflect.DeepEqual(now, first) {
+			t.Errorf("without %s the connection is not what it was: %v", name, err)
+		}
+	}
+	harness.AwaitState(t, standalone.LocalTenant, up.client, sessions, want)
+	if out := mneme(t, binary, dir, "replay", "--list", "--json"); strings.Contains(out, `"reason"`) {
+		t.Errorf("there are dead letters: %s", out)
+	}
+	up.stop(t)
+}
+
+func contentOf(t *testing.T, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	must(t, err)
+	return string(raw)
+}
+
+// killServer kills a server of `mneme up` as kill -9 does.
+func killServer(t *testing.T, dir, name string) {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.Fields(contentOf(t, filepath.Join(dir, name, name+".pid")))[0])
+	must(t, err)
+	must(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
 // build builds the command line.
@@ -97,6 +156,7 @@ type running struct {
 	// failed is why it did not come up.
 	failed error
 
+	where  standalone.Connection
 	cmd    *exec.Cmd
 	client harness.Client
 	ended  chan struct{}
@@ -114,20 +174,16 @@ func start(t *testing.T, binary, dir string) *running {
 		if r.failed == nil || hint == nil {
 			break
 		}
-		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Name() == hint[1] {
-				return os.Remove(path)
-			}
-			return err
-		}))
+		must(t, os.Remove(hint[1]))
 		r = launch(t, binary, dir)
 	}
 	if r.failed != nil {
 		t.Fatalf("mneme up does not come up: %v\n%s", r.failed, r.log.String())
 	}
-	where, err := standalone.LoadConnection(dir)
+	var err error
+	r.where, err = standalone.LoadConnection(dir)
 	must(t, err)
-	r.client = dial(t, where)
+	r.client = dial(t, r.where)
 	return r
 }
 
