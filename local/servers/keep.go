@@ -108,7 +108,10 @@ func (s *server) brief(err error) *GaveUpError {
 	if errors.As(err, &child) {
 		err, out.Log = child.Err, child.Log
 	}
-	out.Cause = strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", "; "), s.name+": ")
+	out.Cause = strings.ReplaceAll(err.Error(), "\n", "; ")
+	for _, known := range []string{s.name + ": ", "restart " + s.name + ": "} {
+		out.Cause = strings.TrimPrefix(out.Cause, known)
+	}
 	return out
 }
 

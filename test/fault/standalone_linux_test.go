@@ -24,6 +24,7 @@ import (
 	"github.com/mneme-memory/mneme/evaluation/dataset"
 	"github.com/mneme-memory/mneme/local/servers"
 	"github.com/mneme-memory/mneme/local/standalone"
+	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/proto/mneme/v1/mnemev1connect"
 	"github.com/mneme-memory/mneme/test/harness"
 )
@@ -92,7 +93,35 @@ func killServers(t *testing.T, binary string, sessions []dataset.Session, want h
 	if out := mneme(t, binary, dir, "replay", "--list", "--json"); strings.Contains(out, `"reason"`) {
 		t.Errorf("there are dead letters: %s", out)
 	}
+	recallWithout(t, dir, up, sessions[0].User)
 	up.stop(t)
+}
+
+// recallWithout kills Weaviate. Until it serves again, a user whose memories are in the utilizer's index has recall, and another has not.
+func recallWithout(t *testing.T, dir string, up *running, user string) {
+	t.Helper()
+	recall := func(ctx context.Context, user string) (*mnemev1.RecallResponse, error) {
+		res, err := up.client.Recall(ctx, connect.NewRequest(&mnemev1.RecallRequest{UserId: user, Query: "Where do they live?"}))
+		if err != nil {
+			return nil, err
+		}
+		return res.Msg, nil
+	}
+	await(t, "the memories are in the index", func(ctx context.Context) bool {
+		res, err := recall(ctx, user)
+		return err == nil && !res.GetSearched()
+	})
+	const again = servers.NameWeaviate + " serves again"
+	before := strings.Count(up.log.String(), again)
+	killServer(t, dir, servers.NameWeaviate)
+	if res, err := recall(t.Context(), user); err != nil || len(res.GetCited()) == 0 {
+		t.Errorf("without Weaviate, recall of a user in the index: %v, %d memories", err, len(res.GetCited()))
+	}
+	if _, err := recall(t.Context(), "another"); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("without Weaviate, recall of a user that is not in the index: %v, want unavailable", err)
+	}
+	await(t, again, func(context.Context) bool { return strings.Count(up.log.String(), again) == before+1 })
+	await(t, "recall of all users", func(ctx context.Context) bool { _, err := recall(ctx, "another"); return err == nil })
 }
 
 func contentOf(t *testing.T, file string) string {
