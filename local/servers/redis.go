@@ -1,14 +1,11 @@
 package servers
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 const (
@@ -18,7 +15,11 @@ const (
 )
 
 // Redis is a running Redis server. See the package comment for Stop, Kill, Restart, Done and Err.
-type Redis struct{ *server }
+type Redis struct {
+	*server
+	// appendOnly is the folder with the append-only file of a redis-server; empty for the embedded server.
+	appendOnly string
+}
 
 // Addr is the host:port of the server.
 func (r *Redis) Addr() string { return r.addr(roleRedis) }
@@ -69,23 +70,8 @@ func StartRedisServer(ctx context.Context, o Options) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{s}, nil
+	return &Redis{server: s, appendOnly: filepath.Join(data, "appendonlydir")}, nil
 }
 
 // ping asks a Redis whether it answers. A driver's client would print what fails until then.
-func ping(ctx context.Context, addr string) error {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // so that nobody waits for an answer any more
-	if _, err := conn.Write([]byte("*1\r\n$4\r\nPING\r\n")); err != nil {
-		return err
-	}
-	answer, err := bufio.NewReader(conn).ReadString('\n')
-	if err == nil && answer != "+PONG\r\n" {
-		err = fmt.Errorf("answers %q, want +PONG", strings.TrimSpace(answer))
-	}
-	return err
-}
+func ping(ctx context.Context, addr string) error { return sendRedis(ctx, addr, "PING", "+PONG") }

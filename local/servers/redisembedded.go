@@ -65,7 +65,7 @@ func startEmbeddedRedis(ctx context.Context, o Options, bounds journalBounds) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{s}, nil
+	return &Redis{server: s}, nil
 }
 
 // embeddedRedis is one execution of the embedded server. It accepts connections itself, so that none is served before

@@ -85,7 +85,7 @@ func startConfigured(ctx context.Context, binary, name string, n node, config st
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{s}, nil
+	return &Redis{server: s}, nil
 }
 
 // Addrs are the Sentinels'.

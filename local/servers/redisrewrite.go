@@ -1,0 +1,94 @@
+package servers
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// rewriteEvery is how long deleted contents may stay in the append-only file of a running redis-server.
+const rewriteEvery = time.Minute
+
+// Keep is the Keep of every server. A redis-server also rewrites its append-only file within a minute after a write,
+// because that file holds deleted contents until then. The embedded server does so by itself.
+func (r *Redis) Keep(ctx context.Context) error {
+	if r.appendOnly == "" {
+		return r.server.Keep(ctx)
+	}
+	rewriting, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.rewriteRegularly(rewriting, rewriteEvery)
+	}()
+	err := r.server.Keep(ctx)
+	stop()
+	<-ended
+	return err
+}
+
+// rewriteRegularly has the server rewrite its append-only file once per period in which something was written, until ctx
+// ends. A rewrite that cannot begin, because the server is down or busy with one, begins a period later.
+func (r *Redis) rewriteRegularly(ctx context.Context, period time.Duration) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		written, err := r.writtenSinceRewrite()
+		if err == nil && written {
+			err = sendRedis(ctx, r.Addr(), "BGREWRITEAOF", "+Background")
+		}
+		if err != nil && ctx.Err() == nil {
+			r.say("The append-only file of %s is not rewritten yet: %v.", r.name, err)
+		}
+	}
+}
+
+// writtenSinceRewrite reports whether the part of the append-only file that follows the last rewrite holds anything.
+func (r *Redis) writtenSinceRewrite() (bool, error) {
+	files, err := filepath.Glob(filepath.Join(r.appendOnly, "*.incr.aof"))
+	if err != nil {
+		return false, err
+	}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if os.IsNotExist(err) { // a rewrite has just ended
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if info.Size() > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// sendRedis sends a command without arguments and wants an answer that begins as given. A driver's client would print
+// errors of a server that does not answer yet.
+func sendRedis(ctx context.Context, addr, command, want string) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // so that nobody waits for an answer any more
+	if _, err := fmt.Fprintf(conn, "*1\r\n$%d\r\n%s\r\n", len(command), command); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && !strings.HasPrefix(answer, want) {
+		err = fmt.Errorf("answers %q, want %s", strings.TrimSpace(answer), want)
+	}
+	return err
+}
