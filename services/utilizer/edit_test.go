@@ -173,6 +173,18 @@ func TestWhatCannotBeWrittenSaysWhichFieldIsWrong(t *testing.T) {
 			t.Errorf("%s: an update gives %v", field, err)
 		}
 	}
+	for field, spoil := range map[string]func(*mnemev1.AddMemoryRequest){
+		"user_id":      func(q *mnemev1.AddMemoryRequest) { q.UserId = "in\u200bes" },
+		"session_id":   func(q *mnemev1.AddMemoryRequest) { q.SessionId = ".." },
+		"turn.turn_id": func(q *mnemev1.AddMemoryRequest) { q.Turn.TurnId = "a\r\nb" },
+	} {
+		req := addition(saying("a1", "I drink tea."))
+		spoil(req)
+		_, err := r.as(acmeKey).AddMemory(t.Context(), connect.NewRequest(req))
+		if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), field+": ") {
+			t.Errorf("%s: an addition under a hidden id gives %v", field, err)
+		}
+	}
 	_, err := r.as(acmeKey).UpdateMemory(t.Context(), connect.NewRequest(update("m1", saying("u1", "I live in Braga."))))
 	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "memory_id: ") || len(r.writer.edits) != 0 {
 		t.Errorf("an id that is none gives %v, and the writer was asked %+v", err, r.writer.edits)

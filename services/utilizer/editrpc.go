@@ -20,6 +20,9 @@ func (s *memoryServer) AddMemory(
 	ctx context.Context, req *connect.Request[mnemev1.AddMemoryRequest],
 ) (*connect.Response[mnemev1.AddMemoryResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err == nil {
+		err = memory.ValidNewUser(scope.User)
+	}
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
@@ -61,7 +64,7 @@ func (s *memoryServer) UpdateMemory(
 
 // additionFrom checks a request to add an entry.
 func additionFrom(req *mnemev1.AddMemoryRequest, now time.Time) (in consolidation.Edit, err error) {
-	if err := memory.ValidText("session_id", req.GetSessionId(), memory.MaxIDBytes); err != nil {
+	if err := memory.ValidNewID("session_id", req.GetSessionId(), memory.MaxIDBytes); err != nil {
 		return in, err
 	}
 	if in.Turn, err = contract.TurnFrom(req.GetTurn(), req.GetSessionId(), now); err != nil {

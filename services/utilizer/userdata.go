@@ -203,6 +203,9 @@ func (s *userDataServer) ImportUser(
 	ctx context.Context, req *connect.Request[mnemev1.ImportUserRequest],
 ) (*connect.Response[mnemev1.ImportUserResponse], error) {
 	scope, err := scopeOf(ctx, req.Msg.GetUserId())
+	if err == nil {
+		err = memory.ValidNewUser(scope.User)
+	}
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}

@@ -333,6 +333,21 @@ func TestAnImportWaitsForTheWriterAndNamesTheLine(t *testing.T) {
 	}
 }
 
+// What an older version kept under such an id can be erased, and nothing new is imported under it.
+func TestOnlyAnImportRefusesAHiddenUser(t *testing.T) {
+	c, user := newDataFixture(t).client(), "an\u200ba"
+	_, err := c.ImportUser(t.Context(), keyed(acmeKey, &mnemev1.ImportUserRequest{UserId: user}))
+	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "user_id: contains a control or invisible character") {
+		t.Errorf("an import: %v", err)
+	}
+	if _, err := c.ScanUser(t.Context(), keyed(acmeKey, &mnemev1.ScanUserRequest{UserId: user})); connect.CodeOf(err) == connect.CodeInvalidArgument {
+		t.Errorf("a scan: %v", err)
+	}
+	if _, err := c.EraseUser(t.Context(), keyed(acmeKey, &mnemev1.EraseUserRequest{UserId: user})); err != nil {
+		t.Errorf("an erasure: %v", err)
+	}
+}
+
 func TestUserDataNeedsACredentialAndAUser(t *testing.T) {
 	r := newDataFixture(t)
 	c := r.client()

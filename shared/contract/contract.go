@@ -116,6 +116,14 @@ func checkEnvelope(e Envelope, key []byte) error {
 	return nil
 }
 
+// checkNewIDs checks the ids of a user and a session that may be new.
+func checkNewIDs(e Envelope) error {
+	if err := memory.ValidNewUser(e.Scope.User); err != nil {
+		return err
+	}
+	return memory.ValidNewID("session_id", e.SessionID, memory.MaxIDBytes)
+}
+
 // checkSession checks the id of the session, which an erasure has not.
 func checkSession(id string, erased *mnemev1.UserErased) error {
 	if erased != nil {

@@ -57,6 +57,8 @@ func TestSessionEventRefusals(t *testing.T) {
 		"key of another user": {func(e *mnemev1.SessionEvent) { e.UserId = "ben" }, "key"},
 		"no session":          {func(e *mnemev1.SessionEvent) { e.SessionId = " " }, "session_id"},
 		"no event":            {func(e *mnemev1.SessionEvent) { e.Event = nil }, "event"},
+		"dots for a session":  {func(e *mnemev1.SessionEvent) { e.SessionId = ".." }, "session_id"},
+		"hidden turn id":      {turn(func(t *mnemev1.Turn) { t.TurnId = "t\u202e1" }), "turn.turn_id"},
 		"no turn id":          {turn(func(t *mnemev1.Turn) { t.TurnId = "" }), "turn.turn_id"},
 		"no speaker":          {turn(func(t *mnemev1.Turn) { t.Speaker = "" }), "turn.speaker"},
 		"no role":             {turn(func(t *mnemev1.Turn) { t.Role = 0 }), "turn.role"},
@@ -235,6 +237,33 @@ func TestChangeAndFeedbackRoundTrip(t *testing.T) {
 		gotFeedback, err := contract.DecodeFeedback(f.Key(), value, now)
 		if err != nil || !reflect.DeepEqual(gotFeedback, f) {
 			t.Fatalf("feedback %+v, error %v, want %+v", gotFeedback, err, f)
+		}
+	}
+}
+
+func TestATurnOfAHiddenUserIsRefused(t *testing.T) {
+	e := valid()
+	e.UserId = "an\u200ba"
+	if _, err := contract.DecodeSessionEvent([]byte("acme/an\u200ba"), encode(t, e), now); fault.Field(err) != "user_id" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Sessions of ids that an older version accepted still end, and their users can be erased.
+func TestEndsAndErasuresOfOlderIDsAreAccepted(t *testing.T) {
+	for _, id := range []string{"\u200b", "a\r\nb", "..", "a\u202eb"} {
+		scope := memory.Scope{Tenant: "acme", User: id}
+		for name, e := range map[string]contract.SessionEvent{
+			"closed": {Envelope: contract.Envelope{EventID: "e1", Scope: scope, SessionID: id}, ClosedAt: now},
+			"erased": {Envelope: contract.Envelope{EventID: "e1", Scope: scope}, ErasedAt: now},
+		} {
+			value, err := e.Encode()
+			if err == nil {
+				_, err = contract.DecodeSessionEvent(e.Key(), value, now)
+			}
+			if err != nil {
+				t.Errorf("%s of %q: %v", name, id, err)
+			}
 		}
 	}
 }

@@ -23,7 +23,8 @@ type SessionEvent struct {
 }
 
 // DecodeSessionEvent decodes and checks a record of TopicSessionEvents. Its errors are
-// terminal and name the field.
+// terminal and name the field. The ids of a turn are checked as new ones (memory.ValidNewID); those of a session's end and of an erasure
+// may be any that an older version accepted.
 func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) {
 	var p mnemev1.SessionEvent
 	if err := unmarshal(value, &p, "SessionEvent"); err != nil {
@@ -43,7 +44,9 @@ func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) 
 	switch ev := p.GetEvent().(type) {
 	case *mnemev1.SessionEvent_Turn:
 		var t memory.Turn
-		t, err = turnFrom(ev.Turn, e.SessionID, now)
+		if err = checkNewIDs(e.Envelope); err == nil {
+			t, err = newTurnFrom(ev.Turn, e.SessionID, now)
+		}
 		e.Turn = &t
 	case *mnemev1.SessionEvent_SessionClosed:
 		e.ClosedAt, err = timeOf("session_closed.time", ev.SessionClosed.GetTime(), now)
@@ -89,12 +92,21 @@ func envelope(p identified) Envelope {
 	return e
 }
 
-// TurnFrom converts and checks a turn of a session, as DecodeSessionEvent does. Its errors are terminal and name the field.
+// TurnFrom converts and checks a turn that comes in, as DecodeSessionEvent does. Its errors are terminal and name the field.
 func TurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	if p == nil {
 		return memory.Turn{}, fault.Terminal("turn", "is missing, want the turn that tells it")
 	}
-	return turnFrom(p, sessionID, now)
+	return newTurnFrom(p, sessionID, now)
+}
+
+// newTurnFrom is turnFrom for a turn that comes in.
+func newTurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
+	t, err := turnFrom(p, sessionID, now)
+	if err != nil {
+		return t, err
+	}
+	return t, memory.ValidNewID("turn.turn_id", t.ID, memory.MaxIDBytes)
 }
 
 func turnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {

@@ -149,9 +149,9 @@ type SessionEvent struct {
 	EventId string `protobuf:"bytes,2,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// The tenant the event belongs to; lower-case letters, digits and '-', 1 to 63 bytes. Must be known to the service.
 	TenantId string `protobuf:"bytes,3,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
-	// The end user whose memory the event feeds; 1 to 256 bytes.
+	// The end user whose memory the event feeds; 1 to 256 bytes. In a turn every character of it shows, and it is neither . nor ..
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// The conversation; 1 to 128 bytes. Empty for user_erased.
+	// The conversation; 1 to 128 bytes, of a turn as of user_id. Empty for user_erased.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// What happened.
 	//

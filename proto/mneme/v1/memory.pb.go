@@ -346,7 +346,7 @@ func (Precision) EnumDescriptor() ([]byte, []int) {
 // Turn is one utterance of a session.
 type Turn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier, unique within the user and stable over resends; 1 to 128 bytes.
+	// Identifier, unique within the user and stable over resends; 1 to 128 bytes. Every character of it shows, and it is neither . nor ..
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// Name of the speaker; 1 to 128 bytes.
 	Speaker string `protobuf:"bytes,2,opt,name=speaker,proto3" json:"speaker,omitempty"`

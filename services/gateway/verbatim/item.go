@@ -113,10 +113,19 @@ type Put struct {
 	TTL time.Duration
 }
 
-// Check holds a put against the limits. Its errors are problems that name the field.
+// Check holds a put against the limits, and its name against what a new name may be (memory.ValidNewID). Its errors are problems that
+// name the field.
 func (p Put) Check() error {
 	if err := p.Name.Check(); err != nil {
 		return err
+	}
+	for i, label := range p.Namespace {
+		if err := memory.ValidNewID(fmt.Sprintf("namespace[%d]", i), label, MaxLabel); err != nil {
+			return door.ProblemOf(err)
+		}
+	}
+	if err := memory.ValidNewID("key", p.Key, MaxKey); err != nil {
+		return door.ProblemOf(err)
 	}
 	if p.TTL != 0 && (p.TTL < MinTTL || p.TTL > MaxTTL) {
 		return door.Invalid("ttl_seconds", fmt.Sprintf("is not of %.0f to %.0f", MinTTL.Seconds(), MaxTTL.Seconds()))
