@@ -7,67 +7,94 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
+
+	"golang.org/x/net/idna"
 )
 
 // errPrivate says that a URL leads to an address that is not public.
 var errPrivate = errors.New("the address is not public")
 
-// notPublic are networks that netip does not tell by itself: those of operators' own (RFC 6598), of protocols and tests, and those that
-// embed IPv4 addresses, behind which anything may be.
-var notPublic = func() (out []netip.Prefix) {
-	for _, p := range []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-		"240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23",
-		"2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",
-	} {
+// notPublic4 are IPv4 networks that are not of the internet beside those that netip knows: of operators (RFC 6598), protocols and tests.
+var notPublic4 = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4")
+
+var (
+	// global6 is the only IPv6 network from which addresses of the internet are assigned.
+	global6 = netip.MustParsePrefix("2000::/3")
+	// notPublic6 are networks within global6 that are not of the internet: protocols with Teredo (2001::/32), documentation, and 6to4
+	// (2002::/16). Teredo and 6to4 embed IPv4 addresses, which may be private ones.
+	notPublic6 = prefixes("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+)
+
+func prefixes(all ...string) (out []netip.Prefix) {
+	for _, p := range all {
 		out = append(out, netip.MustParsePrefix(p))
 	}
 	return out
-}()
+}
 
-// public reports whether an address is one of the internet.
+// public reports whether an address is one of the internet. IPv6 addresses that hold an IPv4 address are not: 2000::/3 leaves them out.
 func public(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("")
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
-		return false
+	contains := func(p netip.Prefix) bool { return p.Contains(ip) }
+	if ip.Is4() {
+		return ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(notPublic4, contains)
 	}
-	for _, p := range notPublic {
-		if p.Contains(ip) {
-			return false
-		}
-	}
-	return true
+	return global6.Contains(ip) && !slices.ContainsFunc(notPublic6, contains)
 }
 
 // mayBePublic reports whether a host of a URL is a public address, or a name that may lead to one. What ends in a number but is no address
-// is refused: resolvers read many of those as addresses ("127.1", "0x7f000001").
+// is refused: resolvers read many of those as addresses ("127.1", "0x7f000001"). So are numerals that are not ASCII, which clients read as
+// digits.
 func mayBePublic(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return public(ip)
 	}
+	if strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII && unicode.IsNumber(c) }) {
+		return false
+	}
+	host, err := asciiOf(host)
+	if err != nil {
+		return false
+	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]
-	_, err := strconv.ParseUint(last, 0, 64)
+	_, err = strconv.ParseUint(last, 0, 64)
 	return last != "" && last != "localhost" && errors.Is(err, strconv.ErrSyntax)
+}
+
+// asciiOf is a host as net/http asks for it: a name that is not ASCII in Punycode, full-width letters and dots as usual ones.
+func asciiOf(host string) (string, error) {
+	if !strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII }) {
+		return host, nil
+	}
+	return idna.Lookup.ToASCII(host)
+}
+
+// controlOf returns the check of an address before a connection to it; nil where private addresses may be connected to.
+func controlOf(o Options) func(context.Context, string, string, syscall.RawConn) error {
+	if o.Private {
+		return nil
+	}
+	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil || !public(at.Addr()) {
+			return fmt.Errorf("webhooks: %w", errPrivate)
+		}
+		return nil
+	}
 }
 
 // clientOf is the client of attempts. It looks at addresses when it connects, so that no name can lead elsewhere in between, follows no
 // redirect, and heeds no proxy of the environment.
 func clientOf(o Options) *http.Client {
 	dialer := &net.Dialer{Timeout: o.Attempt}
-	if !o.Private {
-		dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(address)
-			if err != nil || !public(at.Addr()) {
-				return fmt.Errorf("webhooks: %w", errPrivate)
-			}
-			return nil
-		}
-	}
+	dialer.ControlContext = controlOf(o)
 	return &http.Client{
 		Timeout: o.Attempt,
 		Transport: &http.Transport{

@@ -64,11 +64,6 @@ func (e Endpoint) check() error {
 			return err
 		}
 	}
-	if e.User != "" {
-		if err := memory.ValidUser(e.User); err != nil {
-			return err
-		}
-	}
 	for _, t := range e.Types {
 		if !slices.Contains(event.Types(), t) {
 			return door.Invalid("event_types", "has something that is no type of event")

@@ -20,6 +20,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/event"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
+	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/platform/rpcerror"
 )
 
@@ -86,6 +87,11 @@ func (h *Webhooks) Create(ctx context.Context, e Endpoint) (Endpoint, error) {
 	tenant, err := caller(ctx, access.Read)
 	if err != nil {
 		return Endpoint{}, err
+	}
+	if e.User != "" {
+		if err := memory.ValidNewUser(e.User); err != nil {
+			return Endpoint{}, err
+		}
 	}
 	if err := e.check(); err != nil {
 		return Endpoint{}, err

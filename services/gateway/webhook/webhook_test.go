@@ -467,6 +467,9 @@ func TestWhatIsNoEndpoint(t *testing.T) {
 	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", Types: []event.Type{"x"}}); door.ProblemOf(err).Field != "event_types" {
 		t.Errorf("a type: %v", err)
 	}
+	if _, err := w.Create(by("acme"), webhook.Endpoint{URL: "https://example.com", User: "ines\u200b"}); door.ProblemOf(err).Field != "user_id" {
+		t.Errorf("a user with a hidden character: %v", err)
+	}
 	for range webhook.MaxEndpoints {
 		w.create("acme", webhook.Endpoint{URL: "https://example.com"})
 	}
