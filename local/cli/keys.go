@@ -134,7 +134,7 @@ func (c *cli) keysList(redis *[]string) *cobra.Command {
 func (c *cli) keysRevoke(redis *[]string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke --tenant TENANT ID",
-		Short: "Revoke a key for good: it is refused everywhere within 5 seconds",
+		Short: fmt.Sprintf("Revoke a key for good: it is refused everywhere within %.0f seconds", access.RevokedWithin.Seconds()),
 		Args:  oneID(),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return c.operate(cmd.Context(), *redis, func(ctx context.Context, o *operator) error {

@@ -41,6 +41,10 @@ const (
 // Scopes returns all scopes.
 func Scopes() []Scope { return []Scope{Ingest, Recall, Read, Erase, Admin} }
 
+// RevokedWithin bounds how long a revoked key is still accepted, at any door and by an open stream, while the directory of keys can be
+// reached. OpenAPI, the command line and the documents state it.
+const RevokedWithin = 5 * time.Second
+
 // Limits of a key.
 const (
 	MaxNameBytes = 128
@@ -102,7 +106,7 @@ func (k Key) check(now time.Time) error {
 		return err
 	}
 	if k.User != "" {
-		if err := memory.ValidUser(k.User); err != nil {
+		if err := memory.ValidNewUser(k.User); err != nil {
 			return err
 		}
 	}

@@ -52,6 +52,9 @@ func TestNewKeyRefuses(t *testing.T) {
 			t.Errorf("%+v: got %v, want one about %s", k, err, field)
 		}
 	}
+	if _, _, err := access.NewKey(access.Key{Tenant: "acme", User: "ines\u200b"}, now); fault.Field(err) != "user_id" {
+		t.Errorf("a user with a hidden character: %v", err)
+	}
 	for _, k := range []access.Key{
 		{Tenant: "acme", Scopes: []access.Scope{access.Read, access.Read}},
 		{Tenant: "acme", User: "ines", Scopes: []access.Scope{access.Admin}},

@@ -19,12 +19,14 @@ import (
 )
 
 const (
-	// fresh is how long what the directory said of a key is good for. A revoked key is refused everywhere within this and a call's time.
+	// fresh is how long an answer of the directory is used for a key.
 	fresh = 2 * time.Second
 	// remembered is of how many keys that is kept.
 	remembered = 1 << 14
 	// lookupTimeout is how long a call waits for the directory.
 	lookupTimeout = time.Second
+	// MaxAge is how old the directory's answer can be that Authenticate returns.
+	MaxAge = fresh + lookupTimeout
 )
 
 // Tenants knows tenants, and the keys of the tenants file; *tenant.Registry is one.
@@ -65,7 +67,7 @@ func New(tenants Tenants, d directory.Keys, now func() time.Time, log *slog.Logg
 }
 
 // Authenticate implements door.Authenticator. A key of the tenants file has all scopes. Of a key of the directory is known what the
-// directory said at most two seconds ago; where it cannot be asked, the error is another one than tenant.ErrUnknownKey.
+// directory said within MaxAge; where it cannot be asked, the error is another one than tenant.ErrUnknownKey.
 func (a *Authenticator) Authenticate(ctx context.Context, key string) (access.Principal, error) {
 	h := access.HashOf(key)
 	switch t, err := a.tenants.Authenticate(key); {

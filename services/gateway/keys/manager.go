@@ -54,7 +54,7 @@ func (m *Manager) List(ctx context.Context) ([]access.Key, error) {
 	return m.Directory.Keys(ctx, p.Tenant.ID)
 }
 
-// Revoke removes a key of the caller's tenant for good. It is refused everywhere within seconds.
+// Revoke removes a key of the caller's tenant for good. It is refused everywhere within access.RevokedWithin.
 func (m *Manager) Revoke(ctx context.Context, id string) error {
 	p, err := admin(ctx)
 	if err != nil {

@@ -143,7 +143,7 @@ func (o *Operator) Keys(ctx context.Context, tenantID string) ([]access.Key, err
 	return nil, err
 }
 
-// RevokeKey removes a key of a tenant for good. It is refused everywhere within seconds.
+// RevokeKey removes a key of a tenant for good. It is refused everywhere within access.RevokedWithin.
 func (o *Operator) RevokeKey(ctx context.Context, tenantID, id string) error {
 	if err := memory.ValidTenant(tenantID); err != nil {
 		return err
