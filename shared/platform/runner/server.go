@@ -90,7 +90,7 @@ func (s *server) mux(base Base, h *health, tel *telemetry.Telemetry) http.Handle
 	if base.MetricsAddr == "" {
 		own.Handle("GET /metrics", tel.Metrics)
 	}
-	routes := http.MaxBytesHandler(http.HandlerFunc(s.serveRoutes), int64(base.MaxBody))
+	routes := bounded(http.HandlerFunc(s.serveRoutes), int64(base.MaxBody))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.ending.Load() {
 			w.Header().Set("Connection", "close") // in HTTP/2 it has net/http send GOAWAY instead
@@ -102,6 +102,31 @@ func (s *server) mux(base Base, h *health, tel *telemetry.Telemetry) http.Handle
 		routes.ServeHTTP(w, r) // other methods of these paths, too: the service refuses them in its own form
 	})
 }
+
+// bounded bounds request bodies, in bytes. A body whose declared length is over the limit fails at its first read, before it arrives.
+func bounded(next http.Handler, limit int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(r.Context()) // a copy: the server keeps the body that it made
+		if r.ContentLength > limit {
+			r.Body = tooLarge(limit)
+			if r.ProtoMajor == 1 {
+				w.Header().Set("Connection", "close") // nobody reads the body; in HTTP/2 it would end other calls of the connection
+			}
+		} else {
+			r.Body = http.MaxBytesReader(w, r.Body, limit)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// tooLarge is a body over a limit, in bytes, which is not read.
+type tooLarge int64
+
+// Read implements io.Reader.
+func (limit tooLarge) Read([]byte) (int, error) { return 0, &http.MaxBytesError{Limit: int64(limit)} }
+
+// Close implements io.Closer.
+func (tooLarge) Close() error { return nil }
 
 func (s *server) serveRoutes(w http.ResponseWriter, r *http.Request) {
 	routes := s.routes.Load()
