@@ -118,21 +118,66 @@ type Turn struct {
 	Time time.Time `json:"time,omitzero"`
 }
 
-// AddTurns puts in what was said in a session, in order, 200 turns at most, and returns the turns' ids. When it returns, every turn is
-// acknowledged by all in-sync replicas of the bus; turns that come again under their ids have no effect. A gateway that cannot take them
-// now is asked again, a few times within ctx. The error is a *Problem where the gateway has refused.
+// LeftOutError says that the gateway accepted some turns of a request and left the others out, of which nothing is kept.
+type LeftOutError struct {
+	// Turns are those that were left out, in their order.
+	Turns []LeftOut
+}
+
+// LeftOut is a turn that was left out.
+type LeftOut struct {
+	// Place is that of the turn in the request, from 0, and ID its id.
+	Place int
+	ID    string
+	// Code, Field and Detail say why, as those of a Problem do.
+	Code, Field, Detail string
+}
+
+// Error implements error. It names the turns.
+func (e *LeftOutError) Error() string {
+	out := make([]string, len(e.Turns))
+	for i, t := range e.Turns {
+		out[i] = fmt.Sprintf("turn %d (%s): %s: %s", t.Place, t.ID, t.Field, t.Detail)
+	}
+	return "mneme: left out, while the other turns were accepted: " + strings.Join(out, "; ")
+}
+
+// AddTurns puts in what was said in a session, in order, 200 turns at most, and returns the ids of the turns that were accepted. When it
+// returns, they are acknowledged by all in-sync replicas of the bus; turns that come again under their ids have no effect. A gateway that
+// cannot accept them now is asked again, a few times within ctx. The error is a *LeftOutError where some turns were accepted and others
+// were not, and a *Problem where the gateway has refused all.
 func (c *Client) AddTurns(ctx context.Context, user, session string, turns []Turn) (ids []string, err error) {
 	body, err := json.Marshal(map[string]any{"turns": turns})
 	if err != nil {
 		return nil, fmt.Errorf("mneme: encode turns: %w", err)
 	}
-	var out struct{ Turns []struct{ ID string } }
+	var out struct {
+		Turns   []struct{ ID string }
+		Results []struct {
+			TurnID  string `json:"turn_id"`
+			Problem *struct{ Code, Field, Detail string }
+		}
+	}
 	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
 	err = c.call(ctx, http.MethodPost, "users/"+segment(user)+"/sessions/"+segment(session)+"/turns", header, body, &out)
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range out.Turns {
 		ids = append(ids, t.ID)
 	}
-	return ids, err
+	var left LeftOutError
+	for i, r := range out.Results {
+		if p := r.Problem; p != nil {
+			left.Turns = append(left.Turns, LeftOut{i, r.TurnID, p.Code, p.Field, p.Detail})
+		} else {
+			ids = append(ids, r.TurnID)
+		}
+	}
+	if len(left.Turns) > 0 {
+		return ids, &left
+	}
+	return ids, nil
 }
 
 // CloseSession says that a session has ended, so that its memories are formed now. lastTurn is the id of its last turn, or empty.

@@ -105,6 +105,20 @@ func TestWhatTheGatewayRefuses(t *testing.T) {
 	}
 }
 
+func TestTurnsThatAreLeftOutAreNamed(t *testing.T) {
+	c, asked := open(t, says(207, `{"results":[{"turn_id":"t1","status":"accepted","status_url":"/x"},{"turn_id":"t2","status":"left_out",
+		"problem":{"code":"invalid","field":"turns[1].text","detail":"is empty"}},{"turn_id":"t3","status":"accepted","status_url":"/x"}]}`))
+	ids, err := c.AddTurns(t.Context(), "ines", "s", []client.Turn{{Role: "user", Text: "a"}, {Role: "user"}, {Role: "user", Text: "b"}})
+	var left *client.LeftOutError
+	if !errors.As(err, &left) || len(ids) != 2 || ids[0] != "t1" || ids[1] != "t3" || len(*asked) != 1 {
+		t.Fatal(ids, err)
+	}
+	want := client.LeftOut{Place: 1, ID: "t2", Code: "invalid", Field: "turns[1].text", Detail: "is empty"}
+	if len(left.Turns) != 1 || left.Turns[0] != want || !strings.Contains(err.Error(), "turn 1 (t2): turns[1].text: is empty") {
+		t.Errorf("%+v: %v", left.Turns, err)
+	}
+}
+
 func TestReads(t *testing.T) {
 	c, asked := open(t, says(200, `{"status":"remembered","memory_ids":["m"]}`), says(200, `{"day":"2026-11-25","counts":{"turns":3}}`))
 	status, err := c.TurnStatus(t.Context(), "ines", "t1")
