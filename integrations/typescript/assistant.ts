@@ -2,6 +2,9 @@
 import { pathToFileURL } from "node:url";
 import { createMem0 } from "@mem0/vercel-ai-provider";
 import { generateText } from "ai";
+import { warningOfLeftOut } from "./leftout.ts";
+
+globalThis.fetch = warningOfLeftOut(globalThis.fetch);
 
 /** Answers a message of a user, with what Mneme remembers of the user. */
 export async function answer(user: string, message: string): Promise<string> {

@@ -11,10 +11,15 @@ from typing import Any
 import httpx
 import pytest
 
-from mneme_integrations import MnemeError
+from mneme_integrations import MnemeError, TurnsLeftOutWarning
 from mneme_integrations._gateway import Call, Gateway, parts_of
 
 Answer = tuple[int, dict[str, str]]
+
+LEFT_OUT = (
+    b'{"results": [{"turn_id": "t1", "status": "accepted", "status_url": "/x"}, {"turn_id": "t2", "status": "left_out",'
+    b' "problem": {"code": "invalid", "field": "turns[1].text", "detail": "is empty, want 1 to 32768 bytes"}}]}'
+)
 
 
 @contextmanager
@@ -27,7 +32,7 @@ def answering(*answers: Answer) -> Iterator[tuple[Gateway, list[str]]]:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             asked.append(self.headers["Idempotency-Key"])
             status, headers = answers[min(len(asked), len(answers)) - 1]
-            body = b'{"count": 1}' if status < 300 else b'{"code": "unavailable", "detail": "not now"}'
+            body = LEFT_OUT if status == 207 else b'{"count": 1}' if status < 300 else b'{"code": "unavailable", "detail": "not now"}'
             self.send_response(status)
             for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
@@ -66,6 +71,14 @@ def test_a_call_is_not_made_again(only: Answer) -> None:
         with pytest.raises(MnemeError) as refused:
             gateway.call(CALL)
         assert refused.value.status == only[0] and refused.value.detail == "not now" and len(asked) == 1
+
+
+def test_turns_that_are_left_out_are_named() -> None:
+    with answering((207, {})) as (gateway, asked):
+        with pytest.warns(TurnsLeftOutWarning, match=r"turn t2: turns\[1\]\.text: is empty") as warned:
+            gateway.call(CALL)
+        said = warned[0].message
+        assert isinstance(said, TurnsLeftOutWarning) and [turn.turn_id for turn in said.turns] == ["t2"] and len(asked) == 1
 
 
 def test_it_ends() -> None:

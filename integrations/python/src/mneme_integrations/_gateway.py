@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -50,6 +51,24 @@ class MnemeError(Exception):
         self.field = field
         self.retry_after = retry_after
         self.request_id = request_id
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A turn that Mneme did not accept. `field` is the field of the request at fault, `detail` what is wrong with it."""
+
+    turn_id: str
+    code: str
+    field: str
+    detail: str
+
+
+class TurnsLeftOutWarning(UserWarning):
+    """Mneme accepted some turns of a call and left others out: nothing is formed from these. `turns` are those left out."""
+
+    def __init__(self, turns: Sequence[LeftOut]) -> None:
+        super().__init__("Mneme left out " + "; ".join(f"turn {turn.turn_id}: {turn.field}: {turn.detail}" for turn in turns))
+        self.turns = list(turns)
 
 
 @dataclass(frozen=True)
@@ -130,10 +149,14 @@ def problem_of(response: httpx.Response) -> MnemeError:
 
 
 def answer_of(response: httpx.Response) -> Any:
-    """What an answer holds."""
+    """What an answer holds. It warns of turns that were left out: the others are in, so that a call that is repeated says them twice."""
     if not response.is_success:
         raise problem_of(response)
-    return response.json() if response.content else None
+    answer: Any = response.json() if response.content else None
+    if response.status_code == httpx.codes.MULTI_STATUS:
+        left_out = [LeftOut(result["turn_id"], **result["problem"]) for result in answer["results"] if "problem" in result]
+        warnings.warn(TurnsLeftOutWarning(left_out), stacklevel=2)
+    return answer
 
 
 def _again(error: BaseException) -> bool:

@@ -62,7 +62,8 @@ class MnemeStore(BaseStore):
     `remember` returns of a value. With None as `remember` nothing is formed. Turns are sent before items are kept: where `put` raises, no
     item was kept, and a put that is repeated says the same twice, which changes nothing.
 
-    Errors of Mneme are `mneme_integrations.MnemeError`.
+    Errors of Mneme are `mneme_integrations.MnemeError`; a turn that Mneme leaves out is a `mneme_integrations.TurnsLeftOutWarning`. The API
+    key needs the scopes `ingest` and `read`, and `erase` to delete items. With `read` alone, pass `refresh_ttl=False` to `get` and `search`.
     """
 
     supports_ttl = True

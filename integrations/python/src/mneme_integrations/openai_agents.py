@@ -28,7 +28,8 @@ class MnemeSession:
     Turns are sent before items are kept: where `add_items` raises, no item was added. Memories are formed once the session is closed by
     `close_session`, or nothing was said in it for a while. Taking items off by `pop_item` or `clear_session` does not take turns back.
 
-    Errors of Mneme are `mneme_integrations.MnemeError`. A session belongs to the event loop in which it was used first.
+    Errors of Mneme are `mneme_integrations.MnemeError`; a turn that Mneme leaves out is a `mneme_integrations.TurnsLeftOutWarning`. The API
+    key needs the scopes `ingest` and `read`, and `erase` for `pop_item` and `clear_session`. A session belongs to the event loop in which it was used first.
     """
 
     def __init__(
