@@ -4,24 +4,36 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/client"
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
 // gatewayIngest puts turns in through the gateway. Its errors are problems, as MCP tells them.
 type gatewayIngest struct{ gateway *client.Client }
 
-// Turns puts turns in.
-func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []memory.Turn) error {
+// Turns puts turns in, and returns those that the gateway left out.
+func (g gatewayIngest) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]upstream.LeftOut, error) {
 	out := make([]client.Turn, len(turns))
 	for i, t := range turns {
 		out[i] = client.Turn{ID: t.ID, Speaker: t.Speaker, Role: string(t.Role), Text: t.Text, Caption: t.Caption, Time: t.Time}
 	}
 	_, err := g.gateway.AddTurns(ctx, user, session, out)
-	return told(err)
+	var some *client.LeftOutError
+	if !errors.As(err, &some) {
+		return nil, told(err)
+	}
+	left := make([]upstream.LeftOut, len(some.Turns))
+	for i, t := range some.Turns {
+		left[i] = upstream.LeftOut{Turn: t.Place, Problem: door.Problem{
+			Status: http.StatusBadRequest, Code: t.Code, Field: t.Field, Detail: t.Detail,
+		}}
+	}
+	return left, nil
 }
 
 // CloseSession says that a session has ended; the gateway says when.
@@ -40,5 +52,7 @@ func told(err error) error {
 	case p.Code == "":
 		return door.Problem{Status: p.Status, Code: door.CodeInternal, Detail: p.Detail, RetryAfter: p.RetryAfter}
 	}
-	return door.Problem{Status: p.Status, Code: p.Code, Detail: p.Detail, RetryAfter: p.RetryAfter}
+	return door.Problem{
+		Status: p.Status, Code: p.Code, Field: p.Field, Detail: strings.TrimPrefix(p.Detail, p.Field+": "), RetryAfter: p.RetryAfter,
+	}
 }

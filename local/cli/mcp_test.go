@@ -70,6 +70,12 @@ func (g *fakeGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls = append(g.calls, call)
+	if g.answer == http.StatusMultiStatus {
+		w.WriteHeader(g.answer)
+		_, _ = w.Write([]byte(`{"results":[{"turn_id":"t0","status":"accepted","status_url":"/x"},{"turn_id":"t1","status":"left_out",` +
+			`"problem":{"code":"invalid","field":"turns[1].text","detail":"is empty, want 1 to 32768 bytes"}}]}`))
+		return
+	}
 	if g.answer != 0 {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.Header().Set("Retry-After", "1")
@@ -147,7 +153,7 @@ func TestMCPOverStandardInputAndOutput(t *testing.T) {
 	if isError || !strings.Contains(text, "formed now") {
 		t.Errorf("add_memory: %t %q", isError, text)
 	}
-	if text, isError = callTool(t, s, "add_memory", map[string]any{"text": "x", "user_id": "a/b c", "run_id": "."}); isError {
+	if text, isError = callTool(t, s, "add_memory", map[string]any{"text": "x", "user_id": "a/b c", "run_id": "a/."}); isError {
 		t.Errorf("add_memory: %q", text)
 	}
 	checkRESTCalls(t, g.taken())
@@ -173,7 +179,7 @@ func checkRESTCalls(t *testing.T, calls []restCall) {
 	if closed.path != strings.TrimSuffix(turns.path, "turns")+"close" || closed.body["last_turn_id"] != turn["id"] {
 		t.Errorf("close: %+v", closed)
 	}
-	if more.path != "/v1/tenants/self/users/a%2Fb%20c/sessions/%2E/turns" || more.idempotencyKey == turns.idempotencyKey {
+	if more.path != "/v1/tenants/self/users/a%2Fb%20c/sessions/a%2F./turns" || more.idempotencyKey == turns.idempotencyKey {
 		t.Errorf("turns: %+v", more)
 	}
 }
@@ -246,6 +252,18 @@ func TestErrorsOfTheGatewayAreToldByTheTool(t *testing.T) {
 	}
 	if text, isError := callTool(t, away, "recall", map[string]any{"query": "x"}); !isError || !strings.Contains(text, "user_id: is missing") {
 		t.Errorf("%t %q", isError, text)
+	}
+}
+
+func TestMessagesThatTheGatewayLeavesOutAreNamed(t *testing.T) {
+	_, addr := newGateway(t, http.StatusMultiStatus)
+	s := start(t, []string{"MNEME_GATEWAY_URL=" + addr, "MNEME_API_KEY=" + key}, "--user", "ana")
+	text, isError := callTool(t, s, "add_memory", map[string]any{"run_id": "r", "messages": []any{
+		map[string]any{"role": "user", "content": "I live in Porto."}, map[string]any{"role": "user", "content": " "},
+	}})
+	want := `"left_out":[{"message":1,"field":"messages[1].content","detail":"is empty, want 1 to 32768 bytes"}]`
+	if isError || !strings.Contains(text, want) {
+		t.Errorf("%t %s", isError, text)
 	}
 }
 

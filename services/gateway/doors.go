@@ -24,9 +24,6 @@ type doors struct {
 	rpc  http.Handler
 }
 
-// maxMessage bounds an RPC request once it is decompressed, in bytes.
-const maxMessage = 4 << 20
-
 // behind puts the guard before the doors, and has each call be part of the caller's trace.
 func (d doors) behind(guard *door.Guard, tel *telemetry.Telemetry) http.Handler {
 	doors := []struct {

@@ -210,12 +210,13 @@ func (b *builder) doors(ctx context.Context) (doors, error) {
 		Services: b.services, Ingest: b.ingest, Idempotency: b.repeatable, Keys: &keys.Manager{Directory: b.directory, Now: time.Now},
 		DeadLetters: letters.ForREST(), Usage: b.limits, Verbatim: b.verbatim, Webhooks: b.webhooks,
 		Streams: streams, Now: time.Now, Log: b.tel.Log,
+		OtherDoors: map[string]map[string][]access.Scope{"mem0": mem0.Scopes(), "mcp": mcp.Scopes(), "rpc": upstream.Scopes()},
 	})
 	if err != nil {
 		return doors{}, err
 	}
 	return doors{
-		rest: api, rpc: rpc.New(b.services, maxMessage),
+		rest: api, rpc: rpc.New(b.services),
 		mem0: mem0.New(mem0.Parts{
 			Services: b.services, Ingest: b.ingest, State: b.mem0, Webhooks: b.webhooks.ForMem0(), Now: time.Now, Log: b.tel.Log}),
 		mcp: mcp.New(mcp.Parts{

@@ -4,12 +4,49 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 )
+
+// MaxBody bounds the body of a request at every door, in bytes. The process may bound it more closely (MNEME_HTTP_MAX_BODY).
+const MaxBody = 4 << 20
+
+// encodings are the headers that name a compression of bodies, or of the messages in them: of HTTP, of Connect's streams and of gRPC.
+var encodings = []string{"Content-Encoding", "Connect-Content-Encoding", "Grpc-Encoding"}
+
+// checkHeaders returns a problem where the headers of a request tell that its body is not accepted: it is compressed, or longer than
+// MaxBody. It does not read the body.
+func checkHeaders(r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	for _, name := range encodings {
+		for _, value := range r.Header.Values(name) {
+			if value != "" && !strings.EqualFold(value, "identity") {
+				return Problem{
+					Status: http.StatusUnsupportedMediaType, Code: CodeMediaType, Field: name,
+					Detail: "is not supported: send the body without compression",
+				}
+			}
+		}
+	}
+	if r.ContentLength > MaxBody {
+		return tooLarge(MaxBody)
+	}
+	return nil
+}
+
+// tooLarge is the problem of a body over a limit, in bytes.
+func tooLarge(limit int64) Problem {
+	return Problem{
+		Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge, Detail: fmt.Sprintf("the body is too large, want at most %d bytes", limit),
+	}
+}
 
 // maxDepth is how deep the JSON of a body may be nested.
 const maxDepth = 64
@@ -35,12 +72,12 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	return body, CheckJSON(body)
 }
 
-// ReadAll reads a body, whatever it is. Its errors are problems.
+// ReadAll reads a body of up to MaxBody bytes, whatever it is. Its errors are problems.
 func ReadAll(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(r.Body)
-	var tooLarge *http.MaxBytesError
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
+	var over *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge):
+	case errors.As(err, &over):
 		return nil, ProblemOf(err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, Problem{Status: http.StatusRequestTimeout, Code: CodeBodyTimeout, Detail: "the body did not arrive in time"}

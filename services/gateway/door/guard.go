@@ -60,11 +60,15 @@ type Guard struct {
 }
 
 // Wrap lets calls with a known key, within their limits, through to next, whose context carries the access.Principal. No body is read
-// before; how long it may take to arrive is the server's to bound (MNEME_HTTP_BODY_TIMEOUT). Every answer has a request id.
+// before; how long it may take to arrive is the server's to bound (MNEME_HTTP_BODY_TIMEOUT). It refuses compressed bodies and those whose
+// declared length is over MaxBody. Every answer has a request id.
 func (g *Guard) Wrap(write Writer, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = Identify(w, r)
 		p, err := g.admit(w, r)
+		if err == nil {
+			err = checkHeaders(r)
+		}
 		if err != nil {
 			if r.ProtoMajor == 1 && r.Body != http.NoBody {
 				w.Header().Set("Connection", "close") // nobody reads the body; in HTTP/2 it would end other calls of the connection

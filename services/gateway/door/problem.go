@@ -145,12 +145,12 @@ var statuses = map[connect.Code]Problem{
 // ProblemOf is what an error is to a client. What names internals is not told; log it where Status is 500 or more.
 func ProblemOf(err error) Problem {
 	var p Problem
-	var tooLarge *http.MaxBytesError
+	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.As(err, &tooLarge):
-		return Problem{Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge, Detail: "the body is too large"}
+	case errors.As(err, &over):
+		return tooLarge(over.Limit)
 	case errors.Is(err, access.ErrForbidden):
 		detail := strings.TrimPrefix(err.Error(), connect.CodePermissionDenied.String()+": ")
 		return Problem{Status: http.StatusForbidden, Code: CodeForbidden, Detail: detail}

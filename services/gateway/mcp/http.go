@@ -13,7 +13,7 @@ import (
 	"github.com/mneme-memory/mneme/services/gateway/door"
 )
 
-// New is the door over streamable HTTP, without sessions; door.Guard stands before it, and the size of bodies is bounded before it, too.
+// New is the door over streamable HTTP, without sessions; door.Guard stands before it.
 func New(p Parts) http.Handler {
 	server := NewServer(p)
 	next := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{

@@ -2,7 +2,10 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,32 +44,47 @@ func (in addInput) check() error {
 		if err := memory.ValidText("text", in.Text, memory.MaxTextBytes); err != nil {
 			return err
 		}
-	} else if err := checkSaid(in.Messages); err != nil {
-		return err
-	}
-	if err := optional("user_id", in.UserID, memory.MaxUserBytes); err != nil {
-		return err
-	}
-	return optional("run_id", in.RunID, memory.MaxIDBytes)
-}
-
-func checkSaid(messages []said) error {
-	if n := len(messages); n == 0 || n > upstream.MaxTurns {
+	} else if n := len(in.Messages); n == 0 || n > upstream.MaxTurns {
 		return door.Invalid("messages", fmt.Sprintf("are %d, want 1 to %d", n, upstream.MaxTurns))
 	}
-	for i, m := range messages {
-		at := fmt.Sprintf("messages[%d].", i)
-		if err := oneOf(at+"role", m.Role, string(memory.RoleUser), string(memory.RoleAssistant)); err != nil {
-			return err
-		}
-		if err := memory.ValidText(at+"content", m.Content, memory.MaxTextBytes); err != nil {
-			return err
-		}
-		if err := optional(at+"name", m.Name, memory.MaxIDBytes); err != nil {
+	if in.UserID != "" {
+		if err := memory.ValidNewUser(in.UserID); err != nil {
 			return err
 		}
 	}
+	if in.RunID != "" {
+		return memory.ValidNewID("run_id", in.RunID, memory.MaxIDBytes)
+	}
 	return nil
+}
+
+// argument names the argument of a field of a turn.
+func (in addInput) argument(field string) string {
+	rest, ok := strings.CutPrefix(field, "turns[")
+	if !ok {
+		return field
+	}
+	if in.Messages == nil {
+		return "text"
+	}
+	place, of, _ := strings.Cut(rest, ".")
+	switch of {
+	case "text":
+		of = "content"
+	case "speaker":
+		of = "name"
+	}
+	return strings.TrimSuffix("messages["+place+"."+of, ".")
+}
+
+// named is an error about turns in the words of the tool's arguments.
+func (in addInput) named(err error) error {
+	var p door.Problem
+	if errors.As(err, &p) {
+		p.Field = in.argument(p.Field)
+		return p
+	}
+	return err
 }
 
 // turns are what is to be remembered, said now.
@@ -88,8 +106,16 @@ func (in addInput) turns(now time.Time) []memory.Turn {
 type addOutput struct {
 	UserID    string   `json:"user_id"`
 	SessionID string   `json:"session_id" jsonschema:"the session that the turns are of"`
-	TurnIDs   []string `json:"turn_ids" jsonschema:"the turns, in the order of the messages"`
+	TurnIDs   []string `json:"turn_ids" jsonschema:"the turns that were accepted, in the order of the messages"`
 	Forming   string   `json:"forming" jsonschema:"when memories will be formed of them"`
+	// LeftOut are the messages that were not accepted.
+	LeftOut []leftOutView `json:"left_out,omitempty" jsonschema:"messages that were left out, and why; nothing is kept of them"`
+}
+
+type leftOutView struct {
+	Message int    `json:"message" jsonschema:"the place of the message, from 0"`
+	Field   string `json:"field"`
+	Detail  string `json:"detail" jsonschema:"what is wrong with it"`
 }
 
 // What addOutput.Forming says.
@@ -106,7 +132,8 @@ func (s *server) addIngestTools(to *sdk.Server, takes schemas) {
 	add(s, to, takes, tool{
 		name: "add_memory", title: "Remember", effect: adds,
 		does: "Gives Mneme what was said, so that it remembers what of it is worth remembering. Give text, something that the user said, or " +
-			"messages, a part of a conversation. What contradicts an earlier memory takes its place; saying the same again is no second memory.",
+			"messages, a part of a conversation. What contradicts an earlier memory takes its place; saying the same again is no second memory. " +
+			"A message that cannot be accepted is left out, and the result says why.",
 		costs: "no model is called before the answer, which comes in milliseconds. Memories are formed afterwards: by rules and small models " +
 			"of Mneme's own, or by several calls of a language model where the tenant is set up so.",
 		input: object(
@@ -128,14 +155,20 @@ func (s *server) addMemory(ctx context.Context, in addInput) (out addOutput, _ s
 		session = "mcp-" + uuid.NewString()
 	}
 	turns := in.turns(now)
-	if err := s.Ingest.Turns(ctx, user, session, turns); err != nil {
-		return out, "", err
+	left, err := s.Ingest.Turns(ctx, user, session, turns)
+	if err != nil {
+		return out, "", in.named(err)
 	}
-	out = addOutput{UserID: user, SessionID: session, TurnIDs: make([]string, len(turns)), Forming: formingLater}
+	out = addOutput{UserID: user, SessionID: session, TurnIDs: []string{}, Forming: formingLater}
+	for _, l := range left {
+		out.LeftOut = append(out.LeftOut, leftOutView{l.Turn, in.argument(l.Problem.Field), l.Problem.Detail})
+	}
 	for i, t := range turns {
-		out.TurnIDs[i] = t.ID
+		if !slices.ContainsFunc(left, func(l upstream.LeftOut) bool { return l.Turn == i }) {
+			out.TurnIDs = append(out.TurnIDs, t.ID)
+		}
 	}
-	if in.RunID == "" && s.closed(ctx, user, session, turns[len(turns)-1].ID, now) {
+	if in.RunID == "" && s.closed(ctx, user, session, out.TurnIDs[len(out.TurnIDs)-1], now) {
 		out.Forming = formingNow
 	}
 	return out, "", nil

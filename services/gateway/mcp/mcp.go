@@ -18,8 +18,9 @@ import (
 
 // Ingest puts in what is said; *upstream.Ingester is one.
 type Ingest interface {
-	// Turns puts in turns of a session in their order. When it returns nil, they will not be lost.
-	Turns(ctx context.Context, user, session string, turns []memory.Turn) error
+	// Turns puts in turns of a session in their order. When it returns no error, they will not be lost, but for those that it returns: they
+	// are left out.
+	Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]upstream.LeftOut, error)
 	// CloseSession says that a session has ended with the turn last, so that its memories are formed now.
 	CloseSession(ctx context.Context, user, session, last string, at time.Time) error
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,8 @@ type addition struct {
 	// places are those of the turns among the messages, spoken is how many of them are not a user's.
 	places []int
 	note   note
+	// left are messages that were left out.
+	left []leftOut
 	// remarks are for the answer.
 	remarks []string
 }
@@ -80,6 +83,13 @@ func (a *api) additionOf(ctx context.Context, in fields) (what addition, err err
 	if what.session == "" {
 		what.session = defaultSession
 	}
+	for _, field := range entityFields {
+		if who[field] != "" {
+			if err := memory.ValidNewID(field, who[field], memory.MaxUserBytes); err != nil {
+				return what, err
+			}
+		}
+	}
 	if in.given("expiration_date") {
 		return what, door.Problem{Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: "expiration_date", Detail: noExpiry}
 	}
@@ -112,9 +122,18 @@ func (what addition) record(now time.Time) event {
 
 // answer tells of the event.
 func (what addition) answer(status, message string) map[string]any {
-	return map[string]any{
-		"event_id": what.id, "status": status, "message": strings.Join(append([]string{message}, what.remarks...), " "),
+	out := map[string]any{"event_id": what.id, "status": status}
+	said := append([]string{message}, what.remarks...)
+	if len(what.left) > 0 {
+		views := make([]map[string]any, len(what.left))
+		for i, l := range what.left {
+			views[i] = l.view()
+			said = append(said, fmt.Sprintf("Message %d is left out: %s.", l.place, l.problem.Error()))
+		}
+		out["left_out"] = views
 	}
+	out["message"] = strings.Join(said, " ")
+	return out
 }
 
 // addTurns puts the turns in, once the event is known, so that a client that has the answer can ask for it.
@@ -123,10 +142,12 @@ func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 	if err := a.State.begin(ctx, scope, what.record(a.Now()), what.note); err != nil {
 		return nil, err
 	}
-	if err := a.Ingest.Turns(ctx, what.user, what.session, what.turns); err != nil {
+	left, err := a.Ingest.Turns(ctx, what.user, what.session, what.turns)
+	if err != nil {
 		a.forgotten(ctx, scope, what.id)
 		return nil, what.named(err)
 	}
+	what.leaveOut(left)
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), touchWait)
 	defer cancel()
 	if err := a.State.touch(lasting, scope, what.session, what.turns[len(what.turns)-1].ID); err != nil {
@@ -134,6 +155,17 @@ func (a *api) addTurns(ctx context.Context, what addition) (any, error) {
 		a.Log.WarnContext(ctx, "mem0's API: the session is not closed when it is idle", "error", err)
 	}
 	return what.answer(statusPending, "What was said is in, and memories are formed in the background: ask for the event."), nil
+}
+
+// leaveOut moves turns that were not accepted to the messages that were left out.
+func (what *addition) leaveOut(left []upstream.LeftOut) {
+	for _, l := range left {
+		what.left = append(what.left, leftOut{what.places[l.Turn], door.ProblemOf(what.named(l.Problem))})
+	}
+	slices.SortFunc(what.left, func(a, b leftOut) int { return a.place - b.place })
+	for _, l := range slices.Backward(left) {
+		what.turns = slices.Delete(what.turns, l.Turn, l.Turn+1)
+	}
 }
 
 // forgotten removes the event of what did not get in.

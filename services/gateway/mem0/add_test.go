@@ -101,7 +101,9 @@ func TestAddRefuses(t *testing.T) {
 		{"no role", object{"user_id": "i", "messages": []object{{"content": "x"}}}, 400, "messages[0].role: is none of"},
 		{"a role that is none", object{"user_id": "i", "messages": []object{{"role": 1, "content": "x"}}}, 400, "messages[0].role: is a number"},
 		{"no content", object{"user_id": "i", "messages": []object{{"role": "user"}}}, 400, "messages[0].content: is empty"},
-		{"blank content", object{"user_id": "i", "messages": says("x", " \n")}, 400, "messages[1].content: is empty"},
+		{"blank content", object{"user_id": "i", "messages": says(" \n")}, 400, "messages[0].content: is empty"},
+		{"a hidden character in a user", object{"messages": says("x"), "user_id": "i\u200b"}, 400, "user_id: contains a control or invisible"},
+		{"dots for a run", object{"messages": says("x"), "user_id": "i", "run_id": ".."}, 400, `run_id: is ".."`},
 		{"long content", object{"user_id": "i", "messages": says(long)}, 400, "messages[0].content: is 32769 bytes long"},
 		{"content that is none", object{"user_id": "i", "messages": []object{{"role": "user", "content": 1}}}, 400, "messages[0].content: is a number"},
 		{"a long name", object{"user_id": "i", "messages": []object{{"role": "user", "content": "x", "name": strings.Repeat("x", 129)}}}, 400, "messages[0].name"},
@@ -129,6 +131,45 @@ func TestAddRefuses(t *testing.T) {
 		t.Errorf("kept turns %v and keys %v", left, g.redis.Keys())
 	}
 	g.call("ALL", "POST", "/v3/memories/add/", `{"user_id":"i","messages":"`+strings.Repeat("x", 4<<20)+`"}`).refused(http.StatusRequestEntityTooLarge, "too large")
+}
+
+func TestAddLeavesOutMessagesThatAreNotAccepted(t *testing.T) {
+	long := strings.Repeat("x", memory.MaxTextBytes+1)
+	for _, infer := range []bool{true, false} {
+		g := open(t)
+		got := g.do("POST", "/v3/memories/add/", object{"user_id": "i", "infer": infer, "messages": []any{
+			object{"role": "user", "content": "I live in Braga."}, object{"role": "assistant", "content": long}, object{"role": "narrator", "content": "x"},
+			object{"role": "user", "content": " "}, object{"role": "user", "content": object{"type": "image_url"}},
+			object{"role": "user", "content": "I moved to Faro."},
+		}}).object()
+		said, _ := got["message"].(string)
+		list, _ := got["left_out"].([]any)
+		want := []struct{ field, detail string }{
+			{"messages[1].content", "is 32769 bytes long, want at most 32768"}, {"messages[2].role", "is none of user, assistant, system and tool"},
+			{"messages[3].content", "is empty, want 1 to 32768 bytes"}, {"messages[4].content.type", "is not text"},
+		}
+		for i, w := range want {
+			if len(list) != len(want) {
+				t.Fatalf("left out are %v", list)
+			}
+			left, _ := list[i].(object)
+			detail, _ := left["detail"].(string)
+			if left["field"] != w.field || !strings.HasPrefix(detail, w.detail) || left["message"] != float64(i+1) ||
+				!strings.Contains(said, w.field+": "+w.detail) {
+				t.Errorf("left out is %v, the message %q", left, said)
+			}
+		}
+		texts := []string{}
+		for _, turn := range g.turnsOf("i") {
+			texts = append(texts, turn.Text)
+		}
+		if infer && strings.Join(texts, " ") != "I live in Braga. I moved to Faro." {
+			t.Errorf("turns are %q", texts)
+		}
+		if results, _ := got["results"].([]any); !infer && len(results) != 2 {
+			t.Errorf("stored are %v", results)
+		}
+	}
 }
 
 func TestAddSaysWhatItDoesNot(t *testing.T) {

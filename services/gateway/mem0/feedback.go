@@ -9,6 +9,8 @@ import (
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/door"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
+	"github.com/mneme-memory/mneme/shared/access"
 )
 
 // Feedback on a memory.
@@ -40,6 +42,9 @@ func (a *api) feedback(r *http.Request, in fields) (any, error) {
 	}
 	f, err := a.find(r.Context(), id)
 	if err != nil {
+		return nil, err
+	}
+	if err := upstream.Check(r.Context(), access.Recall, f.user); err != nil {
 		return nil, err
 	}
 	message, err := a.judge(r.Context(), f, verdict)

@@ -19,9 +19,6 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
-// MaxBody bounds a request's body, in bytes.
-const MaxBody = 4 << 20
-
 // Parts are what the API is made of. All but Webhooks and Log are needed.
 type Parts struct {
 	Services upstream.Services

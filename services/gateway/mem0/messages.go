@@ -1,6 +1,7 @@
 package mem0
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -23,26 +24,58 @@ func (what *addition) messages(in fields, at time.Time) error {
 	if len(list) == 0 || len(list) > upstream.MaxTurns {
 		return door.Invalid("messages", fmt.Sprintf("has %d messages, want 1 to %d", len(list), upstream.MaxTurns))
 	}
-	left := 0
+	silent := 0
 	for i, m := range list {
 		t, said, err := turnOf(m, fmt.Sprintf("messages[%d]", i))
-		if err != nil {
+		var refused notAccepted
+		switch {
+		case errors.As(err, &refused):
+			what.left = append(what.left, leftOut{i, refused.Problem})
+			continue
+		case err != nil:
 			return err
-		}
-		if !said {
-			left++
+		case !said:
+			silent++
 			continue
 		}
 		t.ID, t.SessionID, t.Time = turnID(what.id, len(what.turns)), what.session, at
 		what.turns, what.places = append(what.turns, t), append(what.places, i)
 	}
+	if len(what.turns) == 0 && len(what.left) > 0 {
+		return what.left[0].problem
+	}
 	if len(what.turns) == 0 {
 		return door.Invalid("messages", "has nothing that a user or an assistant says")
 	}
-	if left > 0 {
-		what.remarks = append(what.remarks, fmt.Sprintf("%d messages that nobody says (of the system, of tools) are left out.", left))
+	if silent > 0 {
+		what.remarks = append(what.remarks, fmt.Sprintf("%d messages that nobody says (of the system, of tools) are left out.", silent))
 	}
 	return nil
+}
+
+// leftOut is a message that is not accepted although others of its request are.
+type leftOut struct {
+	place   int
+	problem door.Problem
+}
+
+// view is what clients are told of a message that was left out.
+func (l leftOut) view() map[string]any {
+	return map[string]any{"message": l.place, "field": l.problem.Field, "detail": l.problem.Detail, "code": l.problem.Code}
+}
+
+// notAccepted is the error of a message whose values are not accepted. It leaves the message out; other errors refuse the request.
+type notAccepted struct{ door.Problem }
+
+// Unwrap returns the problem.
+func (n notAccepted) Unwrap() error { return n.Problem }
+
+// accepted turns an error about a value of a message into notAccepted.
+func accepted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return notAccepted{door.ProblemOf(err)}
 }
 
 // turnOf reads a message; said is false for one that nobody says, as those of the system are.
@@ -64,7 +97,7 @@ func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
 	case "system", "developer", "tool", "function":
 		return t, false, nil
 	default:
-		return t, false, door.Invalid(at+".role", "is none of user, assistant, system and tool")
+		return t, false, accepted(door.Invalid(at+".role", "is none of user, assistant, system and tool"))
 	}
 	t.Role = memory.Role(role)
 	if t.Text, err = contentOf(in["content"], at+".content"); err != nil {
@@ -74,7 +107,7 @@ func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
 		return t, false, nil
 	}
 	if err := memory.ValidText(at+".content", t.Text, memory.MaxTextBytes); err != nil {
-		return t, false, err
+		return t, false, accepted(err)
 	}
 	if t.Speaker, err = in.text("name"); err != nil {
 		return t, false, placed(at, "", err)
@@ -82,7 +115,7 @@ func turnOf(value any, at string) (t memory.Turn, said bool, err error) {
 	if t.Speaker == "" {
 		t.Speaker = role
 	}
-	return t, true, memory.ValidText(at+".name", t.Speaker, memory.MaxIDBytes)
+	return t, true, accepted(memory.ValidText(at+".name", t.Speaker, memory.MaxIDBytes))
 }
 
 // contentOf is the text of a message: as it is, or in parts.
@@ -119,10 +152,10 @@ func partOf(in fields, at string) (string, error) {
 		return "", placed(at, "", err)
 	}
 	if kind != "text" {
-		return "", door.Problem{
+		return "", accepted(door.Problem{
 			Status: http.StatusNotImplemented, Code: door.CodeUnsupported, Field: at + ".type",
 			Detail: "is not text: nothing here looks at pictures or documents, say what they show instead",
-		}
+		})
 	}
 	text, err := in.text("text")
 	if err != nil {

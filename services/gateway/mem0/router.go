@@ -76,7 +76,7 @@ func (c route) matches(segments []string) bool {
 
 // serve makes a call and writes what it answers.
 func (m *router) serve(w http.ResponseWriter, r *http.Request, c route, segments []string) {
-	answer, err := c.call(w, r, segments)
+	answer, err := c.call(r, segments)
 	if err != nil {
 		p := door.ProblemOf(err)
 		if p.Status >= http.StatusInternalServerError && p.Code != door.CodeUnsupported && r.Context().Err() == nil {
@@ -93,7 +93,7 @@ func (m *router) serve(w http.ResponseWriter, r *http.Request, c route, segments
 }
 
 // call unescapes the path's parameters, reads the body, and makes the call.
-func (c route) call(w http.ResponseWriter, r *http.Request, segments []string) (any, error) {
+func (c route) call(r *http.Request, segments []string) (any, error) {
 	for i, s := range c.segments {
 		if !strings.HasPrefix(s, "{") {
 			continue
@@ -108,7 +108,6 @@ func (c route) call(w http.ResponseWriter, r *http.Request, segments []string) (
 	if r.Method == http.MethodGet {
 		return c.serve(r, nil)
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
 	in, err := readFields(r)
 	if err != nil {
 		return nil, err

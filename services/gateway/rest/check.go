@@ -36,22 +36,16 @@ func mediaOf(h http.Header, want *huma.RequestBody) (string, error) {
 		known = append(known, media)
 	}
 	slices.Sort(known)
-	unsupported := func(field string) error {
-		return located{door.Problem{
-			Status: http.StatusUnsupportedMediaType, Code: door.CodeMediaType, Field: field,
-			Detail: "is not supported, want " + strings.Join(known, ", "),
-		}, inHeader}
-	}
-	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return "", unsupported("Content-Encoding")
-	}
 	header := h.Get("Content-Type")
 	if header == "" {
 		return known[0], nil
 	}
 	media, _, err := mime.ParseMediaType(header)
 	if err != nil || !slices.Contains(known, media) {
-		return "", unsupported("Content-Type")
+		return "", located{door.Problem{
+			Status: http.StatusUnsupportedMediaType, Code: door.CodeMediaType, Field: "Content-Type",
+			Detail: "is not supported, want " + strings.Join(known, ", "),
+		}, inHeader}
 	}
 	return media, nil
 }
@@ -124,12 +118,18 @@ func checkParameter(p *huma.Param, given []string) error {
 func checkBody(known huma.Registry, schema *huma.Schema, body []byte) error {
 	tokens := json.NewDecoder(bytes.NewReader(body))
 	tokens.UseNumber()
-	return (&bodyCheck{known, tokens}).value(schema, "")
+	return (&bodyCheck{known: known, tokens: tokens}).value(schema, "")
 }
+
+// oneByOne is the extension of a list whose entries are accepted one by one. This file checks only the types of their texts: a value that
+// is not accepted concerns its entry alone.
+const oneByOne = "x-accepted-one-by-one"
 
 type bodyCheck struct {
 	known  huma.Registry
 	tokens *json.Decoder
+	// typesOnly says that the values of texts are checked elsewhere.
+	typesOnly bool
 }
 
 // value checks the next value, which is at a place in the body.
@@ -148,6 +148,9 @@ func (c *bodyCheck) value(s *huma.Schema, place string) error {
 		return c.object(s, place)
 	case s.Type == huma.TypeArray && token == json.Delim('['):
 		return c.array(s, place)
+	}
+	if _, isText := token.(string); isText && c.typesOnly && s.Type == huma.TypeString && s.Format == "" {
+		return nil
 	}
 	wrong := scalar(s, token)
 	if wrong == "" {
@@ -206,6 +209,10 @@ func (c *bodyCheck) rest(place string) error {
 }
 
 func (c *bodyCheck) array(s *huma.Schema, place string) error {
+	if s.Extensions[oneByOne] == true {
+		c.typesOnly = true
+		defer func() { c.typesOnly = false }()
+	}
 	n := 0
 	for ; c.tokens.More(); n++ {
 		if s.MaxItems != nil && n >= *s.MaxItems {
@@ -230,8 +237,11 @@ func within(place, name string) string {
 }
 
 // shown is a name that a client made up, fit to be repeated.
-func shown(name string) string {
-	return strings.ToValidUTF8(name[:min(len(name), maxShown)], "?")
+func shown(name string) string { return cut(name, maxShown) }
+
+// cut is a text of at most limit bytes.
+func cut(text string, limit int) string {
+	return strings.ToValidUTF8(text[:min(len(text), limit)], "?")
 }
 
 // scalar says what is wrong with a value, which is of a JSON token; empty where nothing is.

@@ -33,7 +33,7 @@ type described struct {
 
 // needsOnly reports whether the description says that an operation needs a scope, and no other.
 func (d described) needsOnly(s access.Scope) bool {
-	return regexp.MustCompile("Needs the scopes? .*").FindString(d.Description) == "Needs the scope `"+string(s)+"`."
+	return strings.HasPrefix(regexp.MustCompile("Needs the scopes? .*").FindString(d.Description), "Needs the scope `"+string(s)+"`.")
 }
 
 // operations reads the description, with a path each whose parameters are filled in.

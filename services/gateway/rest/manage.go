@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -128,8 +129,8 @@ func (a *API) manage() {
 	}, a.createKey)
 	register(a, operation{
 		id: "revoke-key", method: http.MethodDelete, path: "/keys/{key}", tag: tagTenant, scope: access.Admin, status: http.StatusNoContent,
-		errors: []int{http.StatusNotFound}, summary: "Revoke an API key", description: "Removes an API key for good. It is refused " +
-			"everywhere within 5 seconds.",
+		errors: []int{http.StatusNotFound}, summary: "Revoke an API key",
+		description: fmt.Sprintf("Removes an API key for good. It is refused everywhere within %.0f seconds.", access.RevokedWithin.Seconds()),
 	}, a.revokeKey)
 	register(a, operation{
 		id: "list-dead-letters", method: http.MethodGet, path: "/dead-letters", tag: tagTenant, scope: access.Admin, status: http.StatusOK,

@@ -109,6 +109,7 @@ func (a *API) memories() {
 	const all, one = "/users/{user}/memories", "/users/{user}/memories/{memory}"
 	conditional := []int{http.StatusNotFound, http.StatusNotModified}
 	changed := []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}
+	matched := []conditionalScope{{If: "with `If-Match`", Scope: access.Read}}
 	register(a, operation{
 		id: "list-memories", method: http.MethodGet, path: all, tag: tagMemories, scope: access.Read, status: http.StatusOK,
 		summary: "List memories", description: "Lists a user's memories, oldest first.",
@@ -124,14 +125,14 @@ func (a *API) memories() {
 	}, a.getMemory)
 	register(a, operation{
 		id: "update-memory", method: http.MethodPatch, path: one, tag: tagMemories, scope: access.Erase, keyed: true, status: http.StatusOK,
-		errors: changed, summary: "Update a memory",
+		errors: changed, when: matched, summary: "Update a memory",
 		description: "Writes a new version of a memory that holds, in your words, and returns it: it has an id of its own. The " +
 			"version before is superseded.",
 	}, a.updateMemory)
 	register(a, operation{
 		id: "delete-memory", method: http.MethodDelete, path: one, tag: tagMemories, scope: access.Erase, status: http.StatusOK, errors: changed,
-		summary: "Retract a memory", description: "Retracts a memory: recall does not see it any more, its history stays. One that " +
-			"is superseded is refused.",
+		when: matched, summary: "Retract a memory",
+		description: "Retracts a memory: recall does not see it any more, its history stays. One that is superseded is refused.",
 	}, a.deleteMemory)
 	register(a, operation{
 		id: "get-memory-history", method: http.MethodGet, path: one + "/history", tag: tagMemories, scope: access.Read, status: http.StatusOK,
@@ -139,7 +140,7 @@ func (a *API) memories() {
 	}, a.getHistory)
 	register(a, operation{
 		id: "release-memory", method: http.MethodPost, path: one + "/release", tag: tagMemories, scope: access.Erase, status: http.StatusOK,
-		errors: changed, summary: "Release a memory", description: "Ends the quarantine of a memory: recall sees it from then on. " +
+		errors: changed, when: matched, summary: "Release a memory", description: "Ends the quarantine of a memory: recall sees it from then on. " +
 			"May be repeated.",
 	}, a.releaseMemory)
 	register(a, operation{

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -23,16 +24,59 @@ type operation struct {
 	scope                 access.Scope
 	// also is a scope that is needed beside; empty for none.
 	also access.Scope
+	// when are scopes that some requests need beside.
+	when []conditionalScope
 	// keyed says that an Idempotency-Key is wanted.
 	keyed bool
 	// secrets are fields of the answer that are shown once: not where a request is repeated.
 	secrets []string
 	// status is that of the answer.
 	status int
+	// answers are what bodies it answers with, by status, where that is more than one.
+	answers map[int]*huma.Schema
 	// errors are the statuses of problems beside those that every operation may answer with.
 	errors []int
 	// lines says that the answer is JSON lines.
 	lines bool
+}
+
+// conditionalScope is a scope that an operation needs for some requests only.
+type conditionalScope struct {
+	// If says for which.
+	If    string       `json:"if"`
+	Scope access.Scope `json:"scope"`
+}
+
+// whenKey is the extension of an operation that lists its conditional scopes.
+const whenKey = "x-scopes-if"
+
+// scopes are what every request of the operation needs.
+func (o operation) scopes() []string {
+	if o.also == "" {
+		return []string{string(o.scope)}
+	}
+	return []string{string(o.scope), string(o.also)}
+}
+
+// needs says in words which scopes the operation needs.
+func (o operation) needs() string {
+	out := "Needs the scope `" + strings.Join(o.scopes(), "` and `") + "`."
+	if o.also != "" {
+		out = strings.Replace(out, "scope", "scopes", 1)
+	}
+	for _, c := range o.when {
+		out += " Needs `" + string(c.Scope) + "`, too, " + c.If + "."
+	}
+	return out
+}
+
+// describe sets what an operation's description says of scopes: its security requirement names them.
+func (o operation) describe(op *huma.Operation) {
+	op.Description += "\n\n" + o.needs()
+	op.Security = []map[string][]string{{"key": o.scopes()}}
+	if o.when != nil {
+		op.Extensions = map[string]any{whenKey: o.when}
+	}
 }
 
 // commonErrors are what every operation may answer with.
@@ -43,21 +87,23 @@ var commonErrors = []int{
 
 // register adds an operation to the API.
 func register[I, O any](a *API, o operation, handle func(context.Context, *I) (*O, error)) {
-	needs := "Needs the scope `" + string(o.scope) + "`."
-	if o.also != "" {
-		needs = "Needs the scopes `" + string(o.scope) + "` and `" + string(o.also) + "`."
-	}
 	op := &huma.Operation{
 		OperationID: o.id, Method: o.method, Path: base + o.path, Tags: []string{o.tag}, Summary: o.summary,
-		Description:   o.description + "\n\n" + needs,
-		DefaultStatus: o.status, Responses: map[string]*huma.Response{}, Security: []map[string][]string{{"key": {}}},
+		Description:   o.description,
+		DefaultStatus: o.status, Responses: map[string]*huma.Response{},
 		SkipValidateParams: true, SkipValidateBody: true, // check does, with the same schemas
-		MaxBodyBytes: MaxBody + 1, BodyReadTimeout: -1, // the body has been read
+		MaxBodyBytes: door.MaxBody + 1, BodyReadTimeout: -1, // the body has been read
 	}
+	o.describe(op)
 	if o.lines {
 		op.Responses[strconv.Itoa(o.status)] = &huma.Response{
 			Description: "JSON lines",
 			Content:     map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
+		}
+	}
+	for status, schema := range o.answers {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status), Content: map[string]*huma.MediaType{jsonType: {Schema: schema}},
 		}
 	}
 	a.problems(op, append(slices.Clone(commonErrors), o.errors...))
@@ -121,7 +167,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, o operation, op *hum
 		err = checkParameters(op, r)
 	}
 	if err == nil && op.RequestBody != nil {
-		err = a.readBody(w, r, op.RequestBody)
+		err = a.readBody(r, op.RequestBody)
 	}
 	switch {
 	case err != nil:
@@ -134,8 +180,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, o operation, op *hum
 }
 
 // readBody reads the body of a request, and holds it against its schema where it is JSON.
-func (a *API) readBody(w http.ResponseWriter, r *http.Request, want *huma.RequestBody) error {
-	r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+func (a *API) readBody(r *http.Request, want *huma.RequestBody) error {
 	media, err := mediaOf(r.Header, want)
 	if err != nil {
 		return err

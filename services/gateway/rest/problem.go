@@ -11,6 +11,7 @@ import (
 
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
 )
 
 // problemType is the media type of Problem.
@@ -108,7 +109,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 // WriteProblem is a door.Writer that answers as RFC 9457 describes it.
 func WriteProblem(w http.ResponseWriter, _ *http.Request, p door.Problem) {
 	location := ""
-	if p.Field == idempotency.Header {
+	if p.Field == idempotency.Header || p.Status == http.StatusUnsupportedMediaType {
 		location = inHeader
 	}
 	newProblem(p, location).write(w)
@@ -128,7 +129,14 @@ func (a *API) told(ctx context.Context, op *huma.Operation, err error) *Problem 
 	if p.Field != "" {
 		location, p.Field = locate(op, p.Field)
 	}
-	return newProblem(p, location)
+	out := newProblem(p, location)
+	var none upstream.NoneAccepted
+	if errors.As(err, &none) {
+		for _, l := range none[1:] {
+			out.Errors = append(out.Errors, FieldError{Location: inBody, Field: fieldInBody(l.Problem.Field), Message: l.Problem.Detail})
+		}
+	}
+	return out
 }
 
 // locate finds a field that the services behind name in a request of an operation, which may name it otherwise.
@@ -144,6 +152,11 @@ func locate(op *huma.Operation, field string) (location, name string) {
 			}
 		}
 	}
+	return inBody, fieldInBody(field)
+}
+
+// fieldInBody is the name in a body of a field that the services behind name.
+func fieldInBody(field string) string {
 	if name, ok := strings.CutPrefix(field, "turn."); ok { // of a turn that is made of a memory in a caller's words
 		if field = name; name == "text" {
 			field = "content"
@@ -152,5 +165,5 @@ func locate(op *huma.Operation, field string) (location, name string) {
 	if before, ok := strings.CutSuffix(field, "turn_id"); ok {
 		field = before + "id"
 	}
-	return inBody, field
+	return field
 }

@@ -25,9 +25,6 @@ const Prefix = "/v1/tenants/"
 // base begins the paths of the API. The tenant is that of the key.
 const base = Prefix + "self"
 
-// MaxBody bounds a request's body, in bytes.
-const MaxBody = 4 << 20
-
 // Idempotency makes requests repeatable; idempotency.Store is one.
 type Idempotency interface {
 	// Wrap has requests with an Idempotency-Key carried out once by next. Secrets are fields of the answer that are not kept.
@@ -79,7 +76,7 @@ type Usage interface {
 	Usage(ctx context.Context, day string) (map[string]int64, error)
 }
 
-// Parts are what the API is made of. All but Log are needed.
+// Parts are what the API is made of. All but Log and OtherDoors are needed.
 type Parts struct {
 	Services    upstream.Services
 	Ingest      *upstream.Ingester
@@ -89,6 +86,8 @@ type Parts struct {
 	Usage       Usage
 	Verbatim    Verbatim
 	Webhooks    Webhooks
+	// OtherDoors are the scopes that operations of other doors need, by door and operation, for the description; may be nil.
+	OtherDoors map[string]map[string][]access.Scope
 	// Streams serves the streams of changes; *stream.Server does.
 	Streams http.Handler
 	Now     func() time.Time
@@ -129,6 +128,9 @@ func New(p Parts) (*API, error) {
 	a.streams()
 	a.webhooks()
 	delete(a.huma.OpenAPI().Components.Schemas.Map(), "ErrorModel") // of the library; Problem is ours
+	if p.OtherDoors != nil {
+		a.huma.OpenAPI().Extensions = map[string]any{"x-scopes": p.OtherDoors}
+	}
 	var err error
 	a.public, err = public(a.huma.OpenAPI())
 	return a, err

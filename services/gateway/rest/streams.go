@@ -29,16 +29,18 @@ func (a *API) stream(id, path, summary string) {
 		Description: "Server-sent events, one for each change: `memory.added`, `memory.updated`, `memory.merged`, `memory.deleted`, " +
 			"`memory.released`, `core.changed` and `user.erased`, with ids and no texts. `gap` says that changes may be missing, and `end` " +
 			"why the stream ends. In browsers, read it with `fetch(url, {headers: {Authorization: \"Bearer KEY\", \"Last-Event-ID\": last}})` and " +
-			"its `body`, since `EventSource` cannot send the key.\n\nNeeds the scope `" + string(access.Read) + "`.",
-		Parameters: parameters, Security: []map[string][]string{{"key": {}}},
+			"its `body`, since `EventSource` cannot send the key.",
+		Parameters: parameters,
 		Responses: map[string]*huma.Response{"200": {
 			Description: "Events, until one side ends",
 			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}},
 	}
+	o := operation{scope: access.Read}
+	o.describe(op)
 	a.problems(op, commonErrors)
 	a.huma.OpenAPI().AddOperation(op)
 	a.router.HandleFunc(op.Method+" "+op.Path, func(w http.ResponseWriter, r *http.Request) {
-		a.admit(w, r, operation{scope: access.Read}, op, a.Streams)
+		a.admit(w, r, o, op, a.Streams)
 	})
 }

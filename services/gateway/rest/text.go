@@ -141,7 +141,7 @@ func (keyHeader) Schema(huma.Registry) *huma.Schema {
 
 func (matchHeader) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Description: "ETags of the memory as it was read; where none of them is the current one, " +
-		"nothing is changed, and the answer is 412. `*` is any. Needs the scope `read`, too."}
+		"nothing is changed, and the answer is 412. `*` is any."}
 }
 
 func (etagHeader) Schema(huma.Registry) *huma.Schema {

@@ -5,16 +5,19 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
 	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/idempotency"
+	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/memory"
 )
@@ -34,12 +37,22 @@ type NewTurn struct {
 	Time    *time.Time `json:"time,omitempty" doc:"When it was said, between 1970-01-01 and one day from now; without it now."`
 }
 
+// newTurns are turns that are accepted one by one: a value that is not accepted leaves its turn out.
+type newTurns []NewTurn
+
+// Schema implements huma.SchemaProvider.
+func (newTurns) Schema(known huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeArray, Items: known.Schema(reflect.TypeFor[NewTurn](), true, ""), Extensions: map[string]any{oneByOne: true},
+	}
+}
+
 type putTurns struct {
 	Keyed
 	User    userID `path:"user"`
 	Session textID `path:"session" doc:"The session."`
 	Body    struct {
-		Turns []NewTurn `json:"turns" minItems:"1" maxItems:"200" nullable:"false" doc:"In the order in which they were said."`
+		Turns newTurns `json:"turns" minItems:"1" maxItems:"200" nullable:"false" doc:"In the order in which they were said."`
 	}
 }
 
@@ -49,10 +62,41 @@ type AcceptedTurn struct {
 	StatusURL string `json:"status_url" doc:"Where to ask what became of it."`
 }
 
-type acceptedTurns struct {
-	Body struct {
-		Turns []AcceptedTurn `json:"turns" nullable:"false"`
-	}
+// AcceptedTurns are all turns of a request.
+type AcceptedTurns struct {
+	Turns []AcceptedTurn `json:"turns" nullable:"false"`
+}
+
+// TurnResults say which turns of a request were accepted.
+type TurnResults struct {
+	Results []TurnResult `json:"results" nullable:"false" doc:"One of each turn of the request, in their order."`
+}
+
+// TurnResult says whether a turn was accepted.
+type TurnResult struct {
+	TurnID    string       `json:"turn_id" doc:"Cut where it is longer than an id may be."`
+	Status    string       `json:"status" enum:"accepted,left_out" doc:"accepted: it will be processed. left_out: nothing is kept of it."`
+	StatusURL string       `json:"status_url,omitempty" doc:"Of an accepted turn: where to ask what became of it."`
+	Problem   *TurnProblem `json:"problem,omitempty" doc:"Of a turn that was left out: what is wrong with it."`
+}
+
+// TurnProblem is what is wrong with a turn.
+type TurnProblem struct {
+	Code   code   `json:"code"`
+	Field  string `json:"field" doc:"The field at fault, such as turns[3].text."`
+	Detail string `json:"detail" doc:"What is wrong with it."`
+}
+
+// Values of TurnResult.Status.
+const (
+	turnAccepted = "accepted"
+	turnLeftOut  = "left_out"
+)
+
+// putTurnsAnswer is AcceptedTurns with status 202, or TurnResults with 207.
+type putTurnsAnswer struct {
+	Status int
+	Body   any
 }
 
 type closeSession struct {
@@ -111,9 +155,15 @@ func (a *API) turns() {
 	register(a, operation{
 		id: "put-turns", method: http.MethodPost, path: "/users/{user}/sessions/{session}/turns", tag: tagTurns, scope: access.Ingest,
 		keyed: true, status: http.StatusAccepted, summary: "Put turns in",
+		answers: map[int]*huma.Schema{
+			http.StatusAccepted:    schemaOf[AcceptedTurns](a.huma, ""),
+			http.StatusMultiStatus: schemaOf[TurnResults](a.huma, ""),
+		},
 		description: "Takes what was said in a session, in order. When the answer is 202, every turn is acknowledged by all " +
-			"in-sync replicas of the bus. A turn that is put in again has no effect; one with the id of another turn, of the last 24 hours, is " +
-			"refused.",
+			"in-sync replicas of the bus. When it is 207, some turns are left out, because a value of theirs is not accepted: a text that is " +
+			"too long or empty, another role, an id with a character that does not show. The others are acknowledged. The answer has one " +
+			"result for each turn. Repeat what was left out, once repaired, in a new request. When it is 400, nothing is accepted. A turn " +
+			"that is put in again has no effect; one with the id of another turn, of the last 24 hours, refuses the request.",
 	}, a.putTurns)
 	register(a, operation{
 		id: "close-session", method: http.MethodPost, path: "/users/{user}/sessions/{session}/close", tag: tagTurns, scope: access.Ingest,
@@ -135,18 +185,41 @@ func (a *API) turns() {
 	}, a.getTurn)
 }
 
-func (a *API) putTurns(ctx context.Context, in *putTurns) (*acceptedTurns, error) {
+func (a *API) putTurns(ctx context.Context, in *putTurns) (*putTurnsAnswer, error) {
 	user, session := string(in.User), string(in.Session)
 	turns := make([]memory.Turn, len(in.Body.Turns))
-	out := &acceptedTurns{}
 	for i, t := range in.Body.Turns {
 		turns[i] = a.turnOf(t, deriveID(in.Key, session, i))
-		out.Body.Turns = append(out.Body.Turns, AcceptedTurn{ID: turns[i].ID, StatusURL: pathOf("users", user, "turns", turns[i].ID)})
 	}
-	if err := a.Ingest.Turns(ctx, user, session, turns); err != nil {
+	left, err := a.Ingest.Turns(ctx, user, session, turns)
+	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	if len(left) > 0 {
+		return &putTurnsAnswer{http.StatusMultiStatus, resultsOf(user, turns, left)}, nil
+	}
+	out := AcceptedTurns{}
+	for _, t := range turns {
+		out.Turns = append(out.Turns, AcceptedTurn{ID: t.ID, StatusURL: statusURL(user, t.ID)})
+	}
+	return &putTurnsAnswer{http.StatusAccepted, out}, nil
+}
+
+func statusURL(user, turn string) string { return pathOf("users", user, "turns", turn) }
+
+// resultsOf are the results of turns, of which some were left out.
+func resultsOf(user string, turns []memory.Turn, left []upstream.LeftOut) TurnResults {
+	out := TurnResults{make([]TurnResult, len(turns))}
+	for i, t := range turns {
+		out.Results[i] = TurnResult{TurnID: t.ID, Status: turnAccepted, StatusURL: statusURL(user, t.ID)}
+	}
+	for _, l := range left {
+		p := l.Problem
+		out.Results[l.Turn] = TurnResult{
+			TurnID: cut(turns[l.Turn].ID, memory.MaxIDBytes), Status: turnLeftOut, Problem: &TurnProblem{code(p.Code), fieldInBody(p.Field), p.Detail},
+		}
+	}
+	return out
 }
 
 // turnOf is a turn with what was left out of it.

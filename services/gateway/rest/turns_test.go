@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/idempotency"
 	"github.com/mneme-memory/mneme/services/gateway/rest"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/bus/bustest"
@@ -158,7 +159,7 @@ func TestWithoutRedisNoTurnIsTaken(t *testing.T) {
 func TestIdentifiersMayHoldAnything(t *testing.T) {
 	g := open(t)
 	for i, id := range []string{
-		"a/b", "..", ".", "a/../b", "%2F", "日本 🚲", "?x=1&y#z", `a"b\`, "+", "a\nb", strings.Repeat("u", 128), strings.Repeat("é", 64),
+		"a/b", "...", "a/../b", "%2F", "日本 🚲", "?x=1&y#z", `a"b\`, "+", "a|b", "ines@example.com", strings.Repeat("u", 128), strings.Repeat("é", 64),
 	} {
 		escaped := strings.ReplaceAll(url.PathEscape(id), ".", "%2E")
 		path := self + "/users/" + escaped
@@ -175,6 +176,19 @@ func TestIdentifiersMayHoldAnything(t *testing.T) {
 		if asked := g.behind.asked.(*mnemev1.RecallRequest); asked.GetUserId() != id {
 			t.Errorf("%q was asked for as %q", id, asked.GetUserId())
 		}
+	}
+	for _, id := range []string{"..", ".", "a\nb", "a\u200bb"} { // of an older version
+		path := self + "/users/" + strings.ReplaceAll(url.PathEscape(id), ".", "%2E")
+		a := g.call(http.MethodPost, path+"/sessions/s/turns", oneTurn, "Idempotency-Key: old")
+		a.expect(t, 400, map[string]any{"errors.0.field": "user", "errors.0.location": "path"})
+		put := g.call(http.MethodPost, path+"/items/batch", operationsOf(putOf("a", "k", `{}`)))
+		put.expect(t, 400, map[string]any{"errors.0.field": "user"})
+		appended := g.call(http.MethodPost, path+"/sessions/s/items", `{"items":[{}]}`, "Idempotency-Key: old")
+		appended.expect(t, 400, map[string]any{"errors.0.field": "user"})
+		g.call(http.MethodPost, path+"/recall", `{"query":"tea"}`).expect(t, 200, nil)
+		g.call(http.MethodGet, path+"/core", "").expect(t, 200, nil)
+		g.call(http.MethodGet, path+"/sessions/s/items", "").expect(t, 200, nil)
+		g.call(http.MethodDelete, path, "").expect(t, 202, nil)
 	}
 	long := strings.Repeat("u", 256)
 	g.call(http.MethodGet, self+"/users/"+long+"/core", "").expect(t, 200, nil)
@@ -251,32 +265,23 @@ func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
 	g := open(t)
 	turn := func(fields string) string { return `{"turns":[{"role":"user","text":"a"},{` + fields + `}]}` }
 	for name, c := range map[string]struct{ body, field string }{
-		"no turns":          {`{}`, "turns"},
-		"none":              {`{"turns":[]}`, "turns"},
-		"one, no list":      {`{"turns":{}}`, "turns"},
-		"null":              {`{"turns":null}`, "turns"},
-		"too many":          {`{"turns":[` + strings.Repeat(`{"role":"user","text":"a"},`, 200) + `{"role":"user","text":"a"}]}`, "turns"},
-		"no object":         {`{"turns":["a"]}`, "turns[0]"},
-		"no role":           {turn(`"text":"a"`), "turns[1].role"},
-		"another role":      {turn(`"role":"tool","text":"a"`), "turns[1].role"},
-		"no text":           {turn(`"role":"user"`), "turns[1].text"},
-		"an empty text":     {turn(`"role":"user","text":" \n"`), "turns[1].text"},
-		"a NUL":             {turn(`"role":"user","text":"a\u0000"`), "turns[1].text"},
-		"a number":          {turn(`"role":"user","text":7`), "turns[1].text"},
-		"a text too long":   {turn(`"role":"user","text":"` + strings.Repeat("é", 16<<10) + `x"`), "turns[1].text"},
-		"an id too long":    {turn(`"role":"user","text":"a","id":"` + strings.Repeat("x", 129) + `"`), "turns[1].id"},
-		"an id of 10 KB":    {turn(`"role":"user","text":"a","id":"` + strings.Repeat("x", 10<<10) + `"`), "turns[1].id"},
-		"a caption of none": {turn(`"role":"user","text":"a","caption":""`), "turns[1].caption"},
-		"a null id":         {turn(`"role":"user","text":"a","id":null`), "turns[1].id"},
-		"no time":           {turn(`"role":"user","text":"a","time":"yesterday"`), "turns[1].time"},
-		"a time to come":    {turn(`"role":"user","text":"a","time":"2026-01-04T00:00:00Z"`), "turns[1].time"},
-		"a time before":     {turn(`"role":"user","text":"a","time":"1969-12-31T23:59:59Z"`), "turns[1].time"},
-		"another case":      {turn(`"role":"user","Text":"a"`), "turns[1].Text"},
-		"twice":             {turn(`"role":"user","text":"a","text":"b"`), "turns[1].text"},
-		"an unknown field":  {turn(`"role":"user","text":"a","tenant":"beta"`), "turns[1].tenant"},
-		"an unknown one":    {`{"turns":[{"role":"user","text":"a"}],"user_id":"ben"}`, "user_id"},
-		"no object at all":  {`[]`, "body"},
-		"an empty body":     {` `, "body"},
+		"no turns":         {`{}`, "turns"},
+		"none":             {`{"turns":[]}`, "turns"},
+		"one, no list":     {`{"turns":{}}`, "turns"},
+		"null":             {`{"turns":null}`, "turns"},
+		"too many":         {`{"turns":[` + strings.Repeat(`{"role":"user","text":"a"},`, 200) + `{"role":"user","text":"a"}]}`, "turns"},
+		"no object":        {`{"turns":["a"]}`, "turns[0]"},
+		"no role":          {turn(`"text":"a"`), "turns[1].role"},
+		"no text":          {turn(`"role":"user"`), "turns[1].text"},
+		"a number":         {turn(`"role":"user","text":7`), "turns[1].text"},
+		"a null id":        {turn(`"role":"user","text":"a","id":null`), "turns[1].id"},
+		"no time":          {turn(`"role":"user","text":"a","time":"yesterday"`), "turns[1].time"},
+		"another case":     {turn(`"role":"user","Text":"a"`), "turns[1].Text"},
+		"twice":            {turn(`"role":"user","text":"a","text":"b"`), "turns[1].text"},
+		"an unknown field": {turn(`"role":"user","text":"a","tenant":"beta"`), "turns[1].tenant"},
+		"an unknown one":   {`{"turns":[{"role":"user","text":"a"}],"user_id":"ben"}`, "user_id"},
+		"no object at all": {`[]`, "body"},
+		"an empty body":    {` `, "body"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := g.call(http.MethodPost, session+"/turns", c.body, "Idempotency-Key: "+strings.ReplaceAll(name, " ", "-"))
@@ -288,6 +293,56 @@ func TestTurnsOfEveryFormThatIsNone(t *testing.T) {
 	}
 	if len(g.out.msgs) > 0 || slices.ContainsFunc(g.behind.calls, func(string) bool { return true }) {
 		t.Errorf("published %d events, asked %v", len(g.out.msgs), g.behind.calls)
+	}
+}
+
+func TestATurnWhoseValuesAreNotAcceptedIsLeftOut(t *testing.T) {
+	for name, c := range map[string]struct{ turn, field, detail string }{
+		"another role":    {`"role":"tool","text":"a"`, "role", `is "tool", want user or assistant`},
+		"an empty text":   {`"role":"user","text":""`, "text", "is empty, want 1 to 32768 bytes"},
+		"a blank text":    {`"role":"user","text":" \n"`, "text", "is empty, want 1 to 32768 bytes"},
+		"a NUL":           {`"role":"user","text":"a\u0000"`, "text", "contains a NUL character"},
+		"a text too long": {`"role":"assistant","text":"` + strings.Repeat("é", 16<<10) + `x"`, "text", "is 32769 bytes long, want at most 32768"},
+		"an id too long":  {`"role":"user","text":"a","id":"` + strings.Repeat("x", 129) + `"`, "id", "is 129 bytes long, want at most 128"},
+		"an id of 10 KB":  {`"role":"user","text":"a","id":"` + strings.Repeat("x", 10<<10) + `"`, "id", "is 10240 bytes long, want at most 128"},
+		"a hidden id":     {`"role":"user","text":"a","id":"t\u200b"`, "id", "contains a control or invisible character"},
+		"a blank caption": {`"role":"user","text":"a","caption":" "`, "caption", "is empty, want 1 to 4096 bytes"},
+		"a long speaker":  {`"role":"user","text":"a","speaker":"` + strings.Repeat("x", 129) + `"`, "speaker", "is 129 bytes long, want at most 128"},
+		"a time to come":  {`"role":"user","text":"a","time":"2026-01-04T00:00:00Z"`, "time", "is in the year 2026, want between 1970-01-01 and one day from now"},
+		"a time before":   {`"role":"user","text":"a","time":"1969-12-31T23:59:59Z"`, "time", "is in the year 1969, want between 1970-01-01 and one day from now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := open(t)
+			put := func(body string) answer { return g.call(http.MethodPost, session+"/turns", body, "Idempotency-Key: k") }
+			body := `{"turns":[{"id":"first","role":"user","text":"I live in Braga."},{` + c.turn + `},{"role":"user","text":"I moved to Faro."}]}`
+			a := put(body)
+			a.expect(t, 207, map[string]any{
+				"results.0.turn_id": "first", "results.0.status": "accepted", "results.0.status_url": ines + "/turns/first", "results.0.problem": nil,
+				"results.1.status": "left_out", "results.1.status_url": nil, "results.2.status": "accepted",
+				"results.1.problem": map[string]any{"code": "invalid", "field": "turns[1]." + c.field, "detail": c.detail},
+			})
+			if e := events(t, g.out.msgs); len(e) != 2 || e[0].Turn.Text != "I live in Braga." || e[1].Turn.Text != "I moved to Faro." {
+				t.Errorf("published %+v", e)
+			}
+			if len(a.text) > 1000 {
+				t.Errorf("the answer repeats what was sent: %d bytes", len(a.text))
+			}
+			if again := put(body); again.status != 207 || again.text != a.text || again.header.Get(idempotency.Replayed) == "" || len(g.out.msgs) != 2 {
+				t.Errorf("repeated: %d %s", again.status, again.text)
+			}
+			alone := g.call(http.MethodPost, session+"/turns", `{"turns":[{`+c.turn+`},{`+c.turn+`}]}`, "Idempotency-Key: alone")
+			if strings.Contains(c.turn, `"id"`) {
+				alone = g.call(http.MethodPost, session+"/turns", `{"turns":[{`+c.turn+`}]}`, "Idempotency-Key: alone")
+			} else if alone.field("errors.1.field") != "turns[1]."+c.field {
+				t.Errorf("the second one is not named: %s", alone.text)
+			}
+			alone.expect(t, 400, map[string]any{
+				"code": "invalid", "errors.0.field": "turns[0]." + c.field, "errors.0.location": "body", "errors.0.message": c.detail,
+			})
+			if len(g.out.msgs) != 2 {
+				t.Errorf("published %d events", len(g.out.msgs))
+			}
+		})
 	}
 }
 

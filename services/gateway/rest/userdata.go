@@ -19,8 +19,8 @@ import (
 	"github.com/mneme-memory/mneme/shared/access"
 )
 
-// maxImport bounds the lines of an import, in bytes: what names them has to have room in a message of MaxBody, too.
-const maxImport = MaxBody - 4<<10
+// maxImport bounds the lines of an import, in bytes: what names them has to have room in a message of door.MaxBody, too.
+const maxImport = door.MaxBody - 4<<10
 
 // firstLine is the number of the first line of an export that follows its header.
 const firstLine = 2

@@ -82,12 +82,12 @@ func letters(limit int, doc string) *huma.Schema {
 
 // StoreOperation is something to do with items.
 type StoreOperation struct {
-	Op        string     `json:"op" enum:"put,delete,get,search,list_namespaces" doc:"put keeps the value, in the place of what has the name, and needs the scope ingest as well. delete removes an item, if it is there, and needs the scope ingest as well. get returns an item. search returns items. list_namespaces returns the namespaces of items, in order."`
+	Op        string     `json:"op" enum:"put,delete,get,search,list_namespaces" doc:"put keeps the value, in the place of what has the name, and needs the scope ingest as well. delete removes an item, if it is there, and needs the scope erase as well. get returns an item. search returns items. list_namespaces returns the namespaces of items, in order."`
 	Namespace []label    `json:"namespace,omitempty" minItems:"1" maxItems:"16" nullable:"false" doc:"Of put, delete and get, which need it: where the item is, from the outermost label to the innermost."`
 	Key       itemKey    `json:"key,omitempty" doc:"Of put, delete and get, which need it: the key in the namespace, 1 to 1024 bytes."`
 	Value     freeObject `json:"value,omitempty" doc:"Of put, which needs it: any object of up to 256 KiB. It is given back as it came, without the white space between its tokens."`
 	TTL       *count     `json:"ttl_seconds,omitempty" minimum:"1" maximum:"315360000" doc:"Of put: how long the item is kept; without it for ever."`
-	Refresh   *bool      `json:"refresh_ttl,omitempty" doc:"Of get and search: have items that expire, and are returned, live as long again; without it false."`
+	Refresh   *bool      `json:"refresh_ttl,omitempty" doc:"Of get and search: have items that expire, and are returned, live as long again, which needs the scope ingest as well; without it false."`
 	Prefix    []label    `json:"namespace_prefix,omitempty" maxItems:"16" nullable:"false" doc:"Of search, which needs it: what namespaces begin with; an empty list begins all."`
 	Filter    freeObject `json:"filter,omitempty" doc:"Of search: what the keys at the top of a value are to be: equal to what is here, or as an object of $eq, $ne, $gt, $gte, $lt and $lte says. Order is that of two numbers or two strings; a key that a value lacks is null there."`
 	Query     *string    `json:"query,omitempty" doc:"Of search: words to look for in the strings of values. The search is a lexical one: words are stemmed, those of no content do not count, and no meaning is compared. Items without any of the words are left out. At most 4096 bytes."`
@@ -180,12 +180,15 @@ func (a *API) verbatim() {
 	const items = "/users/{user}/sessions/{session}/items"
 	register(a, operation{
 		id: "batch-items", method: http.MethodPost, path: "/users/{user}/items/batch", tag: tagVerbatim, scope: access.Read,
+		when: []conditionalScope{
+			{If: "where an operation is `put` or has `refresh_ttl`", Scope: access.Ingest}, {If: "where an operation is `delete`", Scope: access.Erase},
+		},
 		status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Put, get and search items",
 		description: "Carries out operations on the items of a user, which have namespaces and keys, in order. Each sees what was done before " +
 			"it in this batch; searches between which it changes nothing see what the first of them sees. Operations are held against the " +
 			"limits before the first is carried out; where one then fails, what was done before it stays done. A user has 10,000 items at " +
-			"most, and an answer 16 MiB; the operator may bound the items of a tenant, too. A key without `ingest` may neither put nor " +
-			"delete. All may be repeated.",
+			"most, and an answer 16 MiB; the operator may bound the items of a tenant, too. All may be " +
+			"repeated.",
 	}, a.batchItems)
 	register(a, operation{
 		id: "list-session-items", method: http.MethodGet, path: items, tag: tagVerbatim, scope: access.Read, status: http.StatusOK,
@@ -200,11 +203,12 @@ func (a *API) verbatim() {
 			"memories are made of.",
 	}, a.appendSessionItems)
 	register(a, operation{
-		id: "pop-session-item", method: http.MethodPost, path: items + "/pop", tag: tagVerbatim, scope: access.Ingest, keyed: true,
+		id: "pop-session-item", method: http.MethodPost, path: items + "/pop", tag: tagVerbatim, scope: access.Read,
+		also: access.Erase, keyed: true,
 		status: http.StatusOK, summary: "Take the last item off a session", description: "Removes the last item of a session, and returns it.",
 	}, a.popSessionItem)
 	register(a, operation{
-		id: "clear-session-items", method: http.MethodDelete, path: items, tag: tagVerbatim, scope: access.Ingest, status: http.StatusNoContent,
+		id: "clear-session-items", method: http.MethodDelete, path: items, tag: tagVerbatim, scope: access.Erase, status: http.StatusNoContent,
 		summary: "Remove the items of a session", description: "Removes all items of a session. Its turns, and memories, stay. May be repeated.",
 	}, a.clearSessionItems)
 }
@@ -264,10 +268,8 @@ type searches struct {
 
 func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, error) {
 	user, operations := string(in.User), in.Body.Operations
-	if slices.ContainsFunc(operations, StoreOperation.changes) {
-		if err := upstream.Check(ctx, access.Ingest, user); err != nil {
-			return nil, err
-		}
+	if err := checkBatch(ctx, user, operations); err != nil {
+		return nil, err
 	}
 	steps, together := make([]step, len(operations)), &searches{}
 	for i, o := range operations {
@@ -299,6 +301,26 @@ func (a *API) batchItems(ctx context.Context, in *storeBatch) (*storeResults, er
 		out.Body.Results = append(out.Body.Results, result)
 	}
 	return out, nil
+}
+
+// checkBatch holds operations against the caller's scopes, and the user of a put against what a new id may be.
+func checkBatch(ctx context.Context, user string, operations []StoreOperation) error {
+	for _, o := range operations {
+		var err error
+		switch {
+		case o.Op == "delete":
+			err = upstream.Check(ctx, access.Erase, user)
+		case o.Op == "put" || o.Refresh != nil && *o.Refresh:
+			err = upstream.Check(ctx, access.Ingest, user)
+		}
+		if err == nil && o.Op == "put" {
+			err = memory.ValidNewUser(user)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // size is about how large a result is, in bytes.
@@ -483,6 +505,12 @@ func (a *API) appendSessionItems(ctx context.Context, in *appendItems) (*appende
 		if items[i], err = verbatim.NewObject(item.RawMessage); err != nil {
 			return nil, inEntry("items", i, err)
 		}
+	}
+	if err := memory.ValidNewUser(string(in.User)); err != nil {
+		return nil, err
+	}
+	if err := memory.ValidNewID("session_id", string(in.Session), memory.MaxIDBytes); err != nil {
+		return nil, err
 	}
 	n, err := a.Verbatim.Append(ctx, scopeOf(ctx, string(in.User)), callOf(ctx, in.Key, in.Session), items)
 	if err != nil {

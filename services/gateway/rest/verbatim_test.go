@@ -88,7 +88,10 @@ func TestWhatABatchMayDo(t *testing.T) {
 	call := func(key, operation string) answer {
 		return g.call(http.MethodPost, batch, operationsOf(operation), "Authorization: Bearer "+key)
 	}
-	get := `{"op":"get","namespace":["a"],"key":"k","refresh_ttl":true}`
+	get := `{"op":"get","namespace":["a"],"key":"k"}`
+	call("READ", `{"op":"get","namespace":["a"],"key":"k","refresh_ttl":true}`).expect(t, 403, map[string]any{"code": "forbidden"})
+	call("READ", `{"op":"search","namespace_prefix":[],"refresh_ttl":true}`).expect(t, 403, nil)
+	call("READ", `{"op":"get","namespace":["a"],"key":"k","refresh_ttl":false}`).expect(t, 200, nil)
 	call("READ", get).expect(t, 200, map[string]any{"results.0.item.key": "k"})
 	call("READ", putOf("a", "k", `{}`)).expect(t, 403, map[string]any{"code": "forbidden"})
 	call("READ", `{"op":"delete","namespace":["a"],"key":"k"}`).expect(t, 403, nil)
@@ -134,6 +137,9 @@ func TestABatchIsHeldAgainstLimitsBeforeAnythingIsDone(t *testing.T) {
 		"a label in bytes":      {putOf(strings.Repeat("é", 129), "k", `{}`), "operations[1].namespace[0]", "is 258 bytes long"},
 		"a key too long":        {putOf("a", long(1025), `{}`), "operations[1].key", "has 1025 characters"},
 		"a key in bytes":        {putOf("a", strings.Repeat("é", 513), `{}`), "operations[1].key", "is 1026 bytes long"},
+		"a hidden label":        {putOf("a\u200b", "k", `{}`), "operations[1].namespace[0]", "contains a control or invisible character"},
+		"a hidden key":          {putOf("a", "k\u202e", `{}`), "operations[1].key", "contains a control or invisible character"},
+		"dots for a key":        {putOf("a", "..", `{}`), "operations[1].key", `is ".."`},
 		"no time to live":       {withField("ttl_seconds", "0"), "operations[1].ttl_seconds", "is 0"},
 		"too long a life":       {withField("ttl_seconds", "1e9"), "operations[1].ttl_seconds", "want 1 to"},
 		"half a second":         {withField("ttl_seconds", "1.5"), "operations[1].ttl_seconds", "whole number"},

@@ -3,8 +3,10 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 
 	"connectrpc.com/connect"
@@ -31,9 +33,10 @@ type ordered struct {
 	next mnemev1connect.RerankerServiceClient
 }
 
-// New is the door; door.Guard stands before it. maxMessage bounds a request once it is decompressed, in bytes.
-func New(services upstream.Services, maxMessage int) http.Handler {
-	o := connect.WithHandlerOptions(connect.WithInterceptors(connect.UnaryInterceptorFunc(bare)), connect.WithReadMaxBytes(maxMessage))
+// New is the door; door.Guard stands before it and refuses compressed requests. Each request is one message: its body is read before the
+// call, so that one that is too large or too late is refused as at other doors.
+func New(services upstream.Services) http.Handler {
+	o := connect.WithHandlerOptions(connect.WithInterceptors(connect.UnaryInterceptorFunc(bare)))
 	mux := http.NewServeMux()
 	mux.Handle(mnemev1connect.NewUtilizerServiceHandler(services.Recall, o))
 	mux.Handle(mnemev1connect.NewMemoryServiceHandler(services.Memories, o))
@@ -51,6 +54,17 @@ func New(services upstream.Services, maxMessage int) http.Handler {
 			WriteProblem(w, r, door.Unsupported("there is no such procedure"))
 			return
 		}
+		body, err := door.ReadAll(r)
+		if with := r.URL.Query().Get("compression"); err == nil && r.Method == http.MethodGet && with != "" && with != "identity" {
+			err = door.Problem{ // Connect's calls by GET carry their message in the URL
+				Status: http.StatusUnsupportedMediaType, Code: door.CodeMediaType, Field: "compression", Detail: "is not supported",
+			}
+		}
+		if err != nil {
+			WriteProblem(w, r, door.ProblemOf(err))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -123,14 +137,20 @@ func (s userData) ExportUser(
 // WriteProblem answers in the protocol of the caller.
 func WriteProblem(w http.ResponseWriter, r *http.Request, p door.Problem) {
 	p.SetHeaders(w.Header())
+	if p.Status == http.StatusUnsupportedMediaType {
+		w.Header().Set("Accept-Encoding", "identity") // of Connect
+		w.Header().Set("Grpc-Accept-Encoding", "identity")
+	}
 	_ = connect.NewErrorWriter().Write(w, r, connect.NewError(codes[p.Status], p)) // the caller has gone
 }
 
-// codes are what problems of a status are to RPC clients.
+// codes are what problems of a status are to RPC clients. A message that is too large is an invalid argument: clients repeat calls for
+// which resources are exhausted.
 var codes = map[int]connect.Code{
 	http.StatusBadRequest: connect.CodeInvalidArgument, http.StatusUnauthorized: connect.CodeUnauthenticated,
 	http.StatusForbidden: connect.CodePermissionDenied, http.StatusNotFound: connect.CodeNotFound,
-	http.StatusConflict: connect.CodeFailedPrecondition, http.StatusRequestEntityTooLarge: connect.CodeResourceExhausted,
+	http.StatusConflict: connect.CodeFailedPrecondition, http.StatusRequestEntityTooLarge: connect.CodeInvalidArgument,
+	http.StatusRequestTimeout: connect.CodeDeadlineExceeded, http.StatusUnsupportedMediaType: connect.CodeUnimplemented,
 	http.StatusTooManyRequests: connect.CodeResourceExhausted, http.StatusNotImplemented: connect.CodeUnimplemented,
 	http.StatusInternalServerError: connect.CodeInternal, http.StatusServiceUnavailable: connect.CodeUnavailable,
 }

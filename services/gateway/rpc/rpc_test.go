@@ -60,7 +60,7 @@ func open(t *testing.T, b *behind, who access.Principal) (string, *http.Client) 
 	mux.Handle(mnemev1connect.NewUserDataServiceHandler(b))
 	inner := httptest.NewServer(mux)
 	client := &http.Client{Transport: &http.Transport{}}
-	handler := rpc.New(upstream.New(client, inner.URL, inner.URL, "a secret of services"), 1<<20)
+	handler := rpc.New(upstream.New(client, inner.URL, inner.URL, "a secret of services"))
 	outer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.ServeHTTP(w, r.WithContext(access.NewContext(r.Context(), who)))
 	}))

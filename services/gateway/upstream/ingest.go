@@ -53,18 +53,72 @@ type Accepted interface {
 	Note(ctx context.Context, scope memory.Scope, kind idempotency.Accepted, ids ...string) error
 }
 
-// Turns publishes turns of a session in their order, all or none as far as their form goes: what breaks the contract is a terminal error
-// that names the field ("turns[3].text") before anything is published. When it returns nil, every turn is acknowledged by the bus. A turn
-// that is put in again, with the same id, has no effect on memory; it counts against the quota. It needs access.Ingest.
-func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) error {
+// LeftOut is a turn that was not accepted although others of its request were.
+type LeftOut struct {
+	// Turn is the place of the turn in the request.
+	Turn int
+	// Problem says why. Its field begins with the turn ("turns[3].text").
+	Problem door.Problem
+}
+
+// NoneAccepted is the error where every turn of a request breaks the contract.
+type NoneAccepted []LeftOut
+
+// Error implements error.
+func (n NoneAccepted) Error() string { return n[0].Problem.Error() }
+
+// Unwrap returns the problem of the first turn.
+func (n NoneAccepted) Unwrap() error { return n[0].Problem }
+
+// Turns publishes turns of a session in their order. When it returns no error, every turn is acknowledged by the bus but those that it
+// returns: a turn that breaks the contract is left out, and the others are published. Its error says that nothing was published: the
+// request itself is wrong, over a quota, or no turn of it can be accepted (NoneAccepted). A turn that is put in again, with the same id,
+// has no effect on memory; it counts against the quota. It needs access.Ingest.
+func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memory.Turn) ([]LeftOut, error) {
 	scope, err := i.scope(ctx, user)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(turns) == 0 || len(turns) > MaxTurns {
-		return fault.Terminal("turns", "has %d turns, want 1 to %d", len(turns), MaxTurns)
+		return nil, fault.Terminal("turns", "has %d turns, want 1 to %d", len(turns), MaxTurns)
 	}
-	msgs, seen := make([]bus.Message, len(turns)), make(map[string]int, len(turns))
+	if err := distinct(turns); err != nil {
+		return nil, err
+	}
+	var kept batch
+	var left []LeftOut
+	for n, t := range turns {
+		m, err := i.turn(scope, session, t)
+		if err == nil {
+			kept.add(n, t, m)
+			continue
+		}
+		p, ok := inTurn(n, err)
+		if !ok {
+			return nil, err
+		}
+		left = append(left, LeftOut{n, p})
+	}
+	if len(kept.turns) == 0 {
+		return nil, NoneAccepted(left)
+	}
+	return left, i.accept(ctx, scope, session, kept)
+}
+
+// batch are turns that are to be published, with their messages and their places in the request.
+type batch struct {
+	turns  []memory.Turn
+	msgs   []bus.Message
+	places []int
+}
+
+func (b *batch) add(place int, t memory.Turn, m bus.Message) {
+	b.turns, b.msgs, b.places = append(b.turns, t), append(b.msgs, m), append(b.places, place)
+}
+
+// distinct refuses turns of one id: which of them is meant is unknown.
+func distinct(turns []memory.Turn) error {
+	seen := make(map[string]int, len(turns))
 	for n, t := range turns {
 		if first, ok := seen[t.ID]; ok {
 			return door.Problem{
@@ -73,27 +127,40 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 			}
 		}
 		seen[t.ID] = n
-		if t.Time.IsZero() { // which would be encoded as a time that is missing
-			return memory.ValidTime(fmt.Sprintf("turns[%d].time", n), t.Time, i.Now())
-		}
-		t.SessionID = session
-		e := contract.SessionEvent{
-			Envelope: contract.Envelope{EventID: memory.DeriveTurnID(scope, t.ID), Scope: scope, SessionID: session}, Turn: &t,
-		}
-		if msgs[n], err = i.message(e); err != nil {
-			return inTurn(n, err)
-		}
 	}
-	if err := i.unused(ctx, scope, session, turns); err != nil {
+	return nil
+}
+
+// maxShownRole bounds what an error shows of a role, in bytes.
+const maxShownRole = 20
+
+// turn returns the message of a turn; its error is terminal, and names a field of the event.
+func (i *Ingester) turn(scope memory.Scope, session string, t memory.Turn) (bus.Message, error) {
+	switch {
+	case t.Role != memory.RoleUser && t.Role != memory.RoleAssistant:
+		shown := strings.ToValidUTF8(string(t.Role[:min(len(t.Role), maxShownRole)]), "")
+		return bus.Message{}, fault.Terminal("turn.role", "is %q, want user or assistant", shown)
+	case t.Time.IsZero(): // which would be encoded as a time that is missing
+		return bus.Message{}, memory.ValidTime("turn.time", t.Time, i.Now())
+	}
+	t.SessionID = session
+	return i.message(contract.SessionEvent{
+		Envelope: contract.Envelope{EventID: memory.DeriveTurnID(scope, t.ID), Scope: scope, SessionID: session}, Turn: &t,
+	})
+}
+
+// accept publishes turns, and notes that they were accepted.
+func (i *Ingester) accept(ctx context.Context, scope memory.Scope, session string, b batch) error {
+	if err := i.unused(ctx, scope, session, b); err != nil {
 		return err
 	}
-	if err := i.publishTurns(ctx, msgs); err != nil {
+	if err := i.publishTurns(ctx, b.msgs); err != nil {
 		return err
 	}
 	if i.Accepted == nil {
 		return nil
 	}
-	if err := i.Accepted.NoteTurns(ctx, scope, session, turns); err != nil && i.Log != nil {
+	if err := i.Accepted.NoteTurns(ctx, scope, session, b.turns); err != nil && i.Log != nil {
 		i.Log.WarnContext(ctx, "turns that were accepted are not noted: they are not found until something becomes of them", "error", err)
 	}
 	return nil
@@ -101,11 +168,11 @@ func (i *Ingester) Turns(ctx context.Context, user, session string, turns []memo
 
 // unused refuses turns whose id was lately given to something else: nothing would become of their words. What cannot be looked up passes:
 // the user's writer finds it, and puts it to the dead letters.
-func (i *Ingester) unused(ctx context.Context, scope memory.Scope, session string, turns []memory.Turn) error {
+func (i *Ingester) unused(ctx context.Context, scope memory.Scope, session string, b batch) error {
 	if i.Accepted == nil {
 		return nil
 	}
-	n, err := i.Accepted.Reused(ctx, scope, session, turns)
+	n, err := i.Accepted.Reused(ctx, scope, session, b.turns)
 	if err != nil {
 		if i.Log != nil {
 			i.Log.WarnContext(ctx, "turns are taken without a look at whether their ids were used before", "error", err)
@@ -116,7 +183,7 @@ func (i *Ingester) unused(ctx context.Context, scope memory.Scope, session strin
 		return nil
 	}
 	return door.Problem{
-		Status: http.StatusConflict, Code: rpcerror.ReasonTurnUsed, Field: fmt.Sprintf("turns[%d].id", n),
+		Status: http.StatusConflict, Code: rpcerror.ReasonTurnUsed, Field: fmt.Sprintf("turns[%d].id", b.places[n]),
 		Detail: "is that of a turn with another session or text, want one of its own",
 	}
 }
@@ -153,17 +220,18 @@ func (i *Ingester) CloseSession(ctx context.Context, user, session, last string,
 	return i.Out.Publish(ctx, m) // not noted: turns make a session, and its end does not
 }
 
-// inTurn says of an error about a turn which of them it is. One about what turns have in common, such as the session, stays.
-func inTurn(n int, err error) error {
+// inTurn is an error about a turn as a problem with the n-th of a request; ok is false for one about what turns have in common, such as
+// the session.
+func inTurn(n int, err error) (p door.Problem, ok bool) {
 	var t *fault.TerminalError
 	if !errors.As(err, &t) {
-		return fmt.Errorf("turns[%d]: %w", n, err)
+		return p, false
 	}
 	in, ok := strings.CutPrefix(t.Field, "turn")
 	if t.Field != "" && (!ok || in != "" && in[0] != '.') {
-		return err
+		return p, false
 	}
-	return fault.Terminal(fmt.Sprintf("turns[%d]%s", n, in), "%w", t.Err)
+	return door.Invalid(fmt.Sprintf("turns[%d]%s", n, in), t.Err.Error()), true
 }
 
 func (i *Ingester) scope(ctx context.Context, user string) (memory.Scope, error) {

@@ -74,6 +74,15 @@ func ScopeOf(procedure string) (s access.Scope, ok bool) {
 	return s, ok
 }
 
+// Scopes returns what each call needs, by its procedure.
+func Scopes() map[string][]access.Scope {
+	out := map[string][]access.Scope{}
+	for procedure, s := range scopes {
+		out[procedure] = []access.Scope{s}
+	}
+	return out
+}
+
 // userOf is the user whom a request is about; empty where it is about the tenant.
 func userOf(msg any) string {
 	switch m := msg.(type) {

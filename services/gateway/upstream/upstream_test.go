@@ -14,11 +14,11 @@ import (
 	"go.uber.org/goleak"
 
 	mnemev1 "github.com/mneme-memory/mneme/proto/mneme/v1"
+	"github.com/mneme-memory/mneme/services/gateway/door"
 	"github.com/mneme-memory/mneme/services/gateway/upstream"
 	"github.com/mneme-memory/mneme/shared/access"
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/contract"
-	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/tenant"
 )
@@ -156,7 +156,7 @@ func TestTurnsArePublishedAsEventsOfTheCallersTenant(t *testing.T) {
 	out := &published{}
 	in := upstream.Ingester{Out: out, Now: func() time.Time { return now }}
 	ctx := access.NewContext(t.Context(), caller("", access.Ingest))
-	if err := in.Turns(ctx, "ines", "s", []memory.Turn{turn("t1", "I live in Porto."), turn("t2", "I like tea.")}); err != nil {
+	if _, err := in.Turns(ctx, "ines", "s", []memory.Turn{turn("t1", "I live in Porto."), turn("t2", "I like tea.")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := in.CloseSession(ctx, "ines", "s", "t2", now); err != nil {
@@ -179,7 +179,7 @@ func TestTurnsArePublishedAsEventsOfTheCallersTenant(t *testing.T) {
 	}
 }
 
-func TestNothingIsPublishedOfTurnsThatOneOfBreaksTheContract(t *testing.T) {
+func TestNothingIsPublishedOfARequestThatBreaksTheContract(t *testing.T) {
 	for name, c := range map[string]struct {
 		who   access.Principal
 		user  string
@@ -187,7 +187,7 @@ func TestNothingIsPublishedOfTurnsThatOneOfBreaksTheContract(t *testing.T) {
 		field string
 		code  connect.Code
 	}{
-		"an empty text":     {caller("", access.Ingest), "ines", []memory.Turn{turn("t1", "a"), turn("t2", " ")}, "turns[1].text", 0},
+		"an empty text":     {caller("", access.Ingest), "ines", []memory.Turn{turn("t2", " ")}, "turns[0].text", 0},
 		"no turns":          {caller("", access.Ingest), "ines", nil, "turns", 0},
 		"too many":          {caller("", access.Ingest), "ines", make([]memory.Turn, upstream.MaxTurns+1), "turns", 0},
 		"no user":           {caller("", access.Ingest), "", []memory.Turn{turn("t1", "a")}, "user_id", 0},
@@ -198,11 +198,12 @@ func TestNothingIsPublishedOfTurnsThatOneOfBreaksTheContract(t *testing.T) {
 	} {
 		out := &published{}
 		in := upstream.Ingester{Out: out, Now: func() time.Time { return now }}
-		err := in.Turns(access.NewContext(t.Context(), c.who), c.user, "s", c.turns)
-		if err == nil || fault.Field(err) != c.field || len(out.msgs) > 0 {
-			t.Errorf("%s: got %v about %q, want one about %q", name, err, fault.Field(err), c.field)
+		_, err := in.Turns(access.NewContext(t.Context(), c.who), c.user, "s", c.turns)
+		p := door.ProblemOf(err)
+		if err == nil || p.Field != c.field || len(out.msgs) > 0 {
+			t.Errorf("%s: got %v about %q, want one about %q", name, err, p.Field, c.field)
 		}
-		if c.code != 0 && connect.CodeOf(err) != c.code || c.code == 0 && !fault.IsTerminal(err) {
+		if c.code != 0 && connect.CodeOf(err) != c.code || c.code == 0 && p.Status != http.StatusBadRequest {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

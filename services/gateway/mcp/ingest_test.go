@@ -1,0 +1,67 @@
+package mcp_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// leftOut is what add_memory says of messages.
+type leftOut struct {
+	TurnIDs []string `json:"turn_ids"`
+	LeftOut []struct {
+		Message       int
+		Field, Detail string
+	} `json:"left_out"`
+}
+
+func TestMessagesThatAreNotAcceptedAreLeftOut(t *testing.T) {
+	g := open(t)
+	s := g.session(t, keyOfAll)
+	long := strings.Repeat("x", memory.MaxTextBytes+1)
+	res := call(t, s, "add_memory", object{"user_id": "ines", "messages": []object{
+		{"role": "user", "content": "I live in Braga."}, {"role": "assistant", "content": long}, {"role": "system", "content": "x"},
+		{"role": "user", "content": " "}, {"role": "user", "content": "x", "name": strings.Repeat("x", 129)},
+		{"role": "user", "content": "I moved to Faro."},
+	}})
+	out := structure[leftOut](t, res)
+	want := []string{
+		"messages[1].content is 32769 bytes long, want at most 32768", `messages[2].role is "system", want user or assistant`,
+		"messages[3].content is empty, want 1 to 32768 bytes", "messages[4].name is 129 bytes long, want at most 128",
+	}
+	if len(out.LeftOut) != len(want) || len(out.TurnIDs) != 2 {
+		t.Fatalf("got %+v", out)
+	}
+	for i, l := range out.LeftOut {
+		if l.Message != i+1 || l.Field+" "+l.Detail != want[i] || !strings.Contains(textOf(res), l.Field) {
+			t.Errorf("left out is %+v, want %s; the text %.300s", l, want[i], textOf(res))
+		}
+	}
+	var said []string
+	for _, e := range g.topic.take() {
+		if e.Turn != nil {
+			said = append(said, e.Turn.Text)
+		}
+	}
+	if strings.Join(said, " ") != "I live in Braga. I moved to Faro." {
+		t.Errorf("published %q", said)
+	}
+	for name, c := range map[string]struct {
+		args object
+		want string
+	}{
+		"no message":       {object{"messages": []object{{"role": "system", "content": "x"}, {"role": "user", "content": long}}}, "messages[0].role: is"},
+		"a text":           {object{"text": long}, "text: is 32769 bytes long"},
+		"a hidden session": {object{"text": "x", "run_id": "a\u202eb"}, "run_id: contains a control or invisible character"},
+		"a user of dots":   {object{"text": "x", "user_id": ".."}, `user_id: is ".."`},
+	} {
+		if c.args["user_id"] == nil {
+			c.args["user_id"] = "ines"
+		}
+		res := call(t, s, "add_memory", c.args)
+		if !res.IsError || !strings.HasPrefix(textOf(res), c.want) || len(g.topic.take()) > 0 {
+			t.Errorf("%s: %t %.200s", name, res.IsError, textOf(res))
+		}
+	}
+}
