@@ -261,7 +261,7 @@ func TestMessagesThatTheGatewayLeavesOutAreNamed(t *testing.T) {
 	text, isError := callTool(t, s, "add_memory", map[string]any{"run_id": "r", "messages": []any{
 		map[string]any{"role": "user", "content": "I live in Porto."}, map[string]any{"role": "user", "content": " "},
 	}})
-	want := `"left_out":[{"message":1,"field":"messages[1].content","detail":"is empty, want 1 to 32768 bytes"}]`
+	want := `"left_out":[{"detail":"is empty, want 1 to 32768 bytes","field":"messages[1].content","message":1}]`
 	if isError || !strings.Contains(text, want) {
 		t.Errorf("%t %s", isError, text)
 	}
