@@ -22,32 +22,34 @@ const erasePoll = 250 * time.Millisecond
 var errLeft = errors.New("something is left of the user, or has come in since: see the column \"after\"")
 
 func (c *cli) erase() *cobra.Command {
-	var user string
+	var user, begun string
 	var yes bool
 	var wait time.Duration
 	cmd := &cobra.Command{
-		Use:   "erase --user USER",
+		Use:   "erase --user USER [--erasure ID]",
 		Short: "Erase everything that is kept of a user, and prove it by a scan",
 		Long: "erase removes bank, working window, dead letters and workflow histories of a user, in the order of what the user said: what is\n" +
-			"said after the request is new. It waits until a scan of every store finds nothing, and fails when something is left.",
+			"said after the request is new. It waits until a scan of every store finds nothing, and fails when something is left. With\n" +
+			"--erasure it asks for nothing, and waits for an erasure that was asked for before.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wait <= 0 {
 				return usageError{fmt.Errorf("--timeout is %s, want more than 0s", wait)}
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("%s have passed", wait))
 			defer cancel()
-			return c.runErase(ctx, user, yes, cmd.InOrStdin())
+			return c.runErase(ctx, user, begun, yes, cmd.InOrStdin())
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "the user")
+	cmd.Flags().StringVar(&begun, "erasure", "", "wait for this erasure, and ask for no new one")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait for the erasure; it goes on afterwards all the same")
 	require(cmd, "user")
 	return cmd
 }
 
-func (c *cli) runErase(ctx context.Context, user string, yes bool, in io.Reader) error {
+func (c *cli) runErase(ctx context.Context, user, id string, yes bool, in io.Reader) error {
 	s, err := c.connect(ctx)
 	if err != nil {
 		return err
@@ -57,16 +59,19 @@ func (c *cli) runErase(ctx context.Context, user string, yes bool, in io.Reader)
 	if err != nil {
 		return err
 	}
-	if !yes {
-		if err := c.confirm(user, total(before), in); err != nil {
+	if id == "" {
+		if !yes {
+			if err := c.confirm(user, total(before), in); err != nil {
+				return err
+			}
+		}
+		res, err := s.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
+		if err != nil {
 			return err
 		}
+		id = res.Msg.GetErasureId()
 	}
-	res, err := s.EraseUser(ctx, connect.NewRequest(&mnemev1.EraseUserRequest{UserId: user}))
-	if err != nil {
-		return err
-	}
-	proved, err := s.awaitErased(ctx, user, res.Msg.GetErasureId())
+	proved, err := c.awaitErased(ctx, s, user, id)
 	if err != nil {
 		return err
 	}
@@ -74,7 +79,7 @@ func (c *cli) runErase(ctx context.Context, user string, yes bool, in io.Reader)
 	if err != nil {
 		return err
 	}
-	if err := c.printErased(user, res.Msg.GetErasureId(), proved, before, after); err != nil {
+	if err := c.printErased(user, id, proved, before, after); err != nil {
 		return err
 	}
 	if total(after) > 0 {
@@ -120,21 +125,53 @@ func total(scan *mnemev1.ScanUserResponse) uint64 {
 	return n
 }
 
-// awaitErased waits until the erasure has been proved by the service.
-func (s *session) awaitErased(ctx context.Context, user, id string) (*mnemev1.GetErasureResponse, error) {
+// awaitErased waits until the service has proved the erasure, and prints what it waits for whenever that changes.
+func (c *cli) awaitErased(ctx context.Context, s *session, user, id string) (*mnemev1.GetErasureResponse, error) {
 	var last *mnemev1.GetErasureResponse
+	shown := ""
 	err := poll(ctx, erasePoll, func() (bool, error) {
 		res, err := s.GetErasure(ctx, connect.NewRequest(&mnemev1.GetErasureRequest{UserId: user, ErasureId: id}))
 		if err != nil {
 			return false, passing(ctx, err)
 		}
 		last = res.Msg
+		if now := waitsFor(last); now != shown {
+			shown = now
+			fmt.Fprintf(c.err, "erasure %s waits for %s\n", id, now)
+		}
 		return last.GetState() == mnemev1.ErasureState_ERASURE_STATE_DONE, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("erasure %s is accepted, and not done yet: %w", id, err)
+	if err == nil {
+		return last, nil
 	}
-	return last, nil
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return nil, fmt.Errorf("erasure %s is accepted and goes on by itself, but is not proved yet: %w; it waits for %s. "+
+		"To wait on: mneme erase --user %s --erasure %s; mneme erasures lists all that run", id, err, waitsFor(last), printable(user), id)
+}
+
+// waitsFor says what an erasure waits for.
+func waitsFor(e *mnemev1.GetErasureResponse) string {
+	if e.GetState() == mnemev1.ErasureState_ERASURE_STATE_RUNNING {
+		return remainderText(e.GetRemaining())
+	}
+	return "the user's writer, which works off what was said before"
+}
+
+// remainderText lists the stores that still hold something.
+func remainderText(remaining []*mnemev1.StoreRemainder) string {
+	if len(remaining) == 0 {
+		return "the next scan"
+	}
+	stores := make([]string, len(remaining))
+	for i, r := range remaining {
+		stores[i] = fmt.Sprintf("%s (%d)", r.GetStore(), r.GetCount())
+		if r.GetError() != "" {
+			stores[i] = fmt.Sprintf("%s (%s)", r.GetStore(), r.GetError())
+		}
+	}
+	return strings.Join(stores, ", ")
 }
 
 // settled is how long the scan after an erasure may find what is just going.

@@ -14,6 +14,10 @@ import (
 // Done and Err.
 type Temporal struct{ *server }
 
+// TemporalDeleteAfter is the value of MNEME_TEMPORAL_DELETE_AFTER for this server: it records every second which closed runs it
+// has processed.
+const TemporalDeleteAfter = "2s"
+
 // frontendService is the name under which the frontend reports its health.
 const frontendService = "temporal.api.workflowservice.v1.WorkflowService"
 

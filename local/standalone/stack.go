@@ -216,6 +216,7 @@ func (s *Stack) environ() map[string]string {
 		"MNEME_KAFKA_REPLICAS":        "1",
 		"MNEME_REDIS_ADDRS":           s.dependencies.redis.Addr(),
 		"MNEME_TEMPORAL_ADDR":         s.dependencies.temporal.Addr(),
+		"MNEME_TEMPORAL_DELETE_AFTER": servers.TemporalDeleteAfter,
 		"MNEME_WEAVIATE_HTTP":         s.dependencies.weaviate.HTTP(),
 		"MNEME_WEAVIATE_GRPC":         s.dependencies.weaviate.GRPC(),
 		"MNEME_TENANTS_FILE":          filepath.Join(s.opts.Dir, tenantsFile),

@@ -115,10 +115,17 @@ func build(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*runner.A
 			ModelParallel: cfg.ModelParallel, StoreParallel: cfg.StoreParallel,
 		}, activities, observer)
 		if cfg.has(roleStore) {
-			group = append(group, erasure.Worker(temporal, &erasure.Activities{Stores: stores}, observer))
+			group = append(group, erasure.Worker(temporal, &erasure.Activities{Stores: stores, Log: tel.Log}, observer))
 		}
 		return group
 	}}
+	if cfg.has(roleStore) {
+		watch, err := erasure.NewWatch(tel.Meter.Meter(wiring.Scope), erasure.Starter{Client: temporal}, tel.Log)
+		if err != nil {
+			return b.Abandon(ctx, err)
+		}
+		b.Background(runner.Task{Name: "watch erasures", Run: watch.Run})
+	}
 	b.Background(runner.Task{Name: "workers", Run: workers.run})
 	intake := &Intake{Window: win, Signal: cfg.Workflows.Starter(temporal).Signal, Now: time.Now}
 	if err := cfg.consumers(b, busClient, intake, &Attribution{Decisions: activities.Bank, Now: time.Now}, tel); err != nil {

@@ -28,9 +28,10 @@ const exportPart = 256 << 10
 // errWriting says that an import has to wait.
 var errWriting = errors.New("the user's memories are being formed at the moment: try again when nothing has been said for a while")
 
-// asker says how far an erasure is; erasure.Starter is one.
+// asker reads the state of erasures; erasure.Starter is one.
 type asker interface {
-	Ask(ctx context.Context, scope memory.Scope, requestID string) (erasure.State, erasure.Report, error)
+	Ask(ctx context.Context, scope memory.Scope, requestID string) (erasure.Status, error)
+	List(ctx context.Context, tenant string) (running []erasure.Status, more bool, err error)
 }
 
 // userDataServer is the UserDataService.
@@ -87,17 +88,17 @@ func (s *userDataServer) known(ctx context.Context, scope memory.Scope, id strin
 	if err := memory.ValidText("request_id", id, memory.MaxIDBytes); err != nil {
 		return false, rpcerror.From(err)
 	}
-	state, _, err := s.ask(ctx, scope, id)
-	return state != erasure.Pending, err
+	status, err := s.ask(ctx, scope, id)
+	return status.State != erasure.Pending, err
 }
 
-// ask says how far an erasure is, in errors for callers.
-func (s *userDataServer) ask(ctx context.Context, scope memory.Scope, id string) (erasure.State, erasure.Report, error) {
-	state, report, err := s.erasures.Ask(ctx, scope, id)
+// ask returns the status of an erasure. Its errors are for callers.
+func (s *userDataServer) ask(ctx context.Context, scope memory.Scope, id string) (erasure.Status, error) {
+	status, err := s.erasures.Ask(ctx, scope, id)
 	if errors.Is(err, erasure.ErrEnded) {
-		return state, report, rpcerror.Because(connect.CodeAborted, rpcerror.ReasonErasureEnded, erasure.ErrEnded)
+		return status, rpcerror.Because(connect.CodeAborted, rpcerror.ReasonErasureEnded, erasure.ErrEnded)
 	}
-	return state, report, rpcerror.Logged(ctx, s.log, "ask for erasure", err)
+	return status, rpcerror.Logged(ctx, s.log, "ask for erasure", err)
 }
 
 // GetErasure implements the RPC.
@@ -111,17 +112,51 @@ func (s *userDataServer) GetErasure(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	state, report, err := s.ask(ctx, scope, req.Msg.GetErasureId())
+	status, err := s.ask(ctx, scope, req.Msg.GetErasureId())
 	if err != nil {
 		return nil, err
 	}
 	out := &mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_PENDING}
-	switch state {
+	switch status.State {
 	case erasure.Running:
 		out.State = mnemev1.ErasureState_ERASURE_STATE_RUNNING
+		out.Rounds = uint32(status.Progress.Rounds) //nolint:gosec // a small count
+		out.StartedAt, out.Remaining = timestamppb.New(status.StartedAt), remainders(status)
 	case erasure.Done:
-		out.State, out.DoneAt = mnemev1.ErasureState_ERASURE_STATE_DONE, timestamppb.New(report.DoneAt)
-		out.Rounds = uint32(report.Rounds) //nolint:gosec // a small count
+		out.State, out.DoneAt = mnemev1.ErasureState_ERASURE_STATE_DONE, timestamppb.New(status.Report.DoneAt)
+		out.Rounds = uint32(status.Report.Rounds) //nolint:gosec // a small count
+	}
+	return connect.NewResponse(out), nil
+}
+
+func remainders(status erasure.Status) []*mnemev1.StoreRemainder {
+	var out []*mnemev1.StoreRemainder
+	for _, r := range status.Progress.Remaining {
+		out = append(out, &mnemev1.StoreRemainder{
+			Store: r.Store, Count: uint64(r.Count.Count), Since: timestamppb.New(r.Since), Error: r.Error, //nolint:gosec // a count
+		})
+	}
+	return out
+}
+
+// ListErasures implements the RPC.
+func (s *userDataServer) ListErasures(
+	ctx context.Context, _ *connect.Request[mnemev1.ListErasuresRequest],
+) (*connect.Response[mnemev1.ListErasuresResponse], error) {
+	t, err := tenantOf(ctx)
+	if err != nil {
+		return nil, rpcerror.From(err)
+	}
+	running, more, err := s.erasures.List(ctx, t)
+	if err != nil {
+		return nil, rpcerror.Logged(ctx, s.log, "list erasures", err)
+	}
+	out := &mnemev1.ListErasuresResponse{More: more}
+	for _, e := range running {
+		out.Erasures = append(out.Erasures, &mnemev1.RunningErasure{
+			UserId: e.Progress.User, ErasureId: e.Progress.RequestID, StartedAt: timestamppb.New(e.StartedAt),
+			Rounds: uint32(e.Progress.Rounds), Remaining: remainders(e), //nolint:gosec // a small count
+		})
 	}
 	return connect.NewResponse(out), nil
 }

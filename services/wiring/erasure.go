@@ -47,7 +47,7 @@ func OpenErasureStores(
 			},
 			Log: deadLetters, Out: b.raw, Instruments: b.ins,
 		}),
-		erasure.Histories{Client: temporal, Namespace: w.Namespace},
+		erasure.Histories{Client: temporal, Namespace: w.Namespace, DeleteAfter: w.DeleteAfter},
 		traces,
 		FilterDecisions{kept},
 		ModelRecords{recorded},

@@ -88,6 +88,8 @@ type Workflows struct {
 	Idle       time.Duration `env:"MNEME_CONSOLIDATION_IDLE" envDefault:"15m" desc:"how long an open session waits for its next turn"`
 	Linger     time.Duration `env:"MNEME_CONSOLIDATION_LINGER" envDefault:"5s" desc:"how long a user's workflow stays after its last work"`
 
+	DeleteAfter time.Duration `env:"MNEME_TEMPORAL_DELETE_AFTER" envDefault:"40s" desc:"how long a run of a user's workflow has been closed before an erasure has Temporal delete it; longer than Temporal's history.transferProcessorUpdateAckInterval with its jitter (30 s and 15 %), which puts off deletions that come sooner"`
+
 	MalformedAttempts int `env:"MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS" envDefault:"3" desc:"unusable model answers about the same turns until dead letters"`
 }
 
@@ -103,6 +105,7 @@ func (w Workflows) Validate() error {
 		config.Require(w.BatchTurns > 0 && w.BatchTurns <= 400, "MNEME_CONSOLIDATION_BATCH_TURNS", w.BatchTurns, "1 to 400"),
 		config.Require(w.Idle > 0, "MNEME_CONSOLIDATION_IDLE", w.Idle, "more than zero"),
 		config.Require(w.Linger > 0, "MNEME_CONSOLIDATION_LINGER", w.Linger, "more than zero"),
+		config.Require(w.DeleteAfter >= 0, "MNEME_TEMPORAL_DELETE_AFTER", w.DeleteAfter, "0 or more"),
 		config.Require(w.MalformedAttempts > 0, "MNEME_CONSOLIDATION_MALFORMED_ATTEMPTS", w.MalformedAttempts, "more than zero"),
 	)
 }

@@ -108,6 +108,7 @@ func (s *Servers) Environ(extra map[string]string) map[string]string {
 		"MNEME_KAFKA_REPLICAS":        "1",
 		"MNEME_REDIS_ADDRS":           s.Redis.Addr(),
 		"MNEME_TEMPORAL_ADDR":         s.Temporal.Addr(),
+		"MNEME_TEMPORAL_DELETE_AFTER": servers.TemporalDeleteAfter,
 		"MNEME_WEAVIATE_HTTP":         s.Weaviate.HTTP(),
 		"MNEME_WEAVIATE_GRPC":         s.Weaviate.GRPC(),
 		"MNEME_TENANTS_FILE":          s.TenantsFile(),

@@ -99,14 +99,19 @@ func record(ctx context.Context, out string) (err error) {
 		return err
 	}
 	defer c.Close()
-	consolidated, trained := filepath.Join(out, "consolidation", folder), filepath.Join(out, "training", folder)
+	of := func(workflow string) string { return filepath.Join(out, workflow, folder) }
 	for _, l := range lives() {
-		if err := write(consolidated, l.name, func() (*historypb.History, error) { return live(ctx, c, l) }); err != nil {
+		if err := write(of("consolidation"), l.name, func() (*historypb.History, error) { return live(ctx, c, l) }); err != nil {
 			return err
 		}
 	}
 	for _, l := range trainings() {
-		if err := write(trained, l.name, func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
+		if err := write(of("training"), l.name, func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
+			return err
+		}
+	}
+	for _, l := range erasures() {
+		if err := write(of("erasure"), l.name, func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
 			return err
 		}
 	}

@@ -5,9 +5,12 @@
 package consolidation
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -35,7 +38,21 @@ const (
 // WorkflowID is the id of a user's workflow. Temporal takes ids of up to 1,000 printable ASCII characters, users have
 // ids in any script, so theirs is escaped. The escape is injective: two users never share a workflow.
 func WorkflowID(scope memory.Scope) string {
-	return "consolidation/" + scope.Tenant + "/" + url.PathEscape(scope.User)
+	return idBegin + scope.Tenant + "/" + url.PathEscape(scope.User)
+}
+
+const idBegin = "consolidation/"
+
+// ShownID is the id of a workflow as logs and spans show it: with a hash in the place of the user's id. Logs and traces are
+// kept elsewhere, and an erasure does not reach them. Anything but the id of a user's workflow is returned as it is.
+func ShownID(id string) string {
+	rest, ok := strings.CutPrefix(id, idBegin)
+	tenant, user, found := strings.Cut(rest, "/")
+	if !ok || !found {
+		return id
+	}
+	sum := sha256.Sum256([]byte(user))
+	return idBegin + tenant + "/" + hex.EncodeToString(sum[:16])
 }
 
 // Params start a user's workflow.

@@ -2,6 +2,7 @@ package consolidation
 
 import (
 	"errors"
+	"slices"
 
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -44,11 +45,23 @@ func classify(err error) error {
 }
 
 // logger is a log in which failures that no retry repairs are warnings, since callers are told of them, or a dead letter is, and
-// nothing where one only waits for its turn: the SDK logs all activities that fail as errors.
+// nothing where one only waits for its turn: the SDK logs all activities that fail as errors. It shows ids of workflows without
+// the user's.
 type logger struct{ log.Logger }
 
 // With implements log.WithLogger.
-func (l logger) With(keyvals ...any) log.Logger { return logger{log.With(l.Logger, keyvals...)} }
+func (l logger) With(keyvals ...any) log.Logger {
+	return logger{log.With(l.Logger, shownValues(keyvals)...)}
+}
+
+// Debug implements log.Logger.
+func (l logger) Debug(msg string, keyvals ...any) { l.Logger.Debug(msg, shownValues(keyvals)...) }
+
+// Info implements log.Logger.
+func (l logger) Info(msg string, keyvals ...any) { l.Logger.Info(msg, shownValues(keyvals)...) }
+
+// Warn implements log.Logger.
+func (l logger) Warn(msg string, keyvals ...any) { l.Logger.Warn(msg, shownValues(keyvals)...) }
 
 // Error implements log.Logger.
 func (l logger) Error(msg string, keyvals ...any) {
@@ -63,5 +76,16 @@ func (l logger) Error(msg string, keyvals ...any) {
 			return
 		}
 	}
-	l.Logger.Error(msg, keyvals...)
+	l.Logger.Error(msg, shownValues(keyvals)...)
+}
+
+// shownValues are the values of a log line, with ids of workflows as ShownID returns them.
+func shownValues(keyvals []any) []any {
+	out := slices.Clone(keyvals)
+	for i, v := range out {
+		if id, ok := v.(string); ok {
+			out[i] = ShownID(id)
+		}
+	}
+	return out
 }

@@ -52,7 +52,7 @@ type observedActivity struct {
 func (o *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	info := activity.GetInfo(ctx)
 	ctx, span := o.observer.tracer.Start(ctx, "consolidation."+info.ActivityType.Name, trace.WithAttributes(
-		attribute.String("temporal.workflow.id", info.WorkflowExecution.ID),
+		attribute.String("temporal.workflow.id", ShownID(info.WorkflowExecution.ID)),
 		attribute.String("temporal.workflow.run_id", info.WorkflowExecution.RunID),
 		attribute.Int("temporal.activity.attempt", int(info.Attempt)),
 	))

@@ -1,7 +1,7 @@
-// Package erasure finishes the erasure of a user. The user's own workflow, the bank's single writer, has emptied the bank when it
-// begins; what it does not own is erased here, store by store: dead letters, the histories of the user's workflow, and whatever
-// else keeps something of a user. Stores are erased and counted until nothing is left. Nothing of what a
-// user said is in this workflow's own history: ids and counts only.
+// Package erasure finishes the erasure of a user. The user's own workflow, the bank's single writer, has emptied the bank when an
+// erasure begins. The erasure then empties the stores that this workflow does not own: dead letters, the histories of its runs,
+// and every other store of a user's data. It erases and counts these stores until nothing is left. Its own history holds
+// ids and counts, and no text of a user.
 package erasure
 
 import (
@@ -22,38 +22,94 @@ const Queue = "mneme-erasure"
 const (
 	WorkflowName = "mneme.erasure"
 	SignalErased = "erased"
+	// MemoProgress is the key of the Progress in the memo of a running erasure.
+	MemoProgress = "progress"
 )
 
-// WorkflowID is the id of the workflow of an erasure. It is printable ASCII of bounded length, whatever the ids are.
+// WorkflowID is the id of the workflow of an erasure. It names the tenant, and of the user and the request a hash: the server
+// keeps the id for its retention, longer than anything else of the user. It is printable ASCII of bounded length.
 func WorkflowID(scope memory.Scope, requestID string) string {
-	sum := sha256.Sum256([]byte(requestID))
-	return "erasure/" + scope.Tenant + "/" + url.PathEscape(scope.User) + "/" + hex.EncodeToString(sum[:16])
+	return idPrefix(scope.Tenant) + digest(scope.User+"\x00"+requestID)
 }
 
-// Params start the workflow. What it works on comes by signal: a consolidation.Erased.
+func idPrefix(tenant string) string { return "erasure/" + tenant + "/" }
+
+// namedWorkflowID is the id that earlier versions gave to the workflow of an erasure.
+func namedWorkflowID(scope memory.Scope, requestID string) string {
+	return idPrefix(scope.Tenant) + url.PathEscape(scope.User) + "/" + digest(requestID)
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Params start the workflow. The signal SignalErased brings a consolidation.Erased: the bank that was emptied.
 type Params struct {
 	Scope     memory.Scope `json:"scope"`
 	RequestID string       `json:"request_id"`
-	// Erased and Rounds are carried over by continue-as-new; zero at the start.
-	Erased *consolidation.Erased `json:"erased,omitempty"`
-	Rounds int                   `json:"rounds,omitempty"`
+	// The other fields are carried over by continue-as-new; they are zero at the start.
+	Erased    *consolidation.Erased `json:"erased,omitempty"`
+	StartedAt time.Time             `json:"started_at,omitzero"`
+	Rounds    int                   `json:"rounds,omitempty"`
+	Deletions Deletions             `json:"deletions,omitempty"`
+	Remaining []Remainder           `json:"remaining,omitempty"`
 }
 
-// Request says what is to be erased, or counted.
+// Deletions record when the deletion of each workflow run was requested, by run id.
+type Deletions map[string]time.Time
+
+// Request names the data that a store erases or counts.
 type Request struct {
 	Scope memory.Scope `json:"scope"`
 	// RequestID is the id of the erasure, and of its event. Empty means none in particular.
 	RequestID string `json:"request_id,omitempty"`
-	// RunID and StartedAt are the run of the user's workflow that erased the bank: histories of it and of runs that began before it
-	// are meant. Empty means all.
+	// RunID and StartedAt are the run of the user's workflow that erased the bank. A request covers the histories of this run and
+	// of the runs that began before it. Empty means all runs.
 	RunID     string    `json:"run_id,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
+	// Deletions are the requests that the erasure has made so far. Histories adds its own.
+	Deletions Deletions `json:"deletions,omitempty"`
+	// Empty names the stores in which the last count found nothing. EraseStores leaves them alone.
+	Empty []string `json:"empty,omitempty"`
+}
+
+// Erasing is the result of Activities.EraseStores.
+type Erasing struct {
+	// Deletions are those of the Request with those that were added.
+	Deletions Deletions `json:"deletions,omitempty"`
+	// Failed has the class of the error of each store that could not be erased, by the store's name.
+	Failed map[string]string `json:"failed,omitempty"`
 }
 
 // Count is how much a store keeps of a user.
 type Count struct {
 	Store string `json:"store"`
-	Count int    `json:"count"`
+	// Count is 1 where the store could not be counted: an erasure is not proved then.
+	Count int `json:"count"`
+	// Error is the class of the error of a store that could not be counted ("unavailable"). It holds no text of the error.
+	Error string `json:"error,omitempty"`
+}
+
+// Remainder is what a store still holds of a user whose erasure is under way.
+type Remainder struct {
+	Count
+	// Since is when the first of the uninterrupted counts found something.
+	Since time.Time `json:"since"`
+}
+
+// Progress is how far a running erasure is. The workflow keeps it in its memo while it runs, so that a list of workflows has it,
+// and removes it at the end.
+type Progress struct {
+	User      string `json:"user"`
+	RequestID string `json:"request_id"`
+	// StartedAt is when the bank was empty and the workflow began.
+	StartedAt time.Time `json:"started_at"`
+	// Rounds is how often the stores have been erased and counted.
+	Rounds int `json:"rounds,omitempty"`
+	// Remaining are the stores that the last count found something in. It is empty before the first count, and after a count
+	// that found nothing, while the next one has to confirm it.
+	Remaining []Remainder `json:"remaining,omitempty"`
 }
 
 // Report is the result of the workflow.
@@ -64,8 +120,8 @@ type Report struct {
 	DoneAt time.Time `json:"done_at"`
 }
 
-// Store keeps something of users beside their bank and window. What is added to the list of stores is erased, proved and
-// scanned with the rest. Implementations are idempotent and safe for concurrent use.
+// Store keeps data of users outside of bank and window. An erasure erases and counts every store of its list, and a scan counts
+// it. Implementations are idempotent and safe for concurrent use.
 type Store interface {
 	// Name says what is counted, in the plural.
 	Name() string

@@ -41,6 +41,8 @@ type store struct {
 	name     string
 	has      int
 	failures int
+	// uncounted is how many counts fail first.
+	uncounted int
 	// comes is what is found at a count although the one before found nothing, once.
 	comes   []int
 	asked   []erasure.Request
@@ -65,6 +67,10 @@ func (s *store) Count(context.Context, erasure.Request) (int, error) {
 	s.counted++
 	if slices.Contains(s.comes, s.counted) {
 		s.has++
+	}
+	if s.uncounted > 0 {
+		s.uncounted--
+		return 0, errors.New("the store is unavailable")
 	}
 	return s.has, nil
 }

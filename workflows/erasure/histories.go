@@ -2,14 +2,12 @@ package erasure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -23,6 +21,9 @@ const (
 	lookups = 8
 	// endWait is how long an erasure waits for the run that emptied the bank to end, before it looks again later.
 	endWait = 5 * time.Second
+	// repeatAfter is how long after a request the deletion of a run that still exists is requested again. The server keeps requests
+	// over its restarts, and each further one is a further task that holds back those of other users.
+	repeatAfter = 5 * time.Minute
 )
 
 // Histories are the runs of users' consolidation workflows: their histories hold texts.
@@ -30,6 +31,9 @@ type Histories struct {
 	Client client.Client
 	// Namespace is the one of Client.
 	Namespace string
+	// DeleteAfter is how long a run has been closed before its deletion is requested. The server records closed runs as processed
+	// at intervals. It puts off the deletion of a run that it has not yet recorded, for minutes where several come together.
+	DeleteAfter time.Duration
 }
 
 var _ Store = Histories{}
@@ -37,30 +41,45 @@ var _ Store = Histories{}
 // Name implements Store.
 func (h Histories) Name() string { return "workflow histories" }
 
-// Erase implements Store. Runs that have not ended stay: the one that emptied the bank ends soon.
+// Erase implements Store. It requests each deletion once; the server carries it out later. Runs that have not been closed for
+// long enough stay.
 func (h Histories) Erase(ctx context.Context, r Request) error {
 	h.awaitEnd(ctx, r)
 	runs, err := h.runs(ctx, r)
 	if err != nil {
 		return err
 	}
+	now := time.Now()
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(lookups)
+	var mu sync.Mutex
 	for _, run := range runs {
-		if run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if !h.due(run, r.Deletions, now) {
 			continue
 		}
 		g.Go(func() error {
 			_, err := h.Client.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
 				Namespace: h.Namespace, WorkflowExecution: run.GetExecution(),
 			})
-			if isAbsent(err) {
-				return nil
+			if err != nil && !isAbsent(err) {
+				return fmt.Errorf("delete workflow run: %w", err)
 			}
-			return err
+			mu.Lock()
+			defer mu.Unlock()
+			r.Deletions[run.GetExecution().GetRunId()] = now
+			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// due reports whether the deletion of a run is to be requested now.
+func (h Histories) due(run *workflowpb.WorkflowExecutionInfo, requested Deletions, now time.Time) bool {
+	if run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || now.Sub(run.GetCloseTime().AsTime()) < h.DeleteAfter {
+		return false
+	}
+	at, ok := requested[run.GetExecution().GetRunId()]
+	return !ok || now.Sub(at) >= repeatAfter
 }
 
 // awaitEnd waits a little for the run of the request. How it ends, and whether it does, is found out by looking.
@@ -150,9 +169,4 @@ func (h Histories) lookUp(ctx context.Context, run *commonpb.WorkflowExecution) 
 // one that emptied the bank do, and those after it do not.
 func meant(info *workflowpb.WorkflowExecutionInfo, r Request) bool {
 	return r.RunID == "" || info.GetExecution().GetRunId() == r.RunID || info.GetStartTime().AsTime().Before(r.StartedAt)
-}
-
-func isAbsent(err error) bool {
-	var absent *serviceerror.NotFound
-	return errors.As(err, &absent)
 }

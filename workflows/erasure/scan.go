@@ -27,10 +27,17 @@ func (s Scanner) Scan(ctx context.Context, scope memory.Scope) ([]Count, error) 
 		return nil, fmt.Errorf("count window: %w", err)
 	}
 	counts := []Count{
-		{"memories", kept.Memories}, {"turns", kept.Turns}, {"sessions", kept.Sessions}, {"core block", kept.Core},
-		{"dropped turns", kept.Dropped},
-		{"window turns", recent.Turns}, {"window retired ids", recent.Retired},
+		{Store: "memories", Count: kept.Memories}, {Store: "turns", Count: kept.Turns},
+		{Store: "sessions", Count: kept.Sessions}, {Store: "core block", Count: kept.Core},
+		{Store: "dropped turns", Count: kept.Dropped},
+		{Store: "window turns", Count: recent.Turns}, {Store: "window retired ids", Count: recent.Retired},
 	}
-	rest, err := (&Activities{Stores: s.Stores}).CountStores(ctx, Request{Scope: scope})
-	return append(counts, rest...), err
+	for _, store := range s.Stores {
+		n, err := store.Count(ctx, Request{Scope: scope})
+		if err != nil {
+			return nil, fmt.Errorf("count %s: %w", store.Name(), err)
+		}
+		counts = append(counts, Count{Store: store.Name(), Count: n})
+	}
+	return counts, nil
 }

@@ -10,63 +10,125 @@ import (
 )
 
 const (
-	// settle is the pause before the count that has to find nothing once more: lists of runs come a moment after the runs.
-	settle = 3 * time.Second
 	// cleanCounts in a row end the workflow.
 	cleanCounts = 2
+	// listLag is how long the server's list of runs may lack a run that has begun. A count that comes sooner after the beginning
+	// of the last run to be deleted is not the last count.
+	listLag = 3 * time.Second
+	// minSettle is the shortest pause before the count that has to find nothing again.
+	minSettle = time.Second
 	// pauseStep and maxPause shape the pauses while something is left.
 	pauseStep, maxPause = 500 * time.Millisecond, 10 * time.Second
 )
 
-// Workflow erases and counts until nothing is left. A user's bank that was erased again for the same request, because the
-// request was delivered again, is one more signal.
+// Workflow erases and counts until nothing is left. When the user's bank is erased again for the same request, because the
+// request was delivered again, a further signal says so, and the stores are erased again, too.
 func Workflow(ctx workflow.Context, p Params) (Report, error) {
 	signals := workflow.GetSignalChannel(ctx, SignalErased)
 	if p.Erased == nil {
 		p.Erased = new(consolidation.Erased)
 		signals.Receive(ctx, p.Erased)
+		p.StartedAt = workflow.GetInfo(ctx).WorkflowStartTime
 	}
+	e := &erasing{Params: p, shown: workflow.GetVersion(ctx, "show-progress", workflow.DefaultVersion, 1) > workflow.DefaultVersion}
 	for clean := 0; clean < cleanCounts; {
-		left, err := round(ctx, Request{Scope: p.Scope, RequestID: p.RequestID, RunID: p.Erased.RunID, StartedAt: p.Erased.StartedAt})
-		if err != nil {
+		if err := e.round(ctx); err != nil {
 			return Report{}, err
 		}
-		p.Rounds++
-		wait := settle
-		if clean++; left > 0 {
-			clean, wait = 0, min(time.Duration(p.Rounds)*pauseStep, maxPause)
+		wait := e.settle(workflow.Now(ctx))
+		if clean++; len(e.Remaining) > 0 {
+			clean, wait = 0, min(time.Duration(e.Rounds)*pauseStep, maxPause)
 		}
 		if clean < cleanCounts {
 			if err := workflow.Sleep(ctx, wait); err != nil {
 				return Report{}, err
 			}
 		}
-		for signals.ReceiveAsync(p.Erased) {
-			clean = 0
+		for signals.ReceiveAsync(e.Erased) {
+			clean, e.empty = 0, nil
 		}
 		if clean < cleanCounts && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			return Report{}, workflow.NewContinueAsNewError(ctx, WorkflowName, p)
+			return Report{}, workflow.NewContinueAsNewError(ctx, WorkflowName, e.Params)
 		}
 	}
-	return Report{Rounds: p.Rounds, DoneAt: workflow.Now(ctx)}, nil
+	return Report{Rounds: e.Rounds, DoneAt: workflow.Now(ctx)}, e.show(ctx, nil)
 }
 
-// round erases every store once and returns how much is left.
-func round(ctx workflow.Context, r Request) (left int, err error) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+// erasing is the state of a run.
+type erasing struct {
+	Params
+	// empty are the stores in which the last count found nothing.
+	empty []string
+	// shown says that the run keeps its progress in its memo: runs of earlier versions do not.
+	shown bool
+}
+
+// settle is the pause between a count that found nothing and the next one.
+func (e *erasing) settle(now time.Time) time.Duration {
+	return min(max(e.Erased.StartedAt.Add(listLag).Sub(now), minSettle), listLag)
+}
+
+// round erases every store once that is not known to be empty, counts all of them, and shows what is left.
+func (e *erasing) round(ctx workflow.Context) error {
+	options := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: 10 * time.Second,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 500 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 15 * time.Second},
 	})
+	r := Request{Scope: e.Scope, RequestID: e.RequestID, RunID: e.Erased.RunID, StartedAt: e.Erased.StartedAt,
+		Deletions: e.Deletions, Empty: e.empty}
 	var a *Activities
-	if err := workflow.ExecuteActivity(ctx, a.EraseStores, r).Get(ctx, nil); err != nil {
-		return 0, err // retried for ever; only cancellation ends it
+	var erased Erasing
+	if err := workflow.ExecuteActivity(options, a.EraseStores, r).Get(ctx, &erased); err != nil {
+		return err // retried for ever; only cancellation ends it
 	}
+	e.Deletions = erased.Deletions
 	var counts []Count
-	if err := workflow.ExecuteActivity(ctx, a.CountStores, r).Get(ctx, &counts); err != nil {
-		return 0, err
+	if err := workflow.ExecuteActivity(options, a.CountStores, r).Get(ctx, &counts); err != nil {
+		return err
 	}
+	before := len(e.Remaining)
+	e.Rounds, e.empty = e.Rounds+1, nil
+	e.Remaining = remaining(counts, erased.Failed, e.Remaining, workflow.Now(ctx))
 	for _, c := range counts {
-		left += c.Count
+		if c.Count == 0 {
+			e.empty = append(e.empty, c.Store)
+		}
 	}
-	return left, nil
+	if len(e.Remaining)+before == 0 {
+		return nil
+	}
+	return e.show(ctx, Progress{
+		User: e.Scope.User, RequestID: e.RequestID, StartedAt: e.StartedAt, Rounds: e.Rounds, Remaining: e.Remaining,
+	})
+}
+
+// show sets the Progress in the memo; nil removes it.
+func (e *erasing) show(ctx workflow.Context, progress any) error {
+	if !e.shown {
+		return nil
+	}
+	return workflow.UpsertMemo(ctx, map[string]any{MemoProgress: progress})
+}
+
+// remaining are the stores that still hold something. Each keeps the time since when counts have found something.
+func remaining(counts []Count, failed map[string]string, before []Remainder, now time.Time) []Remainder {
+	since := map[string]time.Time{}
+	for _, b := range before {
+		since[b.Store] = b.Since
+	}
+	var left []Remainder
+	for _, c := range counts {
+		if c.Count == 0 {
+			continue
+		}
+		if c.Error == "" {
+			c.Error = failed[c.Store]
+		}
+		at, ok := since[c.Store]
+		if !ok {
+			at = now
+		}
+		left = append(left, Remainder{Count: c, Since: at})
+	}
+	return left
 }

@@ -25,6 +25,10 @@ const (
 	// pollRPS replaces the queue processors' default of 20 polls a second and shard. With one shard that default
 	// makes every hop of a workflow wait in steps of 50 ms.
 	pollRPS = 2000
+
+	// ackInterval replaces the queue processors' default of 30 s. The server deletes a run only after it has recorded that
+	// the run's close is processed, and it records that once per interval.
+	ackInterval = time.Second
 )
 
 // serverConfig describes one process with all services, whose state is one file. Every port but the frontend's is
@@ -71,7 +75,8 @@ func serverConfig(s settings) (*config.Config, error) {
 }
 
 // persistence keeps workflows and their visibility in one SQLite file. WAL with synchronous=1 loses nothing when the
-// process is killed (a power cut may lose the last transactions, but does not damage the file).
+// process is killed (a power cut may lose the last transactions, but does not damage the file). With secure_delete SQLite
+// overwrites deleted content with zeros, so that no text of an erased user stays in free pages.
 func persistence(file string) config.Persistence {
 	return config.Persistence{
 		DefaultStore:     sqliteplugin.PluginName,
@@ -86,6 +91,7 @@ func persistence(file string) config.Persistence {
 					"journal_mode": "wal",
 					"synchronous":  "1",
 					"busy_timeout": "10000",
+					"secure_delete": "on",
 				},
 			}},
 		},
@@ -99,6 +105,9 @@ func tuning() dynamicconfig.StaticClient {
 		dynamicconfig.TimerProcessorMaxPollRPS.Key():      pollRPS,
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): pollRPS,
 		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   pollRPS,
+
+		dynamicconfig.TransferProcessorUpdateAckInterval.Key():   ackInterval,
+		dynamicconfig.VisibilityProcessorUpdateAckInterval.Key(): ackInterval,
 	}
 }
 

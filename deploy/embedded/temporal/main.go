@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net"
@@ -63,7 +64,10 @@ func run(args []string) error {
 	if err := server.Start(); err != nil {
 		return fmt.Errorf("start server: %w", err)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go checkpoint(ctx, cfg.Persistence.DataStores[cfg.Persistence.DefaultStore].SQL, logger)
 	<-stop
+	cancel()
 	if err := server.Stop(); err != nil {
 		return fmt.Errorf("stop server: %w", err)
 	}

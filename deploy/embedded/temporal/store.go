@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
+	stdsql "database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/log/tag"
 	"go.temporal.io/server/common/metrics"
 	"go.temporal.io/server/common/persistence/sql"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
@@ -25,6 +30,9 @@ func prepareStore(cfg *config.Config) error {
 	if err := os.MkdirAll(filepath.Dir(store.DatabaseName), 0o755); err != nil {
 		return fmt.Errorf("prepare store: %w", err)
 	}
+	if err := sweep(store.DatabaseName); err != nil {
+		return fmt.Errorf("sweep store: %w", err)
+	}
 	if err := createSchema(store); err != nil {
 		return err
 	}
@@ -41,10 +49,9 @@ func prepareStore(cfg *config.Config) error {
 // createSchema writes all tables in one transaction, because a database with half of them could neither be used nor
 // be completed. The pool holds a single connection, so the transaction spans the separate Exec calls.
 func createSchema(store *config.SQL) error {
-	db, err := sql.NewSQLAdminDB(sqlplugin.DbKindUnknown, store, resolver.NewNoopResolver(),
-		log.NewNoopLogger(), metrics.NoopMetricsHandler)
+	db, err := open(store)
 	if err != nil {
-		return fmt.Errorf("open store: %w", err)
+		return err
 	}
 	defer func() { _ = db.Close() }()
 	tables, err := db.ListTables(store.DatabaseName)
@@ -64,4 +71,60 @@ func createSchema(store *config.SQL) error {
 		return fmt.Errorf("create schema: %w", err)
 	}
 	return nil
+}
+
+// open returns the connection that all services of this process share.
+func open(store *config.SQL) (sqlplugin.AdminDB, error) {
+	db, err := sql.NewSQLAdminDB(sqlplugin.DbKindUnknown, store, resolver.NewNoopResolver(),
+		log.NewNoopLogger(), metrics.NoopMetricsHandler)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return db, nil
+}
+
+// swept is the user_version of a database whose free pages hold nothing: secure_delete has been on since.
+const swept = 1
+
+// sweep rebuilds a database whose free pages may still hold deleted texts, once.
+func sweep(file string) (err error) {
+	db, err := stdsql.Open("sqlite", "file:"+file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var version int
+	if err := db.QueryRow("PRAGMA user_version").Scan(&version); err != nil || version >= swept {
+		return err
+	}
+	for _, statement := range []string{"VACUUM", fmt.Sprintf("PRAGMA user_version = %d", swept)} {
+		if _, err := db.Exec(statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+// checkpointInterval bounds how long the write-ahead log keeps older content of pages.
+const checkpointInterval = 30 * time.Second
+
+// checkpoint moves the write-ahead log into the database and empties it, at every interval, until ctx ends. SQLite alone
+// would reuse the log from its beginning and keep deleted texts behind.
+func checkpoint(ctx context.Context, store *config.SQL, logger log.Logger) {
+	tick := time.NewTicker(checkpointInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		db, err := open(store)
+		if err == nil {
+			err = errors.Join(db.Exec("PRAGMA wal_checkpoint(TRUNCATE)"), db.Close())
+		}
+		if err != nil {
+			logger.Warn("empty the write-ahead log", tag.Error(err))
+		}
+	}
 }

@@ -3099,8 +3099,12 @@ type GetErasureResponse struct {
 	State ErasureState `protobuf:"varint,1,opt,name=state,proto3,enum=mneme.v1.ErasureState" json:"state,omitempty"`
 	// When it was done; absent before.
 	DoneAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=done_at,json=doneAt,proto3" json:"done_at,omitempty"`
-	// How often the stores were erased and scanned until nothing was left.
-	Rounds        uint32 `protobuf:"varint,3,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	// How often the stores have been erased and scanned: so far while the erasure runs, in all when it is done.
+	Rounds uint32 `protobuf:"varint,3,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	// The stores that the last scan of a running erasure found something in.
+	Remaining []*StoreRemainder `protobuf:"bytes,4,rep,name=remaining,proto3" json:"remaining,omitempty"`
+	// When a running erasure had emptied the bank; absent in other states.
+	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3156,6 +3160,267 @@ func (x *GetErasureResponse) GetRounds() uint32 {
 	return 0
 }
 
+func (x *GetErasureResponse) GetRemaining() []*StoreRemainder {
+	if x != nil {
+		return x.Remaining
+	}
+	return nil
+}
+
+func (x *GetErasureResponse) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+// StoreRemainder is what a store still holds of a user whose erasure runs.
+type StoreRemainder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The store ("workflow histories").
+	Store string `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
+	// How many objects; 1 where the store could not be counted.
+	Count uint64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// Since when scans have found something in the store.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// Class of the last error of a store that could not be erased or counted ("unavailable"); empty where it could.
+	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreRemainder) Reset() {
+	*x = StoreRemainder{}
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreRemainder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreRemainder) ProtoMessage() {}
+
+func (x *StoreRemainder) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreRemainder.ProtoReflect.Descriptor instead.
+func (*StoreRemainder) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *StoreRemainder) GetStore() string {
+	if x != nil {
+		return x.Store
+	}
+	return ""
+}
+
+func (x *StoreRemainder) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *StoreRemainder) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *StoreRemainder) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// ListErasuresRequest asks for the running erasures of the tenant.
+type ListErasuresRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListErasuresRequest) Reset() {
+	*x = ListErasuresRequest{}
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListErasuresRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListErasuresRequest) ProtoMessage() {}
+
+func (x *ListErasuresRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListErasuresRequest.ProtoReflect.Descriptor instead.
+func (*ListErasuresRequest) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
+}
+
+// ListErasuresResponse has the running erasures of the tenant.
+type ListErasuresResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The erasures, the oldest first.
+	Erasures []*RunningErasure `protobuf:"bytes,1,rep,name=erasures,proto3" json:"erasures,omitempty"`
+	// Whether there are more than those returned, 1,000 at most.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListErasuresResponse) Reset() {
+	*x = ListErasuresResponse{}
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListErasuresResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListErasuresResponse) ProtoMessage() {}
+
+func (x *ListErasuresResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListErasuresResponse.ProtoReflect.Descriptor instead.
+func (*ListErasuresResponse) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ListErasuresResponse) GetErasures() []*RunningErasure {
+	if x != nil {
+		return x.Erasures
+	}
+	return nil
+}
+
+func (x *ListErasuresResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+// RunningErasure is an erasure that has emptied the bank and is not yet proved.
+type RunningErasure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The end user; empty for an erasure that an earlier version began.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// Identifier of the erasure, for GetErasure; empty where user_id is.
+	ErasureId string `protobuf:"bytes,2,opt,name=erasure_id,json=erasureId,proto3" json:"erasure_id,omitempty"`
+	// When it had emptied the bank.
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// How often the stores have been erased and scanned so far.
+	Rounds uint32 `protobuf:"varint,4,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	// The stores that the last scan found something in.
+	Remaining     []*StoreRemainder `protobuf:"bytes,5,rep,name=remaining,proto3" json:"remaining,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunningErasure) Reset() {
+	*x = RunningErasure{}
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunningErasure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunningErasure) ProtoMessage() {}
+
+func (x *RunningErasure) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunningErasure.ProtoReflect.Descriptor instead.
+func (*RunningErasure) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *RunningErasure) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *RunningErasure) GetErasureId() string {
+	if x != nil {
+		return x.ErasureId
+	}
+	return ""
+}
+
+func (x *RunningErasure) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *RunningErasure) GetRounds() uint32 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+func (x *RunningErasure) GetRemaining() []*StoreRemainder {
+	if x != nil {
+		return x.Remaining
+	}
+	return nil
+}
+
 // ScanUserRequest asks what is kept of a user.
 type ScanUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3167,7 +3432,7 @@ type ScanUserRequest struct {
 
 func (x *ScanUserRequest) Reset() {
 	*x = ScanUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3179,7 +3444,7 @@ func (x *ScanUserRequest) String() string {
 func (*ScanUserRequest) ProtoMessage() {}
 
 func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[47]
+	mi := &file_mneme_v1_services_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3192,7 +3457,7 @@ func (x *ScanUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserRequest.ProtoReflect.Descriptor instead.
 func (*ScanUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{47}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ScanUserRequest) GetUserId() string {
@@ -3215,7 +3480,7 @@ type StoreCount struct {
 
 func (x *StoreCount) Reset() {
 	*x = StoreCount{}
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3492,7 @@ func (x *StoreCount) String() string {
 func (*StoreCount) ProtoMessage() {}
 
 func (x *StoreCount) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[48]
+	mi := &file_mneme_v1_services_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3505,7 @@ func (x *StoreCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreCount.ProtoReflect.Descriptor instead.
 func (*StoreCount) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{48}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StoreCount) GetStore() string {
@@ -3273,7 +3538,7 @@ type TransportTopic struct {
 
 func (x *TransportTopic) Reset() {
 	*x = TransportTopic{}
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3285,7 +3550,7 @@ func (x *TransportTopic) String() string {
 func (*TransportTopic) ProtoMessage() {}
 
 func (x *TransportTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[49]
+	mi := &file_mneme_v1_services_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3298,7 +3563,7 @@ func (x *TransportTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransportTopic.ProtoReflect.Descriptor instead.
 func (*TransportTopic) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{49}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TransportTopic) GetTopic() string {
@@ -3335,7 +3600,7 @@ type ScanUserResponse struct {
 
 func (x *ScanUserResponse) Reset() {
 	*x = ScanUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3612,7 @@ func (x *ScanUserResponse) String() string {
 func (*ScanUserResponse) ProtoMessage() {}
 
 func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[50]
+	mi := &file_mneme_v1_services_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3625,7 @@ func (x *ScanUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanUserResponse.ProtoReflect.Descriptor instead.
 func (*ScanUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{50}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ScanUserResponse) GetCounts() []*StoreCount {
@@ -3388,7 +3653,7 @@ type ExportUserRequest struct {
 
 func (x *ExportUserRequest) Reset() {
 	*x = ExportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[51]
+	mi := &file_mneme_v1_services_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3400,7 +3665,7 @@ func (x *ExportUserRequest) String() string {
 func (*ExportUserRequest) ProtoMessage() {}
 
 func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[51]
+	mi := &file_mneme_v1_services_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3413,7 +3678,7 @@ func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
 func (*ExportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{51}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ExportUserRequest) GetUserId() string {
@@ -3434,7 +3699,7 @@ type ExportUserResponse struct {
 
 func (x *ExportUserResponse) Reset() {
 	*x = ExportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[52]
+	mi := &file_mneme_v1_services_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +3711,7 @@ func (x *ExportUserResponse) String() string {
 func (*ExportUserResponse) ProtoMessage() {}
 
 func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[52]
+	mi := &file_mneme_v1_services_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +3724,7 @@ func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
 func (*ExportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{52}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ExportUserResponse) GetData() []byte {
@@ -3486,7 +3751,7 @@ type BankCounts struct {
 
 func (x *BankCounts) Reset() {
 	*x = BankCounts{}
-	mi := &file_mneme_v1_services_proto_msgTypes[53]
+	mi := &file_mneme_v1_services_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3498,7 +3763,7 @@ func (x *BankCounts) String() string {
 func (*BankCounts) ProtoMessage() {}
 
 func (x *BankCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[53]
+	mi := &file_mneme_v1_services_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3511,7 +3776,7 @@ func (x *BankCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BankCounts.ProtoReflect.Descriptor instead.
 func (*BankCounts) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{53}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *BankCounts) GetMemories() uint64 {
@@ -3561,7 +3826,7 @@ type ImportUserRequest struct {
 
 func (x *ImportUserRequest) Reset() {
 	*x = ImportUserRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[54]
+	mi := &file_mneme_v1_services_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3573,7 +3838,7 @@ func (x *ImportUserRequest) String() string {
 func (*ImportUserRequest) ProtoMessage() {}
 
 func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[54]
+	mi := &file_mneme_v1_services_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3586,7 +3851,7 @@ func (x *ImportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserRequest.ProtoReflect.Descriptor instead.
 func (*ImportUserRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{54}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ImportUserRequest) GetUserId() string {
@@ -3639,7 +3904,7 @@ type ImportUserResponse struct {
 
 func (x *ImportUserResponse) Reset() {
 	*x = ImportUserResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[55]
+	mi := &file_mneme_v1_services_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3651,7 +3916,7 @@ func (x *ImportUserResponse) String() string {
 func (*ImportUserResponse) ProtoMessage() {}
 
 func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[55]
+	mi := &file_mneme_v1_services_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3664,7 +3929,7 @@ func (x *ImportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportUserResponse.ProtoReflect.Descriptor instead.
 func (*ImportUserResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{55}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ImportUserResponse) GetSoFar() *BankCounts {
@@ -3699,7 +3964,7 @@ type GetCoreRequest struct {
 
 func (x *GetCoreRequest) Reset() {
 	*x = GetCoreRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[56]
+	mi := &file_mneme_v1_services_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3711,7 +3976,7 @@ func (x *GetCoreRequest) String() string {
 func (*GetCoreRequest) ProtoMessage() {}
 
 func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[56]
+	mi := &file_mneme_v1_services_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3724,7 +3989,7 @@ func (x *GetCoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreRequest.ProtoReflect.Descriptor instead.
 func (*GetCoreRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{56}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetCoreRequest) GetUserId() string {
@@ -3745,7 +4010,7 @@ type GetCoreResponse struct {
 
 func (x *GetCoreResponse) Reset() {
 	*x = GetCoreResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[57]
+	mi := &file_mneme_v1_services_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3757,7 +4022,7 @@ func (x *GetCoreResponse) String() string {
 func (*GetCoreResponse) ProtoMessage() {}
 
 func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[57]
+	mi := &file_mneme_v1_services_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3770,7 +4035,7 @@ func (x *GetCoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCoreResponse.ProtoReflect.Descriptor instead.
 func (*GetCoreResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{57}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GetCoreResponse) GetCore() *CoreBlock {
@@ -3798,7 +4063,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_mneme_v1_services_proto_msgTypes[58]
+	mi := &file_mneme_v1_services_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3810,7 +4075,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[58]
+	mi := &file_mneme_v1_services_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3823,7 +4088,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{58}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *WhyRequest) GetRecall() *RecallRequest {
@@ -3875,7 +4140,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_mneme_v1_services_proto_msgTypes[59]
+	mi := &file_mneme_v1_services_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3887,7 +4152,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[59]
+	mi := &file_mneme_v1_services_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3900,7 +4165,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{59}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Finding) GetTurnId() string {
@@ -3968,7 +4233,7 @@ type CandidateView struct {
 
 func (x *CandidateView) Reset() {
 	*x = CandidateView{}
-	mi := &file_mneme_v1_services_proto_msgTypes[60]
+	mi := &file_mneme_v1_services_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3980,7 +4245,7 @@ func (x *CandidateView) String() string {
 func (*CandidateView) ProtoMessage() {}
 
 func (x *CandidateView) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[60]
+	mi := &file_mneme_v1_services_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3993,7 +4258,7 @@ func (x *CandidateView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidateView.ProtoReflect.Descriptor instead.
 func (*CandidateView) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{60}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CandidateView) GetMemoryId() string {
@@ -4064,7 +4329,7 @@ type WhyResponse struct {
 
 func (x *WhyResponse) Reset() {
 	*x = WhyResponse{}
-	mi := &file_mneme_v1_services_proto_msgTypes[61]
+	mi := &file_mneme_v1_services_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4076,7 +4341,7 @@ func (x *WhyResponse) String() string {
 func (*WhyResponse) ProtoMessage() {}
 
 func (x *WhyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mneme_v1_services_proto_msgTypes[61]
+	mi := &file_mneme_v1_services_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4089,7 +4354,7 @@ func (x *WhyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyResponse.ProtoReflect.Descriptor instead.
 func (*WhyResponse) Descriptor() ([]byte, []int) {
-	return file_mneme_v1_services_proto_rawDescGZIP(), []int{61}
+	return file_mneme_v1_services_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WhyResponse) GetStage() Stage {
@@ -4323,11 +4588,31 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x11GetErasureRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1d\n" +
 	"\n" +
-	"erasure_id\x18\x02 \x01(\tR\terasureId\"\x8f\x01\n" +
+	"erasure_id\x18\x02 \x01(\tR\terasureId\"\x82\x02\n" +
 	"\x12GetErasureResponse\x12,\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x16.mneme.v1.ErasureStateR\x05state\x123\n" +
 	"\adone_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06doneAt\x12\x16\n" +
-	"\x06rounds\x18\x03 \x01(\rR\x06rounds\"*\n" +
+	"\x06rounds\x18\x03 \x01(\rR\x06rounds\x126\n" +
+	"\tremaining\x18\x04 \x03(\v2\x18.mneme.v1.StoreRemainderR\tremaining\x129\n" +
+	"\n" +
+	"started_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\"\x84\x01\n" +
+	"\x0eStoreRemainder\x12\x14\n" +
+	"\x05store\x18\x01 \x01(\tR\x05store\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\"\x15\n" +
+	"\x13ListErasuresRequest\"`\n" +
+	"\x14ListErasuresResponse\x124\n" +
+	"\berasures\x18\x01 \x03(\v2\x18.mneme.v1.RunningErasureR\berasures\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\xd3\x01\n" +
+	"\x0eRunningErasure\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1d\n" +
+	"\n" +
+	"erasure_id\x18\x02 \x01(\tR\terasureId\x129\n" +
+	"\n" +
+	"started_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x16\n" +
+	"\x06rounds\x18\x04 \x01(\rR\x06rounds\x126\n" +
+	"\tremaining\x18\x05 \x03(\v2\x18.mneme.v1.StoreRemainderR\tremaining\"*\n" +
 	"\x0fScanUserRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\"8\n" +
 	"\n" +
@@ -4440,11 +4725,12 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\n" +
 	"GetSession\x12\x1b.mneme.v1.GetSessionRequest\x1a\x1c.mneme.v1.GetSessionResponse\"\x03\x90\x02\x01\x12U\n" +
 	"\rCountMemories\x12\x1e.mneme.v1.CountMemoriesRequest\x1a\x1f.mneme.v1.CountMemoriesResponse\"\x03\x90\x02\x01\x12C\n" +
-	"\aGetCore\x12\x18.mneme.v1.GetCoreRequest\x1a\x19.mneme.v1.GetCoreResponse\"\x03\x90\x02\x012\x86\x03\n" +
+	"\aGetCore\x12\x18.mneme.v1.GetCoreRequest\x1a\x19.mneme.v1.GetCoreResponse\"\x03\x90\x02\x012\xda\x03\n" +
 	"\x0fUserDataService\x12D\n" +
 	"\tEraseUser\x12\x1a.mneme.v1.EraseUserRequest\x1a\x1b.mneme.v1.EraseUserResponse\x12L\n" +
 	"\n" +
-	"GetErasure\x12\x1b.mneme.v1.GetErasureRequest\x1a\x1c.mneme.v1.GetErasureResponse\"\x03\x90\x02\x01\x12F\n" +
+	"GetErasure\x12\x1b.mneme.v1.GetErasureRequest\x1a\x1c.mneme.v1.GetErasureResponse\"\x03\x90\x02\x01\x12R\n" +
+	"\fListErasures\x12\x1d.mneme.v1.ListErasuresRequest\x1a\x1e.mneme.v1.ListErasuresResponse\"\x03\x90\x02\x01\x12F\n" +
 	"\bScanUser\x12\x19.mneme.v1.ScanUserRequest\x1a\x1a.mneme.v1.ScanUserResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\n" +
 	"ExportUser\x12\x1b.mneme.v1.ExportUserRequest\x1a\x1c.mneme.v1.ExportUserResponse\"\x03\x90\x02\x010\x01\x12G\n" +
@@ -4470,7 +4756,7 @@ func file_mneme_v1_services_proto_rawDescGZIP() []byte {
 }
 
 var file_mneme_v1_services_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_mneme_v1_services_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_mneme_v1_services_proto_goTypes = []any{
 	(TurnState)(0),                   // 0: mneme.v1.TurnState
 	(FormationState)(0),              // 1: mneme.v1.FormationState
@@ -4523,129 +4809,141 @@ var file_mneme_v1_services_proto_goTypes = []any{
 	(*EraseUserResponse)(nil),        // 48: mneme.v1.EraseUserResponse
 	(*GetErasureRequest)(nil),        // 49: mneme.v1.GetErasureRequest
 	(*GetErasureResponse)(nil),       // 50: mneme.v1.GetErasureResponse
-	(*ScanUserRequest)(nil),          // 51: mneme.v1.ScanUserRequest
-	(*StoreCount)(nil),               // 52: mneme.v1.StoreCount
-	(*TransportTopic)(nil),           // 53: mneme.v1.TransportTopic
-	(*ScanUserResponse)(nil),         // 54: mneme.v1.ScanUserResponse
-	(*ExportUserRequest)(nil),        // 55: mneme.v1.ExportUserRequest
-	(*ExportUserResponse)(nil),       // 56: mneme.v1.ExportUserResponse
-	(*BankCounts)(nil),               // 57: mneme.v1.BankCounts
-	(*ImportUserRequest)(nil),        // 58: mneme.v1.ImportUserRequest
-	(*ImportUserResponse)(nil),       // 59: mneme.v1.ImportUserResponse
-	(*GetCoreRequest)(nil),           // 60: mneme.v1.GetCoreRequest
-	(*GetCoreResponse)(nil),          // 61: mneme.v1.GetCoreResponse
-	(*WhyRequest)(nil),               // 62: mneme.v1.WhyRequest
-	(*Finding)(nil),                  // 63: mneme.v1.Finding
-	(*CandidateView)(nil),            // 64: mneme.v1.CandidateView
-	(*WhyResponse)(nil),              // 65: mneme.v1.WhyResponse
-	(*timestamppb.Timestamp)(nil),    // 66: google.protobuf.Timestamp
-	(*Memory)(nil),                   // 67: mneme.v1.Memory
-	(Status)(0),                      // 68: mneme.v1.Status
-	(*Turn)(nil),                     // 69: mneme.v1.Turn
-	(Kind)(0),                        // 70: mneme.v1.Kind
-	(*SaliencyDecision)(nil),         // 71: mneme.v1.SaliencyDecision
-	(*CoreBlock)(nil),                // 72: mneme.v1.CoreBlock
+	(*StoreRemainder)(nil),           // 51: mneme.v1.StoreRemainder
+	(*ListErasuresRequest)(nil),      // 52: mneme.v1.ListErasuresRequest
+	(*ListErasuresResponse)(nil),     // 53: mneme.v1.ListErasuresResponse
+	(*RunningErasure)(nil),           // 54: mneme.v1.RunningErasure
+	(*ScanUserRequest)(nil),          // 55: mneme.v1.ScanUserRequest
+	(*StoreCount)(nil),               // 56: mneme.v1.StoreCount
+	(*TransportTopic)(nil),           // 57: mneme.v1.TransportTopic
+	(*ScanUserResponse)(nil),         // 58: mneme.v1.ScanUserResponse
+	(*ExportUserRequest)(nil),        // 59: mneme.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 60: mneme.v1.ExportUserResponse
+	(*BankCounts)(nil),               // 61: mneme.v1.BankCounts
+	(*ImportUserRequest)(nil),        // 62: mneme.v1.ImportUserRequest
+	(*ImportUserResponse)(nil),       // 63: mneme.v1.ImportUserResponse
+	(*GetCoreRequest)(nil),           // 64: mneme.v1.GetCoreRequest
+	(*GetCoreResponse)(nil),          // 65: mneme.v1.GetCoreResponse
+	(*WhyRequest)(nil),               // 66: mneme.v1.WhyRequest
+	(*Finding)(nil),                  // 67: mneme.v1.Finding
+	(*CandidateView)(nil),            // 68: mneme.v1.CandidateView
+	(*WhyResponse)(nil),              // 69: mneme.v1.WhyResponse
+	(*timestamppb.Timestamp)(nil),    // 70: google.protobuf.Timestamp
+	(*Memory)(nil),                   // 71: mneme.v1.Memory
+	(Status)(0),                      // 72: mneme.v1.Status
+	(*Turn)(nil),                     // 73: mneme.v1.Turn
+	(Kind)(0),                        // 74: mneme.v1.Kind
+	(*SaliencyDecision)(nil),         // 75: mneme.v1.SaliencyDecision
+	(*CoreBlock)(nil),                // 76: mneme.v1.CoreBlock
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
-	66, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
+	70, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
 	5,  // 1: mneme.v1.RecallRequest.messages:type_name -> mneme.v1.Message
-	67, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
+	71, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
 	7,  // 3: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
 	6,  // 4: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
 	4,  // 5: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
 	8,  // 6: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
 	11, // 7: mneme.v1.AnswerResponse.cost:type_name -> mneme.v1.AnswerCost
-	68, // 8: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
-	67, // 9: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	67, // 10: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	69, // 11: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	67, // 12: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	67, // 13: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	67, // 14: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
-	69, // 15: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
-	70, // 16: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
-	67, // 17: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
-	69, // 18: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
-	67, // 19: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
+	72, // 8: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
+	71, // 9: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	71, // 10: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	73, // 11: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	71, // 12: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	71, // 13: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	71, // 14: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
+	73, // 15: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
+	74, // 16: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
+	71, // 17: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
+	73, // 18: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
+	71, // 19: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
 	0,  // 20: mneme.v1.TurnStatus.state:type_name -> mneme.v1.TurnState
-	71, // 21: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
+	75, // 21: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
 	30, // 22: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
-	69, // 23: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	73, // 23: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
 	1,  // 24: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	66, // 25: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	70, // 25: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
 	37, // 26: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
 	39, // 27: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	66, // 28: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
+	70, // 28: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
 	41, // 29: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
 	44, // 30: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
 	41, // 31: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
 	2,  // 32: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
-	66, // 33: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
-	52, // 34: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
-	53, // 35: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
-	57, // 36: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
-	57, // 37: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
-	72, // 38: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
-	4,  // 39: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
-	3,  // 40: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
-	3,  // 41: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
-	63, // 42: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
-	64, // 43: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
-	10, // 44: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
-	72, // 45: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
-	4,  // 46: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
-	9,  // 47: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
-	12, // 48: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	16, // 49: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	18, // 50: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	20, // 51: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	22, // 52: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	24, // 53: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
-	26, // 54: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
-	28, // 55: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
-	31, // 56: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
-	33, // 57: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	35, // 58: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	14, // 59: mneme.v1.MemoryService.CountMemories:input_type -> mneme.v1.CountMemoriesRequest
-	60, // 60: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
-	47, // 61: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
-	49, // 62: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
-	51, // 63: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
-	55, // 64: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
-	58, // 65: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
-	38, // 66: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	42, // 67: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
-	45, // 68: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
-	62, // 69: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
-	8,  // 70: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	10, // 71: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	13, // 72: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	17, // 73: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	19, // 74: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	21, // 75: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	23, // 76: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	25, // 77: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
-	27, // 78: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
-	29, // 79: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
-	32, // 80: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
-	34, // 81: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	36, // 82: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	15, // 83: mneme.v1.MemoryService.CountMemories:output_type -> mneme.v1.CountMemoriesResponse
-	61, // 84: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
-	48, // 85: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
-	50, // 86: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
-	54, // 87: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
-	56, // 88: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
-	59, // 89: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
-	40, // 90: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	43, // 91: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
-	46, // 92: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
-	65, // 93: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
-	70, // [70:94] is the sub-list for method output_type
-	46, // [46:70] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	70, // 33: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	51, // 34: mneme.v1.GetErasureResponse.remaining:type_name -> mneme.v1.StoreRemainder
+	70, // 35: mneme.v1.GetErasureResponse.started_at:type_name -> google.protobuf.Timestamp
+	70, // 36: mneme.v1.StoreRemainder.since:type_name -> google.protobuf.Timestamp
+	54, // 37: mneme.v1.ListErasuresResponse.erasures:type_name -> mneme.v1.RunningErasure
+	70, // 38: mneme.v1.RunningErasure.started_at:type_name -> google.protobuf.Timestamp
+	51, // 39: mneme.v1.RunningErasure.remaining:type_name -> mneme.v1.StoreRemainder
+	56, // 40: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	57, // 41: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	61, // 42: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	61, // 43: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	76, // 44: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 45: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
+	3,  // 46: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
+	3,  // 47: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
+	67, // 48: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
+	68, // 49: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
+	10, // 50: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
+	76, // 51: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 52: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
+	9,  // 53: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
+	12, // 54: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
+	16, // 55: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	18, // 56: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	20, // 57: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	22, // 58: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	24, // 59: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
+	26, // 60: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
+	28, // 61: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
+	31, // 62: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
+	33, // 63: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	35, // 64: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	14, // 65: mneme.v1.MemoryService.CountMemories:input_type -> mneme.v1.CountMemoriesRequest
+	64, // 66: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
+	47, // 67: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	49, // 68: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	52, // 69: mneme.v1.UserDataService.ListErasures:input_type -> mneme.v1.ListErasuresRequest
+	55, // 70: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	59, // 71: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	62, // 72: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	38, // 73: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	42, // 74: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
+	45, // 75: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
+	66, // 76: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
+	8,  // 77: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	10, // 78: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	13, // 79: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	17, // 80: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	19, // 81: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	21, // 82: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	23, // 83: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	25, // 84: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
+	27, // 85: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
+	29, // 86: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
+	32, // 87: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
+	34, // 88: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	36, // 89: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	15, // 90: mneme.v1.MemoryService.CountMemories:output_type -> mneme.v1.CountMemoriesResponse
+	65, // 91: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
+	48, // 92: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	50, // 93: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	53, // 94: mneme.v1.UserDataService.ListErasures:output_type -> mneme.v1.ListErasuresResponse
+	58, // 95: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	60, // 96: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	63, // 97: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	40, // 98: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	43, // 99: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
+	46, // 100: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
+	69, // 101: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
+	77, // [77:102] is the sub-list for method output_type
+	52, // [52:77] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_services_proto_init() }
@@ -4662,7 +4960,7 @@ func file_mneme_v1_services_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_services_proto_rawDesc), len(file_mneme_v1_services_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   62,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

@@ -46,8 +46,19 @@ type erasureState struct {
 	Body struct {
 		State  string     `json:"state" enum:"pending,running,done" doc:"pending: it waits for what the user said before. running: stores are being erased and scanned. done: a scan found nothing that came before the request."`
 		DoneAt *time.Time `json:"done_at,omitempty"`
-		Rounds uint32     `json:"rounds" doc:"How often the stores were erased and scanned until nothing was left."`
+		Rounds uint32     `json:"rounds" doc:"How often the stores have been erased and scanned: so far while it runs, in all when it is done."`
+
+		StartedAt *time.Time       `json:"started_at,omitempty" doc:"When a running erasure had emptied the memory."`
+		Remaining []StoreRemainder `json:"remaining,omitempty" doc:"The stores that the last scan of a running erasure found something in."`
 	}
+}
+
+// StoreRemainder is what a store still holds of a user whose erasure runs.
+type StoreRemainder struct {
+	Store string     `json:"store"`
+	Count uint64     `json:"count" doc:"How many objects; 1 where the store could not be counted."`
+	Since *time.Time `json:"since,omitempty" doc:"Since when scans have found something in the store."`
+	Error string     `json:"error,omitempty" doc:"Class of the last error of a store that could not be erased or counted: unavailable, for example."`
 }
 
 type scanned struct {
@@ -247,7 +258,10 @@ func (a *API) getErasure(ctx context.Context, in *getErasure) (*erasureState, er
 	}
 	out := &erasureState{}
 	out.Body.State, out.Body.DoneAt = word(res.Msg.GetState(), "ERASURE_STATE_"), timeOf(res.Msg.GetDoneAt())
-	out.Body.Rounds = res.Msg.GetRounds()
+	out.Body.Rounds, out.Body.StartedAt = res.Msg.GetRounds(), timeOf(res.Msg.GetStartedAt())
+	for _, r := range res.Msg.GetRemaining() {
+		out.Body.Remaining = append(out.Body.Remaining, StoreRemainder{r.GetStore(), r.GetCount(), timeOf(r.GetSince()), r.GetError()})
+	}
 	if out.Body.State == "pending" {
 		return out, a.wasAccepted(ctx, string(in.User), idempotency.Erasure, string(in.Erasure))
 	}

@@ -61,6 +61,7 @@ var scopes = map[string]access.Scope{
 	mnemev1connect.MemoryServiceReleaseMemoryProcedure:     access.Erase,
 	mnemev1connect.UserDataServiceEraseUserProcedure:       access.Erase,
 	mnemev1connect.UserDataServiceGetErasureProcedure:      access.Erase,
+	mnemev1connect.UserDataServiceListErasuresProcedure:    access.Erase,
 	mnemev1connect.UserDataServiceScanUserProcedure:        access.Erase,
 	mnemev1connect.UserDataServiceExportUserProcedure:      access.Erase,
 	mnemev1connect.UserDataServiceImportUserProcedure:      access.Erase,

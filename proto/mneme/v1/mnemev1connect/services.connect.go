@@ -86,6 +86,9 @@ const (
 	// UserDataServiceGetErasureProcedure is the fully-qualified name of the UserDataService's
 	// GetErasure RPC.
 	UserDataServiceGetErasureProcedure = "/mneme.v1.UserDataService/GetErasure"
+	// UserDataServiceListErasuresProcedure is the fully-qualified name of the UserDataService's
+	// ListErasures RPC.
+	UserDataServiceListErasuresProcedure = "/mneme.v1.UserDataService/ListErasures"
 	// UserDataServiceScanUserProcedure is the fully-qualified name of the UserDataService's ScanUser
 	// RPC.
 	UserDataServiceScanUserProcedure = "/mneme.v1.UserDataService/ScanUser"
@@ -648,6 +651,9 @@ type UserDataServiceClient interface {
 	EraseUser(context.Context, *connect.Request[v1.EraseUserRequest]) (*connect.Response[v1.EraseUserResponse], error)
 	// GetErasure says how far an erasure is.
 	GetErasure(context.Context, *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error)
+	// ListErasures returns the running erasures of the tenant, the oldest first, and what they wait for. Erasures that wait for the
+	// user's writer are not among them.
+	ListErasures(context.Context, *connect.Request[v1.ListErasuresRequest]) (*connect.Response[v1.ListErasuresResponse], error)
 	// ScanUser counts what is kept of a user, in every store.
 	ScanUser(context.Context, *connect.Request[v1.ScanUserRequest]) (*connect.Response[v1.ScanUserResponse], error)
 	// ExportUser returns a user's bank as JSON lines.
@@ -681,6 +687,13 @@ func NewUserDataServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		listErasures: connect.NewClient[v1.ListErasuresRequest, v1.ListErasuresResponse](
+			httpClient,
+			baseURL+UserDataServiceListErasuresProcedure,
+			connect.WithSchema(userDataServiceMethods.ByName("ListErasures")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		scanUser: connect.NewClient[v1.ScanUserRequest, v1.ScanUserResponse](
 			httpClient,
 			baseURL+UserDataServiceScanUserProcedure,
@@ -706,11 +719,12 @@ func NewUserDataServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 
 // userDataServiceClient implements UserDataServiceClient.
 type userDataServiceClient struct {
-	eraseUser  *connect.Client[v1.EraseUserRequest, v1.EraseUserResponse]
-	getErasure *connect.Client[v1.GetErasureRequest, v1.GetErasureResponse]
-	scanUser   *connect.Client[v1.ScanUserRequest, v1.ScanUserResponse]
-	exportUser *connect.Client[v1.ExportUserRequest, v1.ExportUserResponse]
-	importUser *connect.Client[v1.ImportUserRequest, v1.ImportUserResponse]
+	eraseUser    *connect.Client[v1.EraseUserRequest, v1.EraseUserResponse]
+	getErasure   *connect.Client[v1.GetErasureRequest, v1.GetErasureResponse]
+	listErasures *connect.Client[v1.ListErasuresRequest, v1.ListErasuresResponse]
+	scanUser     *connect.Client[v1.ScanUserRequest, v1.ScanUserResponse]
+	exportUser   *connect.Client[v1.ExportUserRequest, v1.ExportUserResponse]
+	importUser   *connect.Client[v1.ImportUserRequest, v1.ImportUserResponse]
 }
 
 // EraseUser calls mneme.v1.UserDataService.EraseUser.
@@ -721,6 +735,11 @@ func (c *userDataServiceClient) EraseUser(ctx context.Context, req *connect.Requ
 // GetErasure calls mneme.v1.UserDataService.GetErasure.
 func (c *userDataServiceClient) GetErasure(ctx context.Context, req *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error) {
 	return c.getErasure.CallUnary(ctx, req)
+}
+
+// ListErasures calls mneme.v1.UserDataService.ListErasures.
+func (c *userDataServiceClient) ListErasures(ctx context.Context, req *connect.Request[v1.ListErasuresRequest]) (*connect.Response[v1.ListErasuresResponse], error) {
+	return c.listErasures.CallUnary(ctx, req)
 }
 
 // ScanUser calls mneme.v1.UserDataService.ScanUser.
@@ -745,6 +764,9 @@ type UserDataServiceHandler interface {
 	EraseUser(context.Context, *connect.Request[v1.EraseUserRequest]) (*connect.Response[v1.EraseUserResponse], error)
 	// GetErasure says how far an erasure is.
 	GetErasure(context.Context, *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error)
+	// ListErasures returns the running erasures of the tenant, the oldest first, and what they wait for. Erasures that wait for the
+	// user's writer are not among them.
+	ListErasures(context.Context, *connect.Request[v1.ListErasuresRequest]) (*connect.Response[v1.ListErasuresResponse], error)
 	// ScanUser counts what is kept of a user, in every store.
 	ScanUser(context.Context, *connect.Request[v1.ScanUserRequest]) (*connect.Response[v1.ScanUserResponse], error)
 	// ExportUser returns a user's bank as JSON lines.
@@ -774,6 +796,13 @@ func NewUserDataServiceHandler(svc UserDataServiceHandler, opts ...connect.Handl
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	userDataServiceListErasuresHandler := connect.NewUnaryHandler(
+		UserDataServiceListErasuresProcedure,
+		svc.ListErasures,
+		connect.WithSchema(userDataServiceMethods.ByName("ListErasures")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	userDataServiceScanUserHandler := connect.NewUnaryHandler(
 		UserDataServiceScanUserProcedure,
 		svc.ScanUser,
@@ -800,6 +829,8 @@ func NewUserDataServiceHandler(svc UserDataServiceHandler, opts ...connect.Handl
 			userDataServiceEraseUserHandler.ServeHTTP(w, r)
 		case UserDataServiceGetErasureProcedure:
 			userDataServiceGetErasureHandler.ServeHTTP(w, r)
+		case UserDataServiceListErasuresProcedure:
+			userDataServiceListErasuresHandler.ServeHTTP(w, r)
 		case UserDataServiceScanUserProcedure:
 			userDataServiceScanUserHandler.ServeHTTP(w, r)
 		case UserDataServiceExportUserProcedure:
@@ -821,6 +852,10 @@ func (UnimplementedUserDataServiceHandler) EraseUser(context.Context, *connect.R
 
 func (UnimplementedUserDataServiceHandler) GetErasure(context.Context, *connect.Request[v1.GetErasureRequest]) (*connect.Response[v1.GetErasureResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.UserDataService.GetErasure is not implemented"))
+}
+
+func (UnimplementedUserDataServiceHandler) ListErasures(context.Context, *connect.Request[v1.ListErasuresRequest]) (*connect.Response[v1.ListErasuresResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("mneme.v1.UserDataService.ListErasures is not implemented"))
 }
 
 func (UnimplementedUserDataServiceHandler) ScanUser(context.Context, *connect.Request[v1.ScanUserRequest]) (*connect.Response[v1.ScanUserResponse], error) {

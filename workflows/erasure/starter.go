@@ -1,0 +1,144 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+	"github.com/mneme-memory/mneme/workflows/consolidation"
+)
+
+// Starter begins erasures and reads their state, through a client of consolidation.ClientOptions.
+type Starter struct{ Client client.Client }
+
+var _ consolidation.Erasures = Starter{}
+
+// Begin implements consolidation.Erasures. A request that comes again signals the workflow of the first.
+func (s Starter) Begin(ctx context.Context, e consolidation.Erased) error {
+	id := WorkflowID(e.Scope, e.RequestID)
+	_, err := s.Client.SignalWithStartWorkflow(ctx, id, SignalErased, e, client.StartWorkflowOptions{
+		ID: id, TaskQueue: Queue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		Memo: map[string]any{MemoProgress: Progress{User: e.Scope.User, RequestID: e.RequestID, StartedAt: time.Now()}},
+	}, WorkflowName, Params{Scope: e.Scope, RequestID: e.RequestID})
+	if err != nil {
+		return fmt.Errorf("begin erasure: %w", err)
+	}
+	return nil
+}
+
+// State is how far an erasure is.
+type State int
+
+// The states of an erasure.
+const (
+	// Pending erasures wait for the user's writer, or are not known.
+	Pending State = iota
+	// Running erasures have emptied the bank.
+	Running
+	// Done erasures have found nothing left.
+	Done
+)
+
+// Status is the state of an erasure.
+type Status struct {
+	State State
+	// StartedAt is when a running erasure had emptied the bank.
+	StartedAt time.Time
+	// Progress is that of a running erasure.
+	Progress Progress
+	// Report is that of an erasure that is done.
+	Report Report
+}
+
+// ErrEnded says that an erasure was ended from outside before it found nothing left.
+var ErrEnded = errors.New("the erasure was ended before it was proved: ask for a new one")
+
+// Ask returns the status of an erasure.
+func (s Starter) Ask(ctx context.Context, scope memory.Scope, requestID string) (Status, error) {
+	status, err := s.ask(ctx, WorkflowID(scope, requestID))
+	if err == nil && status.State == Pending {
+		return s.ask(ctx, namedWorkflowID(scope, requestID))
+	}
+	return status, err
+}
+
+func (s Starter) ask(ctx context.Context, id string) (Status, error) {
+	found, err := s.Client.DescribeWorkflowExecution(ctx, id, "")
+	if isAbsent(err) {
+		return Status{}, nil
+	}
+	if err != nil {
+		return Status{}, fmt.Errorf("ask for erasure: %w", err)
+	}
+	info := found.GetWorkflowExecutionInfo()
+	switch info.GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return running(info)
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		status := Status{State: Done}
+		if err := s.Client.GetWorkflow(ctx, id, info.GetExecution().GetRunId()).Get(ctx, &status.Report); err != nil {
+			return Status{}, fmt.Errorf("ask for erasure: %w", err)
+		}
+		return status, nil
+	default:
+		return Status{}, ErrEnded
+	}
+}
+
+// running reads the status of a workflow that runs. One of an earlier version shows no progress.
+func running(info *workflowpb.WorkflowExecutionInfo) (Status, error) {
+	status := Status{State: Running, StartedAt: info.GetStartTime().AsTime()}
+	if shown := info.GetMemo().GetFields()[MemoProgress]; shown != nil {
+		if err := consolidation.DataConverter().FromPayload(shown, &status.Progress); err != nil {
+			return Status{}, fmt.Errorf("read the progress of an erasure: %w", err)
+		}
+		status.StartedAt = status.Progress.StartedAt
+	}
+	return status, nil
+}
+
+// MaxListed is how many erasures List returns at most.
+const MaxListed = 1000
+
+// List returns the running erasures of a tenant, or of all tenants where tenant is empty, in the order of their start, and whether
+// there are more than MaxListed. The server's list of workflows lags behind by seconds.
+func (s Starter) List(ctx context.Context, tenant string) (found []Status, more bool, err error) {
+	query := "WorkflowType = " + strconv.Quote(WorkflowName) + ` AND ExecutionStatus = "Running"`
+	if tenant != "" {
+		query += " AND WorkflowId STARTS_WITH " + strconv.Quote(idPrefix(tenant))
+	}
+	for token := []byte(nil); ; {
+		page, err := s.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, NextPageToken: token})
+		if err != nil {
+			return nil, false, fmt.Errorf("list erasures: %w", err)
+		}
+		for _, info := range page.GetExecutions() {
+			status, err := running(info)
+			if err != nil {
+				return nil, false, err
+			}
+			found = append(found, status)
+		}
+		token = page.GetNextPageToken()
+		if more = len(found) > MaxListed; more || len(token) == 0 {
+			break
+		}
+	}
+	slices.SortFunc(found, func(a, b Status) int { return a.StartedAt.Compare(b.StartedAt) })
+	return found[:min(len(found), MaxListed)], more, nil
+}
+
+func isAbsent(err error) bool {
+	var absent *serviceerror.NotFound
+	return errors.As(err, &absent)
+}
