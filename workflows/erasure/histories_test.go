@@ -146,7 +146,7 @@ func TestTheDeletionOfARunIsRequestedOnce(t *testing.T) {
 			s.add(scope, fmt.Sprint(scope.User, "-", n), time.Now().Add(-time.Hour))
 		}
 		env := newRun(t, h)
-		begun := consolidation.Erased{Scope: scope, RequestID: "x1", RunID: scope.User + "-1", StartedAt: start.Add(-time.Hour)}
+		begun := consolidation.Erased{Scope: scope, RequestID: "x1", RunID: scope.User + "-1", StartedAt: start}
 		signalAt(env, 0, begun)
 		erasures.Go(func() {
 			env.ExecuteWorkflow(erasure.WorkflowName, erasure.Params{Scope: scope, RequestID: "x1"})
