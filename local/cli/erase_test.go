@@ -34,6 +34,7 @@ type data struct {
 	mu       sync.Mutex
 	asked    int
 	erased   bool
+	stuck    bool // the erasure is never proved
 	left     uint64
 	imported []byte
 	cut      bool
@@ -52,11 +53,24 @@ func (d *data) GetErasure(context.Context, *connect.Request[mnemev1.GetErasureRe
 	error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.asked++; d.asked < 2 {
-		return connect.NewResponse(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_RUNNING}), nil
+	if d.asked++; d.asked < 2 || d.stuck {
+		return connect.NewResponse(&mnemev1.GetErasureResponse{
+			State: mnemev1.ErasureState_ERASURE_STATE_RUNNING, Remaining: remaining(),
+		}), nil
 	}
 	return connect.NewResponse(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_DONE,
 		DoneAt: timestamppb.New(time.Unix(0, 0))}), nil
+}
+
+func remaining() []*mnemev1.StoreRemainder {
+	return []*mnemev1.StoreRemainder{{Store: "workflow histories", Count: 2}, {Store: "recall traces", Count: 1, Error: "unavailable"}}
+}
+
+func (d *data) ListErasures(context.Context, *connect.Request[mnemev1.ListErasuresRequest]) (
+	*connect.Response[mnemev1.ListErasuresResponse], error) {
+	return connect.NewResponse(&mnemev1.ListErasuresResponse{More: true, Erasures: []*mnemev1.RunningErasure{{
+		UserId: "ana", ErasureId: "x1", StartedAt: timestamppb.New(time.Now().Add(-time.Hour)), Rounds: 9, Remaining: remaining(),
+	}}}), nil
 }
 
 func (d *data) ScanUser(context.Context, *connect.Request[mnemev1.ScanUserRequest]) (*connect.Response[mnemev1.ScanUserResponse], error) {
@@ -135,6 +149,46 @@ func TestEraseWaitsForTheProofAndPrintsIt(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || got.Before.Counts[0].Count != "42" ||
 		got.After.Counts[0].Count != "0" {
+		t.Errorf("exit code %d, %v, %s", code, err, out)
+	}
+}
+
+const waited = "workflow histories (2), recall traces (unavailable)"
+
+func TestEraseSaysWhatItWaitsForAndHowToGoOn(t *testing.T) {
+	d := &data{stuck: true}
+	code, _, errOut := run(t, append([]string{"erase", "--yes", "--timeout", "1s"}, serveData(t, d)...)...)
+	if code != cli.ExitFailed || strings.Count(errOut, "erasure x1 waits for "+waited) != 1 {
+		t.Errorf("exit code %d, %q", code, errOut)
+	}
+	for _, want := range []string{"1s have passed", "it waits for " + waited, "mneme erase --user ana --erasure x1", "mneme erasures"} {
+		if !strings.Contains(errOut, want) {
+			t.Errorf("%q is missing in %q", want, errOut)
+		}
+	}
+	d.stuck, d.erased = false, false
+	code, out, errOut := run(t, append([]string{"erase", "--erasure", "x1"}, serveData(t, d)...)...)
+	if d.erased || code != cli.ExitFailed || !strings.Contains(out, "erasure x1 was proved") { // the user of this service has 42 memories
+		t.Errorf("exit code %d, asked for a new one %t, %q, %q", code, d.erased, out, errOut)
+	}
+}
+
+func TestErasuresListsWhatRunsAndWhy(t *testing.T) {
+	at := serveData(t, &data{})[2:] // no --user
+	code, out, errOut := run(t, append([]string{"erasures"}, at...)...)
+	for _, want := range []string{"ana", "x1", "1h0m0s", "9", waited, "There are more."} {
+		if code != cli.ExitOK || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, %q is missing in %q, %q", code, want, out, errOut)
+		}
+	}
+	code, out, _ = run(t, append([]string{"erasures", "--json"}, at...)...)
+	var got struct {
+		More     bool
+		Erasures []struct {
+			ErasureID string `json:"erasureId"`
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || !got.More || got.Erasures[0].ErasureID != "x1" {
 		t.Errorf("exit code %d, %v, %s", code, err, out)
 	}
 }

@@ -147,7 +147,7 @@ func (s *userDataServer) ListErasures(
 	if err != nil {
 		return nil, rpcerror.From(err)
 	}
-	running, more, err := s.erasures.List(ctx, t)
+	running, more, err := s.erasures.List(ctx, t.ID)
 	if err != nil {
 		return nil, rpcerror.Logged(ctx, s.log, "list erasures", err)
 	}

@@ -30,17 +30,21 @@ import (
 	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
-// asked says how far an erasure is.
+// asked has the status of an erasure, and the running erasures of tenants.
 type asked struct {
-	state  erasure.State
-	report erasure.Report
-	err    error
-	scopes []memory.Scope
+	status  erasure.Status
+	err     error
+	scopes  []memory.Scope
+	running map[string][]erasure.Status
 }
 
-func (a *asked) Ask(_ context.Context, scope memory.Scope, _ string) (erasure.State, erasure.Report, error) {
+func (a *asked) Ask(_ context.Context, scope memory.Scope, _ string) (erasure.Status, error) {
 	a.scopes = append(a.scopes, scope)
-	return a.state, a.report, a.err
+	return a.status, a.err
+}
+
+func (a *asked) List(_ context.Context, tenant string) ([]erasure.Status, bool, error) {
+	return a.running[tenant], len(a.running[tenant]) > 1, a.err
 }
 
 // dataFixture is the user data service behind its API.
@@ -143,8 +147,8 @@ func TestARequestThatComesAgainIsOneErasure(t *testing.T) {
 		published int
 	}{
 		"while it waits it takes its place again": {&asked{}, 0, 1},
-		"while it runs":        {&asked{state: erasure.Running}, 0, 0},
-		"when it is done":      {&asked{state: erasure.Done}, 0, 0},
+		"while it runs":        {&asked{status: erasure.Status{State: erasure.Running}}, 0, 0},
+		"when it is done":      {&asked{status: erasure.Status{State: erasure.Done}}, 0, 0},
 		"when it was ended":    {&asked{err: erasure.ErrEnded}, connect.CodeAborted, 0},
 		"when nobody can tell": {&asked{err: fmt.Errorf("10.1.2.3: %w", syscall.ECONNREFUSED)}, connect.CodeUnavailable, 0},
 	} {
@@ -178,8 +182,8 @@ func TestHowFarAnErasureIs(t *testing.T) {
 		code connect.Code
 	}{
 		"waits": {&asked{}, mnemev1.ErasureState_ERASURE_STATE_PENDING, 0},
-		"runs":  {&asked{state: erasure.Running}, mnemev1.ErasureState_ERASURE_STATE_RUNNING, 0},
-		"is done": {&asked{state: erasure.Done, report: erasure.Report{Rounds: 3, DoneAt: done}},
+		"runs":  {&asked{status: erasure.Status{State: erasure.Running}}, mnemev1.ErasureState_ERASURE_STATE_RUNNING, 0},
+		"is done": {&asked{status: erasure.Status{State: erasure.Done, Report: erasure.Report{Rounds: 3, DoneAt: done}}},
 			mnemev1.ErasureState_ERASURE_STATE_DONE, 0},
 		"was ended":       {&asked{err: erasure.ErrEnded}, 0, connect.CodeAborted},
 		"cannot be asked": {&asked{err: fmt.Errorf("10.1.2.3: %w", syscall.ECONNREFUSED)}, 0, connect.CodeUnavailable},
@@ -202,6 +206,59 @@ func TestHowFarAnErasureIs(t *testing.T) {
 				t.Errorf("got %v", res.Msg)
 			}
 		})
+	}
+}
+
+// waitsFor is a running erasure that waits for two stores, one of which cannot be counted.
+func waitsFor(user string, since time.Time) erasure.Status {
+	return erasure.Status{State: erasure.Running, StartedAt: since.Add(-time.Minute), Progress: erasure.Progress{
+		User: user, RequestID: "x-" + user, Rounds: 7, Remaining: []erasure.Remainder{
+			{Count: erasure.Count{Store: "workflow histories", Count: 2}, Since: since},
+			{Count: erasure.Count{Store: "recall traces", Count: 1, Error: "unavailable"}, Since: since},
+		},
+	}}
+}
+
+func checkRemaining(t *testing.T, got []*mnemev1.StoreRemainder, since time.Time) {
+	t.Helper()
+	if len(got) != 2 || got[0].GetStore() != "workflow histories" || got[0].GetCount() != 2 || !got[0].GetSince().AsTime().Equal(since) ||
+		got[0].GetError() != "" || got[1].GetError() != "unavailable" {
+		t.Errorf("it waits for %v", got)
+	}
+}
+
+func TestARunningErasureSaysWhatItWaitsFor(t *testing.T) {
+	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	r := newDataFixture(t)
+	r.asks.status = waitsFor("ana", since)
+	res, err := r.client().GetErasure(t.Context(), keyed(acmeKey, &mnemev1.GetErasureRequest{UserId: "ana", ErasureId: "x"}))
+	if err != nil || res.Msg.GetRounds() != 7 || !res.Msg.GetStartedAt().AsTime().Equal(since.Add(-time.Minute)) {
+		t.Fatalf("got %v, %v", res, err)
+	}
+	checkRemaining(t, res.Msg.GetRemaining(), since)
+}
+
+func TestRunningErasuresOfATenantAreListed(t *testing.T) {
+	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	r := newDataFixture(t)
+	r.asks.running = map[string][]erasure.Status{"acme": {waitsFor("ana", since), waitsFor("ben", since)}, "beta": {waitsFor("cem", since)}}
+	res, err := r.client().ListErasures(t.Context(), keyed(acmeKey, &mnemev1.ListErasuresRequest{}))
+	if err != nil || len(res.Msg.GetErasures()) != 2 || !res.Msg.GetMore() {
+		t.Fatalf("got %v, %v", res, err)
+	}
+	got := res.Msg.GetErasures()[1]
+	if got.GetUserId() != "ben" || got.GetErasureId() != "x-ben" || got.GetRounds() != 7 || !got.GetStartedAt().AsTime().Before(since) {
+		t.Errorf("got %v", got)
+	}
+	checkRemaining(t, got.GetRemaining(), since)
+	r.asks.err = fmt.Errorf("10.1.2.3: %w", syscall.ECONNREFUSED)
+	if _, err := r.client().ListErasures(t.Context(), keyed(acmeKey, &mnemev1.ListErasuresRequest{})); connect.CodeOf(
+		err) != connect.CodeUnavailable || strings.Contains(err.Error(), "10.1.2.3") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := r.client().ListErasures(t.Context(), keyed("", &mnemev1.ListErasuresRequest{})); connect.CodeOf(
+		err) != connect.CodeUnauthenticated {
+		t.Errorf("without a key: %v", err)
 	}
 }
 

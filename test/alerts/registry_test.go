@@ -3,6 +3,7 @@
 package alerts_test
 
 import (
+	"log/slog"
 	"slices"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/mneme-memory/mneme/shared/bus"
 	"github.com/mneme-memory/mneme/shared/model/llm"
 	"github.com/mneme-memory/mneme/shared/platform/telemetry"
+	"github.com/mneme-memory/mneme/workflows/erasure"
 )
 
 // labels are what a metric is split by; suffixes of histograms are left out of names.
@@ -30,6 +32,8 @@ var split = map[string][]attribute.Key{
 	bus.MetricLag: {
 		semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey, semconv.MessagingDestinationPartitionIDKey,
 	},
+	erasure.MetricWaiting:  {erasure.AttrStore},
+	erasure.MetricAge:      {erasure.AttrStore},
 	bus.MetricProcessed:    {semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey},
 	bus.MetricAge:          {semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey},
 	bus.MetricDuration:     {semconv.MessagingConsumerGroupNameKey, semconv.MessagingDestinationNameKey, "mneme.bus.outcome"},
@@ -90,7 +94,8 @@ func known(t *testing.T) registry {
 	model.Model = "m"
 	_, err2 := llm.NewClient(model, llm.Deps{MeterProvider: p})
 	_, err3 := otelconnect.NewInterceptor(otelconnect.WithMeterProvider(p))
-	for _, err := range []error{err1, err2, err3} {
+	_, err4 := erasure.NewWatch(meter, erasure.Starter{}, slog.New(slog.DiscardHandler))
+	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,11 +1,16 @@
 package consolidation_test
 
 import (
+	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 	"pgregory.net/rapid"
 
+	"github.com/mneme-memory/mneme/shared/fault"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/workflows/consolidation"
 )
@@ -33,5 +38,37 @@ func TestTheLongestUserIDFitsIntoAWorkflowID(t *testing.T) {
 		User: strings.Repeat("\xf0\x9f\xa7\xa0", memory.MaxUserBytes/4)})
 	if len(id) > maxWorkflowID {
 		t.Fatalf("%d bytes", len(id))
+	}
+}
+
+func TestAShownIDDoesNotNameTheUser(t *testing.T) {
+	ana := memory.Scope{Tenant: "acme", User: "ana/ä@example.org"}
+	id, other := consolidation.WorkflowID(ana), consolidation.WorkflowID(memory.Scope{Tenant: "acme", User: "ben"})
+	got := consolidation.ShownID(id)
+	if !strings.HasPrefix(got, "consolidation/acme/") || strings.Contains(got, "ana") || strings.Contains(got, "example") ||
+		got != consolidation.ShownID(id) || got == consolidation.ShownID(other) {
+		t.Errorf("%q is shown as %q", id, got)
+	}
+	for _, same := range []string{"", "Attempt", "training/x", "consolidation/acme"} {
+		if got := consolidation.ShownID(same); got != same {
+			t.Errorf("%q is shown as %q", same, got)
+		}
+	}
+}
+
+// The SDK names the workflow in every line.
+func TestTheSDKsLogDoesNotNameTheUser(t *testing.T) {
+	var out strings.Builder
+	made := consolidation.ClientOptions(client.Options{Logger: log.NewStructuredLogger(slog.New(
+		slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))}).Logger
+	id := consolidation.WorkflowID(memory.Scope{Tenant: "acme", User: "ana@example.org"})
+	for _, l := range []log.Logger{made, log.With(made, "WorkflowID", id)} {
+		for _, write := range []func(string, ...any){l.Debug, l.Info, l.Warn, l.Error} {
+			write("line", "WorkflowID", id, "Attempt", 2, "Error", errors.New("it failed"))
+		}
+		l.Error("refused", "WorkflowID", id, "Error", fault.Terminal("f", "is wrong"))
+	}
+	if n := strings.Count(out.String(), "\n"); n != 10 || strings.Contains(out.String(), "ana") || !strings.Contains(out.String(), "Attempt=2") {
+		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 }

@@ -20,6 +20,7 @@ const (
 	first  = "00000000-0000-5000-8000-000000000001"
 	second = "00000000-0000-5000-8000-000000000002"
 	other  = "00000000-0000-5000-8000-00000000000f"
+	runs   = "runs"  // an erasure that runs
 	waits  = "waits" // a session or an erasure of which nothing is done yet, and who is erased by such a one
 )
 
@@ -244,6 +245,12 @@ func (b *behind) GetErasure(
 ) (*connect.Response[mnemev1.GetErasureResponse], error) {
 	if strings.Contains(r.Msg.GetErasureId(), waits) {
 		return reply(&mnemev1.GetErasureResponse{State: mnemev1.ErasureState_ERASURE_STATE_PENDING}, b.take(r.Msg))
+	}
+	if strings.Contains(r.Msg.GetErasureId(), runs) {
+		return reply(&mnemev1.GetErasureResponse{
+			State: mnemev1.ErasureState_ERASURE_STATE_RUNNING, StartedAt: timestamppb.New(now), Rounds: 4,
+			Remaining: []*mnemev1.StoreRemainder{{Store: "dead letters", Count: 2, Since: timestamppb.New(now), Error: "unavailable"}},
+		}, b.take(r.Msg))
 	}
 	return reply(&mnemev1.GetErasureResponse{
 		State: mnemev1.ErasureState_ERASURE_STATE_DONE, DoneAt: timestamppb.New(now), Rounds: 1,

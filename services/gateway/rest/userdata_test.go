@@ -87,6 +87,10 @@ func TestAnErasure(t *testing.T) {
 	if asked := g.behind.asked.(*mnemev1.GetErasureRequest); asked.GetErasureId() != "a new one" {
 		t.Errorf("asked for %v", asked)
 	}
+	g.call(http.MethodGet, ines+"/erasures/"+runs, "").expect(t, 200, map[string]any{
+		"state": "running", "started_at": now, "rounds": 4, "remaining.0.store": "dead letters", "remaining.0.count": 2,
+		"remaining.0.since": now, "remaining.0.error": "unavailable",
+	})
 	one := g.call(http.MethodDelete, ines, "", "Idempotency-Key: k1")
 	two := g.call(http.MethodDelete, ines, "", "Idempotency-Key: k1")
 	three := g.call(http.MethodDelete, self+"/users/ben", "", "Idempotency-Key: k1")

@@ -100,6 +100,10 @@ func TestCallersAreHeldAgainstTheirScopesAndUser(t *testing.T) {
 			_, err := s.Reranker.ListWeights(ctx, connect.NewRequest(&mnemev1.ListWeightsRequest{}))
 			return err
 		}, connect.CodePermissionDenied},
+		"the tenant's erasures": {caller("ben", all...), func(ctx context.Context, s upstream.Services) error {
+			_, err := s.UserData.ListErasures(ctx, connect.NewRequest(&mnemev1.ListErasuresRequest{}))
+			return err
+		}, connect.CodePermissionDenied},
 		"an export of another user": {caller("ben", all...), func(ctx context.Context, s upstream.Services) error {
 			in, err := s.UserData.ExportUser(ctx, connect.NewRequest(&mnemev1.ExportUserRequest{UserId: "ines"}))
 			if err != nil {
