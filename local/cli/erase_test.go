@@ -185,7 +185,7 @@ func TestErasuresListsWhatRunsAndWhy(t *testing.T) {
 	var got struct {
 		More     bool
 		Erasures []struct {
-			ErasureID string `json:"erasureId"`
+			ErasureID string `json:"erasure_id"`
 		}
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != cli.ExitOK || !got.More || got.Erasures[0].ErasureID != "x1" {

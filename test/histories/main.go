@@ -101,17 +101,17 @@ func record(ctx context.Context, out string) (err error) {
 	defer c.Close()
 	of := func(workflow string) string { return filepath.Join(out, workflow, folder) }
 	for _, l := range lives() {
-		if err := write(of("consolidation"), l.name, func() (*historypb.History, error) { return live(ctx, c, l) }); err != nil {
+		if err := write(of("consolidation"), l.name, "v1", func() (*historypb.History, error) { return live(ctx, c, l) }); err != nil {
 			return err
 		}
 	}
 	for _, l := range trainings() {
-		if err := write(of("training"), l.name, func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
+		if err := write(of("training"), l.name, "v1", func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
 			return err
 		}
 	}
 	for _, l := range erasures() {
-		if err := write(of("erasure"), l.name, func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
+		if err := write(of("erasure"), l.name, "v2", func() (*historypb.History, error) { return l.live(ctx, c) }); err != nil {
 			return err
 		}
 	}
@@ -121,9 +121,9 @@ func record(ctx context.Context, out string) (err error) {
 // folder is where a workflow's package has its histories.
 const folder = "testdata/histories"
 
-// write records a life where its file is not there.
-func write(dir, name string, live func() (*historypb.History, error)) error {
-	file := filepath.Join(dir, name+".v1.json")
+// write records a life where its file is not there. The version is that of the workflow's steps.
+func write(dir, name, version string, live func() (*historypb.History, error)) error {
+	file := filepath.Join(dir, name+"."+version+".json")
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
