@@ -1,12 +1,20 @@
 package servers_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -143,4 +151,80 @@ func TestTemporalDiesWithItsKilledParent(t *testing.T) {
 	if s.Addr() != p.addr {
 		t.Errorf("address %s, before %s", s.Addr(), p.addr)
 	}
+}
+
+// An erasure rests on it: the server deletes a run at once that has been closed for TemporalDeleteAfter, whatever other runs were
+// closed and deleted meanwhile, and nothing of it stays in the server's files.
+func TestTemporalDeletesClosedRunsForGood(t *testing.T) {
+	ctx := testContext(t)
+	dir := t.TempDir()
+	s, err := servers.StartTemporal(ctx, servers.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, s)
+	c := dialTemporal(t, s.Addr())
+	startWorker(t, c)
+	after, err := time.ParseDuration(servers.TemporalDeleteAfter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const secret = "a word that nobody else says"
+	for range 4 {
+		signal(ctx, t, c, secret)
+		signal(ctx, t, c, "end")
+		if err := c.GetWorkflow(ctx, workflowID, "").Get(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := filesWith(dir, secret); err != nil || len(found) == 0 {
+			t.Fatalf("before its deletion the word is in %v, %v", found, err)
+		}
+		eventually(ctx, t, "the run has been closed for long enough", func() error {
+			found, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+			if err == nil && time.Since(found.GetWorkflowExecutionInfo().GetCloseTime().AsTime()) < after {
+				err = errors.New("it has just been closed")
+			}
+			return err
+		})
+		request := &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID},
+		}
+		if _, err := c.WorkflowService().DeleteWorkflowExecution(ctx, request); err != nil {
+			t.Fatal(err)
+		}
+		asked := time.Now()
+		eventually(ctx, t, "the run is gone", func() error {
+			_, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+			if absent := new(serviceerror.NotFound); errors.As(err, &absent) {
+				return nil
+			}
+			return errors.New("it is still there")
+		})
+		t.Logf("gone %v after the request", time.Since(asked).Round(time.Millisecond))
+	}
+	eventually(ctx, t, "no file has the word", func() error {
+		found, err := filesWith(dir, secret)
+		if err == nil && len(found) > 0 {
+			err = fmt.Errorf("it is in %v", found)
+		}
+		return err
+	})
+}
+
+// filesWith lists the files below a directory that have a text.
+func filesWith(dir, text string) (found []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) { // the log of writes comes and goes
+			return nil
+		}
+		if bytes.Contains(content, []byte(text)) {
+			found = append(found, filepath.Base(path))
+		}
+		return err
+	})
+	return found, err
 }

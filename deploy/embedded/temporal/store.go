@@ -106,7 +106,7 @@ func sweep(file string) (err error) {
 }
 
 // checkpointInterval bounds how long the write-ahead log keeps older content of pages.
-const checkpointInterval = 30 * time.Second
+const checkpointInterval = 10 * time.Second
 
 // checkpoint moves the write-ahead log into the database and empties it, at every interval, until ctx ends. SQLite alone
 // would reuse the log from its beginning and keep deleted texts behind.
