@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/mneme-memory/mneme/shared/text"
 )
 
 // NoCite is what a model writes in the place of citations where memory does not tell. It is not for users: see Marked.
@@ -26,11 +27,10 @@ var (
 // Mark is the citation of a memory by its number in a profile, from 1.
 func Mark(number int) string { return "[" + strconv.Itoa(number) + "]" }
 
-// Plain is remembered text on one line, and with its own bracketed numbers in round brackets, so that it neither forges a line nor a
-// citation. Escaped is what may stand in a line.
-func Plain(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	return looksCited.ReplaceAllString(text, "($1)")
+// Plain is remembered text on one line, without invisible marks and marks of direction, and with its own bracketed numbers in round brackets:
+// it forges neither a line nor a citation, and reads in its own order. Escaped is what may stand in a line.
+func Plain(said string) string {
+	return looksCited.ReplaceAllString(strings.Join(strings.Fields(text.Printable(said)), " "), "($1)")
 }
 
 // Marked reads a model's text: it returns the text without NoCite, or Abstention where nothing else stands there, and whether it was there.

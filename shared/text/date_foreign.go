@@ -60,7 +60,7 @@ func countPolish(words []Word) (n int) {
 var (
 	numeric    = regexp.MustCompile(`\b(\d{1,2})([./-])(\d{1,2})([./-])((?:19|20)\d\d)\b`)
 	eastDate   = regexp.MustCompile(`\b(?:((?:19|20)\d\d) ?[年년] ?)?(1[0-2]|0?[1-9]) ?[月월](?: ?(3[01]|[12]\d|0?[1-9]) ?[日号일])?`)
-	eastClause = regexp.MustCompile(`[^\s。、，．！？；,.!?;]{2,50}`)
+	eastClause = regexp.MustCompile(`[^\s\pZ。、，．！？；,.!?;]{2,50}`)
 	eastAgo    = regexp.MustCompile(`\b(\d{1,2}) ?(天|日|일|周|週間|주|个月|か月|ヶ月|개월|年|년) ?(?:前|전)`)
 	ongoing    = regexp.MustCompile(`^[後后期半]`)
 	agoEnds    = regexp.MustCompile(`^(?:에[는도]?|부터|까지|의|쯤에?)?(?:\P{Hangul}|$)`)

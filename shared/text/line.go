@@ -2,6 +2,7 @@ package text
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,4 +20,25 @@ func Cut(s string, n int) string {
 		n--
 	}
 	return s[:n]
+}
+
+// Printable takes control characters, invisible marks, marks of direction and invalid bytes out of a text. The joiner of emoji stays, and the
+// non-joiner within words of other scripts, which spells them.
+func Printable(s string) string {
+	var last rune
+	return strings.Map(func(r rune) rune {
+		behind := last
+		last = r
+		switch {
+		case r == '\u200c' && (unicode.IsLetter(behind) || unicode.IsMark(behind)) && !unicode.Is(unicode.Latin, behind):
+			return r
+		case r == '\n' || r == '\t':
+			return r
+		case r == unicode.ReplacementChar, unicode.IsControl(r), unicode.Is(unicode.Co, r):
+			return ' '
+		case unicode.Is(unicode.Cf, r) && r != '\u200d':
+			return -1
+		}
+		return r
+	}, s)
 }

@@ -7,78 +7,209 @@ import (
 	"unicode/utf8"
 )
 
-// What somebody passes on: a fence of code, a quotation, the rest of a mail from its header on; and by lines, quoted mail, what a role or
-// tool is made to say, and markup or data.
+// Patterns of words that a speaker passes on. Go's \b, \s, \w and \W know ASCII alone, so boundaries are written as classes of Unicode.
 var (
+	// passedBlock is a fence of code, or the rest of a mail from its header on.
 	passedBlock = regexp.MustCompile("(?s)```.*?(?:```|$)" +
-		`|(?mi:^(?:from|von|de|da|van|subject|-+ ?(?:forwarded|original) message)\b[^\n]*(?::|-\s*)[^\n]*\n(?:(?s).*))`)
-	quotation = regexp.MustCompile(`“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|"[^"\n]*"|(?:^|[\s:(,])'\pL[^'\n]*(?:'\pL[^'\n]*)*'(?:$|[\s.,!?;)])`)
-	// given is a text that a request is about: what stands behind its colon.
-	given = regexp.MustCompile(`(?is)^\s*(?:please |can you |could you )?(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)\b` +
-		`[^.!?:\n]*:\s(.+)$`)
-	passedLine = regexp.MustCompile(`(?i)^\s*(?:>|[{<]\S|\[\{|\W{0,3}(?:system|assistant|user|human|ai|bot|developer|customer|agent` +
-		`|tool(?: \w+)?|function(?: \w+)?|observation)\W{0,3}:)`)
-	utterance = regexp.MustCompile(`^\s*(?:\[[\d:. ]+\] ?)?\p{L}[\p{L} .'-]{0,30}: (?:\S+ ){2,}\S`)
-	passage   = regexp.MustCompile(`[^.!?。！？\n]+[.!?。！？\n]*|[.!?。！？\n]+`)
-	// reported is reported speech by how it opens; of what is told of "the user", the whole is.
-	reported = regexp.MustCompile(`^\W*(?i:(?:according to|laut|selon|d'après|según|secondo|segundo|volgens|по словам)\b` +
-		`|(?:(?:the|a|an|this|that|my|our|his|her|their|some)(?: [\p{L}'’-]+){1,4}?|(?-i:\p{Lu}\p{L}+)|he|she|they) ` +
-		`(?:says?|said|claims?|claimed|states?|stated|writes|wrote|reports?|reported|told (?:me|us)|ends with)\b)(?: that)?`)
-	aboutUser = regexp.MustCompile(`^\W*(?i:(?:the|this|der|die|le|el|la|il|o|de)\s` +
-		`(?:user|nutzer|nutzerin|usuario|utente|usuário|gebruiker)\b|l['’]utilisateur|пользователь)|^\W*(?:用户|ユーザー)`)
+		`|(?mi:^(?:from|von|de|da|van|subject|-+ ?(?:forwarded|original) message)` + `(?:[ \t][^\n]*)?(?::|-[\s\pZ]*)[^\n]*\n(?:(?s).*))`)
+	quotation = regexp.MustCompile(`“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|"[^"\n]*"` +
+		`|(?:^|[\s\pZ:(,])'\pL[^'\n]*(?:'\pL[^'\n]*)*'(?:$|[\s\pZ.,!?;)])`)
+	// given is the text after the colon of a request to work on it.
+	given = regexp.MustCompile(`(?is)^[\s\pZ]*(?:please |can you |could you )?` +
+		`(?:translate|proofread|rephrase|rewrite|summari[sz]e|correct)` + wordEnds + `[^.!?:\n]*:[\s\pZ](.+)$`)
+	// passedLine is a line of a quoted mail, of a role or tool, of markup or of data.
+	passedLine = regexp.MustCompile(`(?i)^[\s\pZ]*(?:>|[{<][^\s\pZ]|\[\{|[^\pL\pN]{0,3}(?:system|assistant|user|human|ai|bot|developer|customer` +
+		`|agent|tool(?: [\pL\pN_]+)?|function(?: [\pL\pN_]+)?|observation)[^\pL\pN]{0,3}:)`)
+	utterance = regexp.MustCompile(`^[\s\pZ]*(?:\[[\d:. ]+\] ?)?\p{L}[\p{L}\p{M} .'-]{0,30}: (?:[^\s\pZ]+ ){2,}[^\s\pZ]`)
+	// reported opens reported speech; group 1 are the speaker's own words that lead up to it.
+	reported = regexp.MustCompile(`^([^\pL\pN]*(?i:according to|laut|selon|d['’]après|según|secondo|segundo|volgens|по словам)` +
+		`|[^\pL\pN]*(?i:(?:the|a|an|this|that|my|our|his|her|their|some)(?: [\p{L}\p{M}'’-]+){1,4}?|(?-i:\p{Lu}[\p{L}\p{M}]+)|he|she|they) ` +
+		`(?i:says?|said|claims?|claimed|states?|stated|writes|wrote|reports?|reported|told (?:me|us)|ends with)(?i: that)?)` + wordEnds)
+	// aboutUser opens a claim about "the user" in the third person.
+	aboutUser = regexp.MustCompile(`^[^\pL\pN]*(?i:` +
+		`(?:(?:the|this|der|die|dieser|diese|le|la|el|il|lo|este|esta|questo|o|a|de|den)[\s\pZ]+` +
+		`(?:user|nutzer|nutzerin|benutzer|benutzerin|usuario|usuaria|utente|usuário|usuária|gebruiker)` +
+		`|user[\s\pZ]+(?:is|was|has|wants|prefers|lives|works|likes|needs|must)|l['’]utilisateur|l['’]utilisatrice|l['’]utente` +
+		`|användaren|kullanıcı|użytkownik|пользователь|користувач|ο[\s\pZ]+χρήστης|המשתמשת?|المستخدمة?|उपयोगकर्ता|ব্যবহারকারী|பயனர்` +
+		`|მომხმარებელი|օգտատերը|ተጠቃሚው|사용자(?:는|가|의)?)(?:['’]s)?` + wordEnds +
+		`|ผู้ใช้(?:คือ|เป็น|มี|อยู่|อาศัย|ชอบ|ไม่|ต้องการ|แพ้)` +
+		`|(?:这位|该|此)?(?:用户|用戶)(?:现在|現在|已经?|也|都|其实|实际上)?(?:是|在|住|有|喜欢|喜歡|想|希望|要|不|对|對|叫|讨厌|必须|同意|拥有|的(?:名字|地址|家|职业|银行|密码|生日))` +
+		`|(?:この)?ユーザー(?:は|が|には|の(?:名前|住所|家|職業|誕生日)))`)
+	// userThings are nouns before which "user" is no person: "the user manual".
+	userThings = WordSet(`manual manuals guide guides interface interfaces story stories experience account accounts group groups name names
+		research id ids test tests testing testers base data database table tables input settings profile profiles management agent
+		handbook forum meeting conference community flow journey friendliness interviews handbuch oberfläche`)
 )
+
+// wordEnds is the end of a word in any script, as far as a pattern can look behind it.
+const wordEnds = `(?:$|[^\pL\pM\pN])`
 
 // A quotation is somebody's words where it has that many words in small letters, or letters of a script that has none; others may be
 // names and titles.
 const quotedWords, quotedRunes = 3, 10
 
-// Voices parts what somebody said into what they say for themself, and what they pass on of others: quotations, mails, transcripts, code
-// and data, reported speech, and claims about "the user". Every word is in one of the two, in its order.
+// voice says whose word a byte of a text is.
+type voice byte
+
+const (
+	ownWord voice = iota
+	passedOn
+	// claimed is passed on, too: a claim about "the user".
+	claimed
+)
+
+// parted is a text with the voice of each byte, and with blanks in the place of what is passed on.
+type parted struct {
+	said   string
+	voices []voice
+	own    []byte
+}
+
+// Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails, transcripts, code, data,
+// reported speech, and claims about "the user". Every word is in one of the two, in its order.
 func Voices(s string) (own, others string) {
-	var mine, passed strings.Builder
-	pass := func(part string) { passed.WriteString(part + "\n") }
-	if at := given.FindStringSubmatchIndex(s); at != nil {
-		pass(s[at[2]:])
-		s = s[:at[2]]
+	p := part(s)
+	return strings.TrimSpace(string(p.own)), p.of(func(v voice) bool { return v != ownWord })
+}
+
+// Claims returns what a text claims of "the user" in the third person.
+func Claims(s string) string {
+	return part(s).of(func(v voice) bool { return v == claimed })
+}
+
+// OwnWords returns a text of the same length with blanks in the place of what the speaker passes on.
+func OwnWords(s string) string { return string(part(s).own) }
+
+// of joins the runs of bytes of some voices, one a line.
+func (p *parted) of(is func(voice) bool) string {
+	var b strings.Builder
+	for i, v := range p.voices {
+		switch {
+		case is(v):
+			b.WriteByte(p.said[i])
+		case i > 0 && is(p.voices[i-1]):
+			b.WriteByte('\n')
+		}
 	}
-	rest := passedBlock.ReplaceAllStringFunc(s, func(block string) string { pass(block); return "\n" })
-	rest = quotation.ReplaceAllStringFunc(rest, func(q string) string {
-		if strings.TrimSpace(rest) == q || !isSpeech(q) { // a turn that is all quotation has nobody else to be of
-			return q
+	return strings.TrimSpace(b.String())
+}
+
+// pass marks bytes as passed on, with blanks in their place.
+func (p *parted) pass(from, to int, v voice, blank byte) {
+	for i := from; i < to; i++ {
+		p.voices[i], p.own[i] = v, blank
+	}
+}
+
+func part(s string) *parted {
+	p := &parted{s, make([]voice, len(s)), []byte(s)}
+	end := len(s)
+	if at := given.FindStringSubmatchIndex(s); at != nil {
+		end = at[2]
+		p.pass(end, len(s), passedOn, '\n')
+	}
+	for _, at := range passedBlock.FindAllStringIndex(s[:end], -1) {
+		p.pass(at[0], at[1], passedOn, '\n')
+	}
+	p.quotations(string(p.own[:end]))
+	p.lines(string(p.own[:end]))
+	return p
+}
+
+// quotations passes on the quotations of speech. A text that is one quotation has nobody else to be of.
+func (p *parted) quotations(rest string) {
+	for _, at := range quotation.FindAllStringIndex(rest, -1) {
+		q := rest[at[0]:at[1]]
+		if strings.TrimSpace(rest) == q || !isSpeech(q) {
+			continue
 		}
-		end := len(q)
+		to := at[1]
 		if strings.HasPrefix(strings.TrimLeft(q, "(:, \t\n"), "'") {
-			end = strings.LastIndexByte(q, '\'') + 1 // what is behind single marks tells them from apostrophes
+			to = at[0] + strings.LastIndexByte(q, '\'') + 1 // what is behind single marks tells them from apostrophes
 		}
-		pass(q[:end])
-		return " " + q[end:]
-	})
-	lines := strings.Split(rest, "\n")
+		p.pass(at[0], to, passedOn, ' ')
+	}
+}
+
+// lines passes on lines of data and of dialogues, and what others say or claim within the rest.
+func (p *parted) lines(rest string) {
 	utterances := 0
-	for _, l := range lines {
+	for l := range strings.Lines(rest) {
 		if utterance.MatchString(l) {
 			utterances++
 		}
 	}
-	for _, l := range lines {
+	at := 0
+	for l := range strings.Lines(rest) {
 		if passedLine.MatchString(l) || utterances > 1 && utterance.MatchString(l) {
-			pass(l)
+			p.pass(at, at+len(strings.TrimSuffix(l, "\n")), passedOn, ' ')
+		} else {
+			p.passages(l, at)
+		}
+		at += len(l)
+	}
+}
+
+// passages passes on what is reported or claimed in a line that begins at a byte of the text.
+func (p *parted) passages(line string, at int) {
+	claim := false
+	for len(line) > 0 {
+		n, tight := passageEnd(line)
+		c := line[:n]
+		switch lead := reported.FindStringSubmatchIndex(c); {
+		case claim, claims(c):
+			p.pass(at, at+len(strings.TrimRight(c, "\n")), claimed, ' ')
+			claim = tight
+		case lead != nil:
+			p.pass(at+lead[3], at+len(strings.TrimRight(c, "\n")), passedOn, ' ')
+		}
+		line, at = line[n:], at+n
+	}
+}
+
+// claims reports whether a passage opens with a claim about "the user".
+func claims(passage string) bool {
+	at := aboutUser.FindStringIndex(passage)
+	if at == nil {
+		return false
+	}
+	next := strings.TrimLeftFunc(passage[at[1]:], unicode.IsSpace)
+	end := strings.IndexFunc(next, func(r rune) bool { return !unicode.IsLetter(r) })
+	if end < 0 {
+		end = len(next)
+	}
+	return !userThings[strings.ToLower(next[:end])]
+}
+
+// passageEnd returns where the first passage of a line ends: at a mark that ends a sentence, before white space or the end. A claim that
+// follows a mark without white space is a passage, too; tight says that the passage ends so.
+func passageEnd(line string) (end int, tight bool) {
+	for i, r := range line {
+		if i < end || !isTerminal(r) {
 			continue
 		}
-		for _, c := range passage.FindAllString(l, -1) {
-			switch at := reported.FindStringIndex(c); {
-			case aboutUser.MatchString(c):
-				pass(c)
-			case at != nil:
-				mine.WriteString(c[:at[1]] + "\n")
-				pass(c[at[1]:])
-			default:
-				mine.WriteString(c)
+		end = i + utf8.RuneLen(r)
+		for end < len(line) {
+			next, size := utf8.DecodeRuneInString(line[end:])
+			if !isTerminal(next) && !strings.ContainsRune(`)]"'”’»」』`, next) {
+				break
 			}
+			end += size
 		}
-		mine.WriteString("\n")
+		next, _ := utf8.DecodeRuneInString(line[end:])
+		switch {
+		case end == len(line), unicode.IsSpace(next), r > unicode.MaxLatin1 && r != '…':
+			return end, false
+		case claims(line[end:]):
+			return end, true
+		}
 	}
-	return strings.TrimSpace(mine.String()), strings.TrimSpace(passed.String())
+	return len(line), false
+}
+
+// isTerminal reports whether a mark ends sentences in some script.
+func isTerminal(r rune) bool {
+	return r == '.' || r == '!' || r == '?' || r > unicode.MaxLatin1 && unicode.Is(unicode.Sentence_Terminal, r)
 }
 
 // isSpeech tells a quotation of words from one of a name or title.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mneme-memory/mneme/shared/formation/constraint"
+	"github.com/mneme-memory/mneme/shared/formation/guard"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/store/bank"
 	"github.com/mneme-memory/mneme/shared/tenant"
@@ -77,10 +79,10 @@ func (a *Activities) held(ctx context.Context, scope memory.Scope, ids []string)
 	return out, nil
 }
 
-// constraints chooses among all entries of the user that hold. What only an assistant said binds nobody.
+// constraints chooses among all entries of the user that hold. What an assistant or another speaker said, or what the user only passed on,
+// binds nobody.
 func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (constraint.Chosen, error) {
 	var active []memory.Memory
-	var sources []string
 	o := bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}, Limit: bank.MaxLimit}
 	for m, err := range bank.EachMemory(ctx, a.Bank, scope, o) {
 		if err != nil {
@@ -88,22 +90,56 @@ func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (const
 		}
 		active = append(active, m)
 	}
-	active = constraint.Candidates(active)
-	for _, m := range active {
-		sources = append(sources, m.Sources...)
+	candidates := constraint.Candidates(active)
+	if len(candidates) == 0 {
+		return constraint.Choose(nil), nil
 	}
-	slices.Sort(sources)
-	turns, err := a.Bank.Turns(ctx, scope, slices.Compact(sources))
+	turns, err := a.Bank.Turns(ctx, scope, turnsToRead(candidates, active))
 	if err != nil {
 		return constraint.Chosen{}, fmt.Errorf("read turns: %w", err)
 	}
-	said := map[string]bool{}
+	owns := ownerOf(scope, turns)
+	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.Role == memory.RoleAssistant || !owns(t.Speaker) })
+	return constraint.Choose(slices.DeleteFunc(candidates, func(m memory.Memory) bool {
+		return m.Speaker != "" && !owns(m.Speaker) || !guard.IsOwn(m, turns)
+	})), nil
+}
+
+// maxHeard is how many of the newest entries are read for who speaks, beside the candidates.
+const maxHeard = 200
+
+// turnsToRead are the sources of candidates, and of the newest entries.
+func turnsToRead(candidates, active []memory.Memory) []string {
+	var ids []string
+	for _, m := range candidates {
+		ids = append(ids, m.Sources...)
+	}
+	for _, m := range active[max(0, len(active)-maxHeard):] {
+		ids = append(ids, m.Sources...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// ownerOf tells the user's own turns from those of other speakers of a group by the speaker's name: the user is whoever speaks without a
+// name or by the user's id, or else whoever speaks most.
+func ownerOf(scope memory.Scope, turns []memory.Turn) func(speaker string) bool {
+	spoken := map[string]int{}
 	for _, t := range turns {
 		if t.Role != memory.RoleAssistant {
-			said[t.ID] = true
+			spoken[strings.ToLower(t.Speaker)]++
 		}
 	}
-	return constraint.Choose(slices.DeleteFunc(active, func(m memory.Memory) bool {
-		return !slices.ContainsFunc(m.Sources, func(id string) bool { return said[id] })
-	})), nil
+	owner := map[string]bool{"": true, string(memory.RoleUser): true, strings.ToLower(scope.User): true}
+	most, found := "", false
+	for name, n := range spoken {
+		found = found || owner[name]
+		if n > spoken[most] || n == spoken[most] && name < most {
+			most = name
+		}
+	}
+	if !found {
+		owner[most] = true
+	}
+	return func(speaker string) bool { return owner[strings.ToLower(speaker)] }
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mneme-memory/mneme/shared/decision"
 	"github.com/mneme-memory/mneme/shared/formation"
@@ -66,7 +65,7 @@ func (f *Former) quote(turn memory.Turn, behind *before, options *list) []format
 			quotes[0] = f.complete(quotes[0], *behind)
 		}
 	}
-	if caption := text.OneLine(clean(turn.Caption)); caption != "" {
+	if caption := text.OneLine(text.Printable(turn.Caption)); caption != "" {
 		shown := "[shares a photo: " + caption + "]"
 		if n := len(quotes) - 1; n >= 0 && quotes[n].words()+text.CountWords(shown) <= maxQuoteWords {
 			quotes[n].said, quotes[n].asks = quotes[n].said+" "+shown, false
@@ -96,7 +95,7 @@ func (f *Former) clausesOf(turn memory.Turn) []quotation {
 		}
 		out = append(out, q)
 	}
-	for _, b := range text.Blocks(clean(turn.Text)) {
+	for _, b := range text.Blocks(text.Printable(turn.Text)) {
 		switch b.Kind {
 		case text.Code:
 			add("[code: "+shortened(b.Text)+"]", " ", false, true)
@@ -166,7 +165,7 @@ func (f *Former) worthy(quotes []quotation) []quotation {
 
 // complete puts in front of a turn's first quotation the question that it answers, if it needs that to stand alone.
 func (f *Former) complete(q quotation, behind before) quotation {
-	if sentences := f.splitter.Split(clean(behind.Text)); q.words() <= shortAnswer && !alone(q.said) {
+	if sentences := f.splitter.Split(text.Printable(behind.Text)); q.words() <= shortAnswer && !alone(q.said) {
 		if n := len(sentences) - 1; n >= 0 && isQuestion(sentences[n]) {
 			q.said = "[asked: " + sentences[n] + "] " + q.said
 			q.sources = behind.addTo(q.sources)
@@ -202,31 +201,10 @@ func (f *Former) candidate(q quotation, turn memory.Turn) formation.Candidate {
 
 // SpeakerOf is how the speaker of a turn is called: by name, or by role where there is none.
 func SpeakerOf(t memory.Turn) string {
-	if name := text.OneLine(clean(t.Speaker)); name != "" {
+	if name := text.OneLine(text.Printable(t.Speaker)); name != "" {
 		return name
 	}
 	return string(t.Role)
-}
-
-// clean takes control characters, invisible marks and invalid bytes out of what was said. The joiner that emoji are made with stays, and
-// the non-joiner within words of other scripts, which spells them.
-func clean(s string) string {
-	var last rune
-	return strings.Map(func(r rune) rune {
-		behind := last
-		last = r
-		switch {
-		case r == '\u200c' && (unicode.IsLetter(behind) || unicode.IsMark(behind)) && !unicode.Is(unicode.Latin, behind):
-			return r
-		case r == '\n' || r == '\t':
-			return r
-		case r == unicode.ReplacementChar, unicode.IsControl(r), unicode.Is(unicode.Co, r):
-			return ' '
-		case unicode.Is(unicode.Cf, r) && r != '\u200d':
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // annotate puts behind each expression of time the day that it means.

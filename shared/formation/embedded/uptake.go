@@ -71,7 +71,7 @@ func listsBefore(in formation.Session) []*list {
 		if t.Role != memory.RoleAssistant {
 			return
 		}
-		if entries := entriesOf(clean(t.Text)); entries != nil {
+		if entries := entriesOf(text.Printable(t.Text)); entries != nil {
 			latest = &list{before{Turn: t, formed: formed}, entries}
 		}
 	}
@@ -129,7 +129,7 @@ func (l *list) takenUp(said string, near bool) []entry {
 
 // placed returns the entries that are picked by their place in the list.
 func (l *list) placed(said string) []entry {
-	words, known := text.Words(said), text.StemSet(clean(l.Text))
+	words, known := text.Words(said), text.StemSet(text.Printable(l.Text))
 	word := func(i int) string {
 		if i < 0 || i >= len(words) {
 			return ""
@@ -200,7 +200,7 @@ func (l *list) at(mark string) int {
 // named returns the entries that an answer has a word of which no other entry has, if it says too little alone and it is clear which they
 // are.
 func (l *list) named(said string) []entry {
-	language := text.Detect(clean(l.Text), text.English)
+	language := text.Detect(text.Printable(l.Text), text.English)
 	terms := language.SearchTerms(said)
 	if len(terms) > fewStems {
 		return nil

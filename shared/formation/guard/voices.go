@@ -10,6 +10,18 @@ import (
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
+// PassedOn stands between a speaker and words that are not the speaker's own: "Ana passed on: ...".
+const PassedOn = " passed on: "
+
+// maxMarked is how many bytes of a content may stand before PassedOn: the speaker's name.
+const maxMarked = 80
+
+// IsMarked reports whether a content says of itself that it was passed on.
+func IsMarked(content string) bool {
+	at := strings.Index(content, PassedOn)
+	return at >= 0 && at <= maxMarked
+}
+
 // maxDeleted is how many entries one turn may delete. Who tells of their life ends few things at a time.
 const maxDeleted = 3
 
@@ -26,7 +38,9 @@ type voice struct {
 	assistant   bool
 	name        string
 	own, others map[string]bool
-	alone       bool // there are no words of the user's own
+	// claims are the stems of what the turn claims of "the user"; others has them, too.
+	claims map[string]bool
+	alone  bool // there are no words of the user's own
 }
 
 func newVoices(in formation.Bundle) voices {
@@ -35,16 +49,36 @@ func newVoices(in formation.Bundle) voices {
 		v.said[memory.DeriveID(in.Session.Scope, r.Candidate.Sources, r.Candidate.Ordinal)] = r.Candidate
 	}
 	for _, t := range in.Session.Turns {
-		if t.Role == memory.RoleAssistant {
-			v.turns[t.ID] = voice{assistant: true, name: t.Speaker, alone: true}
-			continue
-		}
-		own, others := text.Voices(t.Text)
-		v.turns[t.ID] = voice{
-			name: t.Speaker, own: text.StemSet(own + " " + t.Caption), others: text.StemSet(others), alone: others != "" && own+t.Caption == "",
-		}
+		v.turns[t.ID] = newVoice(t)
 	}
 	return v
+}
+
+func newVoice(t memory.Turn) voice {
+	if t.Role == memory.RoleAssistant {
+		return voice{assistant: true, name: t.Speaker, alone: true}
+	}
+	own, others := text.Voices(t.Text)
+	out := voice{
+		name: t.Speaker, own: text.StemSet(own + " " + t.Caption), others: text.StemSet(others), alone: others != "" && own+t.Caption == "",
+	}
+	if others != "" {
+		out.claims = text.StemSet(text.Claims(t.Text))
+	}
+	return out
+}
+
+// IsOwn reports whether a memory of these turns is the users' own word: no assistant said it, and most of it was not passed on.
+func IsOwn(m memory.Memory, turns []memory.Turn) bool {
+	v := voices{turns: map[string]voice{}, speakers: formation.SpeakerStems(turns)}
+	var sources []string
+	for _, t := range turns {
+		if slices.Contains(m.Sources, t.ID) {
+			v.turns[t.ID], sources = newVoice(t), append(sources, t.ID)
+		}
+	}
+	own, others := v.tellers(sources, m.Content, "")
+	return !v.assistants(sources) && !v.passedOn(sources, m.Content) && (others == 0 || own > others)
 }
 
 // checked has a verdict do only what the voices behind it may.
@@ -202,6 +236,26 @@ func (v voices) othersTell(sources []string, content, before string, ownLimit in
 	return others > 0 && (ownLimit == 0 || own < ownLimit)
 }
 
+// passedOn reports whether a statement is others' word: it has none of the user's own, or at least as many that are claimed of "the user".
+func (v voices) passedOn(sources []string, content string) bool {
+	if v.othersTell(sources, content, "", 1) {
+		return true
+	}
+	own, claimed := 0, 0
+	for _, stem := range text.ContentStems(content) {
+		switch said := func(by func(voice) map[string]bool) bool {
+			return slices.ContainsFunc(sources, func(id string) bool { return by(v.turns[id])[stem] })
+		}; {
+		case v.speakers[stem]:
+		case said(func(t voice) map[string]bool { return t.own }):
+			own++
+		case said(func(t voice) map[string]bool { return t.claims }):
+			claimed++
+		}
+	}
+	return claimed > 0 && claimed >= own
+}
+
 // othersEnd reports whether the end of an entry is others' word: the sources pass something on, and the user's own words name nothing
 // of it.
 func (v voices) othersEnd(sources []string, before string) bool {
@@ -221,14 +275,14 @@ func (v voices) attribute(op *memory.Operation) {
 	if op.New == nil || len(op.Sources) == 0 {
 		return
 	}
-	name, verb := v.turns[op.Sources[0]].name, " passed on: "
+	name, verb := v.turns[op.Sources[0]].name, PassedOn
 	switch assistants := v.assistants(op.Sources); {
 	case assistants && mentions(op.New.Content, name):
 		op.New.Slot = ""
 		return
 	case assistants:
 		verb = " said: "
-	case !v.othersTell(op.Sources, op.New.Content, "", 1):
+	case !v.passedOn(op.Sources, op.New.Content):
 		return
 	}
 	m := *op.New

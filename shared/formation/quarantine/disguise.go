@@ -8,48 +8,125 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mtibben/confusables"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/mneme-memory/mneme/shared/text"
 )
 
 var (
-	lookalikes = strings.NewReplacer("а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "i", "ѕ", "s", "ј", "j",
-		"ο", "o", "α", "a", "ε", "e", "ι", "i", "ν", "v", "А", "A", "Е", "E", "О", "O", "С", "C", "Т", "T", "М", "M", "Н", "H", "К", "K")
-	unleet      = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")
-	spelled     = regexp.MustCompile(`\b(?:\pL[ .-]){3,}\pL\b`)
-	joints      = strings.NewReplacer(" ", "", "-", "", ".", "")
-	encodedWord = regexp.MustCompile(`[A-Za-z0-9+/_=-]{20,}`)
+	unleet  = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")
+	spelled = regexp.MustCompile(`(?:^|[^\pL\pN])(?:\pL[ .-]){3,}\pL(?:$|[^\pL\pN])`)
+	joints  = strings.NewReplacer("-", "", ".", "")
+	gaps    = regexp.MustCompile(`(\pL) (\pL)`)
+	// encodedWord is text in base64 or in hexadecimal digits, which blanks may part.
+	encodedWord = regexp.MustCompile(`(?:[0-9a-fA-F]{2} ){7,}[0-9a-fA-F]{2}|[A-Za-z0-9+/_=-]{20,}`)
 )
 
-// lower takes off invisible marks and the shapes of letters: full width, mathematical, and those of other scripts in a Latin word.
+// latin are the letters that Unicode's table of confusables takes for letters of ASCII, by themselves.
+var latin = sync.OnceValue(func() map[string]rune {
+	out := map[string]rune{}
+	for r := 'a'; r <= 'z'; r++ {
+		out[confusables.Skeleton(string(r))] = r
+	}
+	return out
+})
+
+// lookalike is the letter of ASCII that a letter looks like; itself where it looks like none.
+func lookalike(r rune) rune {
+	if r < utf8.RuneSelf {
+		return r
+	}
+	if known, ok := latin()[confusables.Skeleton(string(r))]; ok {
+		return known
+	}
+	return r
+}
+
+// fold takes accents, invisible marks, capitals and the shapes of letters off a word: full width, mathematical, and look-alikes of other
+// scripts in a word that has Latin letters.
+func fold(word string) string {
+	if isPlain(word) {
+		return strings.ToLower(word)
+	}
+	mixed := false
+	word = strings.Map(func(r rune) rune {
+		if isInvisible(r) || unicode.Is(unicode.Co, r) || unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		mixed = mixed || r < utf8.RuneSelf && unicode.IsLetter(r)
+		return r
+	}, norm.NFKD.String(strings.ToLower(word)))
+	word = strings.ToLower(word)
+	if mixed {
+		word = strings.Map(lookalike, word)
+	}
+	return word
+}
+
+// isPlain reports whether a word is of ASCII.
+func isPlain(word string) bool {
+	for i := range len(word) {
+		if word[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// lower is a text in lower case without invisible marks and look-alikes.
 func lower(s string) string {
+	if isPlain(s) {
+		return strings.ToLower(s)
+	}
 	s = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r) {
+		if isInvisible(r) || unicode.Is(unicode.Co, r) {
 			return -1
 		}
 		return r
 	}, norm.NFKC.String(s))
-	words := strings.SplitAfter(s, " ")
+	words := strings.SplitAfter(strings.ToLower(s), " ")
 	for i, w := range words {
-		if strings.ContainsFunc(w, func(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) }) {
-			words[i] = lookalikes.Replace(w)
+		if !isPlain(w) && strings.ContainsFunc(w, func(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) }) {
+			words[i] = strings.Map(lookalike, w)
 		}
 	}
-	return strings.ToLower(strings.Join(words, ""))
+	return strings.Join(words, "")
+}
+
+// unmixed is a text in which whole words of look-alikes stand among Latin ones, with these words in Latin; "" where there are none.
+func unmixed(s string) string {
+	if isPlain(s) || !strings.ContainsFunc(s, func(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) }) {
+		return ""
+	}
+	out := strings.Map(lookalike, strings.ToLower(s))
+	if out == strings.ToLower(s) {
+		return ""
+	}
+	return out
 }
 
 // hidden reports whether a text says an order when it is read in another way: digits for letters, letter by letter, backwards, or decoded.
 func hidden(said string) bool {
 	plain := lower(said)
-	readings := []string{unleet.Replace(plain), spelled.ReplaceAllStringFunc(plain, joints.Replace), html.UnescapeString(said)}
-	if decoded, err := url.PathUnescape(said); err == nil {
-		readings = append(readings, decoded)
+	readings := []string{unleet.Replace(plain), unmixed(said), html.UnescapeString(said)}
+	if spelled.MatchString(plain) {
+		readings = append(readings, spelled.ReplaceAllStringFunc(plain, func(s string) string {
+			once := gaps.ReplaceAllString(joints.Replace(s), "$1$2")
+			return " " + gaps.ReplaceAllString(once, "$1$2") + " "
+		}))
+	}
+	if strings.Contains(said, "%") {
+		if decoded, err := url.PathUnescape(said); err == nil {
+			readings = append(readings, decoded)
+		}
 	}
 	for _, w := range encodedWord.FindAllString(said, 4) {
+		w = strings.ReplaceAll(w, " ", "")
 		for _, decode := range []func(string) ([]byte, error){
 			base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString, hex.DecodeString,
 		} {
@@ -63,7 +140,7 @@ func hidden(said string) bool {
 		slices.Reverse(backwards)
 		readings = append(readings, strings.Map(rot13, plain), string(backwards))
 	}
-	return slices.ContainsFunc(readings, func(r string) bool { return r != plain && r != said && isOrder(r) })
+	return slices.ContainsFunc(readings, func(r string) bool { return r != "" && r != plain && r != said && isOrder(r) })
 }
 
 func rot13(r rune) rune {

@@ -4,6 +4,7 @@
 package quarantine
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,56 +27,44 @@ const (
 
 // Parts of the patterns. A verb is an order where a clause begins with it, or where somebody is told or asked to.
 const (
-	place = `(?:^|[.!?:;,"“(\]>|#—–\n]\s*|- |\b(?:please|then|(?:you|instructions?|commands?|orders?|allowed) to` +
+	place = `(?:^|[.!?:;,"“(\]>|#—–\n](?: |\t|\n|\pZ)*|- |\b(?:please|then|(?:you|instructions?|commands?|orders?|allowed) to` +
 		`|you (?:must|should|can|may|will|have to)|from now on|next|now|and|so) )(?:(?:please|now|then|also|just|kindly|secretly) )*`
-	undo = `(?:delete|erase|wipe|purge|expunge|retract|overwrite|clear|reset|forget|ignore|disregard|override|bypass|rewrite|replace|remove` +
+	undoVerbs = `(?:delete|erase|wipe|purge|expunge|retract|overwrite|clear|reset|forget|ignore|disregard|override|bypass|rewrite|replace|remove` +
 		`|drop|merge|unlock|export|obey|treat|mark|(?:do not|don['’]t|never) (?:remember|store|save))`
-	keep   = `(?:store|save|set|update|change|add|attach|record|remember|answer|repeat)`
-	undone = `(?:deleted|erased|wiped|void|dropped|overwritten|retracted|removed)`
-	claim  = `\b(?:the|this) user(?:['’]s \w+| (?:has|is|was|lives|works|ever|now|no longer|moved|wants))\b`
+	keepVerbs = `(?:store|save|set|update|change|add|attach|record|remember|answer|repeat)`
+	undone    = `(?:deleted|erased|wiped|void|dropped|overwritten|retracted|removed)`
+	claim     = `\b(?:the|this) user(?:['’]s \w+| (?:has|is|was|lives|works|ever|now|no longer|moved|wants))\b`
 	// operation and operand are the fields of an operation in JSON, in whatever order.
 	operation = `"(?:op|kind|operation|action)"\s*:\s*"(?:add|delete|update|merge|replace|rewrite|overwrite|retract)"`
 	operand   = `"(?:targets?|slot|content|memory(?:_ids?)?|memories)"\s*:`
 	// alone follows a noun that is no part of another: "memory card", "memory game".
 	alone = `(?:$|[^\w\s-]| (?:of|about|on|from|in|that|which|with|for|to|into|so|and|or|you|now|at|as|by|bank|entr|older)\w*)`
-	all   = `(?:(?:all|every|each|any|these|those|other|the|my|your|his|her|previous|earlier|stored|whole|entire|core|old) )+`
+	allOf = `(?:(?:all|every|each|any|these|those|other|the|my|your|his|her|previous|earlier|stored|whole|entire|core|old) )+`
 )
 
 var (
 	// undoing and keeping are what begins orders to take away, and to put in; mine and theirs are what they must speak of.
-	undoing = anyOf(place + undo + `\b`)
-	keeping = anyOf(place + keep + `\b`)
+	undoing = anyOf(place + undoVerbs + `\b`)
+	keeping = anyOf(place + keepVerbs + `\b`)
 	mine    = anyOf(
-		all+`memor(?:y|ies)`+alone, place+undo+` memories(?:$|[.!,;]| (?:of|about|and) )`, `\bmemor(?:y|ies)(?: entries)? (?:of|about) `,
+		allOf+`memor(?:y|ies)`+alone, place+undoVerbs+` memories(?:$|[.!,;]| (?:of|about|and) )`, `\bmemor(?:y|ies)(?: entries)? (?:of|about) `,
 		`\bmemory banks?\b`, `\bof this memory\b`, `\bmemory ?[#\[\d]`, `\bstored (?:\w+ )?\w+`, claim,
 		`\byour (?:\w+ ){0,2}?(?:memory|memories|database|instructions?|rules|guidelines|prompt|operator)\b`,
 		`\b(?:previous|prior|earlier|preceding) (?:\w+ )?(?:instructions?|rules|prompts?)\b`,
 		`\b(?:everything|all|what(?:ever)?|anything)(?: that)? (?:you(?:['’]ve| have)? (?:know|store|remember|save|note|ke)|i say\b)`,
 		`\bentr(?:y|ies) (?:m?\d|of (?:the|this) user|into one)`, `\bevery message as an? (?:instruction|order|command)`,
-		place+undo+` [0-9a-f]{8}-`)
+		place+undoVerbs+` [0-9a-f]{8}-`)
 	theirs = anyOf(
-		`\b(?:for|to|about|of) (?:all|every|each) users?\b`, `\beverybody['’]s profile`, all+`(?:memories|stored)\b`, `\bevery memory\b`,
+		`\b(?:for|to|about|of) (?:all|every|each) users?\b`, `\beverybody['’]s profile`, allOf+`(?:memories|stored)\b`, `\bevery memory\b`,
 		`\byour (?:system )?prompt\b`, `\bas a core fact\b`, `\bwithout telling\b`, `\bwhenever (?:some|any)(?:body|one) asks\b`, claim,
 		`^\W*update [0-9a-f]{8}-`, `\bthis memory\b`)
-	// told are orders by what they speak of, and those of other languages.
+	// told are orders by what they speak of.
 	told = anyOf(
 		`(?:\bstored \w+|\bmemor(?:y|ies)|\b(?:of|for) (?:the|this) user)\b[^.!?]{0,60}\b(?:has|have|is|are|must|shall|should|will)`+
-			`(?: \w+){0,4}? `+undone+`\b`, `\bremoved all memories\b`,
-		`(?:ignoriere|missachte|vergiss)\b.{0,60}(?:anweisungen|regeln)`, `(?:lösche|überschreibe|vergiss)\b.{0,40}(?:erinnerungen|gedächtnis)`,
-		`\b(?:ignore|ignorez|oublie|oubliez) (?:toutes |tes |vos |les )+(?:\pL+ )?(?:instructions|consignes|règles)`,
-		`\b(?:efface|effacez|supprime|supprimez)\b.{0,40}\b(?:souvenirs|mémoire)`,
-		`\b(?:ignora|ignore|olvida|esquece|dimentica)\b.{0,60}\b(?:instrucciones|instruções|istruzioni|reglas|regole)`,
-		`\b(?:borra|elimina|apaga|apague|cancella)\b.{0,40}\b(?:recuerdos|memorias|memórias|ricordi)\b`,
-		`\b(?:negeer|vergeet)\b.{0,60}\binstructies`, `\b(?:wis|verwijder)\b.{0,40}\b(?:herinneringen|geheugen)`,
-		`\b(?:ignorera|radera)\b.{0,60}\b(?:instruktioner|minnen)`, `\b(?:zignoruj|usuń)\b.{0,60}(?:instrukcje|wspomnienia)`,
-		`(?:talimatları|anıları).{0,40}(?:yok say|sil)`, `(?:игнорируй|забудь).{0,60}(?:инструкции|правила)`,
-		`(?:удали|сотри).{0,40}(?:воспоминания|память)`, `忽略.{0,12}(?:指令|指示)`, `删除.{0,16}(?:记忆|回忆)`, `指示.{0,12}無視`, `記憶.{0,12}削除`,
-		`지시.{0,12}무시`, `기억.{0,12}삭제`, `تجاهل.{0,20}التعليمات`, `احذف.{0,20}ذكريات`)
+			`(?: \w+){0,4}? `+undone+`\b`, `\bremoved all memories\b`)
 	// cues are parts of what an order speaks of: a sentence has one, or no pattern is tried on it.
 	cues = words(`memor stored user your bank database instru rule prompt profile previous prior earlier preceding you entr
-		message say whenever telling fact - anweisung regeln erinnerung gedächtnis istruz consign règle souvenir mémoire reglas regole
-		recuerdo memória ricordi herinner geheugen minnen wspomn talimat anıları инструк правил воспомин память 指 忆 憶 지시 기억
-		التعليمات ذكريات`)
+		message say whenever telling fact -`)
 	// operated and framed are the same for operations and frames.
 	operated = words(`= _ "`)
 	framed   = words(`: < [ ## memory operation transcript conversation`)
@@ -86,13 +75,14 @@ var (
 		`\bthe next operation\b`)
 	loaded = anyOf(
 		claim, `\b(?:delet|eras|wip|purg|overwrit|retract|remov|clear|drop|forget)\w*\b.{0,60}\b(?:memor|user|bank|all\b|previous|allerg|stored)`,
-		`\b(?:memory|operation)\b.{0,60}\bdelete`, place+keep+`\b.{0,60}\bas a memory`)
+		`\b(?:memory|operation)\b.{0,60}\bdelete`, place+keepVerbs+`\b.{0,60}\bas a memory`)
 	operations = anyOf(
 		`\b(?:update|delete|clear|overwrite|erase|wipe|reset)_memor(?:y|ies)["(]`, `\b(?:directive|operation)=(?:purge|delete|overwrite)`,
 		`(?:record|memory|store)\w*: ?user\.\w+ ?=`,
 		operation+`(?s:.*)`+operand, operand+`[^{}]*`+operation)
-	sentences = regexp.MustCompile(`[^.!?。！？\n]+`)
-	storied   = regexp.MustCompile(`\b(?:i|we|he|she|they|it|who) (?:\w+ )*$`)
+	storied = anyOf(`\b(?:i|we|he|she|they|it|who) (?:\w+ )*$`)
+	// framed lines begin with a role that commands.
+	commanding = regexp.MustCompile(`(?mi)^[^\pL\pN\n]*(?:system|developer|admin|root)[^\pL\pN\n]*:(.*)$`)
 )
 
 // cueSet are strings of which a text has one, or a pattern that takes long need not be tried on it.
@@ -104,12 +94,26 @@ func (c cueSet) in(said string) bool {
 	return slices.ContainsFunc(c, func(cue string) bool { return strings.Contains(said, cue) })
 }
 
-func anyOf(patterns ...string) *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns, "|")) }
+// unicodeClasses are Go's classes of words and white space, which know ASCII alone, in all scripts. \b stays: the patterns are English, and
+// English words may stand next to letters of a script without spaces.
+var unicodeClasses = strings.NewReplacer(`[^\w\s-]`, `[^\pL\pM\pN_\s\pZ-]`, `\w`, `[\pL\pM\pN_]`, `\W`, `[^\pL\pM\pN_]`, `\s`, `[\s\pZ]`)
 
-// Turns returns why the turns of a session look like an attack, by their ids; those that do not are left out. What assistants say
-// is not looked at: it has no power over what users told. Of what a user passes on of others, only the form of operations is.
-func Turns(turns []memory.Turn) map[string]string {
-	out := map[string]string{}
+func anyOf(patterns ...string) *regexp.Regexp {
+	return regexp.MustCompile(unicodeClasses.Replace(strings.Join(patterns, "|")))
+}
+
+// Found is what looks like an attack in a text.
+type Found struct {
+	// Reason is a word for machines, as memory.Memory.Quarantine has it.
+	Reason string
+	// Held are the clauses that look like it, Rest is the text without them; empty where no words of the speaker's own are left.
+	Held, Rest string
+}
+
+// Turns returns what looks like an attack in the turns of a session, by their ids; turns without are left out. What assistants say
+// is not looked at: it has no power over what users told. Of words that a user passes on, only the form of operations is.
+func Turns(turns []memory.Turn) map[string]Found {
+	out := map[string]Found{}
 	var before []memory.Turn // of the same user, as far as they break off
 	for _, t := range turns {
 		if t.Role == memory.RoleAssistant {
@@ -119,17 +123,27 @@ func Turns(turns []memory.Turn) map[string]string {
 			before = nil
 		}
 		before = append(before[max(0, len(before)-splitTurns+1):], t)
-		if why := reasonOf(t.Text + "\n" + t.Caption); why != "" {
-			out[t.ID] = why
+		if found, ok := inTurn(t); ok {
+			out[t.ID] = found
 			before = nil
 		} else if parts := together(before); parts != nil {
 			for _, p := range parts {
-				out[p.ID] = Order
+				out[p.ID] = Found{Reason: Order, Held: p.Text}
 			}
 			before = nil
 		}
 	}
 	return out
+}
+
+// inTurn finds what looks like an attack in a turn. A caption that does holds the whole turn.
+func inTurn(t memory.Turn) (Found, bool) {
+	if t.Caption != "" {
+		if found, ok := Text(t.Caption); ok {
+			return Found{Reason: found.Reason, Held: t.Text}, true
+		}
+	}
+	return Text(t.Text)
 }
 
 // Entry returns why an entry that came in ready-made looks like an attack, by its content and each turn of the dialogue behind it; empty
@@ -143,8 +157,8 @@ func Entry(m memory.Memory) string {
 		said = append(said, line)
 	}
 	for _, s := range said {
-		if why := reasonOf(s); why != "" {
-			return why
+		if found, ok := Text(s); ok {
+			return found.Reason
 		}
 	}
 	return ""
@@ -170,40 +184,132 @@ func together(turns []memory.Turn) []memory.Turn {
 	return nil
 }
 
-func reasonOf(said string) string {
-	own, _ := text.Voices(said)
+// leastRest is how many words of the speaker's own are worth to be kept apart from an order.
+const leastRest = 2
+
+// Text finds what looks like an attack in what somebody says, clause by clause.
+func Text(said string) (Found, bool) {
 	plain := lower(said)
 	switch {
 	case operated.in(plain) && operations.MatchString(plain), framed.in(plain) && frames.MatchString(plain) && loaded.MatchString(plain):
-		return Frame
-	case isOrder(own):
-		return Order
-	case hidden(own):
-		return Encoded
+		return Found{Reason: Frame, Held: said}, true
+	case strings.Contains(plain, ":") && commands(said):
+		return Found{Reason: Frame, Held: said}, true
 	}
-	return ""
+	own := text.OwnWords(said)
+	all := sentences(own)
+	reason, held := "", make([][2]int, 0, 1)
+	left := 0
+	for _, s := range all {
+		at, why := s.suspect()
+		if why == "" {
+			left += len(s.tokens)
+			continue
+		}
+		reason = cmp.Or(reason, why)
+		for _, t := range s.tokens {
+			if t.from < at {
+				left++
+			}
+		}
+		held = append(held, [2]int{at, s.to})
+	}
+	switch {
+	case reason == "" && len(all) > 1 && hidden(own):
+		return Found{Reason: Encoded, Held: said}, true
+	case reason == "":
+		return Found{}, false
+	case left < leastRest:
+		return Found{Reason: reason, Held: said}, true
+	}
+	return parted(said, reason, held), true
+}
+
+// parted takes the held bytes out of a text.
+func parted(said, reason string, held [][2]int) Found {
+	var rest, odd strings.Builder
+	from := 0
+	for _, h := range held {
+		rest.WriteString(said[from:h[0]])
+		odd.WriteString(said[h[0]:h[1]])
+		from = h[1]
+	}
+	rest.WriteString(said[from:])
+	return Found{Reason: reason, Held: strings.TrimSpace(odd.String()), Rest: strings.TrimRight(strings.TrimSpace(rest.String()), " ,;:–—-")}
+}
+
+// commands reports whether a line in the name of a system is an order, in whatever language.
+func commands(said string) bool {
+	for _, line := range commanding.FindAllStringSubmatch(said, -1) {
+		if isOrder(line[1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// suspect returns where in the text an order begins in a sentence, and the reason to hold it; none where there is no order.
+func (s *sentence) suspect() (at int, reason string) {
+	begin, reason := -1, ""
+	if found, ok := s.order(); ok {
+		begin, reason = s.start(found.token), found.reason
+	} else if place := english(s.text); place >= 0 {
+		if begin, reason = s.from, Order; isPlain(s.text) && len(s.tokens) > 0 {
+			begin = s.start(s.tokenAt(s.from + place))
+		}
+	} else if hidden(s.text) {
+		return s.from, Encoded
+	}
+	if reason == "" {
+		return 0, ""
+	}
+	before := 0
+	for _, t := range s.tokens {
+		if t.from < begin && t.has&(lead|ai|addr|conj|please) == 0 {
+			before++
+		}
+	}
+	if before < leastRest {
+		begin = s.from
+	}
+	return begin, reason
 }
 
 // isOrder reports whether one of the sentences orders the memory about.
 func isOrder(said string) bool {
-	for _, s := range sentences.FindAllString(lower(said), -1) {
-		if !cues.in(s) {
-			continue
-		}
-		if told.MatchString(s) || begins(undoing, s) && mine.MatchString(s) || begins(keeping, s) && theirs.MatchString(s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sentences(said), func(s sentence) bool {
+		_, ok := s.order()
+		return ok || isEnglish(s)
+	})
 }
 
-// begins reports whether an order begins in a sentence that is no tale of what somebody does: "I log in and delete the entries".
-func begins(order *regexp.Regexp, sentence string) bool {
+func isEnglish(s sentence) bool { return english(s.text) >= 0 }
+
+// english returns where an English sentence orders the memory about; -1 where it does not.
+func english(said string) int {
+	s := lower(said)
+	if !cues.in(s) {
+		return -1
+	}
+	if at := told.FindStringIndex(s); at != nil {
+		return at[0]
+	}
+	if at := begins(undoing, s); at >= 0 && mine.MatchString(s) {
+		return at
+	}
+	if at := begins(keeping, s); at >= 0 && theirs.MatchString(s) {
+		return at
+	}
+	return -1
+}
+
+// begins returns where an order begins in a sentence that is no tale of what somebody does: "I log in and delete the entries".
+func begins(order *regexp.Regexp, sentence string) int {
 	for _, at := range order.FindAllStringIndex(sentence, -1) {
 		found := sentence[at[0]:at[1]]
 		if !strings.HasPrefix(found, "and ") && !strings.HasPrefix(found, "so ") || !storied.MatchString(sentence[:at[0]]) {
-			return true
+			return at[0]
 		}
 	}
-	return false
+	return -1
 }

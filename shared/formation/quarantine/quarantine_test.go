@@ -16,7 +16,7 @@ func reasons(texts ...string) []string {
 	found := quarantine.Turns(turns)
 	out := make([]string, len(turns))
 	for i, t := range turns {
-		out[i] = found[t.ID]
+		out[i] = found[t.ID].Reason
 	}
 	return out
 }

@@ -323,3 +323,41 @@ func TestWhatHasALineIsTheChoosersToDecide(t *testing.T) {
 		t.Errorf("by the rules %+v, %v", p, err)
 	}
 }
+
+// A question is answered by what the user told, and by words that the user passed on only where there is nothing else, as passed on.
+func TestAnswersPreferOwnWords(t *testing.T) {
+	said := func(id, content string) memory.Memory {
+		m := mem(id, memory.KindFact, content)
+		m.Speaker, m.ValidFrom = "user", now
+		return m
+	}
+	passed := []memory.Memory{
+		said("a", "My assistant says: the user lives in Overtown."), said("b", "user passed on: The user lives in Rtlville."),
+		said("c", "According to the registry the user lives in Roleville."),
+	}
+	ask := func(memories ...memory.Memory) string {
+		e := recall.Evidence{Query: "Where does the user live?", Now: now, WordBudget: 200, Memories: memories}
+		a, err := embedded.NewGenerator().Answer(t.Context(), scope, e, profile(t, e))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Text
+	}
+	if got := ask(append(slices.Clone(passed), said("d", "I live in Porto."))...); got != `user (2024-04): "I live in Porto." [4]` {
+		t.Errorf("got %s", got)
+	}
+	for i, m := range passed {
+		if got := ask(m); !strings.Contains(got, "user passed on: ") || strings.Count(got, "passed on") != 1 {
+			t.Errorf("%d: got %s", i, got)
+		}
+	}
+}
+
+func TestRecentLinesHaveNoMarksOfDirection(t *testing.T) {
+	e := recall.Evidence{Query: "What is new?", Now: now, WordBudget: 100, Window: []memory.Turn{
+		{ID: "w", Speaker: "Ana", Role: memory.RoleUser, Text: "I moved\u202e to\u2066 Braga\u200b.", Time: now.Add(-time.Minute)},
+	}}
+	if got, want := render(profile(t, e)), "recent: 2024-04-01: Ana: “I moved to Braga.”\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

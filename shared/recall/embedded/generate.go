@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mneme-memory/mneme/shared/conversation"
+	"github.com/mneme-memory/mneme/shared/formation/guard"
 	"github.com/mneme-memory/mneme/shared/memory"
 	"github.com/mneme-memory/mneme/shared/model/wordvector"
 	"github.com/mneme-memory/mneme/shared/recall"
@@ -47,7 +48,8 @@ func NewGenerator() *Generator {
 	return &Generator{table: wordvector.Shipped(), splitter: text.NewSplitter()}
 }
 
-// Answer quotes one to three memories of the profile with their citations, the newest first where what holds now is asked for. It abstains
+// Answer quotes one to three memories of the profile with their citations, the newest first where what holds now is asked for. It prefers
+// the speakers' own words: words that somebody passes on are quoted only where no own words answer, and as passed on. It abstains
 // where none tells enough of what is asked, where what was found is about something else (Best), and where it rather answers the same
 // question about somebody else (Support, or by the lines' words where that is not known): then it has the wrong person, or rests on what
 // that person never said. A request, by who alone talks, gets what the ranker puts first: what it has to respect.
@@ -94,7 +96,7 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 	if e.Support > 0 {
 		least = min(least, supported)
 	}
-	var out []scored
+	var out, passed []scored
 	var best [foreign + 1]float64
 	shared := 0.0
 	for i, m := range cited {
@@ -108,8 +110,15 @@ func (g *Generator) choose(a asked, when bool, e recall.Evidence, cited []memory
 			shared = max(shared, has)
 		}
 		if whose == own && tells >= least {
-			out = append(out, scored{number: i + 1, score: weigh(m, tells, when, i)})
+			if s := (scored{number: i + 1, score: weigh(m, tells, when, i)}); passedOn(m) {
+				passed = append(passed, s)
+			} else {
+				out = append(out, s)
+			}
 		}
+	}
+	if len(out) == 0 {
+		out = passed
 	}
 	if e.Support == 0 && best[own] < best[foreign]+a.margin() && best[foreign] > 0 {
 		return nil
@@ -135,11 +144,23 @@ func weigh(m memory.Memory, tells float64, when bool, rank int) float64 {
 	return score
 }
 
-// sentence is a memory as part of an answer.
+// passedOn reports whether most of a memory is words that its speaker passes on.
+func passedOn(m memory.Memory) bool {
+	if guard.IsMarked(m.Content) {
+		return true
+	}
+	ownWords, others := text.Voices(m.Content)
+	return others != "" && len(text.ContentStems(ownWords)) <= len(text.ContentStems(others))
+}
+
+// sentence is a memory as part of an answer. Words that its speaker passes on are said to be passed on.
 func (g *Generator) sentence(q question, m memory.Memory) string {
 	text := recall.Plain(m.Content)
 	if countWords(text) > maxSaidWords {
 		text = q.extract(sentences(g.splitter, text), maxSaidWords)
+	}
+	if passedOn(m) && !guard.IsMarked(m.Content) {
+		text = cmp.Or(m.Speaker, "The user") + guard.PassedOn + text
 	}
 	if m.Speaker != "" {
 		return dressed(m, text)

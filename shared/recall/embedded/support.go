@@ -48,6 +48,8 @@ func readAsked(r conversation.Reading, when bool, known map[string]bool, usual t
 			switch {
 			case text.IsFiller(p.Text, words, k), known[lower] && w.Capital, when && text.WhenNoun(lower), i > 0 && seen[stem]:
 				continue
+			case namesOwner(words, k): // every memory is of the user
+				continue
 			case weakWords[lower]:
 				weight *= weakWeight
 			}
@@ -59,6 +61,12 @@ func readAsked(r conversation.Reading, when bool, known map[string]bool, usual t
 		a.person = onePerson(r.People, known)
 	}
 	return a
+}
+
+// namesOwner reports whether word k, behind an article, names the user whose memories are asked: "the user", "the user's".
+func namesOwner(words []text.Word, k int) bool {
+	lower := strings.TrimSuffix(words[k].Lower, "'s")
+	return lower == "user" && k > 0 && (words[k-1].Lower == "the" || words[k-1].Lower == "this")
 }
 
 // onePerson is the only one that a text names of those who are known; empty where it names none, or several.
