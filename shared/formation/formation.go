@@ -120,6 +120,8 @@ type Candidate struct {
 	Neighbours int `json:"neighbours,omitempty"`
 	// Vector is the embedding of Content; the extracting activity fills it in.
 	Vector memory.Vector `json:"vector,omitempty"`
+	// Quarantine is the reason to quarantine what comes of the candidate; empty for a candidate that looks like no attack.
+	Quarantine string `json:"quarantine,omitempty"`
 	// Fault, where it is not empty, says what is wrong with what the policy found in Sources: there is no candidate then. It quotes nobody.
 	Fault string `json:"fault,omitempty"`
 }

@@ -35,6 +35,8 @@ var (
 		`|ผู้ใช้(?:คือ|เป็น|มี|อยู่|อาศัย|ชอบ|ไม่|ต้องการ|แพ้)` +
 		`|(?:这位|该|此)?(?:用户|用戶)(?:现在|現在|已经?|也|都|其实|实际上)?(?:是|在|住|有|喜欢|喜歡|想|希望|要|不|对|對|叫|讨厌|必须|同意|拥有|的(?:名字|地址|家|职业|银行|密码|生日))` +
 		`|(?:この)?ユーザー(?:は|が|には|の(?:名前|住所|家|職業|誕生日)))`)
+	// clauseStart is what stands before a clause within a passage.
+	clauseStart = regexp.MustCompile(`[,;:–—(][\s\pZ]+|[，；：、]|(?:^|[\s\pZ])(?i:that|dass|daß|que|che|что|att|dat|że)[\s\pZ]+`)
 	// userThings are nouns before which "user" is no person: "the user manual".
 	userThings = WordSet(`manual manuals guide guides interface interfaces story stories experience account accounts group groups name names
 		research id ids test tests testing testers base data database table tables input settings profile profiles management agent
@@ -77,8 +79,16 @@ func Claims(s string) string {
 	return part(s).of(func(v voice) bool { return v == claimed })
 }
 
-// OwnWords returns a text of the same length with blanks in the place of what the speaker passes on.
-func OwnWords(s string) string { return string(part(s).own) }
+// Unquoted returns a text of the same length with blanks in the place of the words that the speaker passes on; claims about "the user" stay.
+func Unquoted(s string) string {
+	p := part(s)
+	for i, v := range p.voices {
+		if v == claimed {
+			p.own[i] = s[i]
+		}
+	}
+	return string(p.own)
+}
 
 // of joins the runs of bytes of some voices, one a line.
 func (p *parted) of(is func(voice) bool) string {
@@ -162,9 +172,23 @@ func (p *parted) passages(line string, at int) {
 			claim = tight
 		case lead != nil:
 			p.pass(at+lead[3], at+len(strings.TrimRight(c, "\n")), passedOn, ' ')
+		default:
+			if from := claimWithin(c); from >= 0 {
+				p.pass(at+from, at+len(strings.TrimRight(c, "\n")), claimed, ' ')
+			}
 		}
 		line, at = line[n:], at+n
 	}
+}
+
+// claimWithin returns where in a passage a clause claims something of "the user"; -1 where none does.
+func claimWithin(passage string) int {
+	for _, at := range clauseStart.FindAllStringIndex(passage, -1) {
+		if claims(passage[at[1]:]) {
+			return at[1]
+		}
+	}
+	return -1
 }
 
 // claims reports whether a passage opens with a claim about "the user".

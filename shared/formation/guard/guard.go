@@ -1,6 +1,6 @@
 // Package guard stands before every former, whatever its strategy and policy. It protects the bank by what a turn may do, never by how
-// it is put: what an assistant said, and what a user only passes on of others, changes nothing that a user's memory holds, and
-// says whose word it is; and turns that look like an attack are formed apart, are shown nothing, and go into quarantine. No text is
+// it is put. What an assistant said, or a user only passes on, changes nothing that the user's memory holds, and names its speaker. Clauses
+// that look like an attack are formed apart from the rest of their turn, are shown nothing, and go into quarantine. No text is
 // dropped. Nor is an entry added that is there already, word for word, or that is an assistant's echo of what is known.
 package guard
 
@@ -51,20 +51,20 @@ func (f former) Reads() int {
 	return 0
 }
 
-// Extract implements formation.Former. What looks like an attack is extracted apart, so that nothing else is read in its light.
+// Extract implements formation.Former. Clauses that look like an attack are extracted apart, so that nothing else is read in their light.
 func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.Candidate, error) {
-	in.Context = without(in.Context, quarantine.Turns(in.Context)) // nothing is read in their light, either
+	in.Context = harmless(in.Context, quarantine.Turns(in.Context)) // nothing is read in their light, either
 	odd := quarantine.Turns(in.Turns)
 	if len(odd) == 0 {
 		return f.Former.Extract(ctx, in)
 	}
 	rest := in
-	rest.Turns = without(in.Turns, odd)
+	rest.Turns = harmless(in.Turns, odd)
 	out, err := f.Former.Extract(ctx, rest)
 	if err != nil {
 		return nil, err
 	}
-	rest.Turns, rest.Context, rest.Known = only(in.Turns, odd), nil, nil
+	rest.Turns, rest.Context, rest.Known = held(in.Turns, odd), nil, nil
 	apart, err := f.Former.Extract(ctx, rest)
 	wrong := slices.ContainsFunc(apart, func(c formation.Candidate) bool { return c.Fault != "" })
 	if wrong || errors.Is(err, fault.ErrUnusableAnswer) { // an attack must not cost the rest of the session
@@ -72,6 +72,9 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 	}
 	if err != nil {
 		return nil, err
+	}
+	for i := range apart {
+		apart[i].Quarantine = reasonOf(apart[i].Sources, odd)
 	}
 	at := in.Positions()
 	out = append(out, apart...)
@@ -81,11 +84,11 @@ func (f former) Extract(ctx context.Context, in formation.Session) ([]formation.
 
 // Decide implements formation.Former.
 func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verdict, error) {
-	in.Session.Context = without(in.Session.Context, quarantine.Turns(in.Session.Context))
+	in.Session.Context = harmless(in.Session.Context, quarantine.Turns(in.Session.Context))
 	odd := quarantine.Turns(in.Session.Turns)
 	rest := in
-	rest.Session.Turns, rest.Window = without(in.Session.Turns, odd), without(in.Window, quarantine.Turns(in.Window))
-	rest.Related = slices.DeleteFunc(slices.Clone(in.Related), func(r formation.Related) bool { return some(r.Candidate.Sources, odd) })
+	rest.Session.Turns, rest.Window = harmless(in.Session.Turns, odd), harmless(in.Window, quarantine.Turns(in.Window))
+	rest.Related = slices.DeleteFunc(slices.Clone(in.Related), func(r formation.Related) bool { return suspect(r, odd) })
 	var v formation.Verdict
 	if len(rest.Related) > 0 || len(odd) == 0 {
 		var err error
@@ -93,15 +96,63 @@ func (f former) Decide(ctx context.Context, in formation.Bundle) (formation.Verd
 			return v, err
 		}
 		v = newVoices(rest).checked(v, shown(in), in.Core)
+		suspectContents(v.Operations)
 	}
 	if len(rest.Related) < len(in.Related) {
 		apart, err := f.apart(ctx, in, odd)
 		if err != nil {
 			return formation.Verdict{}, err
 		}
-		v.Operations = append(v.Operations, apart...)
+		v.Operations = append(v.Operations, renamed(in.Session.Scope, apart, v.Operations)...)
 	}
 	return v, nil
+}
+
+// suspect reports whether a candidate was made of clauses that look like an attack, or of a turn that has no others.
+func suspect(r formation.Related, odd map[string]quarantine.Found) bool {
+	return r.Candidate.Quarantine != "" || slices.ContainsFunc(r.Candidate.Sources, func(id string) bool {
+		found, ok := odd[id]
+		return ok && found.Rest == ""
+	})
+}
+
+// suspectContents quarantines what a former adds that reads like an attack itself, whatever the turns said: a model may sum an order up.
+func suspectContents(ops []memory.Operation) {
+	for i, op := range ops {
+		if op.Kind != memory.OpAdd || op.New == nil {
+			continue
+		}
+		if found, ok := quarantine.Text(op.New.Content); ok {
+			m := *op.New
+			m.Quarantine = found.Reason
+			ops[i].New = &m
+		}
+	}
+}
+
+// apartFrom is where the ordinals of entries begin that would have the ids of entries of the same turns' harmless clauses.
+const apartFrom = 500
+
+// renamed gives operations other ids where another operation writes an entry by theirs.
+func renamed(scope memory.Scope, ops, others []memory.Operation) []memory.Operation {
+	taken := map[string]bool{}
+	for _, op := range others {
+		if op.New != nil {
+			taken[op.New.ID] = true
+		}
+	}
+	for i, op := range ops {
+		if op.New == nil {
+			continue
+		}
+		for n := apartFrom; taken[ops[i].New.ID]; n++ {
+			m := *op.New
+			m.ID, m.Links = memory.DeriveID(scope, op.Sources, n), nil
+			ops[i].New = &m
+		}
+		taken[ops[i].New.ID] = true
+	}
+	return ops
 }
 
 // maxAsked is how often a former may look something up about an attack.
@@ -111,21 +162,14 @@ var errAsks = errors.New("the former asks for more without end")
 
 // apart decides on what looks like an attack: the former is shown nothing that is known, so that it can name nothing, and what it
 // writes goes into quarantine.
-func (f former) apart(ctx context.Context, in formation.Bundle, odd map[string]string) ([]memory.Operation, error) {
+func (f former) apart(ctx context.Context, in formation.Bundle, odd map[string]quarantine.Found) ([]memory.Operation, error) {
 	b := formation.Bundle{Session: in.Session}
-	sources := map[string]bool{}
-	for id := range odd {
-		sources[id] = true
-	}
 	for _, r := range in.Related {
-		if some(r.Candidate.Sources, odd) {
+		if suspect(r, odd) {
 			b.Related = append(b.Related, formation.Related{Candidate: r.Candidate})
-			for _, id := range r.Candidate.Sources {
-				sources[id] = true
-			}
 		}
 	}
-	b.Session.Turns, b.Session.Context = only(in.Session.Turns, sources), nil
+	b.Session.Turns, b.Session.Context = held(in.Session.Turns, odd), nil
 	for range maxAsked {
 		v, err := f.Former.Decide(ctx, b)
 		if errors.Is(err, fault.ErrUnusableAnswer) || len(v.Failed) > 0 {
@@ -167,14 +211,12 @@ func (f former) asSpoken(in formation.Bundle) []memory.Operation {
 }
 
 // quarantined turns operations into additions of quarantined entries; none builds on another.
-func quarantined(ops []memory.Operation, odd map[string]string) []memory.Operation {
+func quarantined(ops []memory.Operation, odd map[string]quarantine.Found) []memory.Operation {
 	var out []memory.Operation
 	for _, op := range ops {
 		if op.New != nil {
 			op.Kind, op.Targets = memory.OpAdd, nil
-			for _, id := range op.Sources {
-				op.New.Quarantine = max(op.New.Quarantine, odd[id])
-			}
+			op.New.Quarantine = reasonOf(op.Sources, odd)
 			out = append(out, op)
 			continue
 		}
@@ -222,13 +264,41 @@ func targets(ops []memory.Operation) map[string]bool {
 	return out
 }
 
-// only and without choose turns by their ids.
-func only[V any](turns []memory.Turn, of map[string]V) []memory.Turn {
-	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { _, ok := of[t.ID]; return !ok })
+// harmless are the turns without the clauses that look like an attack.
+func harmless(turns []memory.Turn, odd map[string]quarantine.Found) []memory.Turn {
+	var out []memory.Turn
+	for _, t := range turns {
+		if found, ok := odd[t.ID]; ok {
+			if t.Text = found.Rest; t.Text == "" {
+				continue
+			}
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
-func without[V any](turns []memory.Turn, of map[string]V) []memory.Turn {
-	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { _, ok := of[t.ID]; return ok })
+// held are the turns that have such clauses, with these alone. A caption stays with the harmless rest.
+func held(turns []memory.Turn, odd map[string]quarantine.Found) []memory.Turn {
+	var out []memory.Turn
+	for _, t := range turns {
+		if found, ok := odd[t.ID]; ok {
+			if t.Text = found.Held; found.Rest != "" {
+				t.Caption = ""
+			}
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// reasonOf is why what comes of some turns is quarantined.
+func reasonOf(sources []string, odd map[string]quarantine.Found) string {
+	reason := ""
+	for _, id := range sources {
+		reason = max(reason, odd[id].Reason)
+	}
+	return reason
 }
 
 func some[V any](ids []string, of map[string]V) bool {

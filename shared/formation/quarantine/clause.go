@@ -187,18 +187,17 @@ const anywhereShift = 8
 
 // placed reports whether a verb begins a clause, but for words that lead up to an order.
 func (s *sentence) placed(i int) bool {
+	asked := false
 	for j := i; ; j-- {
 		if s.tokens[j].opens {
 			return true
 		}
 		before := s.tokens[j-1]
 		switch {
-		case before.has&(lead|ai|addr|please|when) != 0 && before.has&(self|subj) == 0, before.phrase:
+		case before.has&(lead|ai|addr|please|when|always) != 0 && before.has&(self|subj) == 0, before.phrase:
+			asked = asked || before.has&please != 0
 		case before.has&conj != 0: // "I log in and delete the entries" tells
-			if !s.tells(j - 1) {
-				return true
-			}
-			return false
+			return asked || !s.tells(j-1)
 		default:
 			return false
 		}

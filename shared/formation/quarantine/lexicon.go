@@ -62,6 +62,8 @@ const (
 	thing
 	please
 	as
+	header
+	hiding
 	none
 )
 
@@ -78,7 +80,7 @@ var classes = map[string]class{
 	"memo": memo, "user": user, "ai": ai, "prev": prev, "your": your, "all": all, "above": above, "always": always, "when": when,
 	"asks": asks, "anyone": anyone, "must": must, "reading": reading, "ifai": ifAI, "addr": addr, "secret": secret, "role": role,
 	"jail": jail, "nolimit": noLimit, "trusted": trusted, "best": best, "that": that, "data": data, "code": code, "thing": thing,
-	"please": please, "as": as, "none": none,
+	"please": please, "as": as, "header": header, "hiding": hiding, "none": none,
 }
 
 //go:embed lexicon.txt

@@ -41,7 +41,8 @@ func (s *sentence) order() (finding, bool) {
 				return finding{s.trigger(i), Encoded}, true
 			}
 		}
-		if t.has&ai != 0 && s.addresses(i) || t.begins&jail != 0 && s.jailbreaks(i) {
+		if t.has&ai != 0 && s.addresses(i) || t.begins&jail != 0 && s.jailbreaks(i) || t.begins&secret != 0 && s.hides(i) ||
+			t.begins&header != 0 && s.announces(i) {
 			return finding{s.trigger(i), Order}, true
 		}
 	}
@@ -79,7 +80,7 @@ func (s *sentence) undoes(i, from, end int) bool {
 		case s.owned(k):
 		case t.has&rules != 0 && (s.near(k, 4, 5, prev|your) || t.has&prev != 0):
 			return true
-		case t.has&rules != 0 && s.near(k, 3, 0, all) && s.ends(k):
+		case t.has&rules != 0 && s.near(k, 3, 0, all) && (s.ends(k) || k < i && i-k <= 2):
 			return true
 		}
 	}
@@ -130,7 +131,10 @@ func (s *sentence) plants(i, from, end int) bool {
 			return true
 		}
 	}
-	return s.all&trusted != 0 && !s.within(0, len(s.tokens), self)
+	if s.within(0, len(s.tokens), self) {
+		return false
+	}
+	return s.all&trusted != 0 || s.all&best != 0 && s.all&always != 0 && address.MatchString(s.text)
 }
 
 // opened reports whether a mark stands before one of the tokens from i to k.
@@ -240,6 +244,20 @@ func (s *sentence) commands(i int) bool {
 		}
 	}
 	return false
+}
+
+// hides reports whether a phrase of secrecy keeps something from "the user", always or beside another order.
+func (s *sentence) hides(i int) bool {
+	from := s.placed(i) && !s.asks && s.all&self == 0
+	return from && s.within(i+1, i+6, user) && (s.all&always != 0 || s.within(i, i+4, hiding) || s.commands(i+1))
+}
+
+// announces reports whether a phrase announces rules for a model: "New system instruction: ...".
+func (s *sentence) announces(i int) bool {
+	if s.within(0, i, self|subj) || !s.opened(i+1, i+6) || s.asks {
+		return false
+	}
+	return s.all&(user|always|trusted) != 0 || s.commands(i+1) && s.all&self == 0
 }
 
 // jailbreaks reports whether a phrase makes a model one without rules.

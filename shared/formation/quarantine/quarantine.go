@@ -176,8 +176,7 @@ func breaksOff(said string) bool {
 func together(turns []memory.Turn) []memory.Turn {
 	joined := ""
 	for i := len(turns) - 1; i >= 0; i-- {
-		own, _ := text.Voices(turns[i].Text)
-		if joined = own + " " + joined; i < len(turns)-1 && isOrder(joined) {
+		if joined = text.Unquoted(turns[i].Text) + " " + joined; i < len(turns)-1 && isOrder(joined) {
 			return turns[i:]
 		}
 	}
@@ -196,7 +195,7 @@ func Text(said string) (Found, bool) {
 	case strings.Contains(plain, ":") && commands(said):
 		return Found{Reason: Frame, Held: said}, true
 	}
-	own := text.OwnWords(said)
+	own := text.Unquoted(said)
 	all := sentences(own)
 	reason, held := "", make([][2]int, 0, 1)
 	left := 0
