@@ -146,6 +146,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 			r.degrade(ctx, &out, DialogueUnavailable, err)
 		}
 	}
+	holdBack(&found, places)
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
 		Query: q.Query, Messages: q.Messages, Now: now, Horizon: horizon, Memories: make([]memory.Memory, len(shown)),

@@ -33,6 +33,9 @@ var latin = sync.OnceValue(func() map[string]rune {
 	for r := 'a'; r <= 'z'; r++ {
 		out[confusables.Skeleton(string(r))] = r
 	}
+	for i, r := range []rune("внмткпгшяи") { // small letters that the table compares with capitals alone, or with none
+		out[confusables.Skeleton(string(r))] = rune("bhmtknrwru"[i])
+	}
 	return out
 })
 

@@ -154,14 +154,17 @@ func (s *sentence) dictates(i int, of class) bool {
 			return true
 		}
 	}
+	mine := s.within(i, len(s.tokens), self)
+	if s.within(i+1, i+5, user) && !mine && (account.MatchString(s.text) || address.MatchString(s.text)) {
+		return true
+	}
 	if s.all&(always|when) == 0 {
 		return false
 	}
-	mine := s.within(i, len(s.tokens), self)
 	switch {
 	case account.MatchString(s.text) && !mine, address.MatchString(s.text) && !mine, s.all&trusted != 0 && !mine:
 		return true
-	case of&say != 0 && s.within(i, len(s.tokens), that) && s.within(i, len(s.tokens), best) && !mine:
+	case of&say != 0 && (s.all&always != 0 || s.within(i, len(s.tokens), that)) && s.within(i, len(s.tokens), best) && !mine:
 		return true
 	case of&push != 0 && s.within(i, len(s.tokens), as) && s.within(i, len(s.tokens), best) && !mine:
 		return true
@@ -229,7 +232,7 @@ func (s *sentence) addresses(i int) bool {
 // addressed reports whether a sentence begins with the model that token i names, and a mark follows it.
 func (s *sentence) addressed(i int) bool {
 	for j := range i {
-		if s.tokens[j].has&(addr|lead|all|conj|ai) == 0 && s.tokens[j].word != "note" && s.tokens[j].word != "the" {
+		if s.tokens[j].has&(addr|lead|all|conj|ai|rules) == 0 && s.tokens[j].word != "note" && s.tokens[j].word != "the" {
 			return false
 		}
 	}

@@ -82,7 +82,7 @@ var (
 		operation+`(?s:.*)`+operand, operand+`[^{}]*`+operation)
 	storied = anyOf(`\b(?:i|we|he|she|they|it|who) (?:\w+ )*$`)
 	// framed lines begin with a role that commands.
-	commanding = regexp.MustCompile(`(?mi)^[^\pL\pN\n]*(?:system|developer|admin|root)[^\pL\pN\n]*:(.*)$`)
+	commanding = regexp.MustCompile(`(?mi)^[^\pL\pN\n]*(?:system|developer|admin|root)(?: \pL+){0,2}[^\pL\pN\n]*:(.*)$`)
 )
 
 // cueSet are strings of which a text has one, or a pattern that takes long need not be tried on it.

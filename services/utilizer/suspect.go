@@ -1,0 +1,61 @@
+package utilizer
+
+import (
+	"strings"
+
+	"github.com/mneme-memory/mneme/shared/formation/quarantine"
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// holdBack takes out of the raw words of what is shown, and of the window, the clauses that are quarantined: the guard keeps their entries out
+// of recall, and their words behind another entry of the same turn would come back. An entry that was released keeps them.
+func holdBack(f *found, places []int) {
+	f.turns = harmless(f.turns)
+	for _, i := range places {
+		c := &f.candidates[i]
+		if c.Memory.Quarantine != "" {
+			continue
+		}
+		c.Turns = harmless(c.Turns)
+		c.Memory.Value = harmlessValue(c.Memory.Value)
+	}
+}
+
+// harmless are turns without the clauses that look like an attack, and without those that say nothing else.
+func harmless(turns []memory.Turn) []memory.Turn {
+	odd := quarantine.Turns(turns)
+	if len(odd) == 0 {
+		return turns
+	}
+	var out []memory.Turn
+	for _, t := range turns {
+		if found, ok := odd[t.ID]; ok {
+			if t.Text = found.Rest; t.Text == "" {
+				continue
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// harmlessValue is the dialogue that a memory keeps, likewise.
+func harmlessValue(value string) string {
+	var out strings.Builder
+	for line := range strings.Lines(value) {
+		speaker, said, spoken := strings.Cut(line, ": ")
+		if !spoken {
+			speaker, said = "", line
+		}
+		found, ok := quarantine.Text(said)
+		switch {
+		case !ok:
+			out.WriteString(line)
+		case found.Rest != "" && spoken:
+			out.WriteString(speaker + ": " + found.Rest + "\n")
+		case found.Rest != "":
+			out.WriteString(found.Rest + "\n")
+		}
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
