@@ -2,6 +2,7 @@ package text
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -65,6 +66,14 @@ type parted struct {
 	said   string
 	voices []voice
 	own    []byte
+	// users says that the text may have a claim about "the user".
+	users bool
+}
+
+// userCues are parts of the words for "user" that claims have: a text without one has no claim.
+var userCues = []string{
+	"user", "utzer", "usuari", "usuár", "utent", "utilisat", "gebruiker", "användar", "kullanıcı", "użytkown", "ользователь", "ористувач",
+	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
 }
 
 // Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails, transcripts, code, data,
@@ -112,16 +121,24 @@ func (p *parted) pass(from, to int, v voice, blank byte) {
 }
 
 func part(s string) *parted {
-	p := &parted{s, make([]voice, len(s)), []byte(s)}
+	p := &parted{said: s, voices: make([]voice, len(s)), own: []byte(s)}
+	lower := strings.ToLower(s)
+	p.users = slices.ContainsFunc(userCues, func(cue string) bool { return strings.Contains(lower, cue) })
 	end := len(s)
-	if at := given.FindStringSubmatchIndex(s); at != nil {
-		end = at[2]
-		p.pass(end, len(s), passedOn, '\n')
+	if strings.Contains(s, ":") {
+		if at := given.FindStringSubmatchIndex(s); at != nil {
+			end = at[2]
+			p.pass(end, len(s), passedOn, '\n')
+		}
 	}
-	for _, at := range passedBlock.FindAllStringIndex(s[:end], -1) {
-		p.pass(at[0], at[1], passedOn, '\n')
+	if strings.Contains(s, "\n") || strings.Contains(s, "```") {
+		for _, at := range passedBlock.FindAllStringIndex(s[:end], -1) {
+			p.pass(at[0], at[1], passedOn, '\n')
+		}
 	}
-	p.quotations(string(p.own[:end]))
+	if strings.ContainsAny(s, "\"'“„«「") {
+		p.quotations(string(p.own[:end]))
+	}
 	p.lines(string(p.own[:end]))
 	return p
 }
@@ -145,7 +162,7 @@ func (p *parted) quotations(rest string) {
 func (p *parted) lines(rest string) {
 	utterances := 0
 	for l := range strings.Lines(rest) {
-		if utterance.MatchString(l) {
+		if strings.Contains(l, ": ") && utterance.MatchString(l) {
 			utterances++
 		}
 	}
@@ -164,16 +181,16 @@ func (p *parted) lines(rest string) {
 func (p *parted) passages(line string, at int) {
 	claim := false
 	for len(line) > 0 {
-		n, tight := passageEnd(line)
+		n, tight := p.passageEnd(line)
 		c := line[:n]
 		switch lead := reported.FindStringSubmatchIndex(c); {
-		case claim, claims(c):
+		case claim, p.users && claims(c):
 			p.pass(at, at+len(strings.TrimRight(c, "\n")), claimed, ' ')
 			claim = tight
 		case lead != nil:
 			p.pass(at+lead[3], at+len(strings.TrimRight(c, "\n")), passedOn, ' ')
 		default:
-			if from := claimWithin(c); from >= 0 {
+			if from := p.claimWithin(c); from >= 0 {
 				p.pass(at+from, at+len(strings.TrimRight(c, "\n")), claimed, ' ')
 			}
 		}
@@ -182,7 +199,10 @@ func (p *parted) passages(line string, at int) {
 }
 
 // claimWithin returns where in a passage a clause claims something of "the user"; -1 where none does.
-func claimWithin(passage string) int {
+func (p *parted) claimWithin(passage string) int {
+	if !p.users {
+		return -1
+	}
 	for _, at := range clauseStart.FindAllStringIndex(passage, -1) {
 		if claims(passage[at[1]:]) {
 			return at[1]
@@ -207,7 +227,7 @@ func claims(passage string) bool {
 
 // passageEnd returns where the first passage of a line ends: at a mark that ends a sentence, before white space or the end. A claim that
 // follows a mark without white space is a passage, too; tight says that the passage ends so.
-func passageEnd(line string) (end int, tight bool) {
+func (p *parted) passageEnd(line string) (end int, tight bool) {
 	for i, r := range line {
 		if i < end || !isTerminal(r) {
 			continue
@@ -224,7 +244,7 @@ func passageEnd(line string) (end int, tight bool) {
 		switch {
 		case end == len(line), unicode.IsSpace(next), r > unicode.MaxLatin1 && r != '…':
 			return end, false
-		case claims(line[end:]):
+		case p.users && claims(line[end:]):
 			return end, true
 		}
 	}

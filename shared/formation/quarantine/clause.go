@@ -67,6 +67,8 @@ func read(said string, from int) sentence {
 	for i := 0; i < len(said); {
 		r, size := utf8.DecodeRuneInString(said[i:])
 		switch {
+		case strings.HasPrefix(said[i:], "://"): // the rest of an address has no words
+			i = runEnd(said, i, func(r rune) bool { return !unicode.IsSpace(r) && r < utf8.RuneSelf })
 		case !isWord(r):
 			opens = opens || parts(r, said, i)
 			i += size
@@ -194,7 +196,7 @@ func (s *sentence) placed(i int) bool {
 		}
 		before := s.tokens[j-1]
 		switch {
-		case before.has&(lead|ai|addr|please|when|always) != 0 && before.has&(self|subj) == 0, before.phrase:
+		case before.has&(lead|ai|addr|please|when|always|code) != 0 && before.has&(self|subj) == 0, before.phrase:
 			asked = asked || before.has&please != 0
 		case before.has&conj != 0: // "I log in and delete the entries" tells
 			return asked || !s.tells(j-1)

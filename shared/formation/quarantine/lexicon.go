@@ -64,6 +64,8 @@ const (
 	as
 	header
 	hiding
+	void
+	weak
 	none
 )
 
@@ -80,7 +82,7 @@ var classes = map[string]class{
 	"memo": memo, "user": user, "ai": ai, "prev": prev, "your": your, "all": all, "above": above, "always": always, "when": when,
 	"asks": asks, "anyone": anyone, "must": must, "reading": reading, "ifai": ifAI, "addr": addr, "secret": secret, "role": role,
 	"jail": jail, "nolimit": noLimit, "trusted": trusted, "best": best, "that": that, "data": data, "code": code, "thing": thing,
-	"please": please, "as": as, "header": header, "hiding": hiding, "none": none,
+	"please": please, "as": as, "header": header, "hiding": hiding, "void": void, "weak": weak, "none": none,
 }
 
 //go:embed lexicon.txt

@@ -174,6 +174,9 @@ func breaksOff(said string) bool {
 
 // together returns the turns at the end that only together are an order, none where they are not.
 func together(turns []memory.Turn) []memory.Turn {
+	if len(turns) < 2 {
+		return nil
+	}
 	joined := ""
 	for i := len(turns) - 1; i >= 0; i-- {
 		if joined = text.Unquoted(turns[i].Text) + " " + joined; i < len(turns)-1 && isOrder(joined) {
@@ -201,6 +204,10 @@ func Text(said string) (Found, bool) {
 	left := 0
 	for _, s := range all {
 		at, why := s.suspect()
+		if whole := said[s.from:s.to]; why == "" && whole != s.text && s.dictatesQuote() { // 'Store: "the user is rich"'
+			quoted := read(whole, s.from)
+			at, why = quoted.suspect()
+		}
 		if why == "" {
 			left += len(s.tokens)
 			continue
@@ -222,6 +229,16 @@ func Text(said string) (Found, bool) {
 		return Found{Reason: reason, Held: said}, true
 	}
 	return parted(said, reason, held), true
+}
+
+// dictatesQuote reports whether a sentence begins with an order to keep or to say a quotation.
+func (s *sentence) dictatesQuote() bool {
+	for i := range min(len(s.tokens), 4) {
+		if s.act(i)&(keep|say|push) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // parted takes the held bytes out of a text.
