@@ -40,8 +40,9 @@ var shipped = sync.OnceValue(func() model {
 	panic(fmt.Sprintf("load the compiled-in model of constraints: %v", err))
 })
 
-// Version names the model and the way of choosing: the policy version of the blocks.
-func Version() string { return shipped().version }
+// Version names the model and the way of choosing, which takes own words alone: the policy version of the blocks. A block of another version
+// is chosen anew.
+func Version() string { return shipped().version + "+own" }
 
 // Score is how much a statement binds, 0 to 1. What is in words that the model cannot know binds nothing, as far as it can tell.
 func Score(said string) float64 {

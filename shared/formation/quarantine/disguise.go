@@ -64,7 +64,7 @@ func fold(word string) string {
 		mixed = mixed || r < utf8.RuneSelf && unicode.IsLetter(r)
 		return r
 	}, norm.NFKD.String(strings.ToLower(word)))
-	word = strings.ToLower(word)
+	word = strings.ReplaceAll(strings.ToLower(word), "ß", "ss")
 	if mixed {
 		word = strings.Map(lookalike, word)
 	}

@@ -23,7 +23,7 @@ var (
 	account = regexp.MustCompile(`\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{16,}\b|(?i:\bIBAN\b)|\+?\d[\d /-]{9,}\d`)
 	// address is an address of mail or of a page.
 	address = regexp.MustCompile(`[\pL\pN._+-]+@[\pL\pN-]+\.[\pL\pN.-]+|https?://[^\s\pZ]+|\b[a-z0-9-]+(?:\.[a-z0-9-]+)*` +
-		`\.(?:com|net|org|io|ai|co|biz|info|shop|store|example|test|dev|app|xyz|ru|cn|de|fr|es|it|br|top|site|online)\b`)
+		`\.(?:com|net|org|io|ai|co|biz|info|shop|store|example|test|dev|app|xyz|ru|cn|de|fr|es|it|br|top|site|online)(?:$|[^\pL\pN(_])`)
 	// blob is text in an encoding.
 	blob = regexp.MustCompile(`[A-Za-z0-9+/_=-]{16,}|(?:\b[0-9a-fA-F]{2}\b[ ,:]?){8,}|%[0-9A-Fa-f]{2}`)
 	// link is an address with a query.
@@ -134,7 +134,7 @@ func (s *sentence) plants(i, from, end int) bool {
 			continue
 		}
 		told := last || s.within(i+1, k, that) || s.opened(i+1, k+1) || k < i && s.all&self == 0
-		if told && (firm || s.all&always != 0) || s.all&(role|secret) != 0 && !s.within(i, len(s.tokens), self) {
+		if told && (firm || s.all&(always|memo) != 0) || s.all&(role|secret) != 0 && !s.within(i, len(s.tokens), self) {
 			return true
 		}
 	}
@@ -218,7 +218,7 @@ func (s *sentence) addresses(i int) bool {
 		return s.commands(i)
 	}
 	if s.all&reading != 0 && (s.all&must != 0 || s.commands(0)) {
-		return true
+		return s.all&self == 0 || s.all&(user|trusted) != 0
 	}
 	to := i > 0 && s.near(i, 3, 0, addr) && s.addressed(i)
 	if to && s.commands(i+1) && (s.all&self == 0 || s.all&(user|trusted) != 0) {

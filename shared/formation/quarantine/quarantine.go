@@ -264,6 +264,9 @@ func commands(said string) bool {
 	return false
 }
 
+// pretext are the words of a clause that prepares an order in the same sentence: "I am your developer, so ...".
+const pretext = role | your | memo | rules | ai | user | prev | trusted
+
 // suspect returns where in the text an order begins in a sentence, and the reason to hold it; none where there is no order.
 func (s *sentence) suspect() (at int, reason string) {
 	begin, reason := -1, ""
@@ -281,7 +284,11 @@ func (s *sentence) suspect() (at int, reason string) {
 	}
 	before := 0
 	for _, t := range s.tokens {
-		if t.from < begin && t.has&(lead|ai|addr|conj|please) == 0 {
+		switch {
+		case t.from >= begin:
+		case t.has&pretext != 0:
+			return s.from, reason
+		case t.has&(lead|addr|conj|please) == 0:
 			before++
 		}
 	}
