@@ -7,8 +7,9 @@ import (
 	"github.com/mneme-memory/mneme/shared/memory"
 )
 
-// holdBack takes out of the raw words of what is shown, and of the window, the clauses that are quarantined: the guard keeps their entries out
-// of recall, and their words behind another entry of the same turn would come back. An entry that was released keeps them.
+// holdBack takes out of the raw words of what is shown, and of the window, the clauses that are quarantined: the guard
+// keeps their entries out of recall, and their words behind another entry of the same turn would come back. An entry
+// that was released keeps them.
 func holdBack(f *found, places []int) {
 	f.turns = harmless(f.turns)
 	for _, i := range places {

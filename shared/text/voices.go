@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Patterns of words that a speaker passes on. Go's \b, \s, \w and \W know ASCII alone, so boundaries are written as classes of Unicode.
+// Patterns of words that a speaker passes on. Go's \b, \s, \w and \W know ASCII alone, so boundaries are written as
+// classes of Unicode.
 var (
 	// passedBlock is a fence of code, or the rest of a mail from its header on.
 	passedBlock = regexp.MustCompile("(?s)```.*?(?:```|$)" +
@@ -47,8 +48,8 @@ var (
 // wordEnds is the end of a word in any script, as far as a pattern can look behind it.
 const wordEnds = `(?:$|[^\pL\pM\pN])`
 
-// A quotation is somebody's words where it has that many words in small letters, or letters of a script that has none; others may be
-// names and titles.
+// A quotation is somebody's words where it has that many words in small letters, or letters of a script that has none;
+// others may be names and titles.
 const quotedWords, quotedRunes = 3, 10
 
 // voice says whose word a byte of a text is.
@@ -76,8 +77,9 @@ var userCues = []string{
 	"χρήστης", "משתמש", "مستخدم", "उपयोगकर्ता", "ব্যবহারকারী", "பயனர்", "მომხმარებელი", "գտատեր", "ተጠቃሚ", "사용자", "ผู้ใช้", "用户", "用戶", "ユーザー",
 }
 
-// Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails, transcripts, code, data,
-// reported speech, and claims about "the user". Every word is in one of the two, in its order.
+// Voices parts a text into the speaker's own words and the words that the speaker passes on: quotations, mails,
+// transcripts, code, data, reported speech, and claims about "the user". Every word is in one of the two, in its
+// order.
 func Voices(s string) (own, others string) {
 	p := part(s)
 	return strings.TrimSpace(string(p.own)), p.of(func(v voice) bool { return v != ownWord })
@@ -88,7 +90,8 @@ func Claims(s string) string {
 	return part(s).of(func(v voice) bool { return v == claimed })
 }
 
-// Unquoted returns a text of the same length with blanks in the place of the words that the speaker passes on; claims about "the user" stay.
+// Unquoted returns a text of the same length with blanks in the place of the words that the speaker passes on; claims
+// about "the user" stay.
 func Unquoted(s string) string {
 	p := part(s)
 	for i, v := range p.voices {
@@ -225,8 +228,8 @@ func claims(passage string) bool {
 	return !userThings[strings.ToLower(next[:end])]
 }
 
-// passageEnd returns where the first passage of a line ends: at a mark that ends a sentence, before white space or the end. A claim that
-// follows a mark without white space is a passage, too; tight says that the passage ends so.
+// passageEnd returns where the first passage of a line ends: at a mark that ends a sentence, before white space or the
+// end. A claim that follows a mark without white space is a passage, too; tight says that the passage ends so.
 func (p *parted) passageEnd(line string) (end int, tight bool) {
 	for i, r := range line {
 		if i < end || !isTerminal(r) {

@@ -26,9 +26,10 @@ type coreInput struct {
 	now     time.Time
 }
 
-// keepCore chooses the core block anew where what was written may change it, and returns what changed; a strategy that writes the block
-// itself is left to that. The block is a function of the entries that hold, so a repeated or late call comes to the same; what an earlier
-// attempt of the same step wrote is returned again, as it may have ended before that was announced.
+// keepCore chooses the core block anew where what was written may change it, and returns what changed; a strategy that
+// writes the block itself is left to that. The block is a function of the entries that hold, so a repeated or late
+// call comes to the same; what an earlier attempt of the same step wrote is returned again, as it may have ended
+// before that was announced.
 func (a *Activities) keepCore(ctx context.Context, in coreInput) ([]memory.Change, error) {
 	if tenant.Strategy(in.strategy).WritesCore() {
 		return nil, nil
@@ -79,8 +80,8 @@ func (a *Activities) held(ctx context.Context, scope memory.Scope, ids []string)
 	return out, nil
 }
 
-// constraints chooses among all entries of the user that hold. What an assistant or another speaker said, or what the user only passed on,
-// binds nobody.
+// constraints chooses among all entries of the user that hold. What an assistant or another speaker said, or what the
+// user only passed on, binds nobody.
 func (a *Activities) constraints(ctx context.Context, scope memory.Scope) (constraint.Chosen, error) {
 	var active []memory.Memory
 	o := bank.ListOptions{Statuses: []memory.Status{memory.StatusActive}, Limit: bank.MaxLimit}
@@ -121,8 +122,8 @@ func turnsToRead(candidates, active []memory.Memory) []string {
 	return slices.Compact(ids)
 }
 
-// ownerOf tells the user's own turns from those of other speakers of a group by the speaker's name: the user is whoever speaks without a
-// name or by the user's id, or else whoever speaks most.
+// ownerOf tells the user's own turns from those of other speakers of a group by the speaker's name: the user is
+// whoever speaks without a name or by the user's id, or else whoever speaks most.
 func ownerOf(scope memory.Scope, turns []memory.Turn) func(speaker string) bool {
 	spoken := map[string]int{}
 	for _, t := range turns {

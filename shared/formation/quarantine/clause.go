@@ -31,7 +31,8 @@ type sentence struct {
 	all class
 }
 
-// sentences takes a text apart. A mark ends a sentence before white space or the end; those of scripts without spaces always do.
+// sentences takes a text apart. A mark ends a sentence before white space or the end; those of scripts without spaces
+// always do.
 func sentences(s string) []sentence {
 	var out []sentence
 	from := 0

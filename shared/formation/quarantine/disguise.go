@@ -50,8 +50,8 @@ func lookalike(r rune) rune {
 	return r
 }
 
-// fold takes accents, invisible marks, capitals and the shapes of letters off a word: full width, mathematical, and look-alikes of other
-// scripts in a word that has Latin letters.
+// fold takes accents, invisible marks, capitals and the shapes of letters off a word: full width, mathematical, and
+// look-alikes of other scripts in a word that has Latin letters.
 func fold(word string) string {
 	if isPlain(word) {
 		return strings.ToLower(word)
@@ -101,7 +101,8 @@ func lower(s string) string {
 	return strings.Join(words, "")
 }
 
-// unmixed is a text in which whole words of look-alikes stand among Latin ones, with these words in Latin; "" where there are none.
+// unmixed is a text in which whole words of look-alikes stand among Latin ones, with these words in Latin; "" where
+// there are none.
 func unmixed(s string) string {
 	if isPlain(s) || !strings.ContainsFunc(s, func(r rune) bool { return r < utf8.RuneSelf && unicode.IsLetter(r) }) {
 		return ""
@@ -113,7 +114,8 @@ func unmixed(s string) string {
 	return out
 }
 
-// hidden reports whether a text says an order when it is read in another way: digits for letters, letter by letter, backwards, or decoded.
+// hidden reports whether a text says an order when it is read in another way: digits for letters, letter by letter,
+// backwards, or decoded.
 func hidden(said string) bool {
 	plain := lower(said)
 	readings := []string{unleet.Replace(plain), unmixed(said), html.UnescapeString(said)}

@@ -154,7 +154,8 @@ func (s *sentence) opened(i, k int) bool {
 	return false
 }
 
-// dictates finds an answer that is nobody's preference: on a condition that "the user" meets, or always, with an account or an address.
+// dictates finds an answer that is nobody's preference: on a condition that "the user" meets, or always, with an
+// account or an address.
 func (s *sentence) dictates(i int, of class) bool {
 	for k, t := range s.tokens {
 		if t.begins&when != 0 && s.within(k, len(s.tokens), user) && s.within(k, len(s.tokens), asks) && s.asked(k, i) {
@@ -180,7 +181,8 @@ func (s *sentence) dictates(i int, of class) bool {
 	return of&push != 0 && s.all&always != 0 && s.within(i, len(s.tokens), user|anyone) && !mine
 }
 
-// asked reports whether the condition that token k begins is that "the user" asks, and the verb i tells what to answer.
+// asked reports whether the condition that token k begins is that "the user" asks, and the verb i tells what to
+// answer.
 func (s *sentence) asked(k, i int) bool {
 	who, asking := false, false
 	for j := k; j < len(s.tokens); j++ {
@@ -317,7 +319,8 @@ func (s *sentence) linked() (finding, bool) {
 	return finding{}, false
 }
 
-// plantsByLink reports whether the value of a link's query is an order. Whoever searches for words writes no clause with "that".
+// plantsByLink reports whether the value of a link's query is an order. Whoever searches for words writes no clause
+// with "that".
 func plantsByLink(value string) bool {
 	for _, q := range sentences(value) {
 		if _, ok := q.order(); ok || isEnglish(q) {

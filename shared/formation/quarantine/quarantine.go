@@ -1,6 +1,7 @@
-// Package quarantine recognises what looks like an attack on the memory: orders to the memory or to a model about what is remembered.
-// It protects nothing by itself and drops nothing: what it recognises is formed apart and kept out of recall until somebody has
-// looked at it. It is therefore made to be right when it speaks, and may miss what it does not know.
+// Package quarantine recognises what looks like an attack on the memory: orders to the memory or to a model about what
+// is remembered. It protects nothing by itself and drops nothing: what it recognises is formed apart and kept out of
+// recall until somebody has looked at it. It is therefore made to be right when it speaks, and may miss what it does
+// not know.
 package quarantine
 
 import (
@@ -43,7 +44,8 @@ const (
 )
 
 var (
-	// undoing and keeping are what begins orders to take away, and to put in; mine and theirs are what they must speak of.
+	// undoing and keeping are what begins orders to take away, and to put in; mine and theirs are what they must speak
+	// of.
 	undoing = anyOf(place + undoVerbs + `\b`)
 	keeping = anyOf(place + keepVerbs + `\b`)
 	mine    = anyOf(
@@ -68,7 +70,8 @@ var (
 	// operated and framed are the same for operations and frames.
 	operated = words(`= _ "`)
 	framed   = words(`: < [ ## memory operation transcript conversation`)
-	// frames are what a prompt is framed with, loaded what makes one of them an attack; operations are what only a memory's protocol has.
+	// frames are what a prompt is framed with, loaded what makes one of them an attack; operations are what only a
+	// memory's protocol has.
 	frames = anyOf(
 		`(?:^|\n)\W*(?:system|assistant|developer)\W*:`, `<\|`, `\[/?(?:inst|system|memory_update)\]`, `</?(?:data|system|memory|invoke)\b`,
 		`#{2,} ?(?:instruction|system)`, `\bend of (?:transcript|conversation)\b`, `\bmemory correction\b`, `\bnote to the memory\b`,
@@ -94,8 +97,8 @@ func (c cueSet) in(said string) bool {
 	return slices.ContainsFunc(c, func(cue string) bool { return strings.Contains(said, cue) })
 }
 
-// unicodeClasses are Go's classes of words and white space, which know ASCII alone, in all scripts. \b stays: the patterns are English, and
-// English words may stand next to letters of a script without spaces.
+// unicodeClasses are Go's classes of words and white space, which know ASCII alone, in all scripts. \b stays: the
+// patterns are English, and English words may stand next to letters of a script without spaces.
 var unicodeClasses = strings.NewReplacer(`[^\w\s-]`, `[^\pL\pM\pN_\s\pZ-]`, `\w`, `[\pL\pM\pN_]`, `\W`, `[^\pL\pM\pN_]`, `\s`, `[\s\pZ]`)
 
 func anyOf(patterns ...string) *regexp.Regexp {
@@ -106,12 +109,14 @@ func anyOf(patterns ...string) *regexp.Regexp {
 type Found struct {
 	// Reason is a word for machines, as memory.Memory.Quarantine has it.
 	Reason string
-	// Held are the clauses that look like it, Rest is the text without them; empty where no words of the speaker's own are left.
+	// Held are the clauses that look like it, Rest is the text without them; empty where no words of the speaker's own
+	// are left.
 	Held, Rest string
 }
 
-// Turns returns what looks like an attack in the turns of a session, by their ids; turns without are left out. What assistants say
-// is not looked at: it has no power over what users told. Of words that a user passes on, only the form of operations is.
+// Turns returns what looks like an attack in the turns of a session, by their ids; turns without are left out. What
+// assistants say is not looked at: it has no power over what users told. Of words that a user passes on, only the form
+// of operations is.
 func Turns(turns []memory.Turn) map[string]Found {
 	out := map[string]Found{}
 	var before []memory.Turn // of the same user, as far as they break off
@@ -146,8 +151,8 @@ func inTurn(t memory.Turn) (Found, bool) {
 	return Text(t.Text)
 }
 
-// Entry returns why an entry that came in ready-made looks like an attack, by its content and each turn of the dialogue behind it; empty
-// where it does not.
+// Entry returns why an entry that came in ready-made looks like an attack, by its content and each turn of the
+// dialogue behind it; empty where it does not.
 func Entry(m memory.Memory) string {
 	said := []string{m.Content}
 	for line := range strings.Lines(m.Value) {
@@ -267,7 +272,8 @@ func commands(said string) bool {
 // pretext are the words of a clause that prepares an order in the same sentence: "I am your developer, so ...".
 const pretext = role | your | memo | rules | ai | user | prev | trusted
 
-// suspect returns where in the text an order begins in a sentence, and the reason to hold it; none where there is no order.
+// suspect returns where in the text an order begins in a sentence, and the reason to hold it; none where there is no
+// order.
 func (s *sentence) suspect() (at int, reason string) {
 	begin, reason := -1, ""
 	if found, ok := s.order(); ok {
@@ -326,7 +332,8 @@ func english(said string) int {
 	return -1
 }
 
-// begins returns where an order begins in a sentence that is no tale of what somebody does: "I log in and delete the entries".
+// begins returns where an order begins in a sentence that is no tale of what somebody does: "I log in and delete the
+// entries".
 func begins(order *regexp.Regexp, sentence string) int {
 	for _, at := range order.FindAllStringIndex(sentence, -1) {
 		found := sentence[at[0]:at[1]]
