@@ -124,7 +124,9 @@ func (in EditInput) entry(kind memory.Kind) *memory.Memory {
 }
 
 // suspect is why the turn looks like an attack on the memory; empty where it does not.
-func (in EditInput) suspect() string { return quarantine.Turns([]memory.Turn{in.Turn})[in.Turn.ID].Reason }
+func (in EditInput) suspect() string {
+	return quarantine.Turns([]memory.Turn{in.Turn})[in.Turn.ID].Reason
+}
 
 // addition adds the entry; into quarantine, as all that looks like an attack.
 func (in EditInput) addition() memory.Operation {
