@@ -197,7 +197,7 @@ func (s *sentence) placed(i int) bool {
 		}
 		before := s.tokens[j-1]
 		switch {
-		case before.has&(lead|ai|addr|please|when|always|code) != 0 && before.has&(self|subj) == 0, before.phrase:
+		case before.has&(lead|ai|ifAI|addr|please|when|always|code) != 0 && before.has&(self|subj) == 0, before.phrase:
 			asked = asked || before.has&please != 0
 		case before.has&conj != 0: // "I log in and delete the entries" tells
 			return asked || !s.tells(j-1)
