@@ -131,6 +131,11 @@ func TestSessionEventRoundTrip(t *testing.T) {
 	for name, e := range map[string]contract.SessionEvent{
 		"turn": {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleAssistant, Text: "Olá",
 			Caption: "a kite", Time: now}},
+		"attributes": {Envelope: envelope(), Turn: &memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "Olá",
+			Time: now, Attributes: memory.Attributes{
+				Metadata: map[string]any{"colour": "red", "n": -0.5, "tags": []any{"a", true}, "in": map[string]any{"x": nil}},
+				AgentID:  "a1", AppID: "app", RunID: "r1",
+			}}},
 		"closed": {Envelope: envelope(), ClosedAt: now},
 		"erased": {Envelope: ofUser(), ErasedAt: now},
 	} {
@@ -147,7 +152,7 @@ func TestSessionEventRoundTrip(t *testing.T) {
 				(got.Turn == nil) != (e.Turn == nil) {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
-			if got.Turn != nil && *got.Turn != *e.Turn {
+			if got.Turn != nil && !reflect.DeepEqual(got.Turn, e.Turn) {
 				t.Fatalf("turn %+v, want %+v", *got.Turn, *e.Turn)
 			}
 		})
@@ -156,7 +161,8 @@ func TestSessionEventRoundTrip(t *testing.T) {
 
 func TestSalientEventRoundTrip(t *testing.T) {
 	d := memory.SaliencyDecision{Score: 0.7, Threshold: 0.4, PolicyVersion: "p1", DecidedAt: now}
-	turn := memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "secret words", Time: now}
+	turn := memory.Turn{ID: "t1", SessionID: "s1", Speaker: "Ana", Role: memory.RoleUser, Text: "secret words", Time: now,
+		Attributes: memory.Attributes{Metadata: map[string]any{"colour": "red"}, AgentID: "a1"}}
 	kept := d
 	kept.Salient = true
 	gated, marked, off := d, d, kept
@@ -184,7 +190,7 @@ func TestSalientEventRoundTrip(t *testing.T) {
 				!got.ErasedAt.Equal(e.ErasedAt) || got.Decision != e.Decision {
 				t.Fatalf("got %+v, want %+v", got, e)
 			}
-			if e.Dropped != nil && *got.Dropped != *e.Dropped {
+			if e.Dropped != nil && !reflect.DeepEqual(got.Dropped, e.Dropped) {
 				t.Errorf("dropped %+v, want %+v", *got.Dropped, *e.Dropped)
 			}
 		})

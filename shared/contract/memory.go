@@ -56,6 +56,7 @@ func MemoryToProto(m memory.Memory) *mnemev1.Memory {
 		PredecessorIds: m.Predecessors, LinkedIds: m.Links, SourceTurnIds: m.Sources, SessionId: m.SessionID,
 		Strategy: m.Strategy, PolicyVersion: m.PolicyVersion, OperationId: m.OperationID, TraceId: m.TraceID,
 		Quarantine: m.Quarantine,
+		Metadata:   structOf(m.Metadata), AgentId: m.AgentID, AppId: m.AppID, RunId: m.RunID, AliasOf: m.AliasOf,
 	}
 	if !m.EventTime.Time.IsZero() {
 		p.EventTime = &mnemev1.EventTime{

@@ -48,13 +48,13 @@ func DecodeSalientEvent(key, value []byte, now time.Time) (SalientEvent, error) 
 	switch ev := p.GetEvent().(type) {
 	case *mnemev1.SalientEvent_Turn:
 		var t memory.Turn
-		t, err = turnFrom(ev.Turn.GetTurn(), e.SessionID, now)
+		t, err = saidTurn(ev.Turn.GetTurn(), e.SessionID, now)
 		e.Turn, e.Decision = &t, decisionFrom(ev.Turn.GetDecision(), true)
 	case *mnemev1.SalientEvent_Dropped:
 		e.Dropped = &memory.Turn{ID: ev.Dropped.GetTurnId(), SessionID: e.SessionID, Time: ev.Dropped.GetTime().AsTime()}
 		if said := ev.Dropped.GetTurn(); said != nil {
 			var t memory.Turn
-			t, err = turnFrom(said, e.SessionID, now)
+			t, err = saidTurn(said, e.SessionID, now)
 			e.Dropped = &t
 		}
 		e.Decision = decisionFrom(ev.Dropped.GetDecision(), false)

@@ -47,6 +47,9 @@ func DecodeSessionEvent(key, value []byte, now time.Time) (SessionEvent, error) 
 		if err = checkNewIDs(e.Envelope); err == nil {
 			t, err = newTurnFrom(ev.Turn, e.SessionID, now)
 		}
+		if err == nil {
+			err = checkNoAlias(t)
+		}
 		e.Turn = &t
 	case *mnemev1.SessionEvent_SessionClosed:
 		e.ClosedAt, err = timeOf("session_closed.time", ev.SessionClosed.GetTime(), now)
@@ -109,10 +112,27 @@ func newTurnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn,
 	return t, memory.ValidNewID("turn.turn_id", t.ID, memory.MaxIDBytes)
 }
 
+// saidTurn converts and checks a turn of an event, which names no other identifier of a memory.
+func saidTurn(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
+	t, err := turnFrom(p, sessionID, now)
+	if err != nil {
+		return t, err
+	}
+	return t, checkNoAlias(t)
+}
+
+// checkNoAlias refuses another identifier of a memory, which comes with a request to update it alone.
+func checkNoAlias(t memory.Turn) error {
+	if t.AliasOf != "" {
+		return fault.Terminal("turn.alias_of", "is set, want it in UpdateMemory alone")
+	}
+	return nil
+}
+
 func turnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, error) {
 	t := memory.Turn{
 		ID: p.GetTurnId(), SessionID: sessionID, Speaker: p.GetSpeaker(),
-		Text: p.GetText(), Caption: p.GetCaption(), Role: roleFrom(p.GetRole()),
+		Text: p.GetText(), Caption: p.GetCaption(), Role: roleFrom(p.GetRole()), Attributes: attributesFrom(p),
 	}
 	if err := memory.ValidText("turn.turn_id", t.ID, memory.MaxIDBytes); err != nil {
 		return t, err
@@ -131,6 +151,9 @@ func turnFrom(p *mnemev1.Turn, sessionID string, now time.Time) (memory.Turn, er
 			return t, err
 		}
 	}
+	if err := t.Attributes.Validate("turn."); err != nil {
+		return t, err
+	}
 	var err error
 	t.Time, err = timeOf("turn.time", p.GetTime(), now)
 	return t, err
@@ -141,6 +164,7 @@ func TurnToProto(t memory.Turn) *mnemev1.Turn {
 	return &mnemev1.Turn{
 		TurnId: t.ID, Speaker: t.Speaker, Role: roleTo(t.Role),
 		Text: t.Text, Caption: t.Caption, Time: stamp(t.Time),
+		Metadata: structOf(t.Metadata), AgentId: t.AgentID, AppId: t.AppID, RunId: t.RunID, AliasOf: t.AliasOf,
 	}
 }
 

@@ -45,6 +45,7 @@ type Turn struct {
 	Time      time.Time `json:"time"`
 	// Saliency is what the filter made of it; zero where that is not known.
 	Saliency SaliencyDecision `json:"saliency,omitzero"`
+	Attributes
 }
 
 // SameAs reports whether both turns say the same in the same session: what a turn's id, unique per user, stands for.
@@ -167,6 +168,8 @@ type Memory struct {
 	SpanID string `json:"span_id,omitempty"`
 	// Vector is the embedding of Content. Stores keep it; reads leave it nil unless asked.
 	Vector Vector `json:"vector,omitempty"`
+	// Attributes are those of the turns that it was made from: of two values the newer turn's; a new version keeps its predecessors'.
+	Attributes
 }
 
 // SessionRecord says how far a session has been consolidated.

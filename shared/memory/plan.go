@@ -164,6 +164,11 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 		m.Status = StatusQuarantined
 		p.write.Retire = sortedUnique(append(p.write.Retire, op.Sources...))
 	}
+	var before Attributes
+	for _, pre := range slices.SortedStableFunc(slices.Values(predecessors), olderFirst) {
+		before = before.overlaid(pre.Attributes)
+	}
+	m.Attributes = before.overlaid(m.Attributes).settled()
 	for _, pre := range predecessors {
 		m.Predecessors = append(m.Predecessors, pre.ID)
 		if !op.Anew {
@@ -180,6 +185,8 @@ func (p *planner) put(op Operation, operationID string, predecessors []*Memory) 
 	p.known[m.ID] = &m
 	return nil
 }
+
+func olderFirst(a, b *Memory) int { return a.ValidFrom.Compare(b.ValidFrom) }
 
 // release ends the targets' quarantine.
 func (p *planner) release(targets []*Memory, operationID string) {

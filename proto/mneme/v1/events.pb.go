@@ -12,6 +12,7 @@ package mnemev1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -153,6 +154,8 @@ type SessionEvent struct {
 	UserId string `protobuf:"bytes,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The conversation; 1 to 128 bytes, of a turn as of user_id. Empty for user_erased.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Closes the session when nothing is added to it for so long; absent for a session that only an event closes.
+	IdleAfter *durationpb.Duration `protobuf:"bytes,7,opt,name=idle_after,json=idleAfter,proto3" json:"idle_after,omitempty"`
 	// What happened.
 	//
 	// Types that are valid to be assigned to Event:
@@ -228,6 +231,13 @@ func (x *SessionEvent) GetSessionId() string {
 		return x.SessionId
 	}
 	return ""
+}
+
+func (x *SessionEvent) GetIdleAfter() *durationpb.Duration {
+	if x != nil {
+		return x.IdleAfter
+	}
+	return nil
 }
 
 func (x *SessionEvent) GetEvent() isSessionEvent_Event {
@@ -1211,14 +1221,16 @@ var File_mneme_v1_events_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"\x15mneme/v1/events.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/memory.proto\"\xcf\x02\n" +
+	"\x15mneme/v1/events.proto\x12\bmneme.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/memory.proto\"\x89\x03\n" +
 	"\fSessionEvent\x12%\n" +
 	"\x0eschema_version\x18\x01 \x01(\rR\rschemaVersion\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x1b\n" +
 	"\ttenant_id\x18\x03 \x01(\tR\btenantId\x12\x17\n" +
 	"\auser_id\x18\x04 \x01(\tR\x06userId\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x05 \x01(\tR\tsessionId\x12$\n" +
+	"session_id\x18\x05 \x01(\tR\tsessionId\x128\n" +
+	"\n" +
+	"idle_after\x18\a \x01(\v2\x19.google.protobuf.DurationR\tidleAfter\x12$\n" +
 	"\x04turn\x18\n" +
 	" \x01(\v2\x0e.mneme.v1.TurnH\x00R\x04turn\x12@\n" +
 	"\x0esession_closed\x18\v \x01(\v2\x17.mneme.v1.SessionClosedH\x00R\rsessionClosed\x127\n" +
@@ -1340,38 +1352,40 @@ var file_mneme_v1_events_proto_goTypes = []any{
 	(*Feedback)(nil),              // 10: mneme.v1.Feedback
 	(*DeadLetter)(nil),            // 11: mneme.v1.DeadLetter
 	(*Header)(nil),                // 12: mneme.v1.Header
-	(*Turn)(nil),                  // 13: mneme.v1.Turn
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(Operation)(0),                // 15: mneme.v1.Operation
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(*Turn)(nil),                  // 14: mneme.v1.Turn
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(Operation)(0),                // 16: mneme.v1.Operation
 }
 var file_mneme_v1_events_proto_depIdxs = []int32{
-	13, // 0: mneme.v1.SessionEvent.turn:type_name -> mneme.v1.Turn
-	4,  // 1: mneme.v1.SessionEvent.session_closed:type_name -> mneme.v1.SessionClosed
-	3,  // 2: mneme.v1.SessionEvent.user_erased:type_name -> mneme.v1.UserErased
-	14, // 3: mneme.v1.UserErased.time:type_name -> google.protobuf.Timestamp
-	14, // 4: mneme.v1.SessionClosed.time:type_name -> google.protobuf.Timestamp
-	6,  // 5: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
-	7,  // 6: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
-	4,  // 7: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
-	3,  // 8: mneme.v1.SalientEvent.user_erased:type_name -> mneme.v1.UserErased
-	13, // 9: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
-	8,  // 10: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	14, // 11: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
-	8,  // 12: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
-	13, // 13: mneme.v1.DroppedTurn.turn:type_name -> mneme.v1.Turn
-	14, // 14: mneme.v1.SaliencyDecision.decided_at:type_name -> google.protobuf.Timestamp
-	0,  // 15: mneme.v1.SaliencyDecision.mode:type_name -> mneme.v1.SaliencyMode
-	15, // 16: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
-	14, // 17: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
-	14, // 18: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
-	1,  // 19: mneme.v1.Feedback.source:type_name -> mneme.v1.CitationSource
-	12, // 20: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
-	14, // 21: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	13, // 0: mneme.v1.SessionEvent.idle_after:type_name -> google.protobuf.Duration
+	14, // 1: mneme.v1.SessionEvent.turn:type_name -> mneme.v1.Turn
+	4,  // 2: mneme.v1.SessionEvent.session_closed:type_name -> mneme.v1.SessionClosed
+	3,  // 3: mneme.v1.SessionEvent.user_erased:type_name -> mneme.v1.UserErased
+	15, // 4: mneme.v1.UserErased.time:type_name -> google.protobuf.Timestamp
+	15, // 5: mneme.v1.SessionClosed.time:type_name -> google.protobuf.Timestamp
+	6,  // 6: mneme.v1.SalientEvent.turn:type_name -> mneme.v1.SalientTurn
+	7,  // 7: mneme.v1.SalientEvent.dropped:type_name -> mneme.v1.DroppedTurn
+	4,  // 8: mneme.v1.SalientEvent.session_closed:type_name -> mneme.v1.SessionClosed
+	3,  // 9: mneme.v1.SalientEvent.user_erased:type_name -> mneme.v1.UserErased
+	14, // 10: mneme.v1.SalientTurn.turn:type_name -> mneme.v1.Turn
+	8,  // 11: mneme.v1.SalientTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	15, // 12: mneme.v1.DroppedTurn.time:type_name -> google.protobuf.Timestamp
+	8,  // 13: mneme.v1.DroppedTurn.decision:type_name -> mneme.v1.SaliencyDecision
+	14, // 14: mneme.v1.DroppedTurn.turn:type_name -> mneme.v1.Turn
+	15, // 15: mneme.v1.SaliencyDecision.decided_at:type_name -> google.protobuf.Timestamp
+	0,  // 16: mneme.v1.SaliencyDecision.mode:type_name -> mneme.v1.SaliencyMode
+	16, // 17: mneme.v1.MemoryChange.operation:type_name -> mneme.v1.Operation
+	15, // 18: mneme.v1.MemoryChange.time:type_name -> google.protobuf.Timestamp
+	15, // 19: mneme.v1.Feedback.time:type_name -> google.protobuf.Timestamp
+	1,  // 20: mneme.v1.Feedback.source:type_name -> mneme.v1.CitationSource
+	12, // 21: mneme.v1.DeadLetter.headers:type_name -> mneme.v1.Header
+	15, // 22: mneme.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_events_proto_init() }

@@ -9,6 +9,7 @@ package mnemev1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -357,7 +358,18 @@ type Turn struct {
 	// When it was said; between 1970-01-01 and one day from now.
 	Time *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
 	// Description of an attached image; at most 4,096 bytes.
-	Caption       string `protobuf:"bytes,6,opt,name=caption,proto3" json:"caption,omitempty"`
+	Caption string `protobuf:"bytes,6,opt,name=caption,proto3" json:"caption,omitempty"`
+	// Metadata of the caller: at most 2,048 bytes of JSON, 5 levels deep, keys of 1 to 128 bytes. The memories made from the turn carry it,
+	// without keys whose value is null: such a key removes the key from a new version.
+	Metadata *structpb.Struct `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// The agent that the turn belongs to; at most 128 bytes, empty for none.
+	AgentId string `protobuf:"bytes,8,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// The application that the turn belongs to; at most 128 bytes, empty for none.
+	AppId string `protobuf:"bytes,9,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
+	// The run that the turn belongs to; at most 128 bytes, empty for none.
+	RunId string `protobuf:"bytes,10,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Another identifier of the new version that UpdateMemory writes; at most 128 bytes, empty for none. Everywhere else it must be empty.
+	AliasOf       string `protobuf:"bytes,11,opt,name=alias_of,json=aliasOf,proto3" json:"alias_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -430,6 +442,41 @@ func (x *Turn) GetTime() *timestamppb.Timestamp {
 func (x *Turn) GetCaption() string {
 	if x != nil {
 		return x.Caption
+	}
+	return ""
+}
+
+func (x *Turn) GetMetadata() *structpb.Struct {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
+func (x *Turn) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *Turn) GetAppId() string {
+	if x != nil {
+		return x.AppId
+	}
+	return ""
+}
+
+func (x *Turn) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *Turn) GetAliasOf() string {
+	if x != nil {
+		return x.AliasOf
 	}
 	return ""
 }
@@ -708,7 +755,17 @@ type Memory struct {
 	// Who said the content, where it is a quotation; empty where it is told in the third person.
 	Speaker string `protobuf:"bytes,21,opt,name=speaker,proto3" json:"speaker,omitempty"`
 	// Entries that this one may have changed without it being sure enough to close them. All of them hold; this one is the newer.
-	LinkedIds     []string `protobuf:"bytes,22,rep,name=linked_ids,json=linkedIds,proto3" json:"linked_ids,omitempty"`
+	LinkedIds []string `protobuf:"bytes,22,rep,name=linked_ids,json=linkedIds,proto3" json:"linked_ids,omitempty"`
+	// Metadata of the turns that it was made from: of two values of a key the newer turn's; a new version keeps its predecessors' keys.
+	Metadata *structpb.Struct `protobuf:"bytes,23,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// The agent that the turns belong to; empty for none.
+	AgentId string `protobuf:"bytes,24,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// The application that the turns belong to; empty for none.
+	AppId string `protobuf:"bytes,25,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
+	// The run that the turns belong to; empty for none.
+	RunId string `protobuf:"bytes,26,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// Another identifier of the entry, which UpdateMemory gave it or a version before; empty for none.
+	AliasOf       string `protobuf:"bytes,27,opt,name=alias_of,json=aliasOf,proto3" json:"alias_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -897,18 +954,447 @@ func (x *Memory) GetLinkedIds() []string {
 	return nil
 }
 
+func (x *Memory) GetMetadata() *structpb.Struct {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
+func (x *Memory) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *Memory) GetAppId() string {
+	if x != nil {
+		return x.AppId
+	}
+	return ""
+}
+
+func (x *Memory) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *Memory) GetAliasOf() string {
+	if x != nil {
+		return x.AliasOf
+	}
+	return ""
+}
+
+// Filter chooses memories.
+type Filter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What a memory has to be.
+	//
+	// Types that are valid to be assigned to Filter:
+	//
+	//	*Filter_And
+	//	*Filter_Or
+	//	*Filter_Not
+	//	*Filter_Condition
+	Filter        isFilter_Filter `protobuf_oneof:"filter"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Filter) Reset() {
+	*x = Filter{}
+	mi := &file_mneme_v1_memory_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Filter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Filter) ProtoMessage() {}
+
+func (x *Filter) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_memory_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Filter.ProtoReflect.Descriptor instead.
+func (*Filter) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Filter) GetFilter() isFilter_Filter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *Filter) GetAnd() *Filters {
+	if x != nil {
+		if x, ok := x.Filter.(*Filter_And); ok {
+			return x.And
+		}
+	}
+	return nil
+}
+
+func (x *Filter) GetOr() *Filters {
+	if x != nil {
+		if x, ok := x.Filter.(*Filter_Or); ok {
+			return x.Or
+		}
+	}
+	return nil
+}
+
+func (x *Filter) GetNot() *Filter {
+	if x != nil {
+		if x, ok := x.Filter.(*Filter_Not); ok {
+			return x.Not
+		}
+	}
+	return nil
+}
+
+func (x *Filter) GetCondition() *Condition {
+	if x != nil {
+		if x, ok := x.Filter.(*Filter_Condition); ok {
+			return x.Condition
+		}
+	}
+	return nil
+}
+
+type isFilter_Filter interface {
+	isFilter_Filter()
+}
+
+type Filter_And struct {
+	// Every filter of the list matches; at least one.
+	And *Filters `protobuf:"bytes,1,opt,name=and,proto3,oneof"`
+}
+
+type Filter_Or struct {
+	// At least one filter of the list matches; at least one.
+	Or *Filters `protobuf:"bytes,2,opt,name=or,proto3,oneof"`
+}
+
+type Filter_Not struct {
+	// The filter does not match.
+	Not *Filter `protobuf:"bytes,3,opt,name=not,proto3,oneof"`
+}
+
+type Filter_Condition struct {
+	// The condition holds.
+	Condition *Condition `protobuf:"bytes,4,opt,name=condition,proto3,oneof"`
+}
+
+func (*Filter_And) isFilter_Filter() {}
+
+func (*Filter_Or) isFilter_Filter() {}
+
+func (*Filter_Not) isFilter_Filter() {}
+
+func (*Filter_Condition) isFilter_Filter() {}
+
+// Filters is a list of filters. A tree of filters has at most 100 conditions and is at most 8 levels deep.
+type Filters struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The filters.
+	Filters       []*Filter `protobuf:"bytes,1,rep,name=filters,proto3" json:"filters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Filters) Reset() {
+	*x = Filters{}
+	mi := &file_mneme_v1_memory_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Filters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Filters) ProtoMessage() {}
+
+func (x *Filters) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_memory_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Filters.ProtoReflect.Descriptor instead.
+func (*Filters) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Filters) GetFilters() []*Filter {
+	if x != nil {
+		return x.Filters
+	}
+	return nil
+}
+
+// Condition tests one field of a memory. A field that a memory lacks fulfils no test but `exists: false`.
+type Condition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The field: metadata.KEY (a dot reaches into an object), agent_id, app_id, run_id, session_id, kind, topic, speaker, keywords, id
+	// (the memory's own, and its alias_of), recorded_at, valid_from or event_time. Dates are RFC 3339 text, compared to the microsecond.
+	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	// The test.
+	//
+	// Types that are valid to be assigned to Test:
+	//
+	//	*Condition_Equals
+	//	*Condition_In
+	//	*Condition_Exists
+	//	*Condition_Range
+	//	*Condition_Contains
+	Test          isCondition_Test `protobuf_oneof:"test"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Condition) Reset() {
+	*x = Condition{}
+	mi := &file_mneme_v1_memory_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Condition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Condition) ProtoMessage() {}
+
+func (x *Condition) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_memory_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Condition.ProtoReflect.Descriptor instead.
+func (*Condition) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Condition) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *Condition) GetTest() isCondition_Test {
+	if x != nil {
+		return x.Test
+	}
+	return nil
+}
+
+func (x *Condition) GetEquals() *structpb.Value {
+	if x != nil {
+		if x, ok := x.Test.(*Condition_Equals); ok {
+			return x.Equals
+		}
+	}
+	return nil
+}
+
+func (x *Condition) GetIn() *structpb.ListValue {
+	if x != nil {
+		if x, ok := x.Test.(*Condition_In); ok {
+			return x.In
+		}
+	}
+	return nil
+}
+
+func (x *Condition) GetExists() bool {
+	if x != nil {
+		if x, ok := x.Test.(*Condition_Exists); ok {
+			return x.Exists
+		}
+	}
+	return false
+}
+
+func (x *Condition) GetRange() *Range {
+	if x != nil {
+		if x, ok := x.Test.(*Condition_Range); ok {
+			return x.Range
+		}
+	}
+	return nil
+}
+
+func (x *Condition) GetContains() *structpb.Value {
+	if x != nil {
+		if x, ok := x.Test.(*Condition_Contains); ok {
+			return x.Contains
+		}
+	}
+	return nil
+}
+
+type isCondition_Test interface {
+	isCondition_Test()
+}
+
+type Condition_Equals struct {
+	// The field equals the value: text, a number, true or false. A list equals the value when one of its items does.
+	Equals *structpb.Value `protobuf:"bytes,2,opt,name=equals,proto3,oneof"`
+}
+
+type Condition_In struct {
+	// The field equals one of the values; 1 to 100.
+	In *structpb.ListValue `protobuf:"bytes,3,opt,name=in,proto3,oneof"`
+}
+
+type Condition_Exists struct {
+	// The field is present (true) or absent (false). A null value counts as absent.
+	Exists bool `protobuf:"varint,4,opt,name=exists,proto3,oneof"`
+}
+
+type Condition_Range struct {
+	// The field lies between bounds.
+	Range *Range `protobuf:"bytes,5,opt,name=range,proto3,oneof"`
+}
+
+type Condition_Contains struct {
+	// The field is a list that has the value as an item, or a text that contains the value as a part, upper and lower case alike.
+	Contains *structpb.Value `protobuf:"bytes,6,opt,name=contains,proto3,oneof"`
+}
+
+func (*Condition_Equals) isCondition_Test() {}
+
+func (*Condition_In) isCondition_Test() {}
+
+func (*Condition_Exists) isCondition_Test() {}
+
+func (*Condition_Range) isCondition_Test() {}
+
+func (*Condition_Contains) isCondition_Test() {}
+
+// Range holds bounds: at least one. Bounds are all numbers, or all dates as RFC 3339 text; a value of another type is out of bounds.
+type Range struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Greater than.
+	Gt *structpb.Value `protobuf:"bytes,1,opt,name=gt,proto3" json:"gt,omitempty"`
+	// Greater than or equal to.
+	Gte *structpb.Value `protobuf:"bytes,2,opt,name=gte,proto3" json:"gte,omitempty"`
+	// Less than.
+	Lt *structpb.Value `protobuf:"bytes,3,opt,name=lt,proto3" json:"lt,omitempty"`
+	// Less than or equal to.
+	Lte           *structpb.Value `protobuf:"bytes,4,opt,name=lte,proto3" json:"lte,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Range) Reset() {
+	*x = Range{}
+	mi := &file_mneme_v1_memory_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Range) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Range) ProtoMessage() {}
+
+func (x *Range) ProtoReflect() protoreflect.Message {
+	mi := &file_mneme_v1_memory_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Range.ProtoReflect.Descriptor instead.
+func (*Range) Descriptor() ([]byte, []int) {
+	return file_mneme_v1_memory_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Range) GetGt() *structpb.Value {
+	if x != nil {
+		return x.Gt
+	}
+	return nil
+}
+
+func (x *Range) GetGte() *structpb.Value {
+	if x != nil {
+		return x.Gte
+	}
+	return nil
+}
+
+func (x *Range) GetLt() *structpb.Value {
+	if x != nil {
+		return x.Lt
+	}
+	return nil
+}
+
+func (x *Range) GetLte() *structpb.Value {
+	if x != nil {
+		return x.Lte
+	}
+	return nil
+}
+
 var File_mneme_v1_memory_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x15mneme/v1/memory.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbb\x01\n" +
+	"\x15mneme/v1/memory.proto\x12\bmneme.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd4\x02\n" +
 	"\x04Turn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x18\n" +
 	"\aspeaker\x18\x02 \x01(\tR\aspeaker\x12\"\n" +
 	"\x04role\x18\x03 \x01(\x0e2\x0e.mneme.v1.RoleR\x04role\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12.\n" +
 	"\x04time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
-	"\acaption\x18\x06 \x01(\tR\acaption\"\xbc\x01\n" +
+	"\acaption\x18\x06 \x01(\tR\acaption\x123\n" +
+	"\bmetadata\x18\a \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x19\n" +
+	"\bagent_id\x18\b \x01(\tR\aagentId\x12\x15\n" +
+	"\x06app_id\x18\t \x01(\tR\x05appId\x12\x15\n" +
+	"\x06run_id\x18\n" +
+	" \x01(\tR\x05runId\x12\x19\n" +
+	"\balias_of\x18\v \x01(\tR\aaliasOf\"\xbc\x01\n" +
 	"\tEventTime\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x121\n" +
 	"\tprecision\x18\x02 \x01(\x0e2\x13.mneme.v1.PrecisionR\tprecision\x12\x1e\n" +
@@ -929,7 +1415,7 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tR\tsessionId\x12%\n" +
 	"\x0epolicy_version\x18\x06 \x01(\tR\rpolicyVersion\x12(\n" +
-	"\x05lines\x18\a \x03(\v2\x12.mneme.v1.CoreLineR\x05lines\"\x8f\x06\n" +
+	"\x05lines\x18\a \x03(\v2\x12.mneme.v1.CoreLineR\x05lines\"\xa8\a\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\"\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x0e.mneme.v1.KindR\x04kind\x12\x18\n" +
@@ -960,7 +1446,33 @@ const file_mneme_v1_memory_proto_rawDesc = "" +
 	"quarantine\x12\x18\n" +
 	"\aspeaker\x18\x15 \x01(\tR\aspeaker\x12\x1d\n" +
 	"\n" +
-	"linked_ids\x18\x16 \x03(\tR\tlinkedIds*?\n" +
+	"linked_ids\x18\x16 \x03(\tR\tlinkedIds\x123\n" +
+	"\bmetadata\x18\x17 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12\x19\n" +
+	"\bagent_id\x18\x18 \x01(\tR\aagentId\x12\x15\n" +
+	"\x06app_id\x18\x19 \x01(\tR\x05appId\x12\x15\n" +
+	"\x06run_id\x18\x1a \x01(\tR\x05runId\x12\x19\n" +
+	"\balias_of\x18\x1b \x01(\tR\aaliasOf\"\xb9\x01\n" +
+	"\x06Filter\x12%\n" +
+	"\x03and\x18\x01 \x01(\v2\x11.mneme.v1.FiltersH\x00R\x03and\x12#\n" +
+	"\x02or\x18\x02 \x01(\v2\x11.mneme.v1.FiltersH\x00R\x02or\x12$\n" +
+	"\x03not\x18\x03 \x01(\v2\x10.mneme.v1.FilterH\x00R\x03not\x123\n" +
+	"\tcondition\x18\x04 \x01(\v2\x13.mneme.v1.ConditionH\x00R\tconditionB\b\n" +
+	"\x06filter\"5\n" +
+	"\aFilters\x12*\n" +
+	"\afilters\x18\x01 \x03(\v2\x10.mneme.v1.FilterR\afilters\"\x82\x02\n" +
+	"\tCondition\x12\x14\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field\x120\n" +
+	"\x06equals\x18\x02 \x01(\v2\x16.google.protobuf.ValueH\x00R\x06equals\x12,\n" +
+	"\x02in\x18\x03 \x01(\v2\x1a.google.protobuf.ListValueH\x00R\x02in\x12\x18\n" +
+	"\x06exists\x18\x04 \x01(\bH\x00R\x06exists\x12'\n" +
+	"\x05range\x18\x05 \x01(\v2\x0f.mneme.v1.RangeH\x00R\x05range\x124\n" +
+	"\bcontains\x18\x06 \x01(\v2\x16.google.protobuf.ValueH\x00R\bcontainsB\x06\n" +
+	"\x04test\"\xab\x01\n" +
+	"\x05Range\x12&\n" +
+	"\x02gt\x18\x01 \x01(\v2\x16.google.protobuf.ValueR\x02gt\x12(\n" +
+	"\x03gte\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\x03gte\x12&\n" +
+	"\x02lt\x18\x03 \x01(\v2\x16.google.protobuf.ValueR\x02lt\x12(\n" +
+	"\x03lte\x18\x04 \x01(\v2\x16.google.protobuf.ValueR\x03lte*?\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
@@ -1010,7 +1522,7 @@ func file_mneme_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_mneme_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_mneme_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_mneme_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_mneme_v1_memory_proto_goTypes = []any{
 	(Role)(0),                     // 0: mneme.v1.Role
 	(Kind)(0),                     // 1: mneme.v1.Kind
@@ -1022,27 +1534,49 @@ var file_mneme_v1_memory_proto_goTypes = []any{
 	(*CoreLine)(nil),              // 7: mneme.v1.CoreLine
 	(*CoreBlock)(nil),             // 8: mneme.v1.CoreBlock
 	(*Memory)(nil),                // 9: mneme.v1.Memory
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*Filter)(nil),                // 10: mneme.v1.Filter
+	(*Filters)(nil),               // 11: mneme.v1.Filters
+	(*Condition)(nil),             // 12: mneme.v1.Condition
+	(*Range)(nil),                 // 13: mneme.v1.Range
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 15: google.protobuf.Struct
+	(*structpb.Value)(nil),        // 16: google.protobuf.Value
+	(*structpb.ListValue)(nil),    // 17: google.protobuf.ListValue
 }
 var file_mneme_v1_memory_proto_depIdxs = []int32{
 	0,  // 0: mneme.v1.Turn.role:type_name -> mneme.v1.Role
-	10, // 1: mneme.v1.Turn.time:type_name -> google.protobuf.Timestamp
-	10, // 2: mneme.v1.EventTime.time:type_name -> google.protobuf.Timestamp
-	4,  // 3: mneme.v1.EventTime.precision:type_name -> mneme.v1.Precision
-	10, // 4: mneme.v1.EventTime.end:type_name -> google.protobuf.Timestamp
-	10, // 5: mneme.v1.CoreBlock.updated_at:type_name -> google.protobuf.Timestamp
-	7,  // 6: mneme.v1.CoreBlock.lines:type_name -> mneme.v1.CoreLine
-	1,  // 7: mneme.v1.Memory.kind:type_name -> mneme.v1.Kind
-	6,  // 8: mneme.v1.Memory.event_time:type_name -> mneme.v1.EventTime
-	10, // 9: mneme.v1.Memory.recorded_at:type_name -> google.protobuf.Timestamp
-	10, // 10: mneme.v1.Memory.valid_from:type_name -> google.protobuf.Timestamp
-	10, // 11: mneme.v1.Memory.valid_to:type_name -> google.protobuf.Timestamp
-	2,  // 12: mneme.v1.Memory.status:type_name -> mneme.v1.Status
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	14, // 1: mneme.v1.Turn.time:type_name -> google.protobuf.Timestamp
+	15, // 2: mneme.v1.Turn.metadata:type_name -> google.protobuf.Struct
+	14, // 3: mneme.v1.EventTime.time:type_name -> google.protobuf.Timestamp
+	4,  // 4: mneme.v1.EventTime.precision:type_name -> mneme.v1.Precision
+	14, // 5: mneme.v1.EventTime.end:type_name -> google.protobuf.Timestamp
+	14, // 6: mneme.v1.CoreBlock.updated_at:type_name -> google.protobuf.Timestamp
+	7,  // 7: mneme.v1.CoreBlock.lines:type_name -> mneme.v1.CoreLine
+	1,  // 8: mneme.v1.Memory.kind:type_name -> mneme.v1.Kind
+	6,  // 9: mneme.v1.Memory.event_time:type_name -> mneme.v1.EventTime
+	14, // 10: mneme.v1.Memory.recorded_at:type_name -> google.protobuf.Timestamp
+	14, // 11: mneme.v1.Memory.valid_from:type_name -> google.protobuf.Timestamp
+	14, // 12: mneme.v1.Memory.valid_to:type_name -> google.protobuf.Timestamp
+	2,  // 13: mneme.v1.Memory.status:type_name -> mneme.v1.Status
+	15, // 14: mneme.v1.Memory.metadata:type_name -> google.protobuf.Struct
+	11, // 15: mneme.v1.Filter.and:type_name -> mneme.v1.Filters
+	11, // 16: mneme.v1.Filter.or:type_name -> mneme.v1.Filters
+	10, // 17: mneme.v1.Filter.not:type_name -> mneme.v1.Filter
+	12, // 18: mneme.v1.Filter.condition:type_name -> mneme.v1.Condition
+	10, // 19: mneme.v1.Filters.filters:type_name -> mneme.v1.Filter
+	16, // 20: mneme.v1.Condition.equals:type_name -> google.protobuf.Value
+	17, // 21: mneme.v1.Condition.in:type_name -> google.protobuf.ListValue
+	13, // 22: mneme.v1.Condition.range:type_name -> mneme.v1.Range
+	16, // 23: mneme.v1.Condition.contains:type_name -> google.protobuf.Value
+	16, // 24: mneme.v1.Range.gt:type_name -> google.protobuf.Value
+	16, // 25: mneme.v1.Range.gte:type_name -> google.protobuf.Value
+	16, // 26: mneme.v1.Range.lt:type_name -> google.protobuf.Value
+	16, // 27: mneme.v1.Range.lte:type_name -> google.protobuf.Value
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_memory_proto_init() }
@@ -1050,13 +1584,26 @@ func file_mneme_v1_memory_proto_init() {
 	if File_mneme_v1_memory_proto != nil {
 		return
 	}
+	file_mneme_v1_memory_proto_msgTypes[5].OneofWrappers = []any{
+		(*Filter_And)(nil),
+		(*Filter_Or)(nil),
+		(*Filter_Not)(nil),
+		(*Filter_Condition)(nil),
+	}
+	file_mneme_v1_memory_proto_msgTypes[7].OneofWrappers = []any{
+		(*Condition_Equals)(nil),
+		(*Condition_In)(nil),
+		(*Condition_Exists)(nil),
+		(*Condition_Range)(nil),
+		(*Condition_Contains)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mneme_v1_memory_proto_rawDesc), len(file_mneme_v1_memory_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   5,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -296,7 +296,9 @@ type RecallRequest struct {
 	// The last turns of the running conversation, oldest first, at most 20; the query itself may be the last of them. They tell what a query
 	// means that says little itself: "and for her?", "the second one". They are neither stored nor logged, become no memories, and nothing
 	// cites them; a turn that is among them is not shown once more from working memory.
-	Messages      []*Message `protobuf:"bytes,8,rep,name=messages,proto3" json:"messages,omitempty"`
+	Messages []*Message `protobuf:"bytes,8,rep,name=messages,proto3" json:"messages,omitempty"`
+	// Only memories, turns of working memory and core lines that match it are shown.
+	Filter        *Filter `protobuf:"bytes,9,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -383,6 +385,13 @@ func (x *RecallRequest) GetRetrievalOrder() bool {
 func (x *RecallRequest) GetMessages() []*Message {
 	if x != nil {
 		return x.Messages
+	}
+	return nil
+}
+
+func (x *RecallRequest) GetFilter() *Filter {
+	if x != nil {
+		return x.Filter
 	}
 	return nil
 }
@@ -1112,7 +1121,9 @@ type ListMemoriesRequest struct {
 	// Entries at most, 1 to 1,000; 0 means 100.
 	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// ListMemoriesResponse.next_page_token of the page before; empty for the first.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Entries that match it only.
+	Filter        *Filter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1173,6 +1184,13 @@ func (x *ListMemoriesRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListMemoriesRequest) GetFilter() *Filter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
 }
 
 // ListMemoriesResponse is a page of entries.
@@ -4396,7 +4414,7 @@ var File_mneme_v1_services_proto protoreflect.FileDescriptor
 
 const file_mneme_v1_services_proto_rawDesc = "" +
 	"\n" +
-	"\x17mneme/v1/services.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/events.proto\x1a\x15mneme/v1/memory.proto\"\xa4\x02\n" +
+	"\x17mneme/v1/services.proto\x12\bmneme.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15mneme/v1/events.proto\x1a\x15mneme/v1/memory.proto\"\xce\x02\n" +
 	"\rRecallRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x12\x1e\n" +
@@ -4408,7 +4426,8 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"wordBudget\x12/\n" +
 	"\x05as_of\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12'\n" +
 	"\x0fretrieval_order\x18\a \x01(\bR\x0eretrievalOrder\x12-\n" +
-	"\bmessages\x18\b \x03(\v2\x11.mneme.v1.MessageR\bmessages\"7\n" +
+	"\bmessages\x18\b \x03(\v2\x11.mneme.v1.MessageR\bmessages\x12(\n" +
+	"\x06filter\x18\t \x01(\v2\x10.mneme.v1.FilterR\x06filter\"7\n" +
 	"\aMessage\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\tR\acontent\"\x7f\n" +
@@ -4458,13 +4477,14 @@ const file_mneme_v1_services_proto_rawDesc = "" +
 	"\x17ReportCitationsResponse\"\x16\n" +
 	"\x14CountMemoriesRequest\"3\n" +
 	"\x15CountMemoriesResponse\x12\x1a\n" +
-	"\bmemories\x18\x01 \x01(\x03R\bmemories\"\x98\x01\n" +
+	"\bmemories\x18\x01 \x01(\x03R\bmemories\"\xc2\x01\n" +
 	"\x13ListMemoriesRequest\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12,\n" +
 	"\bstatuses\x18\x02 \x03(\x0e2\x10.mneme.v1.StatusR\bstatuses\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\rR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"l\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12(\n" +
+	"\x06filter\x18\x05 \x01(\v2\x10.mneme.v1.FilterR\x06filter\"l\n" +
 	"\x14ListMemoriesResponse\x12,\n" +
 	"\bmemories\x18\x01 \x03(\v2\x10.mneme.v1.MemoryR\bmemories\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"H\n" +
@@ -4829,121 +4849,124 @@ var file_mneme_v1_services_proto_goTypes = []any{
 	(*CandidateView)(nil),            // 68: mneme.v1.CandidateView
 	(*WhyResponse)(nil),              // 69: mneme.v1.WhyResponse
 	(*timestamppb.Timestamp)(nil),    // 70: google.protobuf.Timestamp
-	(*Memory)(nil),                   // 71: mneme.v1.Memory
-	(Status)(0),                      // 72: mneme.v1.Status
-	(*Turn)(nil),                     // 73: mneme.v1.Turn
-	(Kind)(0),                        // 74: mneme.v1.Kind
-	(*SaliencyDecision)(nil),         // 75: mneme.v1.SaliencyDecision
-	(*CoreBlock)(nil),                // 76: mneme.v1.CoreBlock
+	(*Filter)(nil),                   // 71: mneme.v1.Filter
+	(*Memory)(nil),                   // 72: mneme.v1.Memory
+	(Status)(0),                      // 73: mneme.v1.Status
+	(*Turn)(nil),                     // 74: mneme.v1.Turn
+	(Kind)(0),                        // 75: mneme.v1.Kind
+	(*SaliencyDecision)(nil),         // 76: mneme.v1.SaliencyDecision
+	(*CoreBlock)(nil),                // 77: mneme.v1.CoreBlock
 }
 var file_mneme_v1_services_proto_depIdxs = []int32{
 	70, // 0: mneme.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
 	5,  // 1: mneme.v1.RecallRequest.messages:type_name -> mneme.v1.Message
-	71, // 2: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
-	7,  // 3: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
-	6,  // 4: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
-	4,  // 5: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
-	8,  // 6: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
-	11, // 7: mneme.v1.AnswerResponse.cost:type_name -> mneme.v1.AnswerCost
-	72, // 8: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
-	71, // 9: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
-	71, // 10: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
-	73, // 11: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
-	71, // 12: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
-	71, // 13: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
-	71, // 14: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
-	73, // 15: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
-	74, // 16: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
-	71, // 17: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
-	73, // 18: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
-	71, // 19: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
-	0,  // 20: mneme.v1.TurnStatus.state:type_name -> mneme.v1.TurnState
-	75, // 21: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
-	30, // 22: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
-	73, // 23: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
-	1,  // 24: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
-	70, // 25: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
-	37, // 26: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
-	39, // 27: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
-	70, // 28: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
-	41, // 29: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
-	44, // 30: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
-	41, // 31: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
-	2,  // 32: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
-	70, // 33: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
-	51, // 34: mneme.v1.GetErasureResponse.remaining:type_name -> mneme.v1.StoreRemainder
-	70, // 35: mneme.v1.GetErasureResponse.started_at:type_name -> google.protobuf.Timestamp
-	70, // 36: mneme.v1.StoreRemainder.since:type_name -> google.protobuf.Timestamp
-	54, // 37: mneme.v1.ListErasuresResponse.erasures:type_name -> mneme.v1.RunningErasure
-	70, // 38: mneme.v1.RunningErasure.started_at:type_name -> google.protobuf.Timestamp
-	51, // 39: mneme.v1.RunningErasure.remaining:type_name -> mneme.v1.StoreRemainder
-	56, // 40: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
-	57, // 41: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
-	61, // 42: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
-	61, // 43: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
-	76, // 44: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
-	4,  // 45: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
-	3,  // 46: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
-	3,  // 47: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
-	67, // 48: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
-	68, // 49: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
-	10, // 50: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
-	76, // 51: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
-	4,  // 52: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
-	9,  // 53: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
-	12, // 54: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
-	16, // 55: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
-	18, // 56: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
-	20, // 57: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
-	22, // 58: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
-	24, // 59: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
-	26, // 60: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
-	28, // 61: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
-	31, // 62: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
-	33, // 63: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
-	35, // 64: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
-	14, // 65: mneme.v1.MemoryService.CountMemories:input_type -> mneme.v1.CountMemoriesRequest
-	64, // 66: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
-	47, // 67: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
-	49, // 68: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
-	52, // 69: mneme.v1.UserDataService.ListErasures:input_type -> mneme.v1.ListErasuresRequest
-	55, // 70: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
-	59, // 71: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
-	62, // 72: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
-	38, // 73: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
-	42, // 74: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
-	45, // 75: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
-	66, // 76: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
-	8,  // 77: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
-	10, // 78: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
-	13, // 79: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
-	17, // 80: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
-	19, // 81: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
-	21, // 82: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
-	23, // 83: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
-	25, // 84: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
-	27, // 85: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
-	29, // 86: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
-	32, // 87: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
-	34, // 88: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
-	36, // 89: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
-	15, // 90: mneme.v1.MemoryService.CountMemories:output_type -> mneme.v1.CountMemoriesResponse
-	65, // 91: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
-	48, // 92: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
-	50, // 93: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
-	53, // 94: mneme.v1.UserDataService.ListErasures:output_type -> mneme.v1.ListErasuresResponse
-	58, // 95: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
-	60, // 96: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
-	63, // 97: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
-	40, // 98: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
-	43, // 99: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
-	46, // 100: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
-	69, // 101: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
-	77, // [77:102] is the sub-list for method output_type
-	52, // [52:77] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	71, // 2: mneme.v1.RecallRequest.filter:type_name -> mneme.v1.Filter
+	72, // 3: mneme.v1.CitedMemory.memory:type_name -> mneme.v1.Memory
+	7,  // 4: mneme.v1.RecallResponse.sections:type_name -> mneme.v1.ProfileSection
+	6,  // 5: mneme.v1.RecallResponse.cited:type_name -> mneme.v1.CitedMemory
+	4,  // 6: mneme.v1.AnswerRequest.recall:type_name -> mneme.v1.RecallRequest
+	8,  // 7: mneme.v1.AnswerResponse.recall:type_name -> mneme.v1.RecallResponse
+	11, // 8: mneme.v1.AnswerResponse.cost:type_name -> mneme.v1.AnswerCost
+	73, // 9: mneme.v1.ListMemoriesRequest.statuses:type_name -> mneme.v1.Status
+	71, // 10: mneme.v1.ListMemoriesRequest.filter:type_name -> mneme.v1.Filter
+	72, // 11: mneme.v1.ListMemoriesResponse.memories:type_name -> mneme.v1.Memory
+	72, // 12: mneme.v1.GetMemoryResponse.memory:type_name -> mneme.v1.Memory
+	74, // 13: mneme.v1.GetMemoryResponse.sources:type_name -> mneme.v1.Turn
+	72, // 14: mneme.v1.GetMemoryHistoryResponse.versions:type_name -> mneme.v1.Memory
+	72, // 15: mneme.v1.DeleteMemoryResponse.memory:type_name -> mneme.v1.Memory
+	72, // 16: mneme.v1.ReleaseMemoryResponse.memory:type_name -> mneme.v1.Memory
+	74, // 17: mneme.v1.AddMemoryRequest.turn:type_name -> mneme.v1.Turn
+	75, // 18: mneme.v1.AddMemoryRequest.kind:type_name -> mneme.v1.Kind
+	72, // 19: mneme.v1.AddMemoryResponse.memory:type_name -> mneme.v1.Memory
+	74, // 20: mneme.v1.UpdateMemoryRequest.turn:type_name -> mneme.v1.Turn
+	72, // 21: mneme.v1.UpdateMemoryResponse.memory:type_name -> mneme.v1.Memory
+	0,  // 22: mneme.v1.TurnStatus.state:type_name -> mneme.v1.TurnState
+	76, // 23: mneme.v1.TurnStatus.saliency:type_name -> mneme.v1.SaliencyDecision
+	30, // 24: mneme.v1.GetTurnsResponse.turns:type_name -> mneme.v1.TurnStatus
+	74, // 25: mneme.v1.GetWorkingMemoryResponse.turns:type_name -> mneme.v1.Turn
+	1,  // 26: mneme.v1.GetSessionResponse.state:type_name -> mneme.v1.FormationState
+	70, // 27: mneme.v1.GetSessionResponse.formed_at:type_name -> google.protobuf.Timestamp
+	37, // 28: mneme.v1.RerankRequest.candidates:type_name -> mneme.v1.RerankCandidate
+	39, // 29: mneme.v1.RerankResponse.ranked:type_name -> mneme.v1.RankedMemory
+	70, // 30: mneme.v1.WeightsVersion.time:type_name -> google.protobuf.Timestamp
+	41, // 31: mneme.v1.ListWeightsResponse.versions:type_name -> mneme.v1.WeightsVersion
+	44, // 32: mneme.v1.ListWeightsResponse.features:type_name -> mneme.v1.FeatureWeight
+	41, // 33: mneme.v1.RollbackWeightsResponse.version:type_name -> mneme.v1.WeightsVersion
+	2,  // 34: mneme.v1.GetErasureResponse.state:type_name -> mneme.v1.ErasureState
+	70, // 35: mneme.v1.GetErasureResponse.done_at:type_name -> google.protobuf.Timestamp
+	51, // 36: mneme.v1.GetErasureResponse.remaining:type_name -> mneme.v1.StoreRemainder
+	70, // 37: mneme.v1.GetErasureResponse.started_at:type_name -> google.protobuf.Timestamp
+	70, // 38: mneme.v1.StoreRemainder.since:type_name -> google.protobuf.Timestamp
+	54, // 39: mneme.v1.ListErasuresResponse.erasures:type_name -> mneme.v1.RunningErasure
+	70, // 40: mneme.v1.RunningErasure.started_at:type_name -> google.protobuf.Timestamp
+	51, // 41: mneme.v1.RunningErasure.remaining:type_name -> mneme.v1.StoreRemainder
+	56, // 42: mneme.v1.ScanUserResponse.counts:type_name -> mneme.v1.StoreCount
+	57, // 43: mneme.v1.ScanUserResponse.transport:type_name -> mneme.v1.TransportTopic
+	61, // 44: mneme.v1.ImportUserRequest.so_far:type_name -> mneme.v1.BankCounts
+	61, // 45: mneme.v1.ImportUserResponse.so_far:type_name -> mneme.v1.BankCounts
+	77, // 46: mneme.v1.GetCoreResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 47: mneme.v1.WhyRequest.recall:type_name -> mneme.v1.RecallRequest
+	3,  // 48: mneme.v1.Finding.stage:type_name -> mneme.v1.Stage
+	3,  // 49: mneme.v1.WhyResponse.stage:type_name -> mneme.v1.Stage
+	67, // 50: mneme.v1.WhyResponse.findings:type_name -> mneme.v1.Finding
+	68, // 51: mneme.v1.WhyResponse.candidates:type_name -> mneme.v1.CandidateView
+	10, // 52: mneme.v1.WhyResponse.answer:type_name -> mneme.v1.AnswerResponse
+	77, // 53: mneme.v1.WhyResponse.core:type_name -> mneme.v1.CoreBlock
+	4,  // 54: mneme.v1.UtilizerService.Recall:input_type -> mneme.v1.RecallRequest
+	9,  // 55: mneme.v1.UtilizerService.Answer:input_type -> mneme.v1.AnswerRequest
+	12, // 56: mneme.v1.UtilizerService.ReportCitations:input_type -> mneme.v1.ReportCitationsRequest
+	16, // 57: mneme.v1.MemoryService.ListMemories:input_type -> mneme.v1.ListMemoriesRequest
+	18, // 58: mneme.v1.MemoryService.GetMemory:input_type -> mneme.v1.GetMemoryRequest
+	20, // 59: mneme.v1.MemoryService.GetMemoryHistory:input_type -> mneme.v1.GetMemoryHistoryRequest
+	22, // 60: mneme.v1.MemoryService.DeleteMemory:input_type -> mneme.v1.DeleteMemoryRequest
+	24, // 61: mneme.v1.MemoryService.ReleaseMemory:input_type -> mneme.v1.ReleaseMemoryRequest
+	26, // 62: mneme.v1.MemoryService.AddMemory:input_type -> mneme.v1.AddMemoryRequest
+	28, // 63: mneme.v1.MemoryService.UpdateMemory:input_type -> mneme.v1.UpdateMemoryRequest
+	31, // 64: mneme.v1.MemoryService.GetTurns:input_type -> mneme.v1.GetTurnsRequest
+	33, // 65: mneme.v1.MemoryService.GetWorkingMemory:input_type -> mneme.v1.GetWorkingMemoryRequest
+	35, // 66: mneme.v1.MemoryService.GetSession:input_type -> mneme.v1.GetSessionRequest
+	14, // 67: mneme.v1.MemoryService.CountMemories:input_type -> mneme.v1.CountMemoriesRequest
+	64, // 68: mneme.v1.MemoryService.GetCore:input_type -> mneme.v1.GetCoreRequest
+	47, // 69: mneme.v1.UserDataService.EraseUser:input_type -> mneme.v1.EraseUserRequest
+	49, // 70: mneme.v1.UserDataService.GetErasure:input_type -> mneme.v1.GetErasureRequest
+	52, // 71: mneme.v1.UserDataService.ListErasures:input_type -> mneme.v1.ListErasuresRequest
+	55, // 72: mneme.v1.UserDataService.ScanUser:input_type -> mneme.v1.ScanUserRequest
+	59, // 73: mneme.v1.UserDataService.ExportUser:input_type -> mneme.v1.ExportUserRequest
+	62, // 74: mneme.v1.UserDataService.ImportUser:input_type -> mneme.v1.ImportUserRequest
+	38, // 75: mneme.v1.RerankerService.Rerank:input_type -> mneme.v1.RerankRequest
+	42, // 76: mneme.v1.RerankerService.ListWeights:input_type -> mneme.v1.ListWeightsRequest
+	45, // 77: mneme.v1.RerankerService.RollbackWeights:input_type -> mneme.v1.RollbackWeightsRequest
+	66, // 78: mneme.v1.DiagnosisService.Why:input_type -> mneme.v1.WhyRequest
+	8,  // 79: mneme.v1.UtilizerService.Recall:output_type -> mneme.v1.RecallResponse
+	10, // 80: mneme.v1.UtilizerService.Answer:output_type -> mneme.v1.AnswerResponse
+	13, // 81: mneme.v1.UtilizerService.ReportCitations:output_type -> mneme.v1.ReportCitationsResponse
+	17, // 82: mneme.v1.MemoryService.ListMemories:output_type -> mneme.v1.ListMemoriesResponse
+	19, // 83: mneme.v1.MemoryService.GetMemory:output_type -> mneme.v1.GetMemoryResponse
+	21, // 84: mneme.v1.MemoryService.GetMemoryHistory:output_type -> mneme.v1.GetMemoryHistoryResponse
+	23, // 85: mneme.v1.MemoryService.DeleteMemory:output_type -> mneme.v1.DeleteMemoryResponse
+	25, // 86: mneme.v1.MemoryService.ReleaseMemory:output_type -> mneme.v1.ReleaseMemoryResponse
+	27, // 87: mneme.v1.MemoryService.AddMemory:output_type -> mneme.v1.AddMemoryResponse
+	29, // 88: mneme.v1.MemoryService.UpdateMemory:output_type -> mneme.v1.UpdateMemoryResponse
+	32, // 89: mneme.v1.MemoryService.GetTurns:output_type -> mneme.v1.GetTurnsResponse
+	34, // 90: mneme.v1.MemoryService.GetWorkingMemory:output_type -> mneme.v1.GetWorkingMemoryResponse
+	36, // 91: mneme.v1.MemoryService.GetSession:output_type -> mneme.v1.GetSessionResponse
+	15, // 92: mneme.v1.MemoryService.CountMemories:output_type -> mneme.v1.CountMemoriesResponse
+	65, // 93: mneme.v1.MemoryService.GetCore:output_type -> mneme.v1.GetCoreResponse
+	48, // 94: mneme.v1.UserDataService.EraseUser:output_type -> mneme.v1.EraseUserResponse
+	50, // 95: mneme.v1.UserDataService.GetErasure:output_type -> mneme.v1.GetErasureResponse
+	53, // 96: mneme.v1.UserDataService.ListErasures:output_type -> mneme.v1.ListErasuresResponse
+	58, // 97: mneme.v1.UserDataService.ScanUser:output_type -> mneme.v1.ScanUserResponse
+	60, // 98: mneme.v1.UserDataService.ExportUser:output_type -> mneme.v1.ExportUserResponse
+	63, // 99: mneme.v1.UserDataService.ImportUser:output_type -> mneme.v1.ImportUserResponse
+	40, // 100: mneme.v1.RerankerService.Rerank:output_type -> mneme.v1.RerankResponse
+	43, // 101: mneme.v1.RerankerService.ListWeights:output_type -> mneme.v1.ListWeightsResponse
+	46, // 102: mneme.v1.RerankerService.RollbackWeights:output_type -> mneme.v1.RollbackWeightsResponse
+	69, // 103: mneme.v1.DiagnosisService.Why:output_type -> mneme.v1.WhyResponse
+	79, // [79:104] is the sub-list for method output_type
+	54, // [54:79] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_mneme_v1_services_proto_init() }

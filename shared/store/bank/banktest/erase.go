@@ -2,6 +2,7 @@ package banktest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -195,7 +196,7 @@ func listedInPages(t *testing.T, b bank.Bank) {
 				t.Fatalf("ListTurns: %d turns, %v", len(page.Turns), err)
 			}
 			for _, turn := range page.Turns {
-				if turn != turnOf(turn.ID) {
+				if !reflect.DeepEqual(turn, turnOf(turn.ID)) {
 					t.Errorf("got %+v, want it as it was written", turn)
 				}
 				turns = append(turns, turn.ID)

@@ -3,6 +3,7 @@ package banktest
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -238,7 +239,7 @@ func testEvidence(t *testing.T, b bank.Bank) {
 		t.Fatalf("Turns: %v", err)
 	}
 	slices.SortFunc(got, func(a, z memory.Turn) int { return strings.Compare(a.ID, z.ID) })
-	if !slices.Equal(got, turns) {
+	if !reflect.DeepEqual(got, turns) {
 		t.Errorf("got %d turns, want %d as they were written", len(got), len(turns))
 	}
 	if got, ok, err := b.Session(t.Context(), scope, record.SessionID); err != nil || !ok || got != record {
@@ -275,5 +276,6 @@ func turn(id string) memory.Turn {
 		Saliency: memory.SaliencyDecision{
 			Score: 0.125, Threshold: 0.25, PolicyVersion: "filter/1", Mode: memory.SaliencyMark, DecidedAt: epoch.Truncate(time.Millisecond),
 		},
+		Attributes: attributes(),
 	}
 }
