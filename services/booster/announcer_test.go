@@ -224,7 +224,7 @@ func checkReplayed(t *testing.T, source bus.Source) {
 			t.Fatalf("the booster would refuse the replayed turn: %v", err)
 		}
 		want := b.Turns[i]
-		if e.Turn == nil || *e.Turn != want.Turn || e.EventID != want.EventID || e.Scope != scope || e.SessionID != "s1" ||
+		if e.Turn == nil || !reflect.DeepEqual(*e.Turn, want.Turn) || e.EventID != want.EventID || e.Scope != scope || e.SessionID != "s1" ||
 			!e.Decision.DecidedAt.Equal(want.DecidedAt) {
 			t.Errorf("turn %d came back as %+v", i, e)
 		}

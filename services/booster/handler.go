@@ -105,6 +105,7 @@ func (t *taken) addContext(e contract.SalientEvent, traceParent string) {
 		return
 	}
 	said := *e.Dropped
+	said.Attributes = memory.Attributes{} // no memory is made of it
 	said.Text, said.Caption, said.Saliency = text.Cut(said.Text, maxContextText), text.Cut(said.Caption, maxContextText), e.Decision
 	t.events = append(t.events, consolidation.Event{
 		ID: e.EventID, SessionID: e.SessionID, Turn: &said, Context: true, DecidedAt: e.Decision.DecidedAt, TraceParent: traceParent,
@@ -134,7 +135,10 @@ func chunks(events []consolidation.Event) [][]consolidation.Event {
 	for i, e := range events {
 		n := 256
 		if e.Turn != nil {
-			n += len(e.Turn.Text) + len(e.Turn.Caption)
+			n += len(e.Turn.Text) + len(e.Turn.Caption) + len(e.Turn.AgentID) + len(e.Turn.AppID) + len(e.Turn.RunID)
+			if len(e.Turn.Metadata) > 0 {
+				n += memory.MaxMetadataBytes
+			}
 		}
 		if size+n > maxSignalBytes && i > start {
 			out, start, size = append(out, events[start:i]), i, 0

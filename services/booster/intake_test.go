@@ -250,6 +250,29 @@ func TestDroppedTurnsThatAnOlderFilterCutHaveNoEffect(t *testing.T) {
 	}
 }
 
+// Attributes count, too: many short turns may have long ones.
+func TestSignalsOfTurnsWithMetadataAreBounded(t *testing.T) {
+	const maxSignal = 600 << 10
+	r := newFixture(t)
+	var batch []bus.Message
+	for n := range 600 {
+		e := turn(ana, n, "x")
+		e.Turn.Metadata = map[string]any{"long": strings.Repeat("m", memory.MaxMetadataBytes-16)}
+		batch = append(batch, message(t, e))
+	}
+	if err := r.Handle(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	for i, events := range r.signals {
+		if size := len(events) * memory.MaxMetadataBytes; size > maxSignal {
+			t.Errorf("signal %d holds %d bytes", i, size)
+		}
+	}
+	if got := len(r.signalled()); got != 600 {
+		t.Errorf("signalled %d events", got)
+	}
+}
+
 func TestSignalsAreBounded(t *testing.T) {
 	const maxSignal, turns = 600 << 10, 60
 	r := newFixture(t)

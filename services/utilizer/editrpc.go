@@ -70,6 +70,9 @@ func additionFrom(req *mnemev1.AddMemoryRequest, now time.Time) (in consolidatio
 	if in.Turn, err = contract.TurnFrom(req.GetTurn(), req.GetSessionId(), now); err != nil {
 		return in, err
 	}
+	if in.Turn.AliasOf != "" {
+		return in, fault.Terminal("turn.alias_of", "is set, want it in UpdateMemory alone")
+	}
 	in.Kind = memory.KindFact
 	if k := req.GetKind(); k != mnemev1.Kind_KIND_UNSPECIFIED {
 		if in.Kind = contract.KindFrom(k); in.Kind == "" {

@@ -209,6 +209,7 @@ func plan(in DecideInput, v formation.Verdict, version string) (Decided, error) 
 	if err := checkVerdict(in, v); err != nil {
 		return Decided{}, err
 	}
+	memory.Attribute(v.Operations, in.Batch.turns())
 	write, err := memory.Plan(scope, v.Operations, in.Neighbourhood.Pool, in.Now)
 	if err != nil {
 		return Decided{}, err

@@ -104,6 +104,9 @@ func checkMemory(m memory.Memory, now time.Time) error {
 	if err := checkTimes(m, now); err != nil {
 		return err
 	}
+	if err := m.Attributes.Validate("memory."); err != nil {
+		return err
+	}
 	return underMemory(bank.CheckWrite(memory.Write{Put: []memory.Memory{m}}, len(m.Vector)))
 }
 
@@ -150,6 +153,9 @@ func checkTurn(t memory.Turn, now time.Time) error {
 		return fault.Terminal("turn.role", "is %q, want user or assistant", t.Role)
 	case mode != "" && !slices.Contains(memory.SaliencyModes(), mode):
 		return fault.Terminal("turn.saliency.mode", "is %q, want one of %q", mode, memory.SaliencyModes())
+	}
+	if err := t.Attributes.Validate("turn."); err != nil {
+		return err
 	}
 	return memory.ValidTime("turn.time", t.Time, now)
 }

@@ -24,15 +24,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var ana = memory.Scope{Tenant: "acme", User: "ana"}
 
 const (
+	attributes = `"metadata":{"colour":"red","in":{"tags":["a",1.5,true,null]}},"agent_id":"a1","app_id":"app","run_id":"r1"`
+
 	head = `{"header":{"format":"mneme-bank","version":1,"user":"ana","model":"m","dimension":2,` +
 		`"counts":{"memories":1,"turns":2,"sessions":1,"core":1}}}`
 	// unit is the vector (1, 0).
 	entry = `{"memory":{"id":"0f8fad5b-d9cb-469f-a165-70867728950e","kind":"fact","content":"Ana swims.",` +
 		`"recorded_at":"2026-03-01T12:00:00Z","valid_from":"2026-03-01T12:00:00Z",` +
 		`"status":"active","version":1,"sources":["t1"],"session_id":"s1",` +
-		`"strategy":"salimory","policy_version":"p/1","operation_id":"o1","vector":"AACAPwAAAAA="}}`
+		`"strategy":"salimory","policy_version":"p/1","operation_id":"o1","vector":"AACAPwAAAAA=",` + attributes + `,"alias_of":"m0"}}`
 	turn1 = `{"turn":{"id":"t1","session_id":"s1","speaker":"Ana","role":"user","text":"I swim.","time":"2026-03-01T12:00:00Z"}}`
-	turn2 = `{"turn":{"id":"t2","session_id":"s1","speaker":"Ana","role":"user","text":"A lot.","time":"2026-03-01T12:00:00Z"}}`
+	turn2 = `{"turn":{"id":"t2","session_id":"s1","speaker":"Ana","role":"user","text":"A lot.","time":"2026-03-01T12:00:00Z",` + attributes + `}}`
 	sess  = `{"session":{"session_id":"s1","closed":true,"formed_at":"2026-03-01T12:00:00Z","turns":2,"operations":1}}`
 	core  = `{"core":{"content":"Ana swims.","version":1}}`
 )
@@ -187,6 +189,8 @@ func TestBrokenFilesAreRefusedByLineAndField(t *testing.T) {
 		"negative counts":        {text(change(head, `"turns":2`, `"turns":-2`)), "line 1: header.counts"},
 		"header twice":           {text(head, head), "line 2: header: comes again"},
 		"a broken line":          {text(head, entry, turn1[:40]), "line 3: ends in the middle"},
+		"long metadata":          {text(head, change(entry, `"colour":"red"`, `"colour":"`+strings.Repeat("x", 2100)+`"`)), "line 2: memory.metadata"},
+		"a wrong run":            {text(head, entry, change(turn2, `"run_id":"r1"`, `"run_id":" "`)), "line 3: turn.run_id"},
 		"no JSON":                {text(head, entry, "hello"), "line 3: cannot be read"},
 		"an empty line":          {text(head, entry, "", turn1), "line 3: is empty"},
 		"empty lines":            {text(head, entry, "", " \r", turn1), "line 3: is empty"},
