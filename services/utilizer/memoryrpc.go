@@ -63,6 +63,9 @@ func (s *memoryServer) ListMemories(
 	if o.Limit, err = number("page_size", req.Msg.GetPageSize(), defaultPage, 1, maxPage); err != nil {
 		return nil, rpcerror.From(err)
 	}
+	if o.Filter, err = contract.FilterFrom(req.Msg.GetFilter()); err != nil {
+		return nil, rpcerror.From(err)
+	}
 	for _, st := range req.Msg.GetStatuses() {
 		status := contract.StatusFrom(st)
 		if status == "" {

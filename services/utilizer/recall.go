@@ -77,6 +77,8 @@ type Request struct {
 	// Messages are the last turns of the conversation that the query belongs to, oldest first.
 	Messages                         []memory.Message
 	Candidates, Memories, WordBudget int
+	// Filter chooses what may be shown; the zero filter chooses all.
+	Filter memory.Filter
 	// AsOf is the time that the query asks about; zero leaves it to the query.
 	AsOf time.Time
 	// Answered says that an answer is made from the profile: a model that writes it leaves time for that.
@@ -150,7 +152,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
 		Query: q.Query, Messages: q.Messages, Now: now, Horizon: horizon, Memories: make([]memory.Memory, len(shown)),
-		Window: withoutSaid(found.turns, q.Messages), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
+		Window: matching(q.Filter, withoutSaid(found.turns, q.Messages)), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
 		Support: found.support, Best: found.best, Request: found.request,
 	}
 	out.Scores = make(map[string]float64, len(shown))
@@ -180,6 +182,14 @@ func withoutSaid(turns []memory.Turn, messages []memory.Message) []memory.Turn {
 		said[text.OneLine(m.Content)] = true
 	}
 	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return said[text.OneLine(t.Text)] })
+}
+
+// matching are the turns of working memory that a filter matches.
+func matching(f memory.Filter, turns []memory.Turn) []memory.Turn {
+	if f.IsZero() {
+		return turns
+	}
+	return slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return !f.MatchTurn(t) })
 }
 
 // profile has the profile written, by the tenant's policy where it can in time.

@@ -84,6 +84,7 @@ func (r *Recaller) retrieve(
 	if err := g.Wait(); err != nil {
 		return found{}, err
 	}
+	f.filterCore(q.Filter)
 	if f.vector == nil {
 		r.degrade(ctx, out, EmbeddingUnusable, errOddVector)
 	}
@@ -91,6 +92,18 @@ func (r *Recaller) retrieve(
 	r.degrade(ctx, out, WindowUnavailable, windowErr)
 	r.degrade(ctx, out, CoreUnavailable, coreErr)
 	return f, nil
+}
+
+// filterCore leaves of the core block the lines whose first memory a filter matches. A block that a strategy wrote rests on no memory, and
+// is left out as a whole.
+func (f *found) filterCore(filter memory.Filter) {
+	if filter.IsZero() {
+		return
+	}
+	f.coreMemories = slices.DeleteFunc(slices.Clone(f.coreMemories), func(m memory.Memory) bool { return !filter.Match(m) })
+	f.core = f.core.Only(func(l memory.CoreLine) bool {
+		return slices.ContainsFunc(f.coreMemories, func(m memory.Memory) bool { return m.ID == l.Memories[0] })
+	})
 }
 
 // readCore reads the core block with the memories that it rests on. One that is gone is left out.
@@ -227,6 +240,9 @@ func (r *Recaller) chooseOf(ctx context.Context, scope memory.Scope, hits []bank
 // one that the query is about.
 func (r *Recaller) choose(x *features.Index, q Request, h recall.Horizon, f *found) {
 	query := features.Query{Text: q.Query, Messages: q.Messages, Vector: f.vector, Now: r.Now(), Past: h.Past || h.Event}
+	if !q.Filter.IsZero() {
+		query.Match = q.Filter.Match
+	}
 	depth := max(q.Candidates, features.SupportDepth)
 	if h.Past {
 		depth *= 2 // for what the horizon leaves out
@@ -279,6 +295,7 @@ func (r *Recaller) search(ctx context.Context, scope memory.Scope, q Request, h 
 	}
 	hits, err := r.Bank.Search(ctx, scope, bank.Query{
 		Text: f.resolved, Vector: f.vector, K: k, Alpha: r.Alpha, Statuses: h.Statuses(), WithVectors: !q.Unranked,
+		Filter: q.Filter,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("search bank: %w", err)

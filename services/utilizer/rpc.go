@@ -183,6 +183,9 @@ func requestFrom(req *mnemev1.RecallRequest) (Request, error) {
 		return q, err
 	}
 	var err error
+	if q.Filter, err = contract.FilterFrom(req.GetFilter()); err != nil {
+		return q, err
+	}
 	if q.Candidates, err = number("candidates", req.GetCandidates(), defaultCandidates, 1, maxCandidates); err != nil {
 		return q, err
 	}

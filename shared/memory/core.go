@@ -74,6 +74,21 @@ func (c Core) Rests(memoryID string) bool {
 	return slices.ContainsFunc(c.Lines, func(l CoreLine) bool { return slices.Contains(l.Memories, memoryID) })
 }
 
+// Only is the block with the lines that keep holds for; the zero block where there are none.
+func (c Core) Only(keep func(CoreLine) bool) Core {
+	var lines []CoreLine
+	for _, l := range c.Lines {
+		if keep(l) {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) == 0 {
+		return Core{}
+	}
+	c.Lines, c.Content = lines, joined(lines)
+	return c
+}
+
 func joined(lines []CoreLine) string {
 	texts := make([]string, len(lines))
 	for i, l := range lines {

@@ -235,3 +235,6 @@ func parseDate(s string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	return t.Truncate(time.Microsecond), err == nil
 }
+
+// IsDateField reports whether the values of a field are dates, beside those of metadata.
+func IsDateField(field string) bool { return filterFields[field] == dateField }

@@ -23,7 +23,7 @@ func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 	rows, cosines := x.features(q, a)
 	order := make([]scored, 0, len(x.units))
 	for i := range x.units {
-		if !q.Past && !x.units[i].active {
+		if !q.Past && !x.units[i].active || !x.units[i].matches(q.Match) {
 			continue
 		}
 		s := cosines[i]
@@ -39,7 +39,7 @@ func (x *Index) Candidates(q Query, weights []float32, k int) []Candidate {
 	}
 	out := make([]Candidate, len(order))
 	for i, o := range order {
-		out[i] = x.candidate(o.unit, wanted, q.Vector)
+		out[i] = x.candidate(o.unit, wanted, q)
 		out[i].Features, out[i].Cosine = slices.Clone(rows[o.unit]), float32(cosines[o.unit])
 		if a.several {
 			out[i].Group = uint32(x.units[o.unit].session) + 1 //nolint:gosec // not negative
@@ -75,11 +75,14 @@ func (x *Index) best(all []scored, k int) []scored {
 
 // candidate puts the memory of a unit first that has most of the query's terms; the vectors decide between equals, then the order of
 // the turn.
-func (x *Index) candidate(i int, wanted map[int32]float64, vector []float32) Candidate {
-	u := &x.units[i]
+func (x *Index) candidate(i int, wanted map[int32]float64, q Query) Candidate {
+	u, vector := &x.units[i], q.Vector
 	best, most := 0, -1.0
 	scale := inverse(vector)
 	for k := range u.memories {
+		if q.Match != nil && !q.Match(u.memories[k]) {
+			continue
+		}
 		have := 0.0
 		for _, t := range u.terms[k] {
 			if weight := wanted[t]; weight > 0 {
@@ -94,7 +97,25 @@ func (x *Index) candidate(i int, wanted map[int32]float64, vector []float32) Can
 	if n := len(u.memories); n > 1 {
 		c.Siblings = append(append(make([]memory.Memory, 0, n-1), u.memories[:best]...), u.memories[best+1:]...)
 	}
+	if q.Match != nil {
+		c.narrow(q.Match)
+	}
 	return c
+}
+
+// matches reports whether a memory of the unit is among what a query looks at.
+func (u *unit) matches(match func(memory.Memory) bool) bool {
+	return match == nil || slices.ContainsFunc(u.memories, match)
+}
+
+// narrow leaves out siblings that do not match, and turns that no memory which is left was made from.
+func (c *Candidate) narrow(match func(memory.Memory) bool) {
+	c.Siblings = slices.DeleteFunc(c.Siblings, func(m memory.Memory) bool { return !match(m) })
+	of := slices.Clone(c.Memory.Sources)
+	for _, m := range c.Siblings {
+		of = append(of, m.Sources...)
+	}
+	c.Turns = slices.DeleteFunc(slices.Clone(c.Turns), func(t memory.Turn) bool { return !slices.Contains(of, t.ID) })
 }
 
 // cosine of two vectors of one length by what makes unit vectors of them; 0 where one is missing. Rounding is not let out of -1 to 1.

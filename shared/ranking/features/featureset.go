@@ -86,6 +86,8 @@ type Query struct {
 	Now time.Time
 	// Past lets memories answer that no longer hold.
 	Past bool
+	// Match chooses the memories that may be candidates; nil chooses all. The others count as what stands around them.
+	Match func(memory.Memory) bool
 }
 
 // Stands is how likely, 0 to 1, later requests have to respect what was said.

@@ -76,6 +76,8 @@ type ListOptions struct {
 	Statuses []memory.Status
 	// Sources asks for entries made of any of these turns; none means all.
 	Sources []string
+	// Filter asks for entries that match it; the zero filter matches all.
+	Filter memory.Filter
 	// Limit is the page's size, 1 to 1,000; 0 means 100.
 	Limit int
 	// Token is the Page.Next of the page before; empty for the first.
@@ -143,6 +145,8 @@ type Query struct {
 	Alpha float32
 	// Statuses are the states wanted; none means active only.
 	Statuses []memory.Status
+	// Filter asks for entries that match it; the zero filter matches all.
+	Filter memory.Filter
 	// WithVectors asks for the entries' vectors too; back-ends may return them normalised to length 1.
 	WithVectors bool
 }

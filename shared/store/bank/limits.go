@@ -41,6 +41,9 @@ func (o ListOptions) Checked() (ListOptions, PageToken, error) {
 	if err := checkStatuses(o.Statuses); err != nil {
 		return o, PageToken{}, err
 	}
+	if err := o.Filter.Validate(); err != nil {
+		return o, PageToken{}, err
+	}
 	token, err := ParsePageToken(o.Token)
 	return o, token, err
 }
@@ -74,6 +77,9 @@ func (q Query) Checked(dimension int) (Query, error) {
 			return q, err
 		}
 	}
+	if err := q.Filter.Validate(); err != nil {
+		return q, err
+	}
 	return q, checkStatuses(q.Statuses)
 }
 
@@ -105,6 +111,9 @@ func CheckWrite(w memory.Write, dimension int) error {
 	for _, t := range w.Turns {
 		if t.ID == "" {
 			return fault.Terminal("write.turns.id", "is empty")
+		}
+		if err := t.Attributes.Validate("write.turns."); err != nil {
+			return err
 		}
 	}
 	if w.Core != nil && !w.Core.Valid() {
@@ -157,6 +166,9 @@ func checkEntry(m memory.Memory, dimension int) error {
 		return fault.Terminal("write.put.recorded_at", "of %s is not set", m.ID)
 	}
 	if err := checkVector("write.put.vector", m.Vector, dimension); err != nil {
+		return err
+	}
+	if err := m.Attributes.Validate("write.put."); err != nil {
 		return err
 	}
 	return checkStatuses([]memory.Status{m.Status})

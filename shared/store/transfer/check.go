@@ -104,9 +104,6 @@ func checkMemory(m memory.Memory, now time.Time) error {
 	if err := checkTimes(m, now); err != nil {
 		return err
 	}
-	if err := m.Attributes.Validate("memory."); err != nil {
-		return err
-	}
 	return underMemory(bank.CheckWrite(memory.Write{Put: []memory.Memory{m}}, len(m.Vector)))
 }
 

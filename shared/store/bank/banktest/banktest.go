@@ -34,7 +34,7 @@ type testCase struct {
 
 func cases() []testCase {
 	return slices.Concat(writeCases(), isolationCases(), readCases(), searchCases(),
-		coreCases(), droppedCases(), eraseCases(), transferCases())
+		coreCases(), droppedCases(), eraseCases(), transferCases(), filterCases())
 }
 
 // epoch is when the suite's entries are recorded.

@@ -150,6 +150,9 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 	if err != nil {
 		return bank.Page{}, err
 	}
+	if !o.Filter.IsZero() {
+		entries = slices.DeleteFunc(entries, func(m memory.Memory) bool { return !o.Filter.Match(m) })
+	}
 	made := func(m memory.Memory) bool {
 		return len(o.Sources) == 0 || slices.ContainsFunc(m.Sources, func(id string) bool { return slices.Contains(o.Sources, id) })
 	}

@@ -35,6 +35,9 @@ func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]
 		return nil, nil
 	}
 	ids := u.inStatus(q.Statuses)
+	if !q.Filter.IsZero() {
+		ids = slices.DeleteFunc(ids, func(id string) bool { return !q.Filter.Match(u.entries[id]) })
+	}
 	fused := map[string]float64{}
 	textWeight, vectorWeight := 1-float64(q.Alpha), float64(q.Alpha)
 	if q.Vector == nil {

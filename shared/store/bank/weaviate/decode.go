@@ -73,6 +73,11 @@ func decodeTurn(r *pb.SearchResult) (memory.Turn, error) {
 			o.err = fmt.Errorf("decode saliency of turn %s: %w", t.ID, err)
 		}
 	}
+	if raw := o.text(propAttributes); raw != "" && o.err == nil {
+		if err := json.Unmarshal([]byte(raw), &t.Attributes); err != nil {
+			o.err = fmt.Errorf("decode attributes of turn %s: %w", t.ID, err)
+		}
+	}
 	return t, o.err
 }
 

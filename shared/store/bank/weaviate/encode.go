@@ -62,6 +62,7 @@ func entryProperties(scope memory.Scope, m memory.Memory) (properties, error) {
 	p.time(propRecordedAt, m.RecordedAt)
 	p.list(propPredecessors, m.Predecessors)
 	p.list(propSources, hashIDs(m.Sources))
+	p.list(propTokens, tokensOf(scope.User, m))
 	p.text(propStatus, string(m.Status))
 	p.time(propValidTo, m.ValidTo)
 	return p, nil
@@ -103,15 +104,18 @@ func turnProperties(scope memory.Scope, t memory.Turn) properties {
 	p.text("caption", t.Caption)
 	p.time("time", t.Time)
 	if t.Saliency != (memory.SaliencyDecision{}) {
-		p.text("saliency", encodeSaliency(t.Saliency))
+		p.text("saliency", encoded(t.Saliency))
+	}
+	if a := encoded(t.Attributes); a != "{}" {
+		p.text(propAttributes, a)
 	}
 	return p
 }
 
-// encodeSaliency returns a decision in JSON: it is read with its turn alone, and never searched. What is no number cannot be written so,
+// encoded returns a part of a turn in JSON: it is read with its turn alone, and never searched. What is no number cannot be written so,
 // and a decision that has one is left out rather than the turn refused.
-func encodeSaliency(d memory.SaliencyDecision) string {
-	raw, err := json.Marshal(d)
+func encoded(part any) string {
+	raw, err := json.Marshal(part)
 	if err != nil {
 		return ""
 	}

@@ -102,7 +102,7 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 	openBank(t, cfg)
 	old := newConfig()
 	admin := newAdmin(t)
-	copyClasses(t, admin, cfg.Prefix, old.Prefix, "entry", "terms", "recordedAt", "status", "sources", "releasedBy", "schemaVersion")
+	copyClasses(t, admin, cfg.Prefix, old.Prefix, "entry", "terms", "recordedAt", "status", "sources", "releasedBy", "tokens", "attributes", "schemaVersion")
 	if _, err := admin.Data().Creator().WithClassName(old.Prefix + "Meta").WithID("6d6e656d-6500-5000-8000-000000000001").
 		WithProperties(map[string]any{"embeddingModel": model, "dimension": banktest.Dimension}).Do(t.Context()); err != nil {
 		t.Fatal(err)
@@ -118,8 +118,13 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 		}
 	}
 	m := entry("a", "Ana swims")
+	m.AgentID = "a1"
 	if err := b.Write(t.Context(), ana, memory.Write{Put: []memory.Memory{m}}); err != nil {
 		t.Fatalf("Write: %v", err)
+	}
+	listed, err := b.List(t.Context(), ana, bank.ListOptions{Filter: filter(t, `{"field":"agent_id","equals":"a1"}`)})
+	if err != nil || len(listed.Memories) != 1 {
+		t.Errorf("List by attribute: got %+v, %v", listed, err)
 	}
 	found, err := b.Search(t.Context(), ana, bank.Query{Text: "swims"})
 	if err != nil || len(found) != 1 || found[0].Memory.Slot != m.Slot || !found[0].Memory.RecordedAt.Equal(m.RecordedAt) {
@@ -132,8 +137,8 @@ func TestOpenMigratesAnOlderSchema(t *testing.T) {
 		t.Errorf("Dropped: got %+v, %v", dropped, err)
 	}
 	got, err := admin.Data().ObjectsGetter().WithClassName(old.Prefix + "Meta").Do(t.Context())
-	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 6.0 {
-		t.Errorf("meta: got %+v, %v, want schema version 6", got, err)
+	if err != nil || len(got) != 1 || got[0].Properties.(map[string]any)["schemaVersion"] != 7.0 {
+		t.Errorf("meta: got %+v, %v, want schema version 7", got, err)
 	}
 }
 

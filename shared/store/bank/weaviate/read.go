@@ -40,7 +40,7 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 	if err != nil {
 		return bank.Page{}, err
 	}
-	entries, err := b.firstAfter(ctx, scope, slices.Concat(inStatus(o.Statuses), madeOf(o.Sources)), token, o.Limit+1)
+	entries, err := b.firstMatching(ctx, scope, o, token)
 	if err != nil {
 		return bank.Page{}, err
 	}
@@ -52,6 +52,37 @@ func (b *Bank) List(ctx context.Context, scope memory.Scope, o bank.ListOptions)
 		err = b.addVectors(ctx, scope, page.Memories)
 	}
 	return page, err
+}
+
+// firstMatching returns one more than the page's entries after a place. Where the index gives entries that do not match, it reads on, more
+// at a time.
+func (b *Bank) firstMatching(
+	ctx context.Context, scope memory.Scope, o bank.ListOptions, place bank.PageToken,
+) (out []memory.Memory, err error) {
+	where, ok := narrowed(scope.User, o.Filter)
+	if !ok {
+		return nil, nil
+	}
+	where = slices.Concat(inStatus(o.Statuses), madeOf(o.Sources), where)
+	want := o.Limit + 1
+	for count := want; ; count = min(4*count, maxResults/4) {
+		entries, err := b.firstAfter(ctx, scope, where, place, count)
+		if err != nil {
+			return nil, err
+		}
+		last := len(entries) < count
+		if !last {
+			place = bank.TokenAfter(entries[len(entries)-1])
+		}
+		for _, m := range entries {
+			if o.Filter.Match(m) {
+				out = append(out, m)
+			}
+		}
+		if last || len(out) >= want {
+			return out[:min(len(out), want)], nil
+		}
+	}
 }
 
 // firstAfter returns the first count entries after a place.

@@ -8,7 +8,7 @@ import (
 
 // schemaVersion counts the changes of the schema. A change only ever adds properties and collections, so that a
 // replica of the version before keeps working on the new schema.
-const schemaVersion = 6
+const schemaVersion = 7
 
 // collections names the collections of one bank.
 type collections struct {
@@ -38,6 +38,8 @@ const (
 	propEntry        = "entry"
 	propPredecessors = "predecessors"
 	propSources      = "sources"
+	propTokens       = "tokens"
+	propAttributes   = "attributes"
 	propVersion      = "version"
 	propObjectID     = "_id" // built in
 )
@@ -48,7 +50,7 @@ func (c collections) classes() []*models.Class {
 	// the server takes longer to return twenty properties than to search.
 	memories := tenanted(c.memory(), "One entry of a user's bank.",
 		exact(propUser), stored(propUserID, "text"), exact(propEntryID), searched(propTerms), stored(propEntry, "text"),
-		ranged(propRecordedAt), exactList(propPredecessors), exactList(propSources),
+		ranged(propRecordedAt), exactList(propPredecessors), exactList(propSources), exactList(propTokens),
 		exact(propStatus), stored(propValidTo, "date"), stored(propClosedBy, "text"),
 		stored(propReleasedBy, "text"))
 	// Flat: a search compares all vectors of the filtered user, exactly, and inserts cost nothing.
@@ -58,7 +60,7 @@ func (c collections) classes() []*models.Class {
 	turns := tenanted(c.turn(), "One consolidated turn.",
 		exact(propUser), stored(propUserID, "text"), exact("turnId"), exact("sessionId"), stored("speaker", "text"),
 		stored("role", "text"), stored("text", "text"), stored("caption", "text"), stored("time", "date"),
-		stored("saliency", "text"))
+		stored("saliency", "text"), stored(propAttributes, "text"))
 	sessions := tenanted(c.session(), "One consolidated session.",
 		exact(propUser), stored(propUserID, "text"), exact("sessionId"), stored("formedAt", "date"),
 		stored("turns", "int"), stored("operations", "int"), stored("closed", "boolean"))

@@ -25,16 +25,31 @@ func (b *Bank) Search(ctx context.Context, scope memory.Scope, q bank.Query) ([]
 	if !byText && !byVector {
 		return nil, bank.CheckScope(scope)
 	}
-	results, err := b.read(ctx, scope, b.collections.memory(), func(req *pb.SearchRequest) {
-		entryFields(req)
-		req.Limit = uint32(q.K)
-		req.Metadata = &pb.MetadataRequest{Uuid: true, Score: byText, Distance: !byText, Vector: q.WithVectors}
-		match(req, q, byText, byVector)
-	}, inStatus(q.Statuses)...)
-	if err != nil {
-		return nil, err
+	where, ok := narrowed(scope.User, q.Filter)
+	if !ok {
+		return nil, bank.CheckScope(scope)
 	}
-	return score(results)
+	where = append(inStatus(q.Statuses), where...)
+	for count := q.K; ; count = min(4*count, maxResults) {
+		results, err := b.read(ctx, scope, b.collections.memory(), func(req *pb.SearchRequest) {
+			entryFields(req)
+			req.Limit = uint32(count)
+			req.Metadata = &pb.MetadataRequest{Uuid: true, Score: byText, Distance: !byText, Vector: q.WithVectors}
+			match(req, q, byText, byVector)
+		}, where...)
+		if err != nil {
+			return nil, err
+		}
+		found, err := score(results)
+		if err != nil {
+			return nil, err
+		}
+		// The index may give entries that do not match: more are asked for then.
+		found = slices.DeleteFunc(found, func(s bank.Scored) bool { return !q.Filter.Match(s.Memory) })
+		if len(found) >= q.K || len(results) < count || count == maxResults {
+			return found[:min(len(found), q.K)], nil
+		}
+	}
 }
 
 // match sets what is searched.

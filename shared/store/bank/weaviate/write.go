@@ -160,7 +160,7 @@ func (b *Bank) settle(ctx context.Context, scope memory.Scope, m memory.Memory, 
 // led reports whether the rows of the index that an object's properties have lead to it.
 func (b *Bank) led(ctx context.Context, scope memory.Scope, id string, kept map[string]any) (bool, error) {
 	where := []*pb.Filters{equal(propObjectID, id)}
-	for _, name := range []string{propEntryID, propStatus, propSources, propPredecessors} {
+	for _, name := range []string{propEntryID, propStatus, propSources, propPredecessors, propTokens} {
 		switch value := kept[name].(type) {
 		case string:
 			where = append(where, equal(name, value))

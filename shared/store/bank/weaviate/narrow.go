@@ -1,0 +1,203 @@
+package weaviate
+
+import (
+	"math"
+	"strings"
+
+	pb "github.com/weaviate/weaviate/grpc/generated/protocol/v1"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// native is what of a filter the index can tell: nothing matches, or at most what where says does. Every entry may, where where is nil.
+type native struct {
+	none  bool
+	where *pb.Filters
+}
+
+var (
+	any0  = native{}
+	none0 = native{none: true}
+)
+
+// narrowed is the filter over the index that gives all entries which match, and perhaps some that do not; ok is false where none can.
+// Entries that were written before there were tokens have no attributes; what else they are is not in the index.
+func narrowed(userID string, f memory.Filter) (where []*pb.Filters, ok bool) {
+	if f.IsZero() {
+		return nil, true
+	}
+	user := token(userID)
+	listed := narrow(f, false, user.test)
+	older := narrow(f, false, olderTest)
+	if older.where == nil && !older.none {
+		older.where = unequal(user.of(tokenListed))
+	}
+	n := either(listed, native{where: equal(propTokens, user.of(tokenUnlisted))}, older)
+	switch {
+	case n.none:
+		return nil, false
+	case n.where == nil:
+		return nil, true
+	}
+	return []*pb.Filters{n.where}, true
+}
+
+// narrow pushes a negation down to the conditions.
+func narrow(f memory.Filter, negated bool, test func(c memory.Condition, negated bool) native) native {
+	switch {
+	case f.Condition != nil:
+		return test(*f.Condition, negated)
+	case f.Not != nil:
+		return narrow(*f.Not, !negated, test)
+	}
+	parts, combine := f.And, both
+	if len(f.Or) > 0 {
+		parts = f.Or
+	}
+	if (len(f.Or) > 0) != negated {
+		combine = either
+	}
+	out := make([]native, len(parts))
+	for i, part := range parts {
+		out[i] = narrow(part, negated, test)
+	}
+	return combine(out...)
+}
+
+// both is what all parts allow.
+func both(parts ...native) native {
+	var where []*pb.Filters
+	for _, n := range parts {
+		if n.none {
+			return none0
+		}
+		if n.where != nil {
+			where = append(where, n.where)
+		}
+	}
+	return native{where: joined(pb.Filters_OPERATOR_AND, where)}
+}
+
+// either is what any part allows.
+func either(parts ...native) native {
+	var where []*pb.Filters
+	for _, n := range parts {
+		if !n.none && n.where == nil {
+			return any0
+		}
+		if n.where != nil {
+			where = append(where, n.where)
+		}
+	}
+	return native{none: len(where) == 0, where: joined(pb.Filters_OPERATOR_OR, where)}
+}
+
+func joined(operator pb.Filters_Operator, where []*pb.Filters) *pb.Filters {
+	if len(where) < 2 {
+		return append(where, nil)[0]
+	}
+	return &pb.Filters{Operator: operator, Filters: where}
+}
+
+// has allows entries with one of the tokens.
+func has(tokens ...string) native {
+	if len(tokens) == 0 {
+		return none0
+	}
+	return native{where: anyOf(propTokens, tokens)}
+}
+
+// lacks allows entries without any of the tokens.
+func lacks(tokens ...string) native {
+	parts := make([]native, len(tokens))
+	for i, t := range tokens {
+		parts[i].where = unequal(t)
+	}
+	return both(parts...)
+}
+
+func unequal(t string) *pb.Filters { return compare(propTokens, pb.Filters_OPERATOR_NOT_EQUAL, t) }
+
+// test is a condition over the tokens.
+func (user token) test(c memory.Condition, negated bool) native {
+	there := user.of(tokenThere, c.Field)
+	switch {
+	case c.Exists != nil && *c.Exists != negated:
+		return has(there)
+	case c.Exists != nil:
+		return lacks(there)
+	case c.Range != nil:
+		return user.inRange(c.Field, *c.Range, negated)
+	case c.Contains != nil && negated:
+		return any0
+	case c.Contains != nil:
+		tokens := []string{user.equal(c.Field, c.Contains)}
+		if _, isText := c.Contains.(string); isText {
+			tokens = append(tokens, user.of(tokenWhole, c.Field))
+		}
+		return has(tokens...)
+	}
+	values := c.In
+	if c.Equals != nil {
+		values = []any{c.Equals}
+	}
+	tokens := make([]string, len(values))
+	for i, value := range values {
+		if !memory.IsDateField(c.Field) {
+			tokens[i] = user.equal(c.Field, value)
+			continue
+		}
+		if negated {
+			return any0 // a date's token is that of other dates, too
+		}
+		at, _ := memory.DateOf(value)
+		tokens[i] = user.prefix(tokenDate, c.Field, levels, encodeNumber(seconds(at)))
+	}
+	if negated {
+		return lacks(tokens...)
+	}
+	return has(tokens...)
+}
+
+// inRange allows entries with a value whose token is in the range; negated, with one that is out of it or may be, or with none.
+func (user token) inRange(field string, r memory.Range, negated bool) native {
+	sort, low, high := tokenOrder, uint64(0), uint64(math.MaxUint32)
+	bound := func(value any) uint64 {
+		if number, ok := value.(float64); ok {
+			return encodeNumber(number)
+		}
+		sort = tokenDate
+		at, _ := memory.DateOf(value)
+		return encodeNumber(seconds(at))
+	}
+	for _, value := range []any{r.GT, r.GTE} {
+		if value != nil {
+			low = max(low, bound(value))
+		}
+	}
+	for _, value := range []any{r.LT, r.LTE} {
+		if value != nil {
+			high = min(high, bound(value))
+		}
+	}
+	if !negated {
+		return has(user.within(sort, field, low, high)...)
+	}
+	outside := []native{lacks(user.prefix(sort, field, 0, 0))}
+	if r.GT != nil || r.GTE != nil {
+		outside = append(outside, has(user.within(sort, field, 0, low)...))
+	}
+	if r.LT != nil || r.LTE != nil {
+		outside = append(outside, has(user.within(sort, field, high, math.MaxUint32)...))
+	}
+	return either(outside...)
+}
+
+// olderTest is a condition on entries that were written without tokens: they have no attributes, and of the rest nothing is known.
+func olderTest(c memory.Condition, negated bool) native {
+	attribute := strings.HasPrefix(c.Field, memory.MetadataPrefix) || c.Field == "agent_id" || c.Field == "app_id" || c.Field == "run_id"
+	if absent := c.Exists != nil && !*c.Exists; !attribute || absent != negated {
+		return any0
+	}
+	return none0
+}

@@ -1,0 +1,143 @@
+package weaviate
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mneme-memory/mneme/shared/memory"
+)
+
+// An entry has one token for each value of each of its fields, and filters become filters over tokens. Tokens are hashes of user, field
+// and value, so that the index has rows of one user each and no text. A number has a token for each prefix of its order-preserving
+// encoding, so that a range is a few prefixes; a date is the number of its seconds.
+
+const (
+	// maxTokens is the most tokens that an entry has; one with more has tokenUnlisted in their place.
+	maxTokens = 1000
+	// tokenBytes is how much of its hash a token has.
+	tokenBytes = 12
+	// numberBits is how much of a number's encoding has tokens: numbers that differ by less than a millionth may have the same.
+	numberBits = 32
+	// levelBits is by how much a prefix is longer than the one before.
+	levelBits = 4
+	levels    = numberBits / levelBits
+)
+
+// Sorts of tokens.
+const (
+	tokenListed   = "listed"   // of every entry that was written with tokens
+	tokenUnlisted = "unlisted" // of an entry with too many
+	tokenThere    = "there"    // the field has a value
+	tokenText     = "text"     // the field is a text, alone or in a list
+	tokenWhole    = "whole"    // the field is a text, not in a list
+	tokenBool     = "bool"
+	tokenNumber   = "number"
+	tokenOrder    = "order"
+	tokenDate     = "date"
+)
+
+// token makes the tokens of one user.
+type token string
+
+func (user token) of(parts ...string) string {
+	h := sha256.New()
+	for _, part := range append([]string{string(user)}, parts...) {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:tokenBytes])
+}
+
+// equal is the token of a value of a field that is no date.
+func (user token) equal(field string, value any) string {
+	switch v := value.(type) {
+	case string:
+		return user.of(tokenText, field, v)
+	case bool:
+		return user.of(tokenBool, field, strconv.FormatBool(v))
+	case float64:
+		return user.of(tokenNumber, field, strconv.FormatFloat(v+0, 'g', -1, 64)) // no negative zero
+	}
+	return user.of(tokenThere, field)
+}
+
+// prefix is the token of the first bits of an encoded number, in levels; at level 0 it says that the field has such a value.
+func (user token) prefix(sort, field string, level int, bits uint64) string {
+	return user.of(sort, field, strconv.Itoa(level), strconv.FormatUint(bits, 16))
+}
+
+// encodeNumber keeps the order of numbers.
+func encodeNumber(v float64) uint64 {
+	bits := math.Float64bits(v + 0)
+	if bits>>63 == 1 {
+		bits = ^bits
+	} else {
+		bits |= 1 << 63
+	}
+	return bits >> (64 - numberBits)
+}
+
+// seconds is a date as a number.
+func seconds(at time.Time) float64 { return float64(at.UnixMicro()) / 1e6 }
+
+// tokensOf are an entry's, sorted.
+func tokensOf(userID string, m memory.Memory) []string {
+	user := token(userID)
+	set := map[string]bool{user.of(tokenListed): true}
+	number := func(sort, field string, v float64) {
+		bits := encodeNumber(v)
+		for level := range levels + 1 {
+			set[user.prefix(sort, field, level, bits>>(numberBits-level*levelBits))] = true
+		}
+	}
+	for leaf := range m.Leaves() {
+		if len(set) > maxTokens {
+			break
+		}
+		set[user.of(tokenThere, leaf.Field)] = true
+		if leaf.Value == nil {
+			continue
+		}
+		if at, ok := memory.DateOf(leaf.Value); ok {
+			number(tokenDate, leaf.Field, seconds(at))
+		}
+		switch v := leaf.Value.(type) {
+		case string:
+			if set[user.equal(leaf.Field, v)] = true; !leaf.Item {
+				set[user.of(tokenWhole, leaf.Field)] = true
+			}
+		case float64:
+			set[user.equal(leaf.Field, v)] = true
+			number(tokenOrder, leaf.Field, v)
+		case bool:
+			set[user.equal(leaf.Field, v)] = true
+		}
+	}
+	if len(set) > maxTokens {
+		return []string{user.of(tokenListed), user.of(tokenUnlisted)}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// within are the tokens that cover the encoded numbers from low to high.
+func (user token) within(sort, field string, low, high uint64) []string {
+	var out []string
+	for low <= high {
+		span := 0 // levels that the block at low leaves open
+		for span < levels {
+			size := uint64(1) << ((span + 1) * levelBits)
+			if low%size != 0 || low+size-1 > high {
+				break
+			}
+			span++
+		}
+		out = append(out, user.prefix(sort, field, levels-span, low>>(span*levelBits)))
+		low += uint64(1) << (span * levelBits)
+	}
+	return out
+}
