@@ -151,7 +151,7 @@ func (r *Recaller) Recall(ctx context.Context, t tenant.Tenant, q Request) (Resu
 	holdBack(&found, places)
 	shown := show(found, places, &out)
 	out.Evidence = recall.Evidence{
-		Query: q.Query, Messages: q.Messages, Now: now, Horizon: horizon, Memories: make([]memory.Memory, len(shown)),
+		Query: q.Query, Messages: q.Messages, Filter: q.Filter, Now: now, Horizon: horizon, Memories: make([]memory.Memory, len(shown)),
 		Window: matching(q.Filter, withoutSaid(found.turns, q.Messages)), Core: found.core, CoreMemories: found.coreMemories, WordBudget: q.WordBudget,
 		Support: found.support, Best: found.best, Request: found.request,
 	}

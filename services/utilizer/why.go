@@ -148,7 +148,7 @@ func (s *diagnosisServer) findings(
 // runOf is what the query made of the bank.
 func runOf(req *mnemev1.RecallRequest, result Result, answer recall.Answer) diagnosis.Recall {
 	run := diagnosis.Recall{
-		Query: req.GetQuery(), Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
+		Query: req.GetQuery(), Filter: result.Evidence.Filter, Retrieved: scoredIDs(result.Retrieved), Ranked: scoredIDs(result.Ranked),
 		Floored: result.Floored, Shown: ids(result.Profile.Cited),
 		Cited: answer.Cited, Core: result.Evidence.Core, Answer: answer.Text, Abstained: answer.Abstained,
 		Past: result.Evidence.Horizon.Past,

@@ -47,6 +47,8 @@ type Memory struct {
 	Ranked int
 	// Floored says that the relevance floor left it out, though the reranker kept it.
 	Floored bool
+	// Unmatched says that the recall's filter does not match it.
+	Unmatched bool
 	// Shown says that the profile cites it, Cited that the answer does.
 	Shown, Cited bool
 }
@@ -155,6 +157,10 @@ func (e Evidence) reason(f Finding) string {
 		return fmt.Sprintf("the memories that tell it (%d) no longer hold: %d superseded, %d retracted",
 			len(e.Memories), in(memory.StatusSuperseded), in(memory.StatusRetracted))
 	case NotRetrieved:
+		if n := e.count(func(m Memory) bool { return m.Unmatched }); n > 0 {
+			return fmt.Sprintf("of the memories that tell it (%d) the recall's filter leaves out %d, and none is among the %d candidates",
+				len(e.Memories), n, e.Candidates)
+		}
 		return fmt.Sprintf("none of the memories that tell it (%d) is among the %d candidates", len(e.Memories), e.Candidates)
 	case CutByReranker:
 		return fmt.Sprintf("retrieved at place %d of %d, and not among the %d that were ranked first", f.Retrieved, e.Candidates, e.Places)

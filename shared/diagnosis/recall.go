@@ -14,6 +14,8 @@ type Recall struct {
 	Query string
 	// Past says that it asks about the past.
 	Past bool
+	// Filter is the recall's; the zero filter leaves out nothing.
+	Filter memory.Filter
 	// Memories are the bank's entries, in every state.
 	Memories []memory.Memory
 	// Retrieved are the candidates' ids in order of retrieval, Ranked those that the reranker kept, in its order.
@@ -94,7 +96,7 @@ func (r Recall) placed(meant func(memory.Memory) bool) []Memory {
 		out = append(out, Memory{
 			ID: m.ID, Status: m.Status, Retrieved: slices.Index(r.Retrieved, m.ID) + 1, Ranked: slices.Index(r.Ranked, m.ID) + 1,
 			Shown: slices.Contains(r.Shown, m.ID), Cited: slices.Contains(r.Cited, m.ID),
-			Floored: slices.Contains(r.Floored, m.ID),
+			Floored: slices.Contains(r.Floored, m.ID), Unmatched: !r.Filter.Match(m),
 		})
 	}
 	return out

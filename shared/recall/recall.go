@@ -16,6 +16,8 @@ type Evidence struct {
 	// memory.
 	Query    string
 	Messages []memory.Message
+	// Filter is what the query's memories had to match; everything here does, or stands behind what does.
+	Filter memory.Filter
 	// Now is when it is asked, Horizon the time that it asks about.
 	Now     time.Time
 	Horizon Horizon
